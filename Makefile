@@ -1,0 +1,19 @@
+# Two commands for everybody: `make demo` and `make test`. Both do all their set-up. `make lock` is for maintainers.
+PYTHON_OF_PROJECT := .venv/bin/python
+
+.PHONY: demo test lock
+demo:
+	@./setup.sh demo
+	@$(PYTHON_OF_PROJECT) -m testbed.demo
+
+test:
+	@./setup.sh test
+	@.venv/bin/ruff format --check .
+	@.venv/bin/ruff check .
+	@.venv/bin/mypy
+	@.venv/bin/lint-imports
+	@.venv/bin/pytest
+
+lock:
+	@.venv/bin/pip install --quiet uv
+	@.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --all-extras --group test --group lint --group build --generate-hashes --no-header pyproject.toml -o requirements.lock

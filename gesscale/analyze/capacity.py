@@ -1,0 +1,81 @@
+"""From observation to model: what a window proves, the law fitted to it, and what that law promises."""
+
+from collections.abc import Mapping
+
+from gesscale.observation import OperatorReading
+from gesscale.workflow import Operator
+from perfmodel import Conditions, Estimate, Estimator, Model, ModelError, Reading
+
+
+def weight_of(placement: tuple[str, ...], node_weights: Mapping[str, float]) -> float:
+    """Return the summed capacity weight of some nodes; one that is not listed weighs 1."""
+    return sum(node_weights.get(node, 1.0) for node in placement)
+
+
+def evidence_of(
+    reading: OperatorReading, nd_max_ms: float | None, weight: float, back_pressure_threshold: float
+) -> tuple[Reading, ...]:
+    """Turn a window into evidence for the performance model.
+
+    Parameters
+    ----------
+    reading
+        The operator over the window; only its warm batches count.
+    nd_max_ms
+        NDmax of its placement, round trip; None where the latency map does not know it.
+    weight
+        Summed capacity weight of its placement.
+    back_pressure_threshold
+        Share of saturated batches above which the window is a saturation reading.
+
+    Returns
+    -------
+    tuple of Reading
+        None or one: the mean rows and rate of the warm batches, those at the limit alone when saturated.
+    """
+    saturated = reading.saturated_share > back_pressure_threshold
+    batches = [b for b in reading.warm_batches if not saturated or b.is_full or b.is_late]
+    seconds = sum(batch.seconds for batch in batches)
+    rows = sum(batch.rows for batch in batches)
+    if nd_max_ms is None or seconds <= 0 or rows <= 0 or not reading.placement:
+        return ()
+    return (
+        Reading(
+            replicas=reading.replicas,
+            nd_max_ms=nd_max_ms,
+            rows_per_s=rows / seconds,
+            saturated=saturated,
+            batch_rows=rows / len(batches),
+            tasks=reading.replicas,
+            weight=weight,
+            at_s=reading.at_s,
+        ),
+    )
+
+
+def fit(readings: tuple[Reading, ...], law: Estimator, now_s: float) -> Model | None:
+    """Fit a law to the evidence; None where the evidence does not suffice for any parameter."""
+    try:
+        return law.fit(readings, now_s)
+    except ModelError:
+        return None
+
+
+def predict(
+    model: Model | None,
+    placement: tuple[str, ...],
+    nd_max_ms: float | None,
+    operator: Operator,
+    weight: float,
+) -> Estimate | None:
+    """Predict the MST of a placement, rows/s; None without a model, a delay or replicas."""
+    if model is None or nd_max_ms is None or not placement:
+        return None
+    return model.predict(
+        Conditions(
+            replicas=len(placement),
+            nd_max_ms=nd_max_ms,
+            weight=weight,
+            batch_rows=operator.batch_rows(len(placement)),
+        )
+    )

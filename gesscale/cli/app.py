@@ -1,0 +1,72 @@
+"""The ``gesscale`` command: its groups, its exit codes, and the one place where errors become messages.
+
+Exit codes: 0 done; 1 it failed while running; 2 the input or the usage is wrong; 3 not feasible (a limit was
+hit, a check found a fault); 130 interrupted.
+"""
+
+import os
+import sys
+from importlib.metadata import entry_points, version
+from typing import Annotated
+
+import typer
+
+from gesscale.cli import model
+from gesscale.cli.output import talk
+from gesscale.errors import GesscaleError, InputError
+
+app = typer.Typer(
+    name="gesscale",
+    help="Network-latency-aware auto-scaler for Spark Structured Streaming on edge clusters.\n\n"
+    "Exit codes: 0 done, 1 failed, 2 wrong input or usage, 3 not feasible or a check failed.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+app.add_typer(model.app, name="model")
+for _command in entry_points(group="gesscale.commands"):
+    app.add_typer(_command.load(), name=_command.name)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"gesscale {version('gesscale')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Options of every command."""
+
+
+def run(cli: typer.Typer) -> None:
+    """Run a command line; errors raised on purpose end in one line on stderr and their exit code.
+
+    Parameters
+    ----------
+    cli
+        The command group to run.
+    """
+    try:
+        cli()
+    except InputError as error:
+        talk.print(f"[red]error:[/red] {error}", highlight=False)
+        sys.exit(2)
+    except GesscaleError as error:
+        talk.print(f"[red]error:[/red] {error}", highlight=False)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        talk.print("interrupted")
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+
+
+def main() -> None:
+    """Run ``gesscale``."""
+    run(app)

@@ -1,0 +1,196 @@
+"""What the loop concludes: analysis, plan, outcome, and the decision that keeps all three with its reason."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from gesscale.errors import InputError
+from gesscale.observation import OperatorReading
+from perfmodel import Estimate, Model, Reading
+
+
+class Reason(StrEnum):
+    """Why a decision is what it is: one spelling in code, knowledge, events, metrics and output."""
+
+    # something changes
+    OVERLOADED = "Overloaded"
+    UNDERUSED = "Underused"
+    REPLICA_LOST = "ReplicaLost"
+    # nothing needs to change
+    WITHIN_TARGET = "WithinTarget"
+    IDLE = "Idle"
+    NOT_ROOT_OF_OVERLOAD = "NotRootOfOverload"
+    DRAINING_BACKLOG = "DrainingBacklog"
+    FEWER_WOULD_NOT_SUSTAIN = "FewerWouldNotSustain"
+    # nothing may change yet
+    METRICS_MISSING = "MetricsMissing"
+    METRICS_STALE = "MetricsStale"
+    RECONFIGURING = "Reconfiguring"
+    MODEL_UNCALIBRATED = "ModelUncalibrated"
+    # nothing can change
+    AT_MAX_REPLICAS = "AtMaxReplicas"
+    AT_MIN_REPLICAS = "AtMinReplicas"
+    NO_CANDIDATE_NODE = "NoCandidateNode"
+    DELAY_EATS_GAIN = "DelayEatsGain"
+    CLUSTER_UNAVAILABLE = "ClusterUnavailable"
+    # why a candidate lost
+    FARTHER = "Farther"
+    NOT_READY = "NotReady"
+    DELAY_UNKNOWN = "DelayUnknown"
+    NOT_DRAWN = "NotDrawn"
+
+
+class Verdict(StrEnum):
+    """What Analyze says an operator needs."""
+
+    MORE = "More"
+    FEWER = "Fewer"
+    SAME = "Same"
+    UNKNOWN = "Unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejection:
+    """A candidate that was not chosen, and why."""
+
+    node: str
+    reason: Reason
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analysis:
+    """What Analyze concluded about one operator.
+
+    Attributes
+    ----------
+    verdict, reason, detail
+        What it needs, why in one word, and in one sentence.
+    reading
+        What it was concluded from; None where there was none.
+    evidence
+        Readings for the performance model that this window yielded.
+    model
+        The model as fitted with that evidence; None where nothing could be fitted or the policy uses none.
+    mst
+        Predicted MST of the present placement, rows/s.
+    nd_max_ms
+        NDmax of the present placement with the driver's node, round trip.
+    slack_pct
+        DT of Algorithm 2, per cent.
+    """
+
+    operator: str
+    verdict: Verdict
+    reason: Reason
+    detail: str = ""
+    reading: OperatorReading | None = None
+    evidence: tuple[Reading, ...] = ()
+    model: Model | None = None
+    mst: Estimate | None = None
+    nd_max_ms: float | None = None
+    slack_pct: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """Replicas to start and to remove, by node; never empty, never both on one node."""
+
+    add: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        nodes = (*self.add, *self.remove)
+        if not nodes or len(set(nodes)) != len(nodes):
+            message = f"a change names at least one node and each once, got +{self.add} -{self.remove}"
+            raise InputError(message)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What Plan concluded for one operator.
+
+    Attributes
+    ----------
+    reason, detail
+        Why this and not something else.
+    placement
+        The nodes that are to hold its replicas, sorted; the present ones where nothing changes.
+    change
+        What it takes to get there; None where nothing changes.
+    mst
+        Predicted MST of that placement, rows/s; None without a model.
+    nd_max_ms
+        NDmax of that placement with the driver's node, round trip.
+    rejections
+        The candidates that lost.
+    """
+
+    operator: str
+    reason: Reason
+    placement: tuple[str, ...]
+    detail: str = ""
+    change: Change | None = None
+    mst: Estimate | None = None
+    nd_max_ms: float | None = None
+    rejections: tuple[Rejection, ...] = ()
+
+
+class OutcomeStatus(StrEnum):
+    """What became of a plan."""
+
+    NOTHING_TO_DO = "NothingToDo"
+    NOT_ALLOWED = "NotAllowed"
+    APPLIED = "Applied"
+    PARTLY_APPLIED = "PartlyApplied"
+    FAILED = "Failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What Execute did.
+
+    Attributes
+    ----------
+    seconds
+        How long the cluster took, from the order to the last replica ready or gone.
+    first_task_s
+        Seconds from the order to the first task on each new node, by node, where measured.
+    """
+
+    status: OutcomeStatus
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    seconds: float = 0.0
+    first_task_s: Mapping[str, float] = field(default_factory=dict)
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """One step of the loop for one operator: what was seen, concluded, planned and done."""
+
+    at_s: float
+    operator: str
+    policy: str
+    analysis: Analysis
+    plan: Plan
+    outcome: Outcome
+
+    @property
+    def acted(self) -> bool:
+        """Whether replicas were started or removed."""
+        return bool(self.outcome.added or self.outcome.removed)
+
+    @property
+    def sentence(self) -> str:
+        """The decision in one line, for people."""
+        before = self.analysis.reading.replicas if self.analysis.reading else len(self.plan.placement)
+        change = self.plan.change
+        nodes = "".join(
+            f", {sign}{node}"
+            for sign, names in (("+", change.add if change else ()), ("-", change.remove if change else ()))
+            for node in names
+        )
+        detail = self.plan.detail or self.analysis.detail
+        return f"replicas {before} -> {len(self.plan.placement)} ({self.plan.reason.value}{nodes}): {detail}"

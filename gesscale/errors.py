@@ -1,0 +1,36 @@
+"""The errors that gesscale raises on purpose.
+
+    GesscaleError                 anything below; a command exits 1 on it
+    ├── InputError                a file, option or value that the user can mend; exit 2
+    │   └── SettingsError         a settings file, variable or option
+    ├── KnowledgeError            the knowledge file cannot be used
+    ├── MetricsUnavailableError   a metric source gave no usable answer
+    └── ClusterError              nodes or replicas could not be read or changed
+
+A message says what was expected, what came, in which object, and what to do about it.
+"Not ready yet" and "nothing to do" are decisions with a reason, not errors.
+"""
+
+
+class GesscaleError(Exception):
+    """Base of every error that gesscale raises on purpose."""
+
+
+class InputError(GesscaleError):
+    """Something the user gave cannot be used as it is."""
+
+
+class SettingsError(InputError):
+    """A settings file, environment variable or option is wrong."""
+
+
+class KnowledgeError(GesscaleError):
+    """The knowledge file cannot be opened, read or written."""
+
+
+class MetricsUnavailableError(GesscaleError):
+    """A metric source hangs, is absent, or answers what cannot be metrics."""
+
+
+class ClusterError(GesscaleError):
+    """Nodes or replicas could not be read or changed."""

@@ -1,0 +1,113 @@
+"""The loop: Monitor, Analyze, Plan, Execute over shared Knowledge, once per period.
+
+The live cluster, the simulator and the replay run this same file over other adapters.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from gesscale.decision import Analysis, Decision, Outcome, OutcomeStatus, Plan
+from gesscale.errors import ClusterError
+from gesscale.observation import WorkflowObservation
+from gesscale.plan.settling import restore_lost, settled
+from gesscale.ports import Clock, Cluster, ClusterState, Knowledge, KnowledgeStore, MetricSource, Policy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlLoop:
+    """One step observes, analyzes, plans, executes and remembers, for every operator of a workflow.
+
+    Attributes
+    ----------
+    metrics, cluster, knowledge
+        The adapters of Monitor, Execute and Knowledge.
+    policy
+        The pure Analyze and Plan.
+    acts
+        False for advice only: nothing is started or removed.
+    settle_timeout_s
+        A change that has not settled after this long no longer blocks the next one.
+    """
+
+    metrics: MetricSource
+    policy: Policy
+    cluster: Cluster
+    knowledge: KnowledgeStore
+    acts: bool
+    settle_timeout_s: float
+
+    def step(self, now_s: float) -> tuple[Decision, ...]:
+        """Run one step; every operator gets a decision, whatever happens.
+
+        Parameters
+        ----------
+        now_s
+            Seconds since the epoch.
+
+        Returns
+        -------
+        tuple of Decision
+            One for each operator.
+        """
+        state = self._cluster_state()
+        observation = replace(self.metrics.observe(now_s), node_weights=state.weights)
+        known = self._settle(observation, now_s)
+        analyses = self.policy.analyze(observation, known)
+        plans = restore_lost(self.policy.plan(analyses, state, known), state, known)
+        return tuple(self._execute(analyses[name], plan, now_s) for name, plan in plans.items())
+
+    def run(self, clock: Clock, period_s: float, report: Callable[[tuple[Decision, ...]], None]) -> None:
+        """Step once per period until the clock says stop.
+
+        Parameters
+        ----------
+        clock
+            Real or simulated time; ``wait_until`` returning False ends the loop.
+        period_s
+            Seconds between the beginnings of two steps; a step that takes longer delays the next.
+        report
+            Told the decisions of every step.
+        """
+        due_s = clock.now_s() + period_s
+        while clock.wait_until(due_s):
+            report(self.step(clock.now_s()))
+            due_s = max(due_s + period_s, clock.now_s())
+
+    def _settle(self, observation: WorkflowObservation, now_s: float) -> Knowledge:
+        known = self.knowledge.recall(now_s)
+        done = [
+            finished
+            for name, reading in observation.readings.items()
+            if (pending := known.pending(name)) is not None
+            and (finished := settled(pending, reading, self.settle_timeout_s)) is not None
+        ]
+        for reconfiguration in done:
+            self.knowledge.settle(reconfiguration)
+        return self.knowledge.recall(now_s) if done else known
+
+    def _cluster_state(self) -> ClusterState:
+        try:
+            return self.cluster.state()
+        except ClusterError as error:
+            return ClusterState(problem=str(error))
+
+    def _execute(self, analysis: Analysis, plan: Plan, now_s: float) -> Decision:
+        if plan.change is None:
+            outcome = Outcome(status=OutcomeStatus.NOTHING_TO_DO)
+        elif not self.acts:
+            outcome = Outcome(status=OutcomeStatus.NOT_ALLOWED, detail="advice only: the mode is not act")
+        else:
+            try:
+                outcome = self.cluster.apply(plan.operator, plan.change)
+            except ClusterError as error:
+                outcome = Outcome(status=OutcomeStatus.FAILED, detail=str(error))
+        decision = Decision(
+            at_s=now_s,
+            operator=plan.operator,
+            policy=self.policy.name,
+            analysis=analysis,
+            plan=plan,
+            outcome=outcome,
+        )
+        self.knowledge.remember(decision)
+        return decision

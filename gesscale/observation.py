@@ -1,0 +1,153 @@
+"""What Monitor saw: micro-batches, a reading per operator, and what could not be seen."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gesscale.errors import MetricsUnavailableError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """One finished micro-batch of an operator, as its driver reported it.
+
+    Attributes
+    ----------
+    batch_id
+        Spark's number of the batch.
+    ended_at_s
+        When it ended, seconds since the epoch.
+    rows
+        Rows it processed.
+    seconds
+        How long it took (Spark's triggerExecution).
+    trigger_s
+        The trigger interval; None where unknown.
+    cap_rows
+        The cap B that held; None where there is none.
+    offered_rows_total
+        Rows the sources had offered since the query began; None where a source does not tell.
+    backlog_rows
+        Rows offered and not yet processed; None where a source does not tell.
+    nodes
+        The nodes that held a replica when the batch ended.
+    """
+
+    batch_id: int
+    ended_at_s: float
+    rows: int
+    seconds: float
+    nodes: tuple[str, ...]
+    trigger_s: float | None = None
+    cap_rows: int | None = None
+    offered_rows_total: float | None = None
+    backlog_rows: float | None = None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the batch took all the rows its cap allows."""
+        return self.cap_rows is not None and self.rows >= self.cap_rows
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the batch took at least the trigger interval."""
+        return self.trigger_s is not None and self.seconds >= self.trigger_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorReading:
+    """An operator over one monitoring window.
+
+    Attributes
+    ----------
+    operator
+        Its name.
+    at_s
+        The end of the window, seconds since the epoch.
+    placement
+        The nodes that hold its replicas, sorted.
+    input_rows_per_s
+        IR: growth of the sources' latest offsets over the window; None where the sources do not tell.
+    throughput_rows_per_s
+        CT: rows processed per second over the window.
+    backlog_rows
+        Rows offered and not yet processed; None where the sources do not tell.
+    saturated_share
+        Share of the window's batches in which the operator was saturated, 0..1.
+    busy_share
+        Share of the window spent inside batches, 0..1; waiting for the network counts as busy.
+    cpu_share
+        CPU utilisation of the replicas, 0..1; None where it is not measured.
+    warm_batches
+        The batches of the window that are evidence: whole inside it, same placement throughout, not the first
+        after a change of placement.
+    batches
+        The recent batches, oldest first; they reach further back than the window.
+    trigger_s
+        The trigger interval; None where unknown.
+    """
+
+    operator: str
+    at_s: float
+    placement: tuple[str, ...]
+    throughput_rows_per_s: float
+    saturated_share: float
+    busy_share: float
+    input_rows_per_s: float | None = None
+    backlog_rows: float | None = None
+    cpu_share: float | None = None
+    warm_batches: tuple[Batch, ...] = ()
+    batches: tuple[Batch, ...] = ()
+    trigger_s: float | None = None
+
+    @property
+    def replicas(self) -> int:
+        """Number of nodes that hold a replica."""
+        return len(self.placement)
+
+    @property
+    def warm_rows_per_s(self) -> float | None:
+        """Rows per second of batch time over the warm batches: the MST when the operator was saturated."""
+        seconds = sum(batch.seconds for batch in self.warm_batches)
+        return sum(batch.rows for batch in self.warm_batches) / seconds if seconds > 0 else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unseen:
+    """Why an operator has no reading this period.
+
+    Attributes
+    ----------
+    stale
+        True where figures came but are too old to act on; False where none came or they are nonsense.
+    detail
+        What was asked of whom, and what came instead.
+    """
+
+    operator: str
+    detail: str
+    stale: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowObservation:
+    """Everything Monitor saw in one period.
+
+    Attributes
+    ----------
+    at_s
+        When, seconds since the epoch.
+    readings, unseen
+        For each operator a reading, or why there is none.
+    node_weights
+        Capacity weight of each node; one that is not listed weighs 1.
+    """
+
+    at_s: float
+    readings: Mapping[str, OperatorReading] = field(default_factory=dict)
+    unseen: Mapping[str, Unseen] = field(default_factory=dict)
+    node_weights: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if both := self.readings.keys() & self.unseen.keys():
+            message = f"an operator is either read or unseen, not both: {sorted(both)}"
+            raise MetricsUnavailableError(message)

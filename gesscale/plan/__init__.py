@@ -1,0 +1,1 @@
+"""Pure parts of planning that policies share: where to add and remove, settling, repairing."""

@@ -1,0 +1,100 @@
+"""Changes that have not settled yet, what they cost, and replicas that were lost since."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import pairwise
+
+from gesscale.decision import Change, Plan, Reason
+from gesscale.observation import OperatorReading
+from gesscale.ports import ClusterState, Knowledge, Reconfiguration
+
+
+def longest_gap_s(reading: OperatorReading, since_s: float) -> float:
+    """Return the longest time without a finished batch.
+
+    Parameters
+    ----------
+    reading
+        Its batches, which reach back before ``since_s``.
+    since_s
+        The instant of interest, seconds since the epoch; the gap that contains it counts whole.
+
+    Returns
+    -------
+    float
+        Seconds; 0 where fewer than two batches are known.
+    """
+    ends = [batch.ended_at_s for batch in reading.batches]
+    gaps = [later - earlier for earlier, later in pairwise(ends) if later > since_s]
+    return max(gaps, default=0.0)
+
+
+def settled(
+    pending: Reconfiguration, reading: OperatorReading, settle_timeout_s: float
+) -> Reconfiguration | None:
+    """Say whether a change has settled, and what it cost.
+
+    Parameters
+    ----------
+    pending
+        A change without a measured downtime.
+    reading
+        The operator now.
+    settle_timeout_s
+        After this long the change counts as settled whatever the operator does.
+
+    Returns
+    -------
+    Reconfiguration or None
+        With the downtime, once a warm batch ran on the ordered placement or the time is out; else None.
+    """
+    arrived = reading.placement == pending.placement
+    warm = any(batch.ended_at_s - batch.seconds >= pending.at_s for batch in reading.warm_batches)
+    late = reading.at_s - pending.at_s >= settle_timeout_s
+    if (arrived and warm) or late:
+        return replace(pending, downtime_s=longest_gap_s(reading, pending.at_s))
+    return None
+
+
+def restore_lost(
+    plans: Mapping[str, Plan], cluster: ClusterState, knowledge: Knowledge
+) -> Mapping[str, Plan]:
+    """Bring back replicas that died since they were ordered; any policy's plan yields to that.
+
+    Parameters
+    ----------
+    plans
+        What the policy wants, by operator.
+    cluster
+        The live replicas and the usable nodes.
+    knowledge
+        Names the placement that was ordered last.
+
+    Returns
+    -------
+    mapping of str to Plan
+        The same, with a plan of reason ReplicaLost where a usable node has lost its replica.
+    """
+    return {name: _restored(plan, cluster, knowledge) for name, plan in plans.items()}
+
+
+def _restored(plan: Plan, cluster: ClusterState, knowledge: Knowledge) -> Plan:
+    ordered = knowledge.latest(plan.operator)
+    live = set(cluster.placements.get(plan.operator, ()))
+    if ordered is None or cluster.problem:
+        return plan
+    lost = [
+        name
+        for name in ordered.placement
+        if name not in live and name in cluster.nodes and not cluster.nodes[name].problem
+    ]
+    if not lost:
+        return plan
+    return Plan(
+        operator=plan.operator,
+        reason=Reason.REPLICA_LOST,
+        detail=f"the replica on {', '.join(lost)} is gone; it is started again",
+        placement=tuple(sorted({*live, *lost})),
+        change=Change(add=tuple(lost)),
+        rejections=plan.rejections,
+    )

@@ -1,0 +1,100 @@
+"""What all policies share: their thresholds, and the plans that change nothing."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gesscale.decision import Analysis, Plan, Reason, Verdict
+from gesscale.ports import ClusterState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyRules:
+    """Thresholds of the policies; the settings of group ``analyze`` explain each.
+
+    Attributes
+    ----------
+    law
+        The law of the performance model.
+    back_pressure_threshold
+        Share of a window, 0..1 (Algorithm 1: 0.5).
+    slack_threshold_pct
+        DT from which Algorithm 2 asks for fewer replicas, per cent.
+    recovery_target_s
+        A backlog that will have drained within this time is no overload.
+    reading_half_life_s, reading_max_age_s
+        How evidence loses weight and when it is left out.
+    cpu_high_share, cpu_low_share
+        The thresholds of THR, 0..1.
+    seed
+        Of the draws of policies that draw.
+    """
+
+    law: str = "gesscale"
+    back_pressure_threshold: float = 0.5
+    slack_threshold_pct: float = 30.0
+    recovery_target_s: float = 600.0
+    reading_half_life_s: float | None = None
+    reading_max_age_s: float | None = None
+    cpu_high_share: float = 0.9
+    cpu_low_share: float = 0.5
+    seed: int = 0
+
+
+def stay(analysis: Analysis, cluster: ClusterState, reason: Reason | None = None, detail: str = "") -> Plan:
+    """Return the plan that changes nothing.
+
+    Parameters
+    ----------
+    analysis
+        What Analyze concluded.
+    cluster
+        Where the replicas are.
+    reason, detail
+        Why nothing changes, where it is not the analysis that says so.
+
+    Returns
+    -------
+    Plan
+        Without a change.
+    """
+    return Plan(
+        operator=analysis.operator,
+        reason=reason or analysis.reason,
+        detail=detail or analysis.detail,
+        placement=present_placement(analysis, cluster),
+        mst=analysis.mst,
+        nd_max_ms=analysis.nd_max_ms,
+    )
+
+
+def present_placement(analysis: Analysis, cluster: ClusterState) -> tuple[str, ...]:
+    """Return where an operator's replicas are: the cluster knows best, the driver's word is second."""
+    seen = analysis.reading.placement if analysis.reading else ()
+    return tuple(sorted(cluster.placements.get(analysis.operator, seen)))
+
+
+def hold(analysis: Analysis, cluster: ClusterState) -> Plan | None:
+    """Return the plan of an operator that must not change; None where it may.
+
+    Parameters
+    ----------
+    analysis
+        What Analyze concluded.
+    cluster
+        Nodes and replicas.
+
+    Returns
+    -------
+    Plan or None
+        A plan without a change for any verdict but More and Fewer, and when the cluster cannot be read.
+    """
+    if analysis.verdict not in {Verdict.MORE, Verdict.FEWER}:
+        return stay(analysis, cluster)
+    if cluster.problem:
+        return stay(analysis, cluster, Reason.CLUSTER_UNAVAILABLE, cluster.problem)
+    return None
+
+
+def by_operator(plans: list[Plan]) -> Mapping[str, Plan]:
+    """Key plans by their operator."""
+    return {plan.operator: plan for plan in plans}

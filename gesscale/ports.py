@@ -1,0 +1,155 @@
+"""What the loop asks of the world: four small ports. Adapters stand in monitor/, execute/ and knowledge/."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from gesscale.decision import Analysis, Change, Decision, Outcome, Plan
+from gesscale.observation import WorkflowObservation
+from perfmodel import Reading
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """An edge node that may hold a replica.
+
+    Attributes
+    ----------
+    weight
+        Its capacity against a node of weight 1.
+    problem
+        Why it cannot take a replica now; empty where it can.
+    """
+
+    name: str
+    weight: float = 1.0
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterState:
+    """The nodes, and where each operator's live replicas are.
+
+    Attributes
+    ----------
+    problem
+        Why the cluster could not be read; empty where it could.
+    """
+
+    nodes: Mapping[str, Node] = field(default_factory=dict)
+    placements: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    problem: str = ""
+
+    @property
+    def weights(self) -> Mapping[str, float]:
+        """The capacity weight of each node."""
+        return {name: node.weight for name, node in self.nodes.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reconfiguration:
+    """A change that was carried out and, once it has settled, what it cost.
+
+    Attributes
+    ----------
+    at_s
+        When it was ordered, seconds since the epoch.
+    placement
+        The nodes it was to lead to, sorted.
+    downtime_s
+        The longest time without a finished batch around it; None while it has not settled.
+    """
+
+    at_s: float
+    operator: str
+    placement: tuple[str, ...]
+    downtime_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Knowledge:
+    """What is known when a step begins; all a policy may know beside the observation and the cluster.
+
+    Attributes
+    ----------
+    readings
+        Evidence for the performance model by operator, newest first, bounded.
+    reconfigurations
+        Past changes by operator, newest first, bounded.
+    """
+
+    readings: Mapping[str, tuple[Reading, ...]] = field(default_factory=dict)
+    reconfigurations: Mapping[str, tuple[Reconfiguration, ...]] = field(default_factory=dict)
+
+    def pending(self, operator: str) -> Reconfiguration | None:
+        """Return the operator's newest change while it has not settled."""
+        latest = self.latest(operator)
+        return latest if latest is not None and latest.downtime_s is None else None
+
+    def latest(self, operator: str) -> Reconfiguration | None:
+        """Return the operator's newest change, settled or not."""
+        return next(iter(self.reconfigurations.get(operator, ())), None)
+
+
+class Policy(Protocol):
+    """Analyze and Plan: pure, deterministic, over all operators of a workflow."""
+
+    name: str
+
+    def analyze(self, observation: WorkflowObservation, knowledge: Knowledge) -> Mapping[str, Analysis]:
+        """Conclude for every operator what it needs."""
+        ...
+
+    def plan(
+        self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge
+    ) -> Mapping[str, Plan]:
+        """Choose for every operator the nodes that are to hold its replicas."""
+        ...
+
+
+class MetricSource(Protocol):
+    """Monitor: reads the operators. Never raises for what an operator lacks: that is said in ``unseen``."""
+
+    def observe(self, now_s: float) -> WorkflowObservation:
+        """Read every operator over the window that ends now."""
+        ...
+
+
+class Cluster(Protocol):
+    """Execute: knows the nodes, starts and removes replicas. Raises ClusterError when it cannot."""
+
+    def state(self) -> ClusterState:
+        """Return nodes and live replicas."""
+        ...
+
+    def apply(self, operator: str, change: Change) -> Outcome:
+        """Start and remove replicas of an operator on exactly these nodes; bounded in time."""
+        ...
+
+
+class KnowledgeStore(Protocol):
+    """Knowledge that outlives the process."""
+
+    def recall(self, now_s: float) -> Knowledge:
+        """Return what a policy may know now."""
+        ...
+
+    def remember(self, decision: Decision) -> None:
+        """Keep a decision and all it brought: evidence, the model version, the reconfiguration."""
+        ...
+
+    def settle(self, reconfiguration: Reconfiguration) -> None:
+        """Keep the measured downtime of a change that has settled."""
+        ...
+
+
+class Clock(Protocol):
+    """Time, real or simulated."""
+
+    def now_s(self) -> float:
+        """Return seconds since the epoch."""
+        ...
+
+    def wait_until(self, at_s: float) -> bool:
+        """Wait for an instant; return False where the loop is to stop instead."""
+        ...

@@ -1,0 +1,124 @@
+"""What is scaled: operators, joined by streams into a workflow (a directed acyclic graph).
+
+One operator is one Spark Structured Streaming application; its replicas are that application's executors,
+at most one per edge node. Words and symbols: specification section 1.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import networkx as nx
+
+from gesscale.errors import InputError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchCap:
+    """The cap B on the rows of one micro-batch: fixed, or proportional to the replicas.
+
+    Attributes
+    ----------
+    rows
+        Fixed cap, rows; 0 where the cap is proportional.
+    rows_per_replica
+        Cap per replica, rows; 0 where the cap is fixed.
+    """
+
+    rows: int = 0
+    rows_per_replica: int = 0
+
+    def __post_init__(self) -> None:
+        if min(self.rows, self.rows_per_replica) < 0 or (self.rows > 0) == (self.rows_per_replica > 0):
+            message = (
+                "a batch cap is either fixed or per replica, and positive; got "
+                f"rows={self.rows}, rows_per_replica={self.rows_per_replica}"
+            )
+            raise InputError(message)
+
+    def at(self, replicas: int) -> int:
+        """Return the cap, in rows, that holds with this many replicas."""
+        return self.rows or self.rows_per_replica * replicas
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operator:
+    """One operator and its limits.
+
+    Attributes
+    ----------
+    name
+        Unique in its workflow.
+    driver_node
+        The edge node that runs the Spark driver; it counts towards NDmax (specification section 3).
+    upstream
+        The operators whose output this one reads; empty where it reads a source of the workflow.
+    min_replicas, max_replicas
+        The replicas it may have, ``1 <= min <= max``.
+    cap
+        The cap on the rows of a batch; None where the query has none.
+    """
+
+    name: str
+    driver_node: str
+    upstream: tuple[str, ...] = ()
+    min_replicas: int = 1
+    max_replicas: int = 8
+    cap: BatchCap | None = None
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.min_replicas <= self.max_replicas:
+            message = (
+                f"operator {self.name!r}: expected 1 <= min_replicas <= max_replicas, "
+                f"got {self.min_replicas} and {self.max_replicas}"
+            )
+            raise InputError(message)
+
+    def batch_rows(self, replicas: int) -> int | None:
+        """Return the cap of a batch with this many replicas, in rows; None without a cap."""
+        return None if self.cap is None else self.cap.at(replicas)
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow:
+    """Operators and the streams between them.
+
+    Raises
+    ------
+    InputError
+        Without operators, at a name used twice, an unknown upstream operator, or a cycle.
+    """
+
+    operators: Mapping[str, Operator]
+    _graph: "nx.DiGraph[str]" = field(init=False, repr=False, compare=False)
+
+    def __init__(self, operators: Iterable[Operator]) -> None:
+        listed = tuple(operators)
+        named = {operator.name: operator for operator in listed}
+        if not listed or len(named) != len(listed):
+            message = f"a workflow needs operators with distinct names, got {[o.name for o in listed]}"
+            raise InputError(message)
+        graph: nx.DiGraph[str] = nx.DiGraph()
+        graph.add_nodes_from(named)
+        for operator in listed:
+            for upstream in operator.upstream:
+                if upstream not in named:
+                    message = (
+                        f"operator {operator.name!r}: its upstream {upstream!r} is not an operator of the "
+                        f"workflow ({', '.join(sorted(named))}); name one of these or leave upstream empty"
+                    )
+                    raise InputError(message)
+                graph.add_edge(upstream, operator.name)
+        if not nx.is_directed_acyclic_graph(graph):
+            cycle = [edge[0] for edge in nx.find_cycle(graph)]
+            message = f"a workflow has no cycles, but its streams join {' -> '.join([*cycle, cycle[0]])}"
+            raise InputError(message)
+        object.__setattr__(self, "operators", named)
+        object.__setattr__(self, "_graph", graph)
+
+    def upstream(self, name: str) -> tuple[str, ...]:
+        """Return the operators that feed this one, by name."""
+        return tuple(sorted(self._graph.predecessors(name)))
+
+    def downstream(self, name: str) -> tuple[str, ...]:
+        """Return the operators that this one feeds, by name."""
+        return tuple(sorted(self._graph.successors(name)))

@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# Prepares everything that `make demo` and `make test` need, and nothing twice:
+#   setup.sh demo    virtual environment with the locked packages, a Java 17+ runtime, iproute2, a C compiler if to be had
+#   setup.sh test    the same, and the servers that the tests of real adapters run: Prometheus
+set -euo pipefail
+cd "$(dirname "$0")"
+purpose=${1:-demo}
+venv=.venv
+cache=.cache
+
+say() { printf '\033[1m[setup]\033[0m %s\n' "$*" >&2; }
+fail() { printf '[setup] %s\n' "$*" >&2; exit 1; }
+
+apt_updated=no
+apt_install() { # PURPOSE PACKAGE...: as root through apt, else say what to install
+  local purpose=$1; shift
+  if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+    fail "$purpose is missing: install it with the system's packages (Debian, Ubuntu: apt-get install $*), then run this again"
+  fi
+  if [ $apt_updated = no ]; then say "reading the system's package lists"; apt-get update -qq; apt_updated=yes; fi
+  local package
+  for package in "$@"; do
+    if apt-cache show "$package" >/dev/null 2>&1; then
+      say "installing $package ($purpose)"
+      DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$package" >/dev/null && return 0
+    fi
+  done
+  fail "$purpose is missing and none of these packages could be installed: $*"
+}
+
+find_python() {
+  local candidate
+  for candidate in "${PYTHON:-}" python3 python3.14 python3.13 python3.12 python3.11; do
+    [ -n "$candidate" ] && command -v "$candidate" >/dev/null || continue
+    "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$candidate"; return; }
+  done
+  fail "no Python 3.11 or newer was found (looked for python3 and python3.11 to python3.14); install one or set PYTHON"
+}
+
+java_is_new_enough() { # the first number of the version, 17 or more
+  local java=${JAVA_HOME:+$JAVA_HOME/bin/}java
+  command -v "$java" >/dev/null || return 1
+  local major; major=$("$java" -version 2>&1 | sed -nE '1,3s/.*version "([0-9]+).*/\1/p' | head -n 1)
+  [ "${major:-0}" -ge 17 ]
+}
+
+python=$(find_python)
+"$python" -c 'import venv, ensurepip' 2>/dev/null || apt_install "Python's venv module" \
+  "python$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')-venv" python3-venv
+java_is_new_enough || apt_install "a Java runtime, 17 or newer" openjdk-21-jre-headless openjdk-17-jre-headless
+command -v ip >/dev/null || apt_install "the ip command" iproute2
+if ! command -v cc >/dev/null && ! command -v gcc >/dev/null && [ "$(id -u)" = 0 ]; then
+  (apt_install "a C compiler" gcc && apt_install "the C library's headers" libc6-dev) ||
+    say "no C compiler: the relay will run in pure Python, up to 2 ms less exact"
+fi
+
+stamp=$venv/.locked
+wanted=$(cat requirements.lock pyproject.toml setup.sh | cksum)
+if [ ! -f $stamp ] || [ "$(cat $stamp)" != "$wanted" ]; then
+  say "creating the virtual environment and installing the locked packages (about a minute, 1 GB on disk)"
+  [ -x $venv/bin/python ] || "$python" -m venv $venv
+  $venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+  $venv/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+  echo "$wanted" > $stamp
+fi
+
+if [ "$purpose" = test ] && [ ! -x $cache/prometheus ] && ! command -v prometheus >/dev/null; then
+  # Unpacked, not installed: a package installation would start a service on this machine.
+  say "fetching the Prometheus server for the tests of its adapter"
+  mkdir -p $cache/unpack
+  if { (cd $cache/unpack && apt-get download -qq prometheus) ||
+       { [ "$(id -u)" = 0 ] && apt-get update -qq && (cd $cache/unpack && apt-get download -qq prometheus); }; } 2>/dev/null; then
+    dpkg -x $cache/unpack/prometheus_*.deb $cache/unpack/root
+    mv $cache/unpack/root/usr/bin/prometheus $cache/prometheus
+  else
+    say "no Prometheus package could be had: the tests that need the server will say so and be skipped"
+  fi
+  rm -rf $cache/unpack
+fi
+say "ready"
