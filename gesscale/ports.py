@@ -15,6 +15,8 @@ class Node:
 
     Attributes
     ----------
+    address
+        The host address that its replicas report; empty where it is the name itself or not known.
     weight
         Its capacity against a node of weight 1.
     problem
@@ -22,6 +24,7 @@ class Node:
     """
 
     name: str
+    address: str = ""
     weight: float = 1.0
     problem: str = ""
 
@@ -94,7 +97,10 @@ class Knowledge:
 class Policy(Protocol):
     """Analyze and Plan: pure, deterministic, over all operators of a workflow."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """The registered name."""
+        ...
 
     def analyze(self, observation: WorkflowObservation, knowledge: Knowledge) -> Mapping[str, Analysis]:
         """Conclude for every operator what it needs."""

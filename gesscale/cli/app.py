@@ -10,8 +10,10 @@ from importlib.metadata import entry_points, version
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
-from gesscale.cli import model
+from gesscale.cli import config, explain, latency_map, model
+from gesscale.cli import run as run_commands
 from gesscale.cli.output import talk
 from gesscale.errors import GesscaleError, InputError
 
@@ -23,7 +25,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
+app.command()(run_commands.run)
+app.command()(run_commands.once)
+app.command()(run_commands.recommend)
+app.command()(explain.explain)
 app.add_typer(model.app, name="model")
+app.add_typer(latency_map.app, name="latency-map")
+app.add_typer(config.app, name="config")
 for _command in entry_points(group="gesscale.commands"):
     app.add_typer(_command.load(), name=_command.name)
 
@@ -54,10 +62,10 @@ def run(cli: typer.Typer) -> None:
     try:
         cli()
     except InputError as error:
-        talk.print(f"[red]error:[/red] {error}", highlight=False)
+        talk.print(Text.assemble(("error: ", "red"), str(error)))
         sys.exit(2)
     except GesscaleError as error:
-        talk.print(f"[red]error:[/red] {error}", highlight=False)
+        talk.print(Text.assemble(("error: ", "red"), str(error)))
         sys.exit(1)
     except KeyboardInterrupt:
         talk.print("interrupted")

@@ -100,7 +100,7 @@ def removals(delays: LatencyMap, placement: Sequence[str], driver_node: str) -> 
     placement
         The nodes that hold a replica.
     driver_node
-        The node of the Spark driver; its delay counts but it is not itself removed by this.
+        The node of the Spark driver. A replica there goes last: the driver stays, and so do its delays.
 
     Returns
     -------
@@ -111,7 +111,8 @@ def removals(delays: LatencyMap, placement: Sequence[str], driver_node: str) -> 
     members = [node for node in sorted({*placement, driver_node}) if node in delays]
     ranking = farthest(delays, members, [node for node in placement if node in delays])
     unreachable = tuple(item.node for item in ranking.unreachable)
-    return (*unknown, *unreachable, *(item.node for item in ranking.ranked))
+    ranked = (*unknown, *unreachable, *(item.node for item in ranking.ranked))
+    return tuple(sorted(ranked, key=lambda node: node == driver_node))
 
 
 def shrinking(delays: LatencyMap, placement: Sequence[str], driver_node: str) -> tuple[tuple[str, ...], ...]:

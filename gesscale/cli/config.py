@@ -1,0 +1,37 @@
+"""``gesscale config``: check settings, and say what there is to set."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gesscale.cli.output import talk
+from gesscale.settings import Settings, load_settings, settings_page
+
+app = typer.Typer(help="Check settings, and say what there is to set.", no_args_is_help=True)
+
+
+@app.command()
+def validate(
+    file: Annotated[Path, typer.Argument(help="The settings file (YAML).", show_default=False)],
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="A setting, such as monitor.period=30s; repeatable.")
+    ] = None,
+) -> None:
+    """Check a settings file as `run` would take it, environment included. Exit 2 with every fault."""
+    settings = load_settings(file, set_ or [])
+    talk.print(f"{file}: valid; operators: {', '.join(settings.workflow.operators)}", markup=False)
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of a settings file."""
+    sys.stdout.write(json.dumps(Settings.model_json_schema(), indent=2) + "\n")
+
+
+@app.command()
+def docs() -> None:
+    """Print the page of all settings (Markdown)."""
+    sys.stdout.write(settings_page())

@@ -1,0 +1,127 @@
+"""``gesscale explain``: why it did, or did not, scale."""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from gesscale.cli.output import Output, emit, table, talk
+from gesscale.errors import InputError
+from gesscale.knowledge.sqlite import SqliteHistory
+from gesscale.settings import load_settings
+
+
+def explain(
+    operator: Annotated[
+        str | None, typer.Argument(help="Whose decisions; without it everyone's.", show_default=False)
+    ] = None,
+    knowledge: Annotated[
+        Path | None, typer.Option("--knowledge", help="The knowledge file.", show_default=False)
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", "-c", help="Settings that name the knowledge file.", show_default=False),
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="So many of the last decisions.")] = 5,
+    output: Annotated[Output, typer.Option("--output", "-o", help="Form of the result.")] = Output.TABLE,
+) -> None:
+    """Say why it did, or did not, scale: the last decisions, their numbers, and the candidates that lost."""
+    path = _knowledge_file(knowledge, config)
+    with SqliteHistory(path) as history:
+        decisions = history.decisions(operator, limit)
+        models = history.models(operator, limit)
+    if not decisions:
+        whose = f" about operator {operator!r}" if operator else ""
+        talk.print(f"{path} holds no decisions{whose} yet", markup=False)
+    tables = [_explanation(decision) for decision in decisions]
+    if models:
+        rows = [(_when(model), model["operator"], _model(model)) for model in models]
+        tables.append(table("how the model changed", ("at", "operator", "model"), rows))
+    emit({"decisions": decisions, "models": models}, output, tables)
+
+
+def _knowledge_file(knowledge: Path | None, config: Path | None) -> Path:
+    if (knowledge is None) == (config is None):
+        message = "expected either --knowledge FILE or --config FILE, to know which knowledge file to read"
+        raise InputError(message)
+    path = knowledge or load_settings(config).knowledge.file
+    if not path.is_file():
+        message = f"there is no knowledge file {path}; `gesscale run` begins one, --knowledge names another"
+        raise InputError(message)
+    return path
+
+
+def _explanation(decision: Mapping[str, Any]) -> Table:
+    title = f"{_when(decision)}  {decision['operator']}: {decision['sentence']}"
+    return table(title, ("policy", decision["policy"]), [row for row in _rows(decision) if row[1]])
+
+
+def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    analysis, plan, outcome = decision["analysis"], decision["plan"], decision["outcome"]
+    reading = analysis["reading"] or {}
+    yield "analysis", _joined(f"{analysis['verdict']}, {analysis['reason']}", analysis["detail"])
+    yield "input rate (IR)", _rate(reading.get("input_rows_per_s"))
+    yield "throughput (CT)", _rate(reading.get("throughput_rows_per_s"))
+    yield "backlog", _number(reading.get("backlog_rows"), "rows")
+    yield "back pressure", _share(reading.get("saturated_share"))
+    yield "placement", _joined(", ".join(reading.get("placement", ())), _nd_max(analysis))
+    yield "MST", _estimate(analysis["mst"])
+    yield "slack (DT)", _number(analysis["slack_pct"], "%")
+    yield "model", _model(analysis["model"])
+    yield "plan", _joined(", ".join(plan["placement"]), _nd_max(plan))
+    yield "MST planned", _estimate(plan["mst"])
+    yield "outcome", _joined(outcome["status"], outcome["detail"])
+    yield "took", _number(outcome["seconds"] or None, "s")
+    for lost in plan["rejections"]:
+        yield f"not {lost['node']}", _joined(lost["reason"], lost["detail"])
+
+
+def _when(record: Mapping[str, Any]) -> str:
+    return datetime.fromtimestamp(record["at_s"], UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _model(model: Mapping[str, Any] | None) -> str:
+    if model is None:
+        return ""
+    parameters = ", ".join(
+        f"{name} {_number(value, '')}{'' if name in model['fitted'] else ' (default)'}"
+        for name, value in model["parameters"].items()
+    )
+    state = ("calibrated" if model["calibrated"] else "not calibrated") + (
+        ", drift" if model["drift"] else ""
+    )
+    lines = (f"{model['law']}: {parameters}; readings: {model['readings_used']}, {state}", *model["warnings"])
+    return "\n".join(lines)
+
+
+def _estimate(estimate: Mapping[str, Any] | None) -> str:
+    if estimate is None:
+        return ""
+    span = f"{_number(estimate['low'], '')} to {_number(estimate['high'], '')}"
+    return _joined(f"{_rate(estimate['mid'])} ({span})", estimate["reason"])
+
+
+def _nd_max(conclusion: Mapping[str, Any]) -> str:
+    return "" if conclusion["nd_max_ms"] is None else f"NDmax {conclusion['nd_max_ms']:.4g} ms"
+
+
+def _rate(rows_per_s: float | None) -> str:
+    return _number(rows_per_s, "rows/s")
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{100 * value:.0f} % of the batches saturated"
+
+
+def _number(value: float | None, unit: str) -> str:
+    if value is None:
+        return ""
+    digits = f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
+    return f"{digits} {unit}".rstrip()
+
+
+def _joined(*parts: str) -> str:
+    return ": ".join(part for part in parts if part)

@@ -1,0 +1,179 @@
+"""``gesscale model``: fit a performance model to a file of readings, and predict with it."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from gesscale.cli.output import Output, emit, table, talk
+from gesscale.cli.readings_csv import Line, ReadingsFile, read_readings_file
+from gesscale.errors import InputError
+from perfmodel import Conditions, FitErrors, Model, ModelError, Reading, fit_errors, law_named
+
+app = typer.Typer(
+    help="Fit performance models to a CSV file of readings (replicas, nd_max_ms, mst_rows_per_s; optional "
+    "batch_rows, tasks, weight) and predict with them.",
+    no_args_is_help=True,
+)
+
+
+class Law(StrEnum):
+    """The law to fit."""
+
+    GESSCALE = "gesscale"
+    MICROBATCH = "microbatch"
+    AUTO = "auto"
+
+
+ReadingsPath = Annotated[Path, typer.Argument(metavar="READINGS.csv", help="Saturation readings.")]
+ChosenLaw = Annotated[
+    Law,
+    typer.Option("--law", help="Eq. 1 of the paper, the micro-batch law, or the better by held-out error."),
+]
+Where = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--where",
+        metavar="CONDITION",
+        help="Use only rows that meet this, e.g. query=map, host_cpu<0.9, tasks=replicas; repeat for more.",
+    ),
+]
+Holdout = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--holdout",
+        metavar="COLUMN=VALUE",
+        help="Keep rows that meet this out of the fit and report their error apart; repeat to hold out more.",
+    ),
+]
+Form = Annotated[Output, typer.Option("--output", "-o", help="How to write the result.")]
+
+
+@app.command()
+def fit(
+    file: ReadingsPath,
+    *,
+    law: ChosenLaw = Law.GESSCALE,
+    where: Where = None,
+    holdout: Holdout = None,
+    output: Form = Output.TABLE,
+) -> None:
+    """Fit a law and say how well it describes the readings."""
+    used, held_out = _split(read_readings_file(file), where or [], holdout or [])
+    with _model_errors(file):
+        model = law_named(law).fit(used)
+        errors = fit_errors(model, used)
+        apart = fit_errors(model, held_out) if held_out else None
+    emit(_fit_document(model, errors, apart), output, _fit_tables(model, errors, apart))
+    if output is Output.TABLE:
+        _warn(model.warnings)
+
+
+@app.command()
+def predict(
+    file: ReadingsPath,
+    *,
+    replicas: Annotated[int, typer.Option(help="n.", min=1)],
+    nd_max_ms: Annotated[float, typer.Option(help="NDmax, round trip in ms.")],
+    batch_rows: Annotated[float | None, typer.Option(help="Rows of a full batch, B.")] = None,
+    weight: Annotated[float | None, typer.Option(help="Summed capacity weights, replaces n.")] = None,
+    law: ChosenLaw = Law.GESSCALE,
+    where: Where = None,
+    output: Form = Output.TABLE,
+) -> None:
+    """Fit a law and predict the maximum sustainable throughput, rows/s."""
+    used, _ = _split(read_readings_file(file), where or [], [])
+    with _model_errors(file):
+        model = law_named(law).fit(used)
+        conditions = Conditions(replicas=replicas, nd_max_ms=nd_max_ms, batch_rows=batch_rows, weight=weight)
+        estimate = model.predict(conditions)
+    document = {
+        "law": model.law,
+        "unit": "rows/s",
+        "low": estimate.low,
+        "mid": estimate.mid,
+        "high": estimate.high,
+        "reason": estimate.reason,
+        "calibrated": model.calibrated,
+        "warnings": model.warnings,
+    }
+    row = (model.law, estimate.low, estimate.mid, estimate.high, estimate.reason)
+    columns = ("law", "low", "mid", "high", "note")
+    emit(document, output, [table("Predicted MST, rows/s (90 % between low and high)", columns, [row])])
+    if output is Output.TABLE:
+        _warn(model.warnings)
+
+
+def _split(
+    file: ReadingsFile, where: Sequence[str], holdout: Sequence[str]
+) -> tuple[list[Reading], list[Reading]]:
+    """Return the readings to fit and those held out: rows that meet any one of the hold-outs."""
+    chosen: Sequence[Line] = file.lines
+    for condition in where:
+        chosen = file.where(chosen, condition)
+        _require(chosen, file, f"no row left after --where {condition}")
+    held_out: set[int] = set()
+    for condition in holdout:
+        met = file.where(chosen, condition)
+        _require(met, file, f"no row meets --holdout {condition}")
+        held_out |= {line.number for line in met}
+    rest = [line for line in chosen if line.number not in held_out]
+    _require(rest, file, f"no row left to fit after --holdout {', '.join(holdout)}")
+    return file.readings(rest), file.readings([line for line in chosen if line.number in held_out])
+
+
+def _require(lines: Sequence[Line], file: ReadingsFile, what: str) -> None:
+    if not lines:
+        message = f"{file.path}: {what}; look at the values of that column"
+        raise InputError(message)
+
+
+@contextmanager
+def _model_errors(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except ModelError as fault:
+        message = f"{file}: {fault}"
+        raise InputError(message) from fault
+
+
+def _fit_document(model: Model, errors: FitErrors, apart: FitErrors | None) -> dict[str, Any]:
+    return {
+        "law": model.law,
+        "parameters": model.parameters,
+        "fitted": [name for name in model.parameters if name in model.fitted],
+        "defaults": [name for name in model.parameters if name not in model.fitted],
+        "calibrated": model.calibrated,
+        "error_mean_pct": errors.mean_pct,
+        "error_max_pct": errors.max_pct,
+        "readings": errors.count,
+        "holdout": None
+        if apart is None
+        else {"error_mean_pct": apart.mean_pct, "error_max_pct": apart.max_pct, "readings": apart.count},
+        "warnings": model.warnings,
+    }
+
+
+def _fit_tables(model: Model, errors: FitErrors, apart: FitErrors | None) -> list[Table]:
+    parameters = [
+        (name, value, "fitted" if name in model.fitted else "default")
+        for name, value in model.parameters.items()
+    ]
+    compared = [("fitted", errors)] if apart is None else [("fitted", errors), ("held out", apart)]
+    return [
+        table(f"Law {model.law}", ("parameter", "value", "from"), parameters),
+        table(
+            "Error, % of the observed rows/s",
+            ("readings", "count", "mean", "max"),
+            [(name, figures.count, figures.mean_pct, figures.max_pct) for name, figures in compared],
+        ),
+    ]
+
+
+def _warn(warnings: Sequence[str]) -> None:
+    for warning in warnings:
+        talk.print(f"note: {warning}", highlight=False, markup=False)

@@ -1,0 +1,189 @@
+"""A CSV file of readings, and choosing its rows by conditions such as ``query=map`` or ``host_cpu<0.9``."""
+
+import csv
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from gesscale.errors import InputError
+from perfmodel import Reading
+
+REQUIRED = ("replicas", "nd_max_ms", "mst_rows_per_s")
+OPTIONAL = ("batch_rows", "tasks", "weight")
+_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "!=": operator.ne,
+    "=": operator.eq,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+_CONDITION = re.compile(r"\s*(?P<column>[^<>=!]+?)\s*(?P<sign><=|>=|!=|=|<|>)\s*(?P<value>[^<>=!]+?)\s*")
+
+_Optional = BeforeValidator(lambda text: None if text == "" else text)
+
+
+class _Row(BaseModel):
+    """A row of the file; the descriptions say what is expected."""
+
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
+
+    replicas: Annotated[int, Field(ge=1, description="a whole number >= 1")]
+    nd_max_ms: Annotated[float, Field(ge=0, description="a round trip in ms, >= 0")]
+    mst_rows_per_s: Annotated[float, Field(gt=0, description="rows per second, > 0")]
+    batch_rows: Annotated[float | None, _Optional, Field(gt=0, description="rows > 0, or nothing")] = None
+    tasks: Annotated[int | None, _Optional, Field(ge=1, description="a whole number >= 1, or nothing")] = None
+    weight: Annotated[float | None, _Optional, Field(gt=0, description="a number > 0, or nothing")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A row of the file, cells as they stand.
+
+    Attributes
+    ----------
+    number
+        Its line in the file, the header being line 1.
+    cells
+        Text by column.
+    """
+
+    number: int
+    cells: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingsFile:
+    """A CSV file of readings, not yet checked row by row: rows that nobody chooses may hold anything.
+
+    Raises
+    ------
+    InputError
+        From its methods, naming file, line and column.
+    """
+
+    path: Path
+    columns: tuple[str, ...]
+    lines: tuple[Line, ...]
+
+    def where(self, lines: Sequence[Line], condition: str) -> list[Line]:
+        """Return the lines that meet a condition.
+
+        Parameters
+        ----------
+        lines
+            Lines of this file.
+        condition
+            A column, one of = != < <= > >=, and a value or another column. Numbers compare as numbers.
+        """
+        parts = _CONDITION.fullmatch(condition)
+        if parts is None:
+            message = f"expected a condition such as nd_max_ms=150 or tasks=replicas, got {condition!r}"
+            raise InputError(message)
+        column, sign, value = parts["column"], parts["sign"], parts["value"]
+        if column not in self.columns:
+            message = f"{self.path}: no column {column!r} for the condition {condition!r}, only {self._known}"
+            raise InputError(message)
+        return [line for line in lines if self._holds(line, column, sign, value)]
+
+    def readings(self, lines: Sequence[Line]) -> list[Reading]:
+        """Turn lines into readings, all taken as saturated."""
+        return [self._reading(line) for line in lines]
+
+    def _holds(self, line: Line, column: str, sign: str, value: str) -> bool:
+        left, right = line.cells[column], line.cells.get(value, value)
+        numbers = _number(left), _number(right)
+        if None not in numbers:
+            return _COMPARISONS[sign](*numbers)
+        if sign in ("=", "!="):
+            return _COMPARISONS[sign](left, right)
+        message = (
+            f"{self.path}, line {line.number}, column {column}: expected numbers to compare by {sign}, "
+            f"got {left!r} and {right!r}"
+        )
+        raise InputError(message)
+
+    def _reading(self, line: Line) -> Reading:
+        try:
+            row = _Row.model_validate({name: line.cells[name] for name in self.columns})
+        except ValidationError as fault:
+            column = str(fault.errors()[0]["loc"][0])
+            expected = _Row.model_fields[column].description
+            message = (
+                f"{self.path}, line {line.number}, column {column}: expected {expected}, "
+                f"got {line.cells[column]!r}; mend the cell or leave the row out"
+            )
+            raise InputError(message) from None
+        return Reading(
+            replicas=row.replicas,
+            nd_max_ms=row.nd_max_ms,
+            rows_per_s=row.mst_rows_per_s,
+            batch_rows=row.batch_rows,
+            tasks=row.tasks,
+            weight=row.weight,
+        )
+
+    @property
+    def _known(self) -> str:
+        return ", ".join(self.columns)
+
+
+def read_readings_file(path: Path) -> ReadingsFile:
+    """Read a CSV file of readings with a header.
+
+    Parameters
+    ----------
+    path
+        A file with the columns replicas, nd_max_ms, mst_rows_per_s and, where known, batch_rows, tasks and
+        weight. Others serve conditions only.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be read, lacks a header, a column or rows, or has a row of another length.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.reader(file, strict=True)
+            numbered = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if any(row)]
+    except (OSError, UnicodeDecodeError, csv.Error) as fault:
+        message = f"{path}: expected a readable CSV file in UTF-8, got: {fault}"
+        raise InputError(message) from fault
+    if not numbered:
+        message = f"{path}: expected a header with {', '.join(REQUIRED)}, got an empty file"
+        raise InputError(message)
+    (_, columns), *rows = numbered
+    _check_header(path, columns)
+    if not rows:
+        message = f"{path}: expected readings below the header, got none"
+        raise InputError(message)
+    for number, row in rows:
+        if len(row) != len(columns):
+            message = f"{path}, line {number}: expected {len(columns)} cells as in the header, got {len(row)}"
+            raise InputError(message)
+    lines = tuple(Line(number=number, cells=dict(zip(columns, row, strict=True))) for number, row in rows)
+    return ReadingsFile(path=path, columns=tuple(columns), lines=lines)
+
+
+def _check_header(path: Path, columns: Sequence[str]) -> None:
+    if missing := [name for name in REQUIRED if name not in columns]:
+        message = (
+            f"{path}, line 1: expected the column {missing[0]} in the header, got only {', '.join(columns)}"
+        )
+        raise InputError(message)
+    if len(set(columns)) != len(columns):
+        twice = next(name for name in columns if columns.count(name) > 1)
+        message = f"{path}, line 1: expected each column once, got {twice!r} twice"
+        raise InputError(message)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

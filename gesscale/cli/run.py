@@ -1,0 +1,91 @@
+"""``gesscale run``, ``once`` and ``recommend``: the loop from the shell."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gesscale.assembly import build_loop
+from gesscale.cli.output import Output, emit, table, talk
+from gesscale.clock import SystemClock
+from gesscale.decision import Decision, OutcomeStatus, Reason
+from gesscale.settings import Settings, load_settings
+
+ConfigOption = Annotated[Path, typer.Option("--config", "-c", help="The settings file (YAML).")]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", help="Override one setting, for instance analyze.slack_threshold_pct=20; repeatable."
+    ),
+]
+OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How the decisions are written.")]
+
+NOT_FEASIBLE = {Reason.AT_MAX_REPLICAS, Reason.NO_CANDIDATE_NODE, Reason.DELAY_EATS_GAIN}
+
+
+def run(
+    config: ConfigOption,
+    set_: SetOption = None,
+    steps: Annotated[int, typer.Option(min=0, help="Stop after so many steps; 0: go on.")] = 0,
+) -> None:
+    """Step once per period until Ctrl-C; acts only where execute.mode is act."""
+    settings = _load(config, set_)
+    clock = SystemClock()
+    loop = build_loop(settings, clock.now_s())
+    clock.stop_on_signals()
+    done = 0
+
+    def report(decisions: tuple[Decision, ...]) -> None:
+        nonlocal done
+        done += 1
+        for decision in decisions:
+            talk.print(f"{decision.operator}: {decision.sentence}")
+        if done == steps:
+            clock.stop()
+
+    acting = "acting" if loop.acts else "advice only: set execute.mode to act to let it act"
+    talk.print(f"policy {loop.policy.name}, every {settings.monitor.period_s:g} s, {acting}")
+    loop.run(clock, settings.monitor.period_s, report)
+    talk.print(f"stopped after {done} steps")
+
+
+def once(config: ConfigOption, set_: SetOption = None, output: OutputOption = Output.TABLE) -> None:
+    """Run one step; acts only where execute.mode is act. Exit 3: more is needed but not to be had."""
+    _step(_load(config, set_), output, advise_only=False)
+
+
+def recommend(config: ConfigOption, set_: SetOption = None, output: OutputOption = Output.TABLE) -> None:
+    """Say what a step would do. Never acts. Exit 3: more is needed but not to be had."""
+    _step(_load(config, set_), output, advise_only=True)
+
+
+def _load(config: Path, overrides: list[str] | None) -> Settings:
+    return load_settings(config, overrides or [])
+
+
+def _step(settings: Settings, output: Output, *, advise_only: bool) -> None:
+    now_s = SystemClock().now_s()
+    decisions = build_loop(settings, now_s, advise_only=advise_only).step(now_s)
+    columns = ("operator", "replicas", "reason", "nodes", "MST, rows/s", "NDmax, ms", "outcome")
+    rows = [
+        (
+            decision.operator,
+            len(decision.plan.placement),
+            decision.plan.reason.value,
+            ", ".join(decision.plan.placement),
+            decision.plan.mst.mid if decision.plan.mst else None,
+            decision.plan.nd_max_ms,
+            decision.outcome.status.value,
+        )
+        for decision in decisions
+    ]
+    emit(
+        {"apiVersion": "gesscale.dev/v1", "decisions": decisions}, output, [table("Decisions", columns, rows)]
+    )
+    if output is Output.TABLE:
+        for decision in decisions:
+            talk.print(f"{decision.operator}: {decision.sentence}")
+    if any(decision.outcome.status is OutcomeStatus.FAILED for decision in decisions):
+        raise typer.Exit(1)
+    if any(decision.plan.reason in NOT_FEASIBLE for decision in decisions):
+        raise typer.Exit(3)

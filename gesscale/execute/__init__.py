@@ -1,0 +1,1 @@
+"""Execute: adapters that start and remove replicas."""

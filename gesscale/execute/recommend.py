@@ -1,0 +1,38 @@
+"""A cluster that is only looked at: the nodes of the latency map, for advice without access to anything."""
+
+from dataclasses import dataclass
+
+from gesscale.decision import Change, Outcome
+from gesscale.errors import ClusterError
+from gesscale.ports import ClusterState, Node
+
+
+@dataclass(frozen=True, slots=True)
+class AdvisedCluster:
+    """Takes every node of the latency map as usable, and refuses to act.
+
+    Attributes
+    ----------
+    nodes
+        Their names. Placements are what the drivers themselves report.
+    """
+
+    nodes: tuple[str, ...]
+
+    def state(self) -> ClusterState:
+        """Return the nodes, all usable, and no placements."""
+        return ClusterState(nodes={name: Node(name=name) for name in self.nodes})
+
+    def apply(self, operator: str, change: Change) -> Outcome:
+        """Refuse.
+
+        Raises
+        ------
+        ClusterError
+            Always: there is nothing to act on.
+        """
+        message = (
+            f"operator {operator!r}: cannot carry out +{change.add} -{change.remove}, since no cluster is "
+            "configured; set execute.cluster (for instance to local)"
+        )
+        raise ClusterError(message)

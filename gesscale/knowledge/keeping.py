@@ -1,0 +1,63 @@
+"""What is kept of a decision, and how much of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from gesscale.decision import Decision
+from gesscale.errors import InputError
+from gesscale.ports import Reconfiguration
+
+PARAMETER_TOLERANCE = 0.01
+"""Relative change of a parameter that makes a new version of a model: below it a refit is only noise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnowledgeLimits:
+    """How many rows of each kind are kept per operator, the newest; the settings explain the defaults."""
+
+    readings_per_operator: int = 200
+    models_per_operator: int = 100
+    decisions_per_operator: int = 10_000
+    reconfigurations_per_operator: int = 200
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            if getattr(self, item.name) < 1:
+                message = f"{item.name}: expected at least 1 row, got {getattr(self, item.name)}"
+                raise InputError(message)
+
+
+def reconfiguration_of(decision: Decision) -> Reconfiguration | None:
+    """Return the change that a decision carried out, not yet settled; None where it did not act."""
+    if not decision.acted:
+        return None
+    return Reconfiguration(at_s=decision.at_s, operator=decision.operator, placement=decision.plan.placement)
+
+
+def is_new_version(previous: Mapping[str, Any] | None, model: Mapping[str, Any]) -> bool:
+    """Say whether a model differs noticeably from the version kept last.
+
+    Parameters
+    ----------
+    previous, model
+        Documents of `gesscale.document.model_document`; None where there is no previous one.
+
+    Returns
+    -------
+    bool
+        True for another law, other fitted parameters, a change of ``calibrated`` or ``drift``, or a
+        parameter that moved by more than 1 %.
+    """
+    if previous is None or any(
+        previous[key] != model[key] for key in ("law", "fitted", "calibrated", "drift")
+    ):
+        return True
+    before, after = previous["parameters"], model["parameters"]
+    return before.keys() != after.keys() or any(_moved(before[name], after[name]) for name in after)
+
+
+def _moved(before: float | None, after: float | None) -> bool:
+    if before is None or after is None:
+        return before is not after
+    return abs(after - before) > PARAMETER_TOLERANCE * max(abs(before), abs(after))

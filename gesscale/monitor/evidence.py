@@ -1,0 +1,71 @@
+"""Which batches say what an operator can do: the saturated and the warm ones (specification section 3)."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from gesscale.monitor.screen import adjoins
+from gesscale.observation import Batch
+
+
+def saturated(batches: Sequence[Batch]) -> list[bool]:
+    """Say of each batch whether the operator worked at its limit.
+
+    A batch is *pressed* when it is full or, where no cap is known, late. A batch is saturated when it belongs
+    to a run of at least two consecutive pressed batches and is late itself or left a larger backlog than the
+    batch right before it. Full batches that are shorter than the trigger interval and shrink the backlog are
+    not saturated: they drain it with room to spare. Full and late ones are, also while the backlog shrinks.
+
+    Parameters
+    ----------
+    batches
+        Screened, oldest first.
+
+    Returns
+    -------
+    list of bool
+        One for each batch.
+
+    Notes
+    -----
+    Source: specification section 3; full alone is not enough, since a batch is full whenever rows wait.
+    """
+    pressed = [batch.is_late if batch.cap_rows is None else batch.is_full for batch in batches]
+    joined = [
+        adjoins(before, batch) and pressed[index] and pressed[index + 1]
+        for index, (before, batch) in enumerate(pairwise(batches))
+    ]
+    in_run = [left or right for left, right in zip([False, *joined], [*joined, False], strict=True)]
+    grew = [False, *(_backlog_grew(before, batch) for before, batch in pairwise(batches))]
+    return [in_run[index] and (batch.is_late or grew[index]) for index, batch in enumerate(batches)]
+
+
+def warm(batches: Sequence[Batch]) -> list[bool]:
+    """Say of each batch whether its duration is evidence for the performance model.
+
+    Cold are: the first known batch of a run of the query and any batch whose predecessor was not seen; a
+    batch on other nodes than the batch before it, and the batch after that (a replica joins in the midst of
+    the one and is the straggler of the next). Removal of a replica counts like its start.
+
+    Parameters
+    ----------
+    batches
+        Screened, oldest first.
+
+    Returns
+    -------
+    list of bool
+        One for each batch.
+
+    Notes
+    -----
+    Source: specification section 3, measured: a cold executor makes its first batch 2 to 2.7 times longer.
+    """
+    moved = [False, *(set(before.nodes) != set(batch.nodes) for before, batch in pairwise(batches))]
+    follows = [False, *(adjoins(before, batch) for before, batch in pairwise(batches))]
+    return [follows[index] and not moved[index] and not moved[index - 1] for index in range(len(batches))]
+
+
+def _backlog_grew(before: Batch, batch: Batch) -> bool:
+    if before.backlog_rows is None or batch.backlog_rows is None or not adjoins(before, batch):
+        return False
+    return batch.backlog_rows > before.backlog_rows

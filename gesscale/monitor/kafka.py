@@ -1,0 +1,104 @@
+"""Offered rows and lag of an operator that reads a Kafka topic, asked of the broker."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gesscale.errors import InputError, MetricsUnavailableError
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaOffsets:
+    """The end offsets of a topic: what its source has offered, whether or not it was read.
+
+    In a topic written by transactions an offset may be a marker instead of a row; then figures read too high.
+
+    Attributes
+    ----------
+    bootstrap
+        Addresses of brokers, ``host:port`` separated by commas.
+    topic
+        Name of the topic.
+    """
+
+    bootstrap: str
+    topic: str
+
+    def end_offset_rows(self, timeout_s: float) -> int:
+        """Return the rows ever offered: the sum of the partitions' end offsets.
+
+        Parameters
+        ----------
+        timeout_s
+            Bound on the whole question, seconds.
+
+        Returns
+        -------
+        int
+            Rows; IR is the growth of this number divided by time.
+
+        Raises
+        ------
+        MetricsUnavailableError
+            Where the broker does not answer in time, or does not know the topic.
+        InputError
+            Where the package confluent-kafka is not installed.
+        """
+        return sum(self.end_offsets(timeout_s).values())
+
+    def lag_rows(self, read_up_to: Mapping[int, int], timeout_s: float) -> int:
+        """Return the rows offered and not yet read.
+
+        Parameters
+        ----------
+        read_up_to
+            Offset of the next row to read, by partition (``endOffset`` of Spark's progress); a partition that
+            is not named counts from offset 0.
+        timeout_s
+            Bound on the whole question, seconds.
+
+        Returns
+        -------
+        int
+            The backlog in rows, at least 0.
+
+        Raises
+        ------
+        MetricsUnavailableError, InputError
+            As `end_offset_rows`.
+        """
+        ends = self.end_offsets(timeout_s)
+        return sum(max(0, end - read_up_to.get(partition, 0)) for partition, end in ends.items())
+
+    def end_offsets(self, timeout_s: float) -> Mapping[int, int]:
+        """Return the end offset of each partition; bounds and errors as `end_offset_rows`."""
+        admin_client, kafka_exception, latest, partition_of = _confluent_kafka()
+        half_s = timeout_s / 2  # two questions: which partitions, and where they end
+        try:
+            admin = admin_client({"bootstrap.servers": self.bootstrap}, logger=_LOG)
+            topic = admin.list_topics(timeout=half_s).topics.get(self.topic)
+            if topic is None or not topic.partitions:
+                message = f"the Kafka broker {self.bootstrap} has no topic {self.topic!r}: create it"
+                raise MetricsUnavailableError(message)
+            asked = {partition_of(self.topic, partition): latest() for partition in topic.partitions}
+            answers = admin.list_offsets(asked, request_timeout=half_s)
+            return {part.partition: answer.result(timeout=half_s).offset for part, answer in answers.items()}
+        except (kafka_exception, TimeoutError) as error:
+            message = (
+                f"asked the Kafka broker {self.bootstrap} for the end offsets of topic {self.topic!r}, "
+                f"but no answer came within {timeout_s:g} s: {error}; is it up and reachable from here?"
+            )
+            raise MetricsUnavailableError(message) from error
+
+
+def _confluent_kafka() -> tuple[Any, Any, Any, Any]:
+    try:
+        from confluent_kafka import KafkaException, TopicPartition
+        from confluent_kafka.admin import AdminClient, OffsetSpec
+    except ImportError as error:
+        message = "Kafka offsets need the package confluent-kafka: pip install 'gesscale[kafka]'"
+        raise InputError(message) from error
+    return AdminClient, KafkaException, OffsetSpec.latest, TopicPartition

@@ -1,0 +1,163 @@
+"""Monitor, through a Prometheus server that scrapes the drivers: its samples become batch records again."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from importlib.util import find_spec
+from itertools import groupby
+from math import isfinite
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from gesscale.errors import InputError, MetricsUnavailableError
+from gesscale.monitor.fetch import check_url
+from gesscale.monitor.records import to_batches
+from gesscale.monitor.source import WindowedReader
+from gesscale.observation import OperatorReading, Unseen, WorkflowObservation
+
+PREFIX = "gesscale_operator_"
+FIELD_OF_GAUGE = {
+    "batch_id": "batch_id",
+    "batch_end_timestamp_seconds": "ended_at_s",
+    "batch_rows": "rows",
+    "batch_duration_seconds": "seconds",
+    "trigger_interval_seconds": "trigger_s",
+    "batch_cap_rows": "cap_rows",
+    "offered_rows_total": "offered_rows_total",
+    "backlog_rows": "backlog_rows",
+}
+"""The gauges of `gesscale.spark` after their prefix, and the batch record's field that each one carries."""
+
+_PROGRESS = "last_progress_timestamp_seconds"
+_REPLICA = "replica_info"
+
+
+@dataclass(frozen=True, slots=True)
+class PrometheusMetrics(WindowedReader):
+    """A metric source that asks a Prometheus server for the gauges of `gesscale.spark`.
+
+    All gauges of one scrape bear one timestamp, so the raw samples of a range join exactly; a batch is known
+    by its number. Scrape at least once per trigger interval: a batch that no scrape saw is said and counts as
+    missing.
+
+    Attributes
+    ----------
+    url
+        Address of the server, such as ``http://10.0.0.1:9090``.
+    operators
+        Names of the operators, the values of the label ``operator``.
+    hosts
+        Node names by the host addresses of executors; an unknown address stands for itself.
+
+    Raises
+    ------
+    InputError
+        Where the address cannot be one, or the package prometheus-api-client is not installed.
+    """
+
+    url: str
+    operators: tuple[str, ...]
+    _: KW_ONLY
+    hosts: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        WindowedReader.__post_init__(self)
+        check_url(self.url, "the Prometheus server")
+        if not _installed("prometheus_api_client"):
+            message = (
+                "metrics through Prometheus need the package prometheus-api-client, which is not installed: "
+                "pip install 'gesscale[prometheus]'"
+            )
+            raise InputError(message)
+
+    def observe(self, now_s: float) -> WorkflowObservation:
+        """Read every operator over the window that ends now; see `gesscale.ports.MetricSource`."""
+        return self.observe_each(self.operators, lambda operator: self._read(operator, now_s), now_s)
+
+    def _read(self, operator: str, now_s: float) -> OperatorReading | Unseen:
+        scrapes = _join(self._samples(operator, now_s))
+        if not scrapes:
+            detail = (
+                f"{self.url} holds no sample of {PREFIX}* with operator={operator!r} in the last "
+                f"{self.history_s:g} s; is its driver among the scrape targets?"
+            )
+            return Unseen(operator=operator, detail=detail)
+        batches, complaints = to_batches(_records(scrapes), self.hosts)
+        if not batches and not complaints:
+            complaints = [f"{len(scrapes)} scrapes without a number in {PREFIX}batch_id"]
+        return self.read(
+            operator,
+            sorted(batches, key=lambda batch: batch.ended_at_s),
+            now_s=now_s,
+            last_progress_at_s=max((scrape.figures.get(_PROGRESS, 0.0) for scrape in scrapes), default=None),
+            complaints=complaints,
+        )
+
+    def _samples(self, operator: str, now_s: float) -> "tuple[_Series, ...]":
+        from prometheus_api_client.exceptions import PrometheusApiClientException
+        from prometheus_api_client.prometheus_connect import PrometheusConnect
+
+        name = operator.replace("\\", "\\\\").replace('"', '\\"')
+        query = f'{{__name__=~"{PREFIX}.+",operator="{name}"}}[{round(self.history_s * 1000)}ms]'
+        try:
+            with PrometheusConnect(self.url.rstrip("/"), retry=0, timeout=0.9 * self.timeout_s) as server:
+                answer = server.custom_query(query, params={"time": now_s})
+            return _SERIES.validate_python(answer)
+        except (OSError, PrometheusApiClientException, ValidationError, LookupError, TypeError) as error:
+            said = " ".join(str(error).split())[:200] or type(error).__name__
+            message = f"asked the Prometheus server {self.url} for {PREFIX}*, but got no samples: {said}"
+            raise MetricsUnavailableError(message) from error
+
+
+class _Series(BaseModel):
+    """One element of a matrix result; values arrive as strings."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    metric: dict[str, str]
+    values: tuple[tuple[float, float], ...]
+
+
+_SERIES = TypeAdapter(tuple[_Series, ...])
+
+
+@dataclass(slots=True)
+class _Scrape:
+    """What one scrape of one query's gauges saw."""
+
+    at_s: float
+    figures: dict[str, float] = field(default_factory=dict)
+    hosts: set[str] = field(default_factory=set)
+
+
+def _join(series: Iterable[_Series]) -> list[_Scrape]:
+    """Join samples of one query by their timestamp; the queries of a restarted driver follow one another."""
+    scrapes: dict[tuple[tuple[str, ...], float], _Scrape] = {}
+    for one in series:
+        labels = one.metric
+        gauge = labels.get("__name__", "").removeprefix(PREFIX)
+        query = tuple(labels.get(label, "") for label in ("instance", "app", "query"))
+        for at_s, value in one.values:
+            scrape = scrapes.setdefault((query, at_s), _Scrape(at_s))
+            if gauge == _REPLICA:
+                scrape.hosts.add(labels.get("host", ""))
+            elif isfinite(value) or gauge != _PROGRESS:
+                scrape.figures[gauge] = value
+    return [scrapes[key] for key in sorted(scrapes)]
+
+
+def _records(scrapes: Iterable[_Scrape]) -> Iterator[dict[str, object]]:
+    """Yield one record for each batch number that scrapes saw in a row, as the first of them saw it."""
+    counted = (scrape for scrape in scrapes if isfinite(scrape.figures.get("batch_id", float("nan"))))
+    for _, seen in groupby(counted, key=lambda scrape: scrape.figures["batch_id"]):
+        scrape = next(seen)
+        record: dict[str, object] = {
+            name: scrape.figures[gauge] for gauge, name in FIELD_OF_GAUGE.items() if gauge in scrape.figures
+        }
+        yield {"ended_at_s": scrape.figures.get(_PROGRESS), **record, "hosts": sorted(scrape.hosts)}
+
+
+def _installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ValueError:  # a module set to None: hidden on purpose
+        return False

@@ -1,0 +1,128 @@
+"""Batch records as the listener in a Spark driver serves them: validated here, `Batch` from here on."""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat, JsonValue, ValidationError
+
+from gesscale.errors import MetricsUnavailableError
+from gesscale.monitor.source import nodes_of
+from gesscale.observation import Batch
+
+
+def _none_if_nan(value: object) -> object:
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+_Told = Annotated[float | None, BeforeValidator(_none_if_nan)]
+"""A figure that a source may not tell; NaN says the same as null."""
+
+
+class BatchRecord(BaseModel):
+    """One finished micro-batch as served; units and meaning as in `gesscale.observation.Batch`."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    batch_id: int = Field(ge=0)
+    ended_at_s: FiniteFloat
+    rows: int = Field(ge=0)
+    seconds: FiniteFloat
+    trigger_s: _Told = None
+    cap_rows: Annotated[int | None, BeforeValidator(_none_if_nan)] = None
+    offered_rows_total: _Told = None
+    backlog_rows: _Told = None
+    hosts: tuple[str, ...]
+
+
+class BatchesDocument(BaseModel):
+    """The answer of a driver's ``/batches``; its records are validated one by one."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    api_version: Literal["gesscale.dev/v1"] = Field(alias="apiVersion")
+    operator: str
+    now_s: FiniteFloat
+    last_progress_at_s: _Told = None
+    batches: tuple[JsonValue, ...]
+
+
+def parse_document(body: bytes, operator: str) -> BatchesDocument:
+    """Read a driver's answer.
+
+    Parameters
+    ----------
+    body
+        What came.
+    operator
+        Whose driver was asked.
+
+    Returns
+    -------
+    BatchesDocument
+        Its head is valid; the records are not looked at yet.
+
+    Raises
+    ------
+    MetricsUnavailableError
+        Where it is not such a document, or another operator's.
+    """
+    try:
+        document = BatchesDocument.model_validate_json(body)
+    except ValidationError as error:
+        message = (
+            f"expected batch records of gesscale.dev/v1 as JSON, got {_beginning(body)}: {_first(error)}; "
+            "is this the port of the operator's gesscale listener?"
+        )
+        raise MetricsUnavailableError(message) from error
+    if document.operator != operator:
+        message = (
+            f"expected the driver of operator {operator!r}, but the one of {document.operator!r} answered; "
+            "compare the address with the port given to gesscale.spark.attach"
+        )
+        raise MetricsUnavailableError(message)
+    return document
+
+
+def to_batches(
+    records: Iterable[object], hosts: Mapping[str, str], *, ahead_s: float = 0.0
+) -> tuple[list[Batch], list[str]]:
+    """Turn records into batches, leaving out those that are not records.
+
+    Parameters
+    ----------
+    records
+        Parsed JSON objects or mappings with the fields of `BatchRecord`.
+    hosts
+        Node names by host address.
+    ahead_s
+        How far the clock of the records is ahead of the scaler's, seconds.
+
+    Returns
+    -------
+    tuple of (list of Batch, list of str)
+        The batches, and one complaint for each record left out.
+    """
+    batches: list[Batch] = []
+    complaints: list[str] = []
+    for position, candidate in enumerate(records):
+        try:
+            record = BatchRecord.model_validate(candidate)
+        except ValidationError as error:
+            complaints.append(f"record {position} is dropped: {_first(error)}")
+            continue
+        fields = record.model_dump(exclude={"hosts", "ended_at_s"})
+        ended_at_s = record.ended_at_s - ahead_s
+        batches.append(Batch(**fields, ended_at_s=ended_at_s, nodes=nodes_of(record.hosts, hosts)))
+    return batches, complaints
+
+
+def _first(error: ValidationError) -> str:
+    fault = error.errors(include_url=False, include_context=False)[0]
+    place = ".".join(str(part) for part in fault["loc"])
+    given = f", got {fault['input']!r:.40}" if place else ""
+    return f"{place + ': ' if place else ''}{fault['msg']}{given}"
+
+
+def _beginning(body: bytes) -> str:
+    return f"{len(body)} bytes that begin {body[:24].decode(errors='replace')!r}"

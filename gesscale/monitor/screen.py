@@ -1,0 +1,112 @@
+"""Which batch records can be believed: one pass over them, and what was wrong with the others."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TypeVar
+
+from gesscale.observation import Batch
+
+_Number = TypeVar("_Number", int, float)
+
+CLOCK_TOLERANCE_S = 5.0
+"""A batch may end this long after "now": the answer that names it arrives after the step has begun."""
+
+_LEAST_S = 0.001
+
+
+def screen(batches: Iterable[Batch], now_s: float) -> tuple[tuple[Batch, ...], tuple[str, ...]]:
+    """Keep the batches that can be believed, in the order in which they ended.
+
+    A batch is dropped when a figure of it is NaN, infinite or negative, when it took no time, when it ends in
+    the future, not after the batch before it, or bears that one's number. A *lower* number that ends later is
+    kept: the query began again. An optional figure that cannot be believed becomes unknown (None).
+
+    Parameters
+    ----------
+    batches
+        As they came, oldest first.
+    now_s
+        Seconds since the epoch.
+
+    Returns
+    -------
+    tuple of (tuple of Batch, tuple of str)
+        What is kept, and one complaint for each figure or batch that is not, and for each gap in the numbers.
+    """
+    kept: list[Batch] = []
+    complaints: list[str] = []
+    for batch in batches:
+        if fault := _fault(batch, kept[-1] if kept else None, now_s):
+            complaints.append(f"batch {batch.batch_id} is dropped: {fault}")
+            continue
+        mended, notes = _mended(batch)
+        complaints += notes
+        if kept and (missing := batch.batch_id - kept[-1].batch_id - 1) > 0:
+            complaints.append(f"{missing} batches before batch {batch.batch_id} were not seen")
+        kept.append(mended)
+    return tuple(kept), tuple(complaints)
+
+
+def adjoins(before: Batch, batch: Batch) -> bool:
+    """Return whether one batch is the very next of the other in the same run of the query."""
+    return batch.batch_id == before.batch_id + 1 and not began_again(before, batch)
+
+
+def began_again(before: Batch, batch: Batch) -> bool:
+    """Return whether the query was restarted between two batches: its numbers or its offered rows fell.
+
+    A query that resumes from its checkpoint goes on numbering, but counts what is offered anew.
+    """
+    offered = (before.offered_rows_total, batch.offered_rows_total)
+    fell = offered[0] is not None and offered[1] is not None and offered[1] < offered[0]
+    return batch.batch_id <= before.batch_id or fell
+
+
+def _fault(batch: Batch, before: Batch | None, now_s: float) -> str:
+    figures = {
+        "batch_id": batch.batch_id,
+        "ended_at_s": batch.ended_at_s,
+        "rows": batch.rows,
+        "seconds": batch.seconds,
+    }
+    for name, value in figures.items():
+        if not _believable(value):
+            return f"{name} is {value}, expected a finite number >= 0"
+    if batch.seconds < _LEAST_S:
+        return f"it took {batch.seconds} s, expected at least the millisecond that Spark counts in"
+    if batch.ended_at_s > now_s + CLOCK_TOLERANCE_S:
+        return (
+            f"it ends {batch.ended_at_s - now_s:.1f} s in the future; compare the clocks of driver and scaler"
+        )
+    if before is not None and batch.batch_id == before.batch_id:
+        return "its number came twice"
+    if before is not None and batch.ended_at_s <= before.ended_at_s:
+        return f"it does not end after batch {before.batch_id}, which came before it"
+    return ""
+
+
+def _mended(batch: Batch) -> tuple[Batch, list[str]]:
+    mended = replace(
+        batch,
+        trigger_s=_told(batch.trigger_s) or None,  # zero: no fixed interval
+        cap_rows=_told(batch.cap_rows) or None,  # zero: no cap
+        offered_rows_total=_told(batch.offered_rows_total),
+        backlog_rows=_told(batch.backlog_rows),
+    )
+    figures = {
+        name: getattr(batch, name)
+        for name in ("trigger_s", "cap_rows", "offered_rows_total", "backlog_rows")
+        if getattr(batch, name) is not None and getattr(mended, name) is None
+    }
+    return mended, [
+        f"batch {batch.batch_id}: {name} is {value} and counts as unknown" for name, value in figures.items()
+    ]
+
+
+def _told(value: _Number | None) -> _Number | None:
+    return value if value is not None and _believable(value) else None
+
+
+def _believable(value: float) -> bool:
+    return math.isfinite(value) and value >= 0

@@ -1,0 +1,169 @@
+"""What every metric source shares: its periods, and operators asked in parallel in bounded time."""
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from dataclasses import KW_ONLY, dataclass, field
+
+from gesscale.errors import MetricsUnavailableError, SettingsError
+from gesscale.monitor.screen import screen
+from gesscale.monitor.window import summarise
+from gesscale.observation import Batch, OperatorReading, Unseen, WorkflowObservation
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowedReader:
+    """Turns fetched batches into readings, and asks for several operators at once.
+
+    Attributes
+    ----------
+    window_s
+        Length of the window of a reading, seconds.
+    stale_after_s
+        Age from which figures are too old, seconds; longer than the longest batch that is to be read.
+    history_s
+        How far back a reading's batches reach, seconds; at least the window.
+    timeout_s
+        Time within which all operators must have answered, seconds.
+
+    Raises
+    ------
+    SettingsError
+        Where one of them is not a positive finite number, or the history is shorter than the window.
+    """
+
+    _: KW_ONLY
+    window_s: float
+    stale_after_s: float
+    history_s: float
+    timeout_s: float
+    monotonic_s: Callable[[], float] = field(default=time.monotonic, repr=False)
+
+    def __post_init__(self) -> None:
+        periods = {
+            name: getattr(self, name) for name in ("window_s", "stale_after_s", "history_s", "timeout_s")
+        }
+        for name, value in periods.items():
+            if not (math.isfinite(value) and value > 0):
+                message = f"monitor: {name} must be a positive number of seconds, got {value}"
+                raise SettingsError(message)
+        if self.history_s < self.window_s:
+            message = (
+                f"monitor: history_s ({self.history_s:g}) must be at least window_s ({self.window_s:g}), "
+                "or the rates have no base"
+            )
+            raise SettingsError(message)
+
+    def read(
+        self,
+        operator: str,
+        batches: Iterable[Batch],
+        *,
+        now_s: float,
+        last_progress_at_s: float | None,
+        complaints: Iterable[str] = (),
+    ) -> OperatorReading | Unseen:
+        """Summarise an operator's batches and log what could not be believed.
+
+        Parameters
+        ----------
+        operator
+            Its name.
+        batches
+            As they came, oldest first, by the scaler's clock.
+        now_s
+            Seconds since the epoch.
+        last_progress_at_s
+            When its query last said anything; None where unknown.
+        complaints
+            What was wrong before the records became batches.
+
+        Returns
+        -------
+        OperatorReading or Unseen
+            See `gesscale.monitor.window.summarise`.
+        """
+        since_s = now_s - self.history_s
+        recent = [batch for batch in batches if not batch.ended_at_s < since_s]
+        kept, doubts = screen(recent, now_s)
+        doubts = (*complaints, *doubts)
+        if not kept and doubts:
+            detail = f"none of its batches can be used, {len(doubts)} complaints, the first: {doubts[0]}"
+            return Unseen(operator=operator, detail=detail)
+        if doubts:
+            _LOG.warning("operator %s: %d complaints, the latest: %s", operator, len(doubts), doubts[-1])
+        return summarise(
+            operator,
+            kept,
+            now_s=now_s,
+            window_s=self.window_s,
+            stale_after_s=self.stale_after_s,
+            last_progress_at_s=last_progress_at_s,
+        )
+
+    def observe_each(
+        self, operators: Iterable[str], read: Callable[[str], OperatorReading | Unseen], now_s: float
+    ) -> WorkflowObservation:
+        """Read operators in parallel; one that fails or is late does not touch the others.
+
+        Parameters
+        ----------
+        operators
+            Their names.
+        read
+            Reads one; called in a thread of its own; may raise MetricsUnavailableError.
+        now_s
+            Seconds since the epoch.
+
+        Returns
+        -------
+        WorkflowObservation
+            Complete after at most ``timeout_s``.
+        """
+        answers = {operator: _begin(operator, read) for operator in operators}
+        deadline_s = self.monotonic_s() + self.timeout_s
+        summaries = [
+            self._await(operator, answer, deadline_s - self.monotonic_s())
+            for operator, answer in answers.items()
+        ]
+        return WorkflowObservation(
+            at_s=now_s,
+            readings={item.operator: item for item in summaries if isinstance(item, OperatorReading)},
+            unseen={item.operator: item for item in summaries if isinstance(item, Unseen)},
+        )
+
+    def _await(
+        self, operator: str, answer: "Future[OperatorReading | Unseen]", left_s: float
+    ) -> OperatorReading | Unseen:
+        try:
+            return answer.result(timeout=max(0.0, left_s))
+        except TimeoutError:
+            return Unseen(operator=operator, detail=f"no answer within {self.timeout_s:g} s")
+        except MetricsUnavailableError as error:
+            return Unseen(operator=operator, detail=str(error))
+
+
+def _begin(
+    operator: str, read: Callable[[str], OperatorReading | Unseen]
+) -> "Future[OperatorReading | Unseen]":
+    answer: Future[OperatorReading | Unseen] = Future()
+
+    def run() -> None:
+        try:
+            answer.set_result(read(operator))
+        except BaseException as error:  # noqa: BLE001 - handed to whoever waits for the answer
+            answer.set_exception(error)
+
+    # A daemon, so that an answer which never comes cannot hold up the end of the process.
+    threading.Thread(target=run, name=f"monitor-{operator}", daemon=True).start()
+    return answer
+
+
+def nodes_of(hosts: Iterable[str], names: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the sorted node names of host addresses; an address without a name stands for itself."""
+    return tuple(sorted({names.get(host, host) for host in hosts}))

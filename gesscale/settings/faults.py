@@ -1,0 +1,94 @@
+"""Faults of settings in words: where each came from, which setting, what was expected, what came."""
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from gesscale.settings.groups import Settings
+
+_SHOWN = 60
+"""Characters of a wrong value that are repeated to the user."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Settings from one place, as nested mappings."""
+
+    name: str
+    document: Mapping[str, Any]
+
+
+def describe_faults(error: ValidationError, sources: Sequence[Source]) -> Iterator[str]:
+    """Describe each fault in one line.
+
+    Parameters
+    ----------
+    error
+        Of the validation of `Settings`.
+    sources
+        Where the settings came from; the first that holds a setting is the one that was taken.
+
+    Yields
+    ------
+    str
+        Such as ``gesscale.yaml: monitor.period: expected a positive duration ..., got '5x'``.
+    """
+    for fault in error.errors():
+        path = [str(part) for part in fault["loc"]]
+        origin = next(
+            (f"{source.name}: " for source in sources if path and _holds(source.document, path)), ""
+        )
+        subject = f"{'.'.join(path)}: " if path else ""
+        yield f"{origin}{subject}{_problem(fault, path)}"
+
+
+def model_within(annotation: object) -> type[BaseModel] | None:
+    """Return the group that a field's type is, or is a mapping of or an option of; None for a plain value."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for arg in get_args(annotation) if (found := model_within(arg))), None)
+
+
+def _problem(fault: ErrorDetails, path: Sequence[str]) -> str:
+    if fault["type"] == "extra_forbidden":
+        return f"there is no such setting; {_suggestion(path[-1], _known_keys(path[:-1]))}"
+    if fault["type"] == "missing":
+        return "this setting is required"
+    text = fault["msg"].removeprefix("Value error, ")
+    text = re.sub(r"^Input should be (a valid dictionary or instance of \w+)?", _expected, text)
+    # A group that contradicts itself says what came; a single value does not.
+    whole = isinstance(fault["input"], Mapping | BaseModel)
+    return text if whole else f"{text}, got {fault['input']!r:.{_SHOWN}}"
+
+
+def _expected(match: re.Match[str]) -> str:
+    return "expected a group of settings" if match[1] else "expected "
+
+
+def _suggestion(key: str, known: Collection[str]) -> str:
+    nearest = get_close_matches(key, known, n=1)
+    return f"did you mean {nearest[0]!r}?" if nearest else f"known here: {', '.join(sorted(known))}"
+
+
+def _known_keys(path: Sequence[str]) -> Collection[str]:
+    group: type[BaseModel] = Settings
+    parts = iter(path)
+    for part in parts:
+        field = next(item for name, item in group.model_fields.items() if part in {name, item.alias})
+        group = model_within(field.annotation) or group
+        if get_origin(field.annotation) is Mapping:
+            next(parts, None)  # the name of a member, such as an operator's
+    return [field.alias or name for name, field in group.model_fields.items()]
+
+
+def _holds(document: object, path: Sequence[str]) -> bool:
+    for part in path:
+        if not isinstance(document, Mapping) or part not in document:
+            return False
+        document = document[part]
+    return True

@@ -1,0 +1,237 @@
+"""The settings, one group per phase of the loop; each says what it is and why its default is what it is."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from gesscale.knowledge.keeping import KnowledgeLimits
+from gesscale.policies import PolicyRules, policy_names
+from gesscale.settings.fields import Duration, Group, WebAddress
+from gesscale.settings.operators import WorkflowSettings
+from latency_map import Asymmetry, DelayKind, DelayUnit
+
+
+def _policy(value: str) -> str:
+    if value not in policy_names():
+        message = f"expected one of {', '.join(policy_names())}"
+        raise ValueError(message)
+    return value
+
+
+class LatencyMapSettings(Group):
+    """How far apart the nodes are; unit and kind have no default, since a wrong guess goes unnoticed."""
+
+    file: Path = Field(
+        description="CSV matrix or edge list; a relative path in a settings file starts at that file."
+    )
+    unit: DelayUnit = Field(description="Unit of its delays.")
+    kind: DelayKind = Field(description="Whether they are round trips or one-way delays.")
+    asymmetry: Asymmetry = Field(
+        Asymmetry.REFUSE,
+        description="What to do where a pair differs by direction. Default: refuse, it may be a slip.",
+    )
+
+
+class MonitorSettings(Group):
+    """What is read, and how often."""
+
+    source: Literal["driver", "prometheus"] = Field(
+        "driver",
+        description="Where batches are read. Default: from the drivers, which needs no other service.",
+    )
+    prometheus_url: WebAddress | None = Field(
+        None, description="The Prometheus server. Default: none; `source: prometheus` needs one."
+    )
+    hosts: Mapping[str, str] = Field(
+        {},
+        description="Node name by host address of a replica. Default: the cluster tells, else it is the "
+        "address.",
+    )
+    period_s: Duration = Field(60.0, description="Time between two steps of the loop. Default: paper IV-B.")
+    window_s: Duration = Field(
+        60.0, description="Time over which an operator is judged. Default: one period, so none counts twice."
+    )
+    history_s: Duration = Field(
+        300.0,
+        description="How far back batches are read. Default: five windows, enough to see a change settle.",
+    )
+    stale_after_s: Duration = Field(
+        180.0, description="Age beyond which figures are not acted on. Default: three periods missed."
+    )
+    timeout_s: Duration = Field(
+        5.0, description="Time one request may take. Default: above any round trip, far below a period."
+    )
+
+    @model_validator(mode="after")
+    def _check_monitor(self) -> Self:
+        if self.window_s > self.history_s:
+            message = (
+                f"expected window <= history, got {self.window_s:g} s and {self.history_s:g} s; "
+                "a longer history costs little"
+            )
+            raise ValueError(message)
+        if self.source == "prometheus" and self.prometheus_url is None:
+            message = "source prometheus needs prometheus_url, such as http://127.0.0.1:9090"
+            raise ValueError(message)
+        return self
+
+
+class AnalyzeSettings(Group):
+    """When an operator needs more or fewer replicas."""
+
+    policy: Annotated[str, AfterValidator(_policy)] = Field(
+        "gesscale",
+        description=f"One of {', '.join(policy_names())}. Default: the paper's.",
+    )
+    law: Literal["gesscale", "microbatch", "auto"] = Field(
+        "gesscale", description="Law of the performance model. Default: Eq. 1, the reference."
+    )
+    back_pressure_threshold: float = Field(
+        0.5, gt=0, lt=1, description="BP above which an operator is held back, 0..1. Default: Algorithm 1."
+    )
+    slack_threshold_pct: float = Field(
+        30.0,
+        gt=0,
+        lt=100,
+        description="DT from which fewer replicas are asked for, per cent. Default: the authors' scripts.",
+    )
+    recovery_target_s: Duration = Field(
+        600.0,
+        description="A backlog that drains within this time is no overload. Default: ten periods; a replica "
+        "takes seconds to start and is wasted on less.",
+    )
+    reading_max_age_s: Duration | None = Field(
+        7 * 86400.0,
+        description="Evidence older than this is left out; null: never. Default: a week, the longest rhythm "
+        "that loads usually have.",
+    )
+    reading_half_life_s: Duration | None = Field(
+        86400.0,
+        description="Age at which evidence counts half; null: age does not count. Default: a day, so that "
+        "yesterday's cycle still tells.",
+    )
+    cpu_high_pct: float = Field(
+        90.0, gt=0, le=100, description="THR adds a replica above this CPU use, per cent. Default: paper V."
+    )
+    cpu_low_pct: float = Field(
+        50.0, ge=0, lt=100, description="THR removes one below this CPU use, per cent. Default: paper V."
+    )
+    seed: int = Field(
+        0, ge=0, description="Of the draws of policies that draw. Default: any; fixed, so runs repeat."
+    )
+
+    @model_validator(mode="after")
+    def _check_thresholds(self) -> Self:
+        if self.cpu_low_pct >= self.cpu_high_pct:
+            message = (
+                f"expected cpu_low_pct < cpu_high_pct, got {self.cpu_low_pct:g} and {self.cpu_high_pct:g}"
+            )
+            raise ValueError(message)
+        return self
+
+    def rules(self) -> PolicyRules:
+        """Return the thresholds as policies take them."""
+        return PolicyRules(
+            law=self.law,
+            back_pressure_threshold=self.back_pressure_threshold,
+            slack_threshold_pct=self.slack_threshold_pct,
+            recovery_target_s=self.recovery_target_s,
+            reading_half_life_s=self.reading_half_life_s,
+            reading_max_age_s=self.reading_max_age_s,
+            cpu_high_share=self.cpu_high_pct / 100,
+            cpu_low_share=self.cpu_low_pct / 100,
+            seed=self.seed,
+        )
+
+
+class PlanSettings(Group):
+    """When the next change may be planned."""
+
+    settle_timeout_s: Duration = Field(
+        300.0,
+        description="A change that has not settled after this time no longer blocks the next. Default: well "
+        "above the 120 s that the paper's restarts take.",
+    )
+
+
+class ExecuteSettings(Group):
+    """What may be done, and where."""
+
+    mode: Literal["recommend", "act"] = Field(
+        "recommend",
+        description="Whether changes are carried out. Default: nothing is touched until that is asked for.",
+    )
+    cluster: str = Field(
+        "none", description="Cluster adapter, such as `local`. Default: none; `mode: act` needs one."
+    )
+    options: Mapping[str, str] = Field(
+        {}, description="What that adapter needs to know, by name. Default: nothing."
+    )
+
+    @model_validator(mode="after")
+    def _check_cluster(self) -> Self:
+        if self.mode == "act" and self.cluster == "none":
+            message = "mode act needs a cluster to act on, got none; set cluster (for instance local)"
+            raise ValueError(message)
+        return self
+
+
+class KnowledgeSettings(Group):
+    """What is remembered, and how much of it."""
+
+    file: Path = Field(
+        Path("gesscale-knowledge.sqlite"),
+        description="The knowledge file; a relative path in a settings file starts at that file. Default: in "
+        "the working directory.",
+    )
+    readings_per_operator: int = Field(
+        200, ge=1, description="Readings kept. Default: 25 for each of eight replica counts."
+    )
+    models_per_operator: int = Field(
+        100,
+        ge=1,
+        description="Versions kept of the model. Default: small refits are no version, so these tell how it "
+        "was calibrated.",
+    )
+    decisions_per_operator: int = Field(
+        10_000, ge=1, description="Decisions kept. Default: a week of periods of 60 s."
+    )
+    reconfigurations_per_operator: int = Field(
+        200,
+        ge=1,
+        description="Changes kept. Default: over a day at the 25 in 288 min of the paper's worst policy.",
+    )
+
+    def limits(self) -> KnowledgeLimits:
+        """Return how much a store keeps."""
+        return KnowledgeLimits(
+            readings_per_operator=self.readings_per_operator,
+            models_per_operator=self.models_per_operator,
+            decisions_per_operator=self.decisions_per_operator,
+            reconfigurations_per_operator=self.reconfigurations_per_operator,
+        )
+
+
+class Settings(Group):
+    """All settings of one auto-scaler."""
+
+    workflow: WorkflowSettings = Field(description="What is scaled.")
+    latency_map: LatencyMapSettings = Field(description="How far apart the nodes are.")
+    monitor: MonitorSettings = Field(MonitorSettings(), description="What is read, and how often.")
+    analyze: AnalyzeSettings = Field(AnalyzeSettings(), description="When replicas are needed or not.")
+    plan: PlanSettings = Field(PlanSettings(), description="When the next change may be planned.")
+    execute: ExecuteSettings = Field(ExecuteSettings(), description="What may be done, and where.")
+    knowledge: KnowledgeSettings = Field(KnowledgeSettings(), description="What is remembered.")
+
+    @model_validator(mode="after")
+    def _check_metrics(self) -> Self:
+        silent = [name for name, item in self.workflow.operators.items() if item.metrics_url is None]
+        if self.monitor.source == "driver" and silent:
+            message = (
+                f"monitor.source driver needs metrics_url of every operator, missing at {', '.join(silent)}; "
+                "give it, or read from prometheus"
+            )
+            raise ValueError(message)
+        return self

@@ -1,0 +1,120 @@
+"""From options, environment and YAML file to `Settings`; the first of these that has a setting wins."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from gesscale.errors import SettingsError
+from gesscale.settings.faults import Source, describe_faults
+from gesscale.settings.groups import Settings
+
+ENVIRONMENT_PREFIX = "GESSCALE_"
+_PATHS = (("latency_map", "file"), ("knowledge", "file"))
+
+
+def load_settings(
+    path: Path | None, overrides: Sequence[str] = (), environ: Mapping[str, str] = os.environ
+) -> Settings:
+    """Read settings from all their sources.
+
+    Parameters
+    ----------
+    path
+        A YAML file; relative paths in it start at its directory. None for no file.
+    overrides
+        ``monitor.period=30s`` and the like; the value is read as YAML.
+    environ
+        Of its variables those such as ``GESSCALE_MONITOR__PERIOD`` are settings: the names of group and
+        setting in capitals, joined by ``__``; the value is read as YAML.
+
+    Returns
+    -------
+    Settings
+        Validated.
+
+    Raises
+    ------
+    SettingsError
+        With every fault, one per line: where it came from, which setting, what was expected and what came.
+    """
+    sources = [_from_options(overrides), _from_environment(environ)]
+    if path is not None:
+        sources.append(_from_file(path))
+    document: dict[str, Any] = {}
+    for source in reversed(sources):
+        document = _merged(document, source.document)
+    try:
+        return Settings.model_validate(document)
+    except ValidationError as error:
+        faults = "\n".join(f"  {fault}" for fault in describe_faults(error, sources))
+        message = f"the settings cannot be used:\n{faults}"
+        raise SettingsError(message) from None
+
+
+def _from_file(path: Path) -> Source:
+    try:
+        document = yaml.safe_load(path.read_text("utf-8"))
+    except OSError as error:
+        message = f"settings file {path}: {error.strerror or error}; name an existing YAML file"
+        raise SettingsError(message) from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        message = f"settings file {path}: expected YAML in UTF-8: {' '.join(str(error).split())}"
+        raise SettingsError(message) from error
+    if document is None:
+        document = {}
+    if not isinstance(document, dict):
+        message = (
+            f"settings file {path}: expected groups of settings such as `monitor:`, got {document!r:.60}"
+        )
+        raise SettingsError(message)
+    for group, key in _PATHS:
+        if isinstance(members := document.get(group), dict) and isinstance(members.get(key), str):
+            document[group] = {**members, key: str(path.parent / members[key])}
+    return Source(name=str(path), document=document)
+
+
+def _from_environment(environ: Mapping[str, str]) -> Source:
+    # A name without "__" names no setting: the test bed marks its processes by some of these.
+    found = [
+        (name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__"), value, name)
+        for name, value in sorted(environ.items())
+        if name.startswith(ENVIRONMENT_PREFIX) and "__" in name
+    ]
+    return Source(name="environment", document=_nested(found))
+
+
+def _from_options(overrides: Iterable[str]) -> Source:
+    found = []
+    for override in overrides:
+        key, equals, value = override.partition("=")
+        if not (key and equals):
+            message = f"expected an option such as monitor.period=30s, got {override!r}"
+            raise SettingsError(message)
+        found.append((key.strip().split("."), value, override))
+    return Source(name="option", document=_nested(found))
+
+
+def _nested(assignments: Iterable[tuple[list[str], str, str]]) -> dict[str, Any]:
+    document: dict[str, Any] = {}
+    for keys, text, said in assignments:
+        try:
+            value = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            message = f"{said}: expected a value in YAML, got {text!r}; quote it"
+            raise SettingsError(message) from error
+        for key in reversed(keys):
+            value = {key: value}
+        document = _merged(document, value)
+    return document
+
+
+def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(below)
+    for key, value in above.items():
+        both = isinstance(value, dict) and isinstance(merged.get(key), dict)
+        merged[key] = _merged(merged[key], value) if both else value
+    return merged

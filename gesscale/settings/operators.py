@@ -1,0 +1,98 @@
+"""Settings of what is scaled: operators and the workflow they form."""
+
+from collections.abc import Mapping
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from gesscale.errors import InputError
+from gesscale.settings.fields import Group, WebAddress
+from gesscale.workflow import BatchCap, Operator, Workflow
+
+
+class KafkaSettings(Group):
+    """Where an operator's source is a Kafka topic."""
+
+    bootstrap: str = Field(description="Brokers as host:port, separated by commas.")
+    topic: str = Field(description="The topic the operator reads.")
+
+
+class OperatorSettings(Group):
+    """One operator of the workflow; its key is its name."""
+
+    driver_node: str = Field(
+        description="Node of the latency map that runs the Spark driver; it counts towards NDmax."
+    )
+    upstream: tuple[str, ...] = Field(
+        (), description="Operators whose output this one reads. Default: it reads a source of the workflow."
+    )
+    min_replicas: int = Field(1, ge=1, description="Fewest replicas. Default: an operator always runs.")
+    max_replicas: int = Field(
+        8, ge=1, description="Most replicas. Default: the workers of the paper's test bed."
+    )
+    batch_cap_rows: int | None = Field(
+        None,
+        ge=1,
+        description="Rows that one micro-batch takes at most. Default: the query has no fixed cap.",
+    )
+    batch_cap_rows_per_replica: int | None = Field(
+        None,
+        ge=1,
+        description="The same where the cap grows with the replicas. Default: it does not.",
+    )
+    metrics_url: WebAddress | None = Field(
+        None,
+        description="Where the driver publishes batches; `monitor.source: driver` needs it. Default: none.",
+    )
+    kafka: KafkaSettings | None = Field(
+        None, description="The operator's topic, for the offered load. Default: the driver tells it."
+    )
+
+    @model_validator(mode="after")
+    def _check_cap(self) -> Self:
+        if self.batch_cap_rows is not None and self.batch_cap_rows_per_replica is not None:
+            message = "expected batch_cap_rows or batch_cap_rows_per_replica, got both"
+            raise ValueError(message)
+        return self
+
+    def build(self, name: str) -> Operator:
+        """Return the operator of this name.
+
+        Raises
+        ------
+        InputError
+            When its limits contradict each other.
+        """
+        rows, per_replica = self.batch_cap_rows or 0, self.batch_cap_rows_per_replica or 0
+        return Operator(
+            name=name,
+            driver_node=self.driver_node,
+            upstream=self.upstream,
+            min_replicas=self.min_replicas,
+            max_replicas=self.max_replicas,
+            cap=BatchCap(rows=rows, rows_per_replica=per_replica) if rows or per_replica else None,
+        )
+
+
+class WorkflowSettings(Group):
+    """What is scaled."""
+
+    operators: Mapping[str, OperatorSettings] = Field(description="The operators by name, at least one.")
+
+    @model_validator(mode="after")
+    def _check_workflow(self) -> Self:
+        try:
+            self.build()
+        except InputError as error:
+            raise ValueError(str(error)) from error
+        return self
+
+    def build(self) -> Workflow:
+        """Return the workflow.
+
+        Raises
+        ------
+        InputError
+            When an upstream operator is missing, streams form a cycle, or limits contradict each other.
+        """
+        return Workflow(operator.build(name) for name, operator in self.operators.items())

@@ -1,0 +1,79 @@
+"""The page of all settings, written from the settings themselves."""
+
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from gesscale.settings.faults import model_within
+from gesscale.settings.fields import format_duration
+from gesscale.settings.groups import Settings
+
+_HEAD = """\
+# Settings
+
+Written by `gesscale config docs > docs/settings.md`; change the descriptions in `gesscale/settings/`.
+
+An option (`--set monitor.period=30s`) wins over the environment (`GESSCALE_MONITOR__PERIOD=30s`), that
+over the YAML file, that over the default. A duration is a number of seconds or a number with a unit:
+`250ms`, `30s`, `5m`, `1h`, `7d`. `gesscale config validate FILE` checks a file,
+`gesscale config schema` prints its JSON Schema.
+
+| Setting | Type | Default | Meaning, and why this default |
+|---|---|---|---|
+"""
+
+
+def settings_page() -> str:
+    """Return the page as Markdown: one row per setting.
+
+    Returns
+    -------
+    str
+        What docs/settings.md holds; a test compares the two.
+    """
+    return _HEAD + "".join(_rows(Settings, ""))
+
+
+def _rows(group: type[BaseModel], prefix: str) -> Iterator[str]:
+    for name, field in group.model_fields.items():
+        key = f"{prefix}{field.alias or name}"
+        if (inner := model_within(field.annotation)) is not None:
+            member = ".NAME" if get_origin(field.annotation) is Mapping else ""
+            yield from _rows(inner, f"{key}{member}.")
+        else:
+            is_duration = name.endswith("_s")
+            kind = "duration" if is_duration else _kind(field.annotation)
+            yield f"| `{key}` | {kind} | {_default(field, is_duration)} | {field.description} |\n"
+
+
+def _kind(annotation: Any) -> str:  # noqa: PLR0911 - one return for each kind of annotation
+    origin, args = get_origin(annotation), get_args(annotation)
+    if origin in {Union, UnionType}:
+        return " or ".join(_kind(arg) for arg in args if arg is not NoneType)
+    if origin is Literal:
+        return ", ".join(f"`{value}`" for value in args)
+    if origin is tuple:
+        return f"list of {_kind(args[0])}"
+    if origin is Mapping:
+        return "mapping"
+    if origin is Annotated:
+        return _kind(args[0])
+    if issubclass(annotation, Enum):
+        return ", ".join(f"`{member.value}`" for member in annotation)
+    return {str: "text", int: "integer", float: "number", Path: "path"}[annotation]
+
+
+def _default(field: FieldInfo, is_duration: bool) -> str:
+    if field.is_required():
+        return "required"
+    value = field.default
+    if value is None or value in ((), {}):
+        return "–"
+    if is_duration:
+        value = format_duration(value)
+    return f"`{value.value if isinstance(value, Enum) else value}`"

@@ -1,0 +1,127 @@
+"""What the listener writes and the endpoint reads: the recent queries of one operator. No Spark here."""
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from gesscale.spark.executors import ExecutorWatch
+from gesscale.spark.offsets import OffsetRows
+from gesscale.spark.records import (
+    BatchRecord,
+    Executors,
+    OperatorSettings,
+    QueryHistory,
+    document,
+    trigger_time_s,
+)
+
+_LOG = logging.getLogger("gesscale.spark")
+_QUERIES = 8
+
+
+class OperatorState:
+    """The queries of one operator, newest last, at most eight.
+
+    Parameters
+    ----------
+    settings
+        What the user said about the operator.
+    watch
+        The live executors.
+    clock_s
+        Seconds since the epoch.
+    """
+
+    def __init__(
+        self, settings: OperatorSettings, watch: ExecutorWatch, clock_s: Callable[[], float]
+    ) -> None:
+        self.settings = replace(settings, offset_rows=self._guarded(settings.offset_rows))
+        self.errors = 0
+        self._watch = watch
+        self._clock_s = clock_s
+        self._histories: dict[str, QueryHistory] = {}
+        self._lock = threading.Lock()
+        self._said: set[str] = set()
+
+    def histories(self) -> list[QueryHistory]:
+        """Return the known queries, newest last."""
+        with self._lock:
+            return list(self._histories.values())
+
+    def begin(self, run_id: str, query: str) -> None:
+        """Note that a query has started."""
+        self._history(run_id, query).last_progress_at_s = self._clock_s()
+
+    def progress(self, run_id: str, query: str, report: Mapping[str, Any]) -> None:
+        """Note a progress report."""
+        history = self._history(run_id, query)
+        history.last_progress_at_s = self._clock_s()
+        latest_offset_ms = (report.get("durationMs") or {}).get("latestOffset", 0)
+        planned_with = self._watch.seen_by(trigger_time_s(report["timestamp"]) + latest_offset_ms / 1000)
+        now = self.executors()
+        batch = history.add(report, self.settings, planned_with=planned_with, now=now)
+        if batch is not None:
+            self._say_what_is_unknown(batch)
+
+    def idle(self, run_id: str) -> None:
+        """Note that a query lives and has nothing to do."""
+        with self._lock:
+            history = self._histories.get(run_id)
+        if history is not None:
+            history.last_progress_at_s = self._clock_s()
+
+    def end(self, run_id: str) -> None:
+        """Note that a query has ended; its batches can still be read, its gauges are gone."""
+        with self._lock:
+            history = self._histories.get(run_id)
+        if history is not None:
+            history.active = False
+
+    def executors(self) -> Executors | None:
+        """Return the live executors now; None where Spark does not tell, which is said once."""
+        try:
+            return self._watch.now()
+        except Exception as error:  # noqa: BLE001 - py4j raises what it likes; the query must not feel it
+            self.count_error("the live executors cannot be read; replicas are unknown", error)
+            return None
+
+    def count_error(self, what: str, error: Exception) -> None:
+        """Count a failure and say it once."""
+        self.errors += 1
+        self._say(f"{what} ({type(error).__name__}: {str(error)[:200]}); the query goes on")
+
+    def document(self, *, after: int) -> dict[str, Any]:
+        """Return the answer of ``/batches``: the newest active query, else the newest one."""
+        histories = self.histories()
+        active = [history for history in histories if history.active]
+        chosen = (active or histories)[-1] if histories else None
+        return document(chosen, self.settings, now_s=self._clock_s(), after=after, errors=self.errors)
+
+    def _guarded(self, offset_rows: OffsetRows) -> OffsetRows:
+        def guarded(offset: str) -> float | None:
+            try:
+                return offset_rows(offset)
+            except Exception as error:  # noqa: BLE001 - the user's own function may raise anything
+                self.count_error("an offset could not be turned into rows", error)
+                return None
+
+        return guarded
+
+    def _history(self, run_id: str, query: str) -> QueryHistory:
+        with self._lock:
+            if run_id not in self._histories:
+                self._histories[run_id] = QueryHistory(query=query)
+                while len(self._histories) > _QUERIES:
+                    del self._histories[next(iter(self._histories))]
+            return self._histories[run_id]
+
+    def _say_what_is_unknown(self, batch: BatchRecord) -> None:
+        if batch.offered_rows_total is None:
+            self._say("a source tells no latest offset in rows: rows offered and backlog are unknown")
+
+    def _say(self, text: str) -> None:
+        if text not in self._said and len(self._said) < 100:
+            self._said.add(text)
+            _LOG.warning("operator %s: %s", self.settings.operator, text)

@@ -1,0 +1,248 @@
+"""What is kept of each query: a bounded ring of finished batches. Pure: no Spark, no clock."""
+
+import json
+import math
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+
+from gesscale.errors import InputError
+from gesscale.spark.offsets import OffsetRows, sum_of_leaves, total_rows
+
+API_VERSION = "gesscale.dev/v1"
+RING_BATCHES = 512
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorSettings:
+    """What the user says about the operator, because Spark does not tell it to a listener.
+
+    Attributes
+    ----------
+    app
+        Name of the Spark application.
+    operator
+        Name of the operator in the workflow.
+    cap_rows
+        The cap B on the rows of a batch; None where there is none.
+    cap_rows_per_replica
+        The same in proportion to the replicas; at most one of the two.
+    trigger_s
+        The trigger interval; None where unknown.
+    offset_rows
+        Counts the rows of an offset.
+
+    Raises
+    ------
+    InputError
+        Where one of them is not positive, both caps are given, or the operator has no name.
+    """
+
+    app: str
+    operator: str
+    cap_rows: int | None = None
+    cap_rows_per_replica: int | None = None
+    trigger_s: float | None = None
+    offset_rows: OffsetRows = sum_of_leaves
+
+    def __post_init__(self) -> None:
+        if not self.operator:
+            message = "gesscale.spark.attach: expected the operator's name, got an empty text"
+            raise InputError(message)
+        if self.cap_rows is not None and self.cap_rows_per_replica is not None:
+            message = "gesscale.spark.attach: give cap_rows or cap_rows_per_replica, not both"
+            raise InputError(message)
+        for name in ("cap_rows", "cap_rows_per_replica", "trigger_s"):
+            value = getattr(self, name)
+            if value is not None and not (math.isfinite(value) and value > 0):
+                message = f"gesscale.spark.attach: expected {name} > 0, got {value!r}"
+                raise InputError(message)
+
+    def cap_for(self, replicas: int | None) -> int | None:
+        """Return the cap of a batch that was planned with so many replicas; None where there is none."""
+        if self.cap_rows_per_replica is None:
+            return self.cap_rows
+        return None if replicas is None else self.cap_rows_per_replica * max(1, replicas)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Executors:
+    """The live executors at an instant: one host address each, sorted."""
+
+    at_s: float
+    hosts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchRecord:
+    """One finished micro-batch; row totals count from where the query stood when it was first seen.
+
+    Attributes
+    ----------
+    started_at_s, ended_at_s
+        Seconds since the epoch. The source was asked what it offers when the batch *started*.
+    seconds
+        Spark's triggerExecution.
+    cap_rows
+        The cap that held when the batch was planned.
+    offered_rows_total, backlog_rows
+        Latest offset since the beginning, and latest less end offset; None where a source does not tell.
+    replicas, hosts
+        Executors when the batch ended, and their distinct hosts.
+    hosts_at_start
+        The hosts last seen when it was planned.
+    """
+
+    batch_id: int
+    started_at_s: float
+    ended_at_s: float
+    rows: int
+    seconds: float
+    trigger_s: float | None
+    cap_rows: int | None
+    offered_rows_total: float | None
+    processed_rows_total: int
+    backlog_rows: float | None
+    replicas: int | None
+    hosts: tuple[str, ...]
+    hosts_at_start: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class QueryHistory:
+    """The recent batches of one run of a query; written by one thread, the listener bus's."""
+
+    query: str
+    batches: deque[BatchRecord] = field(default_factory=lambda: deque(maxlen=RING_BATCHES))
+    last_progress_at_s: float | None = None
+    active: bool = True
+    processed_rows_total: int = 0
+    _begin_rows: float | None = None
+
+    def add(
+        self,
+        progress: Mapping[str, Any],
+        settings: OperatorSettings,
+        *,
+        planned_with: Executors | None,
+        now: Executors | None,
+    ) -> BatchRecord | None:
+        """Keep a progress report that tells of a finished batch.
+
+        Parameters
+        ----------
+        progress
+            Spark's report, as its JSON says it.
+        settings
+            What the user said about the operator.
+        planned_with, now
+            The executors when the batch was planned and when it ended; None where Spark does not tell.
+
+        Returns
+        -------
+        BatchRecord or None
+            What was kept; None for a report of a trigger that ran no batch.
+        """
+        durations = progress.get("durationMs") or {}
+        if "addBatch" not in durations:
+            return None
+        seconds = durations["triggerExecution"] / 1000
+        started_at_s = trigger_time_s(progress["timestamp"])
+        rows = int(progress["numInputRows"])
+        latest, end = self._positions(progress["sources"], settings.offset_rows, rows)
+        self.processed_rows_total += rows
+        record = BatchRecord(
+            batch_id=int(progress["batchId"]),
+            started_at_s=started_at_s,
+            ended_at_s=started_at_s + seconds,
+            rows=rows,
+            seconds=seconds,
+            trigger_s=settings.trigger_s,
+            cap_rows=settings.cap_for(None if planned_with is None else len(planned_with.hosts)),
+            offered_rows_total=_difference(latest, self._begin_rows),
+            processed_rows_total=self.processed_rows_total,
+            backlog_rows=_difference(latest, end),
+            replicas=None if now is None else len(now.hosts),
+            hosts=_distinct(now),
+            hosts_at_start=_distinct(planned_with),
+        )
+        self.batches.append(record)
+        return record
+
+    def _positions(
+        self, sources: Sequence[Mapping[str, Any]], offset_rows: OffsetRows, rows: int
+    ) -> tuple[float | None, float | None]:
+        latest, end = (
+            total_rows([_text(source.get(name)) for source in sources], offset_rows)
+            for name in ("latestOffset", "endOffset")
+        )
+        if self._begin_rows is None and end is not None:
+            self._begin_rows = end - rows
+        return latest, end
+
+
+def document(
+    history: QueryHistory | None,
+    settings: OperatorSettings,
+    *,
+    now_s: float,
+    after: int = -1,
+    errors: int = 0,
+) -> dict[str, Any]:
+    """Write the answer of ``/batches``.
+
+    Parameters
+    ----------
+    history
+        The query to tell of; None before the first one started.
+    settings
+        Whose driver this is.
+    now_s
+        The driver's clock, seconds since the epoch.
+    after
+        Batches up to this number are left out.
+    errors
+        How many of the listener's callbacks failed.
+
+    Returns
+    -------
+    dict
+        JSON values only.
+    """
+    batches = list(history.batches) if history else []
+    return {
+        "apiVersion": API_VERSION,
+        "app": settings.app,
+        "operator": settings.operator,
+        "query": history.query if history else None,
+        "active": bool(history and history.active),
+        "now_s": now_s,
+        "last_progress_at_s": history.last_progress_at_s if history else None,
+        "listener_errors": errors,
+        "batches": [asdict(batch) for batch in batches if batch.batch_id > after],
+    }
+
+
+def trigger_time_s(timestamp: str) -> float:
+    """Return the seconds since the epoch of a trigger's ISO 8601 timestamp.
+
+    Examples
+    --------
+    >>> trigger_time_s("1970-01-01T00:00:02.500Z")
+    2.5
+    """
+    return datetime.fromisoformat(timestamp).timestamp()
+
+
+def _text(offset: object) -> str:
+    return offset if isinstance(offset, str) else json.dumps(offset)
+
+
+def _difference(later: float | None, earlier: float | None) -> float | None:
+    return None if later is None or earlier is None else max(0.0, later - earlier)
+
+
+def _distinct(executors: Executors | None) -> tuple[str, ...]:
+    return tuple(sorted(set(executors.hosts))) if executors else ()

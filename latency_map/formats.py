@@ -1,0 +1,167 @@
+"""Files of latency maps: the square CSV matrix and the CSV edge list.
+
+Unit and kind are never guessed: the caller states them. A heading such as ``rtt_ms`` (the corner of a matrix,
+the third column of an edge list) is checked against that.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from latency_map.delays import Asymmetry, DelayKind, DelayUnit
+from latency_map.edges_csv import edges_to_map, is_edge_heading
+from latency_map.errors import LatencyMapError
+from latency_map.matrix import LatencyMap
+from latency_map.matrix_csv import map_to_matrix, matrix_to_map
+from latency_map.sheet import Sheet, is_number
+
+
+class MapForm(StrEnum):
+    """The forms that a file can have."""
+
+    MATRIX = "matrix"
+    EDGES = "edges"
+
+
+_READERS = {MapForm.MATRIX: matrix_to_map, MapForm.EDGES: edges_to_map}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedMap:
+    """A map and what its text was taken for.
+
+    Attributes
+    ----------
+    latencies
+        The map.
+    form, reason
+        What the text was taken for, and why.
+    """
+
+    latencies: LatencyMap
+    form: MapForm
+    reason: str
+
+
+def read_map(
+    path: Path | str, unit: DelayUnit, kind: DelayKind, asymmetry: Asymmetry = Asymmetry.REFUSE
+) -> LoadedMap:
+    """Read a file that is either a matrix or an edge list.
+
+    Parameters
+    ----------
+    path
+        A text file in UTF-8; cells separated by comma, semicolon or tab.
+    unit, kind
+        What its delays mean; one-way delays are doubled.
+    asymmetry
+        What to do where the two directions of a pair differ.
+
+    Returns
+    -------
+    LoadedMap
+        The map, and what the file was taken for.
+
+    Raises
+    ------
+    LatencyMapError
+        It is neither; the message names file, line and column.
+    """
+    return _load(Sheet.read(path), unit, kind, asymmetry)
+
+
+def parse_map(
+    text: str,
+    unit: DelayUnit,
+    kind: DelayKind,
+    asymmetry: Asymmetry = Asymmetry.REFUSE,
+    *,
+    source: str = "text",
+) -> LoadedMap:
+    """Do as `read_map` with text; ``source`` stands for the file in messages."""
+    return _load(Sheet.parse(text, source), unit, kind, asymmetry)
+
+
+def read_matrix_csv(
+    path: Path | str, *, unit: DelayUnit, kind: DelayKind, asymmetry: Asymmetry = Asymmetry.REFUSE
+) -> LatencyMap:
+    """Read a square matrix: the names in the first row and, in the same order, in the first column.
+
+    Parameters
+    ----------
+    path, unit, kind, asymmetry
+        As in `read_map`.
+
+    Returns
+    -------
+    LatencyMap
+        A blank cell is a missing delay.
+
+    Raises
+    ------
+    LatencyMapError
+        The file is not such a matrix; the message names file, line and column.
+    """
+    return matrix_to_map(Sheet.read(path), unit=unit, kind=kind, asymmetry=asymmetry)
+
+
+def read_edges_csv(
+    path: Path | str, *, unit: DelayUnit, kind: DelayKind, asymmetry: Asymmetry = Asymmetry.REFUSE
+) -> LatencyMap:
+    """Read an edge list: rows ``from,to,delay``, with a heading or without.
+
+    Parameters
+    ----------
+    path, unit, kind, asymmetry
+        As in `read_map`.
+
+    Returns
+    -------
+    LatencyMap
+        Pairs that are not listed are missing; a pair listed in one direction stands for both.
+
+    Raises
+    ------
+    LatencyMapError
+        The file is not such a list; the message names file, line and column.
+    """
+    return edges_to_map(Sheet.read(path), unit=unit, kind=kind, asymmetry=asymmetry)
+
+
+def write_csv(latencies: LatencyMap, path: Path | str) -> None:
+    """Write a map to a file, as a matrix of round trips in milliseconds, blank where missing.
+
+    Parameters
+    ----------
+    latencies
+        The map; read back exactly with ``unit=DelayUnit.MS, kind=DelayKind.RTT``.
+    path
+        The file; one that exists is replaced.
+
+    Raises
+    ------
+    LatencyMapError
+        The file cannot be written.
+    """
+    try:
+        Path(path).write_text(map_to_matrix(latencies), encoding="utf-8", newline="\n")
+    except (OSError, ValueError) as error:
+        message = f"{path}: expected a file that can be written, got: {error}; choose another path"
+        raise LatencyMapError(message) from None
+
+
+def _load(sheet: Sheet, unit: DelayUnit, kind: DelayKind, asymmetry: Asymmetry) -> LoadedMap:
+    form, reason = _recognise(sheet)
+    latencies = _READERS[form](sheet, unit=unit, kind=kind, asymmetry=asymmetry)
+    return LoadedMap(latencies=latencies, form=form, reason=reason)
+
+
+def _recognise(sheet: Sheet) -> tuple[MapForm, str]:
+    first, *rest = sheet.rows
+    if first.cells[1:] == tuple(row.cells[0] for row in rest):
+        return MapForm.MATRIX, "the first row and the first column hold the same names"
+    if is_edge_heading(first):
+        return MapForm.EDGES, f"its heading begins with {','.join(first.cells[:2])}"
+    if len(first.cells) == 3 and (not first.cells[2] or is_number(first.cells[2])):
+        return MapForm.EDGES, "its first row has three cells and the third is a delay"
+    return MapForm.MATRIX, "it does not begin like an edge list"

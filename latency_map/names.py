@@ -1,0 +1,57 @@
+"""Which names the nodes of a latency map may have."""
+
+from collections.abc import Sequence
+
+from latency_map.errors import LatencyMapError
+
+MAX_NODES = 5000
+"""Most nodes of one map: its matrix then takes 200 MB."""
+
+
+def find_name_fault(names: Sequence[str]) -> tuple[int, str] | None:
+    """Find the first name that no latency map can have.
+
+    Parameters
+    ----------
+    names
+        The names of the nodes.
+
+    Returns
+    -------
+    tuple of int and str, or None
+        Its position, from 0, and what was expected and what came; None where all are sound.
+    """
+    if not 1 <= len(names) <= MAX_NODES:
+        return 0, f"expected 1 to {MAX_NODES} nodes, got {len(names)}"
+    seen: set[str] = set()
+    for position, name in enumerate(names):
+        if not name or name != name.strip() or not name.isprintable():
+            return (
+                position,
+                f"expected a node name of printable characters without blanks around it, got {name!r}",
+            )
+        if name in seen:
+            return position, f"expected every node once, got {name!r} twice; remove or rename one"
+        seen.add(name)
+    return None
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Refuse names that no latency map can have.
+
+    Parameters
+    ----------
+    names
+        The names of the nodes.
+
+    Raises
+    ------
+    LatencyMapError
+        There is none or there are too many, one is empty, not printable or has blanks around it, or one
+        occurs twice.
+    """
+    fault = find_name_fault(names)
+    if fault:
+        position, problem = fault
+        message = f"node {position + 1} of the latency map: {problem}"
+        raise LatencyMapError(message)

@@ -1,0 +1,28 @@
+"""Performance models of a stream operator: what it sustains, given replicas and network delay.
+
+A law (`Estimator`) is fitted to readings and gives a `Model`, which predicts the maximum sustainable
+throughput (MST) as low, mid and high. `GesscaleLaw` is Eq. 1 of the paper; `MicroBatchLaw` is the shape that
+Spark's micro-batches have; `AutoLaw` takes the one that predicts better. Nothing here knows a clock, a file
+or the auto-scaler.
+"""
+
+from perfmodel.auto import AutoLaw, law_named
+from perfmodel.errors import ModelError
+from perfmodel.evidence import Conditions, Reading
+from perfmodel.laws import GesscaleLaw, MicroBatchLaw
+from perfmodel.model import Estimate, Estimator, FitErrors, Model, fit_errors
+
+__all__ = [
+    "AutoLaw",
+    "Conditions",
+    "Estimate",
+    "Estimator",
+    "FitErrors",
+    "GesscaleLaw",
+    "MicroBatchLaw",
+    "Model",
+    "ModelError",
+    "Reading",
+    "fit_errors",
+    "law_named",
+]

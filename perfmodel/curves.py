@@ -1,0 +1,213 @@
+"""The formulas of the two laws, in one shape, so that fitting, intervals and drift are written once.
+
+A curve has three parameters, always in this order. *Scale* is identified by any reading. *Shape* says what
+another share of work per node changes; its coordinate grows with n. *Delay* is the price of NDmax. Readings
+and predictions are *compared* in rows/s under Eq. 1, in the logarithm of the batch time under the
+micro-batch law.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfmodel.errors import ModelError
+from perfmodel.evidence import Conditions, Reading
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+Triple = tuple[float, float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Points:
+    """Where curves are evaluated: three vectors of one length m.
+
+    Attributes
+    ----------
+    capacity
+        n, or the summed capacity weights.
+    nd_max_ms
+        Round trip.
+    batch_rows
+        B; NaN where unknown.
+    """
+
+    capacity: Vector
+    nd_max_ms: Vector
+    batch_rows: Vector
+
+    @classmethod
+    def of(cls, items: Sequence[Reading | Conditions]) -> "Points":
+        """Collect the points of readings or conditions, in their order."""
+        return cls(
+            capacity=np.array([item.capacity for item in items], dtype=float),
+            nd_max_ms=np.array([item.nd_max_ms for item in items], dtype=float),
+            batch_rows=np.array([item.batch_rows or np.nan for item in items], dtype=float),
+        )
+
+
+class Curve(ABC):
+    """A formula with three parameters: scale, shape, delay."""
+
+    law: ClassVar[str]
+    parameters: ClassVar[tuple[str, str, str]]
+    defaults: ClassVar[Triple]
+    lower: ClassVar[Triple]
+    upper: ClassVar[Triple]
+
+    @abstractmethod
+    def usable(self, readings: Sequence[Reading]) -> list[Reading]:
+        """Return the readings that this law can learn from; ModelError when there are none."""
+
+    @abstractmethod
+    def shape_coordinate(self, points: Points) -> Vector:
+        """Return the coordinate, a logarithm growing with n, along which the shape parameter shows."""
+
+    @abstractmethod
+    def compared(self, rows_per_s: Vector, points: Points) -> Vector:
+        """Turn rows/s into what residuals are taken of."""
+
+    @abstractmethod
+    def rows_per_s(self, compared: Vector, points: Points) -> Vector:
+        """Turn what residuals are taken of back into rows/s; below zero where the formula is."""
+
+    @abstractmethod
+    def unit(self, compared: Vector) -> float:
+        """Return what a residual is divided by to be a share."""
+
+    @abstractmethod
+    def start(self, rows_per_s: Vector, points: Points) -> Vector:
+        """Return parameters to begin a fit from."""
+
+    @abstractmethod
+    def evaluate(self, theta: Vector, points: Points) -> Vector:
+        """Evaluate the formula, shape (m,)."""
+
+    @abstractmethod
+    def gradient(self, theta: Vector, points: Points) -> Matrix:
+        """Differentiate the formula by its parameters, shape (m, 3)."""
+
+
+class SustainableRate(Curve):
+    """Eq. 1 of the paper: MST = alpha n^beta - gamma NDmax.
+
+    alpha in rows/s, gamma in rows/s per ms. beta is bound at 1.2. Without further evidence beta = 1 and
+    gamma = 0 (Eq. 2).
+    """
+
+    law = "gesscale"
+    parameters = ("alpha", "beta", "gamma")
+    defaults = (np.nan, 1.0, 0.0)
+    lower = (1e-12, 1e-3, 0.0)
+    upper = (np.inf, 1.2, np.inf)
+
+    def usable(self, readings: Sequence[Reading]) -> list[Reading]:
+        """Return the saturated readings."""
+        saturated = [reading for reading in readings if reading.saturated]
+        if not saturated:
+            message = (
+                f"law gesscale: expected a saturated reading, got none in {len(readings)} readings; "
+                "wait until the operator has worked at its limit, or use the law microbatch"
+            )
+            raise ModelError(message)
+        return saturated
+
+    def shape_coordinate(self, points: Points) -> Vector:
+        """Return ln n."""
+        return np.log(points.capacity)
+
+    def compared(self, rows_per_s: Vector, points: Points) -> Vector:  # noqa: ARG002 - the micro-batch law needs points
+        """Return rows/s as they are."""
+        return rows_per_s
+
+    def rows_per_s(self, compared: Vector, points: Points) -> Vector:  # noqa: ARG002 - as above
+        """Return rows/s as they are."""
+        return compared
+
+    def unit(self, compared: Vector) -> float:
+        """Return the typical (median) MST: with it the unweighted least squares of the paper are kept."""
+        return float(np.median(compared))
+
+    def start(self, rows_per_s: Vector, points: Points) -> Vector:
+        """Begin near linear scaling and a small price of delay."""
+        alpha = float(np.median(rows_per_s / points.capacity))
+        return np.array([alpha, 0.9, 1e-3 * alpha])
+
+    def evaluate(self, theta: Vector, points: Points) -> Vector:
+        """Return the MST in rows/s."""
+        alpha, beta, gamma = theta
+        result: Vector = alpha * points.capacity**beta - gamma * points.nd_max_ms
+        return result
+
+    def gradient(self, theta: Vector, points: Points) -> Matrix:
+        """Return d MST / d (alpha, beta, gamma)."""
+        alpha, beta, _ = theta
+        power = points.capacity**beta
+        return np.column_stack([power, alpha * power * np.log(points.capacity), -points.nd_max_ms])
+
+
+class BatchTime(Curve):
+    """The micro-batch law: T = T0 + s B / n + k NDmax, MST = B / T.
+
+    s in ms per row, T0 in seconds, k in round trips per batch. Without further evidence T0 = 0 and k = 0.
+    Source: specification section 2, measured on Spark.
+    """
+
+    law = "microbatch"
+    parameters = ("s_ms_per_row", "t0_s", "k_round_trips")
+    defaults = (np.nan, 0.0, 0.0)
+    lower = (1e-12, 0.0, 0.0)
+    upper = (np.inf, np.inf, np.inf)
+
+    def usable(self, readings: Sequence[Reading]) -> list[Reading]:
+        """Return the readings that know their batch rows, saturated or not."""
+        sized = [reading for reading in readings if reading.batch_rows is not None]
+        if not sized:
+            message = (
+                f"law microbatch: expected a reading with batch_rows, got none in {len(readings)} readings; "
+                "record the rows of each batch, or use the law gesscale"
+            )
+            raise ModelError(message)
+        return sized
+
+    def shape_coordinate(self, points: Points) -> Vector:
+        """Return ln (n / B)."""
+        return np.log(points.capacity / points.batch_rows)
+
+    def compared(self, rows_per_s: Vector, points: Points) -> Vector:
+        """Return ln T."""
+        return np.log(points.batch_rows / rows_per_s)
+
+    def rows_per_s(self, compared: Vector, points: Points) -> Vector:
+        """Return B / T, with T kept between e^-30 and e^30 s so that an utterly open interval stays finite."""
+        result: Vector = points.batch_rows * np.exp(-np.clip(compared, -30, 30))
+        return result
+
+    def unit(self, compared: Vector) -> float:  # noqa: ARG002 - Eq. 1 needs it
+        """Return 1: a difference of logarithms is a share already."""
+        return 1.0
+
+    def start(self, rows_per_s: Vector, points: Points) -> Vector:
+        """Begin with a tenth of the batch time fixed and one round trip."""
+        seconds = points.batch_rows / rows_per_s
+        s_ms = 900 * float(np.median(seconds * points.capacity / points.batch_rows))
+        return np.array([s_ms, 0.1 * float(np.median(seconds)), 1.0])
+
+    def evaluate(self, theta: Vector, points: Points) -> Vector:
+        """Return ln T, T in seconds."""
+        return np.log(self._columns(points) @ theta)
+
+    def gradient(self, theta: Vector, points: Points) -> Matrix:
+        """Return d ln T / d (s, T0, k)."""
+        columns = self._columns(points)
+        result: Matrix = columns / (columns @ theta)[:, np.newaxis]
+        return result
+
+    @staticmethod
+    def _columns(points: Points) -> Matrix:
+        rows_per_node = points.batch_rows / points.capacity
+        return np.column_stack([rows_per_node / 1000, np.ones_like(rows_per_node), points.nd_max_ms / 1000])

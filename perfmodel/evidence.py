@@ -1,0 +1,114 @@
+"""What a model learns from and what it is asked about.
+
+A *reading* is one window or one micro-batch of an operator; *conditions* are what a throughput is predicted
+for. *Capacity* is the number of replicas n or, on unequal nodes, the sum of their weights, which replaces n.
+"""
+
+import math
+from dataclasses import dataclass
+
+from perfmodel.errors import ModelError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One window or one micro-batch of an operator.
+
+    Attributes
+    ----------
+    replicas
+        n, at least 1.
+    nd_max_ms
+        NDmax of the placement, round trip, the driver's node included.
+    rows_per_s
+        Observed throughput, above 0; the MST when ``saturated``.
+    saturated
+        Whether the operator worked at its limit. Eq. 1 learns from saturated readings only.
+    batch_rows
+        Rows of the batch (B when full); the micro-batch law needs them.
+    tasks
+        Tasks per batch; recorded, for readings with different waves of tasks are not comparable.
+    weight
+        Sum of the capacity weights of the replicas.
+    at_s
+        When it was observed, seconds since the epoch.
+
+    Raises
+    ------
+    ModelError
+        When a value is not finite or out of its range.
+
+    Examples
+    --------
+    >>> Reading(replicas=2, nd_max_ms=150, rows_per_s=3000, batch_rows=12_000).batch_seconds
+    4.0
+    """
+
+    replicas: int
+    nd_max_ms: float
+    rows_per_s: float
+    saturated: bool = True
+    batch_rows: float | None = None
+    tasks: int | None = None
+    weight: float | None = None
+    at_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check_conditions("reading", self)
+        _check("reading", "rows_per_s", self.rows_per_s, above=0)
+        if not math.isfinite(self.at_s):
+            message = f"reading: expected at_s in seconds since the epoch, got {self.at_s}"
+            raise ModelError(message)
+
+    @property
+    def capacity(self) -> float:
+        """The sum of the capacity weights where given, else n."""
+        return float(self.replicas) if self.weight is None else self.weight
+
+    @property
+    def batch_seconds(self) -> float | None:
+        """T, the time of the batch; None where its rows are unknown."""
+        return None if self.batch_rows is None else self.batch_rows / self.rows_per_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conditions:
+    """What to predict the MST for; the attributes are those of `Reading`.
+
+    Raises
+    ------
+    ModelError
+        When a value is not finite or out of its range.
+    """
+
+    replicas: int
+    nd_max_ms: float
+    weight: float | None = None
+    batch_rows: float | None = None
+    tasks: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_conditions("conditions", self)
+
+    @property
+    def capacity(self) -> float:
+        """The sum of the capacity weights where given, else n."""
+        return float(self.replicas) if self.weight is None else self.weight
+
+
+def _check_conditions(owner: str, value: Reading | Conditions) -> None:
+    _check(owner, "replicas", value.replicas, least=1)
+    _check(owner, "nd_max_ms", value.nd_max_ms, least=0)
+    _check(owner, "weight", value.weight, above=0)
+    _check(owner, "batch_rows", value.batch_rows, above=0)
+    _check(owner, "tasks", value.tasks, least=1)
+
+
+def _check(
+    owner: str, name: str, value: float | None, *, least: float = -math.inf, above: float = -math.inf
+) -> None:
+    if value is None or (math.isfinite(value) and value >= least and value > above):
+        return
+    limit = f"> {above}" if math.isfinite(above) else f">= {least}"
+    message = f"{owner}: expected a finite {name} {limit}, got {value}"
+    raise ModelError(message)

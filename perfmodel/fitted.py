@@ -1,0 +1,176 @@
+"""A fitted model: a value that predicts, and that can say which readings contradict it."""
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfmodel.calibration import (
+    ND_RESOLUTION_MS,
+    ND_RESOLUTION_SHARE,
+    SHAPE_RESOLUTION,
+    Calibration,
+    calibrate,
+)
+from perfmodel.curves import Curve, Points, Vector
+from perfmodel.errors import ModelError
+from perfmodel.evidence import Conditions, Reading
+from perfmodel.interval import bounds, reach
+from perfmodel.model import Estimate
+
+CALIBRATED_FROM = 3
+"""Distinct readings that make a model calibrated (the paper's third stage)."""
+CONTRADICTION_SHARE = 0.15
+"""A reading contradicts a model when it lies this far from it, and outside its interval."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedModel:
+    """A curve fitted to readings; see `perfmodel.model.Model` for the attributes without underscore.
+
+    Raises
+    ------
+    ModelError
+        From `predict`, when the micro-batch law is asked with nothing known about the batch.
+    """
+
+    law: str
+    parameters: Mapping[str, float]
+    fitted: frozenset[str]
+    readings_used: int
+    calibrated: bool
+    drift: bool = False
+    warnings: tuple[str, ...] = ()
+    _curve: Curve = dataclasses.field(repr=False)
+    _calibration: Calibration = dataclasses.field(repr=False)
+    _evidence: tuple[tuple[float, float], ...] = dataclasses.field(repr=False)
+    _usual_batch_rows: float | None = dataclasses.field(repr=False)
+
+    def predict(self, conditions: Conditions) -> Estimate:
+        """Predict the MST under these conditions, with an interval that widens away from the evidence.
+
+        Parameters
+        ----------
+        conditions
+            Replicas, NDmax, and for the micro-batch law the rows of a full batch; without these the largest
+            batch of the evidence is taken, and the reason says so.
+        """
+        reasons = []
+        if conditions.batch_rows is None and self._usual_batch_rows is not None:
+            conditions = dataclasses.replace(conditions, batch_rows=self._usual_batch_rows)
+            if self.law == "microbatch":
+                reasons.append(
+                    f"no batch rows given, the largest batch seen taken: {self._usual_batch_rows:.0f}"
+                )
+        point = Points.of([conditions])
+        shape = float(self._curve.shape_coordinate(point)[0])
+        beyond = reach(self._evidence, shape, conditions.nd_max_ms)
+        low, mid, high = bounds(self._curve, self._calibration, point, beyond)
+        if not beyond.inside:
+            reasons.append("extrapolated beyond the evidence")
+        if mid < 0:
+            reasons.append(f"the law gives {mid:.0f} rows/s, clipped at zero")
+        low, mid, high = (max(0.0, end) for end in (low, mid, high))
+        return Estimate(low=low, mid=mid, high=high, reason="; ".join(reasons))
+
+    def contradictions(self, readings: Sequence[Reading]) -> Vector:
+        """Say which readings contradict this model.
+
+        Returns
+        -------
+        ndarray
+            For each reading 1 where it lies above the interval and far from the middle, -1 where it lies
+            below, 0 where it agrees, NaN where it lies far off but the evidence does not surround it: there
+            the law may be wrong.
+        """
+        far = np.abs(self.deviations(readings)) > CONTRADICTION_SHARE
+        return np.array(
+            [
+                self._contradiction(reading) if doubtful else 0.0
+                for reading, doubtful in zip(readings, far, strict=True)
+            ]
+        )
+
+    def _contradiction(self, reading: Reading) -> float:
+        point = Points.of([reading])
+        beyond = reach(self._evidence, float(self._curve.shape_coordinate(point)[0]), reading.nd_max_ms)
+        if not beyond.inside:
+            return math.nan
+        low, mid, high = bounds(self._curve, self._calibration, point, beyond)
+        agrees = low <= reading.rows_per_s <= high
+        return 0.0 if agrees else math.copysign(1.0, reading.rows_per_s - mid)
+
+    def deviations(self, readings: Sequence[Reading]) -> Vector:
+        """Return how far readings lie above (positive) or below the model, as shares of the readings."""
+        points = Points.of(readings)
+        observed = np.array([reading.rows_per_s for reading in readings])
+        theta = np.array(self._calibration.theta)
+        predicted = self._curve.rows_per_s(self._curve.evaluate(theta, points), points)
+        deviations: Vector = 1 - predicted / observed
+        return deviations
+
+
+def fit_curve(curve: Curve, readings: Sequence[Reading], weights: Vector) -> FittedModel:
+    """Fit a curve to readings that all count as one regime.
+
+    Parameters
+    ----------
+    curve
+        The formula.
+    readings
+        At least one, all usable by the curve.
+    weights
+        What each counts for, in (0, 1], shape (len(readings),).
+
+    Raises
+    ------
+    ModelError
+        When there is no reading.
+    """
+    if not readings:
+        message = f"law {curve.law}: expected at least one reading, got none"
+        raise ModelError(message)
+    points = Points.of(readings)
+    calibration = calibrate(curve, points, np.array([reading.rows_per_s for reading in readings]), weights)
+    distinct = _distinct(curve.shape_coordinate(points), points.nd_max_ms)
+    sizes = [reading.batch_rows for reading in readings if reading.batch_rows is not None]
+    names = curve.parameters
+    parameters = dict(zip(names, calibration.theta, strict=True))
+    fitted = frozenset(name for name, known in zip(names, calibration.identified, strict=True) if known)
+    return FittedModel(
+        law=curve.law,
+        parameters=parameters,
+        fitted=fitted,
+        readings_used=len(readings),
+        calibrated=len(distinct) >= CALIBRATED_FROM,
+        warnings=tuple(_warnings(parameters, fitted, len(distinct))),
+        _curve=curve,
+        _calibration=calibration,
+        _evidence=distinct,
+        _usual_batch_rows=max(sizes, default=None),
+    )
+
+
+def _distinct(shape: Vector, nd_max_ms: Vector) -> tuple[tuple[float, float], ...]:
+    """Keep one of all readings whose conditions cannot be told apart, and the outermost ones as they are."""
+    nd_step = max(ND_RESOLUTION_MS, ND_RESOLUTION_SHARE * float(nd_max_ms.max()))
+    kept: list[tuple[float, float]] = []
+    for x, nd in sorted(zip(shape.tolist(), nd_max_ms.tolist(), strict=True)):
+        if all(abs(x - other) > SHAPE_RESOLUTION or abs(nd - nd_other) > nd_step for other, nd_other in kept):
+            kept.append((x, nd))
+    return tuple(kept)
+
+
+def _warnings(parameters: Mapping[str, float], fitted: frozenset[str], distinct: int) -> list[str]:
+    warnings = []
+    defaults = [f"{name} = {value:g}" for name, value in parameters.items() if name not in fitted]
+    if defaults:
+        one = "" if distinct != 1 else "one distinct reading identifies one parameter; "
+        warnings.append(f"{one}not identified by the evidence, default kept: {', '.join(defaults)}")
+    if distinct < CALIBRATED_FROM:
+        warnings.append(f"not calibrated: {distinct} of {CALIBRATED_FROM} distinct readings")
+    if parameters.get("beta", 0.0) > 1:
+        warnings.append(f"beta = {parameters['beta']:.3g} above 1: faster than linear scaling is rarely true")
+    return warnings

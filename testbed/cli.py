@@ -1,0 +1,152 @@
+"""``testbed``, also ``gesscale testbed``: the commands of the local cluster."""
+
+from collections import Counter
+from typing import Annotated
+
+import typer
+
+from gesscale.cli.output import Output, emit, table, talk
+from testbed.cluster import lifecycle, privilege, state
+from testbed.cluster.check import check_pairs
+from testbed.cluster.lifecycle import Delays
+from testbed.cluster.namespaces import inside
+from testbed.cluster.processes import Role
+from testbed.cluster.topology import read_topology
+
+app = typer.Typer(
+    name="testbed",
+    help="Emulated edge nodes on this machine: network namespaces, with a delay between every two of them.\n\n"
+    "Exit codes: 0 done, 1 failed, 2 wrong input or usage, 3 a check failed, 130 interrupted.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How to write the result.")]
+ClusterName = Annotated[
+    str | None, typer.Argument(help="Name of the cluster; may be left out where there is one.")
+]
+
+
+@app.command()
+def up(
+    topology: Annotated[str, typer.Argument(help="A topology file, or the name of a bundled one.")] = "edge8",
+    delays: Annotated[Delays, typer.Option(help="What makes the delays.")] = Delays.AUTO,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Bring a cluster up; does nothing where it is up and well."""
+    wanted = read_topology(topology)
+    privilege.enter()
+    fresh = lifecycle.up(wanted, source=topology, delays=delays)
+    talk.print(f"cluster {wanted.name!r} is up" if fresh else f"cluster {wanted.name!r} was up already")
+    _show(wanted.name, output)
+
+
+@app.command()
+def check(
+    name: ClusterName = None,
+    count: Annotated[int, typer.Option(min=1, max=100, help="Echoes per pair of nodes.")] = 5,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Measure every pair of nodes against the map; exits 3 beyond 2 ms or 5 %."""
+    privilege.enter()
+    _, topology = state.load(state.only_cluster(name))
+    pairs = check_pairs(topology, count=count)
+    wrong = sum(not pair.ok for pair in pairs)
+    columns = ("from", "to", "asked ms", "median ms", "error ms", "spread ms", "lost", "ok")
+    rows = [
+        (
+            p.first,
+            p.second,
+            p.asked_ms,
+            p.measured_ms,
+            p.error_ms,
+            p.spread_ms,
+            p.lost,
+            "yes" if p.ok else "NO",
+        )
+        for p in pairs
+    ]
+    document = {
+        "cluster": topology.name,
+        "ok": wrong == 0,
+        "pairs": [
+            {
+                "from": p.first,
+                "to": p.second,
+                "asked_ms": p.asked_ms,
+                "measured_ms": p.measured_ms,
+                "error_ms": p.error_ms,
+                "tolerance_ms": p.tolerance_ms,
+                "spread_ms": p.spread_ms,
+                "lost": p.lost,
+                "ok": p.ok,
+            }
+            for p in pairs
+        ],
+    }
+    emit(document, output, [table(f"round trips of {topology.name}", columns, rows)])
+    if wrong:
+        talk.print(f"{wrong} of {len(pairs)} pairs are not as the map says")
+        raise typer.Exit(3)
+
+
+@app.command()
+def status(name: ClusterName = None, output: OutputOption = Output.TABLE) -> None:
+    """Show nodes and processes of a cluster; exits 3 where something is wrong with it."""
+    privilege.enter()
+    _show(state.only_cluster(name), output)
+
+
+@app.command()
+def down(name: ClusterName = None, output: OutputOption = Output.TABLE) -> None:
+    """Take a cluster down, and whatever a crash left of it; all clusters where none is named."""
+    privilege.enter()
+    names = state.cluster_names() if name is None else (name,)
+    swept = {each: lifecycle.down(each) for each in names}
+    privilege.release()
+    rows = [(each, found.processes, found.network_parts) for each, found in swept.items()]
+    emit(swept, output, [table("removed", ("cluster", "processes", "namespaces and devices"), rows)])
+
+
+def _show(name: str, output: Output) -> None:
+    present = lifecycle.status(name)
+    topology = present.topology
+    replicas = Counter(process.mark.node for process in present.running if process.mark.role is Role.EXECUTOR)
+    nodes = [
+        {
+            "name": node.name,
+            "address": node.address,
+            "class": node.node_class,
+            "weight": node.weight,
+            "rtt_to_driver_ms": topology.rtt_ms(node.name, topology.driver_node),
+            "replicas": replicas[node.name],
+            "enter": " ".join(inside(name, node.name, ())),
+        }
+        for node in topology.nodes
+    ]
+    document = {
+        "cluster": name,
+        "delays": present.delays,
+        "problem": present.problem or None,
+        "driver_node": topology.driver_node,
+        "control_address": topology.control_address,
+        "nodes": nodes,
+        "processes": [
+            {"pid": p.pid, "role": p.mark.role, "node": p.mark.node, "operator": p.mark.operator}
+            for p in present.running
+        ],
+    }
+    columns = ("node", "address", "class", "weight", "to driver ms", "replicas")
+    rows = [tuple(list(node.values())[:6]) for node in nodes]
+    title = f"{name}: delays by {present.delays.value}, driver on {topology.driver_node}"
+    emit(document, output, [table(title, columns, rows)])
+    if present.problem:
+        talk.print(f"{name}: {present.problem}; run: testbed up {name}")
+        raise typer.Exit(3)
+
+
+def main() -> None:
+    """Run ``testbed``."""
+    from gesscale.cli.app import run
+
+    run(app)

@@ -1,0 +1,109 @@
+"""Network namespaces: one per node, each with one device, and one device outside that reaches them all.
+
+Names tell whose they are: ``gesscale-CLUSTER-NODE`` for namespaces, ``gs-CLUSTER`` for the device outside.
+"""
+
+import socket
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from gesscale.errors import ClusterError
+from testbed.cluster.topology import EdgeNode, Topology
+
+DEVICE = "edge0"
+MTU = 9000
+NAMED = Path("/run/netns")
+COMMAND_TIMEOUT_S = 20
+
+
+def namespace(cluster: str, node: str) -> str:
+    """Return the name of a node's network namespace."""
+    return f"gesscale-{cluster}-{node}"
+
+
+def control_device(cluster: str) -> str:
+    """Return the name of the device outside the nodes."""
+    return f"gs-{cluster}"
+
+
+def inside(cluster: str, node: str, command: Sequence[str]) -> tuple[str, ...]:
+    """Return the command line that runs a command in a node's namespace, as the same process."""
+    return ("nsenter", f"--net={NAMED / namespace(cluster, node)}", "--", *command)
+
+
+def run(command: Sequence[str]) -> str:
+    """Run a system command to its end and return its output.
+
+    Raises
+    ------
+    ClusterError
+        Where it fails, hangs, or is not installed.
+    """
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        message = f"cannot run {' '.join(command)}: {error}"
+        raise ClusterError(message) from error
+    if done.returncode != 0:
+        message = f"{' '.join(command)} failed: {done.stderr.strip() or done.stdout.strip()}"
+        raise ClusterError(message)
+    return done.stdout
+
+
+def existing(cluster: str) -> tuple[str, ...]:
+    """Return the namespaces that bear the cluster's name."""
+    return tuple(sorted(path.name for path in NAMED.glob(f"gesscale-{cluster}-*")))
+
+
+def intact(topology: Topology) -> bool:
+    """Whether all namespaces and the device outside are there."""
+    wanted = {namespace(topology.name, node.name) for node in topology.nodes}
+    return wanted <= set(existing(topology.name)) and _has_device(control_device(topology.name))
+
+
+def _has_device(name: str) -> bool:
+    return name in (device for _, device in socket.if_nameindex())
+
+
+def tun_commands(topology: Topology) -> tuple[tuple[str, ...], ...]:
+    """Return the commands that make the namespaces and a TUN device for each node and outside.
+
+    The devices persist: a relay that dies takes none with it, and the next one finds them configured.
+    """
+    outside = _device_commands((), control_device(topology.name), topology.control_address)
+    nodes = (command for node in topology.nodes for command in _node_commands(topology.name, node))
+    return (*nodes, *outside)
+
+
+def _node_commands(cluster: str, node: EdgeNode) -> Iterable[tuple[str, ...]]:
+    name = namespace(cluster, node.name)
+    yield ("ip", "netns", "add", name)
+    yield ("ip", "-n", name, "link", "set", "lo", "up")
+    yield from _device_commands(("-n", name), DEVICE, node.address)
+
+
+def _device_commands(where: tuple[str, ...], device: str, address: str) -> tuple[tuple[str, ...], ...]:
+    return (
+        ("ip", *where, "tuntap", "add", "dev", device, "mode", "tun"),
+        ("ip", *where, "address", "add", f"{address}/24", "dev", device),
+        ("ip", *where, "link", "set", device, "mtu", str(MTU), "txqueuelen", "5000", "up"),
+    )
+
+
+def delete(cluster: str) -> int:
+    """Delete every namespace and device of a cluster; return how many there were.
+
+    Raises
+    ------
+    ClusterError
+        Where one cannot be deleted.
+    """
+    found = existing(cluster)
+    for name in found:
+        run(("ip", "netns", "delete", name))
+    device = control_device(cluster)
+    if not _has_device(device):
+        return len(found)
+    run(("ip", "link", "delete", device))
+    return len(found) + 1

@@ -1,0 +1,112 @@
+"""Delays by the kernel: a bridge, a veth pair per node, and in each node an htb class with netem per other node.
+
+Used where the kernel has the netem queueing discipline. The commands are plain values, so they can be tested
+where it has not.
+"""
+
+import subprocess
+from collections.abc import Iterator
+
+from testbed.cluster.namespaces import COMMAND_TIMEOUT_S, DEVICE, MTU, control_device, namespace
+from testbed.cluster.topology import EdgeNode, Topology
+
+QUEUE_PACKETS = 100_000
+RATE = "10gbit"
+
+
+def has_netem(*, as_user: bool = False) -> bool:
+    """Whether the kernel has netem and htb; tried in a throw-away network namespace.
+
+    Parameters
+    ----------
+    as_user
+        Try it in a throw-away user namespace too, which needs no privilege.
+    """
+    unshare = ("unshare", "--user", "--map-root-user", "--net") if as_user else ("unshare", "--net")
+    return all(
+        _works((*unshare, "tc", "qdisc", "add", "dev", "lo", "root", *discipline))
+        for discipline in (("netem", "delay", "1ms"), ("htb",))
+    )
+
+
+def _works(command: tuple[str, ...]) -> bool:
+    try:
+        return (
+            subprocess.run(command, capture_output=True, timeout=COMMAND_TIMEOUT_S, check=False).returncode
+            == 0
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
+def netem_commands(topology: Topology) -> tuple[tuple[str, ...], ...]:
+    """Return the commands that make the namespaces, the links and the delays.
+
+    A packet is delayed by half the round trip where it leaves its node; the way to and from outside is not delayed.
+    """
+    bridge = control_device(topology.name)
+    head = (
+        ("ip", "link", "add", bridge, "mtu", str(MTU), "type", "bridge"),
+        ("ip", "address", "add", f"{topology.control_address}/24", "dev", bridge),
+        ("ip", "link", "set", bridge, "up"),
+    )
+    links = (command for node in topology.nodes for command in _link(topology.name, bridge, node))
+    delays = (command for node in topology.nodes for command in _delays(topology, node))
+    return (*head, *links, *delays)
+
+
+def _link(cluster: str, bridge: str, node: EdgeNode) -> Iterator[tuple[str, ...]]:
+    name, port = namespace(cluster, node.name), f"{bridge[:11]}-{node.host}"
+    yield ("ip", "netns", "add", name)
+    yield ("ip", "-n", name, "link", "set", "lo", "up")
+    yield ("ip", "link", "add", port, "mtu", str(MTU), "type", "veth", "peer", "name", DEVICE, "netns", name)
+    yield ("ip", "link", "set", port, "mtu", str(MTU), "master", bridge, "up")
+    yield ("ip", "-n", name, "address", "add", f"{node.address}/24", "dev", DEVICE)
+    yield ("ip", "-n", name, "link", "set", DEVICE, "mtu", str(MTU), "up")
+
+
+def _delays(topology: Topology, node: EdgeNode) -> Iterator[tuple[str, ...]]:
+    tc = ("tc", "-n", namespace(topology.name, node.name))
+    yield (*tc, "qdisc", "add", "dev", DEVICE, "root", "handle", "1:", "htb")
+    for other in topology.nodes:
+        if other.name == node.name:
+            continue
+        minor = f"{other.host:x}"
+        yield (
+            *tc,
+            "class",
+            "add",
+            "dev",
+            DEVICE,
+            "parent",
+            "1:",
+            "classid",
+            f"1:{minor}",
+            "htb",
+            "rate",
+            RATE,
+        )
+        yield (
+            *(
+                *tc,
+                "qdisc",
+                "add",
+                "dev",
+                DEVICE,
+                "parent",
+                f"1:{minor}",
+                "handle",
+                f"{other.host + 16:x}:",
+                "netem",
+            ),
+            *("limit", str(QUEUE_PACKETS), "delay", f"{one_way_us(topology, node, other)}us"),
+        )
+        yield (
+            *(*tc, "filter", "add", "dev", DEVICE, "parent", "1:", "protocol", "ip", "prio", "1"),
+            *("u32", "match", "ip", "dst", f"{other.address}/32", "flowid", f"1:{minor}"),
+        )
+
+
+def one_way_us(topology: Topology, first: EdgeNode, second: EdgeNode) -> int:
+    """Return the delay of one direction between two nodes, microseconds: half the round trip."""
+    return round(topology.rtt_ms(first.name, second.name) * 500)

@@ -1,0 +1,129 @@
+"""Root is needed to make network namespaces and devices; without it, a user namespace where one is one's own root.
+
+`enter` either returns (this process may go on), or replaces the process by itself inside the user namespace, or
+says what is missing. A holder process keeps that user namespace from one command to the next; the last ``down``
+ends it.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from gesscale.errors import ClusterError
+from testbed.cluster import processes
+from testbed.cluster.namespaces import run
+from testbed.cluster.netem import has_netem
+from testbed.cluster.state import STATE_ROOT, cluster_names, state_root
+
+TUN = Path("/dev/net/tun")
+_CAP_NET_ADMIN, _CAP_SYS_ADMIN = 12, 21
+_HOLDER_TIMEOUT_S = 10.0
+
+
+def enter() -> None:
+    """Make sure that this process may build a cluster; where needed, start it anew in a user namespace.
+
+    Raises
+    ------
+    ClusterError
+        Where neither is possible; the message says what is missing and what to do.
+    """
+    needed = [tool for tool in ("ip", "nsenter", "unshare") if shutil.which(tool) is None]
+    if needed:
+        message = f"the test bed needs {', '.join(needed)}; install: apt-get install iproute2 util-linux"
+        raise ClusterError(message)
+    if is_privileged():
+        _require_delays(has_netem)
+        return
+    _try_user_namespace()
+    _require_delays(lambda: has_netem(as_user=True))
+    os.environ[STATE_ROOT] = os.environ.get(STATE_ROOT) or str(
+        Path(tempfile.gettempdir()) / f"gesscale-testbed-{os.geteuid()}-user"
+    )
+    way_in = ("nsenter", f"--target={_holder()}", "--user", "--net", "--mount", "--preserve-credentials")
+    here = f"--wd={Path.cwd()}"
+    os.execvp("nsenter", (*way_in, here, "--", sys.executable, *sys.orig_argv[1:]))  # noqa: S606 - no shell wanted
+
+
+def is_privileged() -> bool:
+    """Whether this process may administer networks and enter namespaces."""
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    effective = next(int(line.split()[1], 16) for line in status.splitlines() if line.startswith("CapEff:"))
+    return all(effective >> capability & 1 for capability in (_CAP_NET_ADMIN, _CAP_SYS_ADMIN))
+
+
+def release() -> None:
+    """End the holder of the user namespace when no cluster is left in it."""
+    if not cluster_names():
+        processes.stop(processes.find(str(state_root())), grace_s=2.0)
+
+
+def _require_delays(kernel_delays: Callable[[], bool]) -> None:
+    try:
+        os.close(os.open(TUN, os.O_RDWR | os.O_CLOEXEC))
+    except OSError as error:
+        if kernel_delays():
+            return
+        message = (
+            f"delays between nodes need {TUN} or the kernel's netem; netem is absent and {TUN} cannot be opened "
+            f"({error.strerror}); run as root, or once: sudo modprobe tun; sudo chmod 0666 {TUN}"
+        )
+        raise ClusterError(message) from error
+
+
+def _try_user_namespace() -> None:
+    tried = ("unshare", "--user", "--map-root-user", "--net", "--mount", "true")
+    try:
+        subprocess.run(tried, capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        said = (getattr(error, "stderr", "") or str(error)).strip()
+        message = (
+            "network namespaces need root (CAP_NET_ADMIN and CAP_SYS_ADMIN), and this kernel gives a normal user "
+            f"no user namespace either ({said}); run as root, or once: sudo sysctl kernel.unprivileged_userns_clone=1 "
+            "kernel.apparmor_restrict_unprivileged_userns=0"
+        )
+        raise ClusterError(message) from error
+
+
+def _holder() -> int:
+    """Return the process that keeps the user namespace, started if there is none."""
+    root = state_root()
+    root.mkdir(parents=True, exist_ok=True, mode=0o700)
+    mark = processes.Mark(cluster=str(root), role=processes.Role.HOLDER)
+    ready, log = root / ".holder-ready", root / ".holder.log"
+    running = [process for process in processes.find(str(root)) if process.started]
+    if running and ready.exists():
+        return running[0].pid
+    ready.unlink(missing_ok=True)
+    environment = {**processes.base_environment(), STATE_ROOT: str(root)}
+    command = ("unshare", "--user", "--map-root-user", "--net", "--mount", "--")
+    holder = processes.start(
+        (*command, sys.executable, "-m", "testbed.cluster.privilege"), mark, environment=environment, log=log
+    )
+    deadline = time.monotonic() + _HOLDER_TIMEOUT_S
+    while time.monotonic() < deadline:
+        if ready.exists():
+            return holder.pid
+        time.sleep(0.05)
+    processes.stop([holder], grace_s=1.0)
+    message = f"no user namespace for the cluster: {log.read_text(encoding='utf-8').strip() or 'no answer'}"
+    raise ClusterError(message)
+
+
+def hold() -> None:
+    """Prepare the user namespace that this process is in, and stay for as long as it is needed."""
+    run(("mount", "-t", "tmpfs", "tmpfs", "/run"))
+    Path("/run/netns").mkdir()
+    run(("ip", "link", "set", "lo", "up"))
+    (state_root() / ".holder-ready").touch()
+    signal.pause()
+
+
+if __name__ == "__main__":
+    hold()

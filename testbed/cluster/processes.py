@@ -1,0 +1,286 @@
+"""Processes of a cluster: started in a node's namespace, found again by a marker in their environment.
+
+Nothing is remembered about a process: ``/proc`` tells which are alive, of which cluster, and what they do.
+So a crash of whoever started them loses nothing, and no process of anybody else can be taken for one of ours.
+"""
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from gesscale.errors import ClusterError
+
+MARKER = "GESSCALE_TESTBED"
+_ROLE, _OPERATOR, _NODE, _SERIAL = (
+    "GESSCALE_ROLE",
+    "GESSCALE_OPERATOR",
+    "GESSCALE_NODE_NAME",
+    "GESSCALE_SERIAL",
+)
+
+_INHERITED = (
+    "PATH",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "JAVA_HOME",
+    "PYTHONPATH",
+    "VIRTUAL_ENV",
+    "XDG_CACHE_HOME",
+)
+
+_children: list[subprocess.Popen[bytes]] = []
+
+
+class Role(StrEnum):
+    """What a process of the cluster is for."""
+
+    HOLDER = "holder"
+    RELAY = "relay"
+    DRIVER = "driver"
+    EXECUTOR = "executor"
+    PROBE = "probe"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """What a process's environment says about it; its children inherit it.
+
+    Attributes
+    ----------
+    cluster
+        The state directory of its cluster: one per cluster and user.
+    serial
+        Tells processes of one role apart where needed; 0 elsewhere.
+    """
+
+    cluster: str
+    role: Role
+    node: str = ""
+    operator: str = ""
+    serial: int = 0
+
+    def environment(self) -> dict[str, str]:
+        """Return the variables that carry the mark."""
+        return {
+            MARKER: self.cluster,
+            _ROLE: self.role.value,
+            _NODE: self.node,
+            _OPERATOR: self.operator,
+            _SERIAL: str(self.serial),
+        }
+
+    @classmethod
+    def read(cls, environment: Mapping[str, str]) -> "Mark | None":
+        """Return the mark that an environment carries; None without one."""
+        try:
+            return cls(
+                cluster=environment[MARKER],
+                role=Role(environment[_ROLE]),
+                node=environment[_NODE],
+                operator=environment[_OPERATOR],
+                serial=int(environment[_SERIAL]),
+            )
+        except (KeyError, ValueError):
+            return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """A live process of a cluster.
+
+    Attributes
+    ----------
+    started
+        Whether the cluster started it itself, rather than one of its processes.
+    """
+
+    pid: int
+    mark: Mark
+    started: bool
+
+
+def base_environment() -> dict[str, str]:
+    """Return what the cluster's processes inherit: where programs, homes and caches are, and nothing else."""
+    return {name: os.environ[name] for name in _INHERITED if name in os.environ}
+
+
+def start(command: Sequence[str], mark: Mark, *, environment: Mapping[str, str], log: Path) -> Process:
+    """Start a process in a session of its own; it outlives this one.
+
+    Parameters
+    ----------
+    command
+        Program and arguments, the way into a namespace included.
+    environment
+        Variables beside the mark; nothing else is inherited.
+    log
+        Where its output goes; replaced.
+
+    Raises
+    ------
+    ClusterError
+        Where the program cannot be started.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with log.open("wb") as output:
+            child = subprocess.Popen(
+                command,
+                env={**environment, **mark.environment()},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+    except OSError as error:
+        message = f"cannot start {mark.role.value} {mark.node}: {error}; is {command[0]} installed?"
+        raise ClusterError(message) from error
+    _children.append(child)
+    _await_mark(child)
+    return Process(pid=child.pid, mark=mark, started=True)
+
+
+def find(cluster: str) -> tuple[Process, ...]:
+    """Return the live processes of a cluster, without this process and those that it descends from."""
+    _reap()
+    own = _ancestry()
+    marker = f"{MARKER}={cluster}\0".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdecimal() or int(entry.name) in own:
+            continue
+        with contextlib.suppress(OSError):  # gone meanwhile, or of another user
+            content = (entry / "environ").read_bytes()
+            if marker not in content:
+                continue
+            pairs = (item.decode(errors="replace").partition("=") for item in content.split(b"\0"))
+            mark = Mark.read({name: value for name, _, value in pairs})
+            if mark is not None and mark.cluster == cluster:
+                pid = int(entry.name)
+                found.append(Process(pid=pid, mark=mark, started=os.getsid(pid) == pid))
+    return tuple(sorted(found, key=lambda process: process.pid))
+
+
+def stop(processes: Iterable[Process], *, grace_s: float, first: signal.Signals = signal.SIGTERM) -> bool:
+    """End processes: ask with a signal, wait, then kill what is left.
+
+    Parameters
+    ----------
+    grace_s
+        How long to wait for them to go by themselves, seconds.
+    first
+        The signal that asks.
+
+    Returns
+    -------
+    bool
+        Whether all went without being killed.
+    """
+    handles = [fd for fd in map(_handle, processes) if fd is not None]
+    try:
+        for fd in handles:
+            _send(fd, first)
+        left = _wait_gone(handles, grace_s)
+        for fd in left:
+            _send(fd, signal.SIGKILL)
+        _wait_gone(left, 5.0)
+    finally:
+        for fd in handles:
+            os.close(fd)
+        _reap()
+    return not left
+
+
+def stop_all(cluster: str, *, grace_s: float = 3.0) -> int:
+    """End every process of a cluster, also those that start meanwhile.
+
+    Returns
+    -------
+    int
+        How many were found.
+
+    Raises
+    ------
+    ClusterError
+        Where some cannot be ended.
+    """
+    ended: set[int] = set()
+    for _ in range(5):
+        processes = find(cluster)
+        if not processes:
+            return len(ended)
+        ended.update(process.pid for process in processes)
+        stop(processes, grace_s=grace_s)
+    left = ", ".join(str(process.pid) for process in find(cluster))
+    message = (
+        f"processes {left} of the cluster in {cluster} do not end; look at them with ps and end them by pid"
+    )
+    raise ClusterError(message)
+
+
+def _handle(process: Process) -> int | None:
+    """Open a process, so that no signal can reach a later one with its number; None where it has gone."""
+    try:
+        fd = os.pidfd_open(process.pid)
+    except OSError:
+        return None
+    marker = f"{MARKER}={process.mark.cluster}\0".encode()
+    with contextlib.suppress(OSError):
+        if marker in Path(f"/proc/{process.pid}/environ").read_bytes():
+            return fd
+    os.close(fd)
+    return None
+
+
+def _send(fd: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        signal.pidfd_send_signal(fd, number)
+
+
+def _wait_gone(handles: Sequence[int], seconds: float) -> list[int]:
+    """Wait for processes to end; return the handles of those that have not."""
+    left = set(handles)
+    poll = select.poll()
+    for fd in left:
+        poll.register(fd, select.POLLIN)
+    deadline = time.monotonic() + seconds
+    while left and (rest_s := deadline - time.monotonic()) > 0:
+        for fd, _ in poll.poll(rest_s * 1000):
+            poll.unregister(fd)
+            left.discard(fd)
+    return sorted(left)
+
+
+def _await_mark(child: subprocess.Popen[bytes]) -> None:
+    """Wait until the kernel shows the environment of a process that has just been started."""
+    deadline = time.monotonic() + 2.0
+    while child.poll() is None and time.monotonic() < deadline:
+        with contextlib.suppress(OSError):
+            if Path(f"/proc/{child.pid}/environ").read_bytes():
+                return
+        time.sleep(0.001)
+
+
+def _ancestry() -> set[int]:
+    own, pid = set(), os.getpid()
+    while pid > 0 and pid not in own:
+        own.add(pid)
+        try:
+            pid = int(Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
+        except OSError:
+            break
+    return own
+
+
+def _reap() -> None:
+    """Collect ended children, so that none stays behind as a zombie."""
+    _children[:] = [child for child in _children if child.poll() is None]

@@ -1,0 +1,174 @@
+"""Command lines and settings of the Spark processes; values only, nothing is started here but Spark's own launcher."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from gesscale.errors import ClusterError
+
+EXECUTOR_CLASS = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
+EXECUTOR_MEMORY_MB = 512
+DRIVER_MEMORY_MB = 768
+SMALL_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+"""One collector thread and the quick compiler only: many JVMs share few cores here."""
+
+_LAUNCHER_TIMEOUT_S = 60
+
+
+def driver_settings(address: str, *, driver_port: int, ui_port: int) -> dict[str, str]:
+    """Return the Spark settings of a driver whose executors the test bed starts.
+
+    Parameters
+    ----------
+    address
+        Address of the driver's node.
+    driver_port, ui_port
+        Fixed ports, where executors register and where the REST interface answers.
+    """
+    return {
+        # a Master inside the driver's JVM and no worker: executors come from outside only
+        "spark.master": f"local-cluster[0,1,{EXECUTOR_MEMORY_MB}]",
+        "spark.driver.host": address,
+        "spark.driver.bindAddress": address,
+        "spark.driver.port": str(driver_port),
+        "spark.driver.memory": f"{DRIVER_MEMORY_MB}m",
+        "spark.driver.extraJavaOptions": " ".join(SMALL_JVM),
+        "spark.executor.memory": f"{EXECUTOR_MEMORY_MB}m",
+        "spark.executor.cores": "1",
+        # SIGPWR makes an executor finish its task and leave
+        "spark.decommission.enabled": "true",
+        # off, or it would wait 30 s for blocks that nobody needs
+        "spark.storage.decommission.enabled": "false",
+        "spark.executor.heartbeatInterval": "5s",
+        "spark.network.timeout": "60s",
+        # a killed executor must not use up the attempts of a task
+        "spark.task.maxFailures": "16",
+        "spark.ui.port": str(ui_port),
+        "spark.port.maxRetries": "1",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.ui.retainedJobs": "50",
+        "spark.ui.retainedStages": "50",
+        "spark.ui.retainedTasks": "1000",
+        "spark.sql.ui.retainedExecutions": "10",
+        "spark.log.level": "WARN",
+        "spark.executor.syncLogLevel.enabled": "true",
+    }
+
+
+def properties_text(settings: Mapping[str, str]) -> str:
+    """Return settings as a Spark properties file."""
+    return "".join(f"{name} {value}\n" for name, value in settings.items())
+
+
+def node_environment(address: str, scratch: Path, python: str) -> dict[str, str]:
+    """Return the variables that tie a Spark process to its node.
+
+    Parameters
+    ----------
+    address
+        The node's address; Spark needs no names.
+    scratch
+        Directory for the node's local files.
+    python
+        The interpreter of the Python workers.
+    """
+    return {
+        "SPARK_LOCAL_IP": address,
+        "SPARK_LOCAL_HOSTNAME": address,
+        "SPARK_PUBLIC_DNS": address,
+        "SPARK_LOCAL_DIRS": str(scratch),
+        "SPARK_HOME": str(spark_home()),
+        "PYSPARK_PYTHON": python,
+        "PYSPARK_DRIVER_PYTHON": python,
+    }
+
+
+def executor_arguments(
+    address: str, *, driver_address: str, driver_port: int, application: str, executor_id: int
+) -> tuple[str, ...]:
+    """Return the arguments of an executor; its id must be a number for the driver to take it."""
+    return (
+        *("--driver-url", f"spark://CoarseGrainedScheduler@{driver_address}:{driver_port}"),
+        *("--executor-id", str(executor_id), "--cores", "1", "--app-id", application),
+        *("--hostname", address, "--bind-address", address, "--resourceProfileId", "0"),
+    )
+
+
+def executor_command(arguments: Sequence[str], *, java_options: Sequence[str]) -> tuple[str, ...]:
+    """Return the command line of an executor JVM.
+
+    Parameters
+    ----------
+    arguments
+        What `executor_arguments` returns.
+    java_options
+        Options beside those that Spark itself calls for.
+
+    Raises
+    ------
+    ClusterError
+        Where there is no Java, or Spark's launcher fails.
+    """
+    java, *rest = _launcher_command()
+    return (java, *SMALL_JVM, *java_options, *rest, *arguments)
+
+
+@cache
+def spark_home() -> Path:
+    """Return where PySpark is installed, jars included."""
+    from importlib.util import find_spec
+
+    found = find_spec("pyspark")
+    if found is None or found.origin is None:
+        message = "the local cluster needs PySpark; install: pip install 'gesscale[spark]'"
+        raise ClusterError(message)
+    return Path(found.origin).parent
+
+
+def java_program() -> str:
+    """Return the Java program: that of JAVA_HOME, else the one on the path."""
+    home = os.environ.get("JAVA_HOME")
+    program = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
+    if program is None:
+        where = f"JAVA_HOME={home} has no bin/java" if home else "there is no java on the path"
+        message = f"Spark needs a Java runtime 17 or newer, but {where}; install: apt-get install openjdk-17-jre-headless"
+        raise ClusterError(message)
+    return program
+
+
+@cache
+def _launcher_command() -> tuple[str, ...]:
+    """Ask Spark's launcher for the executor's command line, which differs from version to version."""
+    command = (
+        java_program(),
+        "-Xshare:auto",
+        "-cp",
+        f"{spark_home()}/jars/*",
+        "org.apache.spark.launcher.Main",
+    )
+    environment = {
+        "SPARK_HOME": str(spark_home()),
+        "SPARK_SCALA_VERSION": "2.13",
+        "SPARK_EXECUTOR_MEMORY": f"{EXECUTOR_MEMORY_MB}m",
+        **{name: os.environ[name] for name in ("JAVA_HOME", "PATH") if name in os.environ},
+    }
+    try:
+        done = subprocess.run(
+            (*command, EXECUTOR_CLASS),
+            env=environment,
+            capture_output=True,
+            timeout=_LAUNCHER_TIMEOUT_S,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        said = getattr(error, "stderr", b"") or str(error).encode()
+        message = f"Spark's launcher failed: {said.decode(errors='replace').strip()}"
+        raise ClusterError(message) from error
+    words = tuple(word for word in done.stdout.decode().strip("\0\n").split("\0") if word.strip())
+    if EXECUTOR_CLASS not in words:
+        message = f"Spark's launcher in {spark_home()} gave no command for {EXECUTOR_CLASS}: {' '.join(words)[:200]}"
+        raise ClusterError(message)
+    return words

@@ -1,0 +1,87 @@
+"""The REST interface of a Spark driver: its application and its executors."""
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gesscale.errors import ClusterError
+
+_TIMEOUT_S = 5.0
+_LARGEST_ANSWER = 4_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutorState:
+    """An executor as its driver sees it.
+
+    Attributes
+    ----------
+    executor_id
+        The number it registered with.
+    address
+        The address of its node.
+    active
+        Whether it may still be given tasks.
+    completed_tasks
+        Tasks it has finished.
+    """
+
+    executor_id: int
+    address: str
+    active: bool
+    completed_tasks: int
+
+
+def application_id(base_url: str) -> str:
+    """Return the id of the driver's application.
+
+    Raises
+    ------
+    ClusterError
+        Where the driver does not answer, or not yet.
+    """
+    applications = _get(base_url, "applications")
+    match applications:
+        case [{"id": str(identifier)}, *_]:
+            return identifier
+    message = f"{base_url}: expected the driver's application, got {str(applications)[:80]!r}"
+    raise ClusterError(message)
+
+
+def executors(base_url: str, application: str) -> tuple[ExecutorState, ...]:
+    """Return the executors of an application, gone ones included, the driver left out.
+
+    Raises
+    ------
+    ClusterError
+        Where the driver does not answer.
+    """
+    return tuple(_executor_states(_get(base_url, f"applications/{application}/allexecutors")))
+
+
+def _executor_states(listed: object) -> Iterator[ExecutorState]:
+    for entry in listed if isinstance(listed, list) else ():
+        match entry:
+            case {
+                "id": str(number),
+                "hostPort": str(host),
+                "isActive": bool(active),
+                "completedTasks": int(tasks),
+            }:
+                if number.isdecimal():
+                    address = host.rsplit(":", 1)[0]
+                    yield ExecutorState(
+                        executor_id=int(number), address=address, active=active, completed_tasks=tasks
+                    )
+
+
+def _get(base_url: str, path: str) -> object:
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(f"{base_url}/api/v1/{path}", timeout=_TIMEOUT_S) as answer:
+            return json.loads(answer.read(_LARGEST_ANSWER))
+    except (OSError, ValueError, urllib.error.URLError) as error:
+        message = f"the Spark driver at {base_url} does not answer as expected: {error}"
+        raise ClusterError(message) from error

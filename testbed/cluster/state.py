@@ -1,0 +1,156 @@
+"""Where a cluster keeps what it needs beyond its processes: its topology, sockets, logs, and a lock."""
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import yaml
+
+from gesscale.errors import ClusterError, InputError
+from latency_map import DelayKind, DelayUnit, write_csv
+from testbed.cluster.topology import Topology, read_topology
+
+STATE_ROOT = "GESSCALE_TESTBED_STATE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterRecord:
+    """What is written down about a cluster that is up, or on its way.
+
+    Attributes
+    ----------
+    source
+        The topology as the user named it.
+    delays
+        How its delays are made: ``relay-c``, ``relay-python`` or ``netem``.
+    complete
+        False while it is being brought up.
+    """
+
+    source: str
+    delays: str
+    complete: bool
+
+
+def state_root() -> Path:
+    """Return the directory of all clusters of this user; `STATE_ROOT` in the environment overrides it."""
+    if STATE_ROOT in os.environ:
+        return Path(os.environ[STATE_ROOT])
+    return Path(tempfile.gettempdir()) / f"gesscale-testbed-{os.geteuid()}"
+
+
+def state_directory(name: str) -> Path:
+    """Return the directory of one cluster, whether or not it exists."""
+    return state_root() / name
+
+
+def cluster_names() -> tuple[str, ...]:
+    """Return the clusters that have a state directory."""
+    root = state_root()
+    if not root.is_dir():
+        return ()
+    return tuple(sorted(path.name for path in root.iterdir() if path.is_dir()))
+
+
+def only_cluster(name: str | None) -> str:
+    """Return `name`, or where it is None the one cluster there is.
+
+    Raises
+    ------
+    InputError
+        Where none is named and there is not exactly one.
+    """
+    names = cluster_names()
+    if name is not None:
+        return name
+    if len(names) == 1:
+        return names[0]
+    message = (
+        f"clusters here: {', '.join(names)}; name one" if names else "no cluster is up; run: testbed up edge8"
+    )
+    raise InputError(message)
+
+
+def save(record: ClusterRecord, topology: Topology) -> None:
+    """Write the record and a copy of the topology, so that later edits of its file change nothing here."""
+    directory = state_directory(topology.name)
+    try:
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_csv(topology.map, directory / "topology.csv")
+        described = {
+            "name": topology.name,
+            "latency": {"file": "topology.csv", "unit": DelayUnit.MS.value, "kind": DelayKind.RTT.value},
+            "driver_node": topology.driver_node,
+            "subnet": str(topology.subnet),
+            "node_classes": {node.name: node.node_class.value for node in topology.nodes},
+            "weights": {node.node_class.value: node.weight for node in topology.nodes},
+        }
+        (directory / "topology.yaml").write_text(yaml.safe_dump(described), encoding="utf-8")
+        scratch = directory / "state.json.new"
+        scratch.write_text(json.dumps(asdict(record)), encoding="utf-8")
+        scratch.replace(directory / "state.json")
+    except OSError as error:
+        message = f"cannot keep the state of cluster {topology.name!r}: {error}; make {directory} writable"
+        raise ClusterError(message) from error
+
+
+def load(name: str) -> tuple[ClusterRecord, Topology]:
+    """Read the record and the topology of a cluster.
+
+    Raises
+    ------
+    ClusterError
+        Where it is not up, or its state cannot be read.
+    """
+    directory = state_directory(name)
+    try:
+        record = ClusterRecord(**json.loads((directory / "state.json").read_text(encoding="utf-8")))
+        return record, read_topology(str(directory / "topology.yaml"))
+    except FileNotFoundError as error:
+        message = f"cluster {name!r} is not up; run: testbed up {name}"
+        raise ClusterError(message) from error
+    except (OSError, ValueError, TypeError, InputError) as error:
+        message = (
+            f"the state of cluster {name!r} in {directory} cannot be read ({error}); run: testbed down {name}"
+        )
+        raise ClusterError(message) from error
+
+
+def forget(name: str) -> None:
+    """Delete the state directory of a cluster."""
+    shutil.rmtree(state_directory(name), ignore_errors=True)
+
+
+@contextlib.contextmanager
+def locked(name: str) -> Iterator[None]:
+    """Hold the lock of a cluster, so that two commands never build and remove it at once.
+
+    Raises
+    ------
+    ClusterError
+        Where another command holds it, or it cannot be written.
+    """
+    root = state_root()
+    try:
+        root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if root.stat().st_uid != os.geteuid():
+            message = f"{root} belongs to another user; set {STATE_ROOT} to a directory of your own"
+            raise ClusterError(message)
+        descriptor = os.open(root / f".{name}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        message = f"cannot write in {root}: {error}; set {STATE_ROOT} to a directory of your own"
+        raise ClusterError(message) from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError as error:
+        message = f"another testbed command works on cluster {name!r}; try again when it has ended"
+        raise ClusterError(message) from error
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,240 @@
+"""What the cluster emulates: nodes with a class, an address and a capacity, and the delays between them.
+
+A topology is a YAML file beside a latency map (CSV); `read_topology` takes a path or the name of a bundled one.
+"""
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from gesscale.errors import InputError
+from latency_map import Asymmetry, DelayKind, DelayUnit, LatencyMap, LatencyMapError, read_map
+
+BUNDLED = Path(__file__).parent.parent / "topologies"
+MAX_NODES = 200
+CONTROL_HOST = 254
+
+
+class NodeClass(StrEnum):
+    """The kinds of edge node that are emulated."""
+
+    PI3 = "pi3"
+    PI4 = "pi4"
+    NUC = "nuc"
+
+
+WEIGHTS: Mapping[NodeClass, float] = {NodeClass.PI3: 0.5, NodeClass.PI4: 1.0, NodeClass.NUC: 4.0}
+"""Capacity against a Raspberry Pi 4, by class: speed of one core, as a replica has one slot.
+
+Rounded, from clock times work per clock: a Pi 3's in-order Cortex-A53 at 1.2-1.4 GHz does about half the work of a
+Pi 4's out-of-order Cortex-A72 at 1.5 GHz; a NUC's x86 core runs near 4 GHz and does more per clock. They are
+defaults of an emulation, not measurements: a topology may set its own ``weights``.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EdgeNode:
+    """One emulated edge node.
+
+    Attributes
+    ----------
+    address
+        Its IPv4 address in the cluster's network.
+    weight
+        Its capacity against a Raspberry Pi 4.
+    """
+
+    name: str
+    address: str
+    node_class: NodeClass
+    weight: float
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}", self.name):
+            message = f"node {self.name!r}: expected a name of at most 63 letters, digits, '.', '_' and '-'"
+            raise InputError(message)
+        if not 0 < self.weight <= 1000:
+            message = f"node {self.name!r}: expected a weight above 0 and at most 1000, got {self.weight}"
+            raise InputError(message)
+
+    @property
+    def host(self) -> int:
+        """The last byte of its address, which tells nodes apart inside the relay."""
+        return int(self.address.rsplit(".", 1)[1])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topology:
+    """The nodes of a cluster and the delays between every two of them.
+
+    Attributes
+    ----------
+    subnet
+        The /24 network of the nodes.
+    nodes
+        In the order of the latency map.
+    map
+        Round trips; complete.
+    driver_node
+        The node that runs the Spark drivers; it may hold replicas too.
+
+    Raises
+    ------
+    InputError
+        Where the driver's node is unknown, there are too many nodes, or a delay is missing.
+    """
+
+    name: str
+    subnet: ipaddress.IPv4Network
+    nodes: tuple[EdgeNode, ...]
+    map: LatencyMap
+    driver_node: str
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.nodes) <= MAX_NODES:
+            message = f"topology {self.name!r}: expected 1 to {MAX_NODES} nodes, got {len(self.nodes)}"
+            raise InputError(message)
+        names = tuple(node.name for node in self.nodes)
+        if self.driver_node not in names:
+            message = (
+                f"topology {self.name!r}: driver_node {self.driver_node!r} is not in the latency map; "
+                f"name one of {', '.join(names)}"
+            )
+            raise InputError(message)
+        missing = self.map.missing(names)
+        if missing:
+            message = (
+                f"topology {self.name!r}: a cluster needs every delay, the latency map lacks {len(missing)}, "
+                f"the first between {missing[0][0]!r} and {missing[0][1]!r}; fill these cells"
+            )
+            raise InputError(message)
+
+    @property
+    def control_address(self) -> str:
+        """The address outside the nodes, at no delay from any of them."""
+        return str(self.subnet[CONTROL_HOST])
+
+    @property
+    def driver(self) -> EdgeNode:
+        """The node that runs the Spark drivers."""
+        return self.node(self.driver_node)
+
+    def node(self, name: str) -> EdgeNode:
+        """Return a node by its name.
+
+        Raises
+        ------
+        InputError
+            Where there is none of that name.
+        """
+        for node in self.nodes:
+            if node.name == name:
+                return node
+        message = f"topology {self.name!r} has no node {name!r}; its nodes are {', '.join(n.name for n in self.nodes)}"
+        raise InputError(message)
+
+    def rtt_ms(self, first: str, second: str) -> float:
+        """Return the round trip between two nodes, ms."""
+        delay = self.map.delay_ms(first, second)
+        assert delay is not None  # noqa: S101 - the constructor refuses maps with missing cells
+        return delay
+
+
+class _Latency(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    file: str
+    unit: DelayUnit
+    kind: DelayKind
+    asymmetry: Asymmetry = Asymmetry.REFUSE
+
+
+class _TopologyFile(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9]{0,9}$")]
+    latency: _Latency
+    driver_node: str
+    subnet: ipaddress.IPv4Network = ipaddress.IPv4Network("10.77.0.0/24")
+    node_class: NodeClass = NodeClass.PI4
+    node_classes: dict[str, NodeClass] = {}
+    weights: dict[NodeClass, float] = {}
+
+
+def read_topology(source: str) -> Topology:
+    """Read a topology.
+
+    Parameters
+    ----------
+    source
+        The path of a YAML file, or the name of a bundled topology such as ``edge8``.
+
+    Raises
+    ------
+    InputError
+        Where the file or its latency map cannot be read, or says what cannot be.
+    """
+    path = find_topology(source)
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        described = _TopologyFile.model_validate(content)
+        latency = described.latency
+        delays = read_map(
+            path.parent / latency.file, unit=latency.unit, kind=latency.kind, asymmetry=latency.asymmetry
+        ).latencies
+    except ValidationError as error:
+        faults = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'file'}: {e['msg']}" for e in error.errors())
+        message = f"topology {path}: {faults}"
+        raise InputError(message) from error
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, LatencyMapError) as error:
+        message = f"topology {path}: {error}"
+        raise InputError(message) from error
+    return _topology(described, delays)
+
+
+def find_topology(source: str) -> Path:
+    """Return the file of a topology given by path or by bundled name."""
+    bundled = BUNDLED / f"{source}.yaml"
+    if Path(source).is_file() or not bundled.is_file():
+        return Path(source)
+    return bundled
+
+
+def _topology(described: _TopologyFile, delays: LatencyMap) -> Topology:
+    if described.subnet.prefixlen != 24 or not described.subnet.is_private:
+        message = (
+            f"topology {described.name!r}: expected a private /24 network as subnet, got {described.subnet}"
+        )
+        raise InputError(message)
+    unknown = set(described.node_classes) - set(delays.names)
+    if unknown:
+        message = (
+            f"topology {described.name!r}: node_classes names {', '.join(sorted(unknown))}, "
+            f"which the latency map lacks; its nodes are {', '.join(delays.names)}"
+        )
+        raise InputError(message)
+    weights = {**WEIGHTS, **described.weights}
+    classes = {name: described.node_classes.get(name, described.node_class) for name in delays.names}
+    nodes = tuple(
+        EdgeNode(
+            name=name,
+            address=str(described.subnet[host]),
+            node_class=classes[name],
+            weight=weights[classes[name]],
+        )
+        for host, name in enumerate(delays.names[:CONTROL_HOST], start=1)
+    )
+    return Topology(
+        name=described.name,
+        subnet=described.subnet,
+        nodes=nodes,
+        map=delays,
+        driver_node=described.driver_node,
+    )

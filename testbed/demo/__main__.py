@@ -1,0 +1,34 @@
+"""``python -m testbed.demo``, which ``make demo`` calls."""
+
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from gesscale.cli.app import run as run_cli
+from testbed.cluster import privilege
+from testbed.demo.scenario import Scenario
+from testbed.demo.show import play
+
+app = typer.Typer(pretty_exceptions_enable=False)
+
+
+@app.command()
+def demo(
+    policy: Annotated[str, typer.Option(help="The policy that scales.")] = "gesscale",
+    seconds: Annotated[float, typer.Option(min=120, help="Seconds the day is compressed into.")] = 270.0,
+    reports: Annotated[Path, typer.Option(help="Where the report folder goes.")] = Path("reports"),
+) -> None:
+    """Scale a real Spark operator over eight emulated edge nodes, through one compressed day."""
+    privilege.enter()
+    folder = reports / datetime.now().astimezone().strftime("%Y-%m-%d-%H%M%S")
+    folder.mkdir(parents=True)
+    kept = play(Scenario(policy=policy, day_s=seconds), folder, Console(soft_wrap=True))
+    sys.exit(0 if kept else 1)
+
+
+if __name__ == "__main__":
+    run_cli(app)

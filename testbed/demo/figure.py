@@ -1,0 +1,136 @@
+"""The figure of a run, in the manner of the paper's Fig. 7."""
+
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from testbed.demo.record import Record
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def draw(record: Record, title: str, file: Path) -> None:
+    """Draw load, replicas, nodes, backlog and model parameters over time.
+
+    Parameters
+    ----------
+    record
+        A finished run.
+    title
+        The line above.
+    file
+        The PNG to write.
+    """
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(
+        6,
+        1,
+        figsize=(10, 13.5),
+        sharex=True,
+        height_ratios=[5, 2, 4, 2, 2, 3],
+        layout="constrained",
+    )
+    figure.suptitle(title)
+    _draw_load(record, axes[0])
+    _draw_replicas(record, axes[1])
+    _draw_nodes(record, axes[2])
+    _draw_nd_max(record, axes[3])
+    _draw_backlog(record, axes[4])
+    _draw_parameters(record, axes[5])
+    for ax in axes:
+        ax.grid(visible=True, alpha=0.25)
+        for decision in record.acted:
+            colour = "tab:red" if decision.outcome.added else "tab:green"
+            ax.axvline(record.since_start_s(decision.at_s), color=colour, linewidth=0.8, alpha=0.5)
+    axes[-1].set_xlabel("seconds since the replay began (red line: replica added, green: removed)")
+    figure.savefig(file, dpi=110)
+    plt.close(figure)
+
+
+def _draw_load(record: Record, ax: "Axes") -> None:
+    times, offered, processed = record.rates()
+    ax.plot(times, offered, color="tab:blue", label="offered load (IR)")
+    ax.plot(times, processed, color="tab:orange", label="throughput (CT)")
+    known = [(record.since_start_s(d.at_s), d.analysis.mst) for d in record.decisions if d.analysis.mst]
+    at = [time for time, _ in known]
+    ax.step(at, [mst.mid for _, mst in known], where="post", color="black", label="MST of the model")
+    ax.fill_between(
+        at,
+        [mst.low for _, mst in known],
+        [mst.high for _, mst in known],
+        step="post",
+        color="black",
+        alpha=0.12,
+        label="its interval",
+    )
+    top = max([*offered, *processed, *(mst.mid for _, mst in known), 1.0])
+    ax.set_ylim(0, 1.35 * top)
+    ax.set_ylabel("rows/s")
+    ax.legend(loc="upper left", fontsize="small", ncols=2)
+
+
+def _draw_replicas(record: Record, ax: "Axes") -> None:
+    batches = record.ordered
+    times = [record.since_start_s(batch.ended_at_s) for batch in batches]
+    ax.step(times, [len(batch.nodes) for batch in batches], where="post", color="tab:purple")
+    ax.set_ylabel("replicas")
+    ax.set_ylim(0, max((len(batch.nodes) for batch in batches), default=1) + 0.8)
+
+
+def _draw_nodes(record: Record, ax: "Axes") -> None:
+    batches = record.ordered
+    nodes = sorted({node for batch in batches for node in batch.nodes})
+    for before, after in pairwise(batches):
+        for node in after.nodes:
+            start = record.since_start_s(before.ended_at_s)
+            width = after.ended_at_s - before.ended_at_s
+            ax.barh(nodes.index(node), width, left=start, height=0.7, color="tab:cyan", edgecolor="none")
+    ax.set_yticks(range(len(nodes)), nodes)
+    ax.set_ylabel("nodes")
+
+
+def _draw_nd_max(record: Record, ax: "Axes") -> None:
+    known = [
+        (record.since_start_s(d.at_s), d.plan.nd_max_ms)
+        for d in record.decisions
+        if d.plan.nd_max_ms is not None
+    ]
+    ax.step([time for time, _ in known], [nd for _, nd in known], where="post", color="tab:brown")
+    ax.set_ylabel("NDmax, ms\n(round trip)")
+    ax.set_ylim(bottom=0)
+
+
+def _draw_backlog(record: Record, ax: "Axes") -> None:
+    known = [
+        (record.since_start_s(batch.ended_at_s), batch.backlog_rows)
+        for batch in record.ordered
+        if batch.backlog_rows is not None
+    ]
+    ax.fill_between([time for time, _ in known], [rows for _, rows in known], color="tab:red", alpha=0.5)
+    ax.set_ylabel("backlog, rows")
+    ax.set_ylim(bottom=0)
+
+
+def _draw_parameters(record: Record, ax: "Axes") -> None:
+    known = [
+        (record.since_start_s(d.at_s), d.analysis.model.parameters)
+        for d in record.decisions
+        if d.analysis.model
+    ]
+    at = [time for time, _ in known]
+    for name, scale, unit in (
+        ("alpha", 1e-3, "1000 rows/s"),
+        ("beta", 1.0, "1"),
+        ("gamma", 1.0, "rows/s per ms"),
+    ):
+        values = [scale * parameters[name] for _, parameters in known if name in parameters]
+        if values:
+            ax.step(at, values, where="post", label=f"{name}, {unit}")
+    ax.set_ylabel("model as\ncalibrated")
+    ax.set_ylim(bottom=0)
+    ax.legend(loc="upper left", fontsize="small", ncols=3)

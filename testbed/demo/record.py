@@ -1,0 +1,102 @@
+"""What a run leaves behind: every micro-batch, every decision, and the series drawn from them."""
+
+import json
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+from gesscale.decision import Decision
+from gesscale.document import as_document
+from gesscale.observation import Batch
+
+
+@dataclass(slots=True)
+class Record:
+    """A run as it happens; batches are kept by their number, so that seeing one twice counts once.
+
+    Attributes
+    ----------
+    began_at_s
+        When the replay began, seconds since the epoch: the zero of all series.
+    """
+
+    began_at_s: float
+    batches: dict[int, Batch] = field(default_factory=dict)
+    decisions: list[Decision] = field(default_factory=list)
+
+    def add(self, decisions: tuple[Decision, ...]) -> None:
+        """Keep a step's decisions, and the batches they were taken from."""
+        self.decisions.extend(decisions)
+        for decision in decisions:
+            if decision.analysis.reading is not None:
+                self.see(decision.analysis.reading.batches)
+
+    def see(self, batches: tuple[Batch, ...]) -> None:
+        """Keep batches."""
+        self.batches.update({batch.batch_id: batch for batch in batches})
+
+    @property
+    def ordered(self) -> tuple[Batch, ...]:
+        """The batches, oldest first."""
+        return tuple(sorted(self.batches.values(), key=lambda batch: batch.ended_at_s))
+
+    @property
+    def acted(self) -> tuple[Decision, ...]:
+        """The decisions that started or removed replicas."""
+        return tuple(decision for decision in self.decisions if decision.acted)
+
+    @property
+    def processed_rows(self) -> int:
+        """Rows of all batches."""
+        return sum(batch.rows for batch in self.batches.values())
+
+    @property
+    def longest_gap_between_batches_s(self) -> float:
+        """The longest time without a finished batch in the whole run, seconds."""
+        ends = [batch.ended_at_s for batch in self.ordered]
+        return max((later - earlier for earlier, later in pairwise(ends)), default=0.0)
+
+    def since_start_s(self, at_s: float) -> float:
+        """Return seconds since the replay began."""
+        return at_s - self.began_at_s
+
+    def rates(self) -> tuple[list[float], list[float], list[float]]:
+        """Return the times (s), offered rates and processed rates (rows/s) between ends of batches."""
+        times, offered, processed = [], [], []
+        for before, after in pairwise(self.ordered):
+            seconds = after.ended_at_s - before.ended_at_s
+            if seconds <= 0 or before.offered_rows_total is None or after.offered_rows_total is None:
+                continue
+            times.append(self.since_start_s(after.ended_at_s))
+            offered.append((after.offered_rows_total - before.offered_rows_total) / seconds)
+            processed.append(after.rows / seconds)
+        return times, offered, processed
+
+    def longest_gap_s(self, decision: Decision, settle_s: float) -> float:
+        """Return the longest time without a finished batch around a reconfiguration.
+
+        Parameters
+        ----------
+        decision
+            One that acted.
+        settle_s
+            How long after it gaps are put down to it.
+
+        Returns
+        -------
+        float
+            Seconds between the ends of two batches; the gap in which the order fell counts whole.
+        """
+        ends = [batch.ended_at_s for batch in self.ordered]
+        gaps = [
+            later - earlier
+            for earlier, later in pairwise(ends)
+            if later > decision.at_s and earlier < decision.at_s + settle_s
+        ]
+        return max(gaps, default=0.0)
+
+    def write(self, folder: Path) -> None:
+        """Write decisions.jsonl and batches.jsonl: a record that can be replayed."""
+        for name, items in (("decisions", self.decisions), ("batches", self.ordered)):
+            lines = (json.dumps(as_document(item)) + "\n" for item in items)
+            (folder / f"{name}.jsonl").write_text("".join(lines))

@@ -1,0 +1,106 @@
+"""What the demo promises, checked on what it did."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gesscale.decision import Decision
+from latency_map import LatencyMap
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One promise.
+
+    Attributes
+    ----------
+    promise
+        What was promised.
+    kept
+        Whether it was kept.
+    detail
+        The figures.
+    """
+
+    promise: str
+    kept: bool
+    detail: str
+
+
+def check_both_directions(decisions: Sequence[Decision]) -> Check:
+    """Check that replicas were both added and removed."""
+    up = sum(bool(decision.outcome.added) for decision in decisions)
+    down = sum(bool(decision.outcome.removed) for decision in decisions)
+    return Check("it scaled up and down", up > 0 and down > 0, f"{up} times up, {down} times down")
+
+
+def check_nodes(decisions: Sequence[Decision], delays: LatencyMap, driver_node: str) -> Check:
+    """Check every chosen node against the latency map, by the map's figures alone.
+
+    Parameters
+    ----------
+    decisions
+        Those that acted.
+    delays
+        The latency map; its nodes are the candidates.
+    driver_node
+        Counts as a member of every placement.
+
+    Returns
+    -------
+    Check
+        Broken where an added node was not of the least largest round trip to the placement and the driver's
+        node, or a removed one not of the greatest.
+    """
+    wrong = []
+    chosen = 0
+    for decision in decisions:
+        if decision.analysis.reading is None or decision.plan.change is None:
+            continue
+        placement = set(decision.analysis.reading.placement)
+        for node in decision.plan.change.add:
+            chosen += 1
+            free = [name for name in delays.names if name not in placement]
+            best = min(_distance(delays, name, placement | {driver_node}) for name in free)
+            if _distance(delays, node, placement | {driver_node}) > best:
+                wrong.append(f"+{node}")
+            placement.add(node)
+        for _ in decision.plan.change.remove:
+            chosen += 1
+            worst = max(_distance(delays, name, (placement | {driver_node}) - {name}) for name in placement)
+            gone = [
+                node
+                for node in decision.plan.change.remove
+                if node in placement
+                and _distance(delays, node, (placement | {driver_node}) - {node}) == worst
+            ]
+            if not gone:
+                wrong.append(f"-{sorted(set(decision.plan.change.remove) & placement)}")
+                break
+            placement.remove(gone[0])
+    detail = f"{chosen} nodes chosen" + (
+        f", wrong: {', '.join(wrong)}" if wrong else ", none other than the map's"
+    )
+    return Check("every chosen node is the one the latency map calls for", chosen > 0 and not wrong, detail)
+
+
+def _distance(delays: LatencyMap, node: str, members: set[str]) -> float:
+    row = delays.rtt_ms[delays.names.index(node)]
+    return max((float(row[delays.names.index(member)]) for member in members), default=0.0)
+
+
+def check_sink(produced: int, rows: int, distinct: int) -> Check:
+    """Check that the sink holds every produced row once.
+
+    Parameters
+    ----------
+    produced
+        Rows that the replay served.
+    rows, distinct
+        Rows in the sink, and how many of them are different.
+    """
+    kept = produced == rows == distinct
+    return Check(
+        "rows in the sink = rows produced, each once",
+        kept,
+        f"{produced} produced, {rows} in sink, {rows - distinct} duplicated, {produced - distinct} missing",
+    )

@@ -1,0 +1,1 @@
+"""The taxi pipeline: clean rides, replay them by their timestamps, find the nearest hot spot."""

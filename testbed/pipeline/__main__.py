@@ -1,0 +1,7 @@
+"""Run ``python -m testbed.pipeline``."""
+
+from gesscale.cli.app import run
+from testbed.pipeline.cli import app
+
+if __name__ == "__main__":
+    run(app)

@@ -1,0 +1,141 @@
+"""The pipeline's command line: ``python -m testbed.pipeline COMMAND``."""
+
+import logging
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from gesscale.cli.output import Output, emit, table
+from testbed.pipeline.stream import KafkaRoute, StreamOptions
+
+app = typer.Typer(
+    name="pipeline", help="Rides of New York's taxis: generate, clean, stream, verify.", no_args_is_help=True
+)
+_Form = Annotated[Output, typer.Option("--output-format", help="How the result is written.")]
+
+
+@app.callback()
+def _say_warnings() -> None:
+    """Rides of New York's taxis: generate, clean, stream, verify."""
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+
+
+@app.command()
+def generate(
+    output: Annotated[Path, typer.Argument(help="The CSV to write, in the layout of 2013.")],
+    rides_per_passenger: Annotated[float, typer.Option(help="Thins the real demand.")] = 0.1,
+    seed: Annotated[int, typer.Option(help="Equal seeds give equal files.")] = 1,
+    form: _Form = Output.TABLE,
+) -> None:
+    """Generate rides from the bundled real demand; faults are put in on purpose and counted."""
+    from testbed.pipeline.rides import bundled_demand, bundled_zones, generate_rides
+
+    output.parent.mkdir(parents=True, exist_ok=True)
+    made = generate_rides(
+        output,
+        demand=bundled_demand(),
+        zones=bundled_zones(),
+        rides_per_passenger=rides_per_passenger,
+        rng=np.random.default_rng(seed),
+    )
+    fields = {name: getattr(made, name) for name in made.__slots__}
+    emit(made, form, [table(f"Rides in {output}", ["kind", "records"], fields.items())])
+
+
+@app.command()
+def clean(
+    inputs: Annotated[list[Path], typer.Argument(help="Trip files (or folders of them) of 2013.")],
+    output: Annotated[Path, typer.Argument(help="The folder of cleaned rides to write.")],
+    form: _Form = Output.TABLE,
+) -> None:
+    """Drop duplicates and invalid records, say why, and write the rest sorted and numbered."""
+    from testbed.pipeline.clean import clean_rides
+    from testbed.pipeline.session import open_session
+
+    spark = open_session("clean")
+    try:
+        summary = clean_rides(spark, [str(path) for path in inputs], output)
+    finally:
+        spark.stop()
+    rows = [("read", summary.records), ("kept", summary.rides)]
+    rows += [(f"dropped: {reason}", count) for reason, count in summary.dropped.items()]
+    emit(summary, form, [table(f"Rides in {output}", ["what", "records"], rows)])
+
+
+@app.command()
+def stream(  # noqa: PLR0917 - every parameter is an option, given by name
+    checkpoint: Annotated[Path, typer.Option(help="Checkpoint folder.")],
+    rides: Annotated[Path | None, typer.Option(help="Cleaned rides.")] = None,
+    output: Annotated[Path | None, typer.Option(help="The file sink's folder.")] = None,
+    operator: Annotated[str, typer.Option(help="The operator's name.")] = "nearest",
+    speed: Annotated[float, typer.Option(help="Seconds of the day per second.")] = 1.0,
+    copies: Annotated[int, typer.Option(help="How often each ride is served.")] = 1,
+    start_at_s: Annotated[float | None, typer.Option(help="When the first is due, epoch.")] = None,
+    cap_rows: Annotated[int | None, typer.Option(help="Cap on a batch.")] = None,
+    cap_rows_per_replica: Annotated[int | None, typer.Option(help="Cap for each replica.")] = None,
+    trigger_s: Annotated[float, typer.Option(help="Trigger interval.")] = 2.0,
+    service_ms_per_row: Annotated[float, typer.Option(help="Emulated time for a row.")] = 0.0,
+    metrics_port: Annotated[int, typer.Option(help="Port of the listener; 0: any.")] = 9108,
+    tasks_per_slot: Annotated[int, typer.Option(help="Tasks of a batch per replica.")] = 1,
+    expected_rows: Annotated[int | None, typer.Option(help="With Kafka: stop after so many rows.")] = None,
+    linger: Annotated[bool, typer.Option(help="Stay when all is processed, until SIGTERM.")] = False,
+    kafka: Annotated[str | None, typer.Option(help="Bootstrap server: topics instead of files.")] = None,
+    topic: Annotated[str, typer.Option(help="Topic to read.")] = "rides",
+    output_topic: Annotated[str, typer.Option(help="Topic to write.")] = "nearest",
+) -> None:
+    """Run the operator until all is processed or SIGTERM comes; then exit 0."""
+    from testbed.pipeline.kafka_jars import connector_jars
+    from testbed.pipeline.stream import run_stream
+
+    route = None
+    if kafka is not None:
+        jars = tuple(str(jar) for jar in connector_jars().paths)
+        route = KafkaRoute(bootstrap=kafka, topic=topic, output_topic=output_topic, jars=jars)
+    options = StreamOptions(
+        operator=operator, checkpoint=checkpoint, rides=rides, output=output, speed=speed, copies=copies,
+        start_at_s=start_at_s, cap_rows=cap_rows, cap_rows_per_replica=cap_rows_per_replica,
+        trigger_s=trigger_s, service_s_per_row=service_ms_per_row / 1000, metrics_port=metrics_port,
+        tasks_per_slot=tasks_per_slot, expected_rows=expected_rows, linger=linger, kafka=route,
+    )  # fmt: skip
+    run_stream(options)
+
+
+@app.command()
+def produce(
+    rides: Annotated[Path, typer.Option(help="Cleaned rides.")],
+    kafka: Annotated[str, typer.Option(help="Bootstrap server.")],
+    topic: Annotated[str, typer.Option(help="Topic to write.")] = "rides",
+    speed: Annotated[float, typer.Option(help="Seconds of the day per second.")] = 1.0,
+    copies: Annotated[int, typer.Option(help="How often each ride is sent.")] = 1,
+) -> None:
+    """Send the rides to a topic when they are due."""
+    from testbed.pipeline.kafka_topic import produce_rides
+
+    rows = produce_rides(rides, bootstrap=kafka, topic=topic, speed=speed, copies=copies)
+    emit({"rows": rows}, Output.JSON)
+
+
+@app.command()
+def verify(
+    output: Annotated[Path, typer.Argument(help="The file sink's folder.")],
+    expected_rows: Annotated[int, typer.Option(help="Rows that were produced.")],
+    form: _Form = Output.TABLE,
+) -> None:
+    """Count the sink's rows; exit 3 unless each expected one is there exactly once."""
+    from testbed.pipeline.sink import verify_sink
+
+    count = verify_sink(output, expected_rows)
+    fields = {name: getattr(count, name) for name in count.__slots__}
+    emit(count, form, [table(f"Rows in {output}", ["what", "rows"], fields.items())])
+    if not count.exactly_once:
+        raise typer.Exit(3)
+
+
+@app.command(name="kafka-jars")
+def kafka_jars() -> None:
+    """Fetch the broker and the connector from Maven Central into the cache, ahead of time."""
+    from testbed.pipeline.kafka_jars import broker_jars, connector_jars
+
+    emit({"broker": broker_jars().version, "connector": connector_jars().version}, Output.JSON)

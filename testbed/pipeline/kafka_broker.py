@@ -1,0 +1,144 @@
+"""A real Kafka broker: one KRaft node on a loopback or name-space address, ended by its pid."""
+
+import contextlib
+import secrets
+import shutil
+import socket
+import subprocess
+import time
+from base64 import urlsafe_b64encode
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from gesscale.errors import GesscaleError
+from testbed.pipeline.kafka_jars import broker_jars, java
+
+_START_TIMEOUT_S = 60.0
+_STOP_TIMEOUT_S = 15.0
+_HEAP = ("-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaBroker:
+    """A broker that runs.
+
+    Attributes
+    ----------
+    bootstrap
+        Its address, such as ``127.0.0.1:19092``.
+    pid
+        Of its process.
+    """
+
+    bootstrap: str
+    pid: int
+
+
+@contextlib.contextmanager
+def running_broker(
+    folder: Path, *, host: str = "127.0.0.1", port: int = 0, partitions: int = 4
+) -> Iterator[KafkaBroker]:
+    """Format, start and at the end stop a broker; its folder is removed.
+
+    Parameters
+    ----------
+    folder
+        For its log and data; made here.
+    host, port
+        Where it listens; port 0 takes a free one. Another free port serves the controller.
+    partitions
+        Of a topic that somebody writes to without making it first.
+
+    Yields
+    ------
+    KafkaBroker
+        Ready to be used.
+
+    Raises
+    ------
+    GesscaleError
+        Where it does not start; with the end of its log.
+    """
+    jars = broker_jars()
+    folder.mkdir(parents=True)
+    try:
+        port = port or _free_port(host)
+        properties = folder / "server.properties"
+        properties.write_text(broker_properties(folder, host, port, _free_port(host), partitions))
+        run = [java(), *_HEAP, "-cp", jars.class_path]
+        _format_storage(run, properties)
+        log = folder / "broker.log"
+        with log.open("w") as out:
+            process = subprocess.Popen(
+                [*run, "kafka.Kafka", str(properties)], stdout=out, stderr=subprocess.STDOUT
+            )
+        try:
+            _await_broker(process, f"{host}:{port}", log)
+            yield KafkaBroker(f"{host}:{port}", process.pid)
+        finally:
+            _stop(process)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def broker_properties(folder: Path, host: str, port: int, controller_port: int, partitions: int) -> str:
+    """Write the settings of a single broker that is its own controller."""
+    settings = {
+        "process.roles": "broker,controller",
+        "node.id": 1,
+        "controller.quorum.voters": f"1@{host}:{controller_port}",
+        "listeners": f"PLAINTEXT://{host}:{port},CONTROLLER://{host}:{controller_port}",
+        "advertised.listeners": f"PLAINTEXT://{host}:{port}",
+        "controller.listener.names": "CONTROLLER",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "log.dirs": folder / "data",
+        "num.partitions": partitions,
+        "offsets.topic.num.partitions": 1,
+        "offsets.topic.replication.factor": 1,
+        "transaction.state.log.replication.factor": 1,
+        "transaction.state.log.min.isr": 1,
+        "group.initial.rebalance.delay.ms": 0,
+    }
+    return "".join(f"{name}={value}\n" for name, value in settings.items())
+
+
+def _format_storage(run: list[str], properties: Path) -> None:
+    cluster = urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")
+    command = [*run, "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(properties)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_START_TIMEOUT_S, check=False)
+    if done.returncode != 0:
+        message = f"kafka: the broker's storage could not be formatted: {(done.stderr or done.stdout)[-300:]}"
+        raise GesscaleError(message)
+
+
+def _await_broker(process: "subprocess.Popen[bytes]", bootstrap: str, log: Path) -> None:
+    from confluent_kafka import KafkaException
+    from confluent_kafka.admin import AdminClient
+
+    deadline_s = time.monotonic() + _START_TIMEOUT_S
+    while time.monotonic() < deadline_s:
+        if process.poll() is not None:
+            message = f"kafka: the broker ended with code {process.returncode}: {log.read_text()[-500:]}"
+            raise GesscaleError(message)
+        with contextlib.suppress(KafkaException):
+            quiet = {"bootstrap.servers": bootstrap, "log_level": 0}
+            if AdminClient(quiet).list_topics(timeout=2).brokers:
+                return
+    message = f"kafka: the broker did not answer on {bootstrap} in {_START_TIMEOUT_S:.0f} s: {log.read_text()[-500:]}"
+    raise GesscaleError(message)
+
+
+def _stop(process: "subprocess.Popen[bytes]") -> None:
+    process.terminate()
+    try:
+        process.wait(_STOP_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait(_STOP_TIMEOUT_S)
+
+
+def _free_port(host: str) -> int:
+    with socket.socket() as probe:
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,173 @@
+"""Kafka's jars, from Maven Central into a cache folder, by the Ivy that ships inside PySpark."""
+
+import logging
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version as installed_version
+from importlib.resources import files
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+from gesscale.errors import GesscaleError
+
+_LOG = logging.getLogger(__name__)
+
+BROKER = ("org.apache.kafka", "kafka_2.13", "4.3.1")
+CONNECTOR = ("org.apache.spark", "spark-sql-kafka-0-10_2.13")
+TOKEN_PROVIDER = ("org.apache.spark", "spark-token-provider-kafka-0-10_2.13")
+FALLBACK = ("4.2.0", "4.0.0")
+"""Connector and token provider where Central lacks PySpark's version: tried together on PySpark 4.3.0."""
+
+_RESOLVE_TIMEOUT_S = 300.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Jars:
+    """Resolved jars, and of which version they are."""
+
+    version: str
+    paths: tuple[Path, ...]
+
+    @property
+    def class_path(self) -> str:
+        """For ``java -cp``."""
+        return os.pathsep.join(str(path) for path in self.paths)
+
+
+def broker_jars() -> Jars:
+    """Return the broker's jars; the first call fetches about 44 MB.
+
+    Raises
+    ------
+    GesscaleError
+        Where they cannot be fetched.
+    """
+    return _resolve(BROKER, version=BROKER[2])
+
+
+def connector_jars() -> Jars:
+    """Return the jars that Spark's Kafka source needs beside PySpark's own.
+
+    The version is PySpark's. Where Maven Central does not hold it, `FALLBACK` is taken and that is logged.
+
+    Raises
+    ------
+    GesscaleError
+        Where neither can be fetched.
+    """
+    wanted = installed_version("pyspark")
+    try:
+        found = _resolve((*CONNECTOR, wanted), version=wanted)
+    except GesscaleError as missing:
+        connector, token_provider = FALLBACK
+        mixed = f"{connector}+token-provider-{token_provider}"
+        found = _resolve(
+            (*CONNECTOR, connector), version=mixed, overrides=[(*TOKEN_PROVIDER, token_provider)]
+        )
+        _LOG.warning(
+            "Kafka connector of Spark %s cannot be had (%s); taken instead: %s, of another version than PySpark",
+            wanted, missing, mixed,
+        )  # fmt: skip
+    shipped = {_module(path) for path in _pyspark_jars()}
+    return Jars(version=found.version, paths=tuple(p for p in found.paths if _module(p) not in shipped))
+
+
+def cache_folder() -> Path:
+    """Return the folder of fetched things: below XDG_CACHE_HOME, else ``~/.cache``."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gesscale"
+
+
+def java() -> str:
+    """Return the java to run: JAVA_HOME's, else the PATH's.
+
+    Raises
+    ------
+    GesscaleError
+        Where there is none.
+    """
+    home = os.environ.get("JAVA_HOME")
+    found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if found is None or not Path(found).exists():
+        message = "kafka: expected a Java 17 or newer in JAVA_HOME or the PATH, found none; install one"
+        raise GesscaleError(message)
+    return found
+
+
+def _resolve(
+    artifact: tuple[str, str, str], *, version: str, overrides: Sequence[tuple[str, str, str]] = ()
+) -> Jars:
+    folder = cache_folder() / "jars" / f"{artifact[1]}-{version}"
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
+            whole = Path(scratch) / "jars"
+            _run_ivy(artifact, overrides, Path(scratch), whole)
+            try:
+                whole.rename(folder)  # at once: nobody sees half a folder
+            except OSError:
+                if not folder.is_dir():  # else somebody else was quicker
+                    raise
+    return Jars(version=version, paths=tuple(sorted(folder.glob("*.jar"))))
+
+
+def _run_ivy(
+    artifact: tuple[str, str, str], overrides: Sequence[tuple[str, str, str]], scratch: Path, target: Path
+) -> None:
+    module = scratch / "ivy.xml"
+    module.write_text(ivy_module(artifact, overrides))
+    ivy = next(path for path in _pyspark_jars() if path.name.startswith("ivy-"))
+    command = [
+        java(), "-jar", str(ivy), "-cache", str(cache_folder() / "ivy"), "-ivy", str(module), "-confs", "default",
+        "-retrieve", f"{target}/[artifact]-[revision](-[classifier]).[ext]",
+    ]  # fmt: skip
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_RESOLVE_TIMEOUT_S, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        message = f"kafka: {':'.join(artifact)} did not arrive within {_RESOLVE_TIMEOUT_S:.0f} s; is there a network?"
+        raise GesscaleError(message) from error
+    if done.returncode != 0 or not target.is_dir():
+        said = next((line for line in done.stdout.splitlines() if "not found" in line), done.stderr[-200:])
+        message = f"{':'.join(artifact)} was not resolved: {said.strip(' :')}"
+        raise GesscaleError(message)
+
+
+def ivy_module(artifact: tuple[str, str, str], overrides: Sequence[tuple[str, str, str]]) -> str:
+    """Write Ivy's description of what to fetch.
+
+    Parameters
+    ----------
+    artifact
+        Organisation, module and revision.
+    overrides
+        The same for modules whose revision is forced.
+
+    Returns
+    -------
+    str
+        XML.
+    """
+
+    def attributes(names: tuple[str, str, str], values: tuple[str, str, str]) -> str:
+        return " ".join(f"{name}={quoteattr(value)}" for name, value in zip(names, values, strict=True))
+
+    forced = "".join(f"<override {attributes(('org', 'module', 'rev'), each)}/>" for each in overrides)
+    wanted = f'<dependency {attributes(("org", "name", "rev"), artifact)} conf="default->default"/>'
+    info = '<info organisation="dev.gesscale" module="fetched"/>'
+    return f'<ivy-module version="2.0">{info}<dependencies>{wanted}{forced}</dependencies></ivy-module>'
+
+
+def _pyspark_jars() -> list[Path]:
+    return [Path(str(path)) for path in (files("pyspark") / "jars").iterdir() if path.name.endswith(".jar")]
+
+
+def _module(jar: Path) -> str:
+    name = jar.name
+    return name[
+        : next((i for i in range(len(name)) if name[i] == "-" and name[i + 1 : i + 2].isdigit()), len(name))
+    ]

@@ -1,0 +1,144 @@
+"""Rides into a topic when they are due, and what is in a topic at the end."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gesscale.errors import GesscaleError
+from testbed.pipeline.ride_store import open_rides
+from testbed.pipeline.schedule import ReplaySchedule
+from testbed.pipeline.sink import SinkCount, count_keys
+
+_TICK_S = 0.05
+_FLUSH_S = 30.0
+_READ_S = 60.0
+
+
+def produce_rides(rides: Path, *, bootstrap: str, topic: str, speed: float, copies: int) -> int:
+    """Send every ride ``copies`` times when it is due; returns when the broker has all of them.
+
+    Parameters
+    ----------
+    rides
+        Folder of cleaned rides.
+    bootstrap, topic
+        Where to.
+    speed, copies
+        See `ReplaySchedule`; the first ride is due at once.
+
+    Returns
+    -------
+    int
+        Rows sent and acknowledged.
+
+    Raises
+    ------
+    GesscaleError
+        Where the broker does not take them.
+    """
+    from confluent_kafka import Producer
+
+    store = open_rides(str(rides))
+    schedule = ReplaySchedule(pickup_s=store.pickup_s(), speed=speed, copies=copies, start_at_s=time.time())
+    failures: list[str] = []
+
+    def note(error: object, _message: object) -> None:
+        if error is not None:
+            failures.append(str(error))
+
+    producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 20})
+    sent = 0
+    while sent < schedule.rows_total and not failures:
+        offered = schedule.offered_rows(time.time())
+        for key, value in _messages(store, schedule, sent, offered):
+            _send(producer, topic, key, value, note)
+        sent = max(sent, offered)
+        producer.poll(_TICK_S)
+    waiting = producer.flush(_FLUSH_S)
+    if failures or waiting:
+        reason = failures[0] if failures else f"{waiting} rows not acknowledged in {_FLUSH_S:.0f} s"
+        message = f"kafka: rows for topic {topic} at {bootstrap} were not taken: {reason}"
+        raise GesscaleError(message)
+    return sent
+
+
+def verify_topic(bootstrap: str, topic: str, expected_rows: int) -> SinkCount:
+    """Count the rows of an output topic by their keys, up to where it ends now.
+
+    Spark's Kafka sink is at-least-once: a batch that is done again is written again. ``duplicated`` shows it;
+    ``missing`` must be 0 all the same.
+
+    Parameters
+    ----------
+    bootstrap, topic
+        Where they are.
+    expected_rows
+        Rows that were produced.
+
+    Returns
+    -------
+    SinkCount
+        Of the topic.
+
+    Raises
+    ------
+    GesscaleError
+        Where the topic cannot be read within a minute.
+    """
+    from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "verify", "enable.auto.commit": False})
+    keys: list[tuple[int, int]] = []
+    try:
+        described = consumer.list_topics(topic, timeout=10).topics[topic]
+        places = [TopicPartition(topic, number, OFFSET_BEGINNING) for number in described.partitions]
+        spans = [consumer.get_watermark_offsets(place, timeout=10) for place in places]
+        rows = sum(end - begin for begin, end in spans)
+        consumer.assign(places)
+        deadline_s = time.monotonic() + _READ_S
+        while len(keys) < rows and time.monotonic() < deadline_s:
+            keys.extend(
+                _key(message) for message in consumer.consume(5000, timeout=1) if message.error() is None
+            )
+    finally:
+        consumer.close()
+    if len(keys) < rows:
+        message = (
+            f"kafka: read {len(keys)} of {rows} rows of topic {topic} in {_READ_S:.0f} s; is the broker busy?"
+        )
+        raise GesscaleError(message)
+    ride, copy = np.array(keys, dtype=np.int64).reshape(-1, 2).T
+    return count_keys(ride, copy, expected_rows)
+
+
+def _messages(store: Any, schedule: ReplaySchedule, start: int, end: int) -> list[tuple[str, str]]:
+    copies = schedule.copies
+    table = store.read(start // copies, end // copies).to_pylist()
+    messages = []
+    for ride in table:
+        due_at_s = float(schedule.due_at_s(np.array([ride["ride"]]))[0])
+        pickup_time = ride["pickup_time"].strftime("%Y-%m-%dT%H:%M:%S")
+        for copy in range(copies):
+            row = {**ride, "copy": copy, "pickup_time": pickup_time, "due_at_s": due_at_s}
+            messages.append((f"{ride['ride']}:{copy}", json.dumps(row)))
+    return messages
+
+
+def _send(producer: Any, topic: str, key: str, value: str, note: Any) -> None:
+    for _ in range(round(_FLUSH_S / _TICK_S)):
+        try:
+            producer.produce(topic, key=key, value=value, on_delivery=note)
+        except BufferError:
+            producer.poll(_TICK_S)
+        else:
+            return
+    message = f"kafka: the queue to topic {topic} stayed full for {_FLUSH_S:.0f} s; does the broker live?"
+    raise GesscaleError(message)
+
+
+def _key(message: Any) -> tuple[int, int]:
+    ride, _, copy = message.key().decode().partition(":")
+    return int(ride), int(copy)

@@ -1,0 +1,79 @@
+"""The operator: for each pickup the nearest of three tourist hot spots, as in the paper's section V."""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from testbed.pipeline.capacity import node_capacity
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_FrameFunction = Callable[[Iterator["pd.DataFrame"]], Iterator["pd.DataFrame"]]
+
+HOT_SPOTS = (
+    ("Times Square", -73.9855, 40.7580),
+    ("Metropolitan Museum of Art", -73.9632, 40.7794),
+    ("Statue of Liberty ferry", -74.0168, 40.7036),
+)
+"""Name, longitude, latitude in degrees. The paper does not name its three; these are ours."""
+
+OUTPUT_SCHEMA = (
+    "ride long, copy int, pickup_time timestamp_ntz, pickup_longitude double, pickup_latitude double, "
+    "due_at_s double, hot_spot string, distance_deg double"
+)
+
+
+def nearest_hot_spot(
+    longitude: NDArray[np.float64], latitude: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Find the nearest hot spot of each position by Euclidean distance on coordinates, as the paper does.
+
+    Parameters
+    ----------
+    longitude, latitude
+        Degrees, shape (rows,).
+
+    Returns
+    -------
+    tuple of arrays
+        Index into `HOT_SPOTS`, the first one of equals; distance in degrees; both of shape (rows,).
+    """
+    spots = np.array([(lon, lat) for _, lon, lat in HOT_SPOTS])
+    distance_deg = np.hypot(longitude[:, None] - spots[:, 0], latitude[:, None] - spots[:, 1])
+    nearest = distance_deg.argmin(axis=1)
+    return nearest, distance_deg[np.arange(nearest.size), nearest]
+
+
+def append_nearest(
+    service_s_per_row: float,
+) -> Callable[[Iterator["pd.DataFrame"]], Iterator["pd.DataFrame"]]:
+    """Return the function for ``mapInPandas``: appends name and distance, at the node's emulated capacity.
+
+    Parameters
+    ----------
+    service_s_per_row
+        Time for a row on a node of weight 1.
+
+    Returns
+    -------
+    callable
+        Frames in, frames of `OUTPUT_SCHEMA` out.
+    """
+    names = np.array([name for name, _, _ in HOT_SPOTS], dtype=object)
+
+    def append(frames: Iterator["pd.DataFrame"]) -> Iterator["pd.DataFrame"]:
+        capacity = node_capacity(service_s_per_row)
+        for frame in frames:
+            began_s = time.perf_counter()
+            nearest, distance_deg = nearest_hot_spot(
+                frame["pickup_longitude"].to_numpy(), frame["pickup_latitude"].to_numpy()
+            )
+            result = frame.assign(hot_spot=names[nearest], distance_deg=distance_deg)
+            time.sleep(capacity.pause_s(len(frame), time.perf_counter() - began_s))
+            yield result
+
+    return append

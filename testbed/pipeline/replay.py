@@ -1,0 +1,218 @@
+"""The streaming source ``gesscale-replay``: serves cleaned rides when they are due, batch by batch."""
+
+import logging
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
+
+from gesscale.errors import InputError
+from testbed.pipeline.live_replicas import LiveReplicas
+from testbed.pipeline.ride_store import open_rides
+from testbed.pipeline.schedule import ReplaySchedule, split_rows
+
+SCHEMA = (
+    "ride long, copy int, pickup_time timestamp_ntz, pickup_longitude double, pickup_latitude double, "
+    "due_at_s double"
+)
+_N = TypeVar("_N", int, float)
+_ANY_ROWS = 2**31 - 1  # the cap per replica is applied when a batch is planned, not by Spark's fixed limit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayOptions:
+    """The options of the source, as Spark hands them over (text) and checked.
+
+    Attributes
+    ----------
+    path
+        Folder of cleaned rides.
+    speed, copies, start_at_s
+        See `ReplaySchedule`.
+    cap_rows, cap_rows_per_replica
+        The cap on a batch, fixed or in proportion to the live replicas; at most one of them.
+    tasks_per_slot
+        Tasks of a batch for each live replica.
+    replicas_url
+        Where the live replicas can be asked for; without it, or without an answer, one is assumed.
+    """
+
+    path: str
+    speed: float
+    copies: int
+    start_at_s: float
+    cap_rows: int | None
+    cap_rows_per_replica: int | None
+    tasks_per_slot: int
+    replicas_url: str | None
+
+    @classmethod
+    def parse(cls, options: dict[str, str]) -> "ReplayOptions":
+        """Check the options of a ``spark.readStream``.
+
+        Raises
+        ------
+        InputError
+            Where one is missing or no number of its kind.
+        """
+        parsed = cls(
+            path=_required(options, "path"),
+            speed=_number(options, "speed", float, 1.0),
+            copies=_number(options, "copies", int, 1),
+            start_at_s=_number(options, "start_at", float, None),
+            cap_rows=_positive(options, "cap_rows"),
+            cap_rows_per_replica=_positive(options, "cap_rows_per_replica"),
+            tasks_per_slot=_positive(options, "tasks_per_slot") or 1,
+            replicas_url=options.get("replicas_url"),
+        )
+        if parsed.cap_rows is not None and parsed.cap_rows_per_replica is not None:
+            message = "gesscale-replay: give cap_rows or cap_rows_per_replica, not both"
+            raise InputError(message)
+        return parsed
+
+    def cap(self, replicas: int) -> int:
+        """Return the cap of a batch that so many replicas will process."""
+        if self.cap_rows_per_replica is not None:
+            return self.cap_rows_per_replica * replicas
+        return self.cap_rows or _ANY_ROWS
+
+
+@dataclass
+class RowRange(InputPartition):  # type: ignore[misc] # pyspark is not followed by mypy
+    """The rows [start, end) of one task, and when its first ride is due."""
+
+    start: int
+    end: int
+    first_pickup_s: float
+
+
+class RideReplay(DataSource):  # type: ignore[misc] # pyspark is not followed by mypy
+    """Registered as ``gesscale-replay``; options see `ReplayOptions`, offsets are ``{"rows": k}``."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the format's name."""
+        return "gesscale-replay"
+
+    def schema(self) -> str:
+        """Return the columns of a row."""
+        return SCHEMA
+
+    def streamReader(self, schema: Any) -> "ReplayReader":  # noqa: ARG002, N802 - Spark's signature
+        """Return the reader of a query."""
+        return ReplayReader(ReplayOptions.parse(dict(self.options)))
+
+
+class ReplayReader(DataSourceStreamReader):  # type: ignore[misc] # pyspark is not followed by mypy
+    """Plans batches in a Python process beside the driver, reads them in the executors.
+
+    Parameters
+    ----------
+    options
+        Of this query.
+    """
+
+    def __init__(self, options: ReplayOptions) -> None:
+        self._options = options
+        self._schedule: ReplaySchedule | None = None
+        self._replicas = LiveReplicas(options.replicas_url)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the schedule behind: a task needs its own range only."""
+        return {**self.__dict__, "_schedule": None}
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
+        """Return the offset before the first row."""
+        return {"rows": 0}
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
+        """Return the fixed cap, or none where it depends on the replicas."""
+        return ReadMaxRows(self._options.cap_rows or _ANY_ROWS)
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802 - Spark's name
+        """Return where the next batch ends: all that is due, at most the cap."""
+        offered = max(start["rows"], self._offered())
+        if isinstance(limit, ReadAllAvailable):
+            return {"rows": offered}
+        cap = self._options.cap(self._replicas.count() if self._options.cap_rows_per_replica else 1)
+        return {"rows": min(offered, start["rows"] + min(cap, limit.max_rows))}
+
+    def reportLatestOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
+        """Return what is due by now."""
+        return {"rows": self._offered()}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[RowRange]:
+        """Split a batch into as many tasks as there are slots, times ``tasks_per_slot``."""
+        tasks = self._replicas.count() * self._options.tasks_per_slot
+        first = float(self._plan().pickup_s[0])
+        return [RowRange(low, high, first) for low, high in split_rows(start["rows"], end["rows"], tasks)]
+
+    def read(self, partition: RowRange) -> Iterator[pa.RecordBatch]:
+        """Read the rows of one task."""
+        options, copies = self._options, self._options.copies
+        first_ride, end_ride = partition.start // copies, -(-partition.end // copies)
+        rides = open_rides(options.path).read(first_ride, end_ride)
+        rows = np.arange(partition.start, partition.end)
+        table = rides.take(pa.array(rows // copies - first_ride))
+        pickup_time = table["pickup_time"].cast(pa.timestamp("us"))
+        pickup_s = pickup_time.cast(pa.int64()).to_numpy() / 1e6
+        due_at_s = options.start_at_s + (pickup_s - partition.first_pickup_s) / options.speed
+        served = pa.table(
+            {
+                "ride": table["ride"].cast(pa.int64()),
+                "copy": pa.array((rows % copies).astype(np.int32)),
+                "pickup_time": pickup_time,
+                "pickup_longitude": table["pickup_longitude"],
+                "pickup_latitude": table["pickup_latitude"],
+                "due_at_s": pa.array(due_at_s),
+            }
+        )
+        yield from served.combine_chunks().to_batches()
+
+    def _offered(self) -> int:
+        return self._plan().offered_rows(time.time())
+
+    def _plan(self) -> ReplaySchedule:
+        if self._schedule is None:
+            logging.basicConfig(stream=sys.stderr)
+            self._schedule = ReplaySchedule(
+                pickup_s=open_rides(self._options.path).pickup_s(),
+                speed=self._options.speed,
+                copies=self._options.copies,
+                start_at_s=self._options.start_at_s,
+            )
+        return self._schedule
+
+
+def _required(options: dict[str, str], name: str) -> str:
+    if name not in options:
+        message = f"gesscale-replay: the option {name} is missing"
+        raise InputError(message)
+    return options[name]
+
+
+def _number(options: dict[str, str], name: str, kind: type[_N], default: _N | None) -> _N:
+    text = options.get(name)
+    if text is None and default is not None:
+        return default
+    try:
+        return kind(_required(options, name))
+    except ValueError:
+        message = f"gesscale-replay: expected {name} as {kind.__name__}, got {text!r}"
+        raise InputError(message) from None
+
+
+def _positive(options: dict[str, str], name: str) -> int | None:
+    if name not in options:
+        return None
+    value = _number(options, name, int, None)
+    if value < 1:
+        message = f"gesscale-replay: expected {name} >= 1, got {value}"
+        raise InputError(message)
+    return value

@@ -1,0 +1,194 @@
+"""Generated rides: real half-hourly demand of New York, positions drawn around real pickup zones.
+
+No ride of it is a record of a real trip; see ``data/README.md``.
+"""
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gesscale.errors import InputError
+
+HEADER = (
+    "medallion", "hack_license", "vendor_id", "rate_code", "store_and_fwd_flag", "pickup_datetime",
+    "dropoff_datetime", "passenger_count", "trip_time_in_secs", "trip_distance", "pickup_longitude",
+    "pickup_latitude", "dropoff_longitude", "dropoff_latitude",
+)  # fmt: skip
+"""Columns of the TLC trip files of 2013."""
+
+HALF_HOUR_S = 1800
+_TIME = "%Y-%m-%d %H:%M:%S"
+_SPREAD_DEG = 0.004  # about 400 m: the size of a zone
+_TAXIS = 13_000  # medallions in New York in 2013, about
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Passengers per half hour from ``begins`` on."""
+
+    begins: datetime
+    passengers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PickupZone:
+    """A zone: approximate centre in degrees, and its share of the pickups as a weight."""
+
+    name: str
+    longitude: float
+    latitude: float
+    weight: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GeneratedRides:
+    """What was written: valid rides, and the faults that were put in so that cleaning has work."""
+
+    valid: int
+    duplicates: int
+    missing_time: int
+    bad_coordinates: int
+    dropoff_before_pickup: int
+    no_passengers: int
+
+    @property
+    def lines(self) -> int:
+        """Lines written, the header apart."""
+        faults = self.missing_time + self.bad_coordinates + self.dropoff_before_pickup + self.no_passengers
+        return self.valid + self.duplicates + faults
+
+
+def bundled_demand() -> Demand:
+    """Return the bundled day: 2015-01-06 04:00 to 04:00, rising and falling by 13x."""
+    rows = _bundled("demand_2015-01-06.csv")
+    return Demand(datetime.fromisoformat(rows[0]["timestamp"]), tuple(int(row["passengers"]) for row in rows))
+
+
+def bundled_zones() -> tuple[PickupZone, ...]:
+    """Return the 36 bundled pickup zones."""
+    return tuple(
+        PickupZone(row["zone"], float(row["longitude"]), float(row["latitude"]), float(row["trips"]))
+        for row in _bundled("pickup_zones.csv")
+    )
+
+
+def generate_rides(
+    path: Path,
+    *,
+    demand: Demand,
+    zones: tuple[PickupZone, ...],
+    rides_per_passenger: float,
+    rng: np.random.Generator,
+    fault_share: float = 0.004,
+) -> GeneratedRides:
+    """Write rides in the layout of the TLC files of 2013, sorted by nothing, faults included.
+
+    Parameters
+    ----------
+    path
+        The CSV to write.
+    demand
+        Passengers per half hour; the rides of a half hour are as many as a Poisson draw of
+        ``passengers * rides_per_passenger``, spread evenly over it.
+    zones
+        Where pickups happen.
+    rides_per_passenger
+        Thins the demand, > 0; a real ride of 1.6 passengers would be 0.6.
+    rng
+        All randomness comes from here.
+    fault_share
+        Each of the five kinds of fault is added to the valid rides in this proportion.
+
+    Returns
+    -------
+    GeneratedRides
+        What is in the file.
+
+    Raises
+    ------
+    InputError
+        Where the share is not positive or no ride results.
+    """
+    if not (np.isfinite(rides_per_passenger) and rides_per_passenger > 0):
+        message = f"generate: expected rides_per_passenger > 0, got {rides_per_passenger!r}"
+        raise InputError(message)
+    rides = rng.poisson(np.array(demand.passengers) * rides_per_passenger)
+    offsets_s = np.concatenate(
+        [
+            half * HALF_HOUR_S + np.sort(rng.integers(0, HALF_HOUR_S, count))
+            for half, count in enumerate(rides)
+        ]
+    )
+    if offsets_s.size == 0:
+        message = f"generate: no ride results from rides_per_passenger {rides_per_passenger}; give more"
+        raise InputError(message)
+    valid = [_line(ride, demand.begins, int(s), zones, rng) for ride, s in enumerate(offsets_s)]
+    faulty_each = round(fault_share * len(valid))
+    faults = list(_faults(valid, faulty_each, rng))
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(HEADER)
+        writer.writerows(valid)
+        writer.writerows(faults)
+    return GeneratedRides(
+        valid=len(valid),
+        duplicates=faulty_each,
+        missing_time=faulty_each,
+        bad_coordinates=faulty_each,
+        dropoff_before_pickup=faulty_each,
+        no_passengers=faulty_each,
+    )
+
+
+def _line(
+    ride: int, begins: datetime, offset_s: int, zones: tuple[PickupZone, ...], rng: np.random.Generator
+) -> list[str]:
+    pickup = begins + timedelta(seconds=offset_s)
+    seconds = int(rng.integers(180, 2400))
+    (lon, lat), (to_lon, to_lat) = _position(zones, rng), _position(zones, rng)
+    miles = (
+        69 * float(np.hypot(0.76 * (to_lon - lon), to_lat - lat)) * 1.3
+    )  # a degree is 69 miles; streets bend
+    taxi = ride % _TAXIS  # a taxi's rides are thousands of rides apart: no two share taxi and second
+    return [
+        f"{taxi:032X}", f"{taxi + _TAXIS:032X}", "VTS", "1", "",
+        pickup.strftime(_TIME), (pickup + timedelta(seconds=seconds)).strftime(_TIME),
+        str(1 + int(rng.poisson(0.6))), str(seconds), f"{miles:.2f}",
+        f"{lon:.6f}", f"{lat:.6f}", f"{to_lon:.6f}", f"{to_lat:.6f}",
+    ]  # fmt: skip
+
+
+def _position(zones: tuple[PickupZone, ...], rng: np.random.Generator) -> tuple[float, float]:
+    edges = np.cumsum([zone.weight for zone in zones])
+    zone = zones[int(np.searchsorted(edges, rng.random() * edges[-1], side="right"))]
+    east, north = np.clip(rng.normal(0.0, _SPREAD_DEG, 2), -3 * _SPREAD_DEG, 3 * _SPREAD_DEG)
+    return zone.longitude + float(east), zone.latitude + float(north)
+
+
+def _faults(valid: list[list[str]], each: int, rng: np.random.Generator) -> Iterator[list[str]]:
+    pickup, dropoff, passengers, longitude, latitude = 5, 6, 7, 10, 11
+    changes: tuple[dict[int, str], ...] = (
+        {},
+        {pickup: "not a time"},
+        {longitude: "0", latitude: "0"},
+        {dropoff: "2001-01-01 00:00:00"},
+        {passengers: "0"},
+    )
+    for change in changes:
+        chosen: NDArray[np.int64] = rng.choice(len(valid), each, replace=False)
+        for index in chosen:
+            line = list(valid[index])
+            for column, text in change.items():
+                line[column] = text
+            yield line
+
+
+def _bundled(name: str) -> list[dict[str, str]]:
+    with (files("testbed.pipeline") / "data" / name).open() as file:
+        return list(csv.DictReader(file))

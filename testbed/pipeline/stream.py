@@ -1,0 +1,225 @@
+"""The driver program: rides in, nearest hot spot appended, each row once in the sink."""
+
+import json
+import logging
+import signal
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gesscale.errors import GesscaleError, InputError
+from gesscale.spark import attach
+from testbed.pipeline.operator import OUTPUT_SCHEMA, append_nearest
+from testbed.pipeline.session import open_session
+
+_LOG = logging.getLogger(__name__)
+_POLL_S = 0.25
+_START_FILE = "replay_start.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaRoute:
+    """From which topic to which, through one broker; jars of the connector as paths."""
+
+    bootstrap: str
+    topic: str
+    output_topic: str
+    jars: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamOptions:
+    """Everything the driver program is told.
+
+    Attributes
+    ----------
+    operator
+        Its name in the workflow, also that of the query.
+    checkpoint
+        The query's checkpoint folder; a second run goes on where the first one stopped.
+    rides, output
+        Cleaned rides and the file sink's folder; not with Kafka.
+    speed, copies, start_at_s
+        See `testbed.pipeline.schedule.ReplaySchedule`.
+    cap_rows, cap_rows_per_replica
+        The cap on a batch: at most one; Kafka knows the fixed one only.
+    trigger_s
+        The trigger interval.
+    service_s_per_row
+        Emulated time for a row on a node of weight 1.
+    metrics_port
+        Where `gesscale.spark` serves; 0 takes a free port.
+    tasks_per_slot
+        Tasks of a batch for each live replica.
+    expected_rows
+        Stop when so many rows are processed; None: all of the replay, or with Kafka never.
+    linger
+        Go on serving metrics when everything is processed, until SIGTERM comes.
+    kafka
+        Read from and write to topics instead.
+    """
+
+    operator: str
+    checkpoint: Path
+    rides: Path | None = None
+    output: Path | None = None
+    speed: float = 1.0
+    copies: int = 1
+    start_at_s: float | None = None
+    cap_rows: int | None = None
+    cap_rows_per_replica: int | None = None
+    trigger_s: float = 2.0
+    service_s_per_row: float = 0.0
+    metrics_port: int = 9108
+    tasks_per_slot: int = 1
+    expected_rows: int | None = None
+    linger: bool = False
+    kafka: KafkaRoute | None = None
+
+    def __post_init__(self) -> None:
+        if self.kafka is None and (self.rides is None or self.output is None):
+            message = "stream: expected --rides and --output, or --kafka with its topics"
+            raise InputError(message)
+        if self.kafka is not None and self.cap_rows_per_replica is not None:
+            message = "stream: with --kafka the cap is fixed (maxOffsetsPerTrigger); give --cap-rows"
+            raise InputError(message)
+        if not self.trigger_s > 0:
+            message = f"stream: expected --trigger-s > 0, got {self.trigger_s}"
+            raise InputError(message)
+
+
+def run_stream(options: StreamOptions) -> None:
+    """Run the query until everything is processed or SIGTERM or SIGINT comes.
+
+    Parameters
+    ----------
+    options
+        What to run.
+
+    Raises
+    ------
+    InputError
+        Where the options or the rides cannot be used.
+    GesscaleError
+        Where the query fails.
+    """
+    stopping = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopping.set())
+    expected_rows = options.expected_rows if options.kafka else _replay_rows(options)
+    if options.linger:
+        expected_rows = None
+    spark = open_session(options.operator, jars=",".join(options.kafka.jars) if options.kafka else "")
+    try:
+        attachment = attach(
+            spark,
+            operator=options.operator,
+            port=options.metrics_port,
+            cap_rows=options.cap_rows,
+            cap_rows_per_replica=options.cap_rows_per_replica,
+            trigger_s=options.trigger_s,
+        )
+        _LOG.warning("operator %s: metrics at %s", options.operator, attachment.url)
+        query = _start(spark, options, attachment.url)
+        _wait(query, expected_rows, stopping)
+    finally:
+        spark.stop()
+
+
+def processed_rows(progress: dict[str, Any] | None) -> int:
+    """Return how many rows a progress report says are processed: the sum of the sources' end offsets."""
+    from gesscale.spark.offsets import sum_of_leaves, total_rows
+
+    if progress is None:
+        return 0
+    ends = [str(source["endOffset"]) for source in progress["sources"]]
+    return int(total_rows(ends, sum_of_leaves) or 0)
+
+
+def _start(spark: Any, options: StreamOptions, url: str | None) -> Any:
+    rows = _kafka_rows(spark, options) if options.kafka else _replay(spark, options, url)
+    result = rows.mapInPandas(append_nearest(options.service_s_per_row), OUTPUT_SCHEMA)
+    if options.kafka:
+        from pyspark.sql import functions as f
+
+        key = f.concat_ws(":", "ride", "copy").alias("key")
+        writer = (
+            result.select(key, f.to_json(f.struct("*")).alias("value"))
+            .writeStream.format("kafka")
+            .option("kafka.bootstrap.servers", options.kafka.bootstrap)
+            .option("topic", options.kafka.output_topic)
+        )
+    else:
+        writer = result.writeStream.format("parquet").option("path", str(options.output))
+    return (
+        writer.queryName(options.operator)
+        .option("checkpointLocation", str(options.checkpoint))
+        .trigger(processingTime=f"{round(options.trigger_s * 1000)} milliseconds")
+        .start()
+    )
+
+
+def _replay(spark: Any, options: StreamOptions, url: str | None) -> Any:
+    from testbed.pipeline.replay import RideReplay
+
+    spark.dataSource.register(RideReplay)
+    given = {
+        "path": options.rides,
+        "speed": options.speed,
+        "copies": options.copies,
+        "start_at": _start_at_s(options),
+        "cap_rows": options.cap_rows,
+        "cap_rows_per_replica": options.cap_rows_per_replica,
+        "tasks_per_slot": options.tasks_per_slot,
+        "replicas_url": None if url is None else f"{url}/replicas",
+    }
+    texts = {name: str(value) for name, value in given.items() if value is not None}
+    return spark.readStream.format("gesscale-replay").options(**texts).load()
+
+
+def _kafka_rows(spark: Any, options: StreamOptions) -> Any:
+    from pyspark.sql import functions as f
+
+    from testbed.pipeline.replay import SCHEMA
+
+    route = options.kafka
+    assert route is not None  # noqa: S101 - the caller branches on it
+    source = (
+        spark.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", route.bootstrap)
+        .option("subscribe", route.topic)
+        .option("startingOffsets", "earliest")
+    )
+    if options.cap_rows is not None:
+        source = source.option("maxOffsetsPerTrigger", options.cap_rows)
+    value = f.from_json(f.col("value").cast("string"), SCHEMA)
+    return source.load().select(value.alias("row")).select("row.*")
+
+
+def _wait(query: Any, expected_rows: int | None, stopping: threading.Event) -> None:
+    while not stopping.wait(_POLL_S) and query.isActive:
+        if expected_rows is not None and processed_rows(query.lastProgress) >= expected_rows:
+            break
+    if (failure := query.exception()) is not None and not stopping.is_set():
+        message = f"stream: the query failed: {str(failure)[:500]}"
+        raise GesscaleError(message)
+    query.stop()
+
+
+def _replay_rows(options: StreamOptions) -> int:
+    from testbed.pipeline.ride_store import open_rides
+
+    return open_rides(str(options.rides)).rides * options.copies
+
+
+def _start_at_s(options: StreamOptions) -> float:
+    """Return when the replay began: a run that goes on from a checkpoint keeps the first run's instant."""
+    remembered = options.checkpoint / _START_FILE
+    if remembered.exists():
+        return float(json.loads(remembered.read_text())["start_at_s"])
+    start_at_s = time.time() if options.start_at_s is None else options.start_at_s
+    options.checkpoint.mkdir(parents=True, exist_ok=True)
+    remembered.write_text(json.dumps({"start_at_s": start_at_s}) + "\n")
+    return start_at_s

@@ -1,0 +1,236 @@
+"""What every KnowledgeStore promises, over all of them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from gesscale.decision import (
+    Analysis,
+    Change,
+    Decision,
+    Outcome,
+    OutcomeStatus,
+    Plan,
+    Reason,
+    Rejection,
+    Verdict,
+)
+from gesscale.document import decision_document
+from gesscale.errors import KnowledgeError
+from gesscale.knowledge.keeping import KnowledgeLimits
+from gesscale.knowledge.memory import MemoryKnowledge
+from gesscale.knowledge.sqlite import SqliteKnowledge
+from gesscale.ports import Knowledge, KnowledgeStore, Reconfiguration
+from perfmodel import Conditions, Estimate, Reading
+
+Store = MemoryKnowledge | SqliteKnowledge
+LIMITS = KnowledgeLimits(
+    readings_per_operator=3,
+    models_per_operator=2,
+    decisions_per_operator=4,
+    reconfigurations_per_operator=2,
+)
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """A model of known parameters."""
+
+    alpha: float
+    fitted: frozenset[str] = frozenset({"alpha"})
+    law: str = "gesscale"
+    readings_used: int = 1
+    calibrated: bool = False
+    drift: bool = False
+    warnings: tuple[str, ...] = ()
+    defaults: Mapping[str, float] = field(default_factory=lambda: {"beta": 1.0, "gamma": 0.0})
+
+    @property
+    def parameters(self) -> Mapping[str, float]:
+        return {"alpha": self.alpha, **self.defaults}
+
+    def predict(self, conditions: Conditions) -> Estimate:
+        mst = self.alpha * conditions.replicas
+        return Estimate(low=mst, mid=mst, high=mst)
+
+
+def decision(
+    at_s: float,
+    operator: str = "nearest",
+    *,
+    evidence: tuple[Reading, ...] = (),
+    model: Calibrated | None = None,
+    added: tuple[str, ...] = (),
+) -> Decision:
+    return Decision(
+        at_s=at_s,
+        operator=operator,
+        policy="gesscale",
+        analysis=Analysis(
+            operator=operator,
+            verdict=Verdict.MORE,
+            reason=Reason.OVERLOADED,
+            evidence=evidence,
+            model=model,
+        ),
+        plan=Plan(
+            operator=operator,
+            reason=Reason.OVERLOADED,
+            placement=tuple(sorted({"edge1", *added})),
+            change=Change(add=added) if added else None,
+            rejections=(Rejection(node="edge7", reason=Reason.FARTHER, detail="120 ms"),),
+        ),
+        outcome=Outcome(status=OutcomeStatus.APPLIED if added else OutcomeStatus.NOTHING_TO_DO, added=added),
+    )
+
+
+def reading(at_s: float) -> Reading:
+    return Reading(
+        replicas=2,
+        nd_max_ms=40.5,
+        rows_per_s=1900 + at_s,
+        saturated=False,
+        batch_rows=9000,
+        tasks=4,
+        weight=1.5,
+        at_s=at_s,
+    )
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    if request.param == "memory":
+        yield MemoryKnowledge(LIMITS)
+    else:
+        with SqliteKnowledge(tmp_path / "k.sqlite", now_s=0, limits=LIMITS) as opened:
+            yield opened
+
+
+def test_it_is_a_knowledge_store(store: KnowledgeStore) -> None:
+    assert store.recall(0) == Knowledge()
+
+
+def test_evidence_comes_back_whole_newest_first_and_by_operator(store: Store) -> None:
+    store.remember(decision(1, evidence=(reading(1),)))
+    store.remember(decision(2, evidence=(reading(2), reading(2.5))))
+    store.remember(decision(3, "clean", evidence=(reading(3),)))
+    assert store.recall(9).readings == {
+        "nearest": (reading(2.5), reading(2), reading(1)),
+        "clean": (reading(3),),
+    }
+
+
+def test_a_reading_without_optional_numbers_comes_back_without_them(store: Store) -> None:
+    bare = Reading(replicas=1, nd_max_ms=0, rows_per_s=1000)
+    store.remember(decision(1, evidence=(bare,)))
+    assert store.recall(1).readings["nearest"] == (bare,)
+
+
+def test_what_is_dated_later_than_now_is_not_recalled(store: Store) -> None:
+    store.remember(decision(1, evidence=(reading(1),), added=("edge2",)))
+    store.remember(decision(5, evidence=(reading(5),), added=("edge3",)))
+    known = store.recall(4)
+    assert known.readings["nearest"] == (reading(1),)
+    latest = known.latest("nearest")
+    assert latest is not None
+    assert latest.at_s == 1
+
+
+def test_the_oldest_evidence_of_an_operator_is_forgotten(store: Store) -> None:
+    store.remember(decision(0, "clean", evidence=(reading(0),)))
+    for at_s in range(1, 6):
+        store.remember(decision(at_s, evidence=(reading(at_s),)))
+    readings = store.recall(9).readings
+    # Limit 3 per operator: 5, 4, 3 stay of five; the other operator keeps its one.
+    assert [item.at_s for item in readings["nearest"]] == [5, 4, 3]
+    assert [item.at_s for item in readings["clean"]] == [0]
+
+
+def test_a_change_is_pending_until_it_is_settled(store: Store) -> None:
+    store.remember(decision(1, added=("edge2",)))
+    pending = store.recall(2).pending("nearest")
+    assert pending == Reconfiguration(at_s=1, operator="nearest", placement=("edge1", "edge2"))
+    store.settle(replace(pending, downtime_s=2.5))
+    known = store.recall(3)
+    assert known.pending("nearest") is None
+    assert known.latest("nearest") == replace(pending, downtime_s=2.5)
+
+
+def test_only_a_decision_that_acted_is_a_change(store: Store) -> None:
+    store.remember(decision(1))
+    assert store.recall(1).reconfigurations == {}
+
+
+def test_changes_are_bounded_newest_first(store: Store) -> None:
+    for at_s in (1, 2, 3):
+        store.remember(decision(at_s, added=("edge2",)))
+    # Limit 2: of 1, 2, 3 the last two.
+    assert [item.at_s for item in store.recall(9).reconfigurations["nearest"]] == [3, 2]
+
+
+def test_settling_an_unknown_change_is_an_error(store: Store) -> None:
+    with pytest.raises(KnowledgeError, match="no change of operator 'nearest' at 7"):
+        store.settle(Reconfiguration(at_s=7, operator="nearest", placement=(), downtime_s=1))
+
+
+def test_decisions_keep_reasons_numbers_and_losing_candidates(store: Store) -> None:
+    made = decision(1, evidence=(reading(1),), model=Calibrated(1900), added=("edge2",))
+    store.remember(made)
+    (kept,) = store.decisions()
+    assert kept == decision_document(made)
+    assert kept["plan"]["rejections"] == [{"node": "edge7", "reason": "Farther", "detail": "120 ms"}]
+    assert kept["analysis"]["model"]["fitted"] == ["alpha"]
+
+
+def test_decisions_are_newest_first_limited_and_by_operator(store: Store) -> None:
+    for at_s, operator in ((1, "clean"), (2, "nearest"), (3, "clean"), (4, "nearest")):
+        store.remember(decision(at_s, operator))
+    assert [item["at_s"] for item in store.decisions()] == [4, 3, 2, 1]
+    assert [item["at_s"] for item in store.decisions(limit=2)] == [4, 3]
+    assert [item["at_s"] for item in store.decisions("clean")] == [3, 1]
+    assert store.decisions("unknown") == ()
+
+
+def test_decisions_are_bounded_per_operator(store: Store) -> None:
+    store.remember(decision(0, "clean"))
+    for at_s in range(1, 7):
+        store.remember(decision(at_s))
+    # Limit 4 per operator: of 1..6 the last four, and the other operator's one.
+    assert [item["at_s"] for item in store.decisions()] == [6, 5, 4, 3, 0]
+
+
+def test_newest_means_remembered_last_even_when_the_clock_stepped_back(store: Store) -> None:
+    store.remember(decision(100))
+    store.remember(decision(50))
+    assert [item["at_s"] for item in store.decisions()] == [50, 100]
+
+
+@pytest.mark.parametrize(
+    ("second", "versions"),
+    [
+        # 1 % of max(2000, 2010) is 20.1 and the step only 10; 2030 moves by 30.
+        pytest.param(Calibrated(2010), 1, id="noise is no version"),
+        pytest.param(Calibrated(2030), 2, id="a moved parameter"),
+        pytest.param(Calibrated(2000, law="microbatch"), 2, id="another law"),
+        pytest.param(Calibrated(2000, fitted=frozenset({"alpha", "gamma"})), 2, id="another fit"),
+        pytest.param(Calibrated(2000, calibrated=True), 2, id="calibrated now"),
+        pytest.param(Calibrated(2000, drift=True), 2, id="drift"),
+        pytest.param(Calibrated(2000, readings_used=9), 1, id="only more readings"),
+    ],
+)
+def test_a_model_gets_a_version_when_it_changed_noticeably(
+    store: Store, second: Calibrated, versions: int
+) -> None:
+    store.remember(decision(1, model=Calibrated(2000)))
+    store.remember(decision(2, model=second))
+    assert len(store.models("nearest")) == versions
+
+
+def test_model_versions_are_bounded_and_newest_first(store: Store) -> None:
+    for at_s, alpha in ((1, 1000), (2, 2000), (3, 3000)):
+        store.remember(decision(at_s, model=Calibrated(alpha)))
+    assert [(item["at_s"], item["parameters"]["alpha"]) for item in store.models()] == [(3, 3000), (2, 2000)]
+    assert store.models("unknown") == ()
+    assert len(store.models(limit=1)) == 1

@@ -1,0 +1,282 @@
+"""The contract of a metric source, over the driver's endpoint and over Prometheus.
+
+The answers of Prometheus have the shape that the real server gives (tests/real/test_prometheus.py reads one).
+"""
+
+import json
+import logging
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
+
+from gesscale.errors import InputError
+from gesscale.monitor import DriverMetrics, PrometheusMetrics
+from gesscale.monitor.prometheus import FIELD_OF_GAUGE, PREFIX
+from gesscale.observation import Batch, OperatorReading, Unseen
+from gesscale.ports import MetricSource
+from gesscale.spark.records import BatchRecord, OperatorSettings, QueryHistory, document
+
+NOW_S = 1_795_000_000.0
+PERIODS = {"window_s": 20.0, "stale_after_s": 30.0, "history_s": 300.0, "timeout_s": 2.0}
+HOSTS = {"10.77.0.2": "near"}
+
+
+def steady(*, last_end_s: float = NOW_S, **changes: object) -> list[Batch]:
+    """Return twenty batches of a trigger of 2 s: 100 rows processed and 150 offered in each, 1 s long."""
+    return [
+        replace(
+            Batch(
+                batch_id=index,
+                ended_at_s=last_end_s - 2.0 * (19 - index),
+                rows=100,
+                seconds=1.0,
+                nodes=("10.77.0.2", "10.77.0.3"),
+                trigger_s=2.0,
+                cap_rows=200,
+                offered_rows_total=150.0 * index,
+                backlog_rows=50.0 * index,
+            ),
+            **changes,
+        )
+        for index in range(20)
+    ]
+
+
+def driver_answer(
+    operator: str, batches: Sequence[Batch], *, now_s: float = NOW_S, heard_s: float | None = None
+) -> str:
+    history = QueryHistory(query="q", last_progress_at_s=heard_s)
+    history.batches.extend(served_record(batch) for batch in batches)
+    settings = OperatorSettings(app="a", operator=operator)
+    return json.dumps(document(history, settings, now_s=now_s))
+
+
+def served_record(batch: Batch) -> BatchRecord:
+    figures = {name: getattr(batch, name) for name in FIELD_OF_GAUGE.values()}
+    return BatchRecord(
+        **figures,
+        started_at_s=batch.ended_at_s - batch.seconds,
+        processed_rows_total=0,
+        replicas=len(batch.nodes),
+        hosts=batch.nodes,
+        hosts_at_start=batch.nodes,
+    )
+
+
+def prometheus_answer(operator: str, batches: Sequence[Batch], *, heard_s: float | None = None) -> str:
+    labels = {"operator": operator, "app": "a", "query": "q", "instance": "d:9108", "job": "gesscale"}
+    # Two scrapes per batch, half a second and one and a half after its end: values are strings.
+    times = [batch.ended_at_s + after for batch in batches for after in (0.5, 1.5)]
+    twice = [batch for batch in batches for _ in range(2)]
+    gauges = [
+        {
+            "metric": {"__name__": PREFIX + gauge, **labels},
+            "values": [[at_s, str(getattr(batch, name))] for at_s, batch in zip(times, twice, strict=True)],
+        }
+        for gauge, name in FIELD_OF_GAUGE.items()
+    ]
+    hosts = [
+        {
+            "metric": {"__name__": PREFIX + "replica_info", "host": host, **labels},
+            "values": [[at_s, "1"] for at_s, batch in zip(times, twice, strict=True) if host in batch.nodes],
+        }
+        for host in sorted({host for batch in batches for host in batch.nodes})
+    ]
+    if heard_s is not None:
+        name = PREFIX + "last_progress_timestamp_seconds"
+        gauges.append({"metric": {"__name__": name, **labels}, "values": [[NOW_S, str(heard_s)]]})
+    return json.dumps({"status": "success", "data": {"resultType": "matrix", "result": gauges + hosts}})
+
+
+@dataclass
+class Served:
+    """A source and the server that answers it, by operator."""
+
+    source: MetricSource
+    answer_with: Callable[..., str]
+    answers: dict[str, Callable[[], Response]]
+
+    def serve(self, operator: str, batches: Sequence[Batch], heard_s: float | None = None) -> None:
+        self.say(operator, self.answer_with(operator, batches, heard_s=heard_s))
+
+    def say(self, operator: str, body: str, status: int = 200) -> None:
+        self.answers[operator] = lambda: Response(body, status=status, content_type="application/json")
+
+    def observe(self) -> dict[str, OperatorReading | Unseen]:
+        seen = self.source.observe(NOW_S)
+        assert seen.at_s == NOW_S
+        return {**seen.readings, **seen.unseen}
+
+
+@pytest.fixture(params=["driver", "prometheus"])
+def served(request: pytest.FixtureRequest, httpserver: HTTPServer) -> Served:
+    answers: dict[str, Callable[[], Response]] = {}
+    if request.param == "driver":
+        for operator in ("one", "two"):
+            httpserver.expect_request(f"/{operator}/batches").respond_with_handler(
+                lambda _, operator=operator: answers[operator]()
+            )
+        urls = {operator: httpserver.url_for(f"/{operator}") for operator in ("one", "two")}
+        return Served(DriverMetrics(urls, hosts=HOSTS, **PERIODS), driver_answer, answers)
+
+    def query(request: Request) -> Response:
+        return answers["one" if 'operator="one"' in request.args["query"] else "two"]()
+
+    httpserver.expect_request("/api/v1/query").respond_with_handler(query)
+    source = PrometheusMetrics(httpserver.url_for(""), ("one", "two"), hosts=HOSTS, **PERIODS)
+    return Served(source, prometheus_answer, answers)
+
+
+def test_reads_batches_rates_and_nodes(served: Served) -> None:
+    served.serve("one", steady())
+    served.serve("two", steady(nodes=("10.77.0.3",)))
+    seen = served.observe()
+    one, two = seen["one"], seen["two"]
+    assert isinstance(one, OperatorReading)
+    assert isinstance(two, OperatorReading)
+    assert one.batches == tuple(steady(nodes=("10.77.0.3", "near")))
+    # 150 rows offered and 100 processed per 2 s, half the time in batches.
+    assert one.input_rows_per_s == pytest.approx(75.0)
+    assert one.throughput_rows_per_s == pytest.approx(50.0)
+    assert one.busy_share == pytest.approx(0.5)
+    assert (one.placement, two.placement) == (("10.77.0.3", "near"), ("10.77.0.3",))
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ("<!DOCTYPE html><html><body>It works!</body></html>", 200),
+        ("broken", 500),
+        ("", 200),
+        ('{"status": "success", "apiVersion": ', 200),
+        ("[1, 2, 3]", 200),
+        ('{"status": "success", "data": {"result": [{"metric": 1}]}, "apiVersion": 7}', 200),
+    ],
+    ids=["html", "500", "empty", "truncated", "list", "schema"],
+)
+def test_an_answer_that_is_no_metrics_is_said_and_the_other_operator_is_read(
+    served: Served, body: str, status: int
+) -> None:
+    served.say("one", body, status)
+    served.serve("two", steady())
+    seen = served.observe()
+    one = seen["one"]
+    assert isinstance(one, Unseen)
+    assert not one.stale
+    assert one.detail
+    assert isinstance(seen["two"], OperatorReading)
+
+
+@pytest.mark.parametrize("lie", [{"rows": float("nan")}, {"rows": -7}, {"seconds": float("inf")}])
+def test_nothing_but_lies_is_unseen_and_said(served: Served, lie: dict[str, float]) -> None:
+    served.serve("one", steady(**lie))
+    served.serve("two", steady())
+    one = served.observe()["one"]
+    assert isinstance(one, Unseen)
+    assert next(iter(lie)) in one.detail
+
+
+def test_one_lie_is_dropped_and_logged(served: Served, caplog: pytest.LogCaptureFixture) -> None:
+    batches = steady()
+    batches[12] = replace(batches[12], rows=-7)
+    served.serve("one", batches)
+    served.serve("two", steady())
+    with caplog.at_level(logging.WARNING):
+        one = served.observe()["one"]
+    assert isinstance(one, OperatorReading)
+    assert [batch.batch_id for batch in one.batches] == [index for index in range(20) if index != 12]
+    assert "operator one: 2 complaints" in caplog.text
+
+
+def test_figures_that_are_too_old_are_stale(served: Served) -> None:
+    served.serve("one", steady(last_end_s=NOW_S - 100))
+    served.serve("two", steady())
+    one = served.observe()["one"]
+    assert isinstance(one, Unseen)
+    assert one.stale
+    assert "100 s old" in one.detail
+
+
+def test_a_query_that_idles_reads_zero(served: Served) -> None:
+    served.serve("one", steady(last_end_s=NOW_S - 100), heard_s=NOW_S - 1)
+    served.serve("two", steady())
+    one = served.observe()["one"]
+    assert isinstance(one, OperatorReading)
+    assert (one.input_rows_per_s, one.throughput_rows_per_s) == (0.0, 0.0)
+
+
+def test_an_operator_without_a_batch_is_unseen(served: Served) -> None:
+    served.serve("one", [])
+    served.serve("two", steady())
+    one = served.observe()["one"]
+    assert isinstance(one, Unseen)
+    assert not one.stale
+
+
+@pytest.fixture
+def hanging(httpserver: HTTPServer) -> Iterator[str]:
+    over = threading.Event()
+
+    def hang(_: Request) -> Response:
+        over.wait(10)
+        return Response("")
+
+    httpserver.expect_request("/api/v1/query").respond_with_handler(hang)
+    httpserver.expect_request("/batches").respond_with_handler(hang)
+    yield httpserver.url_for("").rstrip("/")
+    over.set()
+
+
+@pytest.mark.parametrize("kind", ["driver", "prometheus"])
+def test_a_server_that_hangs_is_given_up(hanging: str, kind: str) -> None:
+    periods = {**PERIODS, "timeout_s": 0.3}
+    source: MetricSource = (
+        DriverMetrics({"one": hanging}, **periods)
+        if kind == "driver"
+        else PrometheusMetrics(hanging, ("one",), **periods)
+    )
+    seen = source.observe(NOW_S)
+    assert set(seen.unseen) == {"one"}
+    assert seen.unseen["one"].detail
+
+
+def test_a_driver_clock_that_is_off_is_corrected_and_said(
+    httpserver: HTTPServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    ahead = steady(last_end_s=NOW_S + 500)
+    httpserver.expect_request("/batches").respond_with_data(driver_answer("one", ahead, now_s=NOW_S + 500))
+    # The monotonic clock stands still here, so the difference is 500 s exactly.
+    source = DriverMetrics({"one": httpserver.url_for("/")}, monotonic_s=lambda: 0.0, **PERIODS)
+    with caplog.at_level(logging.WARNING):
+        seen = source.observe(NOW_S)
+    assert seen.readings["one"].batches[-1].ended_at_s == NOW_S
+    assert "clock is +500.0 s off" in caplog.text
+
+
+def test_a_batch_is_on_the_hosts_that_its_first_scrape_saw(httpserver: HTTPServer) -> None:
+    # The same batch again in the last scrape, when another replica has joined already.
+    batches = steady()
+    answer = json.loads(prometheus_answer("one", batches))
+    labels = {"__name__": PREFIX + "replica_info", "operator": "one", "app": "a", "query": "q"}
+    late = {**labels, "instance": "d:9108", "job": "gesscale", "host": "10.77.0.4"}
+    answer["data"]["result"].append({"metric": late, "values": [[batches[-1].ended_at_s + 1.5, "1"]]})
+    httpserver.expect_request("/api/v1/query").respond_with_json(answer)
+    seen = PrometheusMetrics(httpserver.url_for(""), ("one",), **PERIODS).observe(NOW_S)
+    assert seen.readings["one"].batches == tuple(batches)
+
+
+def test_another_operators_driver_is_not_taken_for_this_one(httpserver: HTTPServer) -> None:
+    httpserver.expect_request("/batches").respond_with_data(driver_answer("two", steady()))
+    seen = DriverMetrics({"one": httpserver.url_for("/batches")}, **PERIODS).observe(NOW_S)
+    assert "the one of 'two' answered" in seen.unseen["one"].detail
+
+
+def test_a_missing_prometheus_client_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "prometheus_api_client", None)
+    with pytest.raises(InputError, match=r"pip install 'gesscale\[prometheus\]'"):
+        PrometheusMetrics("http://127.0.0.1:9090", ("one",), **PERIODS)

@@ -1,0 +1,159 @@
+"""A real Prometheus server scrapes our gauges, and Monitor reads the same batches back."""
+
+import queue
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry, Metric, start_http_server
+from prometheus_client.registry import Collector
+
+from gesscale.monitor import PrometheusMetrics
+from gesscale.monitor.prometheus import FIELD_OF_GAUGE
+from gesscale.observation import Batch, OperatorReading
+from gesscale.spark.gauges import OperatorGauges
+from gesscale.spark.records import BatchRecord, Executors, OperatorSettings, QueryHistory
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(60)]
+
+PERIODS = {"window_s": 60.0, "stale_after_s": 30.0, "history_s": 300.0, "timeout_s": 5.0}
+
+
+class Endpoint(Collector):
+    """Serves the gauges of gesscale.spark for batches that no Spark has run, one after the other."""
+
+    def __init__(self) -> None:
+        self.history = QueryHistory(query="q")
+        self.executors = Executors(at_s=0.0, hosts=())
+        self.scraped: queue.Queue[Batch] = queue.Queue()
+        self.newest: Batch | None = None
+        self.lock = threading.Lock()
+        self.gauges = OperatorGauges(
+            settings=OperatorSettings(app="a", operator="nearest"),
+            histories=lambda: [self.history],
+            executors=lambda: self.executors,
+            errors=lambda: 0,
+        )
+
+    def show(self, batch: Batch) -> None:
+        """Show a batch until two scrapes have seen it, lest one of them came too late to be stored."""
+        record = BatchRecord(
+            **{name: getattr(batch, name) for name in FIELD_OF_GAUGE.values()},
+            started_at_s=batch.ended_at_s - batch.seconds,
+            processed_rows_total=0,
+            replicas=len(batch.nodes),
+            hosts=batch.nodes,
+            hosts_at_start=batch.nodes,
+        )
+        with self.lock:
+            self.newest = batch
+            self.history.batches.append(record)
+            self.history.last_progress_at_s = batch.ended_at_s
+            self.executors = Executors(at_s=batch.ended_at_s, hosts=batch.nodes)
+        sightings = 0
+        while sightings < 2:
+            sightings += self.scraped.get(timeout=15) is batch
+
+    def collect(self) -> Iterator[Metric]:
+        with self.lock:
+            families = list(self.gauges.collect())
+            if self.newest is not None:
+                self.scraped.put(self.newest)
+        yield from families
+
+
+@pytest.fixture
+def endpoint() -> Iterator[tuple[Endpoint, int]]:
+    shown = Endpoint()
+    registry = CollectorRegistry()
+    registry.register(shown)
+    server, thread = start_http_server(0, "127.0.0.1", registry)
+    yield shown, server.server_port
+    server.shutdown()
+    server.server_close()
+    thread.join(10)
+
+
+@pytest.fixture
+def prometheus(endpoint: tuple[Endpoint, int], tmp_path: Path) -> Iterator[str]:
+    binary = shutil.which("prometheus")
+    if binary is None:
+        pytest.skip("no prometheus binary on the path: apt-get install prometheus")
+    config = tmp_path / "prometheus.yml"
+    config.write_text(
+        "global: {scrape_interval: 1s, scrape_timeout: 1s}\n"
+        "scrape_configs:\n"
+        f"  - {{job_name: gesscale, static_configs: [{{targets: ['127.0.0.1:{endpoint[1]}']}}]}}\n"
+    )
+    with closing(socket.create_server(("127.0.0.1", 0))) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [
+                binary,
+                f"--config.file={config}",
+                f"--storage.tsdb.path={tmp_path / 'data'}",
+                f"--web.listen-address={address}",
+            ],
+            stdout=log,
+            stderr=log,
+        )
+    yield f"http://{address}"
+    process.terminate()
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait(10)
+
+
+def read(source: PrometheusMetrics, until_batch: int) -> OperatorReading:
+    """Observe until the newest batch has come through; a scrape is stored a moment after it was answered."""
+    for _ in range(50):
+        seen = source.observe(time.time()).readings.get("nearest")
+        if seen is not None and seen.batches[-1].batch_id == until_batch:
+            return seen
+        time.sleep(0.2)
+    pytest.fail(f"batch {until_batch} did not come through: {source.observe(time.time())}")
+
+
+def test_scraped_batches_come_back_as_they_were(endpoint: tuple[Endpoint, int], prometheus: str) -> None:
+    shown: list[Batch] = []
+    nodes = [("10.77.0.2",), ("10.77.0.2",), ("10.77.0.2", "10.77.0.3"), ("10.77.0.3",)]
+    for batch_id, holders in enumerate(nodes, start=7):
+        batch = Batch(
+            batch_id=batch_id,
+            ended_at_s=time.time(),
+            rows=100 * batch_id,
+            seconds=0.25,
+            nodes=holders,
+            trigger_s=2.0,
+            cap_rows=900,
+            offered_rows_total=None if batch_id == 8 else 1000.5 * batch_id,
+            backlog_rows=0.0,
+        )
+        endpoint[0].show(batch)
+        shown.append(batch)
+
+    names = {"10.77.0.2": "near", "10.77.0.3": "far"}
+    source = PrometheusMetrics(prometheus, ("nearest", "absent"), hosts=names, **PERIODS)
+    seen = read(source, until_batch=10)
+    placed = [("near",), ("near",), ("far", "near"), ("far",)]
+    assert seen.batches == tuple(
+        replace(batch, nodes=holders) for batch, holders in zip(shown, placed, strict=True)
+    )
+    assert seen.placement == ("far",)
+    # 3 x 1000.5 rows were offered between the planning of the first and of the last batch.
+    planned_s = shown[-1].ended_at_s - shown[0].ended_at_s
+    assert seen.input_rows_per_s == pytest.approx(3 * 1000.5 / planned_s)
+
+    later = source.observe(time.time() + 100)
+    assert later.unseen["nearest"].stale
+    assert "no sample of gesscale_operator_*" in later.unseen["absent"].detail

@@ -1,0 +1,168 @@
+import json
+from pathlib import Path
+
+import pytest
+import typer
+import yaml
+from typer.testing import CliRunner, Result
+
+from gesscale.cli.explain import explain
+from gesscale.decision import (
+    Analysis,
+    Change,
+    Decision,
+    Outcome,
+    OutcomeStatus,
+    Plan,
+    Reason,
+    Rejection,
+    Verdict,
+)
+from gesscale.errors import InputError, KnowledgeError
+from gesscale.knowledge.sqlite import SqliteKnowledge
+from gesscale.observation import OperatorReading
+from perfmodel import Estimate, GesscaleLaw, Reading
+
+MODEL = GesscaleLaw().fit([Reading(replicas=1, nd_max_ms=0, rows_per_s=1900)])
+
+
+def decision(at_s: float, operator: str = "nearest") -> Decision:
+    reading = OperatorReading(
+        operator=operator,
+        at_s=at_s,
+        placement=("edge1",),
+        throughput_rows_per_s=1905.0,
+        saturated_share=1.0,
+        busy_share=1.0,
+        input_rows_per_s=2500.0,
+        backlog_rows=30_000.0,
+    )
+    return Decision(
+        at_s=at_s,
+        operator=operator,
+        policy="gesscale",
+        analysis=Analysis(
+            operator=operator,
+            verdict=Verdict.MORE,
+            reason=Reason.OVERLOADED,
+            detail="saturated in 3 of 3 batches",
+            reading=reading,
+            model=MODEL,
+            mst=Estimate(low=1800, mid=1900, high=2000),
+            nd_max_ms=0.0,
+        ),
+        plan=Plan(
+            operator=operator,
+            reason=Reason.OVERLOADED,
+            detail="one replica more on the nearest node",
+            placement=("edge1", "edge2"),
+            change=Change(add=("edge2",)),
+            mst=Estimate(low=0, mid=3800, high=9000, reason="extrapolated"),
+            nd_max_ms=40.0,
+            rejections=(Rejection(node="edge7", reason=Reason.FARTHER, detail="120 ms [edge1, edge7]"),),
+        ),
+        outcome=Outcome(status=OutcomeStatus.APPLIED, added=("edge2",), seconds=6.2),
+    )
+
+
+def run(*arguments: object) -> Result:
+    app = typer.Typer()
+    app.command()(explain)
+    return CliRunner(env={"COLUMNS": "150"}).invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "k.sqlite"
+    with SqliteKnowledge(path, now_s=0) as store:
+        for at_s in (1_000_000_000.0, 1_000_000_060.0):  # 2001-09-09 01:46:40 UTC and a minute later
+            store.remember(decision(at_s))
+            store.remember(decision(at_s, "clean"))
+    return path
+
+
+def test_a_decision_is_explained_with_its_numbers_model_and_losers(path: Path) -> None:
+    result = run("nearest", "--knowledge", path, "--limit", 1)
+    assert result.exit_code == 0
+    for words in (
+        "2001-09-09 01:47:40 UTC  nearest: replicas 1 -> 2 (Overloaded, +edge2): one replica more",
+        "2500 rows/s",
+        "30000 rows",
+        "100 % of the batches saturated",
+        "1900 rows/s (1800 to 2000)",
+        "extrapolated",
+        "alpha 1900, beta 1 (default), gamma 0 (default); readings: 1, not calibrated",
+        "Farther: 120 ms [edge1, edge7]",
+        "6.2 s",
+    ):
+        assert words in result.stdout
+
+
+def test_json_holds_the_decisions_newest_first_and_the_models(path: Path) -> None:
+    result = run("--knowledge", path, "--output", "json", "--limit", 3)
+    document = json.loads(result.stdout)
+    assert [(item["at_s"], item["operator"]) for item in document["decisions"]] == [
+        (1_000_000_060, "clean"),
+        (1_000_000_060, "nearest"),
+        (1_000_000_000, "clean"),
+    ]
+    assert document["decisions"][0]["plan"]["rejections"][0]["node"] == "edge7"
+    # The same model twice is one version, of each of the two operators.
+    assert [item["operator"] for item in document["models"]] == ["clean", "nearest"]
+    assert document["models"][0]["fitted"] == ["alpha"]
+
+
+def test_yaml_says_the_same_as_json(path: Path) -> None:
+    as_json = run("--knowledge", path, "--output", "json").stdout
+    as_yaml = run("--knowledge", path, "--output", "yaml").stdout
+    assert yaml.safe_load(as_yaml) == json.loads(as_json)
+
+
+@pytest.mark.usefixtures("path")
+def test_the_settings_may_name_the_file(tmp_path: Path) -> None:
+    config = tmp_path / "gesscale.yaml"
+    config.write_text(
+        "workflow: {operators: {nearest: {driver_node: edge1, metrics_url: 'http://edge1:4041'}}}\n"
+        "latency_map: {file: edge8.csv, unit: ms, kind: rtt}\n"
+        "knowledge: {file: k.sqlite}\n",
+        "utf-8",
+    )
+    result = run("--config", config, "--output", "json")
+    assert len(json.loads(result.stdout)["decisions"]) == 4
+
+
+def test_empty_knowledge_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "empty.sqlite"
+    SqliteKnowledge(path, now_s=0).close()
+    result = run("--knowledge", path)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "holds no decisions yet" in result.stderr
+
+
+def test_an_operator_without_decisions_is_said(path: Path) -> None:
+    result = run("unknown", "--knowledge", path, "--output", "json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout) == {"decisions": [], "models": []}
+    assert "holds no decisions about operator 'unknown' yet" in result.stderr
+
+
+def test_a_missing_file_is_an_error_and_stays_missing(tmp_path: Path) -> None:
+    result = run("--knowledge", tmp_path / "none.sqlite")
+    assert isinstance(result.exception, InputError)
+    assert "there is no knowledge file" in str(result.exception)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_corrupt_file_is_an_error_and_stays_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "k.sqlite"
+    path.write_bytes(b"not a database" * 100)
+    result = run("--knowledge", path)
+    assert isinstance(result.exception, KnowledgeError)
+    assert path.read_bytes() == b"not a database" * 100
+
+
+def test_which_file_must_be_said_once(path: Path) -> None:
+    for arguments in ((), ("--knowledge", path, "--config", path)):
+        result = run(*arguments)
+        assert isinstance(result.exception, InputError)
+        assert "expected either --knowledge FILE or --config FILE" in str(result.exception)

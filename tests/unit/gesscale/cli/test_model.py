@@ -1,0 +1,188 @@
+"""``gesscale model fit`` and ``predict``, run as a user runs them but in this process."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from gesscale.cli import model
+from gesscale.cli.app import run
+
+SPARK = Path(__file__).parents[3] / "data" / "spark_saturation_readings.csv"
+UNDISTURBED_MAP = [
+    word
+    for condition in ("query=map", "batch_rows=12000", "tasks=replicas", "host_cpu<0.9")
+    for word in ("--where", condition)
+]
+HEADER = "replicas,nd_max_ms,mst_rows_per_s"
+
+
+@pytest.fixture
+def gesscale_model(monkeypatch, capsys):
+    """Run a command line; give its exit code, stdout and stderr."""
+
+    def command(*words):
+        monkeypatch.setattr(sys, "argv", ["gesscale model", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            run(model.app)
+        return ended.value.code, *capsys.readouterr()
+
+    return command
+
+
+@pytest.fixture
+def csv_file(tmp_path):
+    def write(*lines):
+        path = tmp_path / "readings.csv"
+        path.write_text("\n".join(lines))
+        return path
+
+    return write
+
+
+def test_fit_reports_errors_of_used_and_held_out_rows(gesscale_model):
+    code, out, _ = gesscale_model(
+        "fit",
+        SPARK,
+        "--law",
+        "microbatch",
+        *UNDISTURBED_MAP,
+        "--holdout",
+        "nd_max_ms=150",
+        "--output",
+        "json",
+    )
+    document = json.loads(out)
+    assert code == 0
+    assert document["law"] == "microbatch"
+    assert document["fitted"] == ["s_ms_per_row", "t0_s", "k_round_trips"]
+    assert document["defaults"] == []
+    assert document["readings"] == 7
+    assert document["error_mean_pct"] <= 0.7
+    assert document["holdout"]["readings"] == 2
+    assert document["holdout"]["error_mean_pct"] == pytest.approx(0.3, abs=0.1)
+
+
+def test_fit_without_hold_out_says_null(gesscale_model):
+    code, out, _ = gesscale_model("fit", SPARK, *UNDISTURBED_MAP, "-o", "json")
+    document = json.loads(out)
+    assert code == 0
+    assert document["holdout"] is None
+    assert document["error_mean_pct"] == pytest.approx(5.3, abs=0.3)
+
+
+def test_several_hold_outs_hold_out_more(gesscale_model):
+    # Two points at 150 ms; of the two with n = 4 one is at 150 ms as well: three together.
+    code, out, _ = gesscale_model(
+        "fit", SPARK, *UNDISTURBED_MAP, "--holdout", "nd_max_ms=150", "--holdout", "replicas=4", "-o", "yaml"
+    )
+    document = yaml.safe_load(out)
+    assert code == 0
+    assert (document["readings"], document["holdout"]["readings"]) == (6, 3)
+
+
+def test_table_shows_parameters_and_notes_go_to_stderr(gesscale_model):
+    code, out, err = gesscale_model("fit", SPARK, "--law", "auto", *UNDISTURBED_MAP)
+    assert code == 0
+    assert "k_round_trips" in out
+    assert "law microbatch chosen by held-out error" in err
+
+
+def test_one_row_fits_alpha_only_and_says_so(gesscale_model, csv_file):
+    path = csv_file(HEADER, "2,0,3000")
+    code, out, err = gesscale_model("fit", path)
+    assert code == 0
+    assert "default kept: beta = 1, gamma = 0" in err
+    _, out, _ = gesscale_model("fit", path, "-o", "json")
+    document = json.loads(out)
+    assert document["parameters"]["alpha"] == pytest.approx(1500)
+    assert (document["fitted"], document["defaults"]) == (["alpha"], ["beta", "gamma"])
+
+
+def test_rows_all_alike_fit_alpha_only(gesscale_model, csv_file):
+    code, out, _ = gesscale_model("fit", csv_file(HEADER, *["2,50,3000"] * 5), "-o", "json")
+    document = json.loads(out)
+    assert code == 0
+    assert document["fitted"] == ["alpha"]
+    assert document["calibrated"] is False
+
+
+def test_predict_gives_low_mid_high_and_the_reason(gesscale_model):
+    code, out, _ = gesscale_model(
+        *("predict", SPARK, "--law", "microbatch", *UNDISTURBED_MAP),
+        *("--replicas", 25, "--nd-max-ms", 0, "--batch-rows", 12_000, "-o", "json"),
+    )
+    document = json.loads(out)
+    assert code == 0
+    # T = 0.312 s + 0.486 ms * 12,000 / 25 = 0.545 s, and 12,000 / 0.545 = 22,000 rows/s.
+    assert document["mid"] == pytest.approx(22_000, rel=0.02)
+    assert document["low"] < document["mid"] < document["high"]
+    assert "extrapolated" in document["reason"]
+
+
+def test_predict_as_a_table(gesscale_model, csv_file):
+    code, out, err = gesscale_model(
+        "predict", csv_file(HEADER, "1,0,2000"), "--replicas", 2, "--nd-max-ms", 0, "--weight", 1.5
+    )
+    assert code == 0
+    assert "3000" in out
+    assert "not calibrated: 1 of 3" in err
+
+
+@pytest.mark.parametrize(
+    ("lines", "words", "said"),
+    [
+        ([""], [], "got an empty file"),
+        ([HEADER], [], "expected readings below the header, got none"),
+        (["replicas,nd_max_ms", "1,0"], [], "line 1: expected the column mst_rows_per_s"),
+        (["replicas," + HEADER, "1,1,0,9"], [], "line 1: expected each column once, got 'replicas' twice"),
+        ([HEADER, "1,0"], [], "line 2: expected 3 cells as in the header, got 2"),
+        ([HEADER, "1,0,2000", "2,nan,3000"], [], "line 3, column nd_max_ms: expected a round trip in ms"),
+        ([HEADER, "1,-5,2000"], [], "line 2, column nd_max_ms: expected a round trip in ms, >= 0, got '-5'"),
+        ([HEADER, "two,0,2000"], [], "column replicas: expected a whole number >= 1, got 'two'"),
+        ([HEADER, "1.5,0,2000"], [], "column replicas: expected a whole number >= 1, got '1.5'"),
+        ([HEADER, "1,0,inf"], [], "column mst_rows_per_s: expected rows per second, > 0, got 'inf'"),
+        ([HEADER, "1,0,"], [], "column mst_rows_per_s: expected rows per second, > 0, got ''"),
+        ([HEADER, "1,0,2000"], ["--holdout", "cpu=1"], "no column 'cpu'"),
+        ([HEADER, "1,0,2000"], ["--holdout", "replicas=2"], "no row meets --holdout replicas=2"),
+        ([HEADER, "1,0,2000"], ["--holdout", "replicas=1"], "no row left to fit after --holdout replicas=1"),
+        ([HEADER, "1,0,2000"], ["--where", "replicas>1"], "no row left after --where replicas>1"),
+        ([HEADER, "1,0,2000"], ["--where", "replicas"], "expected a condition such as"),
+        ([HEADER, "1,0,2000"], ["--where", "replicas<many"], "line 2, column replicas: expected numbers"),
+        ([HEADER, "1,0,2000"], ["--law", "microbatch"], "expected a reading with batch_rows"),
+        ([HEADER, '1,0,"2000'], [], "expected a readable CSV file"),
+    ],
+)
+def test_bad_input_is_one_message_and_exit_2(gesscale_model, csv_file, lines, words, said):
+    path = csv_file(*lines)
+    code, out, err = gesscale_model("fit", path, *words)
+    assert code == 2
+    assert out == ""
+    assert said in err
+    assert str(path) in err or "condition such as" in said
+    assert "Traceback" not in err
+
+
+def test_file_that_is_absent_or_no_text_is_exit_2(gesscale_model, tmp_path):
+    code, _, err = gesscale_model("fit", tmp_path / "absent.csv")
+    assert (code, "No such file" in err) == (2, True)
+    binary = tmp_path / "binary.csv"
+    binary.write_bytes(b"\xff\xfe\x00\x80")
+    code, _, err = gesscale_model("fit", binary)
+    assert (code, "expected a readable CSV file in UTF-8" in err) == (2, True)
+
+
+def test_impossible_conditions_are_exit_2(gesscale_model, csv_file):
+    code, _, err = gesscale_model("predict", csv_file(HEADER, "1,0,2000"), "--replicas", 1, "--nd-max-ms", -1)
+    assert code == 2
+    assert "nd_max_ms >= 0, got -1.0" in err
+
+
+def test_rows_that_are_not_chosen_may_hold_anything(gesscale_model, csv_file):
+    path = csv_file("query,tasks," + HEADER, "map,1,1,0,2000", "join,,x,,")
+    code, out, _ = gesscale_model(
+        "fit", path, "--where", "query=map", "--where", "tasks=replicas", "-o", "json"
+    )
+    assert (code, json.loads(out)["readings"]) == (0, 1)

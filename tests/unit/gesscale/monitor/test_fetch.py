@@ -1,0 +1,114 @@
+"""A GET against servers that misbehave on purpose."""
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+
+import pytest
+
+from gesscale.errors import InputError, MetricsUnavailableError
+from gesscale.monitor.fetch import check_url, fetch
+
+Talk = Callable[[socket.socket, threading.Event], None]
+
+
+@contextmanager
+def server(talk: Talk) -> Iterator[str]:
+    """Serve one connection on a free loopback port; `over` is set when the test has seen enough."""
+    over = threading.Event()
+
+    def run() -> None:
+        peer, _ = listener.accept()
+        with closing(peer):
+            talk(peer, over)
+
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/batches"
+        over.set()
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+def hang(_peer: socket.socket, over: threading.Event) -> None:
+    over.wait(10)
+
+
+def drip(head: bytes) -> Talk:
+    def talk(peer: socket.socket, over: threading.Event) -> None:
+        try:
+            peer.sendall(head)
+            while not over.wait(0.02):  # each byte comes well within a socket's own timeout
+                peer.sendall(b"x")
+        except OSError:
+            pass  # the other side has hung up, which is what it is to do
+
+    return talk
+
+
+def say(answer: bytes) -> Talk:
+    def talk(peer: socket.socket, _over: threading.Event) -> None:
+        peer.recv(1000)
+        peer.sendall(answer)
+
+    return talk
+
+
+@pytest.mark.parametrize(
+    "talk",
+    [
+        hang,
+        drip(b"HTTP/1.1 200 OK\r\nX-Slow: "),
+        drip(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"),
+        drip(b"HTTP/1.1 200 OK\r\n\r\n"),
+    ],
+    ids=["hang", "head drips", "body drips", "body without length drips"],
+)
+def test_a_slow_answer_ends_with_the_timeout(talk: Talk) -> None:
+    with server(talk) as url, pytest.raises(MetricsUnavailableError, match=r"within 0\.3 s"):
+        fetch(url, timeout_s=0.3, max_bytes=1000)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (b"HTTP/1.1 500 Broken\r\nContent-Length: 0\r\n\r\n", "it answered 500 Broken"),
+        (b"HTTP/1.1 302 Found\r\nLocation: http://elsewhere/\r\nContent-Length: 0\r\n\r\n", "302 Found"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort", "broke off 95 bytes early"),
+        (b"SSH-2.0-OpenSSH_9.9\r\n", "the connection failed"),
+        (b"", "the connection failed"),
+        (b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 1001, "more than 1000 bytes"),
+    ],
+)
+def test_any_other_answer_is_said(answer: bytes, said: str) -> None:
+    with server(say(answer)) as url, pytest.raises(MetricsUnavailableError) as raised:
+        fetch(url, timeout_s=5.0, max_bytes=1000)
+    assert said in str(raised.value)
+    assert url in str(raised.value)
+
+
+def test_a_body_of_just_the_allowed_size_passes() -> None:
+    with server(say(b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 1000)) as url:
+        assert fetch(url, timeout_s=5.0, max_bytes=1000) == b"x" * 1000
+
+
+def test_a_closed_port_is_refused() -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        port = listener.getsockname()[1]
+    with pytest.raises(MetricsUnavailableError, match="refused"):
+        fetch(f"http://127.0.0.1:{port}/", timeout_s=5.0, max_bytes=1000)
+
+
+def test_a_name_that_no_resolver_can_take_is_said() -> None:
+    with pytest.raises(MetricsUnavailableError, match="the connection failed"):
+        fetch(f"http://{'a' * 64}.invalid/", timeout_s=5.0, max_bytes=1000)
+
+
+@pytest.mark.parametrize(
+    "url", ["", "10.0.0.1:9108", "ftp://a", "http://", "http://a:0", "http://a:9x", "http://[a"]
+)
+def test_an_address_that_cannot_be_asked_is_refused(url: str) -> None:
+    with pytest.raises(InputError, match="expected an address such as"):
+        check_url(url, "metrics of operator 'op'")

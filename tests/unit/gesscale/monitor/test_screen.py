@@ -1,0 +1,60 @@
+"""What is believed of batch records and what is not."""
+
+from dataclasses import replace
+
+import pytest
+
+from gesscale.monitor.screen import screen
+from gesscale.observation import Batch
+
+NOW_S = 1000.0
+
+
+def batch(batch_id: int, ended_at_s: float, **changes: object) -> Batch:
+    return replace(
+        Batch(batch_id=batch_id, ended_at_s=ended_at_s, rows=10, seconds=1.0, nodes=("a",)), **changes
+    )
+
+
+def test_sound_batches_pass_unchanged_and_without_complaint() -> None:
+    sound = (batch(1, 990.0), batch(2, 992.0), batch(3, 994.0))
+    assert screen(sound, NOW_S) == (sound, ())
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"rows": float("nan")}, "rows is nan"),
+        ({"rows": -5}, "rows is -5"),
+        ({"seconds": float("inf")}, "seconds is inf"),
+        ({"seconds": 0.0}, "took 0.0 s"),
+        ({"ended_at_s": float("nan")}, "ended_at_s is nan"),
+        ({"ended_at_s": NOW_S + 60}, "60.0 s in the future"),
+        ({"ended_at_s": 989.0}, "does not end after batch 1"),
+        ({"batch_id": 1}, "came twice"),
+    ],
+)
+def test_a_nonsensical_batch_is_dropped_and_said(changes: dict[str, object], complaint: str) -> None:
+    first, last = batch(1, 990.0), batch(3, 994.0)
+    kept, complaints = screen((first, replace(batch(2, 992.0), **changes), last), NOW_S)
+    assert kept == (first, last)
+    assert complaint in complaints[0]
+    assert complaints[1] == "1 batches before batch 3 were not seen"
+
+
+@pytest.mark.parametrize("name", ["trigger_s", "cap_rows", "offered_rows_total", "backlog_rows"])
+@pytest.mark.parametrize("value", [-1, float("nan"), float("inf")])
+def test_an_optional_figure_that_cannot_be_becomes_unknown(name: str, value: float) -> None:
+    kept, complaints = screen((batch(1, 990.0, **{name: value}),), NOW_S)
+    assert getattr(kept[0], name) is None
+    assert complaints == (f"batch 1: {name} is {value} and counts as unknown",)
+
+
+def test_zero_is_no_trigger_interval_and_no_cap_but_a_fine_backlog() -> None:
+    kept, _ = screen((batch(1, 990.0, trigger_s=0.0, cap_rows=0, backlog_rows=0.0),), NOW_S)
+    assert (kept[0].trigger_s, kept[0].cap_rows, kept[0].backlog_rows) == (None, None, 0.0)
+
+
+def test_a_lower_number_that_ends_later_is_a_query_that_began_again() -> None:
+    again = (batch(7, 990.0), batch(0, 995.0))
+    assert screen(again, NOW_S) == (again, ())

@@ -1,0 +1,63 @@
+"""Operators are read in parallel, each on its own, within one deadline."""
+
+import logging
+import threading
+
+import pytest
+
+from gesscale.errors import MetricsUnavailableError, SettingsError
+from gesscale.monitor.source import WindowedReader
+from gesscale.observation import Batch, OperatorReading, Unseen
+
+PERIODS = {"window_s": 10.0, "stale_after_s": 30.0, "history_s": 60.0, "timeout_s": 0.3}
+BATCH = Batch(batch_id=1, ended_at_s=999.0, rows=10, seconds=1.0, nodes=("a",))
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"window_s": 0.0}, {"timeout_s": float("nan")}, {"stale_after_s": -1.0}, {"history_s": 9.0}]
+)
+def test_periods_that_cannot_be_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(SettingsError, match=next(iter(wrong))):
+        WindowedReader(**{**PERIODS, **wrong})
+
+
+def test_one_that_hangs_and_one_that_fails_leave_the_third_alone() -> None:
+    reader = WindowedReader(**PERIODS)
+    over = threading.Event()
+
+    def read(operator: str) -> OperatorReading | Unseen:
+        if operator == "hangs":
+            over.wait(10)
+        if operator == "fails":
+            message = "it answered 500"
+            raise MetricsUnavailableError(message)
+        return reader.read(operator, [BATCH], now_s=1000.0, last_progress_at_s=None)
+
+    seen = reader.observe_each(("hangs", "fails", "works"), read, 1000.0)
+    over.set()
+    assert set(seen.readings) == {"works"}
+    assert seen.unseen["hangs"].detail == "no answer within 0.3 s"
+    assert seen.unseen["fails"].detail == "it answered 500"
+
+
+def test_a_defect_is_not_hidden_as_missing_metrics() -> None:
+    def read(operator: str) -> Unseen:
+        raise ZeroDivisionError(operator)
+
+    with pytest.raises(ZeroDivisionError):
+        WindowedReader(**PERIODS).observe_each(("op",), read, 1000.0)
+
+
+def test_complaints_are_logged_beside_the_reading(caplog: pytest.LogCaptureFixture) -> None:
+    batches = [Batch(batch_id=0, ended_at_s=990.0, rows=-1, seconds=1.0, nodes=("a",)), BATCH]
+    with caplog.at_level(logging.WARNING):
+        seen = WindowedReader(**PERIODS).read("op", batches, now_s=1000.0, last_progress_at_s=None)
+    assert isinstance(seen, OperatorReading)
+    assert "operator op: 1 complaints, the latest: batch 0 is dropped: rows is -1" in caplog.text
+
+
+def test_batches_older_than_the_history_are_left_out() -> None:
+    old = Batch(batch_id=0, ended_at_s=939.0, rows=1, seconds=1.0, nodes=("a",))
+    seen = WindowedReader(**PERIODS).read("op", [old, BATCH], now_s=1000.0, last_progress_at_s=None)
+    assert isinstance(seen, OperatorReading)
+    assert seen.batches == (BATCH,)

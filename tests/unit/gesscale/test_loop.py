@@ -1,0 +1,115 @@
+"""One step of the loop over fakes: every operator gets a decision, whatever happens."""
+
+from dataclasses import replace
+
+from edge import FakeCluster, FakeMetrics, delays, observe, reading, workflow
+
+from gesscale.decision import Change, OutcomeStatus, Reason
+from gesscale.knowledge.memory import MemoryKnowledge
+from gesscale.loop import ControlLoop
+from gesscale.observation import Unseen
+from gesscale.policies import PolicyRules, policy_named
+from gesscale.ports import Node
+
+OVERLOADED = reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=4000)
+
+
+def loop(cluster, *observations, acts=True, knowledge=None):
+    return ControlLoop(
+        metrics=FakeMetrics(list(observations)),
+        policy=policy_named("gesscale", workflow(), delays(), PolicyRules()),
+        cluster=cluster,
+        knowledge=knowledge or MemoryKnowledge(),
+        acts=acts,
+        settle_timeout_s=120.0,
+    )
+
+
+def test_a_step_acts_and_remembers():
+    cluster = FakeCluster({"op": ("hub",)})
+    running = loop(cluster, observe(OVERLOADED))
+    (decision,) = running.step(1000.0)
+    assert cluster.orders == [("op", Change(add=("near",)))]
+    assert decision.acted
+    known = running.knowledge.recall(1000.0)
+    assert known.pending("op").placement == ("hub", "near")
+    assert [item.rows_per_s for item in known.readings["op"]] == [100]
+
+
+def test_advice_never_acts():
+    cluster = FakeCluster({"op": ("hub",)})
+    (decision,) = loop(cluster, observe(OVERLOADED), acts=False).step(1000.0)
+    assert cluster.orders == []
+    assert decision.plan.change == Change(add=("near",))
+    assert decision.outcome.status is OutcomeStatus.NOT_ALLOWED
+    assert not decision.acted
+
+
+def test_a_change_settles_once_a_warm_batch_ran_on_the_ordered_placement():
+    cluster = FakeCluster({"op": ("hub",)})
+    after = reading(("hub", "near"), throughput=100, at_s=1020.0)
+    running = loop(cluster, observe(OVERLOADED), observe(after))
+    running.step(1000.0)
+    (decision,) = running.step(1020.0)
+    assert decision.plan.reason is not Reason.RECONFIGURING
+    settled = running.knowledge.recall(1020.0).latest("op")
+    # The batches of `after` end every 50 rows / 100 rows/s = 0.5 s: that is the longest gap.
+    assert settled.downtime_s == 0.5
+
+
+def test_until_then_nothing_else_is_changed():
+    cluster = FakeCluster({"op": ("hub",)})
+    running = loop(cluster, observe(OVERLOADED))
+    running.step(1000.0)
+    (decision,) = running.step(1010.0)
+    assert decision.plan.reason is Reason.RECONFIGURING
+    assert len(cluster.orders) == 1
+
+
+def test_a_change_that_never_settles_stops_blocking():
+    cluster = FakeCluster({"op": ("hub",)})
+    running = loop(cluster, observe(OVERLOADED))
+    running.step(1000.0)
+    running.step(1120.0)
+    assert len(cluster.orders) == 2
+
+
+def test_a_lost_replica_is_started_again_on_its_node():
+    cluster = FakeCluster({"op": ("hub",)})
+    calm = replace(reading(("hub", "near"), throughput=100), at_s=1020.0)
+    running = loop(cluster, observe(OVERLOADED), observe(calm))
+    running.step(1000.0)
+    cluster.placements["op"] = ("hub",)
+    (decision,) = running.step(1020.0)
+    assert decision.plan.reason is Reason.REPLICA_LOST
+    assert cluster.placements["op"] == ("hub", "near")
+
+
+def test_a_replica_lost_with_its_node_is_not_asked_for():
+    cluster = FakeCluster({"op": ("hub",)})
+    calm = replace(reading(("hub", "near"), throughput=100), at_s=1020.0)
+    running = loop(cluster, observe(OVERLOADED), observe(calm))
+    running.step(1000.0)
+    cluster.placements["op"] = ("hub",)
+    cluster.nodes = {**cluster.nodes, "near": Node(name="near", problem="not ready")}
+    (decision,) = running.step(1020.0)
+    assert decision.plan.reason is not Reason.REPLICA_LOST
+
+
+def test_a_failing_cluster_is_a_decision_and_the_next_step_goes_on():
+    cluster = FakeCluster({"op": ("hub",)}, failure="the node does not answer")
+    running = loop(cluster, observe(OVERLOADED))
+    (unreadable,) = running.step(1000.0)
+    assert unreadable.plan.reason is Reason.CLUSTER_UNAVAILABLE
+    cluster.failure = ""
+    (decision,) = running.step(1010.0)
+    assert decision.outcome.status is OutcomeStatus.APPLIED
+
+
+def test_missing_metrics_never_scale_down():
+    cluster = FakeCluster({"op": ("hub", "near")})
+    silent = observe(unseen=[Unseen(operator="op", detail="no answer")])
+    (decision,) = loop(cluster, silent).step(1000.0)
+    assert decision.plan.reason is Reason.METRICS_MISSING
+    assert cluster.orders == []
+    assert decision.plan.placement == ("hub", "near")

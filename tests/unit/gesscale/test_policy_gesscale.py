@@ -1,0 +1,238 @@
+"""Algorithms 1-4 as the specification corrects them."""
+
+from dataclasses import replace
+
+import pytest
+from edge import batches, delays, observe, operator, reading, workflow
+
+from gesscale.decision import Change, Reason, Verdict
+from gesscale.observation import Unseen
+from gesscale.policies import PolicyRules, policy_named
+from gesscale.ports import ClusterState, Knowledge, Node, Reconfiguration
+from perfmodel import Reading
+
+
+def policy(*operators, **rules):
+    return policy_named("gesscale", workflow(*operators), delays(), PolicyRules(**rules))
+
+
+def cluster(*placement, name="op", nodes=("hub", "near", "mid", "far", "edge"), **problems):
+    return ClusterState(
+        nodes={node: Node(name=node, problem=problems.get(node, "")) for node in nodes},
+        placements={name: placement},
+    )
+
+
+def decide(chosen, observation, state, knowledge=None):
+    known = knowledge or Knowledge()
+    analyses = chosen.analyze(observation, known)
+    return analyses, chosen.plan(analyses, state, known)
+
+
+def evidence(*rows):
+    """Saturation readings (replicas, ND, rows/s)."""
+    return Knowledge(
+        readings={
+            "op": tuple(
+                Reading(replicas=n, nd_max_ms=nd, rows_per_s=rate, batch_rows=100.0 * n, weight=float(n))
+                for n, nd, rate in rows
+            )
+        }
+    )
+
+
+# MST = 100 n - 0.2 ND, exactly: alpha 100, beta 1, gamma 0.2, on the placements that grow from hub.
+EXACT = evidence((1, 0, 100), (2, 10, 198), (3, 50, 290), (4, 200, 360))
+
+
+def test_overloaded_operator_gets_the_nearest_node_and_names_the_losers():
+    seen = reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=400)
+    analyses, plans = decide(policy(), observe(seen), cluster("hub"))
+    assert analyses["op"].verdict is Verdict.MORE
+    assert plans["op"].change == Change(add=("near",))
+    assert plans["op"].placement == ("hub", "near")
+    assert plans["op"].nd_max_ms == 10
+    assert [(r.node, r.reason) for r in plans["op"].rejections] == [
+        ("mid", Reason.FARTHER),
+        ("far", Reason.FARTHER),
+        ("edge", Reason.FARTHER),
+    ]
+
+
+def test_current_throughput_of_a_saturated_window_becomes_a_saturation_reading():
+    seen = reading(("hub", "near"), throughput=190, offered=300, saturated=1.0, backlog=900)
+    analyses, _ = decide(policy(), observe(seen), cluster("hub", "near"))
+    (proof,) = analyses["op"].evidence
+    assert (proof.replicas, proof.nd_max_ms, proof.saturated) == (2, 10, True)
+    assert proof.rows_per_s == pytest.approx(190)
+    assert proof.batch_rows == 200  # full batches of 100 rows a replica
+
+
+def test_saturated_share_at_the_threshold_is_no_overload():
+    # Algorithm 1 asks for BP > 0.5; 0.5 itself is not above it.
+    seen = reading(("hub",), throughput=100, offered=150, saturated=0.5, backlog=400)
+    analyses, _ = decide(policy(), observe(seen), cluster("hub"))
+    assert analyses["op"].verdict is not Verdict.MORE
+
+
+def test_only_the_last_saturated_operator_of_a_chain_is_the_root():
+    chain = (operator("first"), operator("second", upstream=("first",)))
+    first = reading(name="first", throughput=100, offered=150, saturated=1.0, backlog=400)
+    second = reading(name="second", throughput=90, offered=100, saturated=1.0, backlog=400)
+    analyses = policy(*chain).analyze(observe(first, second), Knowledge())
+    assert analyses["first"].reason is Reason.NOT_ROOT_OF_OVERLOAD
+    assert analyses["first"].evidence  # held back or not, it worked at its limit
+    assert analyses["second"].verdict is Verdict.MORE
+
+
+def test_a_backlog_that_drains_in_time_is_no_overload():
+    # MST 200 rows/s (saturated), IR 150: 500 rows of backlog are gone in 500 / 50 = 10 s.
+    seen = reading(("hub", "near"), throughput=200, offered=150, saturated=1.0, backlog=500)
+    in_time, _ = decide(policy(recovery_target_s=10), observe(seen), cluster("hub", "near"))
+    too_late, _ = decide(policy(recovery_target_s=9.9), observe(seen), cluster("hub", "near"))
+    assert in_time["op"].reason is Reason.DRAINING_BACKLOG
+    assert too_late["op"].verdict is Verdict.MORE
+
+
+def test_an_unknown_offered_load_of_a_saturated_operator_counts_as_overload():
+    seen = reading(("hub",), throughput=100, saturated=1.0, backlog=10, input_rows_per_s=None)
+    analyses, _ = decide(policy(), observe(seen), cluster("hub"))
+    assert analyses["op"].verdict is Verdict.MORE
+
+
+def test_no_scale_up_beyond_the_limit():
+    seen = reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=400)
+    _, plans = decide(policy(operator(max_replicas=1)), observe(seen), cluster("hub"))
+    assert (plans["op"].reason, plans["op"].change) == (Reason.AT_MAX_REPLICAS, None)
+
+
+def test_no_scale_up_without_a_usable_node():
+    seen = reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=400)
+    _, plans = decide(policy(), observe(seen), cluster("hub", nodes=("hub", "near"), near="not ready"))
+    assert (plans["op"].reason, plans["op"].change) == (Reason.NO_CANDIDATE_NODE, None)
+    assert [(r.node, r.reason, r.detail) for r in plans["op"].rejections] == [
+        ("near", Reason.NOT_READY, "not ready")
+    ]
+
+
+def test_a_node_that_the_map_does_not_know_is_not_chosen():
+    seen = reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=400)
+    _, plans = decide(policy(), observe(seen), cluster("hub", nodes=("hub", "stranger", "far")))
+    assert plans["op"].change == Change(add=("far",))
+    assert plans["op"].rejections[0].reason is Reason.DELAY_UNKNOWN
+
+
+def test_no_scale_up_where_delay_eats_the_gain():
+    # gamma 2 rows/s per ms: n = 2 at ND 10 gives 180, three at ND 300 gives 300 - 600 < 0.
+    known = evidence((1, 0, 100), (2, 10, 180), (2, 50, 100), (3, 50, 200))
+    seen = reading(("hub", "near"), throughput=180, offered=300, saturated=1.0, backlog=900)
+    _, plans = decide(policy(), observe(seen), cluster("hub", "near", nodes=("hub", "near", "edge")), known)
+    assert (plans["op"].reason, plans["op"].change) == (Reason.DELAY_EATS_GAIN, None)
+    assert [r.reason for r in plans["op"].rejections] == [Reason.DELAY_EATS_GAIN]
+
+
+def test_several_far_replicas_go_at_once_when_the_model_is_calibrated():
+    # hub + near (ND 10) sustain 198, hub alone 100; 120 rows/s are needed: two replicas remain.
+    placement = ("far", "hub", "mid", "near")
+    seen = reading(placement, throughput=120)
+    analyses, plans = decide(policy(), observe(seen), cluster(*placement), EXACT)
+    assert analyses["op"].verdict is Verdict.FEWER
+    assert plans["op"].change == Change(remove=("far", "mid"))
+    assert plans["op"].placement == ("hub", "near")
+    assert [(r.node, r.reason) for r in plans["op"].rejections] == [("near", Reason.FEWER_WOULD_NOT_SUSTAIN)]
+
+
+def test_one_replica_at_a_time_while_fewer_than_three_readings_exist():
+    placement = ("far", "hub", "mid", "near")
+    known = evidence((4, 200, 360), (3, 50, 290))
+    _, plans = decide(policy(), observe(reading(placement, throughput=5)), cluster(*placement), known)
+    assert plans["op"].change == Change(remove=("far",))
+
+
+def test_no_scale_down_below_the_threshold_of_slack():
+    # MST(2, 10 ms) = 198. DT >= 30 % needs a throughput of at most 138.6 (against the low end even less).
+    placement = ("hub", "near")
+    seen = reading(placement, throughput=150)
+    analyses, _ = decide(policy(), observe(seen), cluster(*placement), EXACT)
+    assert analyses["op"].reason is Reason.WITHIN_TARGET
+
+
+def test_no_scale_down_when_one_fewer_would_not_sustain():
+    # Slack at n = 2 is (198 - 110) / 198 = 44 %, but one replica sustains 100 < 110.
+    placement = ("hub", "near")
+    seen = reading(placement, throughput=110)
+    _, plans = decide(policy(), observe(seen), cluster(*placement), EXACT)
+    assert (plans["op"].reason, plans["op"].change) == (Reason.FEWER_WOULD_NOT_SUSTAIN, None)
+
+
+def test_offered_load_counts_where_it_is_above_the_throughput():
+    placement = ("hub", "near")
+    seen = reading(placement, throughput=50, offered=110)
+    _, plans = decide(policy(), observe(seen), cluster(*placement), EXACT)
+    assert plans["op"].reason is Reason.FEWER_WOULD_NOT_SUSTAIN
+
+
+def test_no_scale_down_with_a_backlog():
+    # Two trigger intervals of 2 s bring 4 * 50 = 200 rows; 201 are a backlog.
+    placement = ("hub", "near")
+    calm = reading(placement, throughput=50, backlog=200)
+    behind = reading(placement, throughput=50, backlog=201)
+    assert decide(policy(), observe(calm), cluster(*placement), EXACT)[1]["op"].change is not None
+    assert decide(policy(), observe(behind), cluster(*placement), EXACT)[1]["op"].change is None
+
+
+def test_idle_input_scales_down_to_the_minimum():
+    placement = ("far", "hub", "mid", "near")
+    seen = reading(placement, throughput=0)
+    _, plans = decide(policy(), observe(seen), cluster(*placement), EXACT)
+    assert plans["op"].placement == ("hub",)
+
+
+def test_without_any_saturation_reading_nothing_is_removed():
+    placement = ("hub", "near")
+    seen = reading(placement, throughput=10)
+    analyses, plans = decide(policy(), observe(seen), cluster(*placement))
+    assert (analyses["op"].reason, plans["op"].change) == (Reason.MODEL_UNCALIBRATED, None)
+
+
+@pytest.mark.parametrize(("stale", "reason"), [(True, Reason.METRICS_STALE), (False, Reason.METRICS_MISSING)])
+def test_missing_or_stale_metrics_change_nothing(stale, reason):
+    unseen = Unseen(operator="op", detail="silence", stale=stale)
+    _, plans = decide(policy(), observe(unseen=[unseen]), cluster("hub", "near"), EXACT)
+    assert (plans["op"].reason, plans["op"].change) == (reason, None)
+
+
+def test_nothing_is_planned_while_a_change_settles():
+    seen = reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=400)
+    pending = Reconfiguration(at_s=990.0, operator="op", placement=("hub", "near"))
+    known = replace(EXACT, reconfigurations={"op": (pending,)})
+    analyses, plans = decide(policy(), observe(seen), cluster("hub"), known)
+    assert (analyses["op"].reason, plans["op"].change) == (Reason.RECONFIGURING, None)
+    assert analyses["op"].evidence == ()
+
+
+def test_an_unreadable_cluster_changes_nothing():
+    seen = reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=400)
+    _, plans = decide(policy(), observe(seen), ClusterState(problem="no answer"))
+    assert (plans["op"].reason, plans["op"].detail) == (Reason.CLUSTER_UNAVAILABLE, "no answer")
+
+
+def test_unknown_delay_of_the_placement_yields_no_evidence():
+    seen = reading(("hub", "stranger"), throughput=100, offered=150, saturated=1.0, backlog=400)
+    analyses, _ = decide(policy(), observe(seen), cluster("hub", "stranger"))
+    assert (analyses["op"].evidence, analyses["op"].nd_max_ms) == ((), None)
+
+
+def test_planning_twice_on_one_observation_gives_the_same_plan():
+    seen = reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=400)
+    chosen, state = policy(), cluster("hub")
+    assert decide(chosen, observe(seen), state) == decide(chosen, observe(seen), state)
+
+
+def test_unsaturated_batches_are_evidence_of_their_own_kind():
+    warm = batches(("hub",), at_s=1000, rows=60, seconds=0.5, count=2)
+    seen = reading(("hub",), throughput=30, warm_batches=warm)
+    analyses, _ = decide(policy(), observe(seen), cluster("hub"))
+    (proof,) = analyses["op"].evidence
+    # 60 rows in 0.5 s is 120 rows per second of batch time.
+    assert (proof.saturated, proof.batch_rows, proof.rows_per_s) == (False, 60, pytest.approx(120))

@@ -1,0 +1,64 @@
+"""THR: CPU above 90 % adds one replica, below 50 % removes one."""
+
+import pytest
+from edge import delays, observe, operator, reading, workflow
+
+from gesscale.decision import Change, Reason
+from gesscale.policies import PolicyRules, policy_named
+from gesscale.ports import ClusterState, Knowledge, Node
+
+NODES = ("hub", "near", "mid", "far", "edge")
+
+
+def plan(name, placement, *, seed=0, at_s=1000.0, limits=(1, 5), **shares):
+    chosen = policy_named(
+        name,
+        workflow(operator(min_replicas=limits[0], max_replicas=limits[1])),
+        delays(),
+        PolicyRules(seed=seed),
+    )
+    state = ClusterState(nodes={node: Node(name=node) for node in NODES}, placements={"op": placement})
+    analyses = chosen.analyze(observe(reading(placement, at_s=at_s, **shares)), Knowledge())
+    return chosen.plan(analyses, state, Knowledge())["op"]
+
+
+@pytest.mark.parametrize(
+    ("cpu", "change"),
+    [
+        (0.91, Change(add=("mid",))),
+        (0.90, None),
+        (0.50, None),
+        (0.49, Change(remove=("near",))),
+    ],
+)
+def test_thresholds_are_exclusive_and_the_map_chooses(cpu, change):
+    # near is 10 ms from hub; hub itself is the driver's node, so the other one goes.
+    assert plan("thr-nlaware", ("hub", "near"), cpu_share=cpu).change == change
+
+
+def test_time_in_batches_stands_for_an_unmeasured_cpu():
+    result = plan("thr-nlaware", ("hub",), cpu_share=None, busy_share=0.95)
+    assert result.change == Change(add=("near",))
+    assert "share of time in batches" in result.detail
+
+
+def test_the_farthest_goes_first():
+    assert plan("thr-nlaware", ("edge", "hub", "near"), cpu_share=0.1).change == Change(remove=("edge",))
+
+
+def test_the_unaware_variant_draws_any_node_but_always_the_same_for_one_observation():
+    first = [plan("thr-nlunaware", ("hub",), cpu_share=0.95, at_s=at).change for at in range(40)]
+    again = [plan("thr-nlunaware", ("hub",), cpu_share=0.95, at_s=at).change for at in range(40)]
+    assert first == again
+    # 40 draws of 4 nodes miss a given one with probability 0.75^40 = 1e-5.
+    assert {change.add[0] for change in first} == {"near", "mid", "far", "edge"}
+
+
+def test_limits_hold():
+    assert plan("thr-nlaware", ("hub",), cpu_share=0.1).reason is Reason.AT_MIN_REPLICAS
+    assert plan("thr-nlaware", ("hub",), cpu_share=0.99, limits=(1, 1)).reason is Reason.AT_MAX_REPLICAS
+
+
+def test_losers_are_named():
+    losers = plan("thr-nlunaware", ("hub", "near", "mid"), cpu_share=0.95).rejections
+    assert [(item.reason) for item in losers] == [Reason.NOT_DRAWN]

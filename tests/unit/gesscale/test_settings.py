@@ -1,0 +1,287 @@
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gesscale.errors import SettingsError
+from gesscale.knowledge.keeping import KnowledgeLimits
+from gesscale.policies import PolicyRules
+from gesscale.settings import Settings, load_settings, settings_page
+from gesscale.workflow import BatchCap, Operator
+
+SMALLEST: dict[str, Any] = {
+    "workflow": {"operators": {"nearest": {"driver_node": "edge1", "metrics_url": "http://edge1:4041"}}},
+    "latency_map": {"file": "edge8.csv", "unit": "ms", "kind": "rtt"},
+}
+
+Load = Callable[..., Settings]
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Load:
+    """Load the smallest settings with some groups added, or any text at all."""
+
+    def from_text(
+        text: str = "",
+        *,
+        overrides: tuple[str, ...] = (),
+        environ: dict[str, str] | None = None,
+        **groups: object,
+    ) -> Settings:
+        path = tmp_path / "gesscale.yaml"
+        path.write_text(text or yaml.safe_dump({**SMALLEST, **groups}), "utf-8")
+        return load_settings(path, overrides, environ or {})
+
+    return from_text
+
+
+def faults(load: Load, **given: Any) -> list[str]:
+    with pytest.raises(SettingsError) as raised:
+        load(**given)
+    first, *rest = str(raised.value).splitlines()
+    assert first == "the settings cannot be used:"
+    return [line.strip() for line in rest]
+
+
+def operators(**settings: object) -> dict[str, Any]:
+    return {"operators": {"nearest": {**SMALLEST["workflow"]["operators"]["nearest"], **settings}}}
+
+
+def test_little_has_to_be_given(load: Load) -> None:
+    settings = load()
+    assert settings.execute.mode == "recommend"
+    assert settings.monitor.period_s == 60.0
+    assert settings.workflow.build().operators == {"nearest": Operator(name="nearest", driver_node="edge1")}
+
+
+def test_option_wins_over_environment_over_file_over_default(load: Load) -> None:
+    given = {"monitor": {"period": "10s", "window": "10s", "timeout": "10s"}}
+    environ = {"GESSCALE_MONITOR__PERIOD": "20s", "GESSCALE_MONITOR__WINDOW": "20s"}
+    monitor = load(overrides=("monitor.period=30s",), environ=environ, **given).monitor
+    assert (monitor.period_s, monitor.window_s, monitor.timeout_s) == (30, 20, 10)
+    assert monitor.history_s == 300
+
+
+def test_a_part_of_a_group_does_not_replace_the_rest_of_it(load: Load) -> None:
+    settings = load(overrides=("workflow.operators.nearest.max_replicas=4",))
+    assert settings.workflow.operators["nearest"].max_replicas == 4
+    assert settings.workflow.operators["nearest"].driver_node == "edge1"
+
+
+def test_settings_need_no_file() -> None:
+    options = (
+        "workflow.operators.nearest={driver_node: edge1, metrics_url: 'http://edge1:4041'}",
+        "latency_map={file: edge8.csv, unit: us, kind: one-way}",
+    )
+    assert load_settings(None, options, {}).latency_map.unit == "us"
+
+
+def test_only_variables_that_name_a_group_are_settings(load: Load) -> None:
+    assert load(environ={"GESSCALE_NODE_WEIGHT": "0.5", "OTHER__KEY": "1"}) == load()
+
+
+def test_files_are_found_from_the_settings_file_that_names_them(load: Load, tmp_path: Path) -> None:
+    settings = load(knowledge={"file": "state/k.sqlite"})
+    assert settings.latency_map.file == tmp_path / "edge8.csv"
+    assert settings.knowledge.file == tmp_path / "state" / "k.sqlite"
+    elsewhere = load(overrides=("latency_map.file=other.csv",), knowledge={"file": "/var/lib/k.sqlite"})
+    assert elsewhere.latency_map.file == Path("other.csv")
+    assert elsewhere.knowledge.file == Path("/var/lib/k.sqlite")
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"),
+    [
+        (30, 30),
+        (30.5, 30.5),
+        ("30", 30),
+        ("30s", 30),
+        ("5m", 300),
+        ("1h", 3600),
+        ("250ms", 0.25),
+        ("1.5 h", 5400),
+    ],
+)
+def test_a_duration_is_seconds_or_a_number_with_a_unit(load: Load, written: object, seconds: float) -> None:
+    assert load(plan={"settle_timeout": written}).plan.settle_timeout_s == seconds
+
+
+@pytest.mark.parametrize(
+    "written", ["5x", "-5s", "", "s", "5m3s", "1e9", 0, -1, True, None, float("nan"), [5]]
+)
+def test_anything_else_is_no_duration(load: Load, written: object) -> None:
+    (fault,) = faults(load, plan={"settle_timeout": written})
+    assert "plan.settle_timeout: expected a positive duration such as 30, '250ms'," in fault
+    assert fault.endswith(f"got {written!r}")
+
+
+def test_every_fault_is_listed_with_where_it_came_from(load: Load, tmp_path: Path) -> None:
+    found = faults(
+        load,
+        overrides=("monitor.window=5x",),
+        environ={"GESSCALE_ANALYZE__SEED": "-1", "GESSCALE_MONITR__PERIOD": "1"},
+        monitor={"perod": 3},
+        workflow=operators(min_replica=2),
+    )
+    path = tmp_path / "gesscale.yaml"
+    assert sorted(found) == sorted(
+        [
+            "option: monitor.window: expected a positive duration such as 30, '250ms', '30s', '5m', '1h' or "
+            "'7d', got '5x'",
+            "environment: analyze.seed: expected greater than or equal to 0, got -1",
+            "environment: monitr: there is no such setting; did you mean 'monitor'?",
+            f"{path}: monitor.perod: there is no such setting; did you mean 'period'?",
+            f"{path}: workflow.operators.nearest.min_replica: there is no such setting; "
+            "did you mean 'min_replicas'?",
+        ]
+    )
+
+
+def test_an_unknown_key_like_no_other_gets_the_list_of_keys(load: Load) -> None:
+    (fault,) = faults(load, plan={"zzz": 1})
+    assert fault.endswith("plan.zzz: there is no such setting; known here: settle_timeout")
+
+
+def test_an_operator_may_be_named_like_a_setting(load: Load) -> None:
+    wrong = {"operators": {"kafka": {**SMALLEST["workflow"]["operators"]["nearest"], "max_replica": 2}}}
+    (fault,) = faults(load, workflow=wrong)
+    assert fault.endswith(
+        "workflow.operators.kafka.max_replica: there is no such setting; did you mean 'max_replicas'?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"latency_map": {"file": "a.csv", "kind": "rtt"}}, "latency_map.unit: this setting is required"),
+        ({"monitor": 3}, "monitor: expected a group of settings, got 3"),
+        ({"monitor": {"window": "10m"}}, "monitor: expected window <= history, got 600 s and 300 s"),
+        ({"monitor": {"source": "prometheus"}}, "monitor: source prometheus needs prometheus_url"),
+        ({"monitor": {"source": "promtheus"}}, "monitor.source: expected 'driver' or 'prometheus'"),
+        (
+            {"monitor": {"source": "prometheus", "prometheus_url": "prom:9090"}},
+            "monitor.prometheus_url: expected an address such as http://10.0.0.1:9090, got 'prom:9090'",
+        ),
+        ({"analyze": {"policy": "gescale"}}, "analyze.policy: expected one of gesscale, thr-nlaware"),
+        ({"analyze": {"cpu_low_pct": 95}}, "analyze: expected cpu_low_pct < cpu_high_pct, got 95 and 90"),
+        ({"analyze": {"back_pressure_threshold": 30}}, "expected less than 1, got 30"),
+        ({"execute": {"mode": "act"}}, "execute: mode act needs a cluster"),
+        ({"workflow": {"operators": {}}}, "workflow: a workflow needs operators with distinct names, got []"),
+        ({"workflow": operators(min_replicas=9)}, "'nearest': expected 1 <= min_replicas <= max_replicas"),
+        ({"workflow": operators(upstream=["clean"])}, "upstream 'clean' is not an operator of the workflow"),
+        ({"workflow": operators(upstream=["nearest"])}, "a workflow has no cycles"),
+        (
+            {"workflow": operators(batch_cap_rows=10, batch_cap_rows_per_replica=10)},
+            "workflow.operators.nearest: expected batch_cap_rows or batch_cap_rows_per_replica, got both",
+        ),
+        (
+            {"workflow": {"operators": {"nearest": {"driver_node": "edge1"}}}},
+            "monitor.source driver needs metrics_url of every operator, missing at nearest",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said(load: Load, given: dict[str, Any], expected: str) -> None:
+    (fault,) = faults(load, **given)
+    assert expected in fault
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("- a\n- b", "expected groups of settings such as `monitor:`, got ['a', 'b']"),
+        ("monitor: [", "expected YAML in UTF-8: .*line 1, column 11"),
+        ("a: b: c", "expected YAML in UTF-8"),
+    ],
+)
+def test_a_file_that_is_no_settings_file_is_named(load: Load, text: str, expected: str) -> None:
+    with pytest.raises(
+        SettingsError, match=rf"settings file .*gesscale\.yaml: {expected}".replace("[", r"\[")
+    ):
+        load(text)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"none\.yaml: No such file or directory; name an existing YAML"):
+        load_settings(tmp_path / "none.yaml", (), {})
+    with pytest.raises(SettingsError, match="Is a directory"):
+        load_settings(tmp_path, (), {})
+    binary = tmp_path / "binary.yaml"
+    binary.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(SettingsError, match=r"binary\.yaml: expected YAML in UTF-8"):
+        load_settings(binary, (), {})
+
+
+@pytest.mark.parametrize("override", ["monitor.period", "=30s", "monitor.period: 30s"])
+def test_an_option_without_name_and_value_is_refused(load: Load, override: str) -> None:
+    with pytest.raises(SettingsError, match=r"expected an option such as monitor\.period=30s, got"):
+        load(overrides=(override,))
+
+
+def test_a_value_that_is_no_yaml_names_its_variable(load: Load) -> None:
+    with pytest.raises(SettingsError, match=r"GESSCALE_EXECUTE__CLUSTER: expected a value in YAML, got '\{'"):
+        load(environ={"GESSCALE_EXECUTE__CLUSTER": "{"})
+
+
+def test_settings_build_what_the_loop_takes(load: Load) -> None:
+    settings = load(
+        workflow={
+            "operators": {
+                "clean": {"driver_node": "edge1", "batch_cap_rows": 9000},
+                "nearest": {
+                    "driver_node": "edge2",
+                    "upstream": ["clean"],
+                    "batch_cap_rows_per_replica": 3000,
+                },
+            }
+        },
+        monitor={"source": "prometheus", "prometheus_url": "http://127.0.0.1:9090"},
+        analyze={"cpu_high_pct": 80, "reading_max_age": None},
+    )
+    workflow = settings.workflow.build()
+    assert workflow.upstream("nearest") == ("clean",)
+    assert workflow.operators["clean"].cap == BatchCap(rows=9000)
+    assert workflow.operators["nearest"].batch_rows(2) == 6000  # 2 replicas x 3000
+    assert settings.analyze.rules().cpu_high_share == 0.8
+    assert settings.analyze.rules().reading_max_age_s is None
+
+
+def test_defaults_agree_with_those_of_the_values_they_become(load: Load) -> None:
+    settings = load()
+    ageing = {"reading_half_life_s", "reading_max_age_s"}  # a policy without settings forgets nothing
+    rules, bare = asdict(settings.analyze.rules()), asdict(PolicyRules())
+    assert {name: rules[name] for name in rules.keys() - ageing} == {
+        name: bare[name] for name in bare.keys() - ageing
+    }
+    assert settings.knowledge.limits() == KnowledgeLimits()
+
+
+def test_settings_cannot_be_changed(load: Load) -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        load().monitor.period_s = 1.0  # type: ignore[misc]  # that is the point
+
+
+def test_the_schema_names_settings_as_the_file_does() -> None:
+    schema = Settings.model_json_schema()
+    monitor = schema["$defs"]["MonitorSettings"]
+    assert {"period", "stale_after"} <= monitor["properties"].keys()
+    assert monitor["additionalProperties"] is False
+    assert schema["required"] == ["workflow", "latency_map"]
+    json.dumps(schema)
+
+
+def test_every_setting_has_a_description_and_an_optional_one_the_reason_of_its_default() -> None:
+    rows = [row for row in settings_page().splitlines() if row.startswith("| `")]
+    assert len(rows) > 30
+    for row in rows:
+        _, _, _, default, meaning, _ = row.split("|")
+        assert meaning.strip().endswith(".")
+        assert ("Default: " in meaning) is (default.strip() != "required"), row
+
+
+def test_the_page_of_settings_is_up_to_date() -> None:
+    page = Path(__file__).parents[3] / "docs" / "settings.md"
+    assert page.read_text("utf-8") == settings_page(), "run: gesscale config docs > docs/settings.md"

@@ -1,0 +1,41 @@
+import pytest
+from edge import operator
+
+from gesscale.errors import InputError
+from gesscale.workflow import BatchCap, Operator, Workflow
+
+
+def test_neighbours_follow_the_streams():
+    fork = Workflow([operator("a"), operator("b", upstream=("a",)), operator("c", upstream=("a",))])
+    assert fork.downstream("a") == ("b", "c")
+    assert fork.upstream("c") == ("a",)
+
+
+def test_a_cycle_is_refused_and_named():
+    with pytest.raises(InputError, match=r"cycles.*->"):
+        Workflow([operator("a", upstream=("b",)), operator("b", upstream=("a",))])
+
+
+def test_an_unknown_upstream_is_refused():
+    with pytest.raises(InputError, match="'nowhere' is not an operator"):
+        Workflow([operator("a", upstream=("nowhere",))])
+
+
+@pytest.mark.parametrize("operators", [[], ["a", "a"]])
+def test_names_are_distinct_and_there_is_one(operators):
+    with pytest.raises(InputError, match="distinct names"):
+        Workflow([operator(name) for name in operators])
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 3), (4, 3)])
+def test_limits_are_ordered(low, high):
+    with pytest.raises(InputError, match="min_replicas <= max_replicas"):
+        Operator(name="a", driver_node="hub", min_replicas=low, max_replicas=high)
+
+
+def test_a_cap_is_fixed_or_per_replica():
+    assert BatchCap(rows=500).at(3) == 500
+    assert BatchCap(rows_per_replica=500).at(3) == 1500
+    for wrong in ({}, {"rows": 1, "rows_per_replica": 1}, {"rows": -1}):
+        with pytest.raises(InputError, match="either fixed or per replica"):
+            BatchCap(**wrong)

@@ -1,0 +1,176 @@
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from latency_map import (
+    Choice,
+    DelayKind,
+    DelayUnit,
+    LatencyMap,
+    LatencyMapError,
+    NoChoiceError,
+    UnknownNodeError,
+    greedy_nd_max_subset,
+    least_nd_max_subset,
+)
+
+
+def make_map(names, pairs, *, default=math.nan):
+    values = np.full((len(names), len(names)), default)
+    for (a, b), delay in pairs.items():
+        values[names.index(a), names.index(b)] = values[names.index(b), names.index(a)] = delay
+    np.fill_diagonal(values, 0.0)
+    return LatencyMap.from_delays(tuple(names), values, unit=DelayUnit.MS, kind=DelayKind.RTT)
+
+
+@pytest.fixture
+def trap() -> LatencyMap:
+    """The nearest pair a, b lies far from the rest; c, d, e lie 5 apart of each other."""
+    pairs = {("a", "b"): 1, ("c", "d"): 5, ("c", "e"): 5, ("d", "e"): 5, ("a", "c"): 8, ("a", "d"): 9}
+    return make_map("abcde", pairs, default=20.0)
+
+
+def random_map(count: int, seed: int, *, levels: int = 0, missing: float = 0.0) -> LatencyMap:
+    """Random round trips: any, or of few levels so that there are ties; a share of them missing."""
+    rng = np.random.default_rng(seed)
+    values = (
+        rng.integers(1, levels + 1, (count, count)).astype(float)
+        if levels
+        else rng.uniform(1, 300, (count, count))
+    )
+    values[rng.random((count, count)) < missing] = math.nan
+    values = np.triu(values, 1)
+    names = tuple(f"n{index:02}" for index in rng.permutation(count))
+    return LatencyMap.from_delays(names, values + values.T, unit=DelayUnit.MS, kind=DelayKind.RTT)
+
+
+def by_trying_all(latencies, size, keep=()):
+    """The least NDmax, and the first set in name order that has it."""
+    best = None
+    for nodes in combinations(sorted(latencies.names), size):
+        if set(keep) <= set(nodes) and not latencies.missing(nodes):
+            found = latencies.nd_max_ms(nodes)
+            if best is None or found < best[0]:
+                best = found, nodes
+    return best
+
+
+def test_the_best_set_may_leave_out_the_nearest_pair(trap):
+    assert least_nd_max_subset(trap, 3) == Choice(nodes=("c", "d", "e"), nd_max_ms=5.0, gap_ms=0.0)
+    assert least_nd_max_subset(trap, 2) == Choice(nodes=("a", "b"), nd_max_ms=1.0, gap_ms=0.0)
+
+
+def test_kept_nodes_are_in_the_set_and_count_towards_its_size(trap):
+    # with a: {a, c, d} has max(8, 9, 5) = 9; any set with b or e and a has 20
+    assert least_nd_max_subset(trap, 3, keep=["a"]).nodes == ("a", "c", "d")
+    assert least_nd_max_subset(trap, 2, keep=["a", "e"]) == Choice(nodes=("a", "e"), nd_max_ms=20, gap_ms=0)
+
+
+def test_kept_nodes_need_not_be_candidates(trap):
+    assert least_nd_max_subset(trap, 2, keep=["a"], candidates=["d", "e"]).nodes == ("a", "d")
+
+
+def test_excluded_nodes_are_never_chosen(trap):
+    # without c, pairs beside a-b and d-e: {a, b} 1
+    assert least_nd_max_subset(trap, 2, exclude=["b"]).nodes == ("c", "d")
+    assert "c" not in least_nd_max_subset(trap, 3, exclude=["c"]).nodes
+
+
+def test_one_node_has_no_delay_and_the_first_name_is_taken(trap):
+    assert least_nd_max_subset(trap, 1) == Choice(nodes=("a",), nd_max_ms=0.0, gap_ms=0.0)
+
+
+@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize(("size", "kept"), [(2, 0), (4, 0), (4, 1), (5, 2), (9, 0)])
+def test_exact_is_what_trying_all_subsets_finds_first_in_name_order(seed, size, kept):
+    latencies = random_map(9, seed, levels=6, missing=0.05 * (seed % 3))
+    keep = sorted(latencies.names)[3 : 3 + kept]
+    expected = by_trying_all(latencies, size, keep)
+    if expected is None:
+        with pytest.raises(NoChoiceError):
+            least_nd_max_subset(latencies, size, keep=keep)
+    else:
+        choice = least_nd_max_subset(latencies, size, keep=keep)
+        assert (choice.nd_max_ms, choice.nodes, choice.optimal) == (*expected, True)
+
+
+@pytest.mark.parametrize("size", [8, 20, 30, 45])
+def test_sixty_candidates_of_random_delays_are_solved_exactly(size):
+    choice = least_nd_max_subset(random_map(60, seed=1), size)
+    assert choice.optimal
+    assert len(choice.nodes) == size
+
+
+def test_a_search_that_is_stopped_says_how_far_from_the_best_it_may_be():
+    latencies = random_map(40, seed=3)
+    exact = least_nd_max_subset(latencies, 12)
+    stopped = least_nd_max_subset(latencies, 12, max_steps=12)
+    assert not stopped.optimal
+    assert 0 <= stopped.nd_max_ms - exact.nd_max_ms <= stopped.gap_ms
+    assert stopped.nd_max_ms <= greedy_nd_max_subset(latencies, 12).nd_max_ms
+
+
+def test_without_any_search_greedy_and_its_gap_are_the_answer():
+    latencies = random_map(40, seed=3)
+    assert least_nd_max_subset(latencies, 12, max_steps=0) == greedy_nd_max_subset(latencies, 12)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_gap_of_greedy_covers_the_best_set(seed):
+    latencies = random_map(9, seed)
+    greedy = greedy_nd_max_subset(latencies, 4)
+    least, _ = by_trying_all(latencies, 4)
+    assert 0 <= greedy.nd_max_ms - least <= greedy.gap_ms
+
+
+def test_greedy_adds_the_nearest_to_those_kept(trap):
+    # from a: b (1), then c, d and e are all 20 from b: c by name
+    assert greedy_nd_max_subset(trap, 3, keep=["a"]).nodes == ("a", "b", "c")
+
+
+def test_a_choice_steers_round_missing_delays():
+    # greedy from a goes to b, which knows nobody else
+    latencies = make_map("abcd", {("a", "b"): 1, ("a", "c"): 3, ("a", "d"): 4, ("c", "d"): 2})
+    with pytest.raises(NoChoiceError):
+        greedy_nd_max_subset(latencies, 3, keep=["a"])
+    assert least_nd_max_subset(latencies, 3, keep=["a"]).nodes == ("a", "c", "d")
+
+
+def test_no_set_where_too_few_know_each_other():
+    latencies = make_map("abcd", {("a", "b"): 1, ("b", "c"): 1, ("c", "d"): 1, ("d", "a"): 1})
+    with pytest.raises(
+        NoChoiceError, match=r"expected 3 of 4 nodes that all know their delays.*there are none"
+    ):
+        least_nd_max_subset(latencies, 3)
+    with pytest.raises(NoChoiceError, match="none for a - c"):
+        least_nd_max_subset(latencies, 2, keep=["a", "c"])
+
+
+@pytest.mark.parametrize(
+    "options", [{"candidates": ["a", "b"]}, {"exclude": ["a", "b", "c"]}, {"candidates": []}]
+)
+def test_no_set_where_too_few_are_offered(trap, options):
+    with pytest.raises(NoChoiceError, match="expected at least 3 nodes"):
+        least_nd_max_subset(trap, 3, **options)
+
+
+@pytest.mark.parametrize(
+    ("size", "options", "message"),
+    [
+        (0, {}, "size of at least 1"),
+        (1, {"keep": ["a", "b"]}, "size of at least 2, the nodes to keep included, got 1"),
+        (2, {"keep": ["a"], "exclude": ["a"]}, "either kept or excluded, got both for a"),
+    ],
+)
+def test_questions_that_contradict_themselves_are_refused(trap, size, options, message):
+    with pytest.raises(LatencyMapError, match=message) as caught:
+        least_nd_max_subset(trap, size, **options)
+    assert not isinstance(caught.value, NoChoiceError)
+
+
+@pytest.mark.parametrize("option", ["keep", "exclude", "candidates"])
+def test_unknown_nodes_are_refused(trap, option):
+    with pytest.raises(UnknownNodeError):
+        least_nd_max_subset(trap, 2, **{option: ["zz"]})

@@ -1,0 +1,199 @@
+import pytest
+
+from latency_map import (
+    Asymmetry,
+    DelayKind,
+    DelayUnit,
+    LatencyMap,
+    LatencyMapError,
+    MapForm,
+    parse_map,
+    read_edges_csv,
+    read_map,
+    read_matrix_csv,
+    write_csv,
+)
+
+MATRIX = "rtt_ms,a,b,c\na,0,2,9\nb,2,0,5\nc,9,5,0\n"
+EDGES = "from,to,rtt_ms\na,b,2\na,c,9\nb,c,5\n"
+TRIANGLE = LatencyMap.from_delays(
+    "abc", [[0, 2, 9], [2, 0, 5], [9, 5, 0]], unit=DelayUnit.MS, kind=DelayKind.RTT
+)
+
+
+def parse(text, *, unit=DelayUnit.MS, kind=DelayKind.RTT, asymmetry=Asymmetry.REFUSE):
+    return parse_map(text, unit, kind, asymmetry, source="map.csv")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        MATRIX,
+        EDGES,
+        "a,b,2\na,c,9\nb,c,5\n",  # no heading
+        "\ufeff" + MATRIX,  # byte order mark
+        "\ufeffa,b,2\na,c,9\nb,c,5\n",  # and where it would join a name
+        MATRIX.replace(",", ";"),
+        EDGES.replace(",", "\t"),
+        MATRIX.replace("\n", "\r\n"),
+        MATRIX.replace(",", " , ").replace("rtt_ms", ""),  # blanks, no corner
+        "\n" + MATRIX.replace("\n", "\n\n,,,\n"),  # blank lines
+        MATRIX.replace("a,0,", "a,,"),  # blank diagonal
+        MATRIX.replace("b,2,", "b,,"),  # one direction only
+        '"","a","b","c"\na,0,2,9\nb,2,0,5\nc,9,5,0',
+        MATRIX.replace("9", "9.0e0").replace("5", "+5."),
+    ],
+)
+def test_every_spelling_of_one_map_is_read_alike(text):
+    assert parse(text).latencies == TRIANGLE
+
+
+def test_a_blank_cell_is_a_missing_delay():
+    assert parse(MATRIX.replace("9", "")).latencies.missing() == (("a", "c"),)
+    assert parse(EDGES.replace("9", "")).latencies.missing() == (("a", "c"),)
+
+
+def test_a_pair_that_is_not_listed_is_missing():
+    assert parse("a,b,2\nb,c,5\n").latencies.missing() == (("a", "c"),)
+
+
+def test_what_a_file_is_taken_for_is_said_with_the_reason():
+    assert parse(MATRIX).form is MapForm.MATRIX
+    assert "same names" in parse(MATRIX).reason
+    assert parse(EDGES).form is MapForm.EDGES
+    assert "heading begins with from,to" in parse(EDGES).reason
+    assert parse("x,y,2").form is MapForm.EDGES
+    # a matrix of two nodes has three columns too
+    assert parse(",a,b\na,0,2\nb,2,0\n").form is MapForm.MATRIX
+    # and one of a single node two
+    assert parse(",a\na,0\n").latencies.names == ("a",)
+
+
+def test_unit_and_kind_apply_to_files():
+    one_way_seconds = parse(MATRIX.replace("rtt_ms", ""), unit=DelayUnit.S, kind=DelayKind.ONE_WAY).latencies
+    assert one_way_seconds.delay_ms("a", "b") == 4000.0  # 2 s there, 2 s back
+
+
+def test_the_asymmetry_rule_applies_to_files():
+    text = "a,b,4\nb,a,3\n"
+    assert parse(text, asymmetry=Asymmetry.MAX).latencies.delay_ms("a", "b") == 4.0
+    assert parse(text, asymmetry=Asymmetry.MEAN).latencies.delay_ms("a", "b") == 3.5
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "map.csv: expected a matrix or an edge list of delays, got no cell at all"),
+        (" \n,,\n", "map.csv: expected a matrix or an edge list of delays, got no cell at all"),
+        ("hello", "map.csv, line 1, column 2: expected 1 to 5000 nodes, got 0"),
+        ("rtt_ms,a,b\n", "map.csv, line 1, column 1: expected a square matrix, got 2 names .* and 0 rows"),
+        (MATRIX[:-8], "map.csv, line 3, column 1: expected a square matrix, got 3 names .* and 2 rows"),
+        (
+            MATRIX + "d,1,1,1\n",
+            "map.csv, line 5, column 1: expected a square matrix, got 3 names .* and 4 rows",
+        ),
+        (MATRIX.replace("b,2", "x,2"), "map.csv, line 3, column 1: expected 'b' as in column 3 .*, got 'x'"),
+        (
+            MATRIX.replace("0,5", "0"),
+            "map.csv, line 3, column 4: expected 4 cells as in the first row, got 3",
+        ),
+        (MATRIX.replace("0,5", "0,5,6"), "map.csv, line 3, column 5: expected 4 cells .*, got 5"),
+        (
+            MATRIX.replace("9", "-9"),
+            "map.csv, line 2, column 4: a to c: expected a delay of at least 0, got -9",
+        ),
+        (
+            MATRIX.replace("9", "NaN"),
+            "map.csv, line 2, column 4: expected a delay such as 12.5, .*, got 'NaN'",
+        ),
+        (
+            MATRIX.replace("9", "inf"),
+            "map.csv, line 2, column 4: expected a delay such as 12.5, .*, got 'inf'",
+        ),
+        (
+            MATRIX.replace("9", "1_0"),
+            "map.csv, line 2, column 4: expected a delay such as 12.5, .*, got '1_0'",
+        ),
+        (
+            MATRIX.replace("9", "1e99"),
+            "map.csv, line 2, column 4: a to c: expected a delay of at most 1e\\+09 ms",
+        ),
+        (
+            MATRIX.replace("9", "9 ms"),
+            "map.csv, line 2, column 4: expected a delay such as 12.5, .*, got '9 ms'",
+        ),
+        (
+            MATRIX.replace("9,5", "8,5"),
+            "map.csv, line 2, column 4: a to c: expected 8 as in the other .* got 9;",
+        ),
+        (MATRIX.replace("a,0", "a,1"), "map.csv, line 2, column 2: a to a: expected 0 from a node to itself"),
+        (MATRIX.replace("c", "a"), "map.csv, line 1, column 4: expected every node once, got 'a' twice"),
+        (MATRIX.replace(",b,", ",,", 1), "map.csv, line 1, column 3: expected a node name .*, got ''"),
+        (
+            EDGES.replace("9", "-9"),
+            "map.csv, line 3, column 3: a to c: expected a delay of at least 0, got -9",
+        ),
+        (
+            EDGES.replace("9", "NaN"),
+            "map.csv, line 3, column 3: expected a delay such as 12.5, .*, got 'NaN'",
+        ),
+        (EDGES.replace("9", "9,9"), "map.csv, line 3, column 4: expected three cells: .*, got 4"),
+        (EDGES.replace(",9", ""), "map.csv, line 3, column 3: expected three cells: .*, got 2"),
+        (
+            EDGES + "a,b,2",
+            "map.csv, line 5, column 1: expected every pair once, got this one on line 2 already",
+        ),
+        (EDGES + "b,a,3", "map.csv, line 2, column 3: a to b: expected 3 as in the other direction, got 2;"),
+        (EDGES + "a,a,3", "map.csv, line 5, column 3: a to a: expected 0 from a node to itself, got 3"),
+        (EDGES + ",a,3", "map.csv, line 5, column 1: expected a node name .*, got ''"),
+        ("from,to,rtt_ms", "map.csv, line 1, column 1: expected rows of from,to,delay below the heading"),
+        ('a,"b,2\n', "map.csv, line 2|map.csv, line 1"),
+        ("12,5;7", "map.csv, line 1"),
+    ],
+)
+def test_bad_files_are_refused_with_file_line_column_and_what_was_expected(text, message):
+    with pytest.raises(LatencyMapError, match=message):
+        parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "kind"),
+    [(MATRIX, DelayUnit.S, DelayKind.RTT), (EDGES, DelayUnit.MS, DelayKind.ONE_WAY)],
+)
+def test_a_heading_that_contradicts_the_stated_unit_or_kind_is_refused(text, unit, kind):
+    with pytest.raises(LatencyMapError, match="the heading says 'rtt_ms'"):
+        parse(text, unit=unit, kind=kind)
+
+
+def test_long_cells_are_cut_in_messages():
+    with pytest.raises(LatencyMapError, match=r"got 'x{37}\.\.\.'$"):
+        parse(MATRIX.replace("9", "x" * 5000))
+
+
+def test_files_are_read_by_path(tmp_path):
+    matrix, edges = tmp_path / "matrix.csv", tmp_path / "edges.csv"
+    matrix.write_text(MATRIX)
+    edges.write_text(EDGES)
+    assert read_matrix_csv(matrix, unit=DelayUnit.MS, kind=DelayKind.RTT) == TRIANGLE
+    assert read_edges_csv(str(edges), unit=DelayUnit.MS, kind=DelayKind.RTT) == TRIANGLE
+    assert read_map(edges, DelayUnit.MS, DelayKind.RTT).latencies == TRIANGLE
+
+
+def test_unreadable_files_are_named(tmp_path):
+    binary = tmp_path / "binary.csv"
+    binary.write_bytes(b"\xff\xfe,\x00a")
+    for path in (tmp_path / "none.csv", tmp_path, binary):
+        with pytest.raises(LatencyMapError, match="expected a readable UTF-8 text file") as caught:
+            read_map(path, DelayUnit.MS, DelayKind.RTT)
+        assert str(path) in str(caught.value)
+
+
+def test_a_written_map_states_unit_and_kind(tmp_path):
+    gappy = parse(MATRIX.replace("9", "")).latencies
+    write_csv(gappy, tmp_path / "map.csv")
+    assert (tmp_path / "map.csv").read_text() == "rtt_ms,a,b,c\na,0,2,\nb,2,0,5\nc,,5,0\n"
+
+
+def test_a_map_that_cannot_be_written_is_refused(tmp_path):
+    with pytest.raises(LatencyMapError, match="expected a file that can be written"):
+        write_csv(TRIANGLE, tmp_path)

@@ -1,0 +1,188 @@
+import math
+
+import numpy as np
+import pytest
+
+from latency_map import (
+    Asymmetry,
+    DelayKind,
+    DelayUnit,
+    LatencyMap,
+    LatencyMapError,
+    MissingDelayError,
+    UnknownNodeError,
+)
+
+NAN = math.nan
+
+
+def build(values, names="abc", *, unit=DelayUnit.MS, kind=DelayKind.RTT, asymmetry=Asymmetry.REFUSE):
+    return LatencyMap.from_delays(tuple(names), values, unit=unit, kind=kind, asymmetry=asymmetry)
+
+
+@pytest.fixture
+def triangle() -> LatencyMap:
+    return build([[0, 2, 9], [2, 0, 5], [9, 5, 0]])
+
+
+@pytest.fixture
+def gappy() -> LatencyMap:
+    return build([[0, 2, NAN], [2, 0, 5], [NAN, 5, 0]])
+
+
+@pytest.mark.parametrize(
+    ("unit", "kind", "rtt_ms"),
+    [
+        (DelayUnit.US, DelayKind.RTT, 0.004),  # 4 us
+        (DelayUnit.MS, DelayKind.RTT, 4.0),
+        (DelayUnit.S, DelayKind.RTT, 4000.0),
+        (DelayUnit.US, DelayKind.ONE_WAY, 0.008),  # there and back: twice 4 us
+        (DelayUnit.MS, DelayKind.ONE_WAY, 8.0),
+        (DelayUnit.S, DelayKind.ONE_WAY, 8000.0),
+    ],
+)
+def test_delays_of_any_unit_and_kind_become_round_trips_in_ms(unit, kind, rtt_ms):
+    pair = build([[0, 4], [4, 0]], "ab", unit=unit, kind=kind)
+    assert pair.delay_ms("a", "b") == pytest.approx(rtt_ms, rel=1e-12)
+
+
+def test_an_asymmetric_pair_is_refused_by_default_and_named():
+    with pytest.raises(LatencyMapError, match=r"from a to b: expected 3 as in the other direction, got 4"):
+        build([[0, 4], [3, 0]], "ab")
+
+
+def test_asymmetry_rules_take_the_larger_or_the_mean():
+    values = [[0, 4], [3, 0]]
+    assert build(values, "ab", asymmetry=Asymmetry.MAX).delay_ms("a", "b") == 4.0
+    assert build(values, "ab", asymmetry=Asymmetry.MEAN).delay_ms("a", "b") == 3.5
+
+
+def test_the_mean_of_one_way_delays_gives_their_sum_as_round_trip():
+    # 4 ms there and 3 ms back are a round trip of 7 ms
+    both = build([[0, 4], [3, 0]], "ab", kind=DelayKind.ONE_WAY, asymmetry=Asymmetry.MEAN)
+    assert both.delay_ms("a", "b") == 7.0
+
+
+def test_a_missing_direction_is_taken_from_the_other():
+    half = build([[0, 4], [NAN, 0]], "ab")
+    assert half.delay_ms("b", "a") == 4.0
+    assert half.missing() == ()
+
+
+def test_a_blank_diagonal_is_zero():
+    assert build([[NAN, 4], [4, NAN]], "ab").delay_ms("a", "a") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("names", "values", "message"),
+    [
+        ("ab", [[0, -1], [-1, 0]], "at least 0, got -1"),
+        ("ab", [[0, math.inf], [math.inf, 0]], "at most 1e\\+09 ms, got inf"),
+        ("ab", [[0, 1], [1, 3]], "from b to b: expected 0 from a node to itself, got 3"),
+        ("ab", [[0, 1]], r"expected a 2 x 2 matrix for 2 nodes, got shape \(1, 2\)"),
+        ("ab", [[0, 1], [1]], "expected a square matrix of numbers"),
+        ("ab", [["0", "x"], ["x", "0"]], "expected a square matrix of numbers"),
+        ("aa", [[0, 1], [1, 0]], "node 2 of the latency map: expected every node once, got 'a' twice"),
+        (("a", ""), [[0, 1], [1, 0]], "node name of printable characters"),
+        (("a", " b"), [[0, 1], [1, 0]], "node name of printable characters"),
+        (("a", "b\n"), [[0, 1], [1, 0]], "node name of printable characters"),
+        ("", np.zeros((0, 0)), "expected 1 to 5000 nodes, got 0"),
+    ],
+)
+def test_what_is_no_map_is_refused_with_what_was_expected(names, values, message):
+    with pytest.raises(LatencyMapError, match=message):
+        build(values, names)
+
+
+def test_the_largest_delay_is_a_round_trip_whatever_the_unit():
+    # 1e9 ms are 1e6 s, and 5e5 s one way
+    with pytest.raises(LatencyMapError, match="at most 500000 s"):
+        build([[0, 6e5], [6e5, 0]], "ab", unit=DelayUnit.S, kind=DelayKind.ONE_WAY)
+    assert build([[0, 5e5], [5e5, 0]], "ab", unit=DelayUnit.S, kind=DelayKind.ONE_WAY).nd_max_ms("ab") == 1e9
+
+
+@pytest.mark.parametrize("matrix", [[[0, NAN], [4, 0]], [[0, 4], [4, NAN]]])
+def test_the_constructor_takes_complete_matrices_only(matrix):
+    with pytest.raises(LatencyMapError, match="lone missing cells"):
+        LatencyMap(names=("a", "b"), rtt_ms=np.array(matrix, dtype=float))
+
+
+def test_the_matrix_is_a_read_only_copy():
+    mine = np.array([[0.0, 4.0], [4.0, 0.0]])
+    pair = LatencyMap(names=("a", "b"), rtt_ms=mine)
+    mine[0, 1] = 99.0
+    assert pair.delay_ms("a", "b") == 4.0
+    with pytest.raises(ValueError, match="read-only"):
+        pair.rtt_ms[0, 1] = 1.0
+
+
+def test_nd_max_is_the_largest_pair(triangle):
+    assert triangle.nd_max_ms(["a", "b", "c"]) == 9.0
+    assert triangle.nd_max_ms(["a", "b"]) == 2.0
+    assert triangle.nd_max_ms({"c"}) == 0.0
+    assert triangle.nd_max_ms([]) == 0.0
+
+
+def test_a_node_named_twice_counts_once(triangle):
+    assert triangle.nd_max_ms(["b", "a", "b"]) == 2.0
+
+
+def test_nd_max_needs_every_pair(gappy):
+    assert gappy.nd_max_ms(["a", "b"]) == 2.0
+    with pytest.raises(MissingDelayError, match="a - c") as caught:
+        gappy.nd_max_ms(["a", "b", "c"])
+    assert caught.value.pairs == (("a", "c"),)
+
+
+def test_distance_to_a_set_is_the_largest_delay_to_another_member(triangle):
+    assert triangle.distance_ms("c", ["a", "b"]) == 9.0
+    assert triangle.mean_ms("c", ["a", "b"]) == 7.0  # (9 + 5) / 2
+    assert triangle.distance_ms("b", ["b", "a"]) == 2.0
+    assert triangle.mean_ms("b", ["b", "a"]) == 2.0
+    assert triangle.distance_ms("a", []) == triangle.mean_ms("a", ["a"]) == 0.0
+
+
+def test_distance_needs_every_delay(gappy):
+    assert gappy.distance_ms("a", ["b"]) == 2.0
+    with pytest.raises(MissingDelayError):
+        gappy.distance_ms("a", ["b", "c"])
+
+
+def test_missing_delays_are_none_and_listed(gappy):
+    assert gappy.delay_ms("a", "c") is None
+    assert gappy.missing() == (("a", "c"),)
+    assert gappy.missing(["b", "c"]) == ()
+
+
+def test_unknown_nodes_are_named_with_what_there_is(triangle):
+    with pytest.raises(UnknownNodeError, match=r"3 nodes of the latency map \(a, b, c\), got 'z'") as caught:
+        triangle.delay_ms("a", "z")
+    assert caught.value.node == "z"
+    with pytest.raises(UnknownNodeError):
+        triangle.nd_max_ms(["z"])
+
+
+def test_subset_keeps_the_order_asked_for(triangle):
+    part = triangle.subset(["c", "a"])
+    assert part.names == ("c", "a")
+    assert part.delay_ms("a", "c") == 9.0
+    assert "b" not in part
+    assert len(part) == 2
+    with pytest.raises(LatencyMapError, match="'a' twice"):
+        triangle.subset(["a", "a"])
+
+
+def test_maps_are_equal_by_value(gappy, triangle):
+    again = build([[0, 2, NAN], [2, 0, 5], [NAN, 5, 0]])
+    assert gappy == again
+    assert hash(gappy) == hash(again)
+    assert gappy != triangle
+    assert triangle != triangle.subset(["c", "b", "a"])
+    assert triangle != "triangle"
+
+
+def test_zero_has_one_sign():
+    minus, plus = build([[0, -0.0], [-0.0, 0]], "ab"), build([[0, 0.0], [0.0, 0]], "ab")
+    assert minus == plus
+    assert hash(minus) == hash(plus)
+    assert math.copysign(1, minus.nd_max_ms("ab")) == 1

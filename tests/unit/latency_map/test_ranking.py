@@ -1,0 +1,91 @@
+import math
+
+import pytest
+
+from latency_map import (
+    DelayKind,
+    DelayUnit,
+    LatencyMap,
+    Ranked,
+    Ranking,
+    UnknownNodeError,
+    Unreachable,
+    farthest,
+    nearest,
+)
+
+
+@pytest.fixture
+def street() -> LatencyMap:
+    """Nodes d, p, q, r, s; the delays are chosen so that every tie rule decides once."""
+    nan = math.nan
+    values = [
+        # d  p   q   r   s
+        [0, 10, 10, 10, nan],
+        [10, 0, 4, 6, 3],
+        [10, 4, 0, 4, 1],
+        [10, 6, 4, 0, 2],
+        [nan, 3, 1, 2, 0],
+    ]
+    return LatencyMap.from_delays(tuple("dpqrs"), values, unit=DelayUnit.MS, kind=DelayKind.RTT)
+
+
+def nodes(ranking: Ranking) -> list[str]:
+    return [item.node for item in ranking.ranked]
+
+
+def test_the_nearest_comes_first(street):
+    # to p: s 3, q 4, r 6
+    assert nodes(nearest(street, ["p"], ["r", "q", "s"])) == ["s", "q", "r"]
+
+
+def test_nearness_is_the_largest_delay_to_a_member(street):
+    # to {p, q}: s max(3, 1) = 3, mean 2; r max(6, 4) = 6, mean 5
+    assert nearest(street, ["p", "q"], ["r", "s"]).ranked == (
+        Ranked(node="s", distance_ms=3.0, mean_ms=2.0),
+        Ranked(node="r", distance_ms=6.0, mean_ms=5.0),
+    )
+
+
+def test_equal_distances_go_by_the_mean_then_the_name(street):
+    # to {d, q}: p max 10, mean 7; r max 10, mean 7 -> by name
+    assert nodes(nearest(street, ["d", "q"], ["r", "p"])) == ["p", "r"]
+    # to {d, p}: q max 10, mean 7; r max 10, mean 8 -> by mean
+    assert nodes(nearest(street, ["d", "p"], ["r", "q"])) == ["q", "r"]
+
+
+def test_the_farthest_comes_first_with_the_greater_mean_before_the_name(street):
+    # within {d, p, q, r}: d 10 (mean 10); p 10 (20/3); r 10 (20/3); q 10 (6)
+    assert nodes(farthest(street, "dpqr", "dpqr")) == ["d", "p", "r", "q"]
+
+
+def test_only_the_removable_are_ranked_but_all_members_count(street):
+    # the driver d stays: q and p are both 10 from it, p is farther on the mean (7 against 7) -> by name
+    assert nodes(farthest(street, "dpq", "qp")) == ["p", "q"]
+
+
+def test_a_candidate_that_is_a_member_is_ranked_by_the_others(street):
+    ranking = nearest(street, ["p", "q"], ["q"])
+    assert ranking.ranked == (Ranked(node="q", distance_ms=4.0, mean_ms=4.0),)
+
+
+def test_candidates_of_unknown_delay_are_set_aside(street):
+    ranking = nearest(street, ["d", "p"], ["s", "q"])
+    assert nodes(ranking) == ["q"]
+    assert ranking.unreachable == (Unreachable(node="s", missing_to=("d",)),)
+
+
+def test_without_members_names_decide(street):
+    assert nodes(nearest(street, [], "qps")) == ["p", "q", "s"]
+
+
+def test_a_candidate_offered_twice_is_ranked_once(street):
+    assert nodes(nearest(street, ["p"], ["q", "q"])) == ["q"]
+
+
+@pytest.mark.parametrize("rank", [nearest, farthest])
+def test_unknown_nodes_are_refused(street, rank):
+    with pytest.raises(UnknownNodeError):
+        rank(street, ["p"], ["zz"])
+    with pytest.raises(UnknownNodeError):
+        rank(street, ["zz"], ["p"])

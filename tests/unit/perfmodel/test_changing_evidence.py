@@ -1,0 +1,128 @@
+"""Outliers, old readings, and a change of the operator itself."""
+
+import itertools
+
+import pytest
+
+from perfmodel import Conditions, GesscaleLaw, MicroBatchLaw, ModelError, Reading
+
+LAWS = pytest.mark.parametrize("law", [GesscaleLaw(), MicroBatchLaw()], ids=lambda law: law.name)
+SIZES = (1, 2, 3, 4)
+WOBBLE = (1.02, 0.99, 1.01, 0.98, 1.0)  # a spread of 2 %, as good readings have
+
+
+def window(index, slowdown=1.0, at_s=None):
+    """The reading of a period; the operator runs on 1, 2, 3, 4, 1, ... nodes and sustains 1,800 each."""
+    n = SIZES[index % len(SIZES)]
+    rate = 1800 * n / slowdown * WOBBLE[index % len(WOBBLE)]
+    return Reading(
+        replicas=n, nd_max_ms=0, rows_per_s=rate, batch_rows=9000, at_s=60.0 * index if at_s is None else at_s
+    )
+
+
+def predicted(model):
+    return model.predict(Conditions(replicas=2, nd_max_ms=0, batch_rows=9000)).mid
+
+
+@LAWS
+def test_one_wild_reading_hardly_counts_and_is_said(law):
+    readings = [window(index) for index in range(12)]
+    readings[5] = Reading(replicas=2, nd_max_ms=0, rows_per_s=10_800, batch_rows=9000, at_s=300)
+    model = law.fit(readings)
+    assert predicted(model) == pytest.approx(3600, rel=0.03)
+    assert not model.drift
+    assert "1 of 12 readings contradict the fit and hardly count" in model.warnings
+
+
+@LAWS
+@pytest.mark.parametrize("newer", [4, 8, 20, 30, 36])
+def test_slower_code_is_drift_whether_old_or_new_readings_prevail(law, newer):
+    readings = [window(index, slowdown=1.0 if index < 40 - newer else 2.0) for index in range(40)]
+    model = law.fit(readings)
+    assert predicted(model) == pytest.approx(1800, rel=0.04)
+    if newer <= 20:  # where the new prevail they rule the fit anyway
+        assert model.drift
+        assert model.readings_used == newer
+
+
+@LAWS
+def test_three_readings_of_the_new_code_re_open_the_calibration(law):
+    readings = [window(index) for index in range(12)]
+    readings += [
+        Reading(replicas=4, nd_max_ms=0, rows_per_s=3600 + index, batch_rows=9000, at_s=1000.0 + index)
+        for index in range(3)
+    ]
+    model = law.fit(readings)
+    assert model.drift
+    assert not model.calibrated
+    assert model.readings_used == 3
+    assert any("contradict 12 older ones, which were dropped" in warning for warning in model.warnings)
+
+
+@LAWS
+def test_two_contradicting_readings_are_no_drift_yet(law):
+    readings = [window(index, slowdown=1.0 if index < 12 else 2.0) for index in range(14)]
+    model = law.fit(readings)
+    assert not model.drift
+    assert model.readings_used == 14
+
+
+@LAWS
+def test_one_stale_reading_is_not_believed_against_newer_ones(law):
+    readings = [window(index, slowdown=0.5 if index == 0 else 1.0) for index in range(9)]
+    model = law.fit(readings)
+    assert not model.drift
+    assert predicted(model) == pytest.approx(3600, rel=0.03)
+
+
+@LAWS
+def test_sublinear_scaling_beyond_the_evidence_is_no_drift(law):
+    # Five windows on one node, then three on four nodes that give 25 % less than four times as much.
+    readings = [
+        Reading(replicas=1, nd_max_ms=0, rows_per_s=1800 + i, batch_rows=9000, at_s=i) for i in range(5)
+    ]
+    readings += [
+        Reading(replicas=4, nd_max_ms=0, rows_per_s=5400 + i, batch_rows=9000, at_s=5 + i) for i in range(3)
+    ]
+    model = law.fit(readings)
+    assert not model.drift
+    assert model.readings_used == 8
+
+
+@LAWS
+def test_without_times_nothing_is_newer_and_order_does_not_matter(law):
+    readings = [window(index, slowdown=1.0 if index < 3 else 2.0, at_s=0.0) for index in range(6)]
+    models = [
+        law.fit(list(order)) for order in itertools.islice(itertools.permutations(readings), 0, 720, 97)
+    ]
+    assert all(model == models[0] for model in models)
+    assert not models[0].drift
+
+
+@LAWS
+def test_old_readings_fade_by_the_half_life(law):
+    old = [Reading(replicas=1, nd_max_ms=0, rows_per_s=1800, batch_rows=9000, at_s=0.0)]
+    new = [Reading(replicas=1, nd_max_ms=0, rows_per_s=1900, batch_rows=9000, at_s=3600.0)]
+    ageing = type(law)(half_life_s=600)
+    at = Conditions(replicas=1, nd_max_ms=0, batch_rows=9000)
+    # Six half-lives: the old reading counts 1/64, which moves the middle by 100 / 65 rows/s at most.
+    assert ageing.fit(old + new).predict(at).mid == pytest.approx(1900, abs=3)
+    assert law.fit(old + new).predict(at).mid == pytest.approx(1850, abs=3)
+    both_old = ageing.fit(old + new, now_s=1e6).predict(at)
+    assert both_old.low < ageing.fit(old + new).predict(at).low
+
+
+@LAWS
+def test_readings_beyond_the_maximum_age_are_left_out(law):
+    bounded = type(law)(max_age_s=100)
+    readings = [window(index) for index in range(4)]  # 0, 60, 120, 180 s
+    assert bounded.fit(readings).readings_used == 2
+    assert bounded.fit(readings, now_s=250).readings_used == 1
+    with pytest.raises(ModelError, match="of the last 100 s, got none in 4, the newest 820 s old"):
+        bounded.fit(readings, now_s=1000)
+
+
+@pytest.mark.parametrize("setting", [{"max_age_s": 0.0}, {"half_life_s": -1.0}])
+def test_ages_must_be_positive(setting):
+    with pytest.raises(ModelError, match="> 0 seconds or None"):
+        GesscaleLaw(**setting)
