@@ -21,8 +21,8 @@ CLEAR_LEAD_PCT = 1.0
 class AutoLaw:
     """Fits both laws and keeps the one that predicts held-out readings better; the model's warnings say so.
 
-    Conditions are held out in turn, all readings of one together. The micro-batch law is taken unless Eq. 1 is
-    clearly better, and where there are too few conditions to compare but batch rows are known: beyond the
+    Conditions are held out in turn, all readings of one together. The micro-batch law is taken unless Eq. 1
+    is clearly better, and where there are too few conditions to compare but batch rows are known: beyond the
     evidence it is right or promises too little, where Eq. 1 promises too much.
 
     Attributes

@@ -6,6 +6,7 @@ NDmax explain. With two readings this is the paper's staging (scale and delay fi
 where it does not, gamma would be a guess, and two sizes identify scale and shape instead.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,6 +14,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from perfmodel.curves import Curve, Matrix, Points, Triple, Vector
+from perfmodel.errors import ModelError
 
 ND_RESOLUTION_MS = 2.0
 """Differences of NDmax up to this, or `ND_RESOLUTION_SHARE` of it, are the latency map's own inaccuracy."""
@@ -101,6 +103,11 @@ def calibrate(curve: Curve, points: Points, rows_per_s: Vector, weights: Vector)
         Conditions and observed throughput of m >= 1 readings.
     weights
         What each reading counts for by its age, in (0, 1].
+
+    Raises
+    ------
+    ModelError
+        When the solver breaks down over readings that differ by many orders of magnitude.
     """
     observed = curve.compared(rows_per_s, points)
     unit = curve.unit(observed)
@@ -124,20 +131,13 @@ def calibrate(curve: Curve, points: Points, rows_per_s: Vector, weights: Vector)
         return result
 
     chosen, scale = theta[free], NOISE_PRIOR
+    limits = np.array(curve.lower)[free], np.array(curve.upper)[free]
     for loss in _PASSES:
-        chosen = least_squares(
-            residuals,
-            chosen,
-            jac=jacobian,
-            bounds=(np.array(curve.lower)[free], np.array(curve.upper)[free]),
-            x_scale="jac",
-            loss=loss,
-            f_scale=scale,
-            ftol=1e-12,
-            xtol=1e-12,
-            gtol=1e-12,
-            max_nfev=MAX_EVALUATIONS,
-        ).x
+        try:
+            chosen = _minimise(residuals, jacobian, chosen, limits, loss, scale)
+        except ValueError as fault:  # the solver lost its way among values of wildly different sizes
+            message = f"law {curve.law}: the fit of {observed.size} readings broke down ({fault}); check them"
+            raise ModelError(message) from fault
         left = residuals(chosen)
         scale = max(NOISE_PRIOR, OUTLIER_SIGMAS * _robust_deviation(left, chosen.size))
     noise, freedom = _noise(left, scale, freedom=float(weights.sum()) - chosen.size)
@@ -152,6 +152,30 @@ def calibrate(curve: Curve, points: Points, rows_per_s: Vector, weights: Vector)
         freedom=freedom,
         unit=unit,
     )
+
+
+def _minimise(
+    residuals: Callable[[Vector], Vector],
+    jacobian: Callable[[Vector], Matrix],
+    start: Vector,
+    limits: tuple[Vector, Vector],
+    loss: Literal["soft_l1", "cauchy"],
+    scale: float,
+) -> Vector:
+    found: Vector = least_squares(
+        residuals,
+        start,
+        jac=jacobian,
+        bounds=limits,
+        x_scale="jac",
+        loss=loss,
+        f_scale=scale,
+        ftol=1e-10,
+        xtol=1e-10,
+        gtol=1e-10,
+        max_nfev=MAX_EVALUATIONS,
+    ).x
+    return found
 
 
 def _robust_deviation(residuals: Vector, parameters: int) -> float:

@@ -183,7 +183,7 @@ class BatchTime(Curve):
         return np.log(points.batch_rows / rows_per_s)
 
     def rows_per_s(self, compared: Vector, points: Points) -> Vector:
-        """Return B / T, with T kept between e^-30 and e^30 s so that an utterly open interval stays finite."""
+        """Return B / T; T is kept between e^-30 and e^30 s, so that an utterly open interval stays finite."""
         result: Vector = points.batch_rows * np.exp(-np.clip(compared, -30, 30))
         return result
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from gesscale.cli.output import Output, emit, table, talk
-from testbed.cluster import lifecycle, privilege, state
+from testbed.cluster import lifecycle, privilege, relay_link, spark_archive, state
 from testbed.cluster.check import check_pairs
 from testbed.cluster.lifecycle import Delays
 from testbed.cluster.namespaces import inside
@@ -15,7 +15,7 @@ from testbed.cluster.topology import read_topology
 
 app = typer.Typer(
     name="testbed",
-    help="Emulated edge nodes on this machine: network namespaces, with a delay between every two of them.\n\n"
+    help="Emulated edge nodes on this machine: network namespaces, a delay between every two of them.\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong input or usage, 3 a check failed, 130 interrupted.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -39,6 +39,15 @@ def up(
     fresh = lifecycle.up(wanted, source=topology, delays=delays)
     talk.print(f"cluster {wanted.name!r} is up" if fresh else f"cluster {wanted.name!r} was up already")
     _show(wanted.name, output)
+
+
+@app.command()
+def prepare() -> None:
+    """Make once what saves time later: the compiled relay, the archive of Spark's classes (half a minute)."""
+    compiled = relay_link.compiled_relay(relay_link.find_compiler())
+    talk.print("relay: compiled" if compiled else "relay: no C compiler here, the Python one will do")
+    made = spark_archive.prepare_archive()
+    talk.print(f"Spark's classes: {'archived' if made else 'archived already'}")
 
 
 @app.command()
@@ -98,10 +107,16 @@ def status(name: ClusterName = None, output: OutputOption = Output.TABLE) -> Non
 
 
 @app.command()
-def down(name: ClusterName = None, output: OutputOption = Output.TABLE) -> None:
-    """Take a cluster down, and whatever a crash left of it; all clusters where none is named."""
+def down(
+    name: ClusterName = None,
+    all_: Annotated[bool, typer.Option("--all", help="All clusters of this user.")] = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Take a cluster down, and whatever a crash left of it; nothing to do is no error."""
     privilege.enter()
-    names = state.cluster_names() if name is None else (name,)
+    names = state.cluster_names()
+    if name is not None or (names and not all_):
+        names = (state.only_cluster(name),)
     swept = {each: lifecycle.down(each) for each in names}
     privilege.release()
     rows = [(each, found.processes, found.network_parts) for each, found in swept.items()]

@@ -30,8 +30,12 @@ class Sized:
         return f"{delay}, MST {self.mst.mid:.0f} ({self.mst.low:.0f} to {self.mst.high:.0f}) rows/s"
 
     def beats(self, present: "Sized") -> bool:
-        """Whether it promises more than the present placement; without a model it is given the benefit."""
-        return self.mst is None or present.mst is None or self.mst.mid > present.mst.mid
+        """Whether it can promise more than the present placement.
+
+        An overload is not left alone for a doubt: only where even the high end falls short, the delay is known to
+        eat the gain. Three readings along one path of growth hardly tell replicas and delay apart.
+        """
+        return self.mst is None or present.mst is None or self.mst.high > present.mst.mid
 
     def sustains(self, rows_per_s: float) -> bool:
         """Whether even the low end of its MST covers a rate (scale-down never trusts the middle)."""

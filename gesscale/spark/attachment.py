@@ -172,7 +172,7 @@ def _address(spark: Any) -> str:
     loopback = "127.0.0.1"
     try:
         conf = spark.sparkContext.getConf()
-        if str(conf.get("spark.master", "local")).startswith("local"):
+        if str(conf.get("spark.master", "local")).partition("[")[0] == "local":
             return loopback
         return str(conf.get("spark.driver.bindAddress") or conf.get("spark.driver.host") or loopback)
     except Exception:  # noqa: BLE001 - Spark Connect has no context

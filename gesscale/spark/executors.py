@@ -57,7 +57,7 @@ def live_hosts(spark: Any) -> list[str]:
     list of str
         One entry for each executor, as Spark spells its host.
     """
-    context = spark._jsc.sc()  # noqa: SLF001 - Spark has no other road from Python
+    context = spark._jsc.sc()
     listed = context.statusStore().executorList(True)
     summaries = [listed.apply(index) for index in range(listed.size())]
     hosts = {summary.id(): summary.hostPort().rpartition(":")[0] for summary in summaries}

@@ -23,7 +23,7 @@ class LocalCluster:
     topology
         The nodes.
     first_task_timeout_s
-        How long `apply` waits for the first task on each new node, to tell how long it took; 0 for not at all.
+        How long `apply` waits for the first task on each new node, to tell when it was; 0 for not at all.
     register_timeout_s, leave_timeout_s
         How long a new replica may take to register, and a leaving one to end its task.
     """
@@ -59,27 +59,25 @@ class LocalCluster:
             Where nothing could be done at all.
         """
         spark = self._spark(operator)
-        began = time.monotonic()
         added = spark.add_replicas(
             change.add,
             register_timeout_s=self.register_timeout_s,
             first_task_timeout_s=self.first_task_timeout_s,
         )
-        settled = time.monotonic()
-        there = set(spark.replicas()) & set(change.remove)
-        by_themselves = spark.remove_replicas(change.remove, timeout_s=self.leave_timeout_s)
-        removed_s = time.monotonic() - settled
-        registered_s = max((start.registered_s for start in added.values()), default=0.0)
-        notes = [f"{node} did not register in time" for node in change.add if node not in added]
-        notes += [f"{node} had to be killed" for node in sorted(there - set(by_themselves))]
-        complete = len(added) == len(change.add)
+        ready_s = max((start.registered_s for start in added.values()), default=0.0)
+        began = time.monotonic()
+        killed = spark.remove_replicas(change.remove, timeout_s=self.leave_timeout_s)
+        late = [node for node in change.add if node not in added]
         return Outcome(
-            status=OutcomeStatus.APPLIED if complete else _incomplete(bool(added or there)),
+            status=_status(complete=not late, anything=bool(added or change.remove)),
             added=tuple(node for node in change.add if node in added),
-            removed=tuple(node for node in change.remove if node in there),
-            seconds=max(registered_s, settled - began + removed_s) if change.remove else registered_s,
+            removed=change.remove,
+            seconds=ready_s + time.monotonic() - began,
             first_task_s={node: start.first_task_s for node, start in added.items() if start.first_task_s},
-            detail="; ".join(notes),
+            detail="; ".join(
+                [f"{node} did not register within {self.register_timeout_s:g} s" for node in late]
+                + [f"{node} did not leave within {self.leave_timeout_s:g} s, killed" for node in killed]
+            ),
         )
 
     def _spark(self, operator: str) -> LocalSpark:
@@ -133,5 +131,7 @@ def _seconds(text: str) -> float:
     return value
 
 
-def _incomplete(anything: bool) -> OutcomeStatus:
+def _status(*, complete: bool, anything: bool) -> OutcomeStatus:
+    if complete:
+        return OutcomeStatus.APPLIED
     return OutcomeStatus.PARTLY_APPLIED if anything else OutcomeStatus.FAILED

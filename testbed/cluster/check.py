@@ -80,11 +80,12 @@ def check_pairs(topology: Topology, *, count: int) -> tuple[PairCheck, ...]:
         Where the measurement cannot be made at all.
     """
     nodes = topology.nodes
+
+    def measure(position: int) -> list[PairCheck]:
+        return _measure(topology, nodes[position], nodes[position + 1 :], count)
+
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
-        measured = pool.map(
-            lambda i: _measure(topology, nodes[i], nodes[i + 1 :], count), range(len(nodes) - 1)
-        )
-        return tuple(pair for pairs in measured for pair in pairs)
+        return tuple(pair for pairs in pool.map(measure, range(len(nodes) - 1)) for pair in pairs)
 
 
 def judge(asked_ms: float, answers_ms: Sequence[float | None], *, first: str, second: str) -> PairCheck:

@@ -68,7 +68,7 @@ def up(topology: Topology, *, source: str, delays: Delays = Delays.AUTO) -> bool
     ClusterError
         Where it cannot be built; nothing of it stays behind.
     """
-    with state.locked(topology.name):
+    with state.locked():
         if _is_up(topology, delays):
             return False
         _sweep(topology.name)
@@ -98,10 +98,13 @@ def status(name: str) -> ClusterStatus:
         problem = "a namespace or the device outside is gone"
     elif record.delays != Delays.NETEM and not relay_link.relay_answers(name):
         problem = "the relay does not answer"
-    running = tuple(
-        process for process in processes.find(str(state.state_directory(name))) if process.started
+    found = processes.find(str(state.state_directory(name)))
+    return ClusterStatus(
+        topology=topology,
+        delays=Delays(record.delays),
+        problem=problem,
+        running=tuple(process for process in found if process.started),
     )
-    return ClusterStatus(topology=topology, delays=Delays(record.delays), problem=problem, running=running)
 
 
 def down(name: str) -> Swept:
@@ -112,7 +115,7 @@ def down(name: str) -> Swept:
     ClusterError
         Where something cannot be removed.
     """
-    with state.locked(name):
+    with state.locked():
         return _sweep(name)
 
 

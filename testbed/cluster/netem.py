@@ -1,4 +1,4 @@
-"""Delays by the kernel: a bridge, a veth pair per node, and in each node an htb class with netem per other node.
+"""Delays by the kernel: a bridge, a veth pair per node, and in each node an htb class with netem per other.
 
 Used where the kernel has the netem queueing discipline. The commands are plain values, so they can be tested
 where it has not.
@@ -31,18 +31,16 @@ def has_netem(*, as_user: bool = False) -> bool:
 
 def _works(command: tuple[str, ...]) -> bool:
     try:
-        return (
-            subprocess.run(command, capture_output=True, timeout=COMMAND_TIMEOUT_S, check=False).returncode
-            == 0
-        )
+        done = subprocess.run(command, capture_output=True, timeout=COMMAND_TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return False
+    return done.returncode == 0
 
 
 def netem_commands(topology: Topology) -> tuple[tuple[str, ...], ...]:
     """Return the commands that make the namespaces, the links and the delays.
 
-    A packet is delayed by half the round trip where it leaves its node; the way to and from outside is not delayed.
+    A packet is delayed by half the round trip where it leaves its node, unless it goes outside.
     """
     bridge = control_device(topology.name)
     head = (
@@ -67,43 +65,21 @@ def _link(cluster: str, bridge: str, node: EdgeNode) -> Iterator[tuple[str, ...]
 
 def _delays(topology: Topology, node: EdgeNode) -> Iterator[tuple[str, ...]]:
     tc = ("tc", "-n", namespace(topology.name, node.name))
-    yield (*tc, "qdisc", "add", "dev", DEVICE, "root", "handle", "1:", "htb")
+    device = ("dev", DEVICE)
+    yield (*tc, "qdisc", "add", *device, "root", "handle", "1:", "htb")
     for other in topology.nodes:
         if other.name == node.name:
             continue
-        minor = f"{other.host:x}"
+        parent, handle = f"1:{other.host:x}", f"{other.host + 16:x}:"
+        delay = f"{one_way_us(topology, node, other)}us"
+        yield (*tc, "class", "add", *device, "parent", "1:", "classid", parent, "htb", "rate", RATE)
         yield (
-            *tc,
-            "class",
-            "add",
-            "dev",
-            DEVICE,
-            "parent",
-            "1:",
-            "classid",
-            f"1:{minor}",
-            "htb",
-            "rate",
-            RATE,
+            *(*tc, "qdisc", "add", *device, "parent", parent, "handle", handle),
+            *("netem", "limit", str(QUEUE_PACKETS), "delay", delay),
         )
         yield (
-            *(
-                *tc,
-                "qdisc",
-                "add",
-                "dev",
-                DEVICE,
-                "parent",
-                f"1:{minor}",
-                "handle",
-                f"{other.host + 16:x}:",
-                "netem",
-            ),
-            *("limit", str(QUEUE_PACKETS), "delay", f"{one_way_us(topology, node, other)}us"),
-        )
-        yield (
-            *(*tc, "filter", "add", "dev", DEVICE, "parent", "1:", "protocol", "ip", "prio", "1"),
-            *("u32", "match", "ip", "dst", f"{other.address}/32", "flowid", f"1:{minor}"),
+            *(*tc, "filter", "add", *device, "parent", "1:", "protocol", "ip", "prio", "1"),
+            *("u32", "match", "ip", "dst", f"{other.address}/32", "flowid", parent),
         )
 
 

@@ -1,10 +1,11 @@
-"""Root is needed to make network namespaces and devices; without it, a user namespace where one is one's own root.
+"""Root makes network namespaces and devices; whoever is not may be root of a user namespace of their own.
 
-`enter` either returns (this process may go on), or replaces the process by itself inside the user namespace, or
-says what is missing. A holder process keeps that user namespace from one command to the next; the last ``down``
-ends it.
+`enter` either returns (this process may go on), or replaces the process by itself inside the user namespace,
+or says what is missing. A holder process keeps that user namespace from one command to the next; the last
+``down`` ends it.
 """
 
+import contextlib
 import os
 import shutil
 import signal
@@ -19,7 +20,7 @@ from gesscale.errors import ClusterError
 from testbed.cluster import processes
 from testbed.cluster.namespaces import run
 from testbed.cluster.netem import has_netem
-from testbed.cluster.state import STATE_ROOT, cluster_names, state_root
+from testbed.cluster.state import STATE_ROOT, cluster_names, private_root, state_root
 
 TUN = Path("/dev/net/tun")
 _CAP_NET_ADMIN, _CAP_SYS_ADMIN = 12, 21
@@ -60,8 +61,14 @@ def is_privileged() -> bool:
 
 def release() -> None:
     """End the holder of the user namespace when no cluster is left in it."""
-    if not cluster_names():
-        processes.stop(processes.find(str(state_root())), grace_s=2.0)
+    root = state_root()
+    if cluster_names():
+        return
+    processes.stop(processes.find(str(root)), grace_s=2.0)
+    with contextlib.suppress(OSError):
+        _ready_file(root).unlink(missing_ok=True)
+        _log_file(root).unlink(missing_ok=True)
+        root.rmdir()
 
 
 def _require_delays(kernel_delays: Callable[[], bool]) -> None:
@@ -71,8 +78,8 @@ def _require_delays(kernel_delays: Callable[[], bool]) -> None:
         if kernel_delays():
             return
         message = (
-            f"delays between nodes need {TUN} or the kernel's netem; netem is absent and {TUN} cannot be opened "
-            f"({error.strerror}); run as root, or once: sudo modprobe tun; sudo chmod 0666 {TUN}"
+            f"delays between nodes need {TUN} or the kernel's netem; netem is absent and {TUN} cannot be "
+            f"opened ({error.strerror}); run as root, or once: sudo modprobe tun; sudo chmod 0666 {TUN}"
         )
         raise ClusterError(message) from error
 
@@ -84,19 +91,18 @@ def _try_user_namespace() -> None:
     except (OSError, subprocess.SubprocessError) as error:
         said = (getattr(error, "stderr", "") or str(error)).strip()
         message = (
-            "network namespaces need root (CAP_NET_ADMIN and CAP_SYS_ADMIN), and this kernel gives a normal user "
-            f"no user namespace either ({said}); run as root, or once: sudo sysctl kernel.unprivileged_userns_clone=1 "
-            "kernel.apparmor_restrict_unprivileged_userns=0"
+            "network namespaces need root (CAP_NET_ADMIN and CAP_SYS_ADMIN), and this kernel gives no user "
+            f"namespace instead ({said}); run as root, or once: sudo sysctl "
+            "kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0"
         )
         raise ClusterError(message) from error
 
 
 def _holder() -> int:
     """Return the process that keeps the user namespace, started if there is none."""
-    root = state_root()
-    root.mkdir(parents=True, exist_ok=True, mode=0o700)
+    root = private_root()
     mark = processes.Mark(cluster=str(root), role=processes.Role.HOLDER)
-    ready, log = root / ".holder-ready", root / ".holder.log"
+    ready, log = _ready_file(root), _log_file(root)
     running = [process for process in processes.find(str(root)) if process.started]
     if running and ready.exists():
         return running[0].pid
@@ -116,12 +122,20 @@ def _holder() -> int:
     raise ClusterError(message)
 
 
+def _ready_file(root: Path) -> Path:
+    return root / ".holder-ready"
+
+
+def _log_file(root: Path) -> Path:
+    return root / ".holder.log"
+
+
 def hold() -> None:
     """Prepare the user namespace that this process is in, and stay for as long as it is needed."""
     run(("mount", "-t", "tmpfs", "tmpfs", "/run"))
     Path("/run/netns").mkdir()
     run(("ip", "link", "set", "lo", "up"))
-    (state_root() / ".holder-ready").touch()
+    _ready_file(state_root()).touch()
     signal.pause()
 
 

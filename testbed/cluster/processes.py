@@ -170,7 +170,9 @@ def find(cluster: str) -> tuple[Process, ...]:
     return tuple(sorted(found, key=lambda process: process.pid))
 
 
-def stop(processes: Iterable[Process], *, grace_s: float, first: signal.Signals = signal.SIGTERM) -> bool:
+def stop(
+    processes: Iterable[Process], *, grace_s: float, first: signal.Signals = signal.SIGTERM
+) -> tuple[Process, ...]:
     """End processes: ask with a signal, wait, then kill what is left.
 
     Parameters
@@ -182,10 +184,10 @@ def stop(processes: Iterable[Process], *, grace_s: float, first: signal.Signals 
 
     Returns
     -------
-    bool
-        Whether all went without being killed.
+    tuple of Process
+        Those that had to be killed.
     """
-    handles = [fd for fd in map(_handle, processes) if fd is not None]
+    handles = {fd: process for process in processes if (fd := _handle(process)) is not None}
     try:
         for fd in handles:
             _send(fd, first)
@@ -197,7 +199,7 @@ def stop(processes: Iterable[Process], *, grace_s: float, first: signal.Signals 
         for fd in handles:
             os.close(fd)
         _reap()
-    return not left
+    return tuple(handles[fd] for fd in left)
 
 
 def stop_all(cluster: str, *, grace_s: float = 3.0) -> int:
@@ -246,7 +248,7 @@ def _send(fd: int, number: signal.Signals) -> None:
         signal.pidfd_send_signal(fd, number)
 
 
-def _wait_gone(handles: Sequence[int], seconds: float) -> list[int]:
+def _wait_gone(handles: Iterable[int], seconds: float) -> list[int]:
     """Wait for processes to end; return the handles of those that have not."""
     left = set(handles)
     poll = select.poll()

@@ -1,7 +1,6 @@
-"""The relay in Python, for machines without a C compiler; same arguments and messages as relay.c, which explains them.
+"""The relay in Python, for machines without a C compiler; relay.c explains its arguments and messages.
 
-Run as ``python -m testbed.cluster.relay CONFIG SOCKET``. It adds 0.5 to 2 ms to a round trip where the compiled one
-adds 0.1 to 0.5.
+Run as ``python -m testbed.cluster.relay CONFIG SOCKET``.
 """
 
 import contextlib
@@ -101,11 +100,14 @@ def _answer(control: socket.socket, delays: Delays) -> None:
             control.sendto(said, peer)
 
 
-def _read(device: int) -> bytes:
+def _read(device: int) -> bytes | None:
+    """Return the next packet, nothing where there is none, None where the device's namespace is gone."""
     try:
         return os.read(device, MTU)
-    except OSError:  # nothing more to read
+    except BlockingIOError:
         return b""
+    except OSError:
+        return None
 
 
 def _deliver(device: int, packet: bytes) -> None:
@@ -130,18 +132,17 @@ def relay(devices: dict[int, int], delays: Delays, control: socket.socket, now_n
     hosts = {device: host for host, device in devices.items()}
     queue: list[tuple[int, int, int, bytes]] = []
     arrivals = 0
-    poll = select.epoll()
-    for fd in (*hosts, control.fileno()):
-        poll.register(fd, select.EPOLLIN)
     while True:
-        wait_s = max(0.0, (queue[0][0] - now_ns()) / 1e9) if queue else -1
-        for fd, what in poll.poll(wait_s):
+        wait_s = max(0.0, (queue[0][0] - now_ns()) / 1e9) if queue else None
+        # select, as epoll rounds its timeout up to whole milliseconds
+        for fd in select.select([*hosts, control.fileno()], (), (), wait_s)[0]:
             if fd == control.fileno():
                 _answer(control, delays)
-            elif what & ~select.EPOLLIN:  # its namespace is gone
-                poll.unregister(fd)
-            for _ in range(READS_PER_TURN if fd in hosts else 0):
+                continue
+            for _ in range(READS_PER_TURN):
                 packet = _read(fd)
+                if packet is None:
+                    del hosts[fd]
                 if not packet:
                     break
                 to = destination(packet)

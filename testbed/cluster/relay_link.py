@@ -58,7 +58,7 @@ def compiled_relay(compiler: str | None) -> Path | None:
         scratch.replace(program)
     except (OSError, subprocess.SubprocessError) as error:
         said = getattr(error, "stderr", "") or str(error)
-        message = f"cannot compile the relay with {compiler}: {said.strip()}; use --relay python"
+        message = f"cannot compile the relay with {compiler}: {said.strip()}; use --delays relay-python"
         raise ClusterError(message) from error
     finally:
         scratch.unlink(missing_ok=True)
@@ -77,7 +77,7 @@ def find_compiler() -> str | None:
 
 
 def relay_config(topology: Topology) -> str:
-    """Return the relay's configuration: the devices, and half the round trip for each direction of each pair."""
+    """Return the relay's configuration: devices, and half the round trip for either direction of a pair."""
     lines = [
         f"node {node.host} {NAMED / namespace(topology.name, node.name)} {DEVICE}" for node in topology.nodes
     ]
@@ -137,8 +137,9 @@ def set_delay(cluster: str, first: EdgeNode, second: EdgeNode, *, rtt_ms: float)
         said = _ask(cluster, f"delay {source.host} {target.host} {round(rtt_ms * 500)}")
         if said != "ok":
             message = (
-                f"the relay of cluster {cluster!r} did not take {rtt_ms} ms for {source.name} to {target.name} "
-                f"(it said {said!r}); expected 0 to 120000 ms and a relay that is up: testbed status {cluster}"
+                f"the relay of cluster {cluster!r} did not take {rtt_ms} ms for {source.name} to "
+                f"{target.name} (it said {said!r}); expected 0 to 120000 ms and a relay that is up: "
+                f"testbed status {cluster}"
             )
             raise ClusterError(message)
 

@@ -1,7 +1,7 @@
-"""An archive of the executor's classes (AppCDS), so that new replicas start in half the time.
+"""An archive of the executor's classes (AppCDS), so that new replicas start sooner.
 
-Made once per Java and Spark by a training run, ``testbed prepare``: a driver and one executor on the loopback device
-run a small batch and a small streaming query, and the executor writes the classes that it loaded when it ends.
+Made once per Java and Spark by a training run, ``testbed prepare``: a driver and one executor on the loopback
+device run a small batch and a small streaming query, and the executor writes what it loaded when it ends.
 Everything works without the archive too, and the JVM ignores one that does not fit.
 """
 
@@ -30,11 +30,9 @@ _LOOPBACK = "127.0.0.1"
 def java_options() -> tuple[str, ...]:
     """Return the options that make an executor use the archive; none where there is no archive."""
     archive = archive_path()
-    return (
-        (f"-XX:SharedArchiveFile={archive}", "-Xlog:cds=off", "-Xlog:class+path=off")
-        if archive.exists()
-        else ()
-    )
+    if not archive.exists():
+        return ()
+    return (f"-XX:SharedArchiveFile={archive}", "-Xlog:cds=off", "-Xlog:class+path=off")
 
 
 def archive_path() -> Path:
@@ -85,7 +83,7 @@ def prepare_archive() -> bool:
     except (OSError, subprocess.SubprocessError) as error:
         said = (getattr(error, "stderr", "") or str(error)).strip()[-300:]
         message = (
-            f"the archive of the executor's classes could not be made (replicas start slower without): {said}"
+            f"the archive of the executor's classes was not made (replicas start slower without): {said}"
         )
         raise ClusterError(message) from error
     finally:

@@ -1,4 +1,4 @@
-"""Command lines and settings of the Spark processes; values only, nothing is started here but Spark's own launcher."""
+"""Command lines and settings of the Spark processes: values; nothing is started but Spark's own launcher."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ from gesscale.errors import ClusterError
 EXECUTOR_CLASS = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 EXECUTOR_MEMORY_MB = 512
 DRIVER_MEMORY_MB = 768
-SMALL_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+SMALL_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 """One collector thread and the quick compiler only: many JVMs share few cores here."""
 
 _LAUNCHER_TIMEOUT_S = 60
@@ -46,6 +46,7 @@ def driver_settings(address: str, *, driver_port: int, ui_port: int) -> dict[str
         "spark.network.timeout": "60s",
         # a killed executor must not use up the attempts of a task
         "spark.task.maxFailures": "16",
+        "spark.ui.enabled": "true",
         "spark.ui.port": str(ui_port),
         "spark.port.maxRetries": "1",
         "spark.ui.showConsoleProgress": "false",
@@ -134,7 +135,10 @@ def java_program() -> str:
     program = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
     if program is None:
         where = f"JAVA_HOME={home} has no bin/java" if home else "there is no java on the path"
-        message = f"Spark needs a Java runtime 17 or newer, but {where}; install: apt-get install openjdk-17-jre-headless"
+        message = (
+            f"Spark needs a Java runtime 17 or newer, but {where}; "
+            "install: apt-get install openjdk-17-jre-headless"
+        )
         raise ClusterError(message)
     return program
 
@@ -169,6 +173,9 @@ def _launcher_command() -> tuple[str, ...]:
         raise ClusterError(message) from error
     words = tuple(word for word in done.stdout.decode().strip("\0\n").split("\0") if word.strip())
     if EXECUTOR_CLASS not in words:
-        message = f"Spark's launcher in {spark_home()} gave no command for {EXECUTOR_CLASS}: {' '.join(words)[:200]}"
+        message = (
+            f"Spark's launcher in {spark_home()} gave no command for {EXECUTOR_CLASS}, "
+            f"but: {' '.join(words)[:200]}"
+        )
         raise ClusterError(message)
     return words

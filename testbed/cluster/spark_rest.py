@@ -20,8 +20,6 @@ class ExecutorState:
     ----------
     executor_id
         The number it registered with.
-    address
-        The address of its node.
     active
         Whether it may still be given tasks.
     completed_tasks
@@ -29,7 +27,6 @@ class ExecutorState:
     """
 
     executor_id: int
-    address: str
     active: bool
     completed_tasks: int
 
@@ -64,17 +61,9 @@ def executors(base_url: str, application: str) -> tuple[ExecutorState, ...]:
 def _executor_states(listed: object) -> Iterator[ExecutorState]:
     for entry in listed if isinstance(listed, list) else ():
         match entry:
-            case {
-                "id": str(number),
-                "hostPort": str(host),
-                "isActive": bool(active),
-                "completedTasks": int(tasks),
-            }:
+            case {"id": str(number), "isActive": bool(active), "completedTasks": int(tasks)}:
                 if number.isdecimal():
-                    address = host.rsplit(":", 1)[0]
-                    yield ExecutorState(
-                        executor_id=int(number), address=address, active=active, completed_tasks=tasks
-                    )
+                    yield ExecutorState(executor_id=int(number), active=active, completed_tasks=tasks)
 
 
 def _get(base_url: str, path: str) -> object:

@@ -4,8 +4,10 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,8 +15,8 @@ from pathlib import Path
 import yaml
 
 from gesscale.errors import ClusterError, InputError
-from latency_map import DelayKind, DelayUnit, write_csv
-from testbed.cluster.topology import Topology, read_topology
+from latency_map import DelayKind, DelayUnit, LatencyMapError, write_csv
+from testbed.cluster.topology import CLUSTER_NAME, Topology, read_topology
 
 STATE_ROOT = "GESSCALE_TESTBED_STATE"
 
@@ -45,8 +47,38 @@ def state_root() -> Path:
     return Path(tempfile.gettempdir()) / f"gesscale-testbed-{os.geteuid()}"
 
 
+def private_root() -> Path:
+    """Return `state_root`, made if needed, and surely this user's own.
+
+    Raises
+    ------
+    ClusterError
+        Where it cannot be made, or belongs to somebody else.
+    """
+    root = state_root()
+    try:
+        root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        owner = root.stat().st_uid
+    except OSError as error:
+        message = f"cannot use {root}: {error}; set {STATE_ROOT} to a directory of your own"
+        raise ClusterError(message) from error
+    if owner != os.geteuid():
+        message = f"{root} belongs to another user; set {STATE_ROOT} to a directory of your own"
+        raise ClusterError(message)
+    return root
+
+
 def state_directory(name: str) -> Path:
-    """Return the directory of one cluster, whether or not it exists."""
+    """Return the directory of one cluster, whether or not it exists.
+
+    Raises
+    ------
+    InputError
+        Where no cluster can have this name; it must never lead out of `state_root`.
+    """
+    if not re.fullmatch(CLUSTER_NAME, name):
+        message = f"expected the name of a cluster, at most ten lower-case letters and digits, got {name!r}"
+        raise InputError(message)
     return state_root() / name
 
 
@@ -79,9 +111,10 @@ def only_cluster(name: str | None) -> str:
 
 def save(record: ClusterRecord, topology: Topology) -> None:
     """Write the record and a copy of the topology, so that later edits of its file change nothing here."""
+    private_root()
     directory = state_directory(topology.name)
     try:
-        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        directory.mkdir(exist_ok=True, mode=0o700)
         write_csv(topology.map, directory / "topology.csv")
         described = {
             "name": topology.name,
@@ -95,7 +128,7 @@ def save(record: ClusterRecord, topology: Topology) -> None:
         scratch = directory / "state.json.new"
         scratch.write_text(json.dumps(asdict(record)), encoding="utf-8")
         scratch.replace(directory / "state.json")
-    except OSError as error:
+    except (OSError, LatencyMapError) as error:
         message = f"cannot keep the state of cluster {topology.name!r}: {error}; make {directory} writable"
         raise ClusterError(message) from error
 
@@ -123,34 +156,37 @@ def load(name: str) -> tuple[ClusterRecord, Topology]:
 
 
 def forget(name: str) -> None:
-    """Delete the state directory of a cluster."""
+    """Delete the state directory of a cluster, and that of all clusters where it was the last."""
     shutil.rmtree(state_directory(name), ignore_errors=True)
+    with contextlib.suppress(OSError):  # others are still there
+        state_root().rmdir()
 
 
 @contextlib.contextmanager
-def locked(name: str) -> Iterator[None]:
-    """Hold the lock of a cluster, so that two commands never build and remove it at once.
+def locked(timeout_s: float = 60.0) -> Iterator[None]:
+    """Hold the lock of this user's clusters, so that two commands never build and remove at once.
 
     Raises
     ------
     ClusterError
-        Where another command holds it, or it cannot be written.
+        Where another command holds it for longer, or the state directory cannot be written.
     """
-    root = state_root()
+    descriptor = os.open(private_root(), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        root.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if root.stat().st_uid != os.geteuid():
-            message = f"{root} belongs to another user; set {STATE_ROOT} to a directory of your own"
-            raise ClusterError(message)
-        descriptor = os.open(root / f".{name}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        message = f"cannot write in {root}: {error}; set {STATE_ROOT} to a directory of your own"
-        raise ClusterError(message) from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _lock(descriptor, time.monotonic() + timeout_s)
         yield
-    except BlockingIOError as error:
-        message = f"another testbed command works on cluster {name!r}; try again when it has ended"
-        raise ClusterError(message) from error
     finally:
         os.close(descriptor)
+
+
+def _lock(descriptor: int, deadline: float) -> None:
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() > deadline:
+                message = f"another testbed command has held {state_root()} for long; look at it or try again"
+                raise ClusterError(message) from error
+            time.sleep(0.1)
+        else:
+            return

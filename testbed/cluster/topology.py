@@ -1,6 +1,6 @@
 """What the cluster emulates: nodes with a class, an address and a capacity, and the delays between them.
 
-A topology is a YAML file beside a latency map (CSV); `read_topology` takes a path or the name of a bundled one.
+A topology is a YAML file beside a latency map (CSV); `read_topology` takes a path or a bundled name.
 """
 
 import ipaddress
@@ -18,6 +18,9 @@ from gesscale.errors import InputError
 from latency_map import Asymmetry, DelayKind, DelayUnit, LatencyMap, LatencyMapError, read_map
 
 BUNDLED = Path(__file__).parent.parent / "topologies"
+CLUSTER_NAME = "[a-z][a-z0-9]{0,9}"
+"""Names that fit into those of network devices."""
+
 MAX_NODES = 200
 CONTROL_HOST = 254
 
@@ -33,9 +36,9 @@ class NodeClass(StrEnum):
 WEIGHTS: Mapping[NodeClass, float] = {NodeClass.PI3: 0.5, NodeClass.PI4: 1.0, NodeClass.NUC: 4.0}
 """Capacity against a Raspberry Pi 4, by class: speed of one core, as a replica has one slot.
 
-Rounded, from clock times work per clock: a Pi 3's in-order Cortex-A53 at 1.2-1.4 GHz does about half the work of a
-Pi 4's out-of-order Cortex-A72 at 1.5 GHz; a NUC's x86 core runs near 4 GHz and does more per clock. They are
-defaults of an emulation, not measurements: a topology may set its own ``weights``.
+Rounded, from clock times work per clock: a Pi 3's in-order Cortex-A53 at 1.2-1.4 GHz does about half the work
+of a Pi 4's out-of-order Cortex-A72 at 1.5 GHz; a NUC's x86 core runs near 4 GHz and does more per clock. They
+are defaults of an emulation, not measurements: a topology may set its own ``weights``.
 """
 
 
@@ -137,7 +140,8 @@ class Topology:
         for node in self.nodes:
             if node.name == name:
                 return node
-        message = f"topology {self.name!r} has no node {name!r}; its nodes are {', '.join(n.name for n in self.nodes)}"
+        names = ", ".join(node.name for node in self.nodes)
+        message = f"topology {self.name!r} has no node {name!r}; its nodes are {names}"
         raise InputError(message)
 
     def rtt_ms(self, first: str, second: str) -> float:
@@ -159,7 +163,7 @@ class _Latency(BaseModel):
 class _TopologyFile(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9]{0,9}$")]
+    name: Annotated[str, Field(pattern=f"^{CLUSTER_NAME}$")]
     latency: _Latency
     driver_node: str
     subnet: ipaddress.IPv4Network = ipaddress.IPv4Network("10.77.0.0/24")

@@ -20,13 +20,14 @@ app = typer.Typer(pretty_exceptions_enable=False)
 def demo(
     policy: Annotated[str, typer.Option(help="The policy that scales.")] = "gesscale",
     seconds: Annotated[float, typer.Option(min=120, help="Seconds the day is compressed into.")] = 270.0,
+    topology: Annotated[str, typer.Option(help="A topology file, or a bundled one's name.")] = "edge8",
     reports: Annotated[Path, typer.Option(help="Where the report folder goes.")] = Path("reports"),
 ) -> None:
     """Scale a real Spark operator over eight emulated edge nodes, through one compressed day."""
     privilege.enter()
     folder = reports / datetime.now().astimezone().strftime("%Y-%m-%d-%H%M%S")
     folder.mkdir(parents=True)
-    kept = play(Scenario(policy=policy, day_s=seconds), folder, Console(soft_wrap=True))
+    kept = play(Scenario(policy=policy, topology=topology, day_s=seconds), folder, Console(soft_wrap=True))
     sys.exit(0 if kept else 1)
 
 

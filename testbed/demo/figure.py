@@ -133,4 +133,5 @@ def _draw_parameters(record: Record, ax: "Axes") -> None:
             ax.step(at, values, where="post", label=f"{name}, {unit}")
     ax.set_ylabel("model as\ncalibrated")
     ax.set_ylim(bottom=0)
-    ax.legend(loc="upper left", fontsize="small", ncols=3)
+    if known:
+        ax.legend(loc="upper left", fontsize="small", ncols=3)

@@ -59,6 +59,10 @@ class Scenario:
         """Seconds of the day per second of the demo."""
         return 86400.0 / self.day_s
 
+    def metrics_url(self, topology: Topology) -> str:
+        """Return where the driver publishes its batches."""
+        return f"http://{topology.driver.address}:{self.metrics_port}"
+
     def write_settings(self, folder: Path, topology: Topology) -> Path:
         """Write the settings of the loop as a user would, and return the file.
 
@@ -75,7 +79,7 @@ class Scenario:
                 "operators": {
                     self.operator: {
                         "driver_node": topology.driver_node,
-                        "metrics_url": f"http://{topology.driver.address}:{self.metrics_port}",
+                        "metrics_url": self.metrics_url(topology),
                         "max_replicas": self.max_replicas,
                         "batch_cap_rows_per_replica": self.cap_rows_per_replica,
                     }

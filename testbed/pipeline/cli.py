@@ -65,7 +65,7 @@ def clean(
 
 
 @app.command()
-def stream(  # noqa: PLR0917 - every parameter is an option, given by name
+def stream(
     checkpoint: Annotated[Path, typer.Option(help="Checkpoint folder.")],
     rides: Annotated[Path | None, typer.Option(help="Cleaned rides.")] = None,
     output: Annotated[Path | None, typer.Option(help="The file sink's folder.")] = None,

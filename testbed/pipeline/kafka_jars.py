@@ -2,11 +2,13 @@
 
 import logging
 import os
+import re
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.metadata import version as installed_version
 from importlib.resources import files
 from pathlib import Path
@@ -49,6 +51,7 @@ def broker_jars() -> Jars:
     return _resolve(BROKER, version=BROKER[2])
 
 
+@lru_cache(maxsize=1)
 def connector_jars() -> Jars:
     """Return the jars that Spark's Kafka source needs beside PySpark's own.
 
@@ -69,7 +72,7 @@ def connector_jars() -> Jars:
             (*CONNECTOR, connector), version=mixed, overrides=[(*TOKEN_PROVIDER, token_provider)]
         )
         _LOG.warning(
-            "Kafka connector of Spark %s cannot be had (%s); taken instead: %s, of another version than PySpark",
+            "Kafka connector of Spark %s cannot be had (%s); instead, of another version: %s",
             wanted, missing, mixed,
         )  # fmt: skip
     shipped = {_module(path) for path in _pyspark_jars()}
@@ -121,19 +124,20 @@ def _run_ivy(
     module.write_text(ivy_module(artifact, overrides))
     ivy = next(path for path in _pyspark_jars() if path.name.startswith("ivy-"))
     command = [
-        java(), "-jar", str(ivy), "-cache", str(cache_folder() / "ivy"), "-ivy", str(module), "-confs", "default",
-        "-retrieve", f"{target}/[artifact]-[revision](-[classifier]).[ext]",
+        java(), "-jar", str(ivy), "-cache", str(cache_folder() / "ivy"), "-ivy", str(module),
+        "-confs", "default", "-retrieve", f"{target}/[artifact]-[revision](-[classifier]).[ext]",
     ]  # fmt: skip
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=_RESOLVE_TIMEOUT_S, check=False
         )
     except subprocess.TimeoutExpired as error:
-        message = f"kafka: {':'.join(artifact)} did not arrive within {_RESOLVE_TIMEOUT_S:.0f} s; is there a network?"
+        name = ":".join(artifact)
+        message = f"kafka: {name} did not arrive within {_RESOLVE_TIMEOUT_S:.0f} s; is there a network?"
         raise GesscaleError(message) from error
     if done.returncode != 0 or not target.is_dir():
         said = next((line for line in done.stdout.splitlines() if "not found" in line), done.stderr[-200:])
-        message = f"{':'.join(artifact)} was not resolved: {said.strip(' :')}"
+        message = f"{':'.join(artifact)} was not resolved: {said.strip().strip(':').strip()}"
         raise GesscaleError(message)
 
 
@@ -167,7 +171,4 @@ def _pyspark_jars() -> list[Path]:
 
 
 def _module(jar: Path) -> str:
-    name = jar.name
-    return name[
-        : next((i for i in range(len(name)) if name[i] == "-" and name[i + 1 : i + 2].isdigit()), len(name))
-    ]
+    return re.split(r"-\d", jar.name, maxsplit=1)[0]

@@ -65,7 +65,8 @@ class ReplaySchedule:
 
     def due_at_s(self, rides: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return when these rides are due, seconds since the epoch."""
-        return self.start_at_s + (self.pickup_s[rides] - self.pickup_s[0]) / self.speed
+        since_first_s: NDArray[np.float64] = self.pickup_s[rides] - self.pickup_s[0]
+        return self.start_at_s + since_first_s / self.speed
 
     def offered_rows(self, now_s: float) -> int:
         """Return how many rows are due by an instant."""

@@ -1,12 +1,13 @@
 """The Spark session of the pipeline's programs; spark-submit or the environment may set its master."""
 
 import os
+import shlex
 import sys
 from typing import Any
 
+_QUIET = "--conf spark.ui.showConsoleProgress=false"  # a shell's default is true
 _DEFAULTS = {
     "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "WARN",
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.streaming.noDataProgressEventInterval": "2s",
@@ -21,7 +22,8 @@ def open_session(app: str, *, jars: str = "") -> Any:
     app
         The application's name.
     jars
-        Further jars, separated by commas.
+        Further jars, separated by commas. They must be there when the JVM starts, so under spark-submit, or
+        where PYSPARK_SUBMIT_ARGS names jars, that is where they have to be named.
 
     Returns
     -------
@@ -30,18 +32,16 @@ def open_session(app: str, *, jars: str = "") -> Any:
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else the workers take any python3 of the PATH
     if not os.environ.keys() & {"PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT"}:
-        os.environ["PYSPARK_SUBMIT_ARGS"] = (
-            "--master local[2] --conf spark.ui.showConsoleProgress=false pyspark-shell"
-        )
+        os.environ["PYSPARK_SUBMIT_ARGS"] = f"--master local[2] {_QUIET} pyspark-shell"
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    arguments = os.environ.get("PYSPARK_SUBMIT_ARGS", "")
+    if jars and "--jars" not in arguments:
+        os.environ["PYSPARK_SUBMIT_ARGS"] = f"--jars {shlex.quote(jars)} {arguments}"
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
-    SparkContext._ensure_initialized()
+    SparkContext._ensure_initialized()  # only then does SparkConf know what came from outside
     conf = SparkConf().setAppName(app)
     for name, value in _DEFAULTS.items():
         conf.setIfMissing(name, value)
-    if jars:
-        outside = conf.get("spark.jars", "")
-        conf.set("spark.jars", f"{outside},{jars}" if outside else jars)
     return SparkSession.builder.config(conf=conf).getOrCreate()

@@ -111,6 +111,8 @@ def run_stream(options: StreamOptions) -> None:
     expected_rows = options.expected_rows if options.kafka else _replay_rows(options)
     if options.linger:
         expected_rows = None
+    from pyspark.errors import PySparkException
+
     spark = open_session(options.operator, jars=",".join(options.kafka.jars) if options.kafka else "")
     try:
         attachment = attach(
@@ -122,8 +124,10 @@ def run_stream(options: StreamOptions) -> None:
             trigger_s=options.trigger_s,
         )
         _LOG.warning("operator %s: metrics at %s", options.operator, attachment.url)
-        query = _start(spark, options, attachment.url)
-        _wait(query, expected_rows, stopping)
+        _wait(_start(spark, options, attachment.url), expected_rows, stopping)
+    except PySparkException as error:
+        message = f"stream: Spark does not run the query of operator {options.operator}: {str(error)[:500]}"
+        raise GesscaleError(message) from error
     finally:
         spark.stop()
 

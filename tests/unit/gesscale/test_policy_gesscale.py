@@ -123,8 +123,8 @@ def test_a_node_that_the_map_does_not_know_is_not_chosen():
 
 
 def test_no_scale_up_where_delay_eats_the_gain():
-    # gamma 2 rows/s per ms: n = 2 at ND 10 gives 180, three at ND 300 gives 300 - 600 < 0.
-    known = evidence((1, 0, 100), (2, 10, 180), (2, 50, 100), (3, 50, 200))
+    # gamma 0.5 rows/s per ms: two at ND 10 sustain 195, three at ND 300 only 300 - 150 = 150, as was seen before.
+    known = evidence((1, 0, 100), (2, 10, 195), (2, 300, 50), (3, 300, 150), (3, 200, 200))
     seen = reading(("hub", "near"), throughput=180, offered=300, saturated=1.0, backlog=900)
     _, plans = decide(policy(), observe(seen), cluster("hub", "near", nodes=("hub", "near", "edge")), known)
     assert (plans["op"].reason, plans["op"].change) == (Reason.DELAY_EATS_GAIN, None)

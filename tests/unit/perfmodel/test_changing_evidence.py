@@ -126,3 +126,24 @@ def test_readings_beyond_the_maximum_age_are_left_out(law):
 def test_ages_must_be_positive(setting):
     with pytest.raises(ModelError, match="> 0 seconds or None"):
         GesscaleLaw(**setting)
+
+
+@LAWS
+def test_readings_that_contradict_now_and_then_are_no_drift(law):
+    slow = {12, 14, 16}  # three of the newest five: fewer than four in five
+    readings = [window(index, slowdown=2.0 if index in slow else 1.0) for index in range(17)]
+    model = law.fit(readings)
+    assert not model.drift
+    assert model.readings_used == 17
+
+
+def test_a_law_that_fails_beyond_the_evidence_is_no_drift():
+    # Delay cost one node 100 rows/s at 150 ms; on four nodes it costs 4,200 of 7,200, which Eq. 1 cannot say.
+    seen = [(1, 0, 1800), (2, 0, 3600), (3, 0, 5400), (4, 0, 7200), (1, 150, 1700)] * 3 + [(4, 150, 3000)] * 3
+    readings = [
+        Reading(replicas=n, nd_max_ms=nd, rows_per_s=rate, at_s=60.0 * index)
+        for index, (n, nd, rate) in enumerate(seen)
+    ]
+    model = GesscaleLaw().fit(readings)
+    assert not model.drift
+    assert model.readings_used == len(readings)

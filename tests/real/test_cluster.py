@@ -1,0 +1,211 @@
+"""A real cluster of network namespaces: its delays, and that nothing of it ever stays behind."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from testbed.cluster import lifecycle, namespaces, privilege, processes, relay_link, state
+from testbed.cluster.check import check_pairs
+from testbed.cluster.lifecycle import Delays
+from testbed.cluster.processes import Role
+from testbed.cluster.topology import Topology, read_topology
+
+NAME = "realtest"
+AS_NOBODY = (
+    *("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all,+dac_read_search"),
+    *("--inh-caps=-all,+dac_read_search", "--ambient-caps=-all,+dac_read_search"),
+)
+"""Nobody, who may only read what root's files would hide from them: the interpreter may be among these."""
+
+WITHOUT_NETWORK_RIGHTS = (
+    *("setpriv", "--bounding-set=-net_admin,-sys_admin", "--inh-caps=-net_admin,-sys_admin"),
+)
+
+
+def can_build() -> bool:
+    return privilege.is_privileged() and os.access(privilege.TUN, os.R_OK | os.W_OK)
+
+
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.skipif(not can_build(), reason="needs root and /dev/net/tun to make network namespaces"),
+]
+
+
+@pytest.fixture
+def topology_file(tmp_path: Path) -> Path:
+    (tmp_path / "map.csv").write_text(",a,b,c\na,0,3,40\nb,3,0,90\nc,40,90,0\n")
+    file = tmp_path / "topology.yaml"
+    file.write_text(
+        f"name: {NAME}\nlatency: {{file: map.csv, unit: ms, kind: rtt}}\n"
+        "driver_node: a\nsubnet: 10.77.211.0/24\n"
+    )
+    return file
+
+
+@pytest.fixture
+def topology(topology_file: Path) -> Topology:
+    return read_topology(str(topology_file))
+
+
+@pytest.fixture(autouse=True)
+def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv(state.STATE_ROOT, str(tmp_path / "state"))
+    yield
+    lifecycle.down(NAME)
+    assert_nothing_left(tmp_path)
+
+
+def assert_nothing_left(tmp_path: Path) -> None:
+    assert namespaces.existing(NAME) == ()
+    assert f"gs-{NAME}" not in subprocess.check_output(("ip", "link"), text=True)
+    assert processes.find(str(state.state_directory(NAME))) == ()
+    assert not (tmp_path / "state").exists()
+
+
+def run_testbed(*arguments: str, before: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        (*before, sys.executable, "-m", "testbed", *arguments),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def relay_of(topology: Topology) -> processes.Process:
+    running = lifecycle.status(topology.name).running
+    return next(process for process in running if process.mark.role is Role.RELAY)
+
+
+def test_up_check_status_down_each_twice(topology_file: Path, tmp_path: Path) -> None:
+    assert run_testbed("up", str(topology_file)).returncode == 0
+    again = run_testbed("up", str(topology_file), "--output", "json")
+    assert "was up already" in again.stderr
+    assert [node["name"] for node in json.loads(again.stdout)["nodes"]] == ["a", "b", "c"]
+
+    checked = run_testbed("check", NAME, "--output", "json")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    asked = {(pair["from"], pair["to"]): pair["asked_ms"] for pair in json.loads(checked.stdout)["pairs"]}
+    assert asked == {("a", "b"): 3.0, ("a", "c"): 40.0, ("b", "c"): 90.0}
+
+    assert run_testbed("status").returncode == 0
+    down = run_testbed("down", "--output", "json")
+    # one relay; three namespaces and the device outside
+    assert json.loads(down.stdout) == {NAME: {"processes": 1, "network_parts": 4}}
+    assert run_testbed("down", NAME).returncode == 0
+    assert run_testbed("down").returncode == 0
+    assert_nothing_left(tmp_path)
+
+
+@pytest.mark.parametrize("delays", [Delays.RELAY_C, Delays.RELAY_PYTHON])
+def test_a_delay_changes_while_everything_runs(topology: Topology, delays: Delays) -> None:
+    if delays is Delays.RELAY_C and relay_link.find_compiler() is None:
+        pytest.skip("no C compiler here")
+    lifecycle.up(topology, source="test", delays=delays)
+    assert all(pair.ok for pair in check_pairs(topology, count=5))
+    relay_link.set_delay(NAME, topology.node("a"), topology.node("b"), rtt_ms=20)
+    pairs = {(pair.first, pair.second): pair for pair in check_pairs(topology, count=5)}
+    changed = pairs.pop(("a", "b"))
+    assert not changed.ok  # asked 3 ms, is 20 ms
+    assert changed.measured_ms == pytest.approx(20, abs=2)
+    assert all(pair.ok for pair in pairs.values())
+
+
+def test_a_delay_that_is_none_is_refused(topology: Topology) -> None:
+    lifecycle.up(topology, source="test")
+    with pytest.raises(relay_link.ClusterError, match="did not take -1 ms"):
+        relay_link.set_delay(NAME, topology.node("a"), topology.node("b"), rtt_ms=-1)
+
+
+def test_the_outside_reaches_every_node_without_delay(topology: Topology) -> None:
+    from latency_map.probe import Reply, ping_rtt_ms
+
+    lifecycle.up(topology, source="test")
+    for node in topology.nodes:
+        answers = [ping_rtt_ms(node.address, timeout_s=2, sequence=number) for number in range(3)]
+        assert min(answer.rtt_ms for answer in answers if isinstance(answer, Reply)) < 2
+
+
+def test_a_killed_relay_is_noticed_and_mended(topology: Topology) -> None:
+    lifecycle.up(topology, source="test")
+    killed = relay_of(topology)
+    os.kill(killed.pid, signal.SIGKILL)
+    deadline = time.monotonic() + 10
+    while relay_link.relay_answers(NAME):
+        assert time.monotonic() < deadline
+    assert "relay" in lifecycle.status(NAME).problem
+    assert run_testbed("status", NAME).returncode == 3
+    assert lifecycle.up(topology, source="test") is True
+    assert relay_of(topology).pid != killed.pid
+
+
+def test_an_up_that_was_killed_is_cleaned_up(topology_file: Path) -> None:
+    with subprocess.Popen((sys.executable, "-m", "testbed", "up", str(topology_file))) as up:
+        deadline = time.monotonic() + 30
+        while not namespaces.existing(NAME):
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+        up.kill()
+    assert lifecycle.down(NAME).network_parts > 0
+
+
+def test_leftovers_are_found_without_any_record_of_them(topology: Topology) -> None:
+    lifecycle.up(topology, source="test")
+    shutil.rmtree(state.state_root())
+    assert lifecycle.down(NAME) == lifecycle.Swept(processes=1, network_parts=4)
+
+
+def test_a_subnet_in_use_is_refused_and_nothing_is_built(topology: Topology, topology_file: Path) -> None:
+    lifecycle.up(topology, source="test")
+    other = topology_file.with_name("other.yaml")
+    other.write_text(topology_file.read_text().replace(NAME, "realother"))
+    done = run_testbed("up", str(other))
+    assert done.returncode == 1
+    assert f"10.77.211.0/24 is in use by device gs-{NAME}" in done.stderr
+    assert namespaces.existing("realother") == ()
+
+
+def test_a_failing_up_leaves_nothing(
+    topology: Topology, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    # a compiler whose program only complains; called as: cc -O2 -o PROGRAM SOURCE
+    complaint = "#!/bin/sh\\necho cannot >&2; exit 1\\n"
+    (tmp_path / "broken-cc").write_text(f"#!/bin/sh\nprintf '{complaint}' > $3; chmod +x $3\n")
+    (tmp_path / "broken-cc").chmod(0o755)
+    (tmp_path / "cc").symlink_to("broken-cc")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with pytest.raises(relay_link.ClusterError, match="does not work; it said: cannot"):
+        lifecycle.up(topology, source="test", delays=Delays.RELAY_C)
+    assert namespaces.existing(NAME) == ()
+
+
+def test_without_rights_one_line_says_what_is_missing(tmp_path: Path) -> None:
+    done = run_testbed("up", "edge8", before=(*AS_NOBODY, "env", f"HOME={tmp_path}"))
+    if "dev/net/tun" not in done.stderr and "CAP_NET_ADMIN" not in done.stderr:
+        pytest.skip("this machine lets everybody make user namespaces and TUN devices")
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    assert "run as root, or once: sudo" in done.stderr
+
+
+def test_without_network_rights_a_user_namespace_serves(topology_file: Path) -> None:
+    done = run_testbed("up", str(topology_file), before=WITHOUT_NETWORK_RIGHTS)
+    if "gives no user" in done.stderr:
+        pytest.skip("this kernel gives no user namespaces")
+    assert done.returncode == 0, done.stderr
+    assert namespaces.existing(NAME) == ()  # it is not in the machine's own network
+    assert run_testbed("check", NAME, before=WITHOUT_NETWORK_RIGHTS).returncode == 0
+    assert run_testbed("down", NAME, before=WITHOUT_NETWORK_RIGHTS).returncode == 0
+    assert processes.find(str(state.state_root())) == ()  # its holder has gone too

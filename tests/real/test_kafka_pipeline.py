@@ -1,0 +1,98 @@
+"""The pipeline through a real Kafka broker: producer, topic, operator, topic."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from datetime import datetime, timedelta
+from urllib.request import urlopen
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from testbed.pipeline.kafka_broker import running_broker
+from testbed.pipeline.kafka_topic import verify_topic
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
+
+RIDES, COPIES, CAP_ROWS, PARTITIONS = 1500, 2, 1000, 4
+
+
+@pytest.fixture
+def rides(tmp_path):
+    begins = datetime(2015, 1, 6, 4)
+    pickup_times = [begins + timedelta(seconds=number) for number in range(RIDES)]
+    table = pa.table(
+        {
+            "ride": pa.array(range(RIDES), pa.int64()),
+            "pickup_time": pa.array(pickup_times, pa.timestamp("us")),
+            "pickup_longitude": pa.array([-73.98] * RIDES),
+            "pickup_latitude": pa.array([40.75] * RIDES),
+        }
+    )
+    (tmp_path / "rides").mkdir()
+    pq.write_table(table, tmp_path / "rides" / "part-0.parquet")
+    return tmp_path / "rides"
+
+
+def served(port):
+    try:
+        with urlopen(f"http://127.0.0.1:{port}/batches", timeout=2) as answer:
+            return json.load(answer)
+    except OSError:
+        return None
+
+
+def test_each_row_goes_from_topic_to_topic(rides, tmp_path):
+    rows = RIDES * COPIES
+    with running_broker(tmp_path / "broker", partitions=PARTITIONS) as broker:
+        produce = [
+            sys.executable, "-m", "testbed.pipeline", "produce", "--rides", str(rides),
+            "--kafka", broker.bootstrap, "--speed", "1000", "--copies", str(COPIES),
+        ]  # fmt: skip
+        done = subprocess.run(produce, capture_output=True, text=True, timeout=60, check=False)
+        assert json.loads(done.stdout) == {"rows": rows}, done.stderr[-2000:]
+        document = stream(broker.bootstrap, tmp_path, rows)
+        count = verify_topic(broker.bootstrap, "nearest", rows)
+        pid = broker.pid
+    # the Kafka sink is at-least-once; nothing was interrupted here, so nothing was written again
+    assert count.exactly_once
+    # every row was in the topic before the query began: lag is what the batches left over
+    first = document["batches"][0]
+    assert first["offered_rows_total"] == rows
+    assert first["backlog_rows"] == rows - first["rows"]
+    # Kafka shares a cap out to the partitions and rounds each share down
+    assert CAP_ROWS - PARTITIONS < first["rows"] <= CAP_ROWS
+    assert first["cap_rows"] == CAP_ROWS
+    assert not (tmp_path / "broker").exists()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def stream(bootstrap, folder, rows):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [
+        sys.executable, "-m", "testbed.pipeline", "stream", "--kafka", bootstrap,
+        "--checkpoint", str(folder / "checkpoint"), "--cap-rows", str(CAP_ROWS), "--trigger-s", "1",
+        "--metrics-port", str(port), "--expected-rows", str(rows),
+    ]  # fmt: skip
+    document, deadline_s = None, time.monotonic() + 90
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+        try:
+            while process.poll() is None and time.monotonic() < deadline_s:
+                answer = served(port)
+                document = answer if answer and answer["batches"] else document
+                time.sleep(0.3)
+            assert process.wait(10) == 0, (folder / "log").read_text()[-3000:]
+        finally:
+            if process.poll() is None:
+                process.terminate()
+                process.wait(30)
+    assert document is not None
+    return document

@@ -1,0 +1,146 @@
+"""The taxi pipeline on Spark: generate, clean, stream, verify, while the listener's endpoint is read."""
+
+import contextlib
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from testbed.pipeline.sink import verify_sink
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
+
+PIPELINE = [sys.executable, "-m", "testbed.pipeline"]
+
+
+def run(*arguments, timeout=90):
+    done = subprocess.run(
+        [*PIPELINE, *map(str, arguments)], capture_output=True, text=True, timeout=timeout, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def rides(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("rides")
+    made = json.loads(
+        run("generate", folder / "raw.csv", "--rides-per-passenger", "0.004", "--output-format", "json")
+    )
+    cleaned = json.loads(run("clean", folder / "raw.csv", folder / "clean", "--output-format", "json"))
+    assert cleaned["rides"] == made["valid"]
+    assert cleaned["dropped"] == {
+        "missing_time": made["missing_time"],
+        "bad_coordinates": made["bad_coordinates"],
+        "dropoff_before_pickup": made["dropoff_before_pickup"],
+        "no_passengers": made["no_passengers"],
+        "duplicate": made["duplicates"],
+    }
+    assert min(cleaned["dropped"].values()) > 0
+    return folder / "clean", cleaned["rides"]
+
+
+@contextlib.contextmanager
+def streaming(rides, folder: Path, port: int, *options):
+    command = [
+        *PIPELINE, "stream", "--rides", str(rides), "--output", str(folder / "out"),
+        "--checkpoint", str(folder / "checkpoint"), "--trigger-s", "1", "--metrics-port", str(port),
+        *map(str, options),
+    ]  # fmt: skip
+    with (folder / "log").open("a") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.terminate()
+                try:
+                    process.wait(30)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait(10)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def page(port, name):
+    try:
+        with urlopen(f"http://127.0.0.1:{port}/{name}", timeout=2) as answer:
+            return answer.read()
+    except OSError:
+        return None
+
+
+def last_answers(process, port, timeout_s=90):
+    """Read the endpoint until the process ends; return the last answers that told of a batch."""
+    batches, metrics, deadline_s = None, None, time.monotonic() + timeout_s
+    while process.poll() is None and time.monotonic() < deadline_s:
+        document = json.loads(page(port, "batches") or "{}")
+        if document.get("batches"):
+            batches, scraped = document, page(port, "metrics") or b""
+            metrics = scraped if b"_batch_rows{" in scraped else metrics  # none of a query that has ended
+        time.sleep(0.2)
+    assert process.wait(10) == 0
+    return batches, metrics.decode()
+
+
+def test_each_row_reaches_the_sink_once_and_the_listener_tells(rides, tmp_path):
+    folder, count = rides
+    port, rows = free_port(), 2 * count
+    options = ("--speed", 86400, "--copies", 2, "--cap-rows-per-replica", 900)
+    with streaming(folder, tmp_path, port, *options) as process:
+        document, metrics = last_answers(process, port)
+    assert verify_sink(tmp_path / "out", rows).exactly_once
+    assert document["listener_errors"] == 0
+    numbers = [batch["batch_id"] for batch in document["batches"]]
+    assert numbers == list(range(len(numbers)))
+    for batch in document["batches"]:
+        assert 0 < batch["rows"] <= batch["cap_rows"] == 900 * batch["replicas"]
+        assert batch["offered_rows_total"] - batch["processed_rows_total"] == batch["backlog_rows"]
+        assert batch["trigger_s"] == 1.0
+        assert batch["hosts"] == batch["hosts_at_start"]
+        assert len(batch["hosts"]) == 1  # local mode: the driver is the one executor
+    assert max(batch["offered_rows_total"] for batch in document["batches"]) == rows
+    assert 'gesscale_operator_batch_rows{app="nearest",operator="nearest",query="nearest"}' in metrics
+    assert "gesscale_operator_replica_info" in metrics
+
+
+def test_a_stopped_query_goes_on_where_it_stopped_though_metrics_are_off(rides, tmp_path):
+    folder, count = rides
+    port = free_port()
+    options = ("--speed", 86400, "--cap-rows", 500)
+    with streaming(folder, tmp_path, port, *options) as process:
+        deadline_s = time.monotonic() + 60
+        while time.monotonic() < deadline_s and b'"batch_id"' not in (page(port, "batches") or b""):
+            time.sleep(0.2)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+    first = verify_sink(tmp_path / "out", count)
+    assert first.rows > 0
+    assert first.missing > 0
+    assert first.duplicated == 0
+    with (
+        socket.create_server(("127.0.0.1", 0)) as taken,
+        streaming(folder, tmp_path, taken.getsockname()[1], *options) as process,
+    ):
+        assert process.wait(60) == 0
+    assert "metrics are off and the query runs" in (tmp_path / "log").read_text()
+    assert verify_sink(tmp_path / "out", count).exactly_once
+
+
+def test_bad_input_is_one_line_and_no_traceback(tmp_path):
+    command = [*PIPELINE, "stream", "--rides", tmp_path, "--output", tmp_path, "--checkpoint", tmp_path / "c"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "found none" in done.stderr

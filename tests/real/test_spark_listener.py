@@ -1,0 +1,78 @@
+"""The listener under a real Spark, in a process of its own, with everything broken that can be."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(150)]
+
+PROGRAM = """
+import json, sys, time
+from urllib.request import urlopen
+from gesscale.spark import attach
+from testbed.pipeline.session import open_session
+
+spark = open_session("trial")
+if sys.argv[1] == "offsets":
+    given = {"offset_rows": lambda offset: [][0]}
+else:
+    given = {}
+attachment = attach(spark, operator="trial", port=0, **given)
+if sys.argv[1] == "spark":
+    # A driver whose inner classes cannot be linked: what asking it for its executors did on PySpark 4.3.0.
+    import gesscale.spark.executors as executors
+    def poisoned():
+        return spark._jvm.org.apache.spark.SparkEnv.get().blockManager()
+    listener = attachment._listener
+    listener._state._watch = executors.ExecutorWatch(poisoned, time.time)
+rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
+if sys.argv[1] == "two":
+    rows = rows.union(spark.readStream.format("rate").option("rowsPerSecond", 5).load())
+query = rows.writeStream.queryName("q").format("noop").trigger(processingTime="500 milliseconds").start()
+deadline = time.monotonic() + 60
+while time.monotonic() < deadline and len(query.recentProgress) < 6:
+    time.sleep(0.2)
+time.sleep(1)
+with urlopen(attachment.url + "/batches", timeout=5) as answer:
+    document = json.load(answer)
+print("RESULT " + json.dumps({"active": query.isActive, "document": document}))
+query.stop()
+spark.stop()
+"""
+
+
+def trial(kind):
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, kind], capture_output=True, text=True, timeout=120, check=False
+    )
+    lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
+    assert lines, done.stderr[-3000:]
+    result = json.loads(lines[0].removeprefix("RESULT "))
+    assert result["active"] is True
+    return result["document"], done.stderr
+
+
+def test_a_query_survives_a_driver_that_cannot_be_asked():
+    document, said = trial("spark")
+    assert document["listener_errors"] > 0
+    assert "replicas are unknown" in said
+    assert len(document["batches"]) >= 4
+    assert {batch["replicas"] for batch in document["batches"]} == {None}
+    assert {batch["rows"] for batch in document["batches"]} == {10}
+
+
+def test_a_query_survives_an_offset_function_that_fails():
+    document, said = trial("offsets")
+    assert document["listener_errors"] > 0
+    assert "IndexError" in said
+    assert {batch["offered_rows_total"] for batch in document["batches"]} == {None}
+    assert {batch["replicas"] for batch in document["batches"]} == {1}
+
+
+def test_sources_without_a_latest_offset_are_said():
+    document, said = trial("two")
+    assert "rows offered and backlog are unknown" in said
+    assert document["listener_errors"] == 0
+    assert {batch["backlog_rows"] for batch in document["batches"]} == {None}

@@ -1,0 +1,28 @@
+import socket
+
+import pytest
+
+from gesscale.errors import InputError
+from gesscale.spark import attach
+
+
+class NotSpark:
+    """A session of which nothing can be had."""
+
+
+def test_a_port_in_use_is_said_and_harms_nobody(caplog):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        attachment = attach(NotSpark(), operator="nearest", port=taken.getsockname()[1])
+    assert attachment.url is None
+    assert "metrics are off and the query runs" in caplog.text
+    attachment.close()
+
+
+def test_a_port_that_is_none_is_said_and_harms_nobody(caplog):
+    assert attach(NotSpark(), operator="nearest", port=70000).url is None
+    assert "metrics are off" in caplog.text
+
+
+def test_wrong_arguments_are_refused():
+    with pytest.raises(InputError, match="cap_rows > 0, got -1"):
+        attach(NotSpark(), operator="nearest", port=0, cap_rows=-1)

@@ -1,0 +1,134 @@
+import math
+
+from prometheus_client import CollectorRegistry
+
+from gesscale.spark.executors import ExecutorWatch
+from gesscale.spark.gauges import OperatorGauges
+from gesscale.spark.operator_state import OperatorState
+from gesscale.spark.records import OperatorSettings
+
+
+class Bench:
+    """A state with a clock and executors that a test sets."""
+
+    def __init__(self, **settings):
+        self.now_s = 100.0
+        self.hosts = ["a", "b"]
+        self.state = OperatorState(
+            OperatorSettings(app="taxi", operator="nearest", **settings),
+            ExecutorWatch(self._ask, lambda: self.now_s),
+            lambda: self.now_s,
+        )
+        gauges = OperatorGauges(
+            self.state.settings, self.state.histories, self.state.executors, lambda: self.state.errors
+        )
+        self.registry = CollectorRegistry()
+        self.registry.register(gauges)
+
+    def _ask(self):
+        if self.hosts is None:
+            raise RuntimeError("no JVM")
+        return self.hosts
+
+    def batch(self, run="r1", query="q1", batch_id=0, latest='{"rows": 350}'):
+        source = {"startOffset": "None", "endOffset": '{"rows": 100}', "latestOffset": latest}
+        self.state.progress(run, query, {
+            "batchId": batch_id, "numInputRows": 100, "timestamp": "1970-01-01T00:01:39.000Z",
+            "durationMs": {"triggerExecution": 500, "addBatch": 400, "latestOffset": 3}, "sources": [source],
+        })  # fmt: skip
+
+    def gauge(self, name, query="q1", **labels):
+        labels = {"app": "taxi", "operator": "nearest", "query": query, **labels}
+        return self.registry.get_sample_value(f"gesscale_operator_{name}", labels)
+
+
+def test_gauges_tell_the_last_batch():
+    bench = Bench(cap_rows=100, trigger_s=2.0)
+    bench.batch(batch_id=7)
+    assert bench.gauge("batch_id") == 7
+    assert bench.gauge("offered_rows_total") == 350
+    assert bench.gauge("processed_rows_total") == 100
+    assert bench.gauge("backlog_rows") == 250
+    assert bench.gauge("batch_cap_rows") == 100
+    assert bench.gauge("batch_end_timestamp_seconds") == 99.5  # began at 99 s, took 0.5 s
+    assert bench.gauge("replicas") == 2
+    assert bench.gauge("last_progress_timestamp_seconds") == 100
+
+
+def test_vanished_hosts_and_queries_leave_no_series():
+    bench = Bench()
+    bench.batch()
+    assert bench.gauge("replica_info", host="b") == 1
+    bench.hosts, bench.now_s = ["a"], 101.0
+    assert bench.gauge("replica_info", host="b") is None
+    assert bench.gauge("replica_info", host="a") == 1
+    bench.state.end("r1")
+    assert bench.gauge("batch_id") is None
+    assert bench.state.document(after=-1)["active"] is False
+    assert len(bench.state.document(after=-1)["batches"]) == 1
+
+
+def test_idle_queries_stay_fresh():
+    bench = Bench()
+    bench.batch()
+    bench.now_s = 140.0
+    bench.state.idle("r1")
+    assert bench.state.document(after=-1)["last_progress_at_s"] == 140.0
+
+
+def test_executors_that_cannot_be_asked_are_counted_said_once_and_survived(caplog):
+    bench = Bench()
+    bench.hosts = None
+    bench.batch(batch_id=0)
+    bench.batch(batch_id=1)
+    assert bench.state.errors == 2
+    assert [record.message for record in caplog.records].count(caplog.records[0].message) == 1
+    assert "replicas are unknown" in caplog.records[0].message
+    assert math.isnan(bench.gauge("replicas"))
+    assert bench.state.document(after=-1)["batches"][1]["replicas"] is None
+
+
+def test_an_offset_function_that_fails_costs_its_figures_only(caplog):
+    bench = Bench(offset_rows=lambda _offset: 1 / 0)
+    bench.batch()
+    batch = bench.state.document(after=-1)["batches"][0]
+    assert (batch["rows"], batch["offered_rows_total"], batch["backlog_rows"]) == (100, None, None)
+    assert math.isnan(bench.gauge("backlog_rows"))
+    assert bench.state.errors == 2  # the latest and the end offset
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_a_source_without_a_latest_offset_is_said(caplog):
+    bench = Bench()
+    bench.batch(latest="None")
+    assert "backlog are unknown" in caplog.text
+
+
+def test_the_newest_active_query_is_served_and_old_ones_are_forgotten():
+    bench = Bench()
+    for number in range(10):
+        bench.batch(run=f"r{number}", query=f"q{number}")
+    assert bench.state.document(after=-1)["query"] == "q9"
+    bench.state.end("r9")
+    assert bench.state.document(after=-1)["query"] == "q8"
+    assert len(bench.state.histories()) == 8
+
+
+def test_executors_are_asked_again_only_when_the_answer_is_old():
+    bench = Bench()
+    assert bench.state.executors().hosts == ("a", "b")
+    bench.hosts = ["a"]
+    bench.now_s += 0.1
+    assert bench.state.executors().hosts == ("a", "b")
+    bench.now_s += 0.2
+    assert bench.state.executors().hosts == ("a",)
+
+
+def test_a_batch_is_attributed_to_the_executors_it_was_planned_with():
+    bench = Bench(cap_rows_per_replica=50)
+    bench.now_s = 99.0
+    bench.state.executors()  # asked while the batch that began at 99 s was planned
+    bench.now_s, bench.hosts = 99.4, ["a", "b", "c"]
+    bench.batch()
+    batch = bench.state.document(after=-1)["batches"][0]
+    assert (batch["hosts_at_start"], batch["hosts"], batch["cap_rows"]) == (("a", "b"), ("a", "b", "c"), 100)

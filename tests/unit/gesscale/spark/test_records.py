@@ -1,0 +1,111 @@
+import pytest
+
+from gesscale.errors import InputError
+from gesscale.monitor.records import parse_document, to_batches
+from gesscale.spark.records import RING_BATCHES, Executors, OperatorSettings, QueryHistory, document
+
+TWO = Executors(at_s=0.0, hosts=("10.77.0.2", "10.77.0.3"))
+THREE = Executors(at_s=5.0, hosts=("10.77.0.2", "10.77.0.3", "10.77.0.4"))
+
+
+def settings(**changes):
+    return OperatorSettings(**{"app": "taxi", "operator": "nearest", "trigger_s": 2.0, **changes})
+
+
+def report(
+    batch_id=0, rows=100, start="None", end='{"rows": 100}', latest='{"rows": 350}', ran=True, ms=1500
+):
+    durations = {"triggerExecution": ms, **({"addBatch": 900} if ran else {})}
+    source = {"startOffset": start, "endOffset": end, "latestOffset": latest}
+    return {
+        "batchId": batch_id, "numInputRows": rows, "timestamp": "2026-11-20T10:00:00.000Z",
+        "durationMs": durations, "sources": [source],
+    }  # fmt: skip
+
+
+def add(history, progress, given=None, planned_with=TWO, now=TWO):
+    return history.add(progress, given or settings(), planned_with=planned_with, now=now)
+
+
+def test_offered_and_backlog_come_from_the_latest_offset():
+    batch = add(QueryHistory(query="q"), report())
+    # the first batch took 100 rows up to offset 100, so the query began at 0: 350 offered, 350 - 100 wait
+    assert (batch.offered_rows_total, batch.backlog_rows, batch.processed_rows_total) == (350.0, 250.0, 100)
+    assert (batch.seconds, batch.ended_at_s - batch.started_at_s) == (1.5, 1.5)
+
+
+def test_a_topic_that_held_rows_before_the_query_counts_from_where_it_began():
+    history = QueryHistory(query="q")
+    first = add(history, report(end='{"t": {"0": 600, "1": 500}}', latest='{"t": {"0": 700, "1": 600}}'))
+    # it began at 1100 - 100 = 1000; the latest offset is 1300
+    assert (first.offered_rows_total, first.backlog_rows) == (300.0, 200.0)
+    second = add(
+        history, report(1, rows=50, end='{"t": {"0": 650, "1": 500}}', latest='{"t": {"0": 900, "1": 600}}')
+    )
+    assert (second.offered_rows_total, second.backlog_rows, second.processed_rows_total) == (
+        500.0,
+        350.0,
+        150,
+    )
+
+
+def test_a_source_without_a_latest_offset_leaves_the_rest_of_the_batch():
+    batch = add(QueryHistory(query="q"), report(latest="None"))
+    assert (batch.offered_rows_total, batch.backlog_rows, batch.rows) == (None, None, 100)
+
+
+def test_a_trigger_that_ran_no_batch_is_no_record():
+    history = QueryHistory(query="q")
+    assert add(history, report(rows=0, ran=False)) is None
+    assert not history.batches
+
+
+def test_the_cap_is_that_of_the_replicas_it_was_planned_with():
+    batch = add(QueryHistory(query="q"), report(), settings(cap_rows_per_replica=1000), TWO, THREE)
+    assert (batch.cap_rows, batch.replicas) == (2000, 3)
+    assert batch.hosts_at_start == TWO.hosts
+    assert batch.hosts == THREE.hosts
+
+
+def test_unknown_executors_are_said_as_unknown():
+    batch = add(QueryHistory(query="q"), report(), settings(cap_rows_per_replica=1000), None, None)
+    assert (batch.cap_rows, batch.replicas, batch.hosts) == (None, None, ())
+
+
+def test_only_the_newest_batches_are_kept():
+    history = QueryHistory(query="q")
+    for number in range(RING_BATCHES + 3):
+        add(history, report(number))
+    assert [history.batches[0].batch_id, history.batches[-1].batch_id] == [3, RING_BATCHES + 2]
+
+
+def test_monitor_understands_what_is_served():
+    import json
+
+    history = QueryHistory(query="q", last_progress_at_s=9.0)
+    for number in range(3):
+        add(history, report(number), settings(cap_rows=100))
+    served = document(history, settings(), now_s=10.0, after=0)
+    parsed = parse_document(json.dumps(served).encode(), "nearest")
+    batches, complaints = to_batches(parsed.batches, {"10.77.0.2": "edge2"})
+    assert complaints == []
+    assert [batch.batch_id for batch in batches] == [1, 2]
+    assert batches[0].nodes == ("10.77.0.3", "edge2")
+    assert batches[0].is_full
+
+
+def test_before_the_first_query_there_are_no_batches():
+    served = document(None, settings(), now_s=10.0)
+    assert (served["query"], served["active"], served["batches"]) == (None, False, [])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"operator": ""}, {"cap_rows": 0}, {"cap_rows": -5}, {"trigger_s": float("nan")}, {"trigger_s": 0.0},
+        {"cap_rows": 10, "cap_rows_per_replica": 10},
+    ],
+)  # fmt: skip
+def test_wrong_settings_are_refused(wrong):
+    with pytest.raises(InputError, match=r"gesscale\.spark\.attach"):
+        settings(**wrong)

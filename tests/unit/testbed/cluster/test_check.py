@@ -1,0 +1,35 @@
+import pytest
+
+from testbed.cluster.check import judge
+
+
+@pytest.mark.parametrize(
+    ("asked_ms", "answers_ms", "ok"),
+    [
+        # 10 ms: tolerance is 2 ms, as 5 % would be 0.5 ms
+        (10.0, [12.0], True),
+        (10.0, [12.1], False),
+        (10.0, [7.9], False),
+        # 300 ms: tolerance is 15 ms
+        (300.0, [315.0], True),
+        (300.0, [284.9], False),
+        # the median counts, not an outlier
+        (10.0, [10.1, 10.2, 90.0], True),
+        (10.0, [None, None, 10.1], True),
+        (10.0, [None, None, None], False),
+    ],
+)
+def test_tolerance_is_two_milliseconds_or_five_per_cent(
+    asked_ms: float, answers_ms: list[float | None], ok: bool
+) -> None:
+    assert judge(asked_ms, answers_ms, first="a", second="b").ok is ok
+
+
+def test_what_was_seen_is_told() -> None:
+    pair = judge(10.0, [11.0, None, 10.5, 12.0], first="a", second="b")
+    assert (pair.measured_ms, pair.error_ms, pair.spread_ms, pair.lost) == (11.0, 1.0, 1.5, 1)
+
+
+def test_nothing_is_told_of_what_was_not_seen() -> None:
+    pair = judge(10.0, [None, None], first="a", second="b")
+    assert (pair.measured_ms, pair.error_ms, pair.spread_ms, pair.lost) == (None, None, None, 2)

@@ -1,0 +1,43 @@
+"""The command line's answers where no cluster is touched."""
+
+import subprocess
+import sys
+
+import pytest
+
+from gesscale.errors import InputError
+from testbed.cluster.adapter import open_local_cluster
+
+
+def run_testbed(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        (sys.executable, "-m", "testbed", *arguments), capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.mark.parametrize("arguments", [("up", "nowhere"), ("up", "edge8", "--delays", "snail"), ("fly",)])
+def test_wrong_input_exits_2_without_a_traceback(arguments: tuple[str, ...]) -> None:
+    done = run_testbed(*arguments)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert done.stderr.strip()
+
+
+def test_help_tells_the_commands_and_exit_codes() -> None:
+    done = run_testbed("--help")
+    assert done.returncode == 0
+    assert all(word in done.stdout for word in ("up", "check", "status", "down", "prepare", "Exit codes"))
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"topologie": "edge8"}, "expected only topology, first_task_timeout_s .* got topologie"),
+        ({"first_task_timeout_s": "soon"}, "expected 0 to 600 seconds, got 'soon'"),
+        ({"first_task_timeout_s": "-1"}, "expected 0 to 600 seconds"),
+        ({"first_task_timeout_s": "nan"}, "expected 0 to 600 seconds"),
+    ],
+)
+def test_wrong_options_of_the_local_cluster_are_said(options: dict[str, str], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        open_local_cluster(options)

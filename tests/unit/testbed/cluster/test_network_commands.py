@@ -1,0 +1,68 @@
+"""What is run to make the network, for both ways of delaying."""
+
+from testbed.cluster.namespaces import inside, tun_commands
+from testbed.cluster.netem import netem_commands, one_way_us
+from testbed.cluster.topology import Topology
+
+
+def lines(commands: tuple[tuple[str, ...], ...]) -> list[str]:
+    return [" ".join(command) for command in commands]
+
+
+def test_every_node_has_a_namespace_with_one_device(three: Topology) -> None:
+    commands = lines(tun_commands(three))
+    assert commands[:5] == [
+        "ip netns add gesscale-three-a",
+        "ip -n gesscale-three-a link set lo up",
+        "ip -n gesscale-three-a tuntap add dev edge0 mode tun",
+        "ip -n gesscale-three-a address add 10.77.9.1/24 dev edge0",
+        "ip -n gesscale-three-a link set edge0 mtu 9000 txqueuelen 5000 up",
+    ]
+    assert commands[-3:] == [
+        "ip tuntap add dev gs-three mode tun",
+        "ip address add 10.77.9.254/24 dev gs-three",
+        "ip link set gs-three mtu 9000 txqueuelen 5000 up",
+    ]
+    assert len(commands) == 3 * 5 + 3
+
+
+def test_netem_delays_each_direction_by_half_the_round_trip(three: Topology) -> None:
+    commands = lines(netem_commands(three))
+    b = [command for command in commands if command.startswith("tc -n gesscale-three-b ")]
+    assert b == [
+        "tc -n gesscale-three-b qdisc add dev edge0 root handle 1: htb",
+        "tc -n gesscale-three-b class add dev edge0 parent 1: classid 1:1 htb rate 10gbit",
+        "tc -n gesscale-three-b qdisc add dev edge0 parent 1:1 handle 11: netem limit 100000 delay 5000us",
+        "tc -n gesscale-three-b filter add dev edge0 parent 1: protocol ip prio 1"
+        " u32 match ip dst 10.77.9.1/32 flowid 1:1",
+        "tc -n gesscale-three-b class add dev edge0 parent 1: classid 1:3 htb rate 10gbit",
+        "tc -n gesscale-three-b qdisc add dev edge0 parent 1:3 handle 13: netem limit 100000 delay 150000us",
+        "tc -n gesscale-three-b filter add dev edge0 parent 1: protocol ip prio 1"
+        " u32 match ip dst 10.77.9.3/32 flowid 1:3",
+    ]
+
+
+def test_netem_has_no_delay_to_the_outside(three: Topology) -> None:
+    commands = lines(netem_commands(three))
+    assert not [command for command in commands if "10.77.9.254" in command and command.startswith("tc")]
+    assert "ip link set gs-three-3 mtu 9000 master gs-three up" in commands
+
+
+def test_device_names_are_short_enough_for_the_kernel(three: Topology) -> None:
+    for command in netem_commands(three):
+        if command[:3] == ("ip", "link", "add"):
+            assert len(command[3]) <= 15
+
+
+def test_half_a_round_trip_is_rounded_to_microseconds(three: Topology) -> None:
+    assert one_way_us(three, three.node("a"), three.node("c")) == 12_500
+
+
+def test_a_command_inside_a_node_stays_one_process(three: Topology) -> None:
+    assert inside("three", "a", ("true",)) == (
+        "nsenter",
+        "--net=/run/netns/gesscale-three-a",
+        "--",
+        "true",
+    )
+    assert three.name == "three"

@@ -1,0 +1,153 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gesscale.errors import ClusterError
+from testbed.cluster import processes
+from testbed.cluster.processes import Mark, Process, Role
+
+SLEEP = (sys.executable, "-c", "import time; time.sleep(60)")
+DEAF = (
+    sys.executable,
+    "-c",
+    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
+    "print('deaf', flush=True); time.sleep(60)",
+)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[str]:
+    yield str(tmp_path)
+    processes.stop_all(str(tmp_path), grace_s=0.1)
+
+
+def start(cluster: str, command: tuple[str, ...] = SLEEP, **mark: object) -> Process:
+    return processes.start(
+        command,
+        Mark(cluster=cluster, role=Role.EXECUTOR, **mark),  # type: ignore[arg-type]
+        environment=processes.base_environment(),
+        log=Path(cluster) / "logs" / "process.log",
+    )
+
+
+def await_output(cluster: str, text: str) -> None:
+    log, deadline = Path(cluster) / "logs" / "process.log", time.monotonic() + 20
+    while text not in log.read_text():
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.01)
+
+
+def test_a_started_process_is_found_with_what_it_is_for(cluster: str) -> None:
+    started = start(cluster, node="edge1", operator="nearest", serial=7)
+    assert processes.find(cluster) == (started,)
+    assert started.mark == Mark(
+        cluster=cluster, role=Role.EXECUTOR, node="edge1", operator="nearest", serial=7
+    )
+
+
+def test_children_are_found_but_not_taken_for_started(cluster: str) -> None:
+    parent = start(cluster, (sys.executable, "-c", f"import subprocess; subprocess.run({SLEEP!r})"))
+    deadline = time.monotonic() + 20
+    while len(found := processes.find(cluster)) < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert [process.started for process in found] == [process.pid == parent.pid for process in found]
+
+
+def test_nothing_of_another_cluster_is_found_or_ended(cluster: str, tmp_path: Path) -> None:
+    other = str(tmp_path / "other")
+    foreign = start(other)
+    start(cluster)
+    assert processes.stop_all(cluster) == 1
+    assert processes.find(other) == (foreign,)
+    processes.stop_all(other)
+
+
+def test_a_process_whose_marker_only_begins_alike_is_not_ours(cluster: str) -> None:
+    start(cluster + "2")
+    assert processes.find(cluster) == ()
+    processes.stop_all(cluster + "2")
+
+
+def test_a_process_that_listens_is_not_killed(cluster: str) -> None:
+    assert processes.stop([start(cluster)], grace_s=20) == ()
+    assert processes.find(cluster) == ()
+
+
+def test_a_process_that_does_not_listen_is_killed_and_told(cluster: str) -> None:
+    deaf = start(cluster, DEAF)
+    await_output(cluster, "deaf")
+    assert processes.stop([deaf], grace_s=0.1) == (deaf,)
+    assert processes.find(cluster) == ()
+
+
+def test_the_first_signal_can_be_chosen(cluster: str) -> None:
+    body = (
+        "import signal; signal.signal(signal.SIGPWR, lambda *_: exit(0));"
+        "print('up', flush=True); signal.pause()"
+    )
+    started = start(cluster, (sys.executable, "-c", body))
+    await_output(cluster, "up")
+    assert processes.stop([started], grace_s=20, first=signal.SIGPWR) == ()
+
+
+def test_a_pid_that_another_process_has_got_is_left_alone(cluster: str) -> None:
+    with subprocess.Popen(SLEEP) as innocent:
+        mistaken = Process(pid=innocent.pid, mark=Mark(cluster=cluster, role=Role.RELAY), started=True)
+        processes.stop([mistaken], grace_s=0.1)
+        assert innocent.poll() is None
+        innocent.kill()
+
+
+def test_the_caller_and_its_ancestors_are_never_found(cluster: str) -> None:
+    mark = Mark(cluster=cluster, role=Role.DRIVER)
+    body = f"from testbed.cluster import processes; print(processes.find({cluster!r}))"
+    done = subprocess.run(
+        (sys.executable, "-c", body),
+        env={**os.environ, **mark.environment()},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "()"
+
+
+def test_an_ended_process_is_not_found(cluster: str) -> None:
+    started = start(cluster, (sys.executable, "-c", ""))
+    deadline = time.monotonic() + 20
+    while processes.find(cluster):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert processes.stop([started], grace_s=0.1) == ()
+
+
+def test_a_program_that_does_not_exist_is_said(cluster: str) -> None:
+    with pytest.raises(ClusterError, match=r"cannot start executor edge1.*is /no/such installed"):
+        start(cluster, ("/no/such",), node="edge1")
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [{processes.MARKER: ""}, {"GESSCALE_ROLE": "king"}, {"GESSCALE_SERIAL": "one"}],
+    ids=["empty", "role", "serial"],
+)
+def test_a_broken_mark_is_no_mark(broken: dict[str, str]) -> None:
+    environment = Mark(cluster="/c", role=Role.RELAY).environment()
+    assert Mark.read(environment) is not None
+    expected = None if processes.MARKER not in broken else Mark(cluster="", role=Role.RELAY)
+    assert Mark.read({**environment, **broken}) == expected
+    assert Mark.read({}) is None
+
+
+def test_only_what_is_needed_is_inherited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GESSCALE_SOMETHING_ELSE", "x")
+    monkeypatch.setenv("LANG", "C")
+    inherited = processes.base_environment()
+    assert inherited["LANG"] == "C"
+    assert "GESSCALE_SOMETHING_ELSE" not in inherited

@@ -1,0 +1,84 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from gesscale.errors import ClusterError, InputError
+from testbed.cluster import state
+from testbed.cluster.state import ClusterRecord
+from testbed.cluster.topology import Topology
+
+RECORD = ClusterRecord(source="three.yaml", delays="relay-c", complete=True)
+
+
+def test_what_is_saved_is_loaded_whatever_becomes_of_the_source(
+    state_root: Path, three: Topology, topology_file: Path
+) -> None:
+    state.save(RECORD, three)
+    topology_file.unlink()
+    assert state.load("three") == (RECORD, three)
+    assert state_root.stat().st_mode & 0o077 == 0
+
+
+def test_a_forgotten_cluster_leaves_nothing(state_root: Path, three: Topology) -> None:
+    state.save(RECORD, three)
+    state.forget("three")
+    assert not state_root.exists()
+
+
+def test_a_cluster_that_is_not_up_is_said(state_root: Path) -> None:
+    assert not state_root.exists()
+    with pytest.raises(ClusterError, match="cluster 'three' is not up; run: testbed up three"):
+        state.load("three")
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"source": 1}', '{"a": 1}'])
+def test_a_corrupt_record_is_said(state_root: Path, three: Topology, content: str) -> None:
+    state.save(RECORD, three)
+    (state_root / "three" / "state.json").write_text(content)
+    with pytest.raises(ClusterError, match=r"cannot be read.*run: testbed down three"):
+        state.load("three")
+
+
+def test_the_only_cluster_needs_no_name(state_root: Path) -> None:
+    (state_root / "one").mkdir(parents=True)
+    assert state.only_cluster(None) == "one"
+    (state_root / "two").mkdir()
+    with pytest.raises(InputError, match="clusters here: one, two; name one"):
+        state.only_cluster(None)
+    assert state.only_cluster("two") == "two"
+
+
+def test_without_a_cluster_a_name_is_needed(state_root: Path) -> None:
+    assert not state_root.exists()
+    with pytest.raises(InputError, match="no cluster is up"):
+        state.only_cluster(None)
+
+
+def test_the_lock_is_held_once_and_given_back(state_root: Path) -> None:
+    with state.locked(), pytest.raises(ClusterError, match="another testbed command"), state.locked(0.0):
+        pass
+    with state.locked(0.0):
+        assert list(state_root.iterdir()) == []
+
+
+def test_a_state_directory_that_cannot_be_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv(state.STATE_ROOT, str(tmp_path / "file" / "below"))
+    with pytest.raises(ClusterError, match="cannot use"), state.locked():
+        pass
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
+def test_a_directory_of_another_user_is_refused(state_root: Path) -> None:
+    state_root.mkdir()
+    os.chown(state_root, 65534, 65534)
+    with pytest.raises(ClusterError, match="belongs to another user"), state.locked():
+        pass
+
+
+@pytest.mark.parametrize("name", ["..", "", "a/b", "../three", "Three", "a" * 11, "a\n"])
+def test_a_name_never_leads_out_of_the_state_directory(state_root: Path, name: str) -> None:
+    assert state_root.name == "state"
+    with pytest.raises(InputError, match="expected the name of a cluster"):
+        state.state_directory(name)

@@ -1,0 +1,23 @@
+from pathlib import Path
+from xml.etree import ElementTree
+
+from testbed.pipeline.kafka_broker import broker_properties
+from testbed.pipeline.kafka_jars import ivy_module
+
+
+def test_ivy_is_asked_for_the_artifact_with_forced_revisions():
+    text = ivy_module(("org.a", "b&c", "1.0"), [("org.x", "y", "2.0")])
+    dependencies = ElementTree.fromstring(text).find("dependencies")  # noqa: S314 - our own text
+    assert dependencies.find("dependency").attrib == {
+        "org": "org.a", "name": "b&c", "rev": "1.0", "conf": "default->default",
+    }  # fmt: skip
+    assert dependencies.find("override").attrib == {"org": "org.x", "module": "y", "rev": "2.0"}
+
+
+def test_the_broker_listens_where_it_is_told_and_nowhere_else():
+    text = broker_properties(Path("/k"), "10.77.0.1", 9092, 9093, 4)
+    settings = dict(line.split("=", 1) for line in text.splitlines())
+    assert settings["listeners"] == "PLAINTEXT://10.77.0.1:9092,CONTROLLER://10.77.0.1:9093"
+    assert settings["controller.quorum.voters"] == "1@10.77.0.1:9093"
+    assert settings["log.dirs"] == "/k/data"
+    assert settings["num.partitions"] == "4"

@@ -1,0 +1,69 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from gesscale.errors import InputError
+from testbed.pipeline.capacity import NodeCapacity, node_capacity
+from testbed.pipeline.operator import HOT_SPOTS, append_nearest, nearest_hot_spot
+
+
+def test_a_hot_spot_is_nearest_to_itself():
+    longitude, latitude = np.array([(lon, lat) for _, lon, lat in HOT_SPOTS]).T
+    nearest, distance_deg = nearest_hot_spot(longitude, latitude)
+    assert list(nearest) == [0, 1, 2]
+    assert list(distance_deg) == [0.0, 0.0, 0.0]
+
+
+def test_the_distance_is_euclidean_in_degrees():
+    _, lon, lat = HOT_SPOTS[0]
+    # 0.003 west and 0.004 north of Times Square: 3-4-5
+    nearest, distance_deg = nearest_hot_spot(np.array([lon - 0.003]), np.array([lat + 0.004]))
+    assert nearest[0] == 0
+    assert distance_deg[0] == pytest.approx(0.005)
+
+
+def test_no_rows_are_no_error():
+    nearest, distance_deg = nearest_hot_spot(np.empty(0), np.empty(0))
+    assert (nearest.size, distance_deg.size) == (0, 0)
+
+
+def test_name_and_distance_are_appended():
+    _, lon, lat = HOT_SPOTS[2]
+    frame = pd.DataFrame({"ride": [4], "pickup_longitude": [lon], "pickup_latitude": [lat]})
+    (result,) = append_nearest(0.0)(iter([frame]))
+    assert result.to_dict("records") == [
+        {
+            "ride": 4, "pickup_longitude": lon, "pickup_latitude": lat,
+            "hot_spot": "Statue of Liberty ferry", "distance_deg": 0.0,
+        }
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("weight", "spent_s", "pause_s"),
+    [
+        (1.0, 0.0, 0.5),  # 1000 rows of 0.5 ms
+        (2.0, 0.1, 0.15),  # 0.25 s on a node twice as strong, less what computing took
+        (0.5, 0.0, 1.0),
+        (1.0, 0.7, 0.0),  # computing took longer than the emulated time
+    ],
+)
+def test_the_emulated_time_is_the_least(weight, spent_s, pause_s):
+    capacity = NodeCapacity(service_s_per_row=0.0005, weight=weight)
+    assert capacity.pause_s(1000, spent_s) == pytest.approx(pause_s)
+
+
+def test_the_weight_comes_from_the_node():
+    assert node_capacity(0.001, {"GESSCALE_NODE_WEIGHT": "0.4"}).weight == 0.4
+    assert node_capacity(0.001, {}).weight == 1.0
+
+
+@pytest.mark.parametrize("text", ["heavy", "0", "-1", "nan", "inf"])
+def test_a_weight_that_is_none_is_refused(text):
+    with pytest.raises(InputError, match="GESSCALE_NODE_WEIGHT"):
+        node_capacity(0.001, {"GESSCALE_NODE_WEIGHT": text})
+
+
+def test_a_negative_time_is_refused():
+    with pytest.raises(InputError, match="service_s_per_row >= 0"):
+        NodeCapacity(service_s_per_row=-0.1)

@@ -1,0 +1,136 @@
+import pickle
+from datetime import datetime, timedelta
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+from pytest_httpserver import HTTPServer
+
+from gesscale.errors import InputError
+from testbed.pipeline.live_replicas import LiveReplicas
+from testbed.pipeline.replay import ReplayOptions, ReplayReader, RowRange
+from testbed.pipeline.ride_store import open_rides
+
+BEGINS = datetime(2015, 1, 6, 4)
+
+
+@pytest.fixture
+def rides(tmp_path):
+    """Ten rides, one every 10 s, in row groups of three."""
+    numbers = list(range(10))
+    pickup_times = [BEGINS + timedelta(seconds=10 * number) for number in numbers]
+    table = pa.table(
+        {
+            "ride": pa.array(numbers, pa.int64()),
+            "pickup_time": pa.array(pickup_times, pa.timestamp("us")),
+            "pickup_longitude": pa.array([-74.0 + n / 100 for n in numbers]),
+            "pickup_latitude": pa.array([40.7] * 10),
+        }
+    )
+    pq.write_table(table, tmp_path / "part-0.parquet", row_group_size=3)
+    return tmp_path
+
+
+def reader(rides, **options):
+    texts = {"path": str(rides), "copies": "2", "speed": "10", "start_at": "0", **options}
+    return ReplayReader(ReplayOptions.parse(texts))
+
+
+def test_any_range_of_rides_is_read_across_row_groups(rides):
+    store = open_rides(str(rides))
+    assert store.rides == 10
+    assert store.read(2, 7)["ride"].to_pylist() == [2, 3, 4, 5, 6]
+    assert store.read(4, 4).num_rows == 0
+    assert list(store.pickup_s() - store.pickup_s()[0]) == [10.0 * n for n in range(10)]
+
+
+def test_a_task_reads_its_rows_with_their_due_times(rides):
+    first_pickup_s = open_rides(str(rides)).pickup_s()[0]
+    table = pa.Table.from_batches(reader(rides).read(RowRange(3, 8, first_pickup_s)))
+    # rows 3..7 of two copies each: ride 1 copy 1, rides 2 and 3 twice; 10 s apart at speed 10 is 1 s
+    keys = list(zip(table["ride"].to_pylist(), table["copy"].to_pylist(), strict=True))
+    assert keys == [(1, 1), (2, 0), (2, 1), (3, 0), (3, 1)]
+    assert table["due_at_s"].to_pylist() == [1.0, 2.0, 2.0, 3.0, 3.0]
+
+
+def test_a_batch_ends_at_the_cap(rides):
+    source = reader(rides, cap_rows="7")
+    assert source.getDefaultReadLimit() == ReadMaxRows(7)
+    assert source.latestOffset({"rows": 5}, ReadMaxRows(7)) == {"rows": 12}
+    assert source.latestOffset({"rows": 18}, ReadMaxRows(7)) == {"rows": 20}
+    assert source.latestOffset({"rows": 5}, ReadAllAvailable()) == {"rows": 20}
+    assert source.reportLatestOffset() == {"rows": 20}
+
+
+def test_nothing_is_offered_before_it_is_due(rides):
+    source = reader(rides, start_at="9999999999", cap_rows="7")
+    assert source.latestOffset({"rows": 0}, ReadMaxRows(7)) == {"rows": 0}
+    assert source.partitions({"rows": 0}, {"rows": 0}) == []
+
+
+def test_cap_and_tasks_follow_the_live_replicas(rides, httpserver: HTTPServer):
+    httpserver.expect_request("/replicas").respond_with_json({"replicas": 3, "hosts": ["a", "b", "c"]})
+    url = httpserver.url_for("/replicas")
+    source = reader(rides, cap_rows_per_replica="4", replicas_url=url, tasks_per_slot="2")
+    assert source.latestOffset({"rows": 0}, source.getDefaultReadLimit()) == {"rows": 12}
+    tasks = source.partitions({"rows": 0}, {"rows": 12})
+    assert [(task.start, task.end) for task in tasks] == [(0, 2), (2, 4), (4, 6), (6, 8), (8, 10), (10, 12)]
+
+
+def test_a_reader_travels_to_executors_without_its_schedule(rides):
+    source = reader(rides, cap_rows="7")
+    source.reportLatestOffset()
+    travelled = pickle.loads(pickle.dumps(source))  # noqa: S301 - our own bytes
+    assert travelled._schedule is None
+    assert travelled.reportLatestOffset() == {"rows": 20}
+
+
+@pytest.mark.parametrize("answer", ["<html>", "{}", '{"replicas": null}', '{"replicas": "many"}', "[]"])
+def test_one_replica_is_assumed_and_said_where_the_answer_is_none(httpserver: HTTPServer, caplog, answer):
+    httpserver.expect_request("/replicas").respond_with_data(answer)
+    replicas = LiveReplicas(httpserver.url_for("/replicas"))
+    assert replicas.count() == 1
+    assert "1 is assumed" in caplog.text
+
+
+def test_one_replica_is_assumed_where_nobody_answers(caplog):
+    assert LiveReplicas("http://127.0.0.1:9/replicas").count() == 1
+    assert "1 is assumed" in caplog.text
+    assert LiveReplicas(None).count() == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"speed": "5x"}, "speed as float, got '5x'"),
+        ({"cap_rows": "0"}, "cap_rows >= 1"),
+        ({"cap_rows": "5", "cap_rows_per_replica": "5"}, "not both"),
+        ({"tasks_per_slot": "-1"}, "tasks_per_slot >= 1"),
+    ],
+)
+def test_wrong_options_are_refused(rides, options, said):
+    with pytest.raises(InputError, match=said):
+        reader(rides, **options)
+
+
+def test_missing_options_are_refused():
+    with pytest.raises(InputError, match="path is missing"):
+        ReplayOptions.parse({"start_at": "0"})
+
+
+def test_a_folder_without_rides_is_refused(tmp_path):
+    with pytest.raises(InputError, match="found none"):
+        open_rides(str(tmp_path))
+
+
+def test_a_file_that_is_no_parquet_is_refused(tmp_path):
+    (tmp_path / "a.parquet").write_text("no")
+    with pytest.raises(InputError, match="not readable Parquet"):
+        open_rides(str(tmp_path))
+
+
+def test_parquet_of_something_else_is_refused(tmp_path):
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "a.parquet")
+    with pytest.raises(InputError, match="lacks the columns"):
+        open_rides(str(tmp_path))

@@ -1,0 +1,84 @@
+import csv
+from datetime import datetime
+
+import numpy as np
+import pytest
+
+from gesscale.errors import InputError
+from testbed.pipeline.rides import HEADER, Demand, PickupZone, bundled_demand, bundled_zones, generate_rides
+
+ZONES = (PickupZone("west", -74.0, 40.70, 3.0), PickupZone("east", -73.9, 40.80, 1.0))
+DEMAND = Demand(datetime(2015, 1, 6, 4), (0, 4000, 400))
+
+
+def generate(path, seed=1, demand=DEMAND, share=0.5, **changes):
+    rng = np.random.default_rng(seed)
+    return generate_rides(path, demand=demand, zones=ZONES, rides_per_passenger=share, rng=rng, **changes)
+
+
+def records(path):
+    return list(csv.DictReader(path.read_text().splitlines()))
+
+
+def test_the_bundled_day_rises_and_falls_by_more_than_eight():
+    passengers = bundled_demand().passengers
+    peak = passengers.index(max(passengers))
+    assert len(passengers) == 48  # 24 h of half hours
+    assert max(passengers) >= 8 * min(passengers[:peak])
+    assert max(passengers) >= 8 * min(passengers[peak:])
+
+
+def test_the_bundled_zones_are_in_new_york():
+    zones = bundled_zones()
+    assert len(zones) == 36
+    assert sum(zone.weight for zone in zones) == 4702  # as data/README.md says
+    assert all(-74.1 < zone.longitude < -73.7 and 40.6 < zone.latitude < 40.9 for zone in zones)
+
+
+def test_rides_follow_the_demand(tmp_path):
+    made = generate(tmp_path / "rides.csv")
+    lines = records(tmp_path / "rides.csv")
+    assert len(lines) == made.lines
+    halves = [line["pickup_datetime"][11:15] for line in lines[: made.valid]]
+    # no passengers from 04:00, then Poisson(2000) and Poisson(200): 6 standard deviations are 268 and 85
+    assert not any(half.startswith("04:0") for half in halves)
+    second = sum(half in ("04:3", "04:4", "04:5") for half in halves)
+    assert abs(second - 2000) < 268
+    assert abs(len(halves) - second - 200) < 85
+
+
+def test_zones_are_drawn_by_their_weights(tmp_path):
+    made = generate(tmp_path / "rides.csv")
+    lines = records(tmp_path / "rides.csv")[: made.valid]
+    west = sum(float(line["pickup_longitude"]) < -73.95 for line in lines) / made.valid
+    # weights 3 to 1; 6 standard deviations of a share of 0.75 over at least 1900 rides are 0.06
+    assert abs(west - 0.75) < 0.06
+
+
+def test_faults_are_counted(tmp_path):
+    made = generate(tmp_path / "rides.csv", fault_share=0.01)
+    each = round(0.01 * made.valid)
+    assert each > 0
+    assert made.lines == made.valid + 5 * each
+    lines = records(tmp_path / "rides.csv")
+    assert sum(line["pickup_datetime"] == "not a time" for line in lines) == made.missing_time == each
+    assert sum(line["passenger_count"] == "0" for line in lines) == made.no_passengers == each
+    assert tuple(lines[0]) == HEADER
+
+
+def test_equal_seeds_give_equal_files(tmp_path):
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        generate(tmp_path / name, seed)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert (tmp_path / "a").read_bytes() != (tmp_path / "c").read_bytes()
+
+
+@pytest.mark.parametrize("share", [0.0, -1.0, float("nan")])
+def test_a_share_that_is_none_is_refused(tmp_path, share):
+    with pytest.raises(InputError, match="rides_per_passenger"):
+        generate(tmp_path / "rides.csv", share=share)
+
+
+def test_no_ride_at_all_is_refused(tmp_path):
+    with pytest.raises(InputError, match="no ride results"):
+        generate(tmp_path / "rides.csv", demand=Demand(datetime(2015, 1, 6), (0, 0)))

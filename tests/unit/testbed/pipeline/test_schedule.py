@@ -1,0 +1,64 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gesscale.errors import InputError
+from testbed.pipeline.schedule import ReplaySchedule, split_rows
+
+
+def schedule(pickup_s=(0.0, 10.0, 10.0, 40.0), **changes):
+    fields = {"speed": 10.0, "copies": 3, "start_at_s": 1000.0, **changes}
+    return ReplaySchedule(pickup_s=np.array(pickup_s, dtype=float), **fields)
+
+
+def test_rows_are_due_when_the_day_passes_ten_times_as_fast():
+    # 10 s after the first pickup is 1 s of the replay, 40 s is 4 s
+    assert list(schedule().due_at_s(np.array([0, 1, 3]))) == [1000.0, 1001.0, 1004.0]
+    assert schedule().ends_at_s == 1004.0
+    assert schedule().rows_total == 12
+
+
+@pytest.mark.parametrize(
+    ("now_s", "rows"),
+    [(999.9, 0), (1000.0, 3), (1000.5, 3), (1001.0, 9), (1003.9, 9), (1004.0, 12), (2000.0, 12)],
+)
+def test_offered_rows_are_those_that_are_due(now_s, rows):
+    assert schedule().offered_rows(now_s) == rows
+
+
+@given(
+    st.lists(st.integers(0, 1000), min_size=1, max_size=50),
+    st.integers(1, 4),
+    st.integers(-200, 4400).map(lambda quarters: quarters / 4),
+)
+def test_offered_rows_agree_with_due_times(pickups, copies, after_s):
+    plan = schedule(sorted(pickups), copies=copies, speed=1.0, start_at_s=0.0)
+    due = plan.due_at_s(np.arange(len(pickups)))
+    # whole seconds, quarters, speed 1 and start 0 are exact in floating point: counting is the definition
+    assert plan.offered_rows(after_s) == int((due <= after_s).sum()) * copies
+
+
+@given(st.integers(0, 1000), st.integers(0, 1000), st.integers(1, 20))
+def test_split_covers_each_row_once_and_evenly(start, rows, tasks):
+    ranges = split_rows(start, start + rows, tasks)
+    assert [row for low, high in ranges for row in range(low, high)] == list(range(start, start + rows))
+    sizes = [high - low for low, high in ranges]
+    assert len(sizes) == min(rows, tasks)
+    assert not sizes or max(sizes) - min(sizes) <= 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"pickup_s": ()}, "at least one ride"),
+        ({"pickup_s": (2.0, 1.0)}, "unsorted"),
+        ({"speed": 0.0}, "speed > 0"),
+        ({"speed": float("nan")}, "speed > 0"),
+        ({"copies": 0}, "copies"),
+        ({"copies": 257}, "copies"),
+    ],
+)
+def test_what_cannot_be_replayed_is_refused(changes, said):
+    with pytest.raises(InputError, match=said):
+        schedule(**changes)
