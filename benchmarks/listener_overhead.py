@@ -1,17 +1,21 @@
-"""What the listener costs: the same query with and without it, in turns, in one Spark session.
+"""What the listener costs: one running query, watched and not watched in turns.
 
-Run ``python benchmarks/listener_overhead.py [ROUNDS] [BATCHES]``. It prints JSON: the ratio of the median
-batch durations (with / without) of each round, their median, least and greatest, and the same for two runs
-without a listener, which tells how much of a ratio is the host's noise.
+Run ``python benchmarks/listener_overhead.py [ROUNDS] [BATCHES]``. A round is four blocks of batches: not
+watched, watched, not watched, watched and scraped once a second (both pages). The first batch of a block is
+left out. It prints JSON: the ratio of each watched block's median batch duration to the mean of those of the
+blocks right before and after it, as median, least and greatest over the rounds. "noise" is the same ratio of
+blocks that are not watched, each to the one before: what of a ratio is the host's.
 """
 
+import contextlib
 import json
 import statistics
 import sys
 import tempfile
 import threading
 import time
-from pathlib import Path
+from collections.abc import Iterator
+from itertools import pairwise
 from urllib.request import urlopen
 
 from gesscale.spark import attach
@@ -20,9 +24,9 @@ from testbed.pipeline.session import open_session
 
 ROWS_PER_BATCH = 4000
 SERVICE_S_PER_ROW = 0.0005  # two tasks of 2000 rows: 1 s of emulated work for a batch
-WARM_BATCHES = 2
+WARM_BATCHES = 5
 SCRAPE_INTERVAL_S = 1.0
-QUERY_TIMEOUT_S = 120.0
+BATCH_TIMEOUT_S = 20.0
 
 
 def emulate(frames):
@@ -32,8 +36,7 @@ def emulate(frames):
         yield frame
 
 
-def batch_seconds(spark, folder: Path, batches: int) -> float:
-    """Run the query for some batches and return the median of their durations."""
+def start_query(spark, checkpoint: str):
     rows = (
         spark.readStream.format("rate-micro-batch")
         .option("rowsPerBatch", ROWS_PER_BATCH)
@@ -41,18 +44,25 @@ def batch_seconds(spark, folder: Path, batches: int) -> float:
         .load()
         .mapInPandas(emulate, "timestamp timestamp, value long")
     )
-    query = rows.writeStream.format("noop").option("checkpointLocation", str(folder)).start()
-    deadline_s = time.monotonic() + QUERY_TIMEOUT_S
-    while len(query.recentProgress) < batches + WARM_BATCHES and time.monotonic() < deadline_s:
-        time.sleep(0.2)
-    seconds = [progress["durationMs"]["triggerExecution"] / 1000 for progress in query.recentProgress]
-    query.stop()
-    assert len(seconds) >= batches + WARM_BATCHES, f"only {len(seconds)} batches in {QUERY_TIMEOUT_S} s"
-    return statistics.median(seconds[WARM_BATCHES : WARM_BATCHES + batches])
+    return rows.writeStream.format("noop").option("checkpointLocation", checkpoint).start()
 
 
-def watched_batch_seconds(spark, folder: Path, batches: int) -> float:
-    """Return the same with the listener attached and its endpoint scraped once a second."""
+def block_seconds(query, batches: int) -> float:
+    """Return the median duration of the next batches, the one that is going on left out."""
+    last = query.lastProgress
+    seconds, seen = {}, last["batchId"] + 1 if last else 0
+    deadline_s = time.monotonic() + BATCH_TIMEOUT_S * (batches + 1)
+    while len(seconds) < batches and time.monotonic() < deadline_s:
+        time.sleep(0.3)
+        progress = query.lastProgress
+        if progress and progress["batchId"] > seen:
+            seconds[progress["batchId"]] = progress["durationMs"]["triggerExecution"] / 1000
+    assert len(seconds) == batches, f"only {len(seconds)} batches in {BATCH_TIMEOUT_S * (batches + 1)} s"
+    return statistics.median(seconds.values())
+
+
+@contextlib.contextmanager
+def watched(spark, *, scraped: bool) -> Iterator[None]:
     attachment = attach(spark, operator="benchmark", port=0, cap_rows=ROWS_PER_BATCH)
     stopping = threading.Event()
 
@@ -62,16 +72,17 @@ def watched_batch_seconds(spark, folder: Path, batches: int) -> float:
                 urlopen(f"{attachment.url}/{page}", timeout=5).read()  # noqa: S310 - our own endpoint
 
     scraper = threading.Thread(target=scrape, daemon=True)
-    scraper.start()
-    seconds = batch_seconds(spark, folder, batches)
-    with urlopen(f"{attachment.url}/batches", timeout=5) as answer:  # noqa: S310 - our own endpoint
-        served = json.load(answer)
-    assert len(served["batches"]) >= batches
-    assert served["listener_errors"] == 0
+    if scraped:
+        scraper.start()
+    yield
     stopping.set()
-    scraper.join(timeout=10)
+    with urlopen(f"{attachment.url}/batches", timeout=5) as answer:  # noqa: S310 - our own endpoint
+        document = json.load(answer)
+    assert document["batches"], "the listener heard of no batch"
+    assert document["listener_errors"] == 0
+    if scraped:
+        scraper.join(timeout=10)
     attachment.close()
-    return seconds
 
 
 def spread(ratios: list[float]) -> dict[str, float]:
@@ -80,26 +91,30 @@ def spread(ratios: list[float]) -> dict[str, float]:
 
 
 def main() -> None:
-    rounds, batches = (int(text) for text in (sys.argv[1:] + ["5", "10"][len(sys.argv) - 1 :]))
+    rounds, batches = (int(text) for text in (sys.argv[1:] + ["8", "6"][len(sys.argv) - 1 :]))
     spark = open_session("listener-overhead")
-    with tempfile.TemporaryDirectory() as scratch:
-        batch_seconds(spark, Path(scratch) / "warm", batches)
-        overheads, noises, durations = [], [], []
-        for number in range(rounds):
-            folder = Path(scratch) / str(number)
-            before = batch_seconds(spark, folder / "before", batches)
-            watched = watched_batch_seconds(spark, folder / "watched", batches)
-            after = batch_seconds(spark, folder / "after", batches)
-            overheads.append(watched / ((before + after) / 2))
-            noises.append(after / before)
-            durations.append(watched)
-    spark.stop()
+    bare, listened, scraped = [], [], []
+    with tempfile.TemporaryDirectory() as checkpoint:
+        query = start_query(spark, checkpoint)
+        block_seconds(query, WARM_BATCHES)
+        bare.append(block_seconds(query, batches))
+        for _ in range(rounds):
+            for seconds, with_scrapes in ((listened, False), (scraped, True)):
+                with watched(spark, scraped=with_scrapes):
+                    seconds.append(block_seconds(query, batches))
+                bare.append(block_seconds(query, batches))
+        query.stop()
+        spark.stop()
+    around = [(before + after) / 2 for before, after in pairwise(bare)]
     result = {
         "rounds": rounds,
-        "batches_per_run": batches,
-        "batch_seconds": round(statistics.median(durations), 3),
-        "ratio_with_to_without": spread(overheads),
-        "ratio_without_to_without": spread(noises),
+        "batches_per_block": batches,
+        "batch_seconds": round(statistics.median(bare), 3),
+        "ratio_listener": spread([own / other for own, other in zip(listened, around[::2], strict=True)]),
+        "ratio_listener_and_scrapes": spread(
+            [own / other for own, other in zip(scraped, around[1::2], strict=True)]
+        ),
+        "noise": spread([after / before for before, after in pairwise(bare)]),
     }
     print(json.dumps(result, indent=2))
 

@@ -8,6 +8,7 @@ from gesscale.execute.recommend import AdvisedCluster
 from gesscale.knowledge.sqlite import SqliteKnowledge
 from gesscale.loop import ControlLoop
 from gesscale.monitor.driver import DriverMetrics
+from gesscale.monitor.kafka import KafkaInput, KafkaOffsets
 from gesscale.monitor.prometheus import PrometheusMetrics
 from gesscale.policies import policy_named
 from gesscale.ports import Cluster, MetricSource
@@ -94,7 +95,18 @@ def host_names(settings: Settings, cluster: Cluster) -> Mapping[str, str]:
 
 
 def open_metrics(settings: Settings, hosts: Mapping[str, str]) -> MetricSource:
-    """Open the metric source that the settings name."""
+    """Open the metric source that the settings name; operators with a topic get their input rate from the broker."""
+    group = settings.monitor
+    source = _open_batches(settings, hosts)
+    topics = {
+        name: KafkaOffsets(operator.kafka.bootstrap, operator.kafka.topic)
+        for name, operator in settings.workflow.operators.items()
+        if operator.kafka is not None
+    }
+    return KafkaInput(source, topics, group.timeout_s) if topics else source
+
+
+def _open_batches(settings: Settings, hosts: Mapping[str, str]) -> MetricSource:
     group = settings.monitor
     if group.source == "prometheus":
         return PrometheusMetrics(

@@ -35,6 +35,8 @@ class ClusterState:
 
     Attributes
     ----------
+    placements
+        By operator; one that does not run at all is missing.
     problem
         Why the cluster could not be read; empty where it could.
     """

@@ -36,7 +36,13 @@ def workflow(*operators: Operator) -> Workflow:
 
 
 def batches(
-    placement: Sequence[str], *, at_s: float, rows: int, seconds: float, count: int = 4, cap: int | None = None
+    placement: Sequence[str],
+    *,
+    at_s: float,
+    rows: int,
+    seconds: float,
+    count: int = 4,
+    cap: int | None = None,
 ) -> tuple[Batch, ...]:
     return tuple(
         Batch(

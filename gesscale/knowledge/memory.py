@@ -9,7 +9,12 @@ from typing import Any, TypeVar
 from gesscale.decision import Decision
 from gesscale.document import decision_document, model_document
 from gesscale.errors import KnowledgeError
-from gesscale.knowledge.keeping import KnowledgeLimits, is_new_version, reconfiguration_of
+from gesscale.knowledge.keeping import (
+    KnowledgeLimits,
+    is_new_version,
+    newest_of_each_kind,
+    reconfiguration_of,
+)
 from gesscale.ports import Knowledge, Reconfiguration
 from perfmodel import Reading
 
@@ -29,7 +34,7 @@ class MemoryKnowledge:
     def __init__(self, limits: KnowledgeLimits | None = None) -> None:
         self._limits = limits or KnowledgeLimits()
         # By operator, newest first: a full deque forgets at its other end.
-        self._readings: dict[str, deque[Reading]] = {}
+        self._readings: dict[str, tuple[Reading, ...]] = {}
         self._models: dict[str, deque[_Numbered]] = {}
         self._decisions: dict[str, deque[_Numbered]] = {}
         self._reconfigurations: dict[str, deque[Reconfiguration]] = {}
@@ -45,8 +50,8 @@ class MemoryKnowledge:
     def remember(self, decision: Decision) -> None:
         """Keep a decision and all it brought."""
         name, limits = decision.operator, self._limits
-        readings = self._readings.setdefault(name, deque(maxlen=limits.readings_per_operator))
-        readings.extendleft(decision.analysis.evidence)
+        readings = (*reversed(decision.analysis.evidence), *self._readings.get(name, ()))
+        self._readings[name] = newest_of_each_kind(readings, limits.readings_per_operator)
         if decision.analysis.model is not None:
             models = self._models.setdefault(name, deque(maxlen=limits.models_per_operator))
             document = model_document(decision.analysis.model)

@@ -196,7 +196,12 @@ class SqliteKnowledge(_KnowledgeFile):
     def _remember_readings(self, connection: sqlite3.Connection, decision: Decision) -> None:
         rows = [(decision.operator, *astuple(reading)) for reading in decision.analysis.evidence]
         connection.executemany(_KEEP_READING, rows)
-        _forget(connection, "reading", decision.operator, self._limits.readings_per_operator)
+        for saturated in (0, 1):
+            connection.execute(
+                "DELETE FROM reading WHERE operator = ?1 AND saturated = ?2 AND id <= (SELECT id FROM reading "
+                "WHERE operator = ?1 AND saturated = ?2 ORDER BY id DESC LIMIT 1 OFFSET ?3)",
+                (decision.operator, saturated, self._limits.readings_per_operator),
+            )
 
     def _remember_model(self, connection: sqlite3.Connection, decision: Decision) -> None:
         if decision.analysis.model is None:

@@ -2,10 +2,12 @@
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gesscale.errors import InputError, MetricsUnavailableError
+from gesscale.observation import OperatorReading, WorkflowObservation
+from gesscale.ports import MetricSource
 
 _LOG = logging.getLogger(__name__)
 
@@ -49,30 +51,6 @@ class KafkaOffsets:
         """
         return sum(self.end_offsets(timeout_s).values())
 
-    def lag_rows(self, read_up_to: Mapping[int, int], timeout_s: float) -> int:
-        """Return the rows offered and not yet read.
-
-        Parameters
-        ----------
-        read_up_to
-            Offset of the next row to read, by partition (``endOffset`` of Spark's progress); a partition that
-            is not named counts from offset 0.
-        timeout_s
-            Bound on the whole question, seconds.
-
-        Returns
-        -------
-        int
-            The backlog in rows, at least 0.
-
-        Raises
-        ------
-        MetricsUnavailableError, InputError
-            As `end_offset_rows`.
-        """
-        ends = self.end_offsets(timeout_s)
-        return sum(max(0, end - read_up_to.get(partition, 0)) for partition, end in ends.items())
-
     def end_offsets(self, timeout_s: float) -> Mapping[int, int]:
         """Return the end offset of each partition; bounds and errors as `end_offset_rows`."""
         admin_client, kafka_exception, latest, partition_of = _confluent_kafka()
@@ -92,6 +70,50 @@ class KafkaOffsets:
                 f"but no answer came within {timeout_s:g} s: {error}; is it up and reachable from here?"
             )
             raise MetricsUnavailableError(message) from error
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaInput:
+    """A metric source that takes the input rate of some operators from their topics.
+
+    A driver tells what was offered when its newest batch began; the broker tells what is offered now. Where the
+    broker does not answer, the driver's figure stays, and that is logged.
+
+    Attributes
+    ----------
+    source
+        Reads everything else.
+    topics
+        The end offsets to ask for, by operator.
+    timeout_s
+        Bound on each question, seconds.
+    """
+
+    source: MetricSource
+    topics: Mapping[str, KafkaOffsets]
+    timeout_s: float
+    _last: dict[str, tuple[float, int]] = field(default_factory=dict, repr=False)
+
+    def observe(self, now_s: float) -> WorkflowObservation:
+        """Read every operator; IR is the growth of the end offsets since the last call (specification section 1)."""
+        seen = self.source.observe(now_s)
+        readings = {name: self._with_input(reading, now_s) for name, reading in seen.readings.items()}
+        return replace(seen, readings=readings)
+
+    def _with_input(self, reading: OperatorReading, now_s: float) -> OperatorReading:
+        name = reading.operator
+        if name not in self.topics:
+            return reading
+        try:
+            rows = self.topics[name].end_offset_rows(self.timeout_s)
+        except MetricsUnavailableError as error:
+            _LOG.warning("operator %s: its driver tells the input rate, since %s", name, error)
+            return reading
+        at_s, before = self._last.get(name, (now_s, rows))
+        self._last[name] = (now_s, rows)
+        if now_s <= at_s or rows < before:
+            return reading
+        return replace(reading, input_rows_per_s=(rows - before) / (now_s - at_s))
 
 
 def _confluent_kafka() -> tuple[Any, Any, Any, Any]:

@@ -80,9 +80,9 @@ def restore_lost(
 
 def _restored(plan: Plan, cluster: ClusterState, knowledge: Knowledge) -> Plan:
     ordered = knowledge.latest(plan.operator)
-    live = set(cluster.placements.get(plan.operator, ()))
-    if ordered is None or cluster.problem:
+    if ordered is None or cluster.problem or plan.operator not in cluster.placements:
         return plan
+    live = set(cluster.placements[plan.operator])
     lost = [
         name
         for name in ordered.placement

@@ -187,7 +187,9 @@ class KnowledgeSettings(Group):
         "the working directory.",
     )
     readings_per_operator: int = Field(
-        200, ge=1, description="Readings kept. Default: 25 for each of eight replica counts."
+        200,
+        ge=1,
+        description="Readings kept, saturated ones and others each. Default: 25 for each of eight replica counts.",
     )
     models_per_operator: int = Field(
         100,

@@ -34,7 +34,7 @@ class LocalCluster:
     leave_timeout_s: float = 60.0
 
     def state(self) -> ClusterState:
-        """Return nodes and live replicas; operators without a running driver have none.
+        """Return nodes and live replicas; an operator whose driver does not run is not among them.
 
         Raises
         ------
@@ -47,7 +47,7 @@ class LocalCluster:
             for node in self.topology.nodes
         }
         opened = [open_spark(self.topology, operator) for operator in operators(self.topology.name)]
-        placements = {spark.operator: spark.replicas() if spark.driver() else () for spark in opened}
+        placements = {spark.operator: spark.replicas() for spark in opened if spark.driver() is not None}
         return ClusterState(nodes=nodes, placements=placements)
 
     def apply(self, operator: str, change: Change) -> Outcome:

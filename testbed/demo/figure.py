@@ -53,9 +53,9 @@ def draw(record: Record, title: str, file: Path) -> None:
 
 
 def _draw_load(record: Record, ax: "Axes") -> None:
-    times, offered, processed = record.rates()
-    ax.plot(times, offered, color="tab:blue", label="offered load (IR)")
-    ax.plot(times, processed, color="tab:orange", label="throughput (CT)")
+    offered, processed = record.offered(), record.processed()
+    ax.plot(*offered, color="tab:blue", label="offered load (IR)")
+    ax.plot(*processed, color="tab:orange", label="throughput (CT)")
     known = [(record.since_start_s(d.at_s), d.analysis.mst) for d in record.decisions if d.analysis.mst]
     at = [time for time, _ in known]
     ax.step(at, [mst.mid for _, mst in known], where="post", color="black", label="MST of the model")
@@ -68,7 +68,7 @@ def _draw_load(record: Record, ax: "Axes") -> None:
         alpha=0.12,
         label="its interval",
     )
-    top = max([*offered, *processed, *(mst.mid for _, mst in known), 1.0])
+    top = max([*offered[1], *processed[1], *(mst.mid for _, mst in known), 1.0])
     ax.set_ylim(0, 1.35 * top)
     ax.set_ylabel("rows/s")
     ax.legend(loc="upper left", fontsize="small", ncols=2)
@@ -86,7 +86,7 @@ def _draw_nodes(record: Record, ax: "Axes") -> None:
     batches = record.ordered
     nodes = sorted({node for batch in batches for node in batch.nodes})
     for before, after in pairwise(batches):
-        for node in after.nodes:
+        for node in before.nodes:
             start = record.since_start_s(before.ended_at_s)
             width = after.ended_at_s - before.ended_at_s
             ax.barh(nodes.index(node), width, left=start, height=0.7, color="tab:cyan", edgecolor="none")
@@ -132,6 +132,6 @@ def _draw_parameters(record: Record, ax: "Axes") -> None:
         if values:
             ax.step(at, values, where="post", label=f"{name}, {unit}")
     ax.set_ylabel("model as\ncalibrated")
-    ax.set_ylim(bottom=0)
+    ax.set_ylim(0, 1.5 * ax.get_ylim()[1])  # room for the legend
     if known:
         ax.legend(loc="upper left", fontsize="small", ncols=3)

@@ -50,27 +50,32 @@ class Record:
         """Rows of all batches."""
         return sum(batch.rows for batch in self.batches.values())
 
-    @property
-    def longest_gap_between_batches_s(self) -> float:
-        """The longest time without a finished batch in the whole run, seconds."""
-        ends = [batch.ended_at_s for batch in self.ordered]
-        return max((later - earlier for earlier, later in pairwise(ends)), default=0.0)
-
     def since_start_s(self, at_s: float) -> float:
         """Return seconds since the replay began."""
         return at_s - self.began_at_s
 
-    def rates(self) -> tuple[list[float], list[float], list[float]]:
-        """Return the times (s), offered rates and processed rates (rows/s) between ends of batches."""
-        times, offered, processed = [], [], []
-        for before, after in pairwise(self.ordered):
-            seconds = after.ended_at_s - before.ended_at_s
-            if seconds <= 0 or before.offered_rows_total is None or after.offered_rows_total is None:
-                continue
-            times.append(self.since_start_s(after.ended_at_s))
-            offered.append((after.offered_rows_total - before.offered_rows_total) / seconds)
-            processed.append(after.rows / seconds)
-        return times, offered, processed
+    def offered(self) -> tuple[list[float], list[float]]:
+        """Return times (s) and offered rates (rows/s); Spark asks what is offered when a batch begins."""
+        told = [
+            (batch.ended_at_s - batch.seconds, batch.offered_rows_total)
+            for batch in self.ordered
+            if batch.offered_rows_total is not None
+        ]
+        rates = [
+            (self.since_start_s(later), (rows - rows_before) / (later - earlier))
+            for (earlier, rows_before), (later, rows) in pairwise(told)
+            if later > earlier
+        ]
+        return [time for time, _ in rates], [rate for _, rate in rates]
+
+    def processed(self) -> tuple[list[float], list[float]]:
+        """Return times (s) and processed rates (rows/s) between ends of batches."""
+        rates = [
+            (self.since_start_s(after.ended_at_s), after.rows / (after.ended_at_s - before.ended_at_s))
+            for before, after in pairwise(self.ordered)
+            if after.ended_at_s > before.ended_at_s
+        ]
+        return [time for time, _ in rates], [rate for _, rate in rates]
 
     def longest_gap_s(self, decision: Decision, settle_s: float) -> float:
         """Return the longest time without a finished batch around a reconfiguration.

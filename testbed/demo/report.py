@@ -85,7 +85,6 @@ def _summary(
         "nodes_used": sorted({node for batch in record.ordered for node in batch.nodes}),
         "first_task_s": first_tasks,
         "longest_gap_s": max(gaps, default=0.0),
-        "longest_gap_between_batches_s": record.longest_gap_between_batches_s,
         "rows": {"produced": rides.rows, "in_sink": sink.rows, "duplicated": sink.duplicated},
         "cleaning": rides.cleaning,
         "backlog_rows_most": max((batch.backlog_rows or 0.0 for batch in record.ordered), default=0.0),
@@ -107,7 +106,7 @@ def _changes(record: Record) -> Table:
             decision.plan.nd_max_ms,
             next(iter(decision.outcome.first_task_s.values()), None),
             record.longest_gap_s(decision, SETTLE_S),
-            decision.analysis.detail,
+            decision.plan.reason.value,
         )
         for decision in record.acted
     ]
@@ -121,8 +120,13 @@ def _signed(decision: Decision) -> str:
 
 
 def _figures(summary: dict[str, object]) -> Table:
-    keys = ("reconfigurations", "replicas_most", "longest_gap_s", "longest_gap_between_batches_s",
-            "backlog_rows_most", "relay_error_ms_most")  # fmt: skip
+    keys = (
+        "reconfigurations",
+        "replicas_most",
+        "longest_gap_s",
+        "backlog_rows_most",
+        "relay_error_ms_most",
+    )
     rows: list[tuple[str, object]] = [(key, summary[key]) for key in keys]
     errors = summary["model_errors"]
     if isinstance(errors, dict):

@@ -45,7 +45,7 @@ class Scenario:
     topology: str = "edge8"
     operator: str = "nearest"
     day_s: float = 270.0
-    share: float = 0.095
+    share: float = 0.12
     copies: int = 3
     service_ms_per_row: float = 2.2
     cap_rows_per_replica: int = 1200

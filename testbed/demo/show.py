@@ -13,22 +13,20 @@ from rich.console import Console
 from gesscale.assembly import build_loop
 from gesscale.clock import SystemClock
 from gesscale.decision import Decision
-from gesscale.errors import ClusterError, MetricsUnavailableError
-from gesscale.monitor.fetch import fetch
+from gesscale.errors import ClusterError
 from gesscale.settings import load_settings
 from testbed.cluster import lifecycle
 from testbed.cluster.check import PairCheck, check_pairs
 from testbed.cluster.processes import Role
-from testbed.cluster.spark import LocalSpark, open_spark
+from testbed.cluster.spark import LocalSpark
 from testbed.cluster.topology import Topology, read_topology
 from testbed.demo.live import LiveView
+from testbed.demo.query import start_query
 from testbed.demo.record import Record
 from testbed.demo.report import write_report
 from testbed.demo.rides import PreparedRides, prepare_rides
 from testbed.demo.scenario import Scenario
 
-STARTUP_S = 90.0
-METRICS_S = 40.0
 HEAD_START_S = 30.0
 DRAIN_S = 90.0
 CHECKS = 4
@@ -161,12 +159,8 @@ def _play_day(
     scenario: Scenario, topology: Topology, rides: PreparedRides, folder: Path, stage: Stage
 ) -> Record:
     start_at_s = time.time() + HEAD_START_S
-    spark = open_spark(topology, scenario.operator)
     stage.say(f"starting the query's driver on {topology.driver_node}, and one replica beside it")
-    spark.start_driver(_driver_program(scenario, rides, folder, start_at_s))
-    spark.await_driver(STARTUP_S)
-    spark.add_replicas([topology.driver_node])
-    _await_metrics(scenario.metrics_url(topology))
+    spark = start_query(scenario, topology, rides.folder, folder, start_at_s)
     loop = build_loop(load_settings(scenario.write_settings(folder, topology)), time.time())
     record = Record(began_at_s=start_at_s)
     view = LiveView(stage.console, scenario.day_s, rides.begins_at_hour)
@@ -185,37 +179,3 @@ def _play_day(
         shutil.copy(spark.log(Role.DRIVER, topology.driver_node), folder / "driver.log")
     spark.stop_driver()
     return record
-
-
-def _await_metrics(url: str) -> None:
-    deadline_s = time.monotonic() + METRICS_S
-    while True:
-        try:
-            fetch(f"{url}/replicas", timeout_s=2.0, max_bytes=100_000)
-        except MetricsUnavailableError as error:
-            if time.monotonic() > deadline_s:
-                message = f"the driver runs, but after {METRICS_S:g} s its metrics cannot be read: {error}"
-                raise ClusterError(message) from error
-            time.sleep(0.5)
-        else:
-            return
-
-
-def _driver_program(
-    scenario: Scenario, rides: PreparedRides, folder: Path, start_at_s: float
-) -> tuple[str, ...]:
-    options = {
-        "operator": scenario.operator,
-        "rides": rides.folder.resolve(),
-        "output": (folder / "sink").resolve(),
-        "checkpoint": (folder / "checkpoint").resolve(),
-        "speed": scenario.speed,
-        "copies": scenario.copies,
-        "start-at-s": start_at_s,
-        "cap-rows-per-replica": scenario.cap_rows_per_replica,
-        "trigger-s": scenario.trigger_s,
-        "service-ms-per-row": scenario.service_ms_per_row,
-        "metrics-port": scenario.metrics_port,
-    }
-    given = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-    return ("-m", "testbed.pipeline", "stream", *given, "--linger")

@@ -234,3 +234,13 @@ def test_model_versions_are_bounded_and_newest_first(store: Store) -> None:
     assert [(item["at_s"], item["parameters"]["alpha"]) for item in store.models()] == [(3, 3000), (2, 2000)]
     assert store.models("unknown") == ()
     assert len(store.models(limit=1)) == 1
+
+
+def test_calm_windows_do_not_push_out_saturated_readings(store: Store) -> None:
+    # LIMITS keep three readings of each kind: two saturated ones outlast any number of others.
+    for at_s in (1.0, 2.0):
+        store.remember(decision(at_s, evidence=(replace(reading(at_s), saturated=True),)))
+    for at_s in range(3, 13):
+        store.remember(decision(float(at_s), evidence=(reading(float(at_s)),)))
+    kept = store.recall(99.0).readings["nearest"]
+    assert [item.at_s for item in kept] == [12.0, 11.0, 10.0, 2.0, 1.0]
