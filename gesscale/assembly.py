@@ -1,7 +1,7 @@
 """Puts a loop together from settings: the one place that knows which adapters there are."""
 
-from collections.abc import Callable, Mapping
-from importlib.metadata import entry_points
+from collections.abc import Callable, Iterator, Mapping
+from importlib.metadata import EntryPoint, entry_points
 
 from gesscale.errors import ClusterError, InputError, SettingsError
 from gesscale.execute.recommend import AdvisedCluster
@@ -14,6 +14,8 @@ from gesscale.policies import policy_named
 from gesscale.ports import Cluster, MetricSource
 from gesscale.settings import Settings
 from latency_map import LatencyMap, LatencyMapError, read_map
+
+_NAMES_SHOWN = 12
 
 OpenCluster = Callable[[Mapping[str, str]], Cluster]
 """What an entry point of group ``gesscale.clusters`` provides: it takes ``execute.options``."""
@@ -43,7 +45,8 @@ def build_loop(
     Raises
     ------
     InputError
-        When a named policy, cluster or file does not exist, or the latency map cannot be read.
+        When a named policy, cluster or file does not exist, the latency map cannot be read, or it lacks a node
+        that the settings name.
     KnowledgeError
         When the knowledge file cannot be used.
     """
@@ -61,26 +64,48 @@ def build_loop(
 
 
 def load_latency_map(settings: Settings) -> LatencyMap:
-    """Read the latency map that the settings name; InputError where it cannot be."""
+    """Read the latency map that the settings name.
+
+    Raises
+    ------
+    InputError
+        Where it cannot be read, or lacks a node that the settings name: NDmax could never be told.
+    """
     group = settings.latency_map
     try:
-        return read_map(group.file, group.unit, group.kind, group.asymmetry).latencies
+        delays = read_map(group.file, group.unit, group.kind, group.asymmetry).latencies
     except (LatencyMapError, OSError) as error:
         message = f"latency_map.file: {error}"
         raise InputError(message) from error
+    for setting, node in _named_nodes(settings):
+        if node not in delays:
+            message = (
+                f"{setting}: expected a node of the latency map {group.file} ({_some(delays.names)}), got "
+                f"{node!r}; correct the name or add the node to the map"
+            )
+            raise SettingsError(message)
+    return delays
 
 
 def open_cluster(settings: Settings, delays: LatencyMap) -> Cluster:
     """Open the cluster that the settings name; without one, the nodes of the latency map are advised on."""
-    name = settings.execute.cluster
-    if name == "none":
+    entry = _cluster_entry(settings)
+    if entry is None:
         return AdvisedCluster(delays.names)
-    known = {entry.name: entry for entry in entry_points(group="gesscale.clusters")}
-    if name not in known:
-        message = f"execute.cluster: expected none or one of {', '.join(sorted(known))}, got {name!r}"
-        raise SettingsError(message)
-    opening: OpenCluster = known[name].load()
+    opening: OpenCluster = entry.load()
     return opening(settings.execute.options)
+
+
+def check_surroundings(settings: Settings) -> None:
+    """Check what settings name outside themselves, without opening or changing anything.
+
+    Raises
+    ------
+    InputError
+        When the latency map cannot be read or lacks a named node, or no such cluster adapter is installed.
+    """
+    load_latency_map(settings)
+    _cluster_entry(settings)
 
 
 def host_names(settings: Settings, cluster: Cluster) -> Mapping[str, str]:
@@ -104,6 +129,28 @@ def open_metrics(settings: Settings, hosts: Mapping[str, str]) -> MetricSource:
         if operator.kafka is not None
     }
     return KafkaInput(source, topics, group.timeout_s) if topics else source
+
+
+def _cluster_entry(settings: Settings) -> EntryPoint | None:
+    name = settings.execute.cluster
+    if name == "none":
+        return None
+    known = {entry.name: entry for entry in entry_points(group="gesscale.clusters")}
+    if name not in known:
+        message = f"execute.cluster: expected none or one of {', '.join(sorted(known))}, got {name!r}"
+        raise SettingsError(message)
+    return known[name]
+
+
+def _named_nodes(settings: Settings) -> Iterator[tuple[str, str]]:
+    for name, operator in settings.workflow.operators.items():
+        yield f"workflow.operators.{name}.driver_node", operator.driver_node
+    for address, node in settings.monitor.hosts.items():
+        yield f"monitor.hosts.{address}", node
+
+
+def _some(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:_NAMES_SHOWN]) + (", ..." if len(names) > _NAMES_SHOWN else "")
 
 
 def _open_batches(settings: Settings, hosts: Mapping[str, str]) -> MetricSource:

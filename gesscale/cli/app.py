@@ -1,7 +1,7 @@
 """The ``gesscale`` command: its groups, its exit codes, and the one place where errors become messages.
 
-Exit codes: 0 done; 1 it failed while running; 2 the input or the usage is wrong; 3 not feasible (a limit was
-hit, a check found a fault); 130 interrupted.
+Exit codes: 0 done, a loop stopped by Ctrl-C or SIGTERM too; 1 it failed while running; 2 the input or the usage
+is wrong; 3 not feasible (a limit was hit, a check found a fault); 130 interrupted before it was done.
 """
 
 import os
@@ -20,7 +20,7 @@ from gesscale.errors import GesscaleError, InputError
 app = typer.Typer(
     name="gesscale",
     help="Network-latency-aware auto-scaler for Spark Structured Streaming on edge clusters.\n\n"
-    "Exit codes: 0 done, 1 failed, 2 wrong input or usage, 3 not feasible or a check failed.",
+    "Exit codes: 0 done, 1 failed, 2 wrong input or usage, 3 not feasible or a check failed, 130 interrupted.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -72,6 +72,11 @@ def run(cli: typer.Typer) -> None:
         sys.exit(130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        talk.print(Text.assemble(("error: ", "red"), f"{place}{error.strerror or error}"))
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nor is it tried again at exit
         sys.exit(1)
 
 

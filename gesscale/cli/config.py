@@ -1,13 +1,13 @@
 """``gesscale config``: check settings, and say what there is to set."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from gesscale.cli.output import talk
+from gesscale.assembly import check_surroundings
+from gesscale.cli.output import talk, write
 from gesscale.settings import Settings, load_settings, settings_page
 
 app = typer.Typer(help="Check settings, and say what there is to set.", no_args_is_help=True)
@@ -20,18 +20,19 @@ def validate(
         list[str] | None, typer.Option("--set", help="A setting, such as monitor.period=30s; repeatable.")
     ] = None,
 ) -> None:
-    """Check a settings file as `run` would take it, environment included. Exit 2 with every fault."""
+    """Check a settings file as `run` would take it: environment, latency map and names too. Exit 2 with every fault."""
     settings = load_settings(file, set_ or [])
+    check_surroundings(settings)
     talk.print(f"{file}: valid; operators: {', '.join(settings.workflow.operators)}", markup=False)
 
 
 @app.command()
 def schema() -> None:
     """Print the JSON Schema of a settings file."""
-    sys.stdout.write(json.dumps(Settings.model_json_schema(), indent=2) + "\n")
+    write(json.dumps(Settings.model_json_schema(), indent=2) + "\n")
 
 
 @app.command()
 def docs() -> None:
     """Print the page of all settings (Markdown)."""
-    sys.stdout.write(settings_page())
+    write(settings_page())

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from gesscale.cli.output import Output, emit, table, talk
+from gesscale.cli.output import API_VERSION, Output, emit, table, talk
 from gesscale.errors import InputError
 from gesscale.knowledge.sqlite import SqliteHistory
 from gesscale.settings import load_settings
@@ -40,7 +40,7 @@ def explain(
     if models:
         rows = [(_when(model), model["operator"], _model(model)) for model in models]
         tables.append(table("how the model changed", ("at", "operator", "model"), rows))
-    emit({"decisions": decisions, "models": models}, output, tables)
+    emit({"apiVersion": API_VERSION, "decisions": decisions, "models": models}, output, tables)
 
 
 def _knowledge_file(knowledge: Path | None, config: Path | None) -> Path:

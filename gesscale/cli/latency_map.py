@@ -92,7 +92,7 @@ def nearest(
     """Rank the nodes to add: least largest round trip to a member, then least mean, then name."""
     with _plain_errors():
         latencies = _load(file, unit, kind, asymmetry).latencies
-        placement = _names(members)
+        placement = _members(members)
         offered = _names(candidates) or [name for name in latencies.names if name not in placement]
         ranking = rank_nearest(latencies, placement, offered)
     _emit_ranking(ranking, "nearest first", output)
@@ -114,7 +114,7 @@ def rank_farthest(
     """Rank the nodes to remove: greatest largest round trip to another member, then mean, then name."""
     with _plain_errors():
         latencies = _load(file, unit, kind, asymmetry).latencies
-        placement = _names(members)
+        placement = _members(members)
         ranking = farthest(latencies, placement, _names(removable) or placement)
     _emit_ranking(ranking, "farthest first", output)
 
@@ -171,6 +171,14 @@ def _load(file: Path, unit: DelayUnit, kind: DelayKind, asymmetry: Asymmetry) ->
 
 def _names(listing: str) -> list[str]:
     return [name.strip() for name in listing.split(",") if name.strip()]
+
+
+def _members(listing: str) -> list[str]:
+    names = _names(listing)
+    if not names:
+        message = f"--members: expected the names of nodes, separated by commas, got {listing!r}"
+        raise InputError(message)
+    return names
 
 
 def _summary(latencies: LatencyMap, node: str) -> list[object]:

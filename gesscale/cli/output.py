@@ -12,6 +12,9 @@ from rich.table import Table
 
 from gesscale.document import as_document
 
+API_VERSION = "gesscale.dev/v1"
+"""Of the documents that decisions are written as."""
+
 console = Console(soft_wrap=True)
 talk = Console(stderr=True, soft_wrap=True, markup=False, highlight=False)
 
@@ -37,12 +40,29 @@ def emit(document: object, output: Output, tables: Sequence[Table] = ()) -> None
         What the table form writes instead.
     """
     if output is Output.JSON:
-        sys.stdout.write(json.dumps(as_document(document), indent=2) + "\n")
+        write(json.dumps(as_document(document), indent=2) + "\n")
     elif output is Output.YAML:
-        sys.stdout.write(yaml.safe_dump(as_document(document), sort_keys=False))
+        write(yaml.safe_dump(as_document(document), sort_keys=False))
     else:
         for table in tables:
             console.print(table)
+
+
+def write(text: str) -> None:
+    """Write text to stdout at once, so that a full disk or a closed pipe is noticed here.
+
+    Parameters
+    ----------
+    text
+        Lines, the last one ended too.
+
+    Raises
+    ------
+    OSError
+        Where stdout cannot take it.
+    """
+    sys.stdout.write(text)
+    sys.stdout.flush()
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
@@ -66,7 +86,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
     cells = [list(row) for row in rows]
     for index, heading in enumerate(columns):
         numeric = any(isinstance(row[index], int | float) for row in cells)
-        result.add_column(escape(heading), justify="right" if numeric else "left")
+        result.add_column(escape(heading), justify="right" if numeric else "left", overflow="fold")
     for row in cells:
         result.add_row(*(_cell(cell) for cell in row))
     return result

@@ -6,9 +6,10 @@ from typing import Annotated
 import typer
 
 from gesscale.assembly import build_loop
-from gesscale.cli.output import Output, emit, table, talk
+from gesscale.cli.output import API_VERSION, Output, emit, table, talk
 from gesscale.clock import SystemClock
 from gesscale.decision import Decision, OutcomeStatus, Reason
+from gesscale.document import decision_document
 from gesscale.settings import Settings, load_settings
 
 ConfigOption = Annotated[Path, typer.Option("--config", "-c", help="The settings file (YAML).")]
@@ -28,7 +29,10 @@ def run(
     set_: SetOption = None,
     steps: Annotated[int, typer.Option(min=0, help="Stop after so many steps; 0: go on.")] = 0,
 ) -> None:
-    """Step once per period until Ctrl-C; acts only where execute.mode is act."""
+    """Step once per period until Ctrl-C or SIGTERM; acts only where execute.mode is act.
+
+    Either signal ends the loop after the step that is going on, with exit code 0.
+    """
     settings = _load(config, set_)
     clock = SystemClock()
     loop = build_loop(settings, clock.now_s())
@@ -70,7 +74,7 @@ def _step(settings: Settings, output: Output, *, advise_only: bool) -> None:
     rows = [
         (
             decision.operator,
-            len(decision.plan.placement),
+            len(decision.plan.placement) or None,  # nobody could tell
             decision.plan.reason.value,
             ", ".join(decision.plan.placement),
             decision.plan.mst.mid if decision.plan.mst else None,
@@ -79,9 +83,8 @@ def _step(settings: Settings, output: Output, *, advise_only: bool) -> None:
         )
         for decision in decisions
     ]
-    emit(
-        {"apiVersion": "gesscale.dev/v1", "decisions": decisions}, output, [table("Decisions", columns, rows)]
-    )
+    documents = [decision_document(decision) for decision in decisions]
+    emit({"apiVersion": API_VERSION, "decisions": documents}, output, [table("Decisions", columns, rows)])
     if output is Output.TABLE:
         for decision in decisions:
             talk.print(f"{decision.operator}: {decision.sentence}")

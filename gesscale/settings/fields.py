@@ -5,7 +5,9 @@ A duration carries its unit in the file (``period: 1m``) and in its name in code
 
 import math
 import re
+from contextlib import suppress
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
@@ -72,10 +74,12 @@ Duration = Annotated[
 
 
 def _web_address(value: str) -> str:
-    if not value.startswith(("http://", "https://")) or not value.partition("://")[2].strip("/"):
-        message = "expected an address such as http://10.0.0.1:9090"
-        raise ValueError(message)
-    return value
+    with suppress(ValueError):  # urlsplit and its port raise it on nonsense
+        parts = urlsplit(value)
+        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
+            return value
+    message = "expected an address such as http://10.0.0.1:9090"
+    raise ValueError(message)
 
 
 WebAddress = Annotated[str, AfterValidator(_web_address)]

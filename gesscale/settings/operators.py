@@ -13,8 +13,8 @@ from gesscale.workflow import BatchCap, Operator, Workflow
 class KafkaSettings(Group):
     """Where an operator's source is a Kafka topic."""
 
-    bootstrap: str = Field(description="Brokers as host:port, separated by commas.")
-    topic: str = Field(description="The topic the operator reads.")
+    bootstrap: str = Field(min_length=1, description="Brokers as host:port, separated by commas.")
+    topic: str = Field(min_length=1, description="The topic the operator reads.")
 
 
 class OperatorSettings(Group):

@@ -1,7 +1,7 @@
 """The operator's gauges for Prometheus, made afresh for each scrape: what has vanished leaves no series."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -63,20 +63,25 @@ class OperatorGauges(Collector):
         yield self._family(
             GaugeMetricFamily, "last_progress_timestamp_seconds", "When the query was last heard of.", heard
         )
-        yield from self._replicas([history.query for history in histories])
+        yield from self._replicas({query: last[query].hosts if query in last else None for query in heard})
         errors = CounterMetricFamily(f"{PREFIX}listener_errors", "Failed callbacks.", labels=_LABELS[:2])
         errors.add_metric([self.settings.app, self.settings.operator], self.errors())
         yield errors
 
-    def _replicas(self, queries: list[str]) -> Iterator[Metric]:
+    def _replicas(self, at_last_batch: Mapping[str, Sequence[str] | None]) -> Iterator[Metric]:
         executors = self.executors()
         count = None if executors is None else len(executors.hosts)
-        yield self._family(GaugeMetricFamily, "replicas", "Live executors.", dict.fromkeys(queries, count))
-        family = GaugeMetricFamily(
-            f"{PREFIX}replica_info", "Hosts that hold a live executor.", labels=(*_LABELS, "host")
+        yield self._family(
+            GaugeMetricFamily, "replicas", "Live executors.", dict.fromkeys(at_last_batch, count)
         )
-        for query in queries:
-            for host in sorted(set(executors.hosts)) if executors else ():
+        family = GaugeMetricFamily(
+            f"{PREFIX}replica_info",
+            "Hosts of executors when the last batch ended.",
+            labels=(*_LABELS, "host"),
+        )
+        live = executors.hosts if executors else ()
+        for query, hosts in at_last_batch.items():
+            for host in sorted(set(live if hosts is None else hosts)):
                 family.add_metric([self.settings.app, self.settings.operator, query, host], 1)
         yield family
 

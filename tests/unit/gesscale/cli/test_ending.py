@@ -1,0 +1,55 @@
+"""How the ``gesscale`` process ends: signals, pipes that close, disks that are full. Each needs a real process."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+COMMAND = (sys.executable, "-c", "from gesscale.cli.app import main; main()")
+PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_is_how_run_ends_and_no_failure(site, number):
+    with subprocess.Popen((*COMMAND, "run", "-c", str(site.config)), **PIPES) as running:
+        first = running.stderr.readline()  # signals are taken from here on
+        running.send_signal(number)
+        _, rest = running.communicate(timeout=30)
+    assert first.startswith("policy gesscale, every 60 s, advice only")
+    assert (running.returncode, rest) == (0, "stopped after 0 steps\n")
+
+
+def test_ctrl_c_in_a_single_step_exits_130(site):
+    site.hang()
+    words = ("recommend", "-c", str(site.config), "--set", "monitor.timeout=15s")
+    with subprocess.Popen((*COMMAND, *words), **PIPES) as running:
+        assert site.asked.wait(30)
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=30)
+    assert (running.returncode, out) == (130, "")
+    assert "Traceback" not in err
+
+
+def test_a_reader_that_leaves_early_ends_it_without_a_word():
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        ended = subprocess.run(
+            (*COMMAND, "config", "schema"), stdout=write, stderr=subprocess.PIPE, text=True, check=False
+        )
+    finally:
+        os.close(write)
+    assert (ended.returncode, ended.stderr) == (1, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full disk to write to")
+@pytest.mark.parametrize("page", ["schema", "docs"])
+def test_a_full_disk_is_one_line(page):
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            (*COMMAND, "config", page), stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (ended.returncode, ended.stderr) == (1, "error: No space left on device\n")

@@ -1,0 +1,274 @@
+"""``gesscale run``, ``once`` and ``recommend`` as an operator types them, against a driver that tells or lies."""
+
+import json
+import socket
+import sqlite3
+
+import pytest
+import yaml
+from edge import FakeCluster
+from werkzeug import Response
+
+from gesscale.decision import Change
+from gesscale.errors import ClusterError
+
+ACTING = ("--set", "execute.mode=act", "--set", "execute.cluster=fake")
+
+
+def only_decision(out):
+    document = json.loads(out)
+    assert list(document) == ["apiVersion", "decisions"]
+    assert document["apiVersion"] == "gesscale.dev/v1"
+    (decision,) = document["decisions"]
+    return decision
+
+
+def test_recommend_names_the_nearest_node_and_never_acts(gesscale, site):
+    site.serve_overload()
+    code, out, _ = gesscale("recommend", "-c", site.config, *ACTING, "--output", "json")
+    decision = only_decision(out)
+    assert code == 0
+    # Round trips from hub and near, the larger of the two: mid 50 ms, far 200 ms, edge 300 ms.
+    assert decision["plan"]["change"] == {"add": ["mid"], "remove": []}
+    assert decision["plan"]["nd_max_ms"] == 50.0
+    assert decision["outcome"]["status"] == "NotAllowed"
+    assert not decision["acted"]
+    assert site.cluster.orders == []
+
+
+def test_once_acts_where_the_mode_is_act(gesscale, site):
+    site.serve_overload()
+    code, out, _ = gesscale("once", "-c", site.config, *ACTING, "--output", "json")
+    assert code == 0
+    assert only_decision(out)["acted"]
+    assert site.cluster.orders == [("op", Change(add=("mid",)))]
+
+
+def test_once_only_advises_without_that_mode(gesscale, site):
+    site.serve_overload()
+    code, out, _ = gesscale("once", "-c", site.config, "--set", "execute.cluster=fake", "--output", "json")
+    assert code == 0
+    assert only_decision(out)["outcome"]["status"] == "NotAllowed"
+    assert site.cluster.orders == []
+
+
+def test_advice_needs_no_cluster(gesscale, site):
+    site.serve_overload()
+    code, out, _ = gesscale("recommend", "-c", site.config, "--output", "json")
+    assert code == 0
+    assert only_decision(out)["plan"]["change"] == {"add": ["mid"], "remove": []}
+
+
+def test_a_decision_has_the_form_in_which_it_is_kept_and_explained(gesscale, site):
+    site.serve_overload()
+    _, out, _ = gesscale("recommend", "-c", site.config, "--output", "json")
+    _, explained, _ = gesscale("explain", "-c", site.config, "--output", "json")
+    assert json.loads(explained)["apiVersion"] == "gesscale.dev/v1"
+    assert json.loads(explained)["decisions"] == [only_decision(out)]
+    # The batches are counted, not listed: a decision stays a few kilobytes.
+    assert only_decision(out)["analysis"]["reading"]["batches"] == 20
+
+
+def test_yaml_has_the_same_form(gesscale, site):
+    site.serve_overload()
+    _, as_yaml, _ = gesscale("recommend", "-c", site.config, "--output", "yaml")
+    _, as_json, _ = gesscale("recommend", "-c", site.config, "--output", "json")
+    (decision,) = yaml.safe_load(as_yaml)["decisions"]
+    assert decision["plan"]["change"] == {"add": ["mid"], "remove": []}
+    assert decision.keys() == only_decision(as_json).keys()
+
+
+def test_the_table_cuts_nothing_short_and_the_sentence_goes_to_stderr(gesscale, site, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    site.answer(lambda: Response("broken", status=500))
+    code, out, err = gesscale("recommend", "-c", site.config)
+    assert code == 0
+    assert "…" not in out
+    assert "op: replicas 0 -> 0 (MetricsMissing)" in err
+
+
+def test_overloaded_at_max_replicas_exits_3(gesscale, site):
+    site.serve_overload()
+    limit = ("--set", "workflow.operators.op.max_replicas=2")
+    code, out, _ = gesscale("recommend", "-c", site.config, *limit, "--output", "json")
+    assert (code, only_decision(out)["reason"]) == (3, "AtMaxReplicas")
+
+
+def test_overloaded_without_a_free_node_exits_3(gesscale, site):
+    site.cluster.nodes = {name: site.cluster.nodes[name] for name in ("hub", "near")}
+    site.serve_overload()
+    code, out, _ = gesscale("once", "-c", site.config, *ACTING, "--output", "json")
+    assert (code, only_decision(out)["reason"]) == (3, "NoCandidateNode")
+
+
+def test_a_change_that_fails_exits_1_and_is_told(gesscale, site, monkeypatch):
+    def refuse(*_):
+        message = "the node does not answer"
+        raise ClusterError(message)
+
+    monkeypatch.setattr(FakeCluster, "apply", refuse)
+    site.serve_overload()
+    code, out, _ = gesscale("once", "-c", site.config, *ACTING, "--output", "json")
+    outcome = only_decision(out)["outcome"]
+    assert (code, outcome["status"], outcome["detail"]) == (1, "Failed", "the node does not answer")
+
+
+LIES = {
+    "html": lambda site: site.answer(lambda: Response("<!DOCTYPE html><html>It works!</html>")),
+    "500": lambda site: site.answer(lambda: Response("broken", status=500)),
+    "404": lambda site: site.answer(lambda: Response("no such page", status=404)),
+    "empty": lambda site: site.answer(lambda: Response("")),
+    "nan": lambda site: site.serve(seconds=float("nan")),
+    "negative": lambda site: site.serve(rows=-7),
+    "text": lambda site: site.serve(rows="many"),
+    "nowhere": lambda site: site.serve(hosts=()),
+    "another operator": lambda site: site.serve(operator="other"),
+    "hangs": lambda site: site.hang(),
+}
+
+
+@pytest.mark.parametrize("command", ["recommend", "once"])
+@pytest.mark.parametrize("lie", LIES)
+def test_a_driver_that_tells_nothing_usable_is_a_decision_and_nothing_is_touched(
+    gesscale, site, command, lie
+):
+    LIES[lie](site)
+    impatient = ("--set", "monitor.timeout=300ms")
+    code, out, _ = gesscale(command, "-c", site.config, *ACTING, *impatient, "--output", "json")
+    decision = only_decision(out)
+    assert (code, decision["reason"]) == (0, "MetricsMissing")
+    assert decision["analysis"]["detail"]
+    assert decision["plan"]["placement"] == ["hub", "near"]
+    assert site.cluster.orders == []
+
+
+def test_a_driver_that_is_not_there_is_a_decision(gesscale, site):
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}"
+    elsewhere = ("--set", f"workflow.operators.op.metrics_url={url}")
+    code, out, _ = gesscale("once", "-c", site.config, *ACTING, *elsewhere, "--output", "json")
+    decision = only_decision(out)
+    assert (code, decision["reason"]) == (0, "MetricsMissing")
+    assert url in decision["analysis"]["detail"]
+    assert site.cluster.orders == []
+
+
+def test_figures_that_are_too_old_are_a_decision(gesscale, site):
+    site.serve(age_s=200.0)  # the default of monitor.stale_after is 180 s
+    code, out, _ = gesscale("once", "-c", site.config, *ACTING, "--output", "json")
+    assert (code, only_decision(out)["reason"]) == (0, "MetricsStale")
+    assert site.cluster.orders == []
+
+
+def test_a_cluster_that_cannot_be_read_is_a_decision(gesscale, site):
+    site.cluster.failure = "the control plane does not answer"
+    site.serve_overload()
+    code, out, _ = gesscale("once", "-c", site.config, *ACTING, "--output", "json")
+    assert (code, only_decision(out)["reason"]) == (0, "ClusterUnavailable")
+
+
+WRONG_SETTINGS = {
+    "workflow.operators.op.driver_node=hubb": "workflow.operators.op.driver_node: expected a node of the",
+    "monitor.hosts={10.0.0.1: neer}": "monitor.hosts.10.0.0.1: expected a node of the latency map",
+    "latency_map.file=none.csv": "latency_map.file: none.csv: expected a readable",
+    "execute.cluster=kluster": "execute.cluster: expected none or one of ",
+    "monitor.perod=30s": "monitor.perod: there is no such setting; did you mean 'period'?",
+    "monitor.period=5x": "monitor.period: expected a positive duration",
+    "analyze.policy=gescale": "analyze.policy: expected one of gesscale",
+    "workflow.operators.op.min_replicas=9": "expected 1 <= min_replicas <= max_replicas, got 9 and 5",
+    "execute.mode=act": "mode act needs a cluster to act on",
+    "workflow.operators.op.metrics_url=http://[::1": "expected an address such as http://",
+    "workflow.operators.op.metrics_url=http://127.0.0.1:99999": "expected an address such as http://",
+    "workflow.operators.op.kafka={bootstrap: b, topic: ''}": "workflow.operators.op.kafka.topic: ",
+}
+
+
+@pytest.mark.parametrize(
+    "command", [("recommend", "-c"), ("run", "--steps", "1", "-c"), ("config", "validate")]
+)
+@pytest.mark.parametrize("setting", WRONG_SETTINGS)
+def test_a_wrong_setting_exits_2_before_anything_is_begun(gesscale, site, command, setting):
+    code, out, err = gesscale(*command, site.config, "--set", setting)
+    assert (code, out) == (2, "")
+    assert WRONG_SETTINGS[setting] in err
+    assert not site.knowledge.exists()
+
+
+CELLS = {
+    "-5": "expected a delay of at least 0, got -5",
+    "NaN": "expected a delay such as 12.5",
+    "fast": "expected a delay such as 12.5",
+    "11": "expected",  # the other direction says 10
+}
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_wrong_cell_of_the_latency_map_exits_2(gesscale, site, cell):
+    file = site.folder / "map.csv"
+    file.write_text(f",hub,near\nhub,0,{cell}\nnear,10,0\n", "utf-8")
+    code, out, err = gesscale("recommend", "-c", site.config)
+    assert (code, out) == (2, "")
+    assert f"latency_map.file: {file}, line 2, column 3: " in err
+    assert CELLS[cell] in err
+
+
+def test_a_knowledge_file_that_is_garbage_is_set_aside_and_said(gesscale, site):
+    site.knowledge.write_bytes(b"garbage" * 1000)
+    site.serve_overload()
+    code, _, err = gesscale("recommend", "-c", site.config)
+    (aside,) = site.folder.glob("knowledge.sqlite.corrupt-*")
+    assert code == 0
+    assert aside.read_bytes() == b"garbage" * 1000
+    assert aside.name in err
+
+
+def _make_directory(path):
+    path.mkdir()
+
+
+def _make_database_of_another(path):
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE theirs (a)")
+    other.close()
+
+
+def _make_newer(path):
+    with sqlite3.connect(path) as newer:
+        newer.execute("PRAGMA application_id = 0x67657363")
+        newer.execute("PRAGMA user_version = 99")
+        newer.execute("CREATE TABLE ours (a)")
+    newer.close()
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (_make_directory, "must not be a directory"),
+        (_make_database_of_another, "got the database of another program"),
+        (_make_newer, "its schema is version 99"),
+    ],
+)
+def test_a_knowledge_file_that_is_not_ours_to_use_exits_1_and_is_left_alone(gesscale, site, make, said):
+    make(site.knowledge)
+    before = site.knowledge.stat()
+    code, out, err = gesscale("recommend", "-c", site.config)
+    assert (code, out) == (1, "")
+    assert said in err
+    assert site.knowledge.stat() == before
+
+
+def test_run_stops_after_its_steps(gesscale, site):
+    site.serve_overload()
+    quick = ("--set", "monitor.period=50ms")
+    code, out, err = gesscale("run", "-c", site.config, "--steps", 2, *quick)
+    assert (code, out) == (0, "")
+    assert err.count("op: replicas 2 -> 3 (Overloaded, +mid)") == 2
+    assert err.splitlines()[-1] == "stopped after 2 steps"
+    _, explained, _ = gesscale("explain", "-c", site.config, "--output", "json")
+    assert len(json.loads(explained)["decisions"]) == 2
+
+
+def test_an_unknown_form_of_output_exits_2(gesscale, site):
+    code, out, err = gesscale("recommend", "-c", site.config, "--output", "xml")
+    assert (code, out) == (2, "")
+    assert "'table', 'json'" in err
