@@ -12,7 +12,7 @@ test:
 	@.venv/bin/ruff check .
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports
-	@.venv/bin/pytest
+	@PATH="$(CURDIR)/.cache:$$PATH" .venv/bin/pytest
 
 lock:
 	@.venv/bin/pip install --quiet uv

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Prepares everything that `make demo` and `make test` need, and nothing twice:
 #   setup.sh demo    virtual environment with the locked packages, a Java 17+ runtime, iproute2, a C compiler if to be had
-#   setup.sh test    the same, and the servers that the tests of real adapters run: Prometheus
+#   setup.sh test    the same, and the servers that the tests of real adapters run: Kafka and Prometheus
 set -euo pipefail
 cd "$(dirname "$0")"
 purpose=${1:-demo}
@@ -66,6 +66,11 @@ fi
 
 # A class archive for Spark executors: new replicas start about a second sooner. Once per Java and Spark version.
 $venv/bin/testbed prepare
+
+if [ "$purpose" = test ]; then
+  say "fetching the Kafka broker and Spark's Kafka connector (from Maven Central, once)"
+  $venv/bin/python -m testbed.pipeline kafka-jars >/dev/null
+fi
 
 if [ "$purpose" = test ] && [ ! -x $cache/prometheus ] && ! command -v prometheus >/dev/null; then
   # Unpacked, not installed: a package installation would start a service on this machine.

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from gesscale.assembly import check_surroundings
-from gesscale.cli.output import talk, write
+from gesscale.cli.output import talk
 from gesscale.settings import Settings, load_settings, settings_page
 
 app = typer.Typer(help="Check settings, and say what there is to set.", no_args_is_help=True)
@@ -29,10 +29,10 @@ def validate(
 @app.command()
 def schema() -> None:
     """Print the JSON Schema of a settings file."""
-    write(json.dumps(Settings.model_json_schema(), indent=2) + "\n")
+    typer.echo(json.dumps(Settings.model_json_schema(), indent=2))
 
 
 @app.command()
 def docs() -> None:
     """Print the page of all settings (Markdown)."""
-    write(settings_page())
+    typer.echo(settings_page(), nl=False)

@@ -1,10 +1,10 @@
 """Data goes to stdout as a table, JSON or YAML; everything said to a person goes to stderr."""
 
 import json
-import sys
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
+import typer
 import yaml
 from rich.console import Console
 from rich.markup import escape
@@ -40,29 +40,12 @@ def emit(document: object, output: Output, tables: Sequence[Table] = ()) -> None
         What the table form writes instead.
     """
     if output is Output.JSON:
-        write(json.dumps(as_document(document), indent=2) + "\n")
+        typer.echo(json.dumps(as_document(document), indent=2))
     elif output is Output.YAML:
-        write(yaml.safe_dump(as_document(document), sort_keys=False))
+        typer.echo(yaml.safe_dump(as_document(document), sort_keys=False), nl=False)
     else:
         for table in tables:
             console.print(table)
-
-
-def write(text: str) -> None:
-    """Write text to stdout at once, so that a full disk or a closed pipe is noticed here.
-
-    Parameters
-    ----------
-    text
-        Lines, the last one ended too.
-
-    Raises
-    ------
-    OSError
-        Where stdout cannot take it.
-    """
-    sys.stdout.write(text)
-    sys.stdout.flush()
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:

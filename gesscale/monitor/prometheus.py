@@ -28,7 +28,7 @@ FIELD_OF_GAUGE = {
 """The gauges of `gesscale.spark` after their prefix, and the batch record's field that each one carries."""
 
 _PROGRESS = "last_progress_timestamp_seconds"
-_REPLICA = "replica_info"
+_REPLICA = "batch_replica_info"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,56 +4,35 @@ Each operator is decided on its own. An overloaded operator gets one replica mor
 underused one gives up all the farthest replicas that the performance model says it can do without.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import takewhile
+from typing import ClassVar
 
 from gesscale.analyze.capacity import evidence_of, fit, predict, weight_of
 from gesscale.analyze.load import drain_time_s, has_backlog, slack_pct
-from gesscale.analyze.screening import screen
 from gesscale.decision import Analysis, Change, Plan, Reason, Rejection, Verdict
 from gesscale.observation import OperatorReading, WorkflowObservation
 from gesscale.plan.placement import additions, nd_max_ms, shrinking
 from gesscale.plan.sizing import Sized
-from gesscale.policies.rules import PolicyRules, by_operator, hold, present_placement, stay
-from gesscale.ports import ClusterState, Knowledge
-from gesscale.workflow import Operator, Workflow
-from latency_map import LatencyMap
+from gesscale.policies.per_operator import Occasion, PerOperatorPolicy
+from gesscale.policies.rules import stay
+from gesscale.ports import Knowledge
 from perfmodel import Estimator, law_named
 
 
 @dataclass(frozen=True, slots=True)
-class GesscalePolicy:
-    """Analyze by back pressure and model, plan by model and latency map.
+class GesscalePolicy(PerOperatorPolicy):
+    """Analyze by back pressure and model, plan by model and latency map."""
 
-    Attributes
-    ----------
-    workflow, delays, rules
-        What is scaled, the latency map, the thresholds.
-    """
-
-    workflow: Workflow
-    delays: LatencyMap
-    rules: PolicyRules
-    name: str = "gesscale"
-
-    def analyze(self, observation: WorkflowObservation, knowledge: Knowledge) -> Mapping[str, Analysis]:
-        """Decide per operator whether it is the root of an overload (1) or has slack to give up (2)."""
-        return {name: self._analyze(name, observation, knowledge) for name in self.workflow.operators}
-
-    def plan(
-        self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge
-    ) -> Mapping[str, Plan]:
-        """Plan one replica more (3) or as many fewer as the model allows (4)."""
-        del knowledge
-        return by_operator([self._plan(analysis, cluster) for analysis in analyses.values()])
+    name: ClassVar[str] = "gesscale"
 
     # Analyze
 
-    def _analyze(self, name: str, observation: WorkflowObservation, knowledge: Knowledge) -> Analysis:
-        reading = screen(name, observation, knowledge)
-        if isinstance(reading, Analysis):
-            return reading
+    def analyze_operator(
+        self, reading: OperatorReading, observation: WorkflowObservation, knowledge: Knowledge
+    ) -> Analysis:
+        """Decide whether the operator is the root of an overload (Algorithm 1) or has slack to give up (2)."""
+        name = reading.operator
         operator = self.workflow.operators[name]
         nd = nd_max_ms(self.delays, reading.placement, operator.driver_node)
         weight = weight_of(reading.placement, observation.node_weights)
@@ -138,31 +117,12 @@ class GesscalePolicy:
 
     # Plan
 
-    def _plan(self, analysis: Analysis, cluster: ClusterState) -> Plan:
-        if (held := hold(analysis, cluster)) is not None:
-            return held
-        operator = self.workflow.operators[analysis.operator]
-        if analysis.verdict is Verdict.MORE:
-            return self._plan_more(analysis, operator, cluster)
-        return self._plan_fewer(analysis, operator, cluster)
-
-    def _sized(
-        self, analysis: Analysis, operator: Operator, placement: tuple[str, ...], cluster: ClusterState
-    ) -> Sized:
-        nd = nd_max_ms(self.delays, placement, operator.driver_node)
-        weight = weight_of(placement, cluster.weights)
-        return Sized(placement, nd, predict(analysis.model, placement, nd, operator, weight))
-
-    def _plan_more(self, analysis: Analysis, operator: Operator, cluster: ClusterState) -> Plan:
-        placement = present_placement(analysis, cluster)
-        if len(placement) >= operator.max_replicas:
-            return stay(analysis, cluster, Reason.AT_MAX_REPLICAS, f"max_replicas is {operator.max_replicas}")
-        now = self._sized(analysis, operator, placement, cluster)
-        ranked = additions(self.delays, cluster, placement, operator.driver_node)
-        sized = {
-            node: self._sized(analysis, operator, tuple(sorted((*placement, node))), cluster)
-            for node in ranked.nodes
-        }
+    def plan_more(self, occasion: Occasion) -> Plan:
+        """Add one replica on the nearest node that is not known to eat the gain (Algorithm 3, IV-E)."""
+        analysis, cluster, present = occasion.analysis, occasion.cluster, occasion.placement
+        ranked = additions(self.delays, cluster, present, occasion.operator.driver_node)
+        now = self._sized(occasion, present)
+        sized = {node: self._sized(occasion, (*present, node)) for node in ranked.nodes}
         helpful = [node for node, after in sized.items() if after.beats(now)]
         rejections = ranked.rejections + tuple(
             Rejection(
@@ -178,52 +138,55 @@ class GesscalePolicy:
             detail = "every free node is too far to help" if sized else "no node can take one more replica"
             return replace(stay(analysis, cluster, reason, detail), rejections=rejections)
         node, after = helpful[0], sized[helpful[0]]
-        return Plan(
-            operator=operator.name,
-            reason=Reason.OVERLOADED,
-            detail=f"{analysis.detail}; {node} is the nearest free node that helps: {after}",
-            placement=after.placement,
-            change=Change(add=(node,)),
-            mst=after.mst,
-            nd_max_ms=after.nd_max_ms,
-            rejections=rejections,
-        )
+        detail = f"{analysis.detail}; {node} is the nearest free node that helps: {after}"
+        return _change(occasion, Change(add=(node,)), after, detail, rejections)
 
-    def _plan_fewer(self, analysis: Analysis, operator: Operator, cluster: ClusterState) -> Plan:
-        placement = present_placement(analysis, cluster)
-        reading = analysis.reading
-        if reading is None or len(placement) <= operator.min_replicas:
-            return stay(analysis, cluster, Reason.AT_MIN_REPLICAS, f"min_replicas is {operator.min_replicas}")
-        needed = max(reading.input_rows_per_s or 0.0, reading.throughput_rows_per_s)
+    def plan_fewer(self, occasion: Occasion) -> Plan:
+        """Give up all the farthest replicas that the model says can be spared (Algorithm 4, IV-E)."""
+        analysis, operator, present = occasion.analysis, occasion.operator, occasion.placement
+        needed = max(occasion.reading.input_rows_per_s or 0.0, occasion.reading.throughput_rows_per_s)
         calibrated = analysis.model is not None and analysis.model.calibrated
-        most = len(placement) - operator.min_replicas if calibrated else 1
-        sized = [
-            self._sized(analysis, operator, after, cluster)
-            for after in shrinking(self.delays, placement, operator.driver_node)[:most]
-        ]
+        most = len(present) - operator.min_replicas if calibrated else 1
+        shrunk = shrinking(self.delays, present, operator.driver_node)[:most]
+        sized = [self._sized(occasion, after) for after in shrunk]
         enough = list(takewhile(lambda after: after.sustains(needed), sized))
-        one_too_few = sized[len(enough)] if len(enough) < len(sized) else None
-        kept = enough[-1].placement if enough else placement
+        too_few = sized[len(enough)] if len(enough) < len(sized) else None
+        kept = enough[-1].placement if enough else present
         rejections = tuple(
             Rejection(
                 node=node,
                 reason=Reason.FEWER_WOULD_NOT_SUSTAIN,
-                detail=f"without it: {one_too_few}; {needed:.0f} rows/s are needed",
+                detail=f"without it: {too_few}; {needed:.0f} rows/s are needed",
             )
             for node in kept
-            if one_too_few is not None and node not in one_too_few.placement
+            if too_few is not None and node not in too_few.placement
         )
         if not enough:
-            detail = f"one replica fewer: {one_too_few}; {needed:.0f} rows/s are needed"
-            stuck = stay(analysis, cluster, Reason.FEWER_WOULD_NOT_SUSTAIN, detail)
+            detail = f"one replica fewer: {too_few}; {needed:.0f} rows/s are needed"
+            stuck = stay(analysis, occasion.cluster, Reason.FEWER_WOULD_NOT_SUSTAIN, detail)
             return replace(stuck, rejections=rejections)
-        return Plan(
-            operator=operator.name,
-            reason=Reason.UNDERUSED,
-            detail=f"{needed:.0f} rows/s are needed; {len(kept)} replicas: {enough[-1]}",
-            placement=kept,
-            change=Change(remove=tuple(sorted(set(placement) - set(kept)))),
-            mst=enough[-1].mst,
-            nd_max_ms=enough[-1].nd_max_ms,
-            rejections=rejections,
-        )
+        detail = f"{needed:.0f} rows/s are needed; {len(kept)} replicas: {enough[-1]}"
+        gone = tuple(sorted(set(present) - set(kept)))
+        return _change(occasion, Change(remove=gone), enough[-1], detail, rejections)
+
+    def _sized(self, occasion: Occasion, placement: tuple[str, ...]) -> Sized:
+        operator = occasion.operator
+        nodes = tuple(sorted(placement))
+        nd = nd_max_ms(self.delays, nodes, operator.driver_node)
+        weight = weight_of(nodes, occasion.cluster.weights)
+        return Sized(nodes, nd, predict(occasion.analysis.model, nodes, nd, operator, weight))
+
+
+def _change(
+    occasion: Occasion, change: Change, after: Sized, detail: str, rejections: tuple[Rejection, ...]
+) -> Plan:
+    return Plan(
+        operator=occasion.operator.name,
+        reason=occasion.analysis.reason,
+        detail=detail,
+        placement=after.placement,
+        change=change,
+        mst=after.mst,
+        nd_max_ms=after.nd_max_ms,
+        rejections=rejections,
+    )

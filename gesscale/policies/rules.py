@@ -1,9 +1,8 @@
 """What all policies share: their thresholds, and the plans that change nothing."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gesscale.decision import Analysis, Plan, Reason, Verdict
+from gesscale.decision import Analysis, Plan, Reason
 from gesscale.ports import ClusterState
 
 
@@ -71,30 +70,3 @@ def present_placement(analysis: Analysis, cluster: ClusterState) -> tuple[str, .
     """Return where an operator's replicas are: the cluster knows best, the driver's word is second."""
     seen = analysis.reading.placement if analysis.reading else ()
     return tuple(sorted(cluster.placements.get(analysis.operator, seen)))
-
-
-def hold(analysis: Analysis, cluster: ClusterState) -> Plan | None:
-    """Return the plan of an operator that must not change; None where it may.
-
-    Parameters
-    ----------
-    analysis
-        What Analyze concluded.
-    cluster
-        Nodes and replicas.
-
-    Returns
-    -------
-    Plan or None
-        A plan without a change for any verdict but More and Fewer, and when the cluster cannot be read.
-    """
-    if analysis.verdict not in {Verdict.MORE, Verdict.FEWER}:
-        return stay(analysis, cluster)
-    if cluster.problem:
-        return stay(analysis, cluster, Reason.CLUSTER_UNAVAILABLE, cluster.problem)
-    return None
-
-
-def by_operator(plans: list[Plan]) -> Mapping[str, Plan]:
-    """Key plans by their operator."""
-    return {plan.operator: plan for plan in plans}

@@ -63,27 +63,27 @@ class OperatorGauges(Collector):
         yield self._family(
             GaugeMetricFamily, "last_progress_timestamp_seconds", "When the query was last heard of.", heard
         )
-        yield from self._replicas({query: last[query].hosts if query in last else None for query in heard})
+        yield from self._replicas({query: last[query].hosts if query in last else () for query in heard})
         errors = CounterMetricFamily(f"{PREFIX}listener_errors", "Failed callbacks.", labels=_LABELS[:2])
         errors.add_metric([self.settings.app, self.settings.operator], self.errors())
         yield errors
 
-    def _replicas(self, at_last_batch: Mapping[str, Sequence[str] | None]) -> Iterator[Metric]:
+    def _replicas(self, at_last_batch: Mapping[str, Sequence[str]]) -> Iterator[Metric]:
         executors = self.executors()
         count = None if executors is None else len(executors.hosts)
-        yield self._family(
-            GaugeMetricFamily, "replicas", "Live executors.", dict.fromkeys(at_last_batch, count)
-        )
-        family = GaugeMetricFamily(
-            f"{PREFIX}replica_info",
-            "Hosts of executors when the last batch ended.",
-            labels=(*_LABELS, "host"),
-        )
         live = executors.hosts if executors else ()
-        for query, hosts in at_last_batch.items():
-            for host in sorted(set(live if hosts is None else hosts)):
+        queries = dict.fromkeys(at_last_batch, count)
+        yield self._family(GaugeMetricFamily, "replicas", "Live executors.", queries)
+        yield self._hosts("replica_info", "Hosts of live executors.", dict.fromkeys(at_last_batch, live))
+        # Who joined since may be live already, yet took no part in the batch that the other gauges tell of.
+        yield self._hosts("batch_replica_info", "Hosts of executors as the last batch ended.", at_last_batch)
+
+    def _hosts(self, name: str, text: str, hosts: Mapping[str, Sequence[str]]) -> Metric:
+        family = GaugeMetricFamily(f"{PREFIX}{name}", text, labels=(*_LABELS, "host"))
+        for query, listed in hosts.items():
+            for host in sorted(set(listed)):
                 family.add_metric([self.settings.app, self.settings.operator, query, host], 1)
-        yield family
+        return family
 
     def _family(
         self,

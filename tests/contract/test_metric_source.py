@@ -82,7 +82,7 @@ def prometheus_answer(operator: str, batches: Sequence[Batch], *, heard_s: float
     ]
     hosts = [
         {
-            "metric": {"__name__": PREFIX + "replica_info", "host": host, **labels},
+            "metric": {"__name__": PREFIX + "batch_replica_info", "host": host, **labels},
             "values": [[at_s, "1"] for at_s, batch in zip(times, twice, strict=True) if host in batch.nodes],
         }
         for host in sorted({host for batch in batches for host in batch.nodes})
@@ -262,7 +262,7 @@ def test_a_batch_is_on_the_hosts_that_its_first_scrape_saw(httpserver: HTTPServe
     # The same batch again in the last scrape, when another replica has joined already.
     batches = steady()
     answer = json.loads(prometheus_answer("one", batches))
-    labels = {"__name__": PREFIX + "replica_info", "operator": "one", "app": "a", "query": "q"}
+    labels = {"__name__": PREFIX + "batch_replica_info", "operator": "one", "app": "a", "query": "q"}
     late = {**labels, "instance": "d:9108", "job": "gesscale", "host": "10.77.0.4"}
     answer["data"]["result"].append({"metric": late, "values": [[batches[-1].ended_at_s + 1.5, "1"]]})
     httpserver.expect_request("/api/v1/query").respond_with_json(answer)

@@ -122,7 +122,7 @@ def site(tmp_path: Path, httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch
     """A site whose cluster adapter `fake`, installed as a package installs one, takes orders in memory."""
     cluster = FakeCluster({"op": ("hub", "near")})
     adapter = ModuleType("fake_cluster_adapter")
-    adapter.open_fake = lambda options: cluster  # type: ignore[attr-defined]
+    adapter.open_fake = lambda _options: cluster  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, adapter.__name__, adapter)
     packages = tmp_path / "packages"
     metadata = packages / "fake_cluster-1.0.dist-info"

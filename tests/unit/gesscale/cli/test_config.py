@@ -19,6 +19,7 @@ latency_map: {file: edge8.csv, unit: ms, kind: rtt}
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "gesscale.yaml"
     path.write_text(SOUND, "utf-8")
+    (tmp_path / "edge8.csv").write_text(",edge1,edge2\nedge1,0,20\nedge2,20,0\n", "utf-8")
     return path
 
 
@@ -40,6 +41,16 @@ def test_a_wrong_variable_is_found_too(file: Path, monkeypatch: pytest.MonkeyPat
     result = CliRunner().invoke(app, ["validate", str(file)])
     assert isinstance(result.exception, SettingsError)
     assert "environment: monitor.period: expected a positive duration" in str(result.exception)
+
+
+def test_the_latency_map_is_looked_at_too(file: Path) -> None:
+    map_file = file.with_name("edge8.csv")
+    map_file.write_text(map_file.read_text("utf-8").replace("edge1", "edge9"), "utf-8")
+    result = CliRunner().invoke(app, ["validate", str(file)])
+    assert isinstance(result.exception, SettingsError)
+    assert f"expected a node of the latency map {map_file} (edge9, edge2), got 'edge1'" in str(
+        result.exception
+    )
 
 
 def test_the_schema_is_json_on_stdout() -> None:

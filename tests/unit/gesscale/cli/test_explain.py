@@ -142,7 +142,11 @@ def test_empty_knowledge_is_said(tmp_path: Path) -> None:
 def test_an_operator_without_decisions_is_said(path: Path) -> None:
     result = run("unknown", "--knowledge", path, "--output", "json")
     assert result.exit_code == 0
-    assert json.loads(result.stdout) == {"decisions": [], "models": []}
+    assert json.loads(result.stdout) == {
+        "apiVersion": "gesscale.dev/v1",
+        "decisions": [],
+        "models": [],
+    }
     assert "holds no decisions about operator 'unknown' yet" in result.stderr
 
 

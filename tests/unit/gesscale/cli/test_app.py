@@ -1,0 +1,33 @@
+"""The command as a whole: its help, its completion, and names that cannot be left empty."""
+
+import pytest
+from edge import delays
+
+from latency_map import write_csv
+
+
+def test_the_help_tells_every_exit_code(gesscale, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    code, out, _ = gesscale("--help")
+    assert code == 0
+    assert (
+        "Exit codes: 0 done, 1 failed, 2 wrong input or usage, 3 not feasible or a check failed, 130 interrupted."
+    ) in out
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_can_complete_it(gesscale, shell):
+    code, out, _ = gesscale("--show-completion", shell)
+    assert code == 0
+    assert "_GESSCALE_COMPLETE=complete_" in out
+
+
+@pytest.mark.parametrize("command", ["nearest", "farthest"])
+def test_a_ranking_needs_members(gesscale, tmp_path, command):
+    file = tmp_path / "map.csv"
+    write_csv(delays(), file)
+    code, out, err = gesscale(
+        "latency-map", command, file, "--unit", "ms", "--kind", "rtt", "--members", " ,"
+    )
+    assert (code, out) == (2, "")
+    assert "--members: expected the names of nodes, separated by commas" in err

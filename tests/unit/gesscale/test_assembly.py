@@ -1,0 +1,151 @@
+"""What the settings become: which adapters, with which figures, and what is refused before anything runs."""
+
+from pathlib import Path
+
+import pytest
+from edge import NODES, FakeCluster, delays
+
+from gesscale.assembly import (
+    build_loop,
+    check_surroundings,
+    host_names,
+    load_latency_map,
+    open_cluster,
+    open_metrics,
+)
+from gesscale.errors import InputError, SettingsError
+from gesscale.execute.recommend import AdvisedCluster
+from gesscale.monitor import DriverMetrics, PrometheusMetrics
+from gesscale.monitor.kafka import KafkaInput, KafkaOffsets
+from gesscale.ports import Node
+from gesscale.settings import Settings
+from latency_map import DelayKind, DelayUnit, LatencyMap, write_csv
+
+OPERATOR = {"driver_node": "hub", "metrics_url": "http://127.0.0.1:9108"}
+
+
+@pytest.fixture
+def settings(tmp_path):
+    """Return settings that name a map of the five nodes, with some groups added or replaced."""
+    file = tmp_path / "map.csv"
+    write_csv(delays(), file)
+
+    def of(operator=None, **groups):
+        return Settings.model_validate(
+            {
+                "workflow": {"operators": {"op": {**OPERATOR, **(operator or {})}}},
+                "latency_map": {"file": file, "unit": "ms", "kind": "rtt"},
+                "knowledge": {"file": tmp_path / "knowledge.sqlite"},
+                **groups,
+            }
+        )
+
+    return of
+
+
+def test_the_latency_map_is_the_one_that_is_named(settings):
+    assert load_latency_map(settings()).delay_ms("hub", "mid") == 50.0
+
+
+@pytest.mark.parametrize(
+    ("changed", "setting", "node"),
+    [
+        ({"operator": {"driver_node": "hubb"}}, "workflow.operators.op.driver_node", "hubb"),
+        ({"monitor": {"hosts": {"10.0.0.1": "hub", "10.0.0.2": "neer"}}}, "monitor.hosts.10.0.0.2", "neer"),
+    ],
+)
+def test_a_node_that_the_map_lacks_is_refused_by_name(settings, changed, setting, node):
+    with pytest.raises(SettingsError) as raised:
+        load_latency_map(settings(**changed))
+    message = str(raised.value)
+    assert message.startswith(f"{setting}: expected a node of the latency map ")
+    assert f"(hub, near, mid, far, edge), got {node!r}" in message
+
+
+def test_of_a_large_map_only_some_nodes_are_listed(settings, tmp_path):
+    names = [f"n{index:02d}" for index in range(13)]
+    alike = [[0.0 if a == b else 5.0 for b in names] for a in names]
+    write_csv(
+        LatencyMap.from_delays(names, alike, unit=DelayUnit.MS, kind=DelayKind.RTT), tmp_path / "map.csv"
+    )
+    with pytest.raises(SettingsError, match=r"n10, n11, \.\.\.\), got 'hub'"):
+        load_latency_map(settings())
+
+
+def test_a_map_that_cannot_be_read_names_the_setting(settings):
+    absent = {"file": Path("absent.csv"), "unit": "ms", "kind": "rtt"}
+    with pytest.raises(InputError, match=r"^latency_map\.file: absent\.csv: "):
+        load_latency_map(settings(latency_map=absent))
+
+
+def test_without_a_cluster_the_nodes_of_the_map_are_advised_on(settings):
+    assert open_cluster(settings(), delays()) == AdvisedCluster(NODES)
+
+
+def test_an_unknown_cluster_is_refused_with_those_there_are(settings):
+    unknown = settings(execute={"cluster": "kluster"})
+    for refused in (lambda: open_cluster(unknown, delays()), lambda: check_surroundings(unknown)):
+        with pytest.raises(
+            SettingsError, match=r"^execute\.cluster: expected none or one of .*, got 'kluster'"
+        ):
+            refused()
+
+
+def test_settings_that_fit_their_surroundings_pass_and_leave_nothing_behind(settings, tmp_path):
+    check_surroundings(settings())
+    assert [path.name for path in tmp_path.iterdir()] == ["map.csv"]
+
+
+def test_hosts_are_named_by_the_settings_else_by_the_cluster(settings):
+    nodes = {"hub": Node(name="hub", address="10.0.0.1"), "near": Node(name="near")}
+    cluster = FakeCluster({}, nodes=nodes)
+    assert host_names(settings(), cluster) == {"10.0.0.1": "hub"}
+    assert host_names(settings(monitor={"hosts": {"10.0.0.9": "far"}}), cluster) == {"10.0.0.9": "far"}
+
+
+def test_a_cluster_that_is_down_names_no_hosts(settings):
+    assert host_names(settings(), FakeCluster({}, failure="down")) == {}
+
+
+def test_metrics_come_from_the_drivers_over_the_periods_of_the_settings(settings):
+    monitor = {"window": "20s", "history": "2m", "stale_after": "90s", "timeout": "1s"}
+    source = open_metrics(settings(monitor=monitor), {"10.0.0.1": "hub"})
+    assert isinstance(source, DriverMetrics)
+    assert source.urls == {"op": "http://127.0.0.1:9108"}
+    assert source.hosts == {"10.0.0.1": "hub"}
+    assert (source.window_s, source.history_s, source.stale_after_s, source.timeout_s) == (20, 120, 90, 1)
+
+
+def test_metrics_come_from_prometheus_where_that_is_said(settings):
+    monitor = {"source": "prometheus", "prometheus_url": "http://127.0.0.1:9090"}
+    assert isinstance(open_metrics(settings(monitor=monitor), {}), PrometheusMetrics)
+
+
+def test_an_operator_with_a_topic_is_asked_of_the_broker_too(settings):
+    topic = {"kafka": {"bootstrap": "127.0.0.1:9092", "topic": "rides"}}
+    source = open_metrics(settings(operator=topic), {})
+    assert isinstance(source, KafkaInput)
+    assert source.topics == {"op": KafkaOffsets("127.0.0.1:9092", "rides")}
+
+
+@pytest.mark.parametrize(
+    ("mode", "advise_only", "acts"), [("act", False, True), ("act", True, False), ("recommend", False, False)]
+)
+def test_the_loop_acts_only_where_it_is_asked_to_and_not_held_back(settings, mode, advise_only, acts):
+    asked = settings(
+        execute={"mode": mode, "cluster": "given"},
+        analyze={"policy": "thr-nlaware"},
+        plan={"settle_timeout": "7s"},
+    )
+    cluster = FakeCluster({})
+    loop = build_loop(asked, 0.0, advise_only=advise_only, cluster=cluster)
+    loop.knowledge.close()
+    assert loop.acts is acts
+    assert loop.cluster is cluster
+    assert (loop.policy.name, loop.settle_timeout_s) == ("thr-nlaware", 7.0)
+
+
+def test_a_refused_loop_begins_no_knowledge_file(settings, tmp_path):
+    with pytest.raises(SettingsError):
+        build_loop(settings(operator={"driver_node": "hubb"}), 0.0)
+    assert not (tmp_path / "knowledge.sqlite").exists()
