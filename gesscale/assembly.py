@@ -5,13 +5,14 @@ from importlib.metadata import EntryPoint, entry_points
 
 from gesscale.errors import ClusterError, InputError, SettingsError
 from gesscale.execute.recommend import AdvisedCluster
-from gesscale.knowledge.sqlite import SqliteKnowledge
+from gesscale.knowledge.memory import MemoryKnowledge
+from gesscale.knowledge.sqlite import SqliteHistory, SqliteKnowledge
 from gesscale.loop import ControlLoop
 from gesscale.monitor.driver import DriverMetrics
 from gesscale.monitor.kafka import KafkaInput, KafkaOffsets
 from gesscale.monitor.prometheus import PrometheusMetrics
 from gesscale.policies import policy_named
-from gesscale.ports import Cluster, MetricSource
+from gesscale.ports import Cluster, KnowledgeStore, MetricSource
 from gesscale.settings import Settings
 from latency_map import LatencyMap, LatencyMapError, read_map
 
@@ -57,7 +58,7 @@ def build_loop(
         metrics=open_metrics(settings, host_names(settings, opened)),
         policy=policy_named(settings.analyze.policy, workflow, delays, settings.analyze.rules()),
         cluster=opened,
-        knowledge=SqliteKnowledge(settings.knowledge.file, now_s=now_s, limits=settings.knowledge.limits()),
+        knowledge=open_knowledge(settings, now_s, advise_only=advise_only),
         acts=settings.execute.mode == "act" and not advise_only,
         settle_timeout_s=settings.plan.settle_timeout_s,
     )
@@ -106,6 +107,17 @@ def check_surroundings(settings: Settings) -> None:
     """
     load_latency_map(settings)
     _cluster_entry(settings)
+
+
+def open_knowledge(settings: Settings, now_s: float, *, advise_only: bool) -> KnowledgeStore:
+    """Open the knowledge file; advice only reads it, so that it can be asked for beside a running loop."""
+    group = settings.knowledge
+    if not advise_only:
+        return SqliteKnowledge(group.file, now_s=now_s, limits=group.limits())
+    if not group.file.exists():
+        return MemoryKnowledge(group.limits())
+    with SqliteHistory(group.file) as history:
+        return MemoryKnowledge(group.limits(), known=history.recall(now_s))
 
 
 def host_names(settings: Settings, cluster: Cluster) -> Mapping[str, str]:

@@ -185,7 +185,8 @@ class Decision:
     @property
     def sentence(self) -> str:
         """The decision in one line, for people."""
-        before = self.analysis.reading.replicas if self.analysis.reading else len(self.plan.placement)
+        after = len(self.plan.placement)
+        before = self.analysis.reading.replicas if self.analysis.reading else after
         change = self.plan.change
         nodes = "".join(
             f", {sign}{node}"
@@ -193,4 +194,5 @@ class Decision:
             for node in names
         )
         detail = self.plan.detail or self.analysis.detail
-        return f"replicas {before} -> {len(self.plan.placement)} ({self.plan.reason.value}{nodes}): {detail}"
+        replicas = f"replicas {before} -> {after}" if after else "replicas unknown"
+        return f"{replicas} ({self.plan.reason.value}{nodes}): {detail}"

@@ -150,6 +150,10 @@ class KnowledgeStore(Protocol):
         """Keep the measured downtime of a change that has settled."""
         ...
 
+    def close(self) -> None:
+        """Let go of the file, if there is one."""
+        ...
+
 
 class Clock(Protocol):
     """Time, real or simulated."""

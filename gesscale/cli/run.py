@@ -1,5 +1,6 @@
 """``gesscale run``, ``once`` and ``recommend``: the loop from the shell."""
 
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -49,7 +50,8 @@ def run(
 
     acting = "acting" if loop.acts else "advice only: set execute.mode to act to let it act"
     talk.print(f"policy {loop.policy.name}, every {settings.monitor.period_s:g} s, {acting}")
-    loop.run(clock, settings.monitor.period_s, report)
+    with closing(loop.knowledge):
+        loop.run(clock, settings.monitor.period_s, report)
     talk.print(f"stopped after {done} steps")
 
 
@@ -69,7 +71,9 @@ def _load(config: Path, overrides: list[str] | None) -> Settings:
 
 def _step(settings: Settings, output: Output, *, advise_only: bool) -> None:
     now_s = SystemClock().now_s()
-    decisions = build_loop(settings, now_s, advise_only=advise_only).step(now_s)
+    loop = build_loop(settings, now_s, advise_only=advise_only)
+    with closing(loop.knowledge):
+        decisions = loop.step(now_s)
     columns = ("operator", "replicas", "reason", "nodes", "MST, rows/s", "NDmax, ms", "outcome")
     rows = [
         (

@@ -29,9 +29,11 @@ class MemoryKnowledge:
     ----------
     limits
         How much is kept.
+    known
+        What it begins with.
     """
 
-    def __init__(self, limits: KnowledgeLimits | None = None) -> None:
+    def __init__(self, limits: KnowledgeLimits | None = None, known: Knowledge | None = None) -> None:
         self._limits = limits or KnowledgeLimits()
         # By operator, newest first: a full deque forgets at its other end.
         self._readings: dict[str, tuple[Reading, ...]] = {}
@@ -39,6 +41,12 @@ class MemoryKnowledge:
         self._decisions: dict[str, deque[_Numbered]] = {}
         self._reconfigurations: dict[str, deque[Reconfiguration]] = {}
         self._numbers = count()
+        if known is not None:
+            self._readings = dict(known.readings)
+            self._reconfigurations = {name: deque(items) for name, items in known.reconfigurations.items()}
+
+    def close(self) -> None:
+        """Do nothing: there is no file."""
 
     def recall(self, now_s: float) -> Knowledge:
         """Return readings and changes that are not dated later than now."""

@@ -52,7 +52,7 @@ class DriverMetrics(WindowedReader):
         if abs(ahead_s) <= _CLOCKS_AGREE_S:
             ahead_s = 0.0
         else:
-            _LOG.warning("operator %s: its driver's clock is %+.1f s off and corrected", operator, ahead_s)
+            _LOG.warning("operator %s: its driver's clock is %+.6g s off and corrected", operator, ahead_s)
         batches, complaints = to_batches(document.batches, self.hosts, ahead_s=ahead_s)
         heard_s = document.last_progress_at_s
         return self.read(

@@ -19,17 +19,20 @@ _Told = Annotated[float | None, BeforeValidator(_none_if_nan)]
 """A figure that a source may not tell; NaN says the same as null."""
 
 
+_LARGEST = 2**63 - 1
+
+
 class BatchRecord(BaseModel):
     """One finished micro-batch as served; units and meaning as in `gesscale.observation.Batch`."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-    batch_id: int = Field(ge=0)
+    batch_id: int = Field(ge=0, le=_LARGEST)
     ended_at_s: FiniteFloat
-    rows: int = Field(ge=0)
+    rows: int = Field(ge=0, le=_LARGEST)
     seconds: FiniteFloat
     trigger_s: _Told = None
-    cap_rows: Annotated[int | None, BeforeValidator(_none_if_nan)] = None
+    cap_rows: Annotated[int | None, BeforeValidator(_none_if_nan), Field(le=_LARGEST)] = None
     offered_rows_total: _Told = None
     backlog_rows: _Told = None
     hosts: tuple[str, ...]

@@ -73,8 +73,11 @@ def _fault(batch: Batch, before: Batch | None, now_s: float) -> str:
     for name, value in figures.items():
         if not _believable(value):
             return f"{name} is {value}, expected a finite number >= 0"
-    if batch.seconds < _LEAST_S:
-        return f"it took {batch.seconds} s, expected at least the millisecond that Spark counts in"
+    if not _LEAST_S <= batch.seconds <= batch.ended_at_s:
+        return (
+            f"it took {batch.seconds:g} s, expected at least the millisecond that Spark counts in and "
+            "less than there has been time"
+        )
     if batch.ended_at_s > now_s + CLOCK_TOLERANCE_S:
         return (
             f"it ends {batch.ended_at_s - now_s:.1f} s in the future; compare the clocks of driver and scaler"

@@ -146,6 +146,9 @@ class WindowedReader:
             return Unseen(operator=operator, detail=f"no answer within {self.timeout_s:g} s")
         except MetricsUnavailableError as error:
             return Unseen(operator=operator, detail=str(error))
+        except Exception as error:  # noqa: BLE001 - one operator's nonsense must not stop the others' loop
+            _LOG.exception("operator %s: its metrics could not be read", operator)
+            return Unseen(operator=operator, detail=f"reading its metrics failed: {error!r}")
 
 
 def _begin(

@@ -98,6 +98,13 @@ class GesscalePolicy(PerOperatorPolicy):
                 reason=Reason.DRAINING_BACKLOG,
                 detail=f"a backlog of {reading.backlog_rows or 0:.0f} rows is being processed",
             )
+        if seen.nd_max_ms is None:
+            return replace(
+                seen,
+                reason=Reason.DELAY_UNKNOWN,
+                detail=f"the latency map does not tell how far {', '.join(reading.placement)} are apart; name "
+                "the replicas' hosts as its nodes (monitor.hosts), or fill its gaps",
+            )
         if seen.mst is None:
             return replace(
                 seen,

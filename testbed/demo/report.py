@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from gesscale.cli.output import table
+from gesscale.cli.output import API_VERSION, table
 from gesscale.decision import Decision
 from gesscale.document import as_document
 from testbed.cluster.check import PairCheck
@@ -79,7 +79,7 @@ def _summary(
     first_tasks = [s for decision in record.acted for s in decision.outcome.first_task_s.values()]
     gaps = [record.longest_gap_s(decision, SETTLE_S) for decision in record.acted]
     return {
-        "apiVersion": "gesscale.dev/v1",
+        "apiVersion": API_VERSION,
         "reconfigurations": len(record.acted),
         "replicas_most": max((len(batch.nodes) for batch in record.ordered), default=0),
         "nodes_used": sorted({node for batch in record.ordered for node in batch.nodes}),

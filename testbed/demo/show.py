@@ -4,7 +4,7 @@ import shutil
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -173,7 +173,7 @@ def _play_day(
             view.show(decision, record.since_start_s(decision.at_s))
 
     try:
-        with view.showing():
+        with closing(loop.knowledge), view.showing():
             loop.run(clock, scenario.period_s, report)
     finally:
         shutil.copy(spark.log(Role.DRIVER, topology.driver_node), folder / "driver.log")

@@ -255,7 +255,7 @@ def test_a_driver_clock_that_is_off_is_corrected_and_said(
     with caplog.at_level(logging.WARNING):
         seen = source.observe(NOW_S)
     assert seen.readings["one"].batches[-1].ended_at_s == NOW_S
-    assert "clock is +500.0 s off" in caplog.text
+    assert "clock is +500 s off" in caplog.text
 
 
 def test_a_batch_is_on_the_hosts_that_its_first_scrape_saw(httpserver: HTTPServer) -> None:

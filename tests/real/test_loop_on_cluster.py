@@ -119,3 +119,4 @@ def test_overload_loss_and_death(topology: Topology, rides: Path, tmp_path: Path
     os.kill(driver.pid, signal.SIGKILL)
     survived = step_until(loop, lambda decision: decision.plan.reason is Reason.METRICS_MISSING, steps=3)
     assert survived.outcome.status is OutcomeStatus.NOTHING_TO_DO
+    loop.knowledge.close()

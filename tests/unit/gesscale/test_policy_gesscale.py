@@ -223,6 +223,13 @@ def test_unknown_delay_of_the_placement_yields_no_evidence():
     assert (analyses["op"].evidence, analyses["op"].nd_max_ms) == ((), None)
 
 
+def test_unknown_delays_are_said_and_never_scale_down():
+    placement = ("hub", "stranger")
+    analyses, plans = decide(policy(), observe(reading(placement, throughput=5)), cluster(*placement), EXACT)
+    assert (plans["op"].reason, plans["op"].change) == (Reason.DELAY_UNKNOWN, None)
+    assert "monitor.hosts" in analyses["op"].detail
+
+
 def test_planning_twice_on_one_observation_gives_the_same_plan():
     seen = reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=400)
     chosen, state = policy(), cluster("hub")

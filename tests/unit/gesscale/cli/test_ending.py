@@ -46,11 +46,10 @@ def test_a_reader_that_leaves_early_ends_it_without_a_word():
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full disk to write to")
-@pytest.mark.parametrize("page", ["schema", "docs"])
-def test_a_full_disk_is_one_line(page):
+def test_a_full_disk_is_one_line():
     with Path("/dev/full").open("w") as full:
         ended = subprocess.run(
-            (*COMMAND, "config", page), stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            (*COMMAND, "config", "docs"), stdout=full, stderr=subprocess.PIPE, text=True, check=False
         )
     assert (ended.returncode, ended.stderr) == (1, "error: No space left on device\n")
 

@@ -61,7 +61,7 @@ def test_advice_needs_no_cluster(gesscale, site):
 
 def test_a_decision_has_the_form_in_which_it_is_kept_and_explained(gesscale, site):
     site.serve_overload()
-    _, out, _ = gesscale("recommend", "-c", site.config, "--output", "json")
+    _, out, _ = gesscale("once", "-c", site.config, "--output", "json")
     _, explained, _ = gesscale("explain", "-c", site.config, "--output", "json")
     assert json.loads(explained)["apiVersion"] == "gesscale.dev/v1"
     assert json.loads(explained)["decisions"] == [only_decision(out)]
@@ -84,7 +84,7 @@ def test_the_table_cuts_nothing_short_and_the_sentence_goes_to_stderr(gesscale, 
     code, out, err = gesscale("recommend", "-c", site.config)
     assert code == 0
     assert "…" not in out
-    assert "op: replicas 0 -> 0 (MetricsMissing)" in err
+    assert "op: replicas unknown (MetricsMissing)" in err
 
 
 def test_overloaded_at_max_replicas_exits_3(gesscale, site):
@@ -212,10 +212,20 @@ def test_a_wrong_cell_of_the_latency_map_exits_2(gesscale, site, cell):
     assert CELLS[cell] in err
 
 
+def test_advice_reads_knowledge_and_writes_none(gesscale, site):
+    site.serve_overload()
+    gesscale("recommend", "-c", site.config)
+    assert not site.knowledge.exists()
+    gesscale("once", "-c", site.config)
+    before = site.knowledge.read_bytes()
+    code, _, _ = gesscale("recommend", "-c", site.config)
+    assert (code, site.knowledge.read_bytes()) == (0, before)
+
+
 def test_a_knowledge_file_that_is_garbage_is_set_aside_and_said(gesscale, site, caplog):
     site.knowledge.write_bytes(b"garbage" * 1000)
     site.serve_overload()
-    code, _, _ = gesscale("recommend", "-c", site.config)
+    code, _, _ = gesscale("once", "-c", site.config)
     (aside,) = site.folder.glob("knowledge.sqlite.corrupt-*")
     assert code == 0
     assert aside.read_bytes() == b"garbage" * 1000
@@ -251,7 +261,7 @@ def _make_newer(path):
 def test_a_knowledge_file_that_is_not_ours_to_use_exits_1_and_is_left_alone(gesscale, site, make, said):
     make(site.knowledge)
     before = site.knowledge.stat()
-    code, out, err = gesscale("recommend", "-c", site.config)
+    code, out, err = gesscale("once", "-c", site.config)
     assert (code, out) == (1, "")
     assert said in err
     assert site.knowledge.stat() == before

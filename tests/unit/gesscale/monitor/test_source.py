@@ -40,12 +40,16 @@ def test_one_that_hangs_and_one_that_fails_leave_the_third_alone() -> None:
     assert seen.unseen["fails"].detail == "it answered 500"
 
 
-def test_a_defect_is_not_hidden_as_missing_metrics() -> None:
+def test_a_defect_is_logged_whole_and_stops_one_operator_only(caplog: pytest.LogCaptureFixture) -> None:
     def read(operator: str) -> Unseen:
-        raise ZeroDivisionError(operator)
+        if operator == "bad":
+            raise ZeroDivisionError(operator)
+        return Unseen(operator=operator, detail="fine")
 
-    with pytest.raises(ZeroDivisionError):
-        WindowedReader(**PERIODS).observe_each(("op",), read, 1000.0)
+    seen = WindowedReader(**PERIODS).observe_each(("bad", "good"), read, 1000.0)
+    assert seen.unseen["good"].detail == "fine"
+    assert "ZeroDivisionError" in seen.unseen["bad"].detail
+    assert "Traceback" in caplog.text
 
 
 def test_complaints_are_logged_beside_the_reading(caplog: pytest.LogCaptureFixture) -> None:
