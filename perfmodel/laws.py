@@ -163,14 +163,22 @@ def _chronological(reading: Reading) -> tuple[float, ...]:
 
 
 def _incomparable(readings: Sequence[Reading], curve: Curve) -> list[str]:
-    """Say what makes readings incomparable: the MST belongs to one batch size and one number of waves."""
+    """Say what makes readings incomparable: the MST belongs to one batch size and one number of waves.
+
+    A size in proportion to the capacity counts as one: it too gives every replica batches of one length.
+    """
     notes = []
     waves = {round(reading.tasks / reading.replicas, 3) for reading in readings if reading.tasks is not None}
     if len(waves) > 1:
         notes.append(f"readings mix {min(waves):g} to {max(waves):g} tasks per replica; fit each apart")
-    sizes = {reading.batch_rows for reading in readings if reading.batch_rows is not None}
-    if curve.law == "gesscale" and sizes and max(sizes) > 1.05 * min(sizes):
+    sized = [(reading.batch_rows, reading.capacity) for reading in readings if reading.batch_rows is not None]
+    sizes = [rows for rows, _ in sized]
+    if curve.law == "gesscale" and _differ(sizes) and _differ([rows / capacity for rows, capacity in sized]):
         notes.append(
             f"readings mix batches of {min(sizes):g} to {max(sizes):g} rows; Eq. 1 holds for one size"
         )
     return notes
+
+
+def _differ(sizes: Sequence[float]) -> bool:
+    return len(sizes) > 1 and max(sizes) > 1.05 * min(sizes)

@@ -62,9 +62,11 @@ def write_report(
     draw(record, f"policy {scenario.policy}: a New York day in {scenario.day_s:.0f} s", folder / "figure.png")
     summary = _summary(record, pairs, rides, sink, checks)
     (folder / "summary.json").write_text(json.dumps(as_document(summary), indent=2) + "\n")
-    for shown in (_changes(record), _figures(summary), _promises(checks)):
-        console.print(shown)
-    console.print(f"report: {folder}/figure.png, decisions.jsonl, summary.json", highlight=False)
+    with (folder / "summary.txt").open("w") as file:
+        for shown in (_changes(record), _figures(summary), _promises(checks)):
+            console.print(shown)
+            Console(file=file, width=110).print(shown)
+    console.print(f"report: {folder}/figure.png, summary.txt, decisions.jsonl, batches.jsonl", highlight=False)
     console.print(f"why each decision: gesscale explain -c {folder}/gesscale.yaml", highlight=False)
     return all(check.kept for check in checks)
 
