@@ -132,7 +132,7 @@ def test_mixed_batch_sizes_and_waves_are_said():
 
 def test_batches_in_proportion_to_the_replicas_are_not_a_mixture():
     readings = [Reading(replicas=n, nd_max_ms=0, rows_per_s=390 * n, batch_rows=1200 * n) for n in (1, 2, 5)]
-    assert GesscaleLaw().fit(readings).warnings == ()
+    assert not [said for said in GesscaleLaw().fit(readings).warnings if "batches" in said]
 
 
 def test_law_names():
