@@ -34,7 +34,7 @@ class Scenario:
     trigger_s
         The trigger interval.
     period_s
-        The loop's period: 48 minutes of the day at the default compression.
+        The loop's period: an hour of the day at the default compression.
     max_replicas
         So many executors two cores can carry.
     metrics_port
@@ -44,8 +44,8 @@ class Scenario:
     policy: str = "gesscale"
     topology: str = "edge8"
     operator: str = "nearest"
-    day_s: float = 270.0
-    share: float = 0.12
+    day_s: float = 240.0
+    share: float = 0.105
     copies: int = 3
     service_ms_per_row: float = 2.2
     cap_rows_per_replica: int = 1200
@@ -91,7 +91,7 @@ class Scenario:
                 "window": f"{self.period_s:g}s",
                 "stale_after": f"{4 * self.period_s:g}s",
             },
-            # The day is compressed about 300 times; what the defaults say of an hour holds here for seconds.
+            # The day is compressed 360 times; what the defaults say of an hour holds here for seconds.
             "analyze": {"policy": self.policy, "recovery_target": f"{3 * self.period_s:g}s"},
             "plan": {"settle_timeout": f"{6 * self.period_s:g}s"},
             "execute": {"mode": "act", "cluster": "local", "options": {"topology": self.topology}},
