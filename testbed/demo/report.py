@@ -66,7 +66,9 @@ def write_report(
         for shown in (_changes(record), _figures(summary), _promises(checks)):
             console.print(shown)
             Console(file=file, width=110).print(shown)
-    console.print(f"report: {folder}/figure.png, summary.txt, decisions.jsonl, batches.jsonl", highlight=False)
+    console.print(
+        f"report: {folder}/figure.png, summary.txt, decisions.jsonl, batches.jsonl", highlight=False
+    )
     console.print(f"why each decision: gesscale explain -c {folder}/gesscale.yaml", highlight=False)
     return all(check.kept for check in checks)
 
