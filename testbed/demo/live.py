@@ -62,7 +62,7 @@ class LiveView:
         reading = decision.analysis.reading
         self._loads.append((reading.input_rows_per_s if reading else None) or 0.0)
         self._replicas.append(float(len(decision.plan.placement)))
-        line = Text(f"{self._clock(elapsed_s)}  {decision.sentence}")
+        line = Text(f"{self._clock(elapsed_s)}  {decision.sentence.partition(':')[0]}")
         if decision.acted:
             self._changes.append(
                 Text("▲ " if decision.outcome.added else "▼ ", style="bold").append_text(line)
@@ -101,7 +101,8 @@ class LiveView:
         }
         for name, value in rows.items():
             facts.add_row(name, value)
-        bar = ProgressBar(total=self.seconds, completed=max(0.0, min(self.seconds, elapsed_s)))
+        bar = Table.grid(expand=True)  # a bar alone does not end its line
+        bar.add_row(ProgressBar(total=self.seconds, completed=max(0.0, min(self.seconds, elapsed_s))))
         body = Group(bar, facts, *self._changes[-6:])
         return Panel(body, title=f"the day at {self._clock(elapsed_s)}", title_align="left")
 
