@@ -1,6 +1,7 @@
 """What a run leaves behind: every micro-batch, every decision, and the series drawn from them."""
 
 import json
+import math
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -77,28 +78,27 @@ class Record:
         ]
         return [time for time, _ in rates], [rate for _, rate in rates]
 
-    def longest_gap_s(self, decision: Decision, settle_s: float) -> float:
-        """Return the longest time without a finished batch around a reconfiguration.
+    def longest_gaps_s(self, settle_s: float) -> tuple[float, ...]:
+        """Return for each reconfiguration the longest time without a finished batch around it.
 
         Parameters
         ----------
-        decision
-            One that acted.
         settle_s
-            How long after it gaps are put down to it.
+            How long after it gaps are put down to it, unless the next one comes first.
 
         Returns
         -------
-        float
-            Seconds between the ends of two batches; the gap in which the order fell counts whole.
+        tuple of float
+            Seconds between the ends of two batches, in the order of `acted`; the gap in which an order fell
+            counts whole.
         """
-        ends = [batch.ended_at_s for batch in self.ordered]
-        gaps = [
-            later - earlier
-            for earlier, later in pairwise(ends)
-            if later > decision.at_s and earlier < decision.at_s + settle_s
-        ]
-        return max(gaps, default=0.0)
+        orders = [decision.at_s for decision in self.acted]
+        gaps = list(pairwise(batch.ended_at_s for batch in self.ordered))
+        return tuple(
+            max((end - begin for begin, end in gaps if end > at_s and begin < until_s), default=0.0)
+            for at_s, next_s in pairwise([*orders, math.inf])
+            for until_s in [min(at_s + settle_s, next_s)]
+        )
 
     def write(self, folder: Path) -> None:
         """Write decisions.jsonl and batches.jsonl: a record that can be replayed."""

@@ -81,7 +81,7 @@ def _summary(
     checks: Sequence[Check],
 ) -> dict[str, object]:
     first_tasks = [s for decision in record.acted for s in decision.outcome.first_task_s.values()]
-    gaps = [record.longest_gap_s(decision, SETTLE_S) for decision in record.acted]
+    gaps = record.longest_gaps_s(SETTLE_S)
     return {
         "apiVersion": API_VERSION,
         "reconfigurations": len(record.acted),
@@ -89,6 +89,7 @@ def _summary(
         "nodes_used": sorted({node for batch in record.ordered for node in batch.nodes}),
         "first_task_s": first_tasks,
         "longest_gap_s": max(gaps, default=0.0),
+        "gaps_s": gaps,
         "rows": {"produced": rides.rows, "in_sink": sink.rows, "duplicated": sink.duplicated},
         "cleaning": rides.cleaning,
         "backlog_rows_most": max((batch.backlog_rows or 0.0 for batch in record.ordered), default=0.0),
@@ -109,10 +110,10 @@ def _changes(record: Record) -> Table:
             len(decision.plan.placement),
             decision.plan.nd_max_ms,
             next(iter(decision.outcome.first_task_s.values()), None),
-            record.longest_gap_s(decision, SETTLE_S),
+            gap_s,
             decision.plan.reason.value,
         )
-        for decision in record.acted
+        for decision, gap_s in zip(record.acted, record.longest_gaps_s(SETTLE_S), strict=True)
     ]
     columns = ("at, s", "nodes", "replicas", "NDmax, ms", "to first task, s", "longest gap, s", "why")
     return table("Reconfigurations", columns, rows)
