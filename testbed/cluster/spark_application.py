@@ -121,8 +121,12 @@ class SparkApplication:
         raise ClusterError(message)
 
     def stop_driver(self, grace_s: float = 30.0) -> None:
-        """End the driver, by SIGTERM first, and with it its executors; nothing to do is no error."""
-        processes.stop(self.running(Role.DRIVER), grace_s=grace_s)
+        """End the driver, by SIGTERM first, and with it its executors; nothing to do is no error.
+
+        Only the program itself is asked: it stops its query and its JVM in order, where both at once would hang.
+        """
+        program = sorted(self.running(Role.DRIVER), key=lambda process: process.pid)[:1]
+        processes.stop(program, grace_s=grace_s)
         left = [each for each in processes.find(str(self.directory)) if each.mark.operator == self.operator]
         processes.stop(left, grace_s=5.0)
 
