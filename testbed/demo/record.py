@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from gesscale.decision import Decision
-from gesscale.document import as_document
+from gesscale.document import as_document, decision_document
 from gesscale.observation import Batch
 
 
@@ -95,13 +95,18 @@ class Record:
         orders = [decision.at_s for decision in self.acted]
         gaps = list(pairwise(batch.ended_at_s for batch in self.ordered))
         return tuple(
-            max((end - begin for begin, end in gaps if end > at_s and begin < until_s), default=0.0)
+            max(
+                (end - begin for begin, end in gaps if at_s < end <= next_s and begin < at_s + settle_s),
+                default=0.0,
+            )
             for at_s, next_s in pairwise([*orders, math.inf])
-            for until_s in [min(at_s + settle_s, next_s)]
         )
 
     def write(self, folder: Path) -> None:
         """Write decisions.jsonl and batches.jsonl: a record that can be replayed."""
-        for name, items in (("decisions", self.decisions), ("batches", self.ordered)):
-            lines = (json.dumps(as_document(item)) + "\n" for item in items)
-            (folder / f"{name}.jsonl").write_text("".join(lines))
+        documents = {
+            "decisions": [decision_document(decision) for decision in self.decisions],
+            "batches": [as_document(batch) for batch in self.ordered],
+        }
+        for name, items in documents.items():
+            (folder / f"{name}.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))

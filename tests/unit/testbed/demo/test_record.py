@@ -1,0 +1,113 @@
+"""What a run leaves behind, and whether its promises are judged rightly."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from edge import delays, reading
+
+from gesscale.decision import Analysis, Change, Decision, Outcome, OutcomeStatus, Plan, Reason, Verdict
+from gesscale.observation import Batch
+from testbed.demo.record import Record
+from testbed.demo.verdict import check_both_directions, check_nodes, check_sink
+
+
+def batch(number, ended_at_s, *, rows=100, offered=None):
+    return Batch(
+        batch_id=number,
+        ended_at_s=ended_at_s,
+        rows=rows,
+        seconds=1.0,
+        nodes=("hub",),
+        offered_rows_total=offered,
+    )
+
+
+def change(at_s, placement, *, add=(), remove=()):
+    after = tuple(sorted({*placement, *add} - set(remove)))
+    return Decision(
+        at_s=at_s,
+        operator="op",
+        policy="gesscale",
+        analysis=Analysis(
+            operator="op",
+            verdict=Verdict.MORE,
+            reason=Reason.OVERLOADED,
+            reading=replace(reading(placement), batches=()),
+        ),
+        plan=Plan(
+            operator="op", reason=Reason.OVERLOADED, placement=after, change=Change(add=add, remove=remove)
+        ),
+        outcome=Outcome(status=OutcomeStatus.APPLIED, added=add, removed=remove),
+    )
+
+
+def record(*ends_s, decisions=()):
+    made = Record(began_at_s=1000.0)
+    made.see(tuple(batch(number, end) for number, end in enumerate(ends_s)))
+    made.add(tuple(decisions))
+    return made
+
+
+def test_a_gap_is_put_down_to_the_reconfiguration_before_it():
+    # Batches end at 1000, 1003, 1010, 1013, 1033; changes at 1004 and 1014. The order at 1004 fell into the gap of
+    # 7 s; the next one into that of 20 s, which does not count for the first.
+    changes = [change(1004.0, ("hub",), add=("near",)), change(1014.0, ("hub", "near"), add=("mid",))]
+    made = record(1000, 1003, 1010, 1013, 1033, decisions=changes)
+    assert made.longest_gaps_s(25.0) == (7.0, 20.0)
+
+
+def test_offered_rates_are_taken_between_the_starts_of_batches():
+    made = Record(began_at_s=1000.0)
+    made.see((batch(0, 1001.0, offered=0.0), batch(1, 1005.0, offered=400.0)))
+    # The batches began at 1000 and 1004: 400 rows in 4 s.
+    assert made.offered() == ([4.0], [100.0])
+    assert made.processed() == ([5.0], [25.0])
+
+
+def test_seeing_a_batch_twice_counts_once():
+    made = record(1000, 1003)
+    made.see((batch(1, 1003),))
+    assert made.processed_rows == 200
+
+
+def test_the_files_are_lines_of_json(tmp_path):
+    record(1000, 1003, decisions=[change(1001.0, ("hub",), add=("near",))]).write(tmp_path)
+    (line,) = (tmp_path / "decisions.jsonl").read_text().splitlines()
+    assert json.loads(line)["plan"]["change"] == {"add": ["near"], "remove": []}
+    assert len((tmp_path / "batches.jsonl").read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("placement", "add", "remove", "kept"),
+    [
+        (("hub",), ("near",), (), True),
+        (("hub",), ("mid",), (), False),
+        (("hub", "near"), ("mid", "far"), (), True),
+        (("edge", "hub", "near"), (), ("edge",), True),
+        (("edge", "hub", "near"), (), ("near",), False),
+        (("edge", "far", "hub", "near"), (), ("edge", "far"), True),
+        (("edge", "far", "hub", "near"), (), ("far", "near"), False),
+    ],
+)
+def test_a_node_that_the_map_does_not_call_for_breaks_the_promise(placement, add, remove, kept):
+    # Round trips from hub: near 10, mid 50, far 200, edge 300.
+    assert check_nodes([change(1000.0, placement, add=add, remove=remove)], delays(), "hub").kept is kept
+
+
+def test_no_choice_keeps_no_promise():
+    assert not check_nodes([], delays(), "hub").kept
+
+
+def test_both_directions_are_needed():
+    up = change(1000.0, ("hub",), add=("near",))
+    down = change(1010.0, ("hub", "near"), remove=("near",))
+    assert check_both_directions([up, down]).kept
+    assert not check_both_directions([up, up]).kept
+
+
+@pytest.mark.parametrize(
+    ("rows", "distinct", "kept"), [(10, 10, True), (11, 10, False), (9, 9, False), (10, 9, False)]
+)
+def test_the_sink_holds_each_row_once(rows, distinct, kept):
+    assert check_sink(10, rows, distinct).kept is kept
