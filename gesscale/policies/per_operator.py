@@ -82,8 +82,6 @@ class PerOperatorPolicy(ABC):
     def _plan(self, analysis: Analysis, cluster: ClusterState) -> Plan:
         if analysis.reading is None or analysis.verdict not in {Verdict.MORE, Verdict.FEWER}:
             return stay(analysis, cluster)
-        if cluster.problem:
-            return stay(analysis, cluster, Reason.CLUSTER_UNAVAILABLE, cluster.problem)
         occasion = Occasion(
             operator=self.workflow.operators[analysis.operator],
             analysis=analysis,
@@ -91,11 +89,23 @@ class PerOperatorPolicy(ABC):
             placement=present_placement(analysis, cluster),
             cluster=cluster,
         )
-        most, least = occasion.operator.max_replicas, occasion.operator.min_replicas
-        if analysis.verdict is Verdict.MORE:
-            if len(occasion.placement) >= most:
-                return stay(analysis, cluster, Reason.AT_MAX_REPLICAS, f"max_replicas is {most}")
-            return self.plan_more(occasion)
-        if len(occasion.placement) <= least:
-            return stay(analysis, cluster, Reason.AT_MIN_REPLICAS, f"min_replicas is {least}")
-        return self.plan_fewer(occasion)
+        if (hindrance := _hindrance(occasion)) is not None:
+            return stay(analysis, cluster, *hindrance)
+        return self.plan_more(occasion) if analysis.verdict is Verdict.MORE else self.plan_fewer(occasion)
+
+
+def _hindrance(occasion: Occasion) -> tuple[Reason, str] | None:
+    """Return why nothing may change, whatever the policy would like."""
+    cluster, operator = occasion.cluster, occasion.operator
+    count = len(occasion.placement)
+    if cluster.problem:
+        return Reason.CLUSTER_UNAVAILABLE, cluster.problem
+    if set(occasion.placement) != set(occasion.reading.placement):
+        # What was read belongs to other nodes than those that would be planned with.
+        live, read = ", ".join(occasion.placement) or "no node", ", ".join(occasion.reading.placement)
+        return Reason.RECONFIGURING, f"replicas live on {live}, but the newest batch ran on {read}"
+    if occasion.analysis.verdict is Verdict.MORE and count >= operator.max_replicas:
+        return Reason.AT_MAX_REPLICAS, f"max_replicas is {operator.max_replicas}"
+    if occasion.analysis.verdict is Verdict.FEWER and count <= operator.min_replicas:
+        return Reason.AT_MIN_REPLICAS, f"min_replicas is {operator.min_replicas}"
+    return None

@@ -66,10 +66,16 @@ def test_until_then_nothing_else_is_changed():
     assert len(cluster.orders) == 1
 
 
-def test_a_change_that_never_settles_stops_blocking():
+def test_a_change_that_never_settles_counts_as_settled_in_the_end():
     cluster = FakeCluster({"op": ("hub",)})
-    running = loop(cluster, observe(OVERLOADED))
+    # No batch is warm: the first after the change takes for ever.
+    stuck = replace(
+        reading(("hub", "near"), throughput=190, offered=300, saturated=1.0, backlog=9e4), warm_batches=()
+    )
+    running = loop(cluster, observe(OVERLOADED), observe(stuck))
     running.step(1000.0)
+    running.step(1110.0)
+    assert len(cluster.orders) == 1
     running.step(1120.0)
     assert len(cluster.orders) == 2
 

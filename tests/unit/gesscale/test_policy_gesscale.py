@@ -230,6 +230,14 @@ def test_unknown_delays_are_said_and_never_scale_down():
     assert "monitor.hosts" in analyses["op"].detail
 
 
+def test_a_reading_of_other_nodes_than_the_live_ones_is_not_planned_on():
+    # Somebody added near a moment ago: the newest batch does not know it yet.
+    seen = reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=400)
+    _, plans = decide(policy(), observe(seen), cluster("hub", "near"))
+    assert (plans["op"].reason, plans["op"].change) == (Reason.RECONFIGURING, None)
+    assert "live on hub, near, but the newest batch ran on hub" in plans["op"].detail
+
+
 def test_planning_twice_on_one_observation_gives_the_same_plan():
     seen = reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=400)
     chosen, state = policy(), cluster("hub")
