@@ -2,7 +2,7 @@
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from gesscale.spark.records import Executors
@@ -60,6 +60,34 @@ def live_hosts(spark: Any) -> list[str]:
     context = spark._jsc.sc()
     listed = context.statusStore().executorList(True)
     summaries = [listed.apply(index) for index in range(listed.size())]
-    hosts = {summary.id(): summary.hostPort().rpartition(":")[0] for summary in summaries}
-    driver = hosts.pop("driver", None)
-    return [driver] if driver and context.isLocal() else list(hosts.values())
+    addresses = {summary.id(): summary.hostPort() for summary in summaries}
+    return hosts_of(addresses, is_local=context.isLocal())
+
+
+def hosts_of(addresses: Mapping[str, str], *, is_local: bool) -> list[str]:
+    """Return the hosts of executors.
+
+    Parameters
+    ----------
+    addresses
+        Host and port by executor id, the driver among them; an executor that is just registering has none yet.
+    is_local
+        Whether the driver itself runs the tasks.
+
+    Returns
+    -------
+    list of str
+        One for each executor.
+
+    Examples
+    --------
+    >>> hosts_of({"driver": "10.0.0.1:7079", "1": "10.0.0.2:40000", "2": ""}, is_local=False)
+    ['10.0.0.2']
+    >>> hosts_of({"driver": "laptop:7079"}, is_local=True)
+    ['laptop']
+    """
+    hosts = {name: address.rpartition(":")[0] for name, address in addresses.items()}
+    driver = hosts.pop("driver", "")
+    if driver and is_local:
+        return [driver]
+    return [host for host in hosts.values() if host]
