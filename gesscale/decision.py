@@ -18,7 +18,6 @@ class Reason(StrEnum):
     REPLICA_LOST = "ReplicaLost"
     # nothing needs to change
     WITHIN_TARGET = "WithinTarget"
-    IDLE = "Idle"
     NOT_ROOT_OF_OVERLOAD = "NotRootOfOverload"
     DRAINING_BACKLOG = "DrainingBacklog"
     FEWER_WOULD_NOT_SUSTAIN = "FewerWouldNotSustain"

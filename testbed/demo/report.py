@@ -104,9 +104,7 @@ def _changes(record: Record) -> Table:
     rows = [
         (
             f"{record.since_start_s(decision.at_s):.0f}",
-            " ".join(
-                (*(f"+{n}" for n in decision.outcome.added), *(f"-{n}" for n in decision.outcome.removed))
-            ),
+            _signed(decision),
             len(decision.plan.placement),
             decision.plan.nd_max_ms,
             next(iter(decision.outcome.first_task_s.values()), None),

@@ -78,7 +78,7 @@ def check_nodes(decisions: Sequence[Decision], delays: LatencyMap, driver_node: 
                 break
             placement.remove(gone[0])
     detail = f"{chosen} nodes chosen" + (
-        f", wrong: {', '.join(wrong)}" if wrong else ", none other than the map's"
+        f", wrong: {', '.join(wrong)}" if wrong else ", none other than the map calls for"
     )
     return Check("every chosen node is the one the latency map calls for", chosen > 0 and not wrong, detail)
 

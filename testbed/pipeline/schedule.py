@@ -58,11 +58,6 @@ class ReplaySchedule:
         """Rows of the whole replay."""
         return int(self.pickup_s.size) * self.copies
 
-    @property
-    def ends_at_s(self) -> float:
-        """When the last row is due, seconds since the epoch."""
-        return float(self.due_at_s(np.array([self.pickup_s.size - 1]))[0])
-
     def due_at_s(self, rides: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return when these rides are due, seconds since the epoch."""
         since_first_s: NDArray[np.float64] = self.pickup_s[rides] - self.pickup_s[0]
