@@ -37,7 +37,10 @@ class Named:
         (np.array([[1.0, np.nan]]), [[1.0, None]]),
         (np.str_("edge1"), "edge1"),
         (frozenset({"b", "a"}), ["a", "b"]),
-        (Named("x", Reason.WITHIN_TARGET, {1: (0.5,)}), {"name": "x", "reason": "WithinTarget", "parts": {"1": [0.5]}}),
+        (
+            Named("x", Reason.WITHIN_TARGET, {1: (0.5,)}),
+            {"name": "x", "reason": "WithinTarget", "parts": {"1": [0.5]}},
+        ),
     ],
 )
 def test_a_value_becomes_what_json_and_yaml_can_say(value: object, document: object) -> None:
