@@ -131,7 +131,7 @@ def _probe(topology: Topology, node: EdgeNode, others: Sequence[EdgeNode], count
     mark = Mark(cluster=str(state_directory(topology.name)), role=Role.PROBE, node=node.name)
     addresses = [other.address for other in others]
     command = (
-        *(sys.executable, "-m", "latency_map.probe", *addresses),
+        *(sys.executable, "-m", "latency_map.measure.probe", *addresses),
         *("--count", str(count), "--timeout", f"{reply_s:.1f}", "--interval", "0.02"),
     )
     try:

@@ -97,6 +97,8 @@ def test_unit_and_kind_are_never_guessed(tmp_path, missing):
     given = {"--unit": "ms", "--kind": "rtt"}
     del given[missing]
     arguments = [part for option in given.items() for part in option]
-    result = CliRunner().invoke(app, ["show", str(tmp_path / "map.csv"), *arguments])
-    assert result.exit_code == 2
-    assert missing in result.stderr
+    file = tmp_path / "map.csv"
+    file.write_text(",a,b\na,0,1\nb,1,0\n")
+    result = CliRunner().invoke(app, ["show", str(file), *arguments])
+    assert isinstance(result.exception, InputError)
+    assert missing in str(result.exception)

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from latency_map.probe import Reply, Timeout, UnknownHost, Unreachable, interpret, main, ping_rtt_ms
+from latency_map.measure.probe import Reply, Timeout, UnknownHost, Unreachable, interpret, main, ping_rtt_ms
 
-PROBE = f"{sys.executable} -m latency_map.probe"
+PROBE = f"{sys.executable} -m latency_map.measure.probe"
 SETTLE_S = 30  # bound of a subprocess, not an expectation
 
 
@@ -46,7 +46,7 @@ def test_wrong_usage_ends_with_exit_code_2(arguments, capsys):
 
 def test_the_prober_loads_nothing_heavy():
     heavy = "{'scipy', 'networkx', 'pandas', 'ping3', 'rich', 'typer'} & set(sys.modules)"
-    script = f"import sys, latency_map.probe; sys.exit(str({heavy}) if {heavy} else 0)"
+    script = f"import sys, latency_map.measure.probe; sys.exit(str({heavy}) if {heavy} else 0)"
     subprocess.run([sys.executable, "-c", script], check=True, timeout=SETTLE_S)
 
 

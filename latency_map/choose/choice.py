@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from latency_map.choose.pool import Pool
 from latency_map.errors import LatencyMapError
 from latency_map.matrix import LatencyMap
-from latency_map.pool import Pool
 
 MAX_STEPS = 50_000
 """Branches of one clique search: more than 60 candidates with random delays need, a second or so at most."""

@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from latency_map.clique import CliqueSearch, bits, first_clique, threshold_graph
+from latency_map.choose.clique import CliqueSearch, bits, first_clique, threshold_graph
 from latency_map.delays import Delays
 from latency_map.errors import LatencyMapError, MissingDelayError, NoChoiceError, enumerate_some
 from latency_map.matrix import LatencyMap
@@ -50,7 +50,7 @@ class Pool:
         Parameters
         ----------
         latencies, size, keep, exclude, candidates
-            As in `latency_map.choice.least_nd_max_subset`.
+            As in `latency_map.choose.choice.least_nd_max_subset`.
 
         Returns
         -------
@@ -137,7 +137,7 @@ class Pool:
         level_ms
             Round trip.
         max_steps
-            As in `latency_map.clique.first_clique`.
+            As in `latency_map.choose.clique.first_clique`.
 
         Returns
         -------

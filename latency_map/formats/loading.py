@@ -9,16 +9,19 @@ from enum import StrEnum
 from pathlib import Path
 
 from latency_map.delays import Asymmetry, DelayKind, DelayUnit
-from latency_map.edges_csv import edges_to_map, is_edge_heading
 from latency_map.errors import LatencyMapError
+from latency_map.formats.document import document_to_survey, survey_to_document
+from latency_map.formats.edges_csv import edges_to_map, is_edge_heading
+from latency_map.formats.matrix_csv import map_to_matrix, matrix_to_map
+from latency_map.formats.sheet import Sheet, is_number, read_text
 from latency_map.matrix import LatencyMap
-from latency_map.matrix_csv import map_to_matrix, matrix_to_map
-from latency_map.sheet import Sheet, is_number
+from latency_map.survey import Survey
 
 
 class MapForm(StrEnum):
     """The forms that a file can have."""
 
+    DOCUMENT = "document"
     MATRIX = "matrix"
     EDGES = "edges"
 
@@ -43,17 +46,98 @@ class LoadedMap:
     reason: str
 
 
-def read_map(
-    path: Path | str, unit: DelayUnit, kind: DelayKind, asymmetry: Asymmetry = Asymmetry.REFUSE
-) -> LoadedMap:
-    """Read a file that is either a matrix or an edge list.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """A survey and what its text was taken for.
+
+    Attributes
+    ----------
+    survey
+        The round trips.
+    form, reason
+        What the text was taken for, and why.
+    unit, kind
+        What its figures mean, as the text or the caller says.
+    warnings
+        What looks implausible, for people.
+    """
+
+    survey: Survey
+    form: MapForm
+    reason: str
+    unit: DelayUnit
+    kind: DelayKind
+    warnings: tuple[str, ...] = ()
+
+
+def read_survey(
+    path: Path | str,
+    *,
+    form: MapForm | None = None,
+    unit: DelayUnit | None = None,
+    kind: DelayKind | None = None,
+) -> Imported:
+    """Read a file of any form.
 
     Parameters
     ----------
     path
-        A text file in UTF-8; cells separated by comma, semicolon or tab.
+        A text file in UTF-8.
+    form
+        What it is; None to tell from the file.
     unit, kind
-        What its delays mean; one-way delays are doubled.
+        What its delays mean; None where the file says so itself.
+
+    Returns
+    -------
+    Imported
+        The survey, and what the file was taken for.
+
+    Raises
+    ------
+    LatencyMapError
+        It is of no known form, or neither file nor caller says what its delays mean.
+    """
+    return parse_survey(read_text(path), source=str(path), form=form, unit=unit, kind=kind)
+
+
+def parse_survey(
+    text: str,
+    *,
+    source: str = "text",
+    form: MapForm | None = None,
+    unit: DelayUnit | None = None,
+    kind: DelayKind | None = None,
+) -> Imported:
+    """Do as `read_survey` with text; ``source`` stands for the file in messages."""
+    if form is MapForm.DOCUMENT or (form is None and text.lstrip().startswith("{")):
+        survey = document_to_survey(text, source)
+        return Imported(
+            survey=survey, form=MapForm.DOCUMENT, reason="it is JSON", unit=DelayUnit.MS, kind=DelayKind.RTT
+        )
+    if unit is None or kind is None:
+        message = f"{source}: expected unit and kind of its delays to be stated; say --unit and --kind"
+        raise LatencyMapError(message)
+    sheet = Sheet.parse(text, source)
+    found, reason = (form, "the caller says so") if form else _recognise(sheet)
+    latencies = _READERS[found](sheet, unit=unit, kind=kind, asymmetry=Asymmetry.REFUSE)
+    return Imported(
+        survey=Survey.of(latencies, origin=source), form=found, reason=reason, unit=unit, kind=kind
+    )
+
+
+def read_map(
+    path: Path | str,
+    unit: DelayUnit | None = None,
+    kind: DelayKind | None = None,
+    asymmetry: Asymmetry = Asymmetry.REFUSE,
+) -> LoadedMap:
+    """Read a file of any form as a map.
+
+    Parameters
+    ----------
+    path, unit, kind
+        As in `read_survey`; one-way delays are doubled.
     asymmetry
         What to do where the two directions of a pair differ.
 
@@ -65,21 +149,43 @@ def read_map(
     Raises
     ------
     LatencyMapError
-        It is neither; the message names file, line and column.
+        It is no such file, or its survey amounts to no map; the message names file, line and column.
     """
-    return _load(Sheet.read(path), unit, kind, asymmetry)
+    return parse_map(read_text(path), unit, kind, asymmetry, source=str(path))
 
 
 def parse_map(
     text: str,
-    unit: DelayUnit,
-    kind: DelayKind,
+    unit: DelayUnit | None = None,
+    kind: DelayKind | None = None,
     asymmetry: Asymmetry = Asymmetry.REFUSE,
     *,
     source: str = "text",
 ) -> LoadedMap:
     """Do as `read_map` with text; ``source`` stands for the file in messages."""
+    if text.lstrip().startswith("{") or unit is None or kind is None:
+        imported = parse_survey(text, source=source, unit=unit, kind=kind)
+        latencies = imported.survey.to_map(asymmetry)
+        return LoadedMap(latencies=latencies, form=imported.form, reason=imported.reason)
     return _load(Sheet.parse(text, source), unit, kind, asymmetry)
+
+
+def write_survey(survey: Survey, path: Path | str) -> None:
+    """Write a survey to a file as JSON; see `latency_map.formats.document`.
+
+    Parameters
+    ----------
+    survey
+        What is written; `read_survey` reads it back exactly.
+    path
+        The file; one that exists is replaced.
+
+    Raises
+    ------
+    LatencyMapError
+        The file cannot be written.
+    """
+    _write(survey_to_document(survey), path)
 
 
 def read_matrix_csv(
@@ -143,8 +249,12 @@ def write_csv(latencies: LatencyMap, path: Path | str) -> None:
     LatencyMapError
         The file cannot be written.
     """
+    _write(map_to_matrix(latencies), path)
+
+
+def _write(text: str, path: Path | str) -> None:
     try:
-        Path(path).write_text(map_to_matrix(latencies), encoding="utf-8", newline="\n")
+        Path(path).write_text(text, encoding="utf-8", newline="\n")
     except (OSError, ValueError) as error:
         message = f"{path}: expected a file that can be written, got: {error}; choose another path"
         raise LatencyMapError(message) from None

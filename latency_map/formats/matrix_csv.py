@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from latency_map.delays import Asymmetry, DelayKind, Delays, DelayUnit, find_fault
+from latency_map.formats.sheet import Row, Sheet, heading, shortened
 from latency_map.matrix import LatencyMap
 from latency_map.names import find_name_fault
-from latency_map.sheet import Row, Sheet, heading, shortened
 
 
 def matrix_to_map(sheet: Sheet, *, unit: DelayUnit, kind: DelayKind, asymmetry: Asymmetry) -> LatencyMap:

@@ -1,6 +1,6 @@
 """Measured round trips by ICMP echo, one at a time, with ping3's three answers told apart.
 
-``python -m latency_map.probe ADDRESS... --count K`` writes one JSON line per echo, so that a test bed can run
+``python -m latency_map.measure.probe ADDRESS... --count K`` writes one JSON line per echo, so that a test bed can run
 it inside a network namespace and a person can read it. Imports nothing heavy.
 
 A reply is matched by identifier and sequence number. ping3 derives the identifier from process and thread;
@@ -180,7 +180,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0 where every echo was tried, whatever came; 1 where this process cannot send any.
     """
     parser = argparse.ArgumentParser(
-        prog="python -m latency_map.probe", description="Round trips as JSON lines."
+        prog="python -m latency_map.measure.probe", description="Round trips as JSON lines."
     )
     parser.add_argument("address", nargs="+", help="IP address or name")
     parser.add_argument("--count", type=_count, default=3, help="echoes per address (default 3)")

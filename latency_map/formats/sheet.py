@@ -99,15 +99,7 @@ class Sheet:
         LatencyMapError
             It cannot be read, is not UTF-8 text, or is not a sheet.
         """
-        try:
-            text = Path(path).read_bytes().decode("utf-8")
-        except (OSError, ValueError) as error:
-            reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-            message = (
-                f"{path}: expected a readable UTF-8 text file, got: {reason}; correct the path or save it so"
-            )
-            raise LatencyMapError(message) from None
-        return cls.parse(text, str(path))
+        return cls.parse(read_text(path), str(path))
 
     def error(self, row: Row, column: int, problem: str) -> LatencyMapError:
         """Return an error that points at a cell.
@@ -172,6 +164,24 @@ class Sheet:
         if label in labels and label != heading(unit, kind):
             problem = f"expected {heading(unit, kind)!r} as the caller states, the heading says {label!r}"
             raise self.error(row, column, problem)
+
+
+def read_text(path: Path | str) -> str:
+    """Read a text file in UTF-8.
+
+    Raises
+    ------
+    LatencyMapError
+        It cannot be read or is not such text.
+    """
+    try:
+        return Path(path).read_bytes().decode("utf-8")
+    except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        message = (
+            f"{path}: expected a readable UTF-8 text file, got: {reason}; correct the path or save it so"
+        )
+        raise LatencyMapError(message) from None
 
 
 def heading(unit: DelayUnit, kind: DelayKind) -> str:

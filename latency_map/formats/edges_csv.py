@@ -3,9 +3,9 @@
 import numpy as np
 
 from latency_map.delays import Asymmetry, DelayKind, DelayUnit, find_fault
+from latency_map.formats.sheet import Row, Sheet, is_number
 from latency_map.matrix import LatencyMap
 from latency_map.names import find_name_fault
-from latency_map.sheet import Row, Sheet, is_number
 
 _HEADINGS = {("from", "to"), ("source", "target"), ("src", "dst"), ("a", "b"), ("i", "j")}
 _WIDTH = 3

@@ -1,0 +1,1 @@
+"""Round trips measured on the network: probes, what several of them say together, agents."""

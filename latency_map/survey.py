@@ -1,0 +1,133 @@
+"""A survey: round trips as somebody measured them, faults included.
+
+A `LatencyMap` is what decisions are made by, and is sound: symmetric, zero from a node to itself. A survey is
+what comes before it: a file or a measurement may see a pair differently from its two ends, miss one, or report
+a node apart from itself. Checks judge a survey, repairs make a better one of it, and `Survey.to_map` gives the
+map, or says what stands in its way.
+"""
+
+from dataclasses import dataclass
+from typing import Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from latency_map.delays import MAX_RTT_MS, Asymmetry, DelayKind, Delays, DelayUnit
+from latency_map.errors import LatencyMapError
+from latency_map.matrix import LatencyMap
+from latency_map.names import check_names
+
+Mask: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Spread:
+    """What repeated probes of every pair said beside their median.
+
+    Attributes
+    ----------
+    p95_ms, jitter_ms
+        Shape ``(n, n)``: 95th percentile of the round trips, and the mean difference of one to the next; NaN
+        where unknown.
+    loss_ratio
+        Shape ``(n, n)``: share of the probes that were not answered, 0 to 1; NaN where none was sent.
+    """
+
+    p95_ms: Delays
+    jitter_ms: Delays
+    loss_ratio: Delays
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Survey:
+    """Round trips between nodes as they were measured; equal by value.
+
+    Attributes
+    ----------
+    names
+        The n nodes, each once, at least one.
+    rtt_ms
+        Shape ``(n, n)``, row to column: round trips in milliseconds as seen from the row's node, at least 0,
+        NaN where missing. The two directions may differ, the diagonal may be other than 0. Read-only.
+    estimated
+        Shape ``(n, n)``: which of them nobody measured, but a repair filled in. Read-only.
+    measured_at_s
+        When, in seconds since the epoch; None where it is not known.
+    origin
+        Where it comes from, for people.
+    spread
+        What repeated probes said; None where there were none.
+    changes
+        What was done to it since, in the order in which it was done, for people.
+
+    Raises
+    ------
+    LatencyMapError
+        Names or delays are not of that form.
+    """
+
+    names: tuple[str, ...]
+    rtt_ms: Delays
+    estimated: Mask | None = None
+    measured_at_s: float | None = None
+    origin: str = ""
+    spread: Spread | None = None
+    changes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = tuple(self.names)
+        check_names(names)
+        shape = (len(names), len(names))
+        rtt_ms = np.array(self.rtt_ms, dtype=np.float64)
+        estimated = np.zeros(shape, dtype=bool) if self.estimated is None else np.array(self.estimated, bool)
+        if rtt_ms.shape != shape or estimated.shape != shape:
+            message = (
+                f"survey: expected matrices of {shape} for {len(names)} nodes, got {rtt_ms.shape} round trips"
+                f" and {estimated.shape} marks of estimates"
+            )
+            raise LatencyMapError(message)
+        wrong = np.argwhere((rtt_ms < 0) | (rtt_ms > MAX_RTT_MS))
+        if len(wrong):
+            row, column = wrong[0]
+            message = (
+                f"survey: expected round trips of 0 to {MAX_RTT_MS:g} ms, got {rtt_ms[row, column]:g} from"
+                f" {names[row]} to {names[column]}"
+            )
+            raise LatencyMapError(message)
+        rtt_ms += 0.0  # -0.0 becomes 0.0
+        for matrix in (rtt_ms, estimated):
+            matrix.setflags(write=False)
+        object.__setattr__(self, "names", names)
+        object.__setattr__(self, "rtt_ms", rtt_ms)
+        object.__setattr__(self, "estimated", estimated)
+
+    @classmethod
+    def of(cls, latencies: LatencyMap, *, origin: str = "") -> Self:
+        """Return a map as a survey."""
+        return cls(names=latencies.names, rtt_ms=latencies.rtt_ms, origin=origin)
+
+    def to_map(self, asymmetry: Asymmetry = Asymmetry.REFUSE) -> LatencyMap:
+        """Return the latency map that this survey amounts to.
+
+        Parameters
+        ----------
+        asymmetry
+            What to do where the two directions of a pair differ. A direction that is missing is taken from
+            the other one.
+
+        Returns
+        -------
+        LatencyMap
+            Symmetric, zero diagonal.
+
+        Raises
+        ------
+        LatencyMapError
+            A node is apart from itself, or two directions differ and that is refused.
+        """
+        return LatencyMap.from_delays(
+            self.names, self.rtt_ms, unit=DelayUnit.MS, kind=DelayKind.RTT, asymmetry=asymmetry
+        )
+
+    def __len__(self) -> int:
+        return len(self.names)
