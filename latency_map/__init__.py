@@ -5,28 +5,32 @@ is checked and repaired; decisions are made by the `LatencyMap` that it amounts 
 `latency_map.measure`.
 """
 
-from latency_map.choose.choice import Choice, greedy_nd_max_subset, least_nd_max_subset
+from latency_map.choose.candidates import Candidate, Needs, Rejection, Unfit, screen
+from latency_map.choose.choice import Choice, Method, greedy_nd_max_subset, least_nd_max_subset
 from latency_map.choose.ranking import Ranked, Ranking, Unreachable, farthest, nearest
 from latency_map.delays import Asymmetry, DelayKind, DelayUnit
 from latency_map.errors import LatencyMapError, MissingDelayError, NoChoiceError, UnknownNodeError
+from latency_map.formats.importing import Imported
 from latency_map.formats.loading import (
-    Imported,
     LoadedMap,
-    MapForm,
     parse_map,
     parse_survey,
-    read_edges_csv,
+    read_aside,
     read_map,
-    read_matrix_csv,
     read_survey,
     write_csv,
     write_survey,
 )
+from latency_map.formats.raw import NOTHING_ASIDE, Aside
+from latency_map.formats.recognise import MapForm
 from latency_map.matrix import LatencyMap
 from latency_map.survey import Spread, Survey
 
 __all__ = [
+    "NOTHING_ASIDE",
+    "Aside",
     "Asymmetry",
+    "Candidate",
     "Choice",
     "DelayKind",
     "DelayUnit",
@@ -35,12 +39,16 @@ __all__ = [
     "LatencyMapError",
     "LoadedMap",
     "MapForm",
+    "Method",
     "MissingDelayError",
+    "Needs",
     "NoChoiceError",
     "Ranked",
     "Ranking",
+    "Rejection",
     "Spread",
     "Survey",
+    "Unfit",
     "UnknownNodeError",
     "Unreachable",
     "farthest",
@@ -49,10 +57,10 @@ __all__ = [
     "nearest",
     "parse_map",
     "parse_survey",
-    "read_edges_csv",
+    "read_aside",
     "read_map",
-    "read_matrix_csv",
     "read_survey",
+    "screen",
     "write_csv",
     "write_survey",
 ]

@@ -36,7 +36,8 @@ class Asymmetry(StrEnum):
     MEAN = "mean"
 
 
-_MS_PER_UNIT = {DelayUnit.US: 1e-3, DelayUnit.MS: 1.0, DelayUnit.S: 1e3}
+_MS_PER_UNIT = {DelayUnit.US: (1.0, 1e3), DelayUnit.MS: (1.0, 1.0), DelayUnit.S: (1e3, 1.0)}
+"""By what a delay is multiplied and divided: whole numbers, so that 9 us is 0.009 ms to the last bit."""
 _TRIPS = {DelayKind.RTT: 1, DelayKind.ONE_WAY: 2}
 
 
@@ -75,25 +76,84 @@ def find_fault(values: Delays, *, unit: DelayUnit, kind: DelayKind, asymmetry: A
         The first in reading order of the first kind that occurs: negative, too large, a node apart from
         itself, two directions that differ. None where the matrix is sound.
     """
-    limit = MAX_RTT_MS / (_MS_PER_UNIT[unit] * _TRIPS[kind])
-    off_diagonal = ~np.eye(len(values), dtype=bool)
-    known = ~np.isnan(values)
-    differing = known & known.T & (values != values.T) & (asymmetry is Asymmetry.REFUSE)
-    rules = (
-        (values < 0, "expected a delay of at least 0, got {here:g}"),
-        (values > limit, "expected a delay of at most {limit:g} " + unit + ", got {here:g}"),
-        (known & (values != 0) & ~off_diagonal, "expected 0 from a node to itself, got {here:g}"),
-        (
-            differing,
-            "expected {there:g} as in the other direction, got {here:g}; say which to take: max or mean",
-        ),
-    )
-    for broken, problem in rules:
-        if broken.any():
-            row, column = (int(index) for index in np.argwhere(broken)[0])
-            text = problem.format(here=values[row, column], there=values[column, row], limit=limit)
-            return Fault(row=row, column=column, problem=text)
+    impossible = find_impossible(values, unit=unit, kind=kind)
+    if impossible:
+        return impossible
+    (apart,) = np.nonzero(values.diagonal() > 0)
+    if len(apart):
+        problem = f"expected 0 from a node to itself, got {values[apart[0], apart[0]]:g}"
+        return Fault(row=int(apart[0]), column=int(apart[0]), problem=problem)
+    if asymmetry is Asymmetry.REFUSE:
+        known = ~np.isnan(values)
+        place = _first(known & known.T & (values != values.T))
+        if place:
+            here, there = values[place], values.T[place]
+            problem = (
+                f"expected {there:g} as in the other direction, got {here:g}; say which to take: max or mean"
+            )
+            return Fault(row=place[0], column=place[1], problem=problem)
     return None
+
+
+def find_impossible(values: Delays, *, unit: DelayUnit, kind: DelayKind) -> Fault | None:
+    """Find the first cell of a delay matrix that cannot be a delay at all.
+
+    Parameters
+    ----------
+    values
+        Shape ``(n, n)``; NaN where a delay is missing.
+    unit, kind
+        What the values mean.
+
+    Returns
+    -------
+    Fault or None
+        The first in reading order that is negative, else the first beyond `MAX_RTT_MS`; None where there is
+        none. The diagonal and the two directions of a pair are not judged.
+    """
+    place = _first(values < 0)
+    if place:
+        problem = f"expected a delay of at least 0, got {values[place]:g}"
+        return Fault(row=place[0], column=place[1], problem=problem)
+    limit = MAX_RTT_MS / float(_in_ms(np.ones(1), unit)[0]) / _TRIPS[kind]
+    place = _first(values > limit)
+    if place:
+        problem = f"expected a delay of at most {limit:g} {unit}, got {values[place]:g}"
+        return Fault(row=place[0], column=place[1], problem=problem)
+    return None
+
+
+def directed_round_trips_ms(values: Delays, *, unit: DelayUnit, kind: DelayKind) -> Delays:
+    """Turn delays as they were measured into round trips, faults and all.
+
+    Parameters
+    ----------
+    values
+        Shape ``(n, n)``, row to column, of which `find_impossible` finds nothing to say.
+    unit, kind
+        What the values mean. One-way delays of both directions are added: their sum is the round trip. A
+        one-way delay whose way back is missing is doubled.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape ``(n, n)``, ms, as seen from the row's node; NaN where it has none.
+    """
+    if kind is DelayKind.ONE_WAY:
+        values = values + np.where(np.isnan(values.T), values, values.T)
+    return _in_ms(values, unit)
+
+
+def count_differing(values: Delays) -> int:
+    """Return how many pairs have both directions known and different.
+
+    Parameters
+    ----------
+    values
+        Shape ``(n, n)``; NaN where missing.
+    """
+    known = ~np.isnan(values)
+    return int(np.count_nonzero(np.triu(known & known.T & (values != values.T), 1)))
 
 
 def round_trips_ms(values: Delays, *, unit: DelayUnit, kind: DelayKind, asymmetry: Asymmetry) -> Delays:
@@ -118,6 +178,20 @@ def round_trips_ms(values: Delays, *, unit: DelayUnit, kind: DelayKind, asymmetr
     there = np.where(np.isnan(values), values.T, values)
     back = there.T
     both = (there + back) / 2 if asymmetry is Asymmetry.MEAN else np.maximum(there, back)
-    result: Delays = both * (_MS_PER_UNIT[unit] * _TRIPS[kind])
+    result = _in_ms(both * _TRIPS[kind], unit)
     np.fill_diagonal(result, 0.0)
     return result
+
+
+def _in_ms(values: Delays, unit: DelayUnit) -> Delays:
+    times, over = _MS_PER_UNIT[unit]
+    result: Delays = values * times
+    result /= over
+    return result
+
+
+def _first(broken: NDArray[np.bool_]) -> tuple[int, int] | None:
+    """Return row and column of the first true cell in reading order."""
+    index = int(broken.argmax()) if broken.size else 0
+    row, column = divmod(index, broken.shape[1])
+    return (row, column) if broken[row, column] else None

@@ -11,6 +11,7 @@ A message says what was expected, what came, in which object, and what to do abo
 from collections.abc import Iterable, Sequence
 
 _SHOWN = 5
+_SHOWN_CHARACTERS = 40
 
 
 class LatencyMapError(ValueError):
@@ -74,3 +75,8 @@ def enumerate_some(items: Iterable[str]) -> str:
     every = list(items)
     more = f", ... {len(every) - _SHOWN} more" if len(every) > _SHOWN else ""
     return ", ".join(every[:_SHOWN]) + more
+
+
+def shortened(text: str) -> str:
+    """Quote a text for a message, cut to 40 characters."""
+    return repr(text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 3] + "...")

@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 
-from latency_map.errors import LatencyMapError
+from latency_map.errors import LatencyMapError, shortened
 
 MAX_NODES = 5000
 """Most nodes of one map: its matrix then takes 200 MB."""
+
+MAX_NAME_LENGTH = 253
+"""Most characters of a name, as of a node of Kubernetes."""
 
 
 def find_name_fault(names: Sequence[str]) -> tuple[int, str] | None:
@@ -24,12 +27,12 @@ def find_name_fault(names: Sequence[str]) -> tuple[int, str] | None:
     if not 1 <= len(names) <= MAX_NODES:
         return 0, f"expected 1 to {MAX_NODES} nodes, got {len(names)}"
     seen: set[str] = set()
+    wanted = (
+        f"expected a node name of printable characters, at most {MAX_NAME_LENGTH}, without blanks around it"
+    )
     for position, name in enumerate(names):
-        if not name or name != name.strip() or not name.isprintable():
-            return (
-                position,
-                f"expected a node name of printable characters without blanks around it, got {name!r}",
-            )
+        if not 1 <= len(name) <= MAX_NAME_LENGTH or name != name.strip() or not name.isprintable():
+            return position, f"{wanted}, got {shortened(name)}"
         if name in seen:
             return position, f"expected every node once, got {name!r} twice; remove or rename one"
         seen.add(name)
@@ -47,8 +50,8 @@ def check_names(names: Sequence[str]) -> None:
     Raises
     ------
     LatencyMapError
-        There is none or there are too many, one is empty, not printable or has blanks around it, or one
-        occurs twice.
+        There is none or there are too many, one is empty, too long, not printable or has blanks around it, or
+        one occurs twice.
     """
     fault = find_name_fault(names)
     if fault:

@@ -6,7 +6,7 @@ a node apart from itself. Checks judge a survey, repairs make a better one of it
 map, or says what stands in its way.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self, TypeAlias
 
 import numpy as np
@@ -22,7 +22,7 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Spread:
-    """What repeated probes of every pair said beside their median.
+    """What repeated probes of every pair said beside their median; equal by value.
 
     Attributes
     ----------
@@ -37,6 +37,16 @@ class Spread:
     jitter_ms: Delays
     loss_ratio: Delays
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Spread):
+            return NotImplemented
+        return all(
+            np.array_equal(getattr(self, name), getattr(other, name), equal_nan=True)
+            for name in ("p95_ms", "jitter_ms", "loss_ratio")
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # holds arrays
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Survey:
@@ -50,7 +60,7 @@ class Survey:
         Shape ``(n, n)``, row to column: round trips in milliseconds as seen from the row's node, at least 0,
         NaN where missing. The two directions may differ, the diagonal may be other than 0. Read-only.
     estimated
-        Shape ``(n, n)``: which of them nobody measured, but a repair filled in. Read-only.
+        Shape ``(n, n)``: which of them nobody measured, but a repair filled in; none by default. Read-only.
     measured_at_s
         When, in seconds since the epoch; None where it is not known.
     origin
@@ -68,7 +78,7 @@ class Survey:
 
     names: tuple[str, ...]
     rtt_ms: Delays
-    estimated: Mask | None = None
+    estimated: Mask = field(default_factory=lambda: np.zeros((0, 0), dtype=bool))
     measured_at_s: float | None = None
     origin: str = ""
     spread: Spread | None = None
@@ -79,7 +89,7 @@ class Survey:
         check_names(names)
         shape = (len(names), len(names))
         rtt_ms = np.array(self.rtt_ms, dtype=np.float64)
-        estimated = np.zeros(shape, dtype=bool) if self.estimated is None else np.array(self.estimated, bool)
+        estimated = np.array(self.estimated, bool) if self.estimated.size else np.zeros(shape, dtype=bool)
         if rtt_ms.shape != shape or estimated.shape != shape:
             message = (
                 f"survey: expected matrices of {shape} for {len(names)} nodes, got {rtt_ms.shape} round trips"
@@ -106,14 +116,25 @@ class Survey:
         """Return a map as a survey."""
         return cls(names=latencies.names, rtt_ms=latencies.rtt_ms, origin=origin)
 
-    def to_map(self, asymmetry: Asymmetry = Asymmetry.REFUSE) -> LatencyMap:
+    def rule(self, asymmetry: Asymmetry | None) -> Asymmetry:
+        """Return what to do where the two directions of a pair differ.
+
+        Parameters
+        ----------
+        asymmetry
+            What the caller says. None: take the larger one of a survey that says when it was measured, since
+            two measurements never agree and NDmax must not be taken for less than it is; else refuse, since
+            in a table that somebody wrote it may be a slip.
+        """
+        return asymmetry or (Asymmetry.REFUSE if self.measured_at_s is None else Asymmetry.MAX)
+
+    def to_map(self, asymmetry: Asymmetry | None = None) -> LatencyMap:
         """Return the latency map that this survey amounts to.
 
         Parameters
         ----------
         asymmetry
-            What to do where the two directions of a pair differ. A direction that is missing is taken from
-            the other one.
+            As in `rule`. A direction that is missing is taken from the other one.
 
         Returns
         -------
@@ -126,8 +147,20 @@ class Survey:
             A node is apart from itself, or two directions differ and that is refused.
         """
         return LatencyMap.from_delays(
-            self.names, self.rtt_ms, unit=DelayUnit.MS, kind=DelayKind.RTT, asymmetry=asymmetry
+            self.names, self.rtt_ms, unit=DelayUnit.MS, kind=DelayKind.RTT, asymmetry=self.rule(asymmetry)
         )
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Survey):
+            return NotImplemented
+        said = ("names", "measured_at_s", "origin", "spread", "changes")
+        return (
+            all(getattr(self, name) == getattr(other, name) for name in said)
+            and np.array_equal(self.rtt_ms, other.rtt_ms, equal_nan=True)
+            and np.array_equal(self.estimated, other.estimated)
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # holds arrays

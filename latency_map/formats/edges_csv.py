@@ -1,92 +1,170 @@
-"""The CSV edge list: rows ``from,to,delay``, with a heading or without."""
+"""The edge list: rows ``from,to,delay``, with a heading or without, of commas or blanks; and p2psim's own."""
 
-import numpy as np
+import math
+import re
 
-from latency_map.delays import Asymmetry, DelayKind, DelayUnit, find_fault
+from latency_map.delays import DelayKind, DelayUnit
+from latency_map.errors import LatencyMapError, shortened
+from latency_map.formats.labels import pair_columns, stated_by
+from latency_map.formats.pairs import Pairs
+from latency_map.formats.raw import Aside, RawDelays, check_file_names, error_at
 from latency_map.formats.sheet import Row, Sheet, is_number
-from latency_map.matrix import LatencyMap
-from latency_map.names import find_name_fault
+from latency_map.formats.source import Source
 
-_HEADINGS = {("from", "to"), ("source", "target"), ("src", "dst"), ("a", "b"), ("i", "j")}
 _WIDTH = 3
+_P2PSIM_NODE = re.compile(r"node\s+(\d{1,9})(\s.*)?", re.ASCII)
+_P2PSIM_LINK = re.compile(r"(\d{1,9})\s*,\s*(\d{1,9})\s+(-?\d{1,18})", re.ASCII)
+_P2PSIM_SETTING = re.compile(r"(topology|failure_model)\s.*")
 
 
-def edges_to_map(sheet: Sheet, *, unit: DelayUnit, kind: DelayKind, asymmetry: Asymmetry) -> LatencyMap:
+def read_edges(source: Source, aside: Aside) -> RawDelays:
     """Read an edge list.
 
     Parameters
     ----------
-    sheet
-        Its cells; a blank delay is missing.
-    unit, kind
-        What its delays mean.
-    asymmetry
-        What to do where the two directions of a pair differ.
+    source
+        Its text; a blank delay is missing.
+    aside
+        Names of nodes that the list has as numbers from 1; the numbers are the names where it has none.
 
     Returns
     -------
-    LatencyMap
-        Nodes in the order in which they first occur. Pairs that are not listed are missing; a pair listed in
-        one direction stands for both.
+    RawDelays
+        Nodes in the order in which they first occur, or of their numbers. Pairs that are not listed are missing.
 
     Raises
     ------
     LatencyMapError
         It is no such list; the message names file, line and column.
     """
-    rows = sheet.rows
-    if is_edge_heading(rows[0]):
-        sheet.check_label(rows[0], 2, unit, kind)
-        rows = rows[1:]
-    if not rows:
-        raise sheet.error(sheet.rows[0], 0, "expected rows of from,to,delay below the heading, got none")
-    origins: dict[tuple[str, str], Row] = {}
-    for row in rows:
-        _check_edge(sheet, row)
-        a, b = row.cells[:2]
-        if (a, b) in origins:
-            problem = (
-                f"expected every pair once, got this one on line {origins[a, b].line} already; remove one"
-            )
-            raise sheet.error(row, 0, problem)
-        origins[a, b] = row
-    names = tuple(dict.fromkeys(name for pair in origins for name in pair))
-    name_fault = find_name_fault(names)
-    if name_fault:
-        raise sheet.error(rows[-1], 0, name_fault[1])
-    positions = {name: position for position, name in enumerate(names)}
-    values = np.full((len(names), len(names)), np.nan)
-    for (a, b), row in origins.items():
-        values[positions[a], positions[b]] = sheet.delay(row, 2)
-    fault = find_fault(values, unit=unit, kind=kind, asymmetry=asymmetry)
-    if fault:
-        a, b = names[fault.row], names[fault.column]
-        raise sheet.error(origins[a, b], 2, f"{a} to {b}: {fault.problem}")
-    return LatencyMap.from_delays(names, values, unit=unit, kind=kind, asymmetry=asymmetry)
+    sheet = Sheet(source)
+    row = sheet.first()
+    unit: DelayUnit | None = None
+    kind: DelayKind | None = None
+    stated_at = ""
+    pairs = Pairs(source.name)
+    if is_edge_heading(row.cells):
+        unit, kind = stated_by(row.cells[2])
+        stated_at = f"line {row.line}, column 3: the heading says {shortened(row.cells[2].lower())}"
+    else:
+        _add_edge(sheet, row, pairs)
+    for each in sheet.rows():
+        _add_edge(sheet, each, pairs)
+    if not len(pairs):
+        raise sheet.error(row, 0, "expected rows of from,to,delay below the heading, got none")
+    return _gathered(
+        source.name, pairs, aside, notes=sheet.notes(), unit=unit, kind=kind, stated_at=stated_at
+    )
 
 
-def is_edge_heading(row: Row) -> bool:
+def read_p2psim(source: Source, aside: Aside) -> RawDelays:
+    """Read a topology file of p2psim, as the King data set has them.
+
+    Its lines are ``node 1`` and ``1,2 55123``: nodes and, in one direction, delays of pairs. As in p2psim, a
+    negative delay is a missing one.
+
+    Parameters
+    ----------
+    source, aside
+        As in `read_edges`.
+
+    Returns
+    -------
+    RawDelays
+        Nodes in the order of their numbers.
+
+    Raises
+    ------
+    LatencyMapError
+        It is no such file; the message names file and line.
+    """
+    pairs = Pairs(source.name)
+    negative = 0
+    for number, line in enumerate(source.lines(), 1):
+        plain = line.strip()
+        if not plain or plain.startswith("#") or _P2PSIM_SETTING.fullmatch(plain):
+            continue
+        if node := _P2PSIM_NODE.fullmatch(plain):
+            pairs.node(node[1], number, 1)
+            continue
+        link = _P2PSIM_LINK.fullmatch(plain)
+        if link is None:
+            expected = "expected 'node 1' or '1,2 55123'"
+            raise error_at(source.name, f"line {number}", f"{expected}, got {shortened(plain)}")
+        delay = float(link[3])
+        negative += delay < 0
+        a, b = pairs.node(link[1], number, 1), pairs.node(link[2], number, 1)
+        pairs.add(a, b, delay if delay >= 0 else math.nan, number)
+    check_file_names(source.name, tuple(pairs.names))
+    notes = (f"negative delays taken as missing, as p2psim does: {negative}",) if negative else ()
+    return _gathered(source.name, pairs, aside, notes=notes)
+
+
+def is_edge_heading(cells: list[str]) -> bool:
     """Tell whether a row is the heading of an edge list rather than an edge.
 
     Parameters
     ----------
-    row
+    cells
         The first row.
 
     Returns
     -------
     bool
-        Whether it has three cells, the first two a known heading and the third no number.
+        Whether it has three cells, the first two name the ends of a pair and the third is no number.
     """
-    begins = tuple(cell.lower() for cell in row.cells[:2])
-    return len(row.cells) == _WIDTH and begins in _HEADINGS and not is_number(row.cells[2])
+    return len(cells) == _WIDTH and pair_columns(cells[:2]) is not None and not is_number(cells[2])
 
 
-def _check_edge(sheet: Sheet, row: Row) -> None:
+def _add_edge(sheet: Sheet, row: Row, pairs: Pairs) -> None:
     if len(row.cells) != _WIDTH:
         problem = f"expected three cells: from, to and the delay, got {len(row.cells)}"
         raise sheet.error(row, min(len(row.cells), _WIDTH), problem)
-    for column in (0, 1):
-        fault = find_name_fault(row.cells[column : column + 1])
-        if fault:
-            raise sheet.error(row, column, fault[1])
+    a, b = (pairs.node(row.cells[column], row.line, column + 1) for column in (0, 1))
+    pairs.add(a, b, sheet.delay(row, 2), row.line)
+
+
+def _gathered(
+    source: str,
+    pairs: Pairs,
+    aside: Aside,
+    *,
+    notes: tuple[str, ...],
+    unit: DelayUnit | None = None,
+    kind: DelayKind | None = None,
+    stated_at: str = "",
+) -> RawDelays:
+    again = pairs.repeated()
+    if again:
+        late, first = again
+        problem = f"expected every pair once, got this one on line {first} already; remove one"
+        raise error_at(source, f"line {late}, column 1", problem)
+    values, _, _ = pairs.medians()
+    found = tuple(pairs.names)
+    numbered = all(name.isascii() and name.isdigit() and len(name) < 10 for name in found)
+    order = sorted(range(len(found)), key=lambda node: int(found[node])) if numbered else range(len(found))
+    names = tuple(found[node] for node in order)
+    positions = list(order)
+    return RawDelays(
+        names=_named(source, names, aside, numbered=numbered),
+        values=values[positions][:, positions],
+        place=lambda a, b: f"line {pairs.line_of(positions[a], positions[b])}, column 3",
+        unit=unit,
+        kind=kind,
+        stated_at=stated_at,
+        notes=notes,
+    )
+
+
+def _named(source: str, numbers: tuple[str, ...], aside: Aside, *, numbered: bool) -> tuple[str, ...]:
+    if aside.names is None:
+        return numbers
+    if not numbered or not all(1 <= int(number) <= len(aside.names) for number in numbers):
+        message = (
+            f"{source}: expected nodes by number from 1 to {len(aside.names)}, as many as there are names,"
+            " got others; give one name per line for all of them, or none"
+        )
+        raise LatencyMapError(message)
+    named = tuple(aside.names[int(number) - 1] for number in numbers)
+    check_file_names(source, named)
+    return named

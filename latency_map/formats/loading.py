@@ -1,32 +1,24 @@
-"""Files of latency maps: the square CSV matrix and the CSV edge list.
+"""Every file that a map can come from, read down one road: text, delays as it has them, round trips.
 
-Unit and kind are never guessed: the caller states them. A heading such as ``rtt_ms`` (the corner of a matrix,
-the third column of an edge list) is checked against that.
+Unit and kind are never guessed: the file states them, as ``rtt_ms`` in a heading does, or the caller does. Where
+both do, they must agree.
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
+from typing import BinaryIO
 
-from latency_map.delays import Asymmetry, DelayKind, DelayUnit
+from latency_map.delays import Asymmetry, DelayKind, DelayUnit, find_fault
 from latency_map.errors import LatencyMapError
-from latency_map.formats.document import document_to_survey, survey_to_document
-from latency_map.formats.edges_csv import edges_to_map, is_edge_heading
-from latency_map.formats.matrix_csv import map_to_matrix, matrix_to_map
-from latency_map.formats.sheet import Sheet, is_number, read_text
+from latency_map.formats.document import survey_to_document
+from latency_map.formats.importing import Imported, import_source
+from latency_map.formats.matrix_csv import map_to_matrix
+from latency_map.formats.pings_csv import read_servers
+from latency_map.formats.raw import NOTHING_ASIDE, Aside, error_at
+from latency_map.formats.recognise import MapForm
+from latency_map.formats.source import Source, open_source
 from latency_map.matrix import LatencyMap
 from latency_map.survey import Survey
-
-
-class MapForm(StrEnum):
-    """The forms that a file can have."""
-
-    DOCUMENT = "document"
-    MATRIX = "matrix"
-    EDGES = "edges"
-
-
-_READERS = {MapForm.MATRIX: matrix_to_map, MapForm.EDGES: edges_to_map}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,47 +38,60 @@ class LoadedMap:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Imported:
-    """A survey and what its text was taken for.
+def read_aside(
+    *, names: Path | str | None = None, servers: Path | str | None = None, probed_from: str | None = None
+) -> Aside:
+    """Read what belongs to a file and is not in it.
 
-    Attributes
+    Parameters
     ----------
-    survey
-        The round trips.
-    form, reason
-        What the text was taken for, and why.
-    unit, kind
-        What its figures mean, as the text or the caller says.
-    warnings
-        What looks implausible, for people.
-    """
+    names
+        A file with the name of a node on every line, in the order of the matrix.
+    servers
+        A table (CSV) with an ``id`` and a ``name`` among its columns.
+    probed_from
+        The node that sent the pings.
 
-    survey: Survey
-    form: MapForm
-    reason: str
-    unit: DelayUnit
-    kind: DelayKind
-    warnings: tuple[str, ...] = ()
+    Returns
+    -------
+    Aside
+        For `read_survey`.
+
+    Raises
+    ------
+    LatencyMapError
+        A file cannot be read, or is no such file.
+    """
+    listed = named = None
+    if names is not None:
+        with open_source(names) as source:
+            listed = tuple(line.strip() for line in source.lines() if line.strip())
+    if servers is not None:
+        with open_source(servers) as source:
+            named = read_servers(source)
+    return Aside(names=listed, servers=named, probed_from=probed_from)
 
 
 def read_survey(
-    path: Path | str,
+    file: Path | str | BinaryIO,
     *,
     form: MapForm | None = None,
     unit: DelayUnit | None = None,
     kind: DelayKind | None = None,
+    aside: Aside = NOTHING_ASIDE,
 ) -> Imported:
     """Read a file of any form.
 
     Parameters
     ----------
-    path
-        A text file in UTF-8.
+    file
+        A text file in UTF-8, compressed by gzip or not, or the bytes of one such as standard input.
     form
         What it is; None to tell from the file.
     unit, kind
         What its delays mean; None where the file says so itself.
+    aside
+        What belongs to the file and is not in it.
 
     Returns
     -------
@@ -96,9 +101,14 @@ def read_survey(
     Raises
     ------
     LatencyMapError
-        It is of no known form, or neither file nor caller says what its delays mean.
+        It is of no known form, a delay is negative or beyond all, neither file nor caller says what its delays
+        mean, or they say different things; the message names the file, and line and column where it has them.
     """
-    return parse_survey(read_text(path), source=str(path), form=form, unit=unit, kind=kind)
+    if isinstance(file, Path | str):
+        with open_source(file) as source:
+            return import_source(source, form=form, unit=unit, kind=kind, aside=aside)[0]
+    source = Source(file, "standard input")
+    return import_source(source, form=form, unit=unit, kind=kind, aside=aside)[0]
 
 
 def parse_survey(
@@ -108,38 +118,26 @@ def parse_survey(
     form: MapForm | None = None,
     unit: DelayUnit | None = None,
     kind: DelayKind | None = None,
+    aside: Aside = NOTHING_ASIDE,
 ) -> Imported:
     """Do as `read_survey` with text; ``source`` stands for the file in messages."""
-    if form is MapForm.DOCUMENT or (form is None and text.lstrip().startswith("{")):
-        survey = document_to_survey(text, source)
-        return Imported(
-            survey=survey, form=MapForm.DOCUMENT, reason="it is JSON", unit=DelayUnit.MS, kind=DelayKind.RTT
-        )
-    if unit is None or kind is None:
-        message = f"{source}: expected unit and kind of its delays to be stated; say --unit and --kind"
-        raise LatencyMapError(message)
-    sheet = Sheet.parse(text, source)
-    found, reason = (form, "the caller says so") if form else _recognise(sheet)
-    latencies = _READERS[found](sheet, unit=unit, kind=kind, asymmetry=Asymmetry.REFUSE)
-    return Imported(
-        survey=Survey.of(latencies, origin=source), form=found, reason=reason, unit=unit, kind=kind
-    )
+    return import_source(Source.of_text(text, source), form=form, unit=unit, kind=kind, aside=aside)[0]
 
 
 def read_map(
     path: Path | str,
     unit: DelayUnit | None = None,
     kind: DelayKind | None = None,
-    asymmetry: Asymmetry = Asymmetry.REFUSE,
+    asymmetry: Asymmetry | None = None,
 ) -> LoadedMap:
     """Read a file of any form as a map.
 
     Parameters
     ----------
     path, unit, kind
-        As in `read_survey`; one-way delays are doubled.
+        As in `read_survey`.
     asymmetry
-        What to do where the two directions of a pair differ.
+        What to do where the two directions of a pair differ; see `Survey.rule`.
 
     Returns
     -------
@@ -151,23 +149,20 @@ def read_map(
     LatencyMapError
         It is no such file, or its survey amounts to no map; the message names file, line and column.
     """
-    return parse_map(read_text(path), unit, kind, asymmetry, source=str(path))
+    with open_source(path) as source:
+        return _load(source, unit, kind, asymmetry)
 
 
 def parse_map(
     text: str,
     unit: DelayUnit | None = None,
     kind: DelayKind | None = None,
-    asymmetry: Asymmetry = Asymmetry.REFUSE,
+    asymmetry: Asymmetry | None = None,
     *,
     source: str = "text",
 ) -> LoadedMap:
     """Do as `read_map` with text; ``source`` stands for the file in messages."""
-    if text.lstrip().startswith("{") or unit is None or kind is None:
-        imported = parse_survey(text, source=source, unit=unit, kind=kind)
-        latencies = imported.survey.to_map(asymmetry)
-        return LoadedMap(latencies=latencies, form=imported.form, reason=imported.reason)
-    return _load(Sheet.parse(text, source), unit, kind, asymmetry)
+    return _load(Source.of_text(text, source), unit, kind, asymmetry)
 
 
 def write_survey(survey: Survey, path: Path | str) -> None:
@@ -188,59 +183,13 @@ def write_survey(survey: Survey, path: Path | str) -> None:
     _write(survey_to_document(survey), path)
 
 
-def read_matrix_csv(
-    path: Path | str, *, unit: DelayUnit, kind: DelayKind, asymmetry: Asymmetry = Asymmetry.REFUSE
-) -> LatencyMap:
-    """Read a square matrix: the names in the first row and, in the same order, in the first column.
-
-    Parameters
-    ----------
-    path, unit, kind, asymmetry
-        As in `read_map`.
-
-    Returns
-    -------
-    LatencyMap
-        A blank cell is a missing delay.
-
-    Raises
-    ------
-    LatencyMapError
-        The file is not such a matrix; the message names file, line and column.
-    """
-    return matrix_to_map(Sheet.read(path), unit=unit, kind=kind, asymmetry=asymmetry)
-
-
-def read_edges_csv(
-    path: Path | str, *, unit: DelayUnit, kind: DelayKind, asymmetry: Asymmetry = Asymmetry.REFUSE
-) -> LatencyMap:
-    """Read an edge list: rows ``from,to,delay``, with a heading or without.
-
-    Parameters
-    ----------
-    path, unit, kind, asymmetry
-        As in `read_map`.
-
-    Returns
-    -------
-    LatencyMap
-        Pairs that are not listed are missing; a pair listed in one direction stands for both.
-
-    Raises
-    ------
-    LatencyMapError
-        The file is not such a list; the message names file, line and column.
-    """
-    return edges_to_map(Sheet.read(path), unit=unit, kind=kind, asymmetry=asymmetry)
-
-
 def write_csv(latencies: LatencyMap, path: Path | str) -> None:
     """Write a map to a file, as a matrix of round trips in milliseconds, blank where missing.
 
     Parameters
     ----------
     latencies
-        The map; read back exactly with ``unit=DelayUnit.MS, kind=DelayKind.RTT``.
+        The map; read back exactly, as its corner states unit and kind.
     path
         The file; one that exists is replaced.
 
@@ -260,18 +209,18 @@ def _write(text: str, path: Path | str) -> None:
         raise LatencyMapError(message) from None
 
 
-def _load(sheet: Sheet, unit: DelayUnit, kind: DelayKind, asymmetry: Asymmetry) -> LoadedMap:
-    form, reason = _recognise(sheet)
-    latencies = _READERS[form](sheet, unit=unit, kind=kind, asymmetry=asymmetry)
-    return LoadedMap(latencies=latencies, form=form, reason=reason)
-
-
-def _recognise(sheet: Sheet) -> tuple[MapForm, str]:
-    first, *rest = sheet.rows
-    if first.cells[1:] == tuple(row.cells[0] for row in rest):
-        return MapForm.MATRIX, "the first row and the first column hold the same names"
-    if is_edge_heading(first):
-        return MapForm.EDGES, f"its heading begins with {','.join(first.cells[:2])}"
-    if len(first.cells) == 3 and (not first.cells[2] or is_number(first.cells[2])):
-        return MapForm.EDGES, "its first row has three cells and the third is a delay"
-    return MapForm.MATRIX, "it does not begin like an edge list"
+def _load(
+    source: Source,
+    unit: DelayUnit | None,
+    kind: DelayKind | None,
+    asymmetry: Asymmetry | None,
+) -> LoadedMap:
+    imported, raw = import_source(source, form=None, unit=unit, kind=kind, aside=NOTHING_ASIDE)
+    # one-way delays of both directions are added, so that only round trips can differ
+    rule = imported.survey.rule(asymmetry) if imported.kind is DelayKind.RTT else Asymmetry.MEAN
+    fault = find_fault(raw.values, unit=imported.unit, kind=imported.kind, asymmetry=rule)
+    if fault:
+        problem = f"{raw.names[fault.row]} to {raw.names[fault.column]}: {fault.problem}"
+        raise error_at(source.name, raw.place(fault.row, fault.column), problem)
+    latencies = imported.survey.to_map(asymmetry)
+    return LoadedMap(latencies=latencies, form=imported.form, reason=imported.reason)

@@ -1,55 +1,124 @@
-"""The square CSV matrix: names in the first row and, in the same order, in the first column."""
+"""The square matrix, with names in its first row and column or without any."""
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
-from latency_map.delays import Asymmetry, DelayKind, Delays, DelayUnit, find_fault
-from latency_map.formats.sheet import Row, Sheet, heading, shortened
+from latency_map.delays import DelayKind, DelayUnit
+from latency_map.errors import LatencyMapError, shortened
+from latency_map.formats.labels import heading, stated_by
+from latency_map.formats.raw import Aside, RawDelays, check_file_names, made_up_names
+from latency_map.formats.sheet import Row, Sheet
+from latency_map.formats.source import Source
 from latency_map.matrix import LatencyMap
-from latency_map.names import find_name_fault
+from latency_map.names import MAX_NODES, find_name_fault
 
 
-def matrix_to_map(sheet: Sheet, *, unit: DelayUnit, kind: DelayKind, asymmetry: Asymmetry) -> LatencyMap:
-    """Read a square matrix.
+def read_named_matrix(source: Source, _aside: Aside) -> RawDelays:
+    """Read a square matrix with the same names in the first row and the first column.
 
     Parameters
     ----------
-    sheet
-        Its cells; a blank one is a missing delay, the corner is free.
-    unit, kind
-        What its delays mean.
-    asymmetry
-        What to do where the two directions of a pair differ.
+    source
+        Its text; a blank cell is a missing delay. The corner is free, or states unit and kind: ``rtt_ms``.
 
     Returns
     -------
-    LatencyMap
-        The map.
+    RawDelays
+        Nodes in the order of the first row; the rows may be in another.
 
     Raises
     ------
     LatencyMapError
         It is no such matrix; the message names file, line and column.
     """
-    header, *rows = sheet.rows
-    sheet.check_label(header, 0, unit, kind)
-    names = header.cells[1:]
+    sheet = Sheet(source)
+    header = sheet.first()
+    names = tuple(header.cells[1:])
     name_fault = find_name_fault(names)
     if name_fault:
         position, problem = name_fault
         raise sheet.error(header, position + 1, problem)
-    values = _values(sheet, names, rows)
-    fault = find_fault(values, unit=unit, kind=kind, asymmetry=asymmetry)
-    if fault:
-        problem = f"{names[fault.row]} to {names[fault.column]}: {fault.problem}"
-        raise sheet.error(rows[fault.row], fault.column + 1, problem)
-    return LatencyMap.from_delays(names, values, unit=unit, kind=kind, asymmetry=asymmetry)
+    positions = {name: position for position, name in enumerate(names)}
+    values = np.full((len(names), len(names)), np.nan)
+    lines: dict[int, int] = {}
+    row = header
+    for row in sheet.rows():
+        if len(lines) == len(names):
+            raise _not_square(sheet, row, len(names), len(names) + 1 + sum(1 for _ in sheet.rows()))
+        position = _position(sheet, row, positions, lines)
+        values[position] = sheet.delays(row, 1)
+        lines[position] = row.line
+    if len(lines) < len(names):
+        raise _not_square(sheet, row, len(names), len(lines))
+    unit, kind = stated_by(header.cells[0])
+    shuffled = list(lines) != sorted(lines)
+    note = ("its rows are in another order than its columns and were matched by name",) if shuffled else ()
+    return RawDelays(
+        names=names,
+        values=values,
+        place=lambda a, b: f"line {lines[a]}, column {b + 2}",
+        unit=unit,
+        kind=kind,
+        stated_at=f"line {header.line}, column 1: the heading says {shortened(header.cells[0].lower())}",
+        notes=note + sheet.notes(),
+    )
+
+
+def read_bare_matrix(source: Source, aside: Aside) -> RawDelays:
+    """Read a square matrix of nothing but delays.
+
+    Parameters
+    ----------
+    source
+        Its text.
+    aside
+        The names of the nodes, in the order of the matrix; made up where it has none.
+
+    Returns
+    -------
+    RawDelays
+        The delays.
+
+    Raises
+    ------
+    LatencyMapError
+        It is no such matrix, or the names are too many or too few; the message names file, line and column.
+    """
+    sheet = Sheet(source)
+    row = sheet.first()
+    width = len(row.cells)
+    if width > MAX_NODES + 1:
+        raise sheet.error(row, MAX_NODES, f"expected at most {MAX_NODES} nodes, got {width} cells")
+    values = np.full((width, width), np.nan)
+    lines: list[int] = []
+    while True:
+        _check_width(sheet, row, width)
+        if len(lines) == width:
+            problem = f"expected as many rows as the first one has cells, {width}, got more"
+            raise sheet.error(row, 0, problem)
+        values[len(lines)] = sheet.delays(row, 0)
+        lines.append(row.line)
+        following = next(sheet.rows(), None)
+        if following is None:
+            break
+        row = following
+    count = len(lines)
+    if count == width - 1 and np.isnan(values[:count, -1]).all():  # every line ends with a delimiter
+        width, values = count, values[:count, :count].copy()
+    if count != width:
+        problem = f"expected a square matrix, got {width} cells in the first row and {count} rows"
+        raise sheet.error(row, 0, problem)
+    return RawDelays(
+        names=_names(source.name, aside, count),
+        values=values,
+        place=lambda a, b: f"line {lines[a]}, column {b + 1}",
+        notes=sheet.notes(),
+    )
 
 
 def map_to_matrix(latencies: LatencyMap) -> str:
-    """Write a map as CSV, as `matrix_to_map` reads it: round trips in milliseconds, blank where missing.
+    """Write a map as CSV, as `read_named_matrix` reads it: round trips in milliseconds, blank where missing.
 
     Parameters
     ----------
@@ -69,25 +138,41 @@ def map_to_matrix(latencies: LatencyMap) -> str:
     return "".join(",".join(_quoted(cell) for cell in row) + "\n" for row in rows)
 
 
-def _values(sheet: Sheet, names: Sequence[str], rows: Sequence[Row]) -> Delays:
-    if len(rows) != len(names):
-        problem = (
-            f"expected a square matrix, got {len(names)} names in the first row and {len(rows)} rows below it"
+def _position(sheet: Sheet, row: Row, positions: dict[str, int], lines: dict[int, int]) -> int:
+    name = row.cells[0]
+    position = positions.get(name)
+    if position is None:
+        problem = f"expected one of the {len(positions)} names of the first row, got {shortened(name)}"
+        raise sheet.error(row, 0, f"{problem}; correct it, or add a column for it")
+    if position in lines:
+        problem = f"expected every node once, got {name!r} on line {lines[position]} already; remove one row"
+        raise sheet.error(row, 0, problem)
+    _check_width(sheet, row, len(positions) + 1)
+    return position
+
+
+def _check_width(sheet: Sheet, row: Row, width: int) -> None:
+    if len(row.cells) != width:
+        problem = f"expected {width} cells as in the first row, got {len(row.cells)}"
+        raise sheet.error(row, min(len(row.cells), width), problem)
+
+
+def _not_square(sheet: Sheet, row: Row, names: int, rows: int) -> LatencyMapError:
+    problem = f"expected a square matrix, got {names} names in the first row and {rows} rows below it"
+    return sheet.error(row, 0, problem)
+
+
+def _names(source: str, aside: Aside, count: int) -> tuple[str, ...]:
+    if aside.names is None:
+        return made_up_names(count)
+    if len(aside.names) != count:
+        message = (
+            f"{source}: expected a name for each of its {count} nodes, got {len(aside.names)};"
+            " give one name per line, in the order of the matrix"
         )
-        raise sheet.error(sheet.rows[-1], 0, problem)
-    width = len(names) + 1
-    values = np.empty((len(names), len(names)))
-    for index, (name, row) in enumerate(zip(names, rows, strict=True)):
-        if row.cells[0] != name:
-            problem = (
-                f"expected {name!r} as in column {index + 2} of the first row, got {shortened(row.cells[0])}"
-            )
-            raise sheet.error(row, 0, problem)
-        if len(row.cells) != width:
-            problem = f"expected {width} cells as in the first row, got {len(row.cells)}"
-            raise sheet.error(row, min(len(row.cells), width), problem)
-        values[index] = [sheet.delay(row, column) for column in range(1, width)]
-    return values
+        raise LatencyMapError(message)
+    check_file_names(source, aside.names)
+    return aside.names
 
 
 def _quoted(cell: str) -> str:

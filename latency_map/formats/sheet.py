@@ -1,192 +1,174 @@
-"""Delimited text as cells that know where they stand: every complaint names file, line and column."""
+"""Delimited text as rows of cells that know where they stand: every complaint names file, line and column."""
 
 import csv
 import io
 import math
 import re
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Self
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import NamedTuple
 
-from latency_map.delays import DelayKind, DelayUnit
-from latency_map.errors import LatencyMapError
+from latency_map.errors import LatencyMapError, shortened
+from latency_map.formats.source import Source
+
+ROWS_LOOKED_AT = 8
+"""As many rows tell what a sheet is."""
 
 _DELIMITERS = ",;\t"
 _QUOTED = re.compile(r'"[^"]*"')
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_MARKS_OF_NUMBERS = frozenset("0123456789.eE+-")
+_MISSING = frozenset(("", "-", "–", "—", "*", "?", "n/a", "na", "null", "none"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(NamedTuple):
     """The cells of one row, blanks around them removed, and the line it ends on (from 1)."""
 
     line: int
-    cells: tuple[str, ...]
+    cells: list[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """Rows of cells, blank rows left out, at least one.
+    """Rows of cells, blank rows left out, read once.
 
-    Attributes
+    Cells are separated by the comma, semicolon or tab that the first row has most of, or by blanks where it
+    has none of them.
+
+    Parameters
     ----------
     source
-        The file, or what stands for it in messages.
-    rows
-        Its rows.
+        Its text.
     """
 
-    source: str
-    rows: tuple[Row, ...]
+    def __init__(self, source: Source) -> None:
+        self.name = source.name
+        self._delimiter = _delimiter(source.head)
+        self._rows = self._split(source.lines())
+        self._marks: Counter[str] = Counter()
 
-    @classmethod
-    def parse(cls, text: str, source: str) -> Self:
-        """Split text into cells at the comma, semicolon or tab that its first row has most of.
-
-        Parameters
-        ----------
-        text
-            The text, with or without byte order mark.
-        source
-            Names it in messages.
-
-        Returns
-        -------
-        Sheet
-            Its cells.
+    def first(self) -> Row:
+        """Return the next row, which must be there.
 
         Raises
         ------
         LatencyMapError
-            There is no cell, or the quoting is broken.
+            There is none.
         """
-        text = text.removeprefix("\ufeff")
-        head = _QUOTED.sub("", next((line for line in text.splitlines() if line.strip()), ""))
-        delimiter = max(_DELIMITERS, key=head.count)
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
-        rows = []
-        try:
-            for raw in reader:
-                cells = tuple(cell.strip() for cell in raw)
-                if any(cells):
-                    rows.append(Row(line=reader.line_num, cells=cells))
-        except csv.Error as error:
-            message = (
-                f"{source}, line {reader.line_num}: expected cells separated by {delimiter!r}, got: {error}"
-            )
-            raise LatencyMapError(message) from None
-        if not rows:
-            message = f"{source}: expected a matrix or an edge list of delays, got no cell at all"
+        row = next(self._rows, None)
+        if row is None:
+            message = f"{self.name}: expected a matrix or an edge list of delays, got no cell at all"
             raise LatencyMapError(message)
-        return cls(source=source, rows=tuple(rows))
+        return row
 
-    @classmethod
-    def read(cls, path: Path | str) -> Self:
-        """Read a file.
-
-        Parameters
-        ----------
-        path
-            A text file in UTF-8.
-
-        Returns
-        -------
-        Sheet
-            Its cells.
+    def rows(self) -> Iterator[Row]:
+        """Return the rows that are left.
 
         Raises
         ------
         LatencyMapError
-            It cannot be read, is not UTF-8 text, or is not a sheet.
+            The text cannot be read on, or its quoting is broken.
         """
-        return cls.parse(read_text(path), str(path))
+        return self._rows
 
     def error(self, row: Row, column: int, problem: str) -> LatencyMapError:
-        """Return an error that points at a cell.
+        """Return an error that points at a cell; columns are counted from 0 here and from 1 in the message."""
+        return LatencyMapError(f"{self.name}, line {row.line}, column {column + 1}: {problem}")
+
+    def delays(self, row: Row, start: int) -> list[float]:
+        """Read the cells of a row as delays.
 
         Parameters
         ----------
-        row, column
-            Where; columns are counted from 0 here and from 1 in the message.
-        problem
-            What was expected and what came.
-
-        Returns
-        -------
-        LatencyMapError
-            To be raised.
-        """
-        return LatencyMapError(f"{self.source}, line {row.line}, column {column + 1}: {problem}")
-
-    def delay(self, row: Row, column: int) -> float:
-        """Read a cell as a delay.
-
-        Parameters
-        ----------
-        row, column
+        row, start
             Where; columns are counted from 0.
 
         Returns
         -------
-        float
-            The number, in the file's unit; NaN for a blank cell, which means missing.
+        list of float
+            From column ``start`` on, in the file's unit; NaN where missing.
 
         Raises
         ------
         LatencyMapError
-            It is neither blank nor a decimal number.
+            A cell is no decimal number and says not that it is missing.
         """
+        cells = row.cells[start:]
+        if _MARKS_OF_NUMBERS.issuperset("".join(cells)):
+            try:
+                return list(map(float, cells))
+            except ValueError:
+                pass  # some are blank: one by one
+        return [self.delay(row, column) for column in range(start, len(row.cells))]
+
+    def delay(self, row: Row, column: int) -> float:
+        """Read one cell as `delays` does."""
         cell = row.cells[column]
-        if not cell:
+        if is_number(cell):
+            return float(cell)
+        if cell.lower() in _MISSING:
+            if cell:
+                self._marks[cell] += 1
             return math.nan
-        if not is_number(cell):
-            expected = "expected a delay such as 12.5, or a blank cell where it is missing"
-            raise self.error(row, column, f"{expected}, got {shortened(cell)}")
-        return float(cell)
+        expected = "expected a delay such as 12.5, or a blank cell where it is missing"
+        raise self.error(row, column, f"{expected}, got {shortened(cell)}")
 
-    def check_label(self, row: Row, column: int, unit: DelayUnit, kind: DelayKind) -> None:
-        """Refuse a heading such as ``rtt_ms`` that contradicts the stated unit or kind; ignore any other.
+    def notes(self) -> tuple[str, ...]:
+        """Return what stood for a missing delay beside blank cells, for people."""
+        return tuple(f"{mark!r} taken as missing, cells: {count}" for mark, count in self._marks.items())
 
-        Parameters
-        ----------
-        row, column
-            Where the heading is; columns are counted from 0.
-        unit, kind
-            What the caller says of the delays.
-
-        Raises
-        ------
-        LatencyMapError
-            The heading says otherwise.
-        """
-        label = row.cells[column].lower()
-        labels = {heading(each_unit, each_kind) for each_unit in DelayUnit for each_kind in DelayKind}
-        if label in labels and label != heading(unit, kind):
-            problem = f"expected {heading(unit, kind)!r} as the caller states, the heading says {label!r}"
-            raise self.error(row, column, problem)
+    def _split(self, lines: Iterable[str]) -> Iterator[Row]:
+        return split_rows(lines, self._delimiter, self.name)
 
 
-def read_text(path: Path | str) -> str:
-    """Read a text file in UTF-8.
+def rows_at_head(source: Source) -> list[Row]:
+    """Return the first few rows of a source without reading on; none where its quoting is broken."""
+    lines = list(islice(io.StringIO(source.head, newline=""), 10 * ROWS_LOOKED_AT))
+    if not source.whole and len(lines) < 10 * ROWS_LOOKED_AT:
+        del lines[-1:]  # cut off
+    try:
+        return list(islice(split_rows(lines, _delimiter(source.head), source.name), ROWS_LOOKED_AT))
+    except LatencyMapError:
+        return []
+
+
+def split_rows(lines: Iterable[str], delimiter: str, name: str) -> Iterator[Row]:
+    """Split lines into cells.
+
+    Parameters
+    ----------
+    lines
+        With their ends.
+    delimiter
+        What separates cells; "" for blanks, where lines that begin with ``#`` are comments.
+    name
+        Names the text in messages.
+
+    Yields
+    ------
+    Row
+        One that is not blank.
 
     Raises
     ------
     LatencyMapError
-        It cannot be read or is not such text.
+        The quoting is broken.
     """
+    if not delimiter:
+        for number, line in enumerate(lines, 1):
+            cells = line.split()
+            if cells and not cells[0].startswith("#"):
+                yield Row(line=number, cells=cells)
+        return
+    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
     try:
-        return Path(path).read_bytes().decode("utf-8")
-    except (OSError, ValueError) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        message = (
-            f"{path}: expected a readable UTF-8 text file, got: {reason}; correct the path or save it so"
-        )
+        for raw in reader:
+            cells = list(map(str.strip, raw))
+            if any(cells):
+                yield Row(line=reader.line_num, cells=cells)
+    except csv.Error as error:
+        message = f"{name}, line {reader.line_num}: expected cells separated by {delimiter!r}, got: {error}"
         raise LatencyMapError(message) from None
-
-
-def heading(unit: DelayUnit, kind: DelayKind) -> str:
-    """Return the heading that states unit and kind, such as ``rtt_ms``."""
-    return f"{kind.value}_{unit.value}".replace("-", "_")
 
 
 def is_number(cell: str) -> bool:
@@ -194,6 +176,13 @@ def is_number(cell: str) -> bool:
     return _NUMBER.fullmatch(cell) is not None
 
 
-def shortened(cell: str) -> str:
-    """Quote a cell for a message, cut to 40 characters."""
-    return repr(cell if len(cell) <= 40 else cell[:37] + "...")
+def is_number_or_missing(cell: str) -> bool:
+    """Tell whether a cell is a decimal number or says that there is none."""
+    return cell.lower() in _MISSING or is_number(cell)
+
+
+def _delimiter(head: str) -> str:
+    first = next((line for line in io.StringIO(head, newline="") if line.strip()), "")
+    plain = _QUOTED.sub("", first)
+    best = max(_DELIMITERS, key=plain.count)
+    return best if plain.count(best) or '"' in first or not plain.split()[1:] else ""

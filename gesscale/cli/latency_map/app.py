@@ -1,5 +1,6 @@
 """The command group, and what its commands share: arguments, reading a map, errors in one line."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,12 +11,15 @@ import typer
 from gesscale.cli.output import Output, talk
 from gesscale.errors import InputError
 from latency_map import (
+    NOTHING_ASIDE,
+    Aside,
     Asymmetry,
     DelayKind,
     DelayUnit,
     Imported,
     LatencyMap,
     LatencyMapError,
+    MapForm,
     NoChoiceError,
     read_survey,
 )
@@ -28,19 +32,32 @@ app = typer.Typer(
 
 NOT_FEASIBLE = 3
 
+MAKE, JUDGE, USE = "Make a map", "Judge it", "Decide and emulate by it"
+"""The panels that the commands are listed in."""
+
 MapFile = Annotated[
     Path,
-    typer.Argument(metavar="MAP", help="A latency map: the project's JSON, or any form that import reads."),
+    typer.Argument(
+        metavar="MAP",
+        help="A latency map: the project's JSON, or any form that import reads; - for standard input.",
+    ),
 ]
 Unit = Annotated[
     DelayUnit | None, typer.Option("--unit", help="Unit of the delays, where the file does not say it.")
 ]
 Kind = Annotated[
     DelayKind | None,
-    typer.Option("--kind", help="Round trips, or one way (doubled), where the file does not say it."),
+    typer.Option(
+        "--kind", help="Round trips, or one way (both ways are added), where the file does not say it."
+    ),
 ]
 Symmetry = Annotated[
-    Asymmetry, typer.Option("--asymmetry", help="What to do where the two directions of a pair differ.")
+    Asymmetry | None,
+    typer.Option(
+        "--asymmetry",
+        help="What to do where the two directions of a pair differ; by default the larger counts where the map"
+        " says when it was measured, else it is refused.",
+    ),
 ]
 Form = Annotated[Output, typer.Option("--output", help="How to write the result.")]
 MapTarget = Annotated[
@@ -63,18 +80,35 @@ def plain_errors() -> Iterator[None]:
         raise InputError(str(error)) from None
 
 
-def load_survey(file: Path, unit: DelayUnit | None, kind: DelayKind | None) -> Imported:
-    """Read a survey and say on stderr what the file was taken for."""
-    imported = read_survey(file, unit=unit, kind=kind)
+def load_survey(
+    file: Path,
+    unit: DelayUnit | None,
+    kind: DelayKind | None,
+    *,
+    form: MapForm | None = None,
+    aside: Aside = NOTHING_ASIDE,
+) -> Imported:
+    """Read a survey from a file, or from standard input for ``-``, and say on stderr what it was taken for."""
+    given = sys.stdin.buffer if str(file) == "-" else file
+    imported = read_survey(given, unit=unit, kind=kind, form=form, aside=aside)
     talk.print(f"{file} read as {imported.form.value}: {imported.reason}", markup=False, highlight=False)
+    for note in imported.notes:
+        talk.print(f"  {note}", markup=False, highlight=False)
     for warning in imported.warnings:
         talk.print(f"warning: {warning}", markup=False, highlight=False)
     return imported
 
 
-def load_map(file: Path, unit: DelayUnit | None, kind: DelayKind | None, asymmetry: Asymmetry) -> LatencyMap:
+def load_map(
+    file: Path, unit: DelayUnit | None, kind: DelayKind | None, asymmetry: Asymmetry | None
+) -> LatencyMap:
     """Read a map that decisions can be made by, and say on stderr what the file was taken for."""
-    return load_survey(file, unit, kind).survey.to_map(asymmetry)
+    survey = load_survey(file, unit, kind).survey
+    try:
+        return survey.to_map(asymmetry)
+    except LatencyMapError as error:
+        message = f"{file}: {error}; gesscale latency-map check says which repair mends it"
+        raise LatencyMapError(message) from None
 
 
 def split_names(listing: str) -> list[str]:

@@ -1,27 +1,97 @@
 """``gesscale latency-map import``: read a file of any form, write the project's own."""
 
+import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from gesscale.cli.latency_map.app import Kind, MapTarget, Unit, app, load_survey, plain_errors
-from latency_map import write_survey
+from gesscale.cli.latency_map.app import MAKE, Form, Kind, MapTarget, Unit, app, load_survey, plain_errors
+from gesscale.cli.output import Output, emit, table
+from gesscale.errors import InputError
+from latency_map import Imported, MapForm, read_aside, write_survey
 from latency_map.formats.document import survey_to_document
+from latency_map.summary import summarise
+
+_AUTO = "auto"
+_FORMS = (_AUTO, *(form.value for form in MapForm))
 
 
-@app.command("import")
+@app.command("import", rich_help_panel=MAKE)
 def import_map(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to import.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to import; - for standard input.")],
     *,
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="FORM",
+            help=f"What the file is: {', '.join(_FORMS)}. {_AUTO} tells from how it begins, and says why.",
+        ),
+    ] = _AUTO,
     unit: Unit = None,
     kind: Kind = None,
+    names: Annotated[
+        Path | None,
+        typer.Option("--names", help="Names of nodes, one per line, for a matrix or list without names."),
+    ] = None,
+    servers: Annotated[
+        Path | None, typer.Option("--servers", help="CSV with id and name, for pings between ids.")
+    ] = None,
+    probed_from: Annotated[
+        str | None, typer.Option("--source", help="The node that ping or fping ran on.")
+    ] = None,
     target: MapTarget = None,
+    output: Form = Output.TABLE,
 ) -> None:
     """Read a file of any form and write it as the project's own JSON."""
+    if form not in _FORMS:
+        message = f"--format: expected one of {', '.join(_FORMS)}, got {form!r}"
+        raise InputError(message)
     with plain_errors():
-        survey = load_survey(file, unit, kind).survey
+        aside = read_aside(names=names, servers=servers, probed_from=probed_from)
+        chosen = None if form == _AUTO else MapForm(form)
+        imported = load_survey(file, unit, kind, form=chosen, aside=aside)
         if target is None:
-            typer.echo(survey_to_document(survey), nl=False)
-        else:
-            write_survey(survey, target)
+            typer.echo(survey_to_document(imported.survey), nl=False)
+            return
+        write_survey(imported.survey, target)
+    _report(imported, target, output)
+
+
+def _report(imported: Imported, target: Path, output: Output) -> None:
+    figures = summarise(imported.survey, now_s=time.time())
+    document = {
+        "map": str(target),
+        "form": imported.form,
+        "reason": imported.reason,
+        "unit": imported.unit,
+        "kind": imported.kind,
+        "nodes": figures.nodes,
+        "pairs": figures.pairs,
+        "missing_pairs": figures.missing_pairs,
+        "one_way_pairs": figures.one_way_pairs,
+        "median_ms": figures.median_ms,
+        "max_ms": figures.max_ms,
+        "asymmetric_ratio": figures.asymmetric_ratio,
+        "measured_at": _utc(imported.survey.measured_at_s),
+        "notes": imported.notes,
+        "warnings": imported.warnings,
+    }
+    rows = [[key.replace("_", " "), _words(value)] for key, value in document.items()]
+    emit(document, output, [table(f"imported into {target}", ["", ""], rows)])
+
+
+def _utc(seconds: float | None) -> str | None:
+    """Write a time for people; None where it is unknown or outside the calendar."""
+    try:
+        return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _words(value: object) -> str | None:
+    if isinstance(value, tuple):
+        return "\n".join(value) or None
+    return f"{value:.4g}" if isinstance(value, float) else None if value is None else str(value)

@@ -1,0 +1,200 @@
+"""From a text of whatever form to a survey: what it is, what its delays mean, round trips, what looks wrong."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from latency_map.delays import (
+    DelayKind,
+    DelayUnit,
+    count_differing,
+    directed_round_trips_ms,
+    find_impossible,
+)
+from latency_map.errors import LatencyMapError
+from latency_map.formats.document import content_to_survey
+from latency_map.formats.edges_csv import read_edges, read_p2psim
+from latency_map.formats.goldpinger import read_check_all
+from latency_map.formats.graph_files import read_gml, read_graphml
+from latency_map.formats.json_text import Json, parse_json
+from latency_map.formats.links_json import read_links
+from latency_map.formats.matrix_csv import read_bare_matrix, read_named_matrix
+from latency_map.formats.ping_text import read_fping, read_ping
+from latency_map.formats.pings_csv import read_pings
+from latency_map.formats.raw import Aside, RawDelays, error_at
+from latency_map.formats.recognise import JSON_FORMS, MapForm, looks_like_json, recognise_json, recognise_text
+from latency_map.formats.source import Source
+from latency_map.plausibility import find_implausible
+from latency_map.survey import Survey
+
+_OF_TEXT: Mapping[MapForm, Callable[[Source, Aside], RawDelays]] = {
+    MapForm.MATRIX: read_named_matrix,
+    MapForm.BARE_MATRIX: read_bare_matrix,
+    MapForm.EDGES: read_edges,
+    MapForm.PINGS: read_pings,
+    MapForm.P2PSIM: read_p2psim,
+    MapForm.GML: read_gml,
+    MapForm.GRAPHML: read_graphml,
+    MapForm.PING: read_ping,
+    MapForm.FPING: read_fping,
+}
+_OF_JSON: Mapping[MapForm, Callable[[Json, str], RawDelays]] = {
+    MapForm.LINKS: read_links,
+    MapForm.GOLDPINGER: read_check_all,
+}
+_WANTS = {
+    "names": frozenset((MapForm.BARE_MATRIX, MapForm.EDGES, MapForm.P2PSIM)),
+    "servers": frozenset((MapForm.PINGS,)),
+    "probed_from": frozenset((MapForm.PING, MapForm.FPING)),
+}
+_SAID_BY_CALLER = "the caller says so"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """A survey and what its text was taken for.
+
+    Attributes
+    ----------
+    survey
+        The round trips.
+    form, reason
+        What the text was taken for, and why.
+    unit, kind
+        What its figures mean, as the text or the caller says.
+    notes
+        What was done on the way, for people.
+    warnings
+        What looks implausible, for people.
+    """
+
+    survey: Survey
+    form: MapForm
+    reason: str
+    unit: DelayUnit
+    kind: DelayKind
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def import_source(
+    source: Source,
+    *,
+    form: MapForm | None,
+    unit: DelayUnit | None,
+    kind: DelayKind | None,
+    aside: Aside,
+) -> tuple[Imported, RawDelays]:
+    """Read a text of any form.
+
+    Parameters
+    ----------
+    source
+        The text.
+    form
+        What it is; None to tell from how it begins.
+    unit, kind
+        What its delays mean; None where it says so itself.
+    aside
+        What belongs to it and is not in it.
+
+    Returns
+    -------
+    tuple of Imported and RawDelays
+        The survey with what was found out on the way, and the delays as the text has them.
+
+    Raises
+    ------
+    LatencyMapError
+        See `latency_map.read_survey`.
+    """
+    content: Json = None
+    reason = _SAID_BY_CALLER
+    if form in JSON_FORMS or (form is None and looks_like_json(source)):
+        content = parse_json(source.text(), source.name)
+        if form is None:
+            form, reason = recognise_json(content, source.name)
+    elif form is None:
+        form, reason = recognise_text(source)
+    _check_aside(source.name, form, aside)
+    if form is MapForm.DOCUMENT:
+        survey = content_to_survey(content, source.name)
+        stated = RawDelays(
+            names=survey.names,
+            values=survey.rtt_ms,
+            place=lambda _a, _b: "",
+            unit=DelayUnit.MS,
+            kind=DelayKind.RTT,
+            stated_at="its unit is ms and its delay is rtt",
+        )
+        unit, kind = _meaning(source.name, stated, unit, kind)
+        return Imported(survey=survey, form=form, reason=reason, unit=unit, kind=kind), stated
+    raw = _OF_JSON[form](content, source.name) if form in _OF_JSON else _OF_TEXT[form](source, aside)
+    unit, kind = _meaning(source.name, raw, unit, kind)
+    return _convert(source.name, raw, form, reason, unit, kind), raw
+
+
+def _meaning(
+    source: str, raw: RawDelays, unit: DelayUnit | None, kind: DelayKind | None
+) -> tuple[DelayUnit, DelayKind]:
+    """Bring together what the file and the caller say of its delays."""
+    for option, said, stated in (("--unit", unit, raw.unit), ("--kind", kind, raw.kind)):
+        if said is not None and stated is not None and said != stated:
+            problem = f"expected {stated.value!r} for {option}, got {said.value!r}; leave it out, or correct the file"
+            raise error_at(source, raw.stated_at, problem)
+    unit, kind = unit or raw.unit, kind or raw.kind
+    if unit is not None and kind is not None:
+        return unit, kind
+    asked = {"unit": (unit, "--unit us, ms or s"), "kind": (kind, "--kind rtt or one-way")}
+    lacking = [name for name, (value, _) in asked.items() if value is None]
+    message = (
+        f"{source}: expected {' and '.join(lacking)} of its delays to be stated, the file does not say;"
+        f" say {' and '.join(asked[name][1] for name in lacking)}"
+    )
+    raise LatencyMapError(message)
+
+
+def _convert(
+    source: str, raw: RawDelays, form: MapForm, reason: str, unit: DelayUnit, kind: DelayKind
+) -> Imported:
+    fault = find_impossible(raw.values, unit=unit, kind=kind)
+    if fault:
+        problem = f"{raw.names[fault.row]} to {raw.names[fault.column]}: {fault.problem}"
+        raise error_at(source, raw.place(fault.row, fault.column), problem)
+    rtt_ms = directed_round_trips_ms(raw.values, unit=unit, kind=kind)
+    to_itself = rtt_ms.diagonal()
+    np.fill_diagonal(rtt_ms, np.where(np.isnan(to_itself), 0.0, to_itself))
+    survey = Survey(
+        names=raw.names,
+        rtt_ms=rtt_ms,
+        measured_at_s=raw.measured_at_s,
+        origin=source,
+    )
+    notes = raw.notes
+    if kind is DelayKind.ONE_WAY:
+        differing = count_differing(raw.values)
+        notes += (
+            "one-way delays of both directions added up, of one direction doubled; pairs that differ by direction:"
+            f" {differing}",
+        )
+    return Imported(
+        survey=survey,
+        form=form,
+        reason=reason,
+        unit=unit,
+        kind=kind,
+        notes=notes,
+        warnings=raw.warnings + find_implausible(survey, unit=unit),
+    )
+
+
+def _check_aside(source: str, form: MapForm, aside: Aside) -> None:
+    for name, forms in _WANTS.items():
+        if getattr(aside, name) is not None and form not in forms:
+            option = {"probed_from": "--source"}.get(name, f"--{name}")
+            listed = ", ".join(sorted(forms))
+            message = (
+                f"{source}: expected no {option} with a file of the form {form.value}; it is for {listed}"
+            )
+            raise LatencyMapError(message)

@@ -1,0 +1,169 @@
+"""What ``ping`` and ``fping`` write: round trips from the node that they run on to others.
+
+Forms: ``ping`` of iputils (with ``-q``, ``-D`` too), busybox and macOS, several runs one after the other; ``fping``
+by default, with ``-e``, ``-c``, ``-C``, ``-q``, ``-s``, ``-D``.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from statistics import median
+
+import numpy as np
+
+from latency_map.delays import DelayKind, DelayUnit
+from latency_map.errors import shortened
+from latency_map.formats.raw import Aside, RawDelays, check_file_names, error_at
+from latency_map.formats.source import Source
+
+_MS = r"(\d{1,9}(?:\.\d{1,9})?)"
+_STAMP = r"(?:\[(\d{1,12}(?:\.\d{1,9})?)\] )?"
+_PING_STARTS = re.compile(r"PING6?[ (]([^\s()=]{1,255})[ ()].*")
+_PING_REPLY = re.compile(_STAMP + rf"\d+ bytes from .*[ :]time[=<]{_MS} ?ms( \(DUP!\))?.*")
+_PING_SUMMARY = re.compile(rf"(?:rtt|round-trip) min/avg/max(?:/\w+)? = {_MS}/{_MS}/.* ms.*")
+_FPING_TARGET = r"(\S{1,255})(?: \([^)\s]{1,255}\))?"
+_FPING_REPLY = re.compile(_STAMP + rf"{_FPING_TARGET}\s+: \[\d+\], (?:\d+ bytes, {_MS} ms|timed out).*")
+_FPING_REPLIES = re.compile(rf"{_FPING_TARGET}\s+:((?: (?:{_MS}|-))+)")
+_FPING_SUMMARY = re.compile(
+    rf"{_FPING_TARGET}\s+: xmt/rcv/%\w+ = [^,]+(?:, min/avg/max = {_MS}/{_MS}/{_MS})?"
+)
+_FPING_STATE = re.compile(rf"{_FPING_TARGET} is (?:alive|unreachable)(?: \({_MS} ms\))?.*")
+_LONGEST_LINE = 2000
+
+PING_BEGINS = re.compile(r"^PING6?[ (]\S+[ )].*(?:bytes|-->)", re.MULTILINE)
+FPING_BEGINS = re.compile(
+    r"^(?:\[[\d.]{1,30}\] )?\S{1,255}(?: \([^)\s]{1,255}\))?"
+    r"(?: {1,80}: (?:\[\d+\], |xmt/rcv|(?:[\d.]+|-)(?: (?:[\d.]+|-))*\r?$)| is (?:alive|unreachable))",
+    re.MULTILINE,
+)
+
+
+@dataclass(slots=True)
+class _Target:
+    """What was read of one target: replies one by one, listed at the end, and the averages of summaries."""
+
+    single: list[float] = field(default_factory=list)
+    listed: list[float] = field(default_factory=list)
+    averages: list[float] = field(default_factory=list)
+
+    def rtt_ms(self) -> float:
+        for figures in (self.listed, self.single, self.averages):
+            if figures:
+                return median(figures)
+        return math.nan
+
+
+def read_ping(source: Source, aside: Aside) -> RawDelays:
+    """Read the output of one or several runs of ``ping``.
+
+    Parameters
+    ----------
+    source
+        Its text.
+    aside
+        The node that it ran on.
+
+    Returns
+    -------
+    RawDelays
+        One row: to every target the median of the replies, or the average of the summary where they are not
+        listed. Lost targets are missing, as are all other pairs.
+
+    Raises
+    ------
+    LatencyMapError
+        It is no such output, or the node that it ran on is not known.
+    """
+    targets, newest = _pinged(_short_lines(source))
+    return _one_row(source.name, targets, aside, newest, "ping")
+
+
+def ping_replies(output: str) -> dict[str, list[float]]:
+    """Read every reply from the output of one or several runs of ``ping``.
+
+    Parameters
+    ----------
+    output
+        As `read_ping` reads it.
+
+    Returns
+    -------
+    dict
+        Round trips, ms, by target as it was named to ``ping``, in the order in which they came; duplicates
+        left out. A target from which nothing came has none.
+    """
+    return {name: target.single for name, target in _pinged(output.splitlines())[0].items()}
+
+
+def read_fping(source: Source, aside: Aside) -> RawDelays:
+    """Read the output of one or several runs of ``fping``; see `read_ping`."""
+    targets: dict[str, _Target] = {}
+    newest = 0.0
+    for line in _short_lines(source):
+        if reply := _FPING_REPLY.fullmatch(line):
+            newest = max(newest, float(reply[1] or 0))
+            replies = targets.setdefault(reply[2], _Target()).single
+            replies.extend([float(reply[3])] if reply[3] else [])
+        elif listed := _FPING_REPLIES.fullmatch(line):
+            figures = [float(figure) for figure in listed[2].split() if figure != "-"]
+            targets.setdefault(listed[1], _Target()).listed.extend(figures)
+        elif summary := _FPING_SUMMARY.fullmatch(line):
+            averages = targets.setdefault(summary[1], _Target()).averages
+            averages.extend([float(summary[3])] if summary[3] else [])
+        elif state := _FPING_STATE.fullmatch(line):
+            replies = targets.setdefault(state[1], _Target()).single
+            replies.extend([float(state[2])] if state[2] else [])
+    return _one_row(source.name, targets, aside, newest, "fping")
+
+
+def _pinged(lines: Iterable[str]) -> tuple[dict[str, _Target], float]:
+    """Return what ``ping`` said of each target, and the newest time stamp; 0 without one."""
+    targets: dict[str, _Target] = {}
+    newest = 0.0
+    target: _Target | None = None
+    for line in lines:
+        if starts := _PING_STARTS.match(line):
+            target = targets.setdefault(starts[1], _Target())
+        elif target is None:
+            continue
+        elif reply := _PING_REPLY.match(line):
+            newest = max(newest, float(reply[1] or 0))
+            if not reply[3]:
+                target.single.append(float(reply[2]))
+        elif summary := _PING_SUMMARY.match(line):
+            target.averages.append(float(summary[2]))
+    return targets, newest
+
+
+def _short_lines(source: Source) -> Iterator[str]:
+    return (line.rstrip() for line in source.lines() if len(line) <= _LONGEST_LINE)
+
+
+def _one_row(
+    source: str, targets: dict[str, _Target], aside: Aside, newest: float, program: str
+) -> RawDelays:
+    if not targets:
+        raise error_at(source, "", f"expected the output of {program}, got no target in it")
+    if aside.probed_from is None:
+        listed = ", ".join(shortened(name) for name in list(targets)[:3])
+        problem = f"expected the name of the node that pinged {listed}; say it to import with --source"
+        raise error_at(source, "", problem)
+    names = tuple(dict.fromkeys((aside.probed_from, *targets)))
+    check_file_names(source, names)
+    values = np.full((len(names), len(names)), np.nan)
+    np.fill_diagonal(values, 0.0)
+    for name, target in targets.items():
+        values[0, names.index(name)] = target.rtt_ms()
+    lost = [name for name, target in targets.items() if math.isnan(target.rtt_ms())]
+    counted = f"targets seen from {aside.probed_from}: {len(targets)}; all other pairs are missing"
+    return RawDelays(
+        names=names,
+        values=values,
+        place=lambda _, b: f"the replies of {names[b]}",
+        unit=DelayUnit.MS,
+        kind=DelayKind.RTT,
+        stated_at=f"{program} writes round trips in milliseconds",
+        measured_at_s=newest if newest > 0 else None,
+        notes=(counted, *((f"no time from {', '.join(lost[:5])}",) if lost else ())),
+    )

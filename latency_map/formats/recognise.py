@@ -1,0 +1,165 @@
+"""What a file is, told from how it begins, and why."""
+
+import re
+from enum import StrEnum
+
+from latency_map.formats.document import is_document
+from latency_map.formats.edges_csv import is_edge_heading
+from latency_map.formats.goldpinger import is_check_all
+from latency_map.formats.json_text import Json, kind_of
+from latency_map.formats.labels import pair_columns
+from latency_map.formats.links_json import links_in
+from latency_map.formats.ping_text import FPING_BEGINS, PING_BEGINS
+from latency_map.formats.pings_csv import delay_column
+from latency_map.formats.raw import error_at
+from latency_map.formats.sheet import ROWS_LOOKED_AT, Row, is_number, is_number_or_missing, rows_at_head
+from latency_map.formats.source import Source
+
+_SHOWN_OF_PROGRAMS = 4000
+_DATED = re.compile(r"\[\d{1,20}\.\d{1,20}\] ")
+_GML = re.compile(r"^[ \t]*graph[ \t\r\n]*\[", re.MULTILINE)
+_P2PSIM = re.compile(
+    r"^(topology[ \t]+\w+Graph\b|node[ \t]+\d+[ \t\r]*$|\d+[ \t]*,[ \t]*\d+[ \t]+-?\d+\s*$)", re.M
+)
+
+
+class MapForm(StrEnum):
+    """The forms that a file can have."""
+
+    DOCUMENT = "document"
+    MATRIX = "matrix"
+    BARE_MATRIX = "bare-matrix"
+    EDGES = "edges"
+    PINGS = "pings"
+    P2PSIM = "p2psim"
+    LINKS = "links"
+    GML = "gml"
+    GRAPHML = "graphml"
+    GOLDPINGER = "goldpinger"
+    PING = "ping"
+    FPING = "fping"
+
+
+JSON_FORMS = frozenset((MapForm.DOCUMENT, MapForm.LINKS, MapForm.GOLDPINGER))
+
+
+def looks_like_json(source: Source) -> bool:
+    """Tell whether a text begins as JSON does."""
+    begins = source.head.lstrip()
+    return begins[:1] in ("{", "[") and not _DATED.match(begins)
+
+
+def recognise_json(content: Json, source: str) -> tuple[MapForm, str]:
+    """Tell what a piece of JSON is.
+
+    Parameters
+    ----------
+    content
+        The JSON.
+    source
+        Names it in messages.
+
+    Returns
+    -------
+    tuple
+        Its form, and why.
+
+    Raises
+    ------
+    LatencyMapError
+        It is none of them.
+    """
+    if is_document(content):
+        return MapForm.DOCUMENT, "it is JSON with an apiVersion"
+    if is_check_all(content):
+        return MapForm.GOLDPINGER, "it is JSON with the responses of pods"
+    found = links_in(content)
+    if found:
+        return MapForm.LINKS, f"it is JSON with a list of {found[0]}" if found[0] else "it is a JSON list"
+    keys = f" with {', '.join(list(content)[:5])[:60]}" if isinstance(content, dict) else ""
+    problem = (
+        "expected JSON that is a map of this project (apiVersion), a list of links or an answer of"
+        f" Goldpinger's /check_all (responses), got {kind_of(content)}{keys}"
+    )
+    raise error_at(source, "", problem)
+
+
+def recognise_text(source: Source) -> tuple[MapForm, str]:
+    """Tell what a text is that is no JSON.
+
+    Parameters
+    ----------
+    source
+        Its text, of which only the beginning is looked at.
+
+    Returns
+    -------
+    tuple
+        Its form, and why. A matrix with names where nothing speaks for another form.
+    """
+    head = source.head
+    begins = head.lstrip()[:1000]
+    if begins.startswith(("<?xml", "<graphml", "<!--", "<!DOCTYPE")):
+        return MapForm.GRAPHML, "it is XML"
+    shown = head[:_SHOWN_OF_PROGRAMS]
+    if PING_BEGINS.search(shown):
+        return MapForm.PING, "it has the line that ping begins with"
+    if FPING_BEGINS.search(shown):
+        return MapForm.FPING, "it has a line as fping writes them"
+    if _GML.search(head):
+        return MapForm.GML, "it has a graph in square brackets"
+    first_line = next((line for line in begins.splitlines() if line.strip() and not line.startswith("#")), "")
+    if _P2PSIM.match(first_line):
+        return MapForm.P2PSIM, "it begins as a topology file of p2psim"
+    return _recognise_rows(rows_at_head(source))
+
+
+def _recognise_rows(rows: list[Row]) -> tuple[MapForm, str]:
+    first = rows[0].cells if rows else []
+    if len(first) > 1 and all(map(is_number_or_missing, first)):
+        return _recognise_numbers(rows)
+    if _same_names(rows):
+        return MapForm.MATRIX, "the first row and the first column hold the same names"
+    found = _recognise_list(rows)
+    if found is None and len(rows) > 1 and all(row.cells[0] in rows[0].cells[1:] for row in rows[1:]):
+        return MapForm.MATRIX, "the first column holds names of the first row, in another order"
+    return found or (MapForm.MATRIX, "it does not begin like any other form")
+
+
+def _same_names(rows: list[Row]) -> bool:
+    """Tell whether the first column goes on as the first row does, as far as both were looked at."""
+    across = rows[0].cells[1:] if rows else []
+    down = [row.cells[0] for row in rows[1:]]
+    return (
+        bool(down)
+        and across[: len(down)] == down
+        and (len(down) == len(across) or len(rows) == ROWS_LOOKED_AT)
+    )
+
+
+def _recognise_list(rows: list[Row]) -> tuple[MapForm, str] | None:
+    """Tell whether rows are those of a list of pairs."""
+    first = rows[0].cells if rows else []
+    if is_edge_heading(first):
+        return MapForm.EDGES, f"its heading begins with {','.join(first[:2])}"
+    ends = pair_columns(first)
+    named_again = len(rows) > 1 and rows[1].cells[0] in first[1:]  # as in a matrix of the nodes a, b, c
+    if len(first) > 3 and ends is not None and delay_column(first) is not None and not named_again:
+        named = f"{first[ends[0]]}, {first[ends[1]]}"
+        return MapForm.PINGS, f"its heading has {named} and a delay among {len(first)} columns"
+    if len(first) == 3 and is_number_or_missing(first[2]):
+        return MapForm.EDGES, "its first row has three cells and the third is a delay"
+    return None
+
+
+def _recognise_numbers(rows: list[Row]) -> tuple[MapForm, str]:
+    """Tell what a sheet is whose first row holds numbers only."""
+    first = rows[0].cells
+    if not is_number(first[0]) and _same_names(rows) and all(map(str.isdigit, first[1:])):
+        return MapForm.MATRIX, "the first row and the first column hold the same numbers, the corner none"
+    if len(first) != 3 or not all(len(row.cells) == 3 for row in rows):
+        return MapForm.BARE_MATRIX, "its first row holds numbers only"
+    to_itself = [row.cells[at] for at, row in enumerate(rows[:3])]
+    if len(rows) == 3 and not any(float(cell) for cell in to_itself if is_number(cell)):
+        return MapForm.BARE_MATRIX, "it has three rows of three numbers, none of a node to itself"
+    return MapForm.EDGES, "its rows have three numbers each"

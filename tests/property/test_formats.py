@@ -1,0 +1,180 @@
+"""Files of maps: what is written is read back exactly, and no file does more than be refused."""
+
+import io
+import math
+from pathlib import Path
+
+import numpy as np
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from latency_map import (
+    NOTHING_ASIDE,
+    Aside,
+    Asymmetry,
+    DelayKind,
+    DelayUnit,
+    LatencyMapError,
+    MapForm,
+    Spread,
+    Survey,
+    parse_map,
+    parse_survey,
+    read_survey,
+)
+from latency_map.formats.document import survey_to_document
+from latency_map.formats.matrix_csv import map_to_matrix
+
+SAMPLES = Path(__file__).parents[1] / "data" / "latency_maps"
+SAMPLE_BYTES = tuple(file.read_bytes() for file in sorted(SAMPLES.iterdir()))
+
+node_names = st.text(min_size=1, max_size=6).filter(lambda text: text == text.strip() and text.isprintable())
+delays = st.one_of(
+    st.floats(0, 1e9), st.integers(0, 4).map(float), st.just(math.nan), st.just(5e-324), st.just(-0.0)
+)
+ratios = st.one_of(st.floats(0, 1), st.just(math.nan))
+
+
+def matrices(count, cells):
+    return st.lists(cells, min_size=count * count, max_size=count * count).map(
+        lambda flat: np.array(flat, dtype=float).reshape(count, count)
+    )
+
+
+@st.composite
+def surveys(draw):
+    names = draw(st.lists(node_names, min_size=1, max_size=6, unique=True))
+    count = len(names)
+    spread = st.builds(
+        Spread,
+        p95_ms=matrices(count, delays),
+        jitter_ms=matrices(count, delays),
+        loss_ratio=matrices(count, ratios),
+    )
+    return Survey(
+        names=tuple(names),
+        rtt_ms=draw(matrices(count, delays)),
+        estimated=draw(matrices(count, st.booleans())).astype(bool),
+        measured_at_s=draw(st.none() | st.floats(allow_nan=False, allow_infinity=False)),
+        origin=draw(st.text(max_size=20)),
+        spread=draw(st.none() | spread),
+        changes=tuple(draw(st.lists(st.text(max_size=20), max_size=3))),
+    )
+
+
+def parts(survey):
+    """All that a survey holds, to the last bit."""
+    spread = survey.spread and [
+        matrix.tobytes()
+        for matrix in (survey.spread.p95_ms, survey.spread.jitter_ms, survey.spread.loss_ratio)
+    ]
+    bits = [survey.rtt_ms.tobytes(), survey.estimated.tobytes(), spread]
+    return [survey.names, bits, survey.measured_at_s, survey.origin, survey.changes]
+
+
+@given(surveys())
+def test_a_survey_written_as_our_own_form_is_read_back_to_the_last_bit(survey):
+    text = survey_to_document(survey)
+    again = parse_survey(text).survey
+    assert parts(again) == parts(survey)
+    assert survey_to_document(again) == text
+
+
+@given(surveys(), st.sampled_from((Asymmetry.MAX, Asymmetry.MEAN)))
+def test_a_map_written_as_a_matrix_is_read_back_exactly(survey, asymmetry):
+    sound = np.where(np.eye(len(survey), dtype=bool), 0.0, survey.rtt_ms)
+    latencies = Survey(names=survey.names, rtt_ms=sound).to_map(asymmetry)
+    assert parse_map(map_to_matrix(latencies)).latencies == latencies
+
+
+@given(surveys())
+def test_the_unit_of_a_file_changes_the_figures_and_nothing_else(survey):
+    rows = [[f"n{index}" for index in range(len(survey))], *survey.rtt_ms.tolist()]
+    corner, *cells = ["", *rows[0]], *rows[1:]
+    text = ",".join(corner) + "\n"
+    for name, row in zip(rows[0], cells, strict=True):
+        text += name + "," + ",".join("" if math.isnan(cell) else repr(cell / 1e4) for cell in row) + "\n"
+    read = {unit: parse_survey(text, unit=unit, kind=DelayKind.RTT).survey.rtt_ms for unit in DelayUnit}
+    np.testing.assert_allclose(read[DelayUnit.MS], read[DelayUnit.US] * 1e3, rtol=1e-15, atol=1e-300)
+    np.testing.assert_allclose(read[DelayUnit.S], read[DelayUnit.MS] * 1e3, rtol=1e-15, atol=1e-300)
+
+
+PIECES = (
+    b"\0", b"\xff", b"\xef\xbb\xbf", b"\n", b"\r\n", b",", b"\t", b" ", b'"', b"-", b"-1", b"0", b"1e999", b"1e-400",
+    b"NaN", b"Infinity", b"9" * 400, b"9" * 5000, b"1_0", "٣".encode(), b"null", b"true", b"5 ms", b"rtt_ms", b"#",
+    b"{", b"}", b"[", b"]", b"[" * 3000, b'{"a":' * 3000, b"<a>" * 3000, b"<!DOCTYPE g>", b"&amp;", b"&#0;", b"<!--",
+    b"graph [", b"node [", b"edge [ source 0 target 1 ]", b"multigraph 1", b"directed 1", b"id 0", b'label "a"',
+    b"\x1f\x8b", b": [0], ",
+)  # fmt: skip
+
+
+@st.composite
+def broken_samples(draw):
+    """A sample with pieces cut out, doubled, flipped or put in."""
+    content = bytearray(draw(st.sampled_from(SAMPLE_BYTES)))
+    for _ in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, max(len(content) - 1, 0)))
+        end = at + draw(st.integers(0, 40))
+        change = draw(st.sampled_from(("cut off", "cut out", "double", "flip", "put in", "move")))
+        if change == "cut off":
+            del content[at:]
+        elif change == "cut out":
+            del content[at:end]
+        elif change == "double":
+            content[at:at] = content[at:end]
+        elif change == "flip" and content:
+            content[at] ^= 1 << draw(st.integers(0, 7))
+        elif change == "put in":
+            content[at:at] = draw(st.sampled_from(PIECES))
+        elif change == "move":
+            piece = content[at:end]
+            del content[at:end]
+            content += piece
+    return bytes(content)
+
+
+garbage = st.one_of(
+    broken_samples(), st.lists(st.sampled_from(PIECES), max_size=8).map(b"".join), st.binary(max_size=80)
+)
+
+
+def refusal(read, *arguments, **options):
+    """What the error says and what was read; any other error is the test's."""
+    try:
+        return None, read(*arguments, **options)
+    except LatencyMapError as error:
+        return str(error), None
+
+
+def judge(content, form, unit, kind, aside=NOTHING_ASIDE):
+    """Read a file; what is raised is one short line that names it, and anything else is the test's."""
+    said, imported = refusal(read_survey, io.BytesIO(content), form=form, unit=unit, kind=kind, aside=aside)
+    if said is not None:
+        if "import with --source" in said and aside is NOTHING_ASIDE:
+            judge(content, form, unit, kind, Aside(probed_from="here"))
+        assert said.startswith("standard input")
+        assert said.isprintable()
+        assert len(said) < 1500
+        return
+    said, _ = refusal(imported.survey.to_map, Asymmetry.MAX)
+    assert said is None or said.isprintable()
+    again = parse_survey(survey_to_document(imported.survey)).survey
+    assert parts(again) == parts(imported.survey)
+
+
+@settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    garbage,
+    st.none() | st.none() | st.sampled_from(MapForm),
+    st.sampled_from((None, DelayUnit.MS, *DelayUnit)),
+    st.sampled_from((None, *DelayKind)),
+)
+@example(b'<?xml version="1.0"?>\n<!DOCTYPE g [<!ENTITY a "b">]>\n<graphml>&a;</graphml>', None, None, None)
+@example(b"[" * 200_000, MapForm.LINKS, DelayUnit.MS, DelayKind.RTT)
+@example(b"graph [ " * 20_000, None, DelayUnit.MS, DelayKind.RTT)
+@example(b"<graphml>" * 100_000, None, DelayUnit.MS, DelayKind.RTT)
+@example(b'"' * 300_001, None, DelayUnit.MS, DelayKind.RTT)
+@example(b"PING " * 100_000, None, DelayUnit.MS, DelayKind.RTT)
+@example(b"a : " + b"1 " * 100_000, MapForm.FPING, DelayUnit.MS, DelayKind.RTT)
+def test_no_file_does_more_than_be_refused(content, form, unit, kind):
+    judge(content, form, unit, kind)

@@ -1,0 +1,185 @@
+"""What delays mean is stated by the file or the caller, and never guessed."""
+
+import numpy as np
+import pytest
+
+from latency_map import Aside, DelayKind, DelayUnit, LatencyMapError, MapForm, parse_map, parse_survey
+
+RTT, ONE_WAY = DelayKind.RTT, DelayKind.ONE_WAY
+US, MS, S = DelayUnit.US, DelayUnit.MS, DelayUnit.S
+
+MATRIX = "{},a,b\na,0,3\nb,4,0\n"
+PING = "PING b (10.0.0.2): 56 data bytes\n64 bytes from 10.0.0.2: seq=0 ttl=64 time=3.5 ms\n"
+
+
+@pytest.mark.parametrize(
+    ("corner", "unit", "kind"),
+    [
+        ("rtt_ms", MS, RTT),
+        ("RTT (us)", US, RTT),
+        ("one_way_s", S, ONE_WAY),
+        ("one-way delay in ms", MS, ONE_WAY),
+        ("Round trip time [ms]", MS, RTT),
+    ],
+)
+def test_a_heading_may_state_both(corner, unit, kind):
+    imported = parse_survey(MATRIX.format(corner))
+    assert (imported.unit, imported.kind) == (unit, kind)
+
+
+@pytest.mark.parametrize(
+    ("corner", "lacking"),
+    [
+        ("", "unit and kind"),
+        ("region", "unit and kind"),
+        ("us", "unit and kind"),  # the United States as well as microseconds
+        ("s", "unit and kind"),
+        ("latency ms us", "unit and kind"),  # contradicts itself
+        ("latency (ms)", "kind"),
+        ("rtt", "unit"),
+        ("median latency by hop ms", "unit and kind"),  # a word that may turn its meaning
+    ],
+)
+def test_what_a_heading_does_not_state_is_asked_for_in_one_message(corner, lacking):
+    with pytest.raises(LatencyMapError, match=f"^map.csv: expected {lacking} of its delays") as caught:
+        parse_survey(MATRIX.format(corner), source="map.csv")
+    said = str(caught.value)
+    assert ("--unit us, ms or s" in said, "--kind rtt or one-way" in said) == (
+        "unit" in lacking,
+        "kind" in lacking,
+    )
+
+
+def test_what_is_lacking_may_be_said_alone():
+    assert parse_survey(MATRIX.format("latency (ms)"), kind=RTT).unit is MS
+    assert parse_survey(MATRIX.format("rtt"), unit=S).survey.rtt_ms[0, 1] == 3000
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "kind", "message"),
+    [
+        (
+            MATRIX.format("rtt_ms"),
+            S,
+            None,
+            "line 1, column 1: the heading says 'rtt_ms': expected 'ms' for --unit",
+        ),
+        (MATRIX.format("rtt"), S, ONE_WAY, "line 1, column 1: .* expected 'rtt' for --kind, got 'one-way'"),
+        ("from,to,rtt_ms\na,b,1\n", None, ONE_WAY, "line 1, column 3: .*: expected 'rtt' for --kind"),
+        (PING, S, None, "ping writes round trips in milliseconds: expected 'ms' for --unit, got 's'"),
+        (
+            '[{"from": "a", "to": "b", "delay": "5 ms"}]',
+            US,
+            RTT,
+            "delays such as '5 ms' say so: expected 'ms'",
+        ),
+        ('[{"from": "a", "to": "b", "rtt_us": 5}]', MS, RTT, "the key 'rtt_us' says so: expected 'us'"),
+        (
+            '{"responses": {"p": {"OK": true}, "q": {"OK": true}}}',
+            None,
+            ONE_WAY,
+            "Goldpinger .* expected 'rtt'",
+        ),
+    ],
+)
+def test_a_caller_who_contradicts_the_file_is_refused(text, unit, kind, message):
+    with pytest.raises(LatencyMapError, match=f"^text, {message}"):
+        parse_survey(text, unit=unit, kind=kind, aside=Aside(probed_from="a") if text is PING else Aside())
+
+
+def test_one_way_delays_are_added_where_both_are_known_and_doubled_where_one_is():
+    # there and back: a - b 3 + 4; a - c 5 and back unknown
+    imported = parse_survey(",a,b,c\na,,3,5\nb,4,,\nc,,,\n", unit=MS, kind=ONE_WAY)
+    np.testing.assert_array_equal(imported.survey.rtt_ms, [[0, 7, 10], [7, 0, np.nan], [np.nan, np.nan, 0]])
+    assert imported.notes[-1].endswith("pairs that differ by direction: 1")
+
+
+def test_a_map_of_one_way_delays_needs_no_rule_for_directions_that_differ():
+    assert parse_map("a,b,4\nb,a,3\n", MS, ONE_WAY).latencies.delay_ms("a", "b") == 7.0
+
+
+def test_microseconds_become_milliseconds_to_the_last_bit():
+    values = range(1, 2000)
+    text = "".join(f"n0,n{value},{value}\n" for value in values)
+    round_trips = parse_survey(text, unit=US, kind=RTT).survey.rtt_ms[0, 1:]
+    assert round_trips.tolist() == [float(f"{value}e-3") for value in values]
+
+
+def test_a_survey_keeps_what_checks_are_to_judge():
+    # a pair that differs, a zero between two nodes, a node apart from itself
+    imported = parse_survey("rtt_ms,a,b,c\na,0,3,0\nb,4,0.5,1\nc,0,1,0\n")
+    np.testing.assert_array_equal(imported.survey.rtt_ms, [[0, 3, 0], [4, 0.5, 1], [0, 1, 0]])
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "reason"),
+    [
+        ("0 5\n5 0\n", MapForm.BARE_MATRIX, "numbers only"),
+        ("0\t5\t7\t\n5\t0\t6\t\n7\t6\t0\t\n", MapForm.BARE_MATRIX, "numbers only"),  # a tab ends every line
+        # symmetric: the first row and column are alike, and yet hold no names
+        ("0,5,7,8\n5,0,6,9\n7,6,0,3\n8,9,3,0\n", MapForm.BARE_MATRIX, "numbers only"),
+        ("0 5 7\n5 0 6\n7 6 0\n", MapForm.BARE_MATRIX, "none of a node to itself"),
+        ("0.000 5 7\n5 - 6\n7 6 0\n", MapForm.BARE_MATRIX, "none of a node to itself"),
+        ("1 2 7\n1 3 6\n2 3 5\n", MapForm.EDGES, "three numbers each"),
+        ("1 2 7\n", MapForm.EDGES, "three numbers each"),
+        ("# i j rtt\n1 2 7\n", MapForm.EDGES, "three numbers each"),
+        (",1,2,3\n1,0,5,7\n2,5,0,6\n3,7,6,0\n", MapForm.MATRIX, "the same numbers"),
+        ("from;to;delay\na;b;5\n", MapForm.EDGES, "heading begins with from,to"),
+        ("Source,Target,loss,Latency\na,b,0,5\n", MapForm.PINGS, "Source, Target and a delay among 4 columns"),
+        # a heading of a list of pings as long as nobody looks below
+        ("rtt_ms,a,b,c\na,0,2,9\nb,2,0,5\nc,9,5,0\n", MapForm.MATRIX, "the same names"),
+        ("topology E2EGraph 2\nnode 1\nnode 2\n1,2 5\n", MapForm.P2PSIM, "p2psim"),
+        ("Creator \"x\"\ngraph\n[ node [ id 0 ] node [ id 1 ] edge [ source 0 target 1 delay 5 ] ]",
+         MapForm.GML, "square brackets"),
+        ('{"links": [{"a": "x", "b": "y", "delay": 5}]}', MapForm.LINKS, "a list of links"),
+    ],
+)  # fmt: skip
+def test_a_form_is_told_from_how_a_text_begins(text, form, reason):
+    imported = parse_survey(text, unit=MS, kind=RTT)
+    assert imported.form is form
+    assert reason in imported.reason
+
+
+def test_a_form_may_be_said():
+    text = "1 2 7\n1 3 6\n2 3 5\n"
+    imported = parse_survey(text, form=MapForm.BARE_MATRIX, unit=MS, kind=RTT)
+    assert (imported.form, imported.reason) == (MapForm.BARE_MATRIX, "the caller says so")
+    assert imported.survey.rtt_ms[2, 1] == 3
+    with pytest.raises(LatencyMapError, match="expected JSON"):
+        parse_survey(text, form=MapForm.LINKS, unit=MS, kind=RTT)
+
+
+def test_a_list_of_many_columns_takes_the_median_of_every_pair():
+    text = "from,to,jitter,avg latency ms\na,b,1,5\na,b,1,9\na,b,1,6\nb,a,1,\n"
+    imported = parse_survey(text, kind=RTT)
+    assert imported.unit is MS
+    assert imported.survey.rtt_ms[0, 1] == 6
+    assert np.isnan(imported.survey.rtt_ms[1, 0])
+
+
+@pytest.mark.parametrize(
+    ("text", "aside", "message"),
+    [
+        (MATRIX.format("rtt_ms"), Aside(names=("x", "y")), "no --names with a file of the form matrix; it is for bare"),
+        (PING, Aside(servers={}), "no --servers with a file of the form ping; it is for pings"),
+        ("a,b,1\n", Aside(probed_from="x"), "no --source with a file of the form edges; it is for fping, ping"),
+        ("0 5\n5 0\n", Aside(names=("x",)), "a name for each of its 2 nodes, got 1"),
+        ("0 5\n5 0\n", Aside(names=("x", "x")), "every node once, got 'x' twice"),
+        ("1 2 7\n", Aside(names=("x",)), "nodes by number from 1 to 1"),
+        ("a b 7\n", Aside(names=("x", "y")), "nodes by number from 1 to 2"),
+        (PING, Aside(), "the name of the node that pinged 'b'; say it to import with --source"),
+    ],
+)  # fmt: skip
+def test_what_does_not_belong_to_a_file_is_refused(text, aside, message):
+    with pytest.raises(LatencyMapError, match=f"^text: expected {message}"):
+        parse_survey(text, unit=MS, kind=RTT, aside=aside)
+
+
+def test_what_networkx_warns_of_is_said():
+    text = (
+        '<graphml><key id="d" for="edge" attr.name="rtt_ms"/><graph edgedefault="undirected"><node id="a"/>'
+        '<node id="b"/><edge source="a" target="b"><data key="d">5</data></edge></graph></graphml>'
+    ).replace("<graphml>", '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">')
+    imported = parse_survey(text)
+    assert imported.survey.rtt_ms[0, 1] == 5
+    assert imported.notes[-1] == "networkx says: 'No key type for id d. Using string'"

@@ -1,0 +1,201 @@
+"""One faithful sample of every form, read as it is meant; see tests/data/latency_maps/README.md."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from latency_map import Aside, DelayKind, DelayUnit, MapForm, read_aside, read_survey
+
+SAMPLES = Path(__file__).parents[2] / "data" / "latency_maps"
+RTT, ONE_WAY = DelayKind.RTT, DelayKind.ONE_WAY
+US, MS, S = DelayUnit.US, DelayUnit.MS, DelayUnit.S
+NAN = math.nan
+
+
+def read(name, unit=None, kind=None, **options):
+    return read_survey(SAMPLES / name, unit=unit, kind=kind, **options)
+
+
+def rtt_ms(imported, a, b):
+    names = imported.survey.names
+    return float(imported.survey.rtt_ms[names.index(a), names.index(b)])
+
+
+def test_every_sample_is_read_by_a_test_here():
+    text = Path(__file__).read_text("utf-8")
+    assert [file.name for file in SAMPLES.iterdir() if f'"{file.name}"' not in text] == ["README" + ".md"]
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "first_ms", "asymmetric"),
+    [
+        ("planetlab_12x12.tsv", MS, 0.175, False),
+        ("seattle_12x12.tsv", S, 170.0, True),  # 0.17 s
+    ],
+)
+def test_a_bare_matrix_gets_names(name, unit, first_ms, asymmetric):
+    imported = read(name, unit, RTT)
+    assert imported.form is MapForm.BARE_MATRIX
+    assert imported.reason == "its first row holds numbers only"
+    assert imported.survey.names == tuple(f"n{number:03}" for number in range(1, 13))
+    assert rtt_ms(imported, "n001", "n002") == first_ms
+    assert bool((imported.survey.rtt_ms != imported.survey.rtt_ms.T).any()) == asymmetric
+
+
+def test_names_of_a_bare_matrix_come_from_a_file(tmp_path):
+    names = tmp_path / "names.txt"
+    names.write_text("\n".join(f"host{index}" for index in range(12)) + "\n\n")
+    imported = read("planetlab_12x12.tsv", MS, RTT, aside=read_aside(names=names))
+    assert rtt_ms(imported, "host0", "host1") == 0.175
+
+
+def test_a_table_of_regions_has_its_rows_matched_by_name():
+    imported = read("cloud_regions.csv", MS, RTT)
+    assert imported.form is MapForm.MATRIX
+    assert imported.survey.names == ("West Europe", "East US", "Japan East", "Brazil South")
+    # rows: to West Europe, East US, Japan East, Brazil South; blank, "-", "N/A" and "*" are missing
+    expected = [[0, 84, 230, NAN], [83, 0, 156, 116], [231, 155, 0, NAN], [187, 116, NAN, 0]]
+    np.testing.assert_array_equal(imported.survey.rtt_ms, expected)
+    assert "'N/A' taken as missing, cells: 1" in imported.notes
+
+
+def test_a_list_of_edges_states_its_meaning_in_the_heading():
+    imported = read("edges.csv")
+    assert (imported.form, imported.unit, imported.kind) == (MapForm.EDGES, MS, RTT)
+    assert imported.survey.names == ("pi-1", "pi-2", "hub")
+    expected = [[0, 0.8, 12.25], [0.9, 0, NAN], [NAN, NAN, 0]]
+    np.testing.assert_array_equal(imported.survey.rtt_ms, expected)
+
+
+def test_king_numbers_its_nodes():
+    imported = read("king_edges.txt", US, RTT)
+    assert imported.form is MapForm.EDGES
+    assert imported.survey.names == ("1", "2", "3", "4")
+    assert rtt_ms(imported, "2", "1") == 81.123
+    assert math.isnan(rtt_ms(imported, "1", "4"))
+    named = read("king_edges.txt", US, RTT, aside=Aside(names=("a", "b", "c", "d", "unused")))
+    assert rtt_ms(named, "d", "a") == 120.8
+
+
+def test_p2psim_writes_missing_delays_as_negative_ones():
+    imported = read("king_p2psim.txt", US, RTT)
+    assert imported.form is MapForm.P2PSIM
+    assert rtt_ms(imported, "3", "4") == 95.5
+    assert math.isnan(rtt_ms(imported, "2", "4"))
+    assert imported.notes == ("negative delays taken as missing, as p2psim does: 1",)
+
+
+def test_pings_of_wondernetwork_are_summed_up_by_their_median_and_joined_with_servers():
+    aside = read_aside(servers=SAMPLES / "wondernetwork_servers.csv")
+    imported = read("wondernetwork_pings.csv", aside=aside)
+    assert (imported.form, imported.unit, imported.kind) == (MapForm.PINGS, MS, RTT)
+    # two servers are called Frankfurt; 203 is not among the servers
+    assert imported.survey.names == ("Frankfurt 17", "New York", "Frankfurt 59", "203")
+    assert rtt_ms(imported, "Frankfurt 17", "New York") == 88.4  # of 88.2, 88.4, 140.7
+    assert rtt_ms(imported, "New York", "Frankfurt 17") == pytest.approx(88.7)  # of 88.6, 88.8
+    assert math.isnan(rtt_ms(imported, "New York", "Frankfurt 59"))  # its only ping was lost
+    assert math.isnan(rtt_ms(imported, "203", "Frankfurt 59"))  # nobody pinged back
+    # 2020-07-19 23:59:58 UTC
+    assert imported.survey.measured_at_s == 1595203198.0
+    assert imported.notes == (
+        "9 rows, at most 3 of one pair: the median of 'avg' is taken",
+        "rows without a delay: 1",
+        "ids that are not among the servers and stand for themselves: 1",
+    )
+
+
+def test_pings_without_servers_keep_their_ids():
+    assert read("wondernetwork_pings.csv").survey.names == ("17", "4", "59", "203")
+
+
+def test_gml_of_shadow_has_latencies_with_units():
+    imported = read("shadow.gml", kind=ONE_WAY)
+    assert (imported.form, imported.unit) == (MapForm.GML, MS)
+    # one way: amsterdam - berlin 10, berlin - cairo 2.5, amsterdam - cairo 12.5 by berlin, not 20; dakar alone
+    expected = [[0, 20, 25, NAN], [20, 0, 5, NAN], [25, 5, 0, NAN], [NAN, NAN, NAN, 0]]
+    assert imported.survey.names == ("amsterdam", "berlin", "cairo", "dakar")
+    np.testing.assert_array_equal(imported.survey.rtt_ms, expected)
+    assert "links from a node to itself, left out: 1" in imported.notes
+
+
+def test_graphml_may_be_directed():
+    imported = read("topology.graphml", kind=ONE_WAY)
+    assert (imported.form, imported.unit) == (MapForm.GRAPHML, MS)
+    assert imported.survey.names == ("core", "site-1", "site-2")
+    # core - site-1 4 there, 6 back: 10 both; core - site-2 1.5 each: 3; between the sites 7.5 and 5.5: 13
+    np.testing.assert_array_equal(imported.survey.rtt_ms, [[0, 10, 3], [10, 0, 13], [3, 13, 0]])
+
+
+def test_a_link_stands_for_both_directions_unless_the_other_has_one():
+    imported = read("links.json", MS, RTT)
+    assert (imported.form, imported.reason) == (MapForm.LINKS, "it is a JSON list")
+    # M1 - M2 5 both ways; M2 to M3 7.5, back 8.5
+    np.testing.assert_array_equal(imported.survey.rtt_ms, [[0, 5, 12.5], [5, 0, 7.5], [13.5, 8.5, 0]])
+
+
+def test_node_link_data_may_have_a_node_without_links():
+    imported = read("node_link.json")
+    assert (imported.form, imported.unit, imported.kind) == (MapForm.LINKS, US, ONE_WAY)
+    assert imported.survey.names == ("hub", "pi-1", "pi-2", "alone")
+    assert rtt_ms(imported, "pi-1", "pi-2") == 2.6  # 400 + 900 us there, as much back
+    assert math.isnan(rtt_ms(imported, "hub", "alone"))
+
+
+def test_goldpinger_times_http_and_leaves_zeros_out():
+    imported = read("goldpinger_check_all.json")
+    assert (imported.form, imported.unit, imported.kind) == (MapForm.GOLDPINGER, MS, RTT)
+    assert imported.survey.names == ("10.0.0.11", "10.0.0.12", "10.0.0.13")
+    # 13 did not answer; 11 could not reach it, 12 did in less than 1 ms
+    np.testing.assert_array_equal(imported.survey.rtt_ms, [[0, 14, NAN], [16, 0, 0], [NAN, NAN, 0]])
+    assert imported.survey.measured_at_s == 1795168801.5  # 2026-11-20 10:00:01.5 UTC
+    assert "not the round trip of a packet" in imported.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "form", "targets"),
+    [
+        # medians of three replies each; -q has its average only
+        (
+            "ping_iputils.txt",
+            MapForm.PING,
+            {"10.99.7.2": 0.048, "10.99.7.3": 0.042, "10.99.9.9": NAN, "10.99.7.4": 0.036},
+        ),
+        ("ping_busybox.txt", MapForm.PING, {"10.99.7.2": 0.060}),
+        ("ping_macos.txt", MapForm.PING, {"hub.local": 4.031}),  # of 3.872, 4.031, 9.54; not the duplicate
+        # the listing at the end holds the same replies again: 0.028 0.038 0.043 and 0.321 0.038 0.043
+        ("fping_C.txt", MapForm.FPING, {"10.99.7.2": 0.038, "10.99.7.3": 0.043, "10.99.9.9": NAN}),
+        ("fping_count.txt", MapForm.FPING, {"10.99.7.2": 0.039, "10.99.7.3": 0.042, "10.99.9.9": NAN}),
+        ("fping_elapsed.txt", MapForm.FPING, {"10.99.7.2": 0.037, "10.99.7.3": 0.039, "10.99.9.9": NAN}),
+        ("fping_dated.txt", MapForm.FPING, {"10.99.7.2": 0.041, "10.99.7.3": 0.071}),
+    ],
+)
+def test_pings_of_one_node_are_one_row(name, form, targets):
+    imported = read(name, aside=Aside(probed_from="edge-1"))
+    assert (imported.form, imported.unit, imported.kind) == (form, MS, RTT)
+    assert imported.survey.names == ("edge-1", *targets)
+    np.testing.assert_allclose(imported.survey.rtt_ms[0], [0, *targets.values()], rtol=1e-12)
+    others = imported.survey.rtt_ms[1:][~np.eye(len(targets) + 1, dtype=bool)[1:]]
+    assert np.isnan(others).all()
+
+
+def test_pings_with_a_date_say_when_they_were_measured():
+    aside = Aside(probed_from="edge-1")
+    assert read("fping_dated.txt", aside=aside).survey.measured_at_s == 1795273045.67575
+    assert read("ping_iputils.txt", aside=aside).survey.measured_at_s == 1795273033.972102
+    assert read("ping_busybox.txt", aside=aside).survey.measured_at_s is None
+
+
+def test_the_first_version_of_our_own_form_is_read_for_good():
+    imported = read("document_v1.json")
+    survey = imported.survey
+    assert (imported.form, imported.unit, imported.kind) == (MapForm.DOCUMENT, MS, RTT)
+    assert survey.names == ("pi-1", "hub", "düsseldorf 1")
+    np.testing.assert_array_equal(survey.rtt_ms, [[0, 12.25, NAN], [12.5, 0, 3.1], [NAN, 3.1, 0]])
+    assert np.argwhere(survey.estimated).tolist() == [[1, 2], [2, 1]]
+    assert (survey.measured_at_s, survey.origin) == (1795168801.5, "probes of three nodes")
+    assert survey.changes == ("filled hub - düsseldorf 1 by shortest path",)
+    np.testing.assert_array_equal(survey.spread.loss_ratio, [[0, 0.05, 1], [0, 0, 0], [1, 0, 0]])
+    assert survey.spread.p95_ms[0, 1] == 13.25
+    assert survey.spread.jitter_ms[0, 1] == 1.225

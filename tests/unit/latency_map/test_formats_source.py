@@ -1,0 +1,82 @@
+"""Where text comes from: files, compressed or not, streams that give it in pieces; within bounds."""
+
+import gzip
+import io
+import os
+import threading
+
+import pytest
+
+from latency_map import DelayKind, DelayUnit, LatencyMapError, MapForm, parse_map, read_map, read_survey
+from latency_map.formats.source import Source
+
+MATRIX = "rtt_ms,å,b\nå,0,2\nb,2,0\n"
+
+
+@pytest.mark.parametrize("name", ["map.csv", "map.csv.gz", "map"])
+def test_compressed_files_are_read_like_others_whatever_their_name(tmp_path, name):
+    plain, packed = tmp_path / "plain.csv", tmp_path / name
+    plain.write_text(MATRIX, encoding="utf-8")
+    packed.write_bytes(gzip.compress(MATRIX.encode()))
+    assert read_map(packed).latencies == read_map(plain).latencies
+
+
+def test_a_file_compressed_in_parts_is_read_whole(tmp_path):
+    packed = tmp_path / "map.gz"
+    packed.write_bytes(gzip.compress(MATRIX[:9].encode()) + gzip.compress(MATRIX[9:].encode()))
+    assert read_map(packed).latencies == parse_map(MATRIX).latencies
+
+
+def test_a_stream_is_read_that_gives_its_bytes_one_by_one():
+    taken, given = os.pipe()
+
+    def write():
+        with open(given, "wb", buffering=0) as pipe:  # noqa: PTH123 - a descriptor
+            for byte in MATRIX.encode():
+                pipe.write(bytes([byte]))
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    with open(taken, "rb", buffering=0) as stream:  # noqa: PTH123
+        imported = read_survey(stream)
+    writer.join()
+    assert (imported.form, imported.survey.origin) == (MapForm.MATRIX, "standard input")
+    assert imported.survey.names == ("å", "b")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"\xff\xfe,\x00a", "invalid start byte"),
+        (gzip.compress(MATRIX.encode())[:-12], "ended before"),
+        (gzip.compress(MATRIX.encode())[:12] + b"\0" * 30, "CRC"),
+        (b"\x1f\x8b", "."),
+        (
+            b"".join(b"a,n%d,1\n" % node for node in range(4000)) + b" " * 2_000_000 + b"\xff",
+            "invalid start byte",
+        ),  # far into the file
+    ],
+)
+def test_what_cannot_be_read_is_refused(tmp_path, content, reason):
+    file = tmp_path / "map.csv"
+    file.write_bytes(content)
+    with pytest.raises(LatencyMapError, match=reason) as caught:
+        read_survey(file, unit=DelayUnit.MS, kind=DelayKind.RTT)
+    assert str(caught.value).startswith(f"{file}: expected a readable UTF-8 text file, got: ")
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_no_more_is_read_than_the_bound(pack):
+    text = b"0 " * 3_000_000  # 6 MB, and 6 kB compressed
+    source = Source(io.BytesIO(pack(text)), "big.txt", max_bytes=5_000_000)
+    assert not source.whole
+    with pytest.raises(LatencyMapError, match=r"^big\.txt: expected at most 5000000 bytes of text, got more"):
+        source.text()
+    assert Source(io.BytesIO(pack(text)), "big.txt", max_bytes=6_000_000).text() == text.decode()
+
+
+def test_lines_end_as_any_system_ends_them():
+    source = Source(io.BytesIO(b"a\r\nb\rc\nd"), "x")
+    assert [line.strip() for line in source.lines()] == ["a", "b", "c", "d"]
+    old = parse_map("from,to,rtt_ms\ra,b,5\ra,c,6\r").latencies
+    assert old.delay_ms("a", "c") == 6

@@ -1,0 +1,95 @@
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from gesscale.cli.latency_map import app
+from gesscale.errors import InputError
+
+SAMPLES = Path(__file__).parents[2] / "data" / "latency_maps"
+SEATTLE = str(SAMPLES / "seattle_12x12.tsv")
+
+
+def run(*arguments, stdin=None):
+    return CliRunner().invoke(app, ["import", *map(str, arguments)], input=stdin)
+
+
+def test_without_a_target_the_map_goes_to_stdout_and_all_talk_to_stderr():
+    result = run(SAMPLES / "edges.csv")
+    assert result.exit_code == 0, result.output
+    document = json.loads(result.stdout)
+    assert document["apiVersion"] == "gesscale.dev/v1"
+    assert document["rtt_ms"][0] == [0.0, 0.8, 12.25]
+    assert "edges.csv read as edges: its heading begins with source,destination" in result.stderr
+
+
+def test_with_a_target_a_report_says_what_was_imported(tmp_path):
+    target = tmp_path / "map.json"
+    pings, servers = SAMPLES / "wondernetwork_pings.csv", SAMPLES / "wondernetwork_servers.csv"
+    result = run(pings, "--servers", servers, "-o", target, "--output", "json")
+    report = json.loads(result.stdout)
+    assert report["map"] == str(target)
+    assert (report["form"], report["unit"], report["kind"]) == ("pings", "ms", "rtt")
+    # known pairs: 17-4 both ways, 17-59, 59-4 and 59-203 one way
+    assert (report["nodes"], report["pairs"], report["missing_pairs"], report["one_way_pairs"]) == (
+        4,
+        6,
+        2,
+        3,
+    )
+    assert report["measured_at"] == "2020-07-19T23:59:58+00:00"
+    assert report["warnings"] == []
+    assert json.loads(target.read_text())["nodes"][1] == "New York"
+
+
+def test_the_report_is_a_table_or_yaml_as_asked(tmp_path):
+    arguments = (SEATTLE, "--unit", "s", "--kind", "rtt", "-o", tmp_path / "map.json")
+    assert "bare-matrix" in run(*arguments).stdout
+    assert yaml.safe_load(run(*arguments, "--output", "yaml").stdout)["nodes"] == 12
+
+
+def test_what_is_implausible_is_warned_of(tmp_path):
+    matrix = "\n".join(" ".join(str((a * b) % 89 / 100) for b in range(30)) for a in range(30))
+    result = run("-", "--unit", "ms", "--kind", "rtt", "-o", tmp_path / "map.json", stdin=matrix)
+    assert "warning: the median round trip is" in result.stderr
+    assert "in s rather than ms?" in result.stderr
+
+
+def test_a_map_is_read_from_standard_input_and_written_again_alike(tmp_path):
+    first, second = tmp_path / "first.json", tmp_path / "second.json"
+    run(SAMPLES / "document_v1.json", "-o", first)
+    result = run("-", "-o", second, stdin=first.read_text("utf-8"))
+    assert result.exit_code == 0, result.output
+    assert first.read_text("utf-8") == second.read_text("utf-8")
+    assert second.read_text("utf-8") == (SAMPLES / "document_v1.json").read_text("utf-8")
+
+
+def test_other_commands_read_every_form_too():
+    arguments = ["show", str(SAMPLES / "shadow.gml"), "--kind", "one-way", "--output", "json"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert "read as gml" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((SEATTLE,), "say --unit us, ms or s and --kind rtt or one-way"),
+        ((SEATTLE, "--unit", "s"), "expected kind of its delays"),
+        ((SAMPLES / "edges.csv", "--unit", "s"), "expected 'ms' for --unit, got 's'"),
+        ((SEATTLE, "--format", "excel"), "--format: expected one of auto, document, matrix, "),
+        ((SEATTLE, "--format", "gml"), "expected a graph in GML"),
+        ((SAMPLES / "ping_macos.txt",), "import with --source"),
+        ((SAMPLES / "none.csv",), "expected a readable UTF-8 text file, got: No such file"),
+        ((SEATTLE, "--names", SAMPLES / "none.txt"), "none.txt: expected a readable UTF-8 text file"),
+        ((SEATTLE, "--servers", SEATTLE), "line 1, column 1: expected a heading with id and name"),
+        ((SAMPLES / "edges.csv", "-o", SAMPLES), "expected a file that can be written"),
+    ],
+)
+def test_wrong_input_is_an_input_error_in_one_line(arguments, message):
+    error = run(*arguments).exception
+    assert isinstance(error, InputError)
+    assert message in str(error)
+    assert "\n" not in str(error)

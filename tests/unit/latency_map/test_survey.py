@@ -1,0 +1,73 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from latency_map import Asymmetry, LatencyMapError, Spread, Survey
+
+LEANING = Survey(names=("a", "b"), rtt_ms=np.array([[0.0, 2.0], [3.0, 0.0]]))
+
+
+@pytest.mark.parametrize(
+    ("measured_at_s", "asked", "taken_ms"),
+    [
+        (1000.0, None, 3.0),
+        (1000.0, Asymmetry.MEAN, 2.5),
+        (None, Asymmetry.MAX, 3.0),
+        (None, Asymmetry.MEAN, 2.5),
+    ],
+)
+def test_of_two_directions_the_larger_counts_where_they_were_measured_or_what_is_asked(
+    measured_at_s, asked, taken_ms
+):
+    latencies = replace(LEANING, measured_at_s=measured_at_s).to_map(asked)
+    assert latencies.delay_ms("a", "b") == taken_ms
+
+
+@pytest.mark.parametrize(
+    ("measured_at_s", "asked"), [(None, None), (None, Asymmetry.REFUSE), (1000.0, Asymmetry.REFUSE)]
+)
+def test_two_directions_of_a_table_that_somebody_wrote_are_refused(measured_at_s, asked):
+    with pytest.raises(LatencyMapError, match="other direction"):
+        replace(LEANING, measured_at_s=measured_at_s).to_map(asked)
+
+
+def spread(loss):
+    matrix = np.full((2, 2), np.nan)
+    return Spread(p95_ms=matrix, jitter_ms=matrix, loss_ratio=np.full((2, 2), loss))
+
+
+def test_surveys_are_equal_by_value():
+    again = Survey(names=("a", "b"), rtt_ms=np.array([[0.0, 2.0], [3.0, 0.0]]))
+    assert again == LEANING
+    assert replace(LEANING, spread=spread(0.1)) == replace(LEANING, spread=spread(0.1))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"names": ("a", "c")},
+        {"rtt_ms": np.array([[0.0, 2.0], [np.nan, 0.0]])},
+        {"estimated": np.array([[False, True], [False, False]])},
+        {"measured_at_s": 1.0},
+        {"origin": "elsewhere"},
+        {"spread": spread(0.2)},
+        {"changes": ("mended",)},
+    ],
+)
+def test_surveys_that_differ_in_anything_are_not_equal(change):
+    assert replace(LEANING, **change) != LEANING
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"rtt_ms": np.zeros((2, 3))}, r"matrices of \(2, 2\) for 2 nodes"),
+        ({"estimated": np.zeros((3, 3))}, r"matrices of \(2, 2\) for 2 nodes"),
+        ({"rtt_ms": np.array([[0.0, -1.0], [0.0, 0.0]])}, "got -1 from a to b"),
+        ({"rtt_ms": np.array([[0.0, np.inf], [0.0, 0.0]])}, "got inf from a to b"),
+    ],
+)
+def test_what_no_survey_can_hold_is_refused(change, complaint):
+    with pytest.raises(LatencyMapError, match=complaint):
+        replace(LEANING, **change)
