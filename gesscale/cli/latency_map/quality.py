@@ -1,0 +1,137 @@
+"""``gesscale latency-map check``, ``repair``: what is wrong with a map, and a better one."""
+
+import time
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from gesscale.cli.latency_map.app import (
+    JUDGE,
+    Form,
+    Kind,
+    MapFile,
+    MapTarget,
+    Symmetry,
+    Unit,
+    app,
+    load_survey,
+    plain_errors,
+    split_names,
+)
+from gesscale.cli.output import Output, emit, table, talk
+from gesscale.errors import InputError
+from latency_map import write_survey
+from latency_map.formats.document import survey_to_document
+from latency_map.quality.check import check
+from latency_map.quality.filling import Fill
+from latency_map.quality.findings import Finding, Report, Severity
+from latency_map.quality.repair import Change, Repair, Symmetrise
+from latency_map.quality.repair import repair as mend
+
+FAULT_FOUND = 3
+
+
+@app.command("check", rich_help_panel=JUDGE)
+def check_map(
+    file: MapFile,
+    *,
+    unit: Unit = None,
+    kind: Kind = None,
+    asymmetry: Symmetry = None,
+    output: Form = Output.TABLE,
+) -> None:
+    """Say what is wrong with a map and what to do; exit code 3 where it cannot be decided by as it is."""
+    with plain_errors():
+        report = check(load_survey(file, unit, kind).survey, time.time(), asymmetry=asymmetry)
+    emit(report, output, _findings_tables(report, report.findings))
+    if not report.usable:
+        raise typer.Exit(FAULT_FOUND)
+
+
+@app.command("repair", rich_help_panel=JUDGE)
+def repair_map(
+    file: MapFile,
+    *,
+    unit: Unit = None,
+    kind: Kind = None,
+    target: MapTarget = None,
+    drop: Annotated[str, typer.Option("--drop", help="Nodes to leave out, by commas.")] = "",
+    zero_diagonal: Annotated[
+        bool, typer.Option("--zero-diagonal", help="Set every node 0 ms from itself.")
+    ] = False,
+    drop_zeros: Annotated[
+        bool, typer.Option("--drop-zeros", help="Take 0 ms between two nodes as missing.")
+    ] = False,
+    symmetrise: Annotated[
+        Symmetrise | None, typer.Option("--symmetrise", help="Make the two directions of a pair one.")
+    ] = None,
+    fill: Annotated[
+        Fill, typer.Option("--fill", help="Estimate pairs that nobody measured; they are marked.")
+    ] = Fill.NONE,
+    drop_incomplete: Annotated[
+        bool, typer.Option("--drop-incomplete", help="Leave out nodes until no pair is missing.")
+    ] = False,
+    seed: Annotated[int, typer.Option("--seed", help="Of the coordinates.", min=0)] = 0,
+    output: Form = Output.TABLE,
+) -> None:
+    """Repair a map and say what was changed: the steps are taken in the order of the options here."""
+    wanted = Repair(
+        drop=tuple(split_names(drop)),
+        zero_diagonal=zero_diagonal,
+        drop_zeros=drop_zeros,
+        symmetrise=symmetrise,
+        fill=fill,
+        drop_incomplete=drop_incomplete,
+        seed=seed,
+    )
+    if wanted == Repair(seed=seed):
+        message = "repair: expected what to repair, got no such option; say one, such as --symmetrise max"
+        raise InputError(message)
+    with plain_errors():
+        repaired = mend(load_survey(file, unit, kind).survey, wanted)
+        report = check(repaired.survey, time.time())
+        if target is not None:
+            write_survey(repaired.survey, target)
+    left = [finding for finding in report.findings if finding.severity is not Severity.INFO]
+    if target is None:
+        typer.echo(survey_to_document(repaired.survey), nl=False)
+        for change in repaired.changes:
+            talk.print(f"{change.step}: {change.text}")
+        for finding in left:
+            talk.print(f"left, {finding.severity}: {finding.concern} ({finding.count}); {finding.advice}")
+        talk.print(report.verdict)
+        return
+    document = {
+        "map": str(target),
+        "changes": repaired.changes,
+        "left": left,
+        "usable": report.usable,
+        "verdict": report.verdict,
+    }
+    emit(document, output, [_changes_table(repaired.changes), *_findings_tables(report, tuple(left))])
+
+
+def _changes_table(changes: tuple[Change, ...]) -> Table:
+    rows: list[list[object]] = [[each.step, each.cells, each.text] for each in changes]
+    return table("what was changed", ["step", "cells", "what"], rows or [["none", 0, "nothing"]])
+
+
+def _findings_tables(report: Report, findings: tuple[Finding, ...]) -> list[Table]:
+    title = f"{report.nodes} nodes, {report.pairs} pairs: {report.verdict}"
+    if not findings:
+        return [table(title, ["finding"], [["none"]])]
+    found = [
+        [
+            finding.severity,
+            finding.concern,
+            f"{finding.count} of {finding.out_of} {finding.counted} ({finding.share_ratio:.2%})",
+            finding.worst.text if finding.worst else None,
+        ]
+        for finding in findings
+    ]
+    advice = [[finding.concern, finding.advice] for finding in findings]
+    return [
+        table(title, ["severity", "finding", "how many", "worst case"], found),
+        table("what to do", ["finding", "advice"], advice),
+    ]

@@ -1,0 +1,192 @@
+"""Checks: what is wrong with a survey, how much it matters, and what to do about it.
+
+Which findings are errors is a law: there is one exactly where `Survey.to_map`, asked with the same asymmetry,
+refuses the survey or leaves a pair without a delay. These are missing pairs (and the islands they make), a node
+apart from itself, and, where asymmetry is to be refused, two directions that differ.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from latency_map.delays import Asymmetry, DelayKind, Delays, DelayUnit, round_trips_ms
+from latency_map.quality.cells import judge_cells
+from latency_map.quality.findings import (
+    Concern,
+    Finding,
+    Report,
+    Severity,
+    Worst,
+    finding_of,
+)
+from latency_map.quality.outliers import VOTES_RATIO, find_outliers
+from latency_map.quality.ties import first_pair
+from latency_map.quality.triangles import find_broken_triangles
+from latency_map.survey import Survey
+
+USUAL_BROKEN_RATIO = 0.1
+"""Share of shorter detours up to which triangles are broken as on any wide network: PlanetLab has 0.06, and
+Seattle's noisy measurements 0.19."""
+
+OLD_AFTER_S = 86400.0
+"""Age from which a survey is old: a day, the rhythm of the load on shared links."""
+
+_DETOURS_PER_TRIANGLE = 3
+
+
+def check(
+    survey: Survey,
+    now_s: float | None = None,
+    *,
+    asymmetry: Asymmetry | None = None,
+    old_after_s: float = OLD_AFTER_S,
+) -> Report:
+    """Judge a survey.
+
+    Parameters
+    ----------
+    survey
+        Any survey.
+    now_s
+        Seconds since the epoch, by which its age is told; None leaves age out.
+    asymmetry
+        What will be done where two directions differ, as in `Survey.rule`: that they do is an error only where
+        it is refused.
+    old_after_s
+        Age from which it is old.
+
+    Returns
+    -------
+    Report
+        Every finding, errors first, and the verdict. The same for any order of the nodes.
+    """
+    rule = survey.rule(asymmetry)
+    combined_ms = round_trips_ms(
+        survey.rtt_ms,
+        unit=DelayUnit.MS,
+        kind=DelayKind.RTT,
+        asymmetry=Asymmetry.MEAN if rule is Asymmetry.MEAN else Asymmetry.MAX,
+    )
+    found = [
+        *judge_cells(survey, rule),
+        *_find_broken_triangles(survey),
+        *_find_outliers(survey.names, combined_ms),
+        *_find_age(survey, now_s, old_after_s),
+    ]
+    severities = list(Severity)
+    findings = tuple(sorted(found, key=lambda finding: severities.index(finding.severity)))
+    return _conclude(survey, findings, rule)
+
+
+def _conclude(survey: Survey, findings: tuple[Finding, ...], rule: Asymmetry) -> Report:
+    errors = [finding.concern for finding in findings if finding.severity is Severity.ERROR]
+    warnings = sum(finding.severity is Severity.WARNING for finding in findings)
+    repairs = _repairs(errors)
+    if not errors:
+        given = any(finding.concern is Concern.ASYMMETRY for finding in findings)
+        verdict = "usable for decisions as it is" + (f", by the {rule} of two directions" if given else "")
+    else:
+        verdict = f"not usable for decisions as it is; repair {' '.join(repairs)} makes it so"
+    if warnings:
+        verdict += f"; {warnings} warning{'s' if warnings > 1 else ''}"
+    n = len(survey)
+    return Report(
+        nodes=n,
+        pairs=n * (n - 1) // 2,
+        findings=findings,
+        usable=not errors,
+        repairs=repairs,
+        verdict=verdict,
+    )
+
+
+def _repairs(errors: list[Concern]) -> tuple[str, ...]:
+    options = {
+        Concern.SELF_DELAYS: "--zero-diagonal",
+        Concern.ASYMMETRY: "--symmetrise max",
+        Concern.MISSING_PAIRS: "--fill coordinates",
+        Concern.ISLANDS: "--drop-incomplete",
+    }
+    return tuple(option for concern, option in options.items() if concern in errors)
+
+
+def _find_broken_triangles(survey: Survey) -> Iterator[Finding]:
+    triangles = find_broken_triangles(survey.rtt_ms, survey.names)
+    if triangles.worst is None:
+        return
+    a, b, via = (survey.names[position] for position in triangles.worst)
+    share = triangles.broken / triangles.judged
+    sample = f" (a sample: by way of {triangles.sampled_nodes} nodes)" if triangles.sampled_nodes else ""
+    usual = share <= USUAL_BROKEN_RATIO
+    yield finding_of(
+        Concern.BROKEN_TRIANGLES,
+        Severity.INFO if usual else Severity.WARNING,
+        triangles.broken,
+        triangles.judged,
+        f"detours{sample}",
+        worst=Worst(
+            nodes=(a, b, via),
+            rtt_ms=triangles.worst_ms,
+            text=f"{a} to {b} {triangles.worst_ms:.4g} ms, by way of {via} {triangles.saving_ms:.4g} ms less",
+        ),
+        figures=({"triangles_broken_ratio": _DETOURS_PER_TRIANGLE * share} if triangles.symmetric else {})
+        | {
+            "saving_ms": triangles.saving_ms,
+            "pairs_with_shorter_detour": triangles.pairs_broken,
+            "pairs_judged": triangles.pairs_judged,
+        },
+        advice="as on any wide network: a path bounds most delays, not all"
+        if usual
+        else "more than a wide network has: measure again and take medians; no repair mends it",
+    )
+
+
+def _find_outliers(names: tuple[str, ...], combined_ms: Delays) -> Iterator[Finding]:
+    outliers = find_outliers(combined_ms, names)
+    for concern, pairs, bound in (
+        (Concern.SLOW_PAIRS, outliers.slow_pairs, "at most"),
+        (Concern.FAST_PAIRS, outliers.fast_pairs, "at least"),
+    ):
+        if pairs.any():
+            apart_ms = np.where(pairs, np.abs(combined_ms - outliers.allowed_ms), -1.0)
+            ends = first_pair(names, apart_ms == apart_ms.max())
+            a, b = sorted(ends, key=names.__getitem__)
+            low, high = min(ends), max(ends)
+            rtt_ms, allowed_ms = float(combined_ms[a, b]), float(outliers.allowed_ms[low, high])
+            text = f"{names[a]} - {names[b]} {rtt_ms:.4g} ms, the others say {bound} {allowed_ms:.4g} ms"
+            yield finding_of(
+                concern,
+                Severity.WARNING,
+                int(pairs.sum()),
+                outliers.pairs_judged,
+                "pairs",
+                worst=Worst(nodes=(names[a], names[b]), rtt_ms=rtt_ms, text=text),
+                advice=f"over {VOTES_RATIO:.0%} of the other nodes speak against them; measure them again",
+            )
+    if outliers.far_nodes.any():
+        medians_ms = outliers.node_medians_ms
+        most_ms = float(medians_ms[outliers.far_nodes].max())
+        node = min(names[row] for row in np.flatnonzero(medians_ms == most_ms))
+        yield finding_of(
+            Concern.FAR_NODES,
+            Severity.INFO,
+            int(outliers.far_nodes.sum()),
+            len(names),
+            "nodes",
+            worst=Worst(nodes=(node,), rtt_ms=most_ms, text=f"{node}: median {most_ms:.4g} ms to the others"),
+            figures={"median_of_all_ms": float(np.nanmedian(medians_ms))},
+            advice="far away, or overloaded while it was measured; where it ought to be near, measure again",
+        )
+
+
+def _find_age(survey: Survey, now_s: float | None, old_after_s: float) -> Iterator[Finding]:
+    if now_s is None or survey.measured_at_s is None:
+        return
+    age_s = now_s - survey.measured_at_s
+    if age_s < 0:
+        severity, advice = Severity.WARNING, "dated in the future: set the clock where it was measured"
+    elif age_s > old_after_s:
+        severity, advice = Severity.WARNING, "old: measure again"
+    else:
+        severity, advice = Severity.INFO, "recent"
+    yield finding_of(Concern.AGE, severity, 1, 1, "map", figures={"age_s": age_s}, advice=advice)

@@ -1,0 +1,140 @@
+"""What a check says: findings with a severity, and a verdict."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+
+class Severity(StrEnum):
+    """How much a finding matters.
+
+    ``ERROR``: the survey amounts to no complete latency map, so decisions cannot be made by it as it is.
+    ``WARNING``: it does, but a decision may be a worse one for it. ``INFO``: good to know.
+    """
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+class Concern(StrEnum):
+    """What a finding is about."""
+
+    MISSING_PAIRS = "missing pairs"
+    ISLANDS = "islands"
+    SELF_DELAYS = "non-zero diagonal"
+    ASYMMETRY = "asymmetry"
+    ONE_WAY_PAIRS = "one direction missing"
+    ZERO_DELAYS = "zeros off the diagonal"
+    BROKEN_TRIANGLES = "broken triangles"
+    SLOW_PAIRS = "outliers: slow pairs"
+    FAST_PAIRS = "outliers: fast pairs"
+    FAR_NODES = "outliers: far nodes"
+    ESTIMATED = "estimated"
+    AGE = "age"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worst:
+    """The worst case of a finding.
+
+    Attributes
+    ----------
+    nodes
+        The nodes that it is about, by name.
+    rtt_ms
+        Their round trip; None where there is none.
+    text
+        The case for people.
+    """
+
+    nodes: tuple[str, ...]
+    rtt_ms: float | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that a check found.
+
+    Attributes
+    ----------
+    concern, severity
+        What it is about, and how much it matters.
+    count, out_of, counted
+        How many of how many, and what is counted.
+    share_ratio
+        The one by the other.
+    worst
+        The worst case; None where none stands out.
+    figures
+        Further figures by name, units in the names.
+    advice
+        What to do.
+    """
+
+    concern: Concern
+    severity: Severity
+    count: int
+    out_of: int
+    counted: str
+    share_ratio: float
+    worst: Worst | None = None
+    figures: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    advice: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What a check says of a survey.
+
+    Attributes
+    ----------
+    nodes, pairs
+        How many there are; a pair is two nodes whatever the direction.
+    findings
+        Errors first.
+    usable
+        Whether decisions can be made by it as it is.
+    repairs
+        Options of ``repair`` that make it usable; none where it is, or where none would.
+    verdict
+        All that in one line.
+    """
+
+    nodes: int
+    pairs: int
+    findings: tuple[Finding, ...]
+    usable: bool
+    repairs: tuple[str, ...]
+    verdict: str
+
+    def of(self, severity: Severity) -> tuple[Finding, ...]:
+        """Return the findings of one severity."""
+        return tuple(finding for finding in self.findings if finding.severity is severity)
+
+
+def finding_of(
+    concern: Concern,
+    severity: Severity,
+    count: int,
+    out_of: int,
+    counted: str,
+    *,
+    advice: str,
+    worst: Worst | None = None,
+    figures: dict[str, float] | None = None,
+) -> Finding:
+    """Make a finding; its share follows from its counts."""
+    return Finding(
+        concern=concern,
+        severity=severity,
+        count=int(count),
+        out_of=out_of,
+        counted=counted,
+        share_ratio=count / out_of if out_of else 0.0,
+        worst=worst,
+        figures=MappingProxyType(figures or {}),
+        advice=advice,
+    )

@@ -1,0 +1,149 @@
+"""Outliers: pairs and nodes whose delays do not go with the rest.
+
+A pair is judged by the other nodes, its witnesses. A witness that is ``x`` from one node of the pair and ``y``
+from the other says that they are at most ``x + y`` apart and at least ``|x - y|``. A pair is *slow* where more
+than nine in ten witnesses find it too long by a quarter of that or more, *fast* where as many find it as much too
+short. No scale is assumed, and a single bad delay makes no other pair an outlier: it spoils one vote. The rule
+would rather miss one than cry wolf: noise of 10 % on every delay makes none, and on PlanetLab 0.09 % of the pairs
+are slow and 0.04 % fast. Of pairs of PlanetLab that were spoilt on purpose it found 40 % where they were four times
+too slow, 67 % where they were ten times too fast.
+
+A node is *far* where the logarithm of its median delay is more than 3.5 robust standard deviations (median
+absolute deviation times 1.4826; Iglewicz and Hoaglin, 1993) above the median of all nodes, and more than twice
+that median.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from latency_map.delays import Delays
+from latency_map.survey import Mask
+
+VOTES_RATIO = 0.9
+"""Share of the witnesses that must agree."""
+
+MARGIN = 1.25
+"""Factor by which a witness must find a pair too long or too short: noise of 10 % on delays is no fault."""
+
+MIN_WITNESSES = 3
+MAX_WITNESSES = 128
+"""More nodes than these are sampled."""
+
+_ROBUST_DEVIATIONS = 3.5
+_DEVIATION_OF_MAD = 1.4826
+_FAR_RATIO = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Outliers:
+    """What does not go with the rest.
+
+    Attributes
+    ----------
+    slow_pairs, fast_pairs
+        Shape ``(n, n)``, upper triangle: pairs that are too long and too short.
+    allowed_ms
+        Shape ``(n, n)``: the median of what witnesses allow for an outlier: at most for a slow pair, at least
+        for a fast one; NaN for other pairs.
+    pairs_judged
+        How many pairs have witnesses enough.
+    far_nodes
+        Shape ``(n,)``.
+    node_medians_ms
+        Shape ``(n,)``: median delay of each node to the others; NaN where none is known.
+    """
+
+    slow_pairs: Mask
+    fast_pairs: Mask
+    allowed_ms: Delays
+    pairs_judged: int
+    far_nodes: NDArray[np.bool_]
+    node_medians_ms: Delays
+
+
+def find_outliers(rtt_ms: Delays, names: tuple[str, ...], *, seed: int = 0) -> Outliers:
+    """Find the pairs and nodes whose delays do not go with the rest.
+
+    Parameters
+    ----------
+    rtt_ms
+        Shape ``(n, n)``, ms, symmetric, zero diagonal; NaN where missing.
+    names
+        The n nodes; witnesses are drawn in their order, so that the order of the rows does not matter.
+    seed
+        Of the sample of witnesses, where there are more than `MAX_WITNESSES`.
+
+    Returns
+    -------
+    Outliers
+        No pair where fewer than `MIN_WITNESSES` nodes know both of its ends.
+    """
+    witnesses = _witnesses(names, seed)
+    told = np.ascontiguousarray(rtt_ms[:, witnesses])
+    counts = _count_witnesses(rtt_ms, witnesses)
+    needed = np.where(counts >= MIN_WITNESSES, VOTES_RATIO * counts, np.inf)
+    slow, fast = np.zeros_like(rtt_ms, dtype=bool), np.zeros_like(rtt_ms, dtype=bool)
+    for row in range(len(rtt_ms) - 1):
+        after = slice(row + 1, None)
+        pairs_ms = rtt_ms[row, after, None]
+        too_long = (pairs_ms > MARGIN * (told[row] + told[after])).sum(axis=1)
+        too_short = (pairs_ms * MARGIN < np.abs(told[row] - told[after])).sum(axis=1)
+        slow[row, after] = too_long > needed[row, after]
+        fast[row, after] = too_short > needed[row, after]
+    medians_ms = _node_medians(rtt_ms)
+    return Outliers(
+        slow_pairs=slow,
+        fast_pairs=fast,
+        allowed_ms=_allowed_ms(slow, fast, told, witnesses),
+        pairs_judged=int((counts >= MIN_WITNESSES).sum()) // 2,
+        far_nodes=_far(medians_ms),
+        node_medians_ms=medians_ms,
+    )
+
+
+def _witnesses(names: tuple[str, ...], seed: int) -> NDArray[np.intp]:
+    in_order = np.array(sorted(range(len(names)), key=names.__getitem__))
+    if len(in_order) <= MAX_WITNESSES:
+        return in_order
+    return np.random.default_rng(seed).choice(in_order, MAX_WITNESSES, replace=False)
+
+
+def _count_witnesses(rtt_ms: Delays, witnesses: NDArray[np.intp]) -> Delays:
+    """Count who knows both nodes of a pair; the two themselves are never of another opinion and do not count."""
+    known = ~np.isnan(rtt_ms)
+    np.fill_diagonal(known, val=False)
+    told = known[:, witnesses].astype(np.float32)
+    counts: Delays = np.where(known, told @ told.T, 0.0)
+    return counts
+
+
+def _allowed_ms(slow: Mask, fast: Mask, told: Delays, witnesses: NDArray[np.intp]) -> Delays:
+    allowed_ms = np.full(slow.shape, np.nan)
+    for a, b in np.argwhere(slow | fast):
+        others = (witnesses != a) & (witnesses != b)
+        bounds = told[a] + told[b] if slow[a, b] else np.abs(told[a] - told[b])
+        allowed_ms[a, b] = np.nanmedian(bounds[others])
+    return allowed_ms
+
+
+def _node_medians(rtt_ms: Delays) -> Delays:
+    others = rtt_ms.copy()
+    np.fill_diagonal(others, np.nan)
+    medians = np.full(len(others), np.nan)
+    some = ~np.isnan(others).all(axis=1)
+    medians[some] = np.nanmedian(others[some], axis=1)
+    return medians
+
+
+def _far(medians_ms: Delays) -> NDArray[np.bool_]:
+    far = np.zeros(len(medians_ms), dtype=bool)
+    (usable,) = np.nonzero(medians_ms > 0)
+    if len(usable) < MIN_WITNESSES:
+        return far
+    logs = np.log(medians_ms[usable])
+    above = logs - np.median(logs)
+    deviation = _DEVIATION_OF_MAD * np.median(np.abs(above))
+    far[usable] = above > max(_ROBUST_DEVIATIONS * deviation, np.log(_FAR_RATIO))
+    return far

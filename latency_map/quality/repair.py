@@ -1,0 +1,264 @@
+"""Repairs: a better survey of a faulty one, and what was changed.
+
+The steps are taken in one order, whatever the order of the options: nodes are dropped, the diagonal set to zero,
+zeros between nodes taken as missing, the two directions of a pair made one, gaps filled, and at last nodes
+dropped that still have gaps. So a false zero neither halves a mean nor shortens a path, and estimates are made of
+all that is known. The same repair of its own result changes nothing.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+
+from latency_map.delays import Asymmetry, DelayKind, Delays, DelayUnit, round_trips_ms
+from latency_map.errors import LatencyMapError, UnknownNodeError, enumerate_some
+from latency_map.quality.filling import Fill, fill_gaps
+from latency_map.quality.gaps import missing_pairs
+from latency_map.quality.ties import first_pair
+from latency_map.survey import Mask, Spread, Survey
+
+
+class Symmetrise(StrEnum):
+    """What to take where the two directions of a pair differ."""
+
+    MAX = "max"
+    MEAN = "mean"
+
+
+class Step(StrEnum):
+    """The steps of a repair, in the order in which they are taken."""
+
+    DROP = "drop"
+    ZERO_DIAGONAL = "zero-diagonal"
+    DROP_ZEROS = "drop-zeros"
+    SYMMETRISE = "symmetrise"
+    FILL = "fill"
+    DROP_INCOMPLETE = "drop-incomplete"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repair:
+    """What to repair; nothing by default.
+
+    Attributes
+    ----------
+    drop
+        Nodes to leave out.
+    zero_diagonal
+        Set what a node is apart from itself to 0.
+    drop_zeros
+        Take 0 between two nodes as missing.
+    symmetrise
+        Make the two directions of a pair one; a missing one is taken from the other. None to leave them.
+    fill
+        Estimate pairs that are known in neither direction.
+    drop_incomplete
+        Leave out nodes until every pair is known: always the one with most gaps, of equals the last by name.
+    seed
+        Of the coordinates.
+    """
+
+    drop: tuple[str, ...] = ()
+    zero_diagonal: bool = False
+    drop_zeros: bool = False
+    symmetrise: Symmetrise | None = None
+    fill: Fill = Fill.NONE
+    drop_incomplete: bool = False
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What one step of a repair changed.
+
+    Attributes
+    ----------
+    step
+        The step.
+    cells
+        How many cells of the matrix it set, or dropped with their nodes.
+    nodes
+        Where the largest change is; the nodes that were dropped.
+    before_ms, after_ms
+        The largest change; None for a delay that is missing, and for dropped nodes.
+    text
+        All that for people, with the error to expect of estimates.
+    """
+
+    step: Step
+    cells: int
+    nodes: tuple[str, ...]
+    before_ms: float | None
+    after_ms: float | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repaired:
+    """The outcome of a repair.
+
+    Attributes
+    ----------
+    survey
+        As it is now; it lists what was changed, and marks what was estimated.
+    changes
+        What each step changed; steps that changed nothing are left out.
+    """
+
+    survey: Survey
+    changes: tuple[Change, ...]
+
+
+def repair(survey: Survey, wanted: Repair) -> Repaired:
+    """Repair a survey.
+
+    Parameters
+    ----------
+    survey
+        Any survey.
+    wanted
+        What to repair.
+
+    Returns
+    -------
+    Repaired
+        The survey repaired and what was changed. The order of the nodes does not matter, but for rounding in
+        the estimates by coordinates.
+
+    Raises
+    ------
+    LatencyMapError
+        A node to drop is not in the survey, or none would be left.
+    """
+    steps: tuple[Callable[[Survey, Repair], tuple[Survey, Change | None]], ...] = (
+        _drop,
+        _zero_diagonal,
+        _drop_zeros,
+        _symmetrise,
+        _fill,
+        _drop_incomplete,
+    )
+    changes = []
+    for step in steps:
+        survey, change = step(survey, wanted)
+        if change:
+            survey = replace(survey, changes=(*survey.changes, f"repair {change.step}: {change.text}"))
+            changes.append(change)
+    return Repaired(survey=survey, changes=tuple(changes))
+
+
+def _drop(survey: Survey, wanted: Repair) -> tuple[Survey, Change | None]:
+    for node in wanted.drop:
+        if node not in survey.names:
+            raise UnknownNodeError(node, survey.names)
+    if len(set(wanted.drop)) == len(survey):
+        message = f"repair --drop: expected at least one of {len(survey)} nodes to be left, got all of them"
+        raise LatencyMapError(message)
+    return _without(survey, set(wanted.drop), Step.DROP)
+
+
+def _zero_diagonal(survey: Survey, wanted: Repair) -> tuple[Survey, Change | None]:
+    rtt_ms = survey.rtt_ms.copy()
+    if wanted.zero_diagonal:
+        np.fill_diagonal(rtt_ms, 0.0)
+    return _with(survey, rtt_ms, Step.ZERO_DIAGONAL, "nodes set to 0 from themselves")
+
+
+def _drop_zeros(survey: Survey, wanted: Repair) -> tuple[Survey, Change | None]:
+    zeros = (survey.rtt_ms == 0) & wanted.drop_zeros
+    np.fill_diagonal(zeros, val=False)
+    rtt_ms = np.where(zeros, np.nan, survey.rtt_ms)
+    return _with(survey, rtt_ms, Step.DROP_ZEROS, "cells of 0 ms between two nodes taken as missing")
+
+
+def _symmetrise(survey: Survey, wanted: Repair) -> tuple[Survey, Change | None]:
+    if wanted.symmetrise is None:
+        return survey, None
+    there_ms = survey.rtt_ms
+    both_ms = round_trips_ms(
+        there_ms, unit=DelayUnit.MS, kind=DelayKind.RTT, asymmetry=Asymmetry(wanted.symmetrise.value)
+    )
+    np.fill_diagonal(both_ms, there_ms.diagonal())
+    guessed = survey.estimated & ~np.isnan(there_ms)
+    text = f"cells set to the {wanted.symmetrise} of both directions"
+    return _with(survey, both_ms, Step.SYMMETRISE, text, estimated=guessed | guessed.T)
+
+
+def _fill(survey: Survey, wanted: Repair) -> tuple[Survey, Change | None]:
+    filled = fill_gaps(survey.rtt_ms, wanted.fill, seed=wanted.seed)
+    estimated = survey.estimated | filled.estimated
+    text = f"cells estimated by {wanted.fill} ({filled.error})"
+    return _with(survey, filled.rtt_ms, Step.FILL, text, estimated=estimated)
+
+
+def _drop_incomplete(survey: Survey, wanted: Repair) -> tuple[Survey, Change | None]:
+    gaps = missing_pairs(survey.rtt_ms) if wanted.drop_incomplete else np.zeros((0, 0), dtype=bool)
+    dropped: set[str] = set()
+    per_node = gaps.sum(axis=1)
+    while per_node.any():
+        row = max(np.flatnonzero(per_node == per_node.max()), key=lambda row: survey.names[row])
+        dropped.add(survey.names[row])
+        per_node -= gaps[row]
+        gaps[row] = gaps[:, row] = False
+        per_node[row] = 0
+    return _without(survey, dropped, Step.DROP_INCOMPLETE)
+
+
+def _without(survey: Survey, dropped: set[str], step: Step) -> tuple[Survey, Change | None]:
+    if not dropped:
+        return survey, None
+    kept = np.array([row for row, name in enumerate(survey.names) if name not in dropped])
+    part = np.ix_(kept, kept)
+    spread = survey.spread
+    names = tuple(sorted(dropped))
+    change = Change(
+        step=step,
+        cells=len(survey) ** 2 - len(kept) ** 2,
+        nodes=names,
+        before_ms=None,
+        after_ms=None,
+        text=f"{len(names)} of {len(survey)} nodes left out: {enumerate_some(names)}",
+    )
+    smaller = replace(
+        survey,
+        names=tuple(survey.names[row] for row in kept),
+        rtt_ms=survey.rtt_ms[part],
+        estimated=survey.estimated[part],
+        spread=spread
+        and Spread(
+            p95_ms=spread.p95_ms[part],
+            jitter_ms=spread.jitter_ms[part],
+            loss_ratio=spread.loss_ratio[part],
+        ),
+    )
+    return smaller, change
+
+
+def _with(
+    survey: Survey, rtt_ms: Delays, step: Step, text: str, *, estimated: Mask | None = None
+) -> tuple[Survey, Change | None]:
+    """Put other round trips in a survey and say what changed; the cell that changed most stands for all."""
+    before = survey.rtt_ms
+    changed = (before != rtt_ms) & ~(np.isnan(before) & np.isnan(rtt_ms))
+    marks = (survey.estimated if estimated is None else estimated) & ~np.isnan(rtt_ms)
+    if not changed.any():
+        return replace(survey, estimated=marks), None
+    by_ms = np.where(changed, np.abs(np.nan_to_num(rtt_ms) - np.nan_to_num(before)), -1.0)
+    a, b = first_pair(survey.names, by_ms == by_ms.max())
+    nodes = (survey.names[a], survey.names[b]) if a != b else (survey.names[a],)
+    cells, old, new = int(changed.sum()), float(before[a, b]), float(rtt_ms[a, b])
+    change = Change(
+        step=step,
+        cells=cells,
+        nodes=nodes,
+        before_ms=None if np.isnan(old) else old,
+        after_ms=None if np.isnan(new) else new,
+        text=f"{cells} {text}; largest: {' to '.join(nodes)} {_said(old)} -> {_said(new)}",
+    )
+    return replace(survey, rtt_ms=rtt_ms, estimated=marks), change
+
+
+def _said(rtt_ms: float) -> str:
+    return "missing" if np.isnan(rtt_ms) else f"{rtt_ms:.4g} ms"

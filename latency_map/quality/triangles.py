@@ -1,0 +1,143 @@
+"""Broken triangles: pairs that are farther apart directly than by way of a third node.
+
+What is counted is a *detour*: two nodes in one direction and a third in between. A matrix that is the same both
+ways has each detour twice, which is counted once. Of a triangle one side at most can be longer than the other
+two together, so a share of detours is a third of the share of triangles.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from latency_map.delays import Delays
+from latency_map.quality.ties import first_pair
+
+MAX_DETOURS = 150_000_000
+"""More detours than these are sampled: all of a map of 530 nodes are looked at, every way of each direction."""
+
+_TOLERANCE_RATIO = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokenTriangles:
+    """How often a detour is shorter.
+
+    Attributes
+    ----------
+    judged
+        Detours with all three delays known; those in the sample where there are too many.
+    broken
+        Those that are shorter than the direct way, beyond rounding.
+    pairs_judged, pairs_broken
+        Pairs with at least one detour, and with a shorter one; both directions count where they differ.
+    sampled_nodes
+        How many nodes were tried as the one in between; 0 where it was all of them.
+    symmetric
+        Whether both directions are the same, so that each pair was looked at once.
+    worst
+        Positions of the two nodes and the one in between; None where nothing is broken.
+    worst_ms, saving_ms
+        Round trip of the worst pair, and how much shorter its detour is; 0 where nothing is broken.
+    """
+
+    judged: int
+    broken: int
+    pairs_judged: int
+    pairs_broken: int
+    sampled_nodes: int = 0
+    symmetric: bool = True
+    worst: tuple[int, int, int] | None = None
+    worst_ms: float = 0.0
+    saving_ms: float = 0.0
+
+
+def find_broken_triangles(rtt_ms: Delays, names: tuple[str, ...], *, seed: int = 0) -> BrokenTriangles:
+    """Compare every pair with its detours.
+
+    Parameters
+    ----------
+    rtt_ms
+        Shape ``(n, n)``, ms; NaN where missing. The diagonal is not looked at.
+    names
+        The n nodes; of equally bad pairs the first by name is the worst, and the sample is drawn in their
+        order, so that the order of the rows does not matter.
+    seed
+        Of the sample, where there are more than `MAX_DETOURS` detours.
+
+    Returns
+    -------
+    BrokenTriangles
+        In ``O(n^3)`` time up to `MAX_DETOURS`, ``O(n^2)`` beyond, and ``O(n^2)`` memory.
+    """
+    n = len(rtt_ms)
+    known = ~np.isnan(rtt_ms)
+    np.fill_diagonal(known, val=False)
+    symmetric = bool((known == known.T).all() and (rtt_ms == rtt_ms.T)[known].all())
+    between = _nodes_between(names, 2 * MAX_DETOURS if symmetric else MAX_DETOURS, seed)
+    legs = np.where(known, rtt_ms, np.inf)
+    np.fill_diagonal(legs, 0.0)
+    direct = np.where(known, rtt_ms, -np.inf)
+    if symmetric:
+        direct[np.tri(n, dtype=bool)] = -np.inf
+    broken, shortest_ms = _compare(direct, legs, between)
+    open_ways = direct >= 0
+    ways = known[:, between].astype(np.float32) @ known[between].astype(np.float32)
+    saved_ms = np.where(open_ways & (ways > 0), direct - shortest_ms, -np.inf)
+    worst = _worst(saved_ms, legs, between, names)
+    if worst and symmetric and names[worst[0]] > names[worst[1]]:
+        worst = worst[1], worst[0], worst[2]
+    beyond_rounding = saved_ms > direct * _TOLERANCE_RATIO
+    return BrokenTriangles(
+        judged=int(ways[open_ways].sum(dtype=np.float64)),
+        broken=broken,
+        pairs_judged=int((open_ways & (ways > 0)).sum()),
+        pairs_broken=int(beyond_rounding.sum()),
+        sampled_nodes=0 if len(between) == n else len(between),
+        symmetric=symmetric,
+        worst=worst if broken else None,
+        worst_ms=float(rtt_ms[worst[:2]]) if broken and worst else 0.0,
+        saving_ms=float(saved_ms.max()) if broken else 0.0,
+    )
+
+
+def _nodes_between(names: tuple[str, ...], detours: int, seed: int) -> NDArray[np.intp]:
+    n = len(names)
+    wanted = max(1, detours // n**2)
+    if wanted >= n:
+        return np.arange(n)
+    in_order = np.array(sorted(range(n), key=names.__getitem__))
+    return in_order[np.random.default_rng(seed).choice(n, wanted, replace=False)]
+
+
+def _compare(direct: Delays, legs: Delays, between: NDArray[np.intp]) -> tuple[int, Delays]:
+    """Count the shorter detours; return the shortest of each pair too.
+
+    A detour by way of one of the two nodes themselves is as long as the direct way, so it never counts.
+    """
+    onward = np.ascontiguousarray(legs[between].T)
+    limits = direct * (1 - _TOLERANCE_RATIO)
+    shortest_ms = np.full_like(direct, np.inf)
+    sums = np.empty_like(onward)
+    broken = 0
+    for row, limit in enumerate(limits):
+        (columns,) = np.nonzero(limit > 0)
+        if not len(columns):
+            continue
+        first, last = columns[0], columns[-1] + 1
+        ways = np.add(onward[first:last], legs[row, between], out=sums[: last - first])
+        broken += int(np.count_nonzero(ways < limit[first:last, None]))
+        shortest_ms[row, first:last] = ways.min(axis=1)
+    return broken, shortest_ms
+
+
+def _worst(
+    saved_ms: Delays, legs: Delays, between: NDArray[np.intp], names: tuple[str, ...]
+) -> tuple[int, int, int] | None:
+    most_ms = saved_ms.max(initial=-np.inf)
+    if not most_ms > 0:
+        return None
+    a, b = first_pair(names, saved_ms == most_ms)
+    ways_ms = legs[a, between] + legs[between, b]
+    via = min(between[ways_ms == ways_ms.min()], key=lambda node: names[node])
+    return a, b, int(via)

@@ -1,0 +1,103 @@
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from gesscale.cli.latency_map import app
+from gesscale.errors import InputError
+from latency_map import read_survey
+
+# b is 1 from itself; a - c 9 and 8; c - d is missing; a - d is 0
+FAULTY = "rtt_ms,a,b,c,d\na,0,2,9,0\nb,2,1,5,6\nc,8,5,0,\nd,0,6,,0\n"
+SOUND = "rtt_ms,a,b,c\na,0,3,4\nb,3,0,5\nc,4,5,0\n"
+
+
+@pytest.fixture
+def run(tmp_path):
+    file = tmp_path / "map.csv"
+
+    def invoke(command, *options, text=FAULTY):
+        file.write_text(text)
+        return CliRunner().invoke(app, [command, str(file), "--unit", "ms", "--kind", "rtt", *options])
+
+    return invoke
+
+
+def test_check_of_a_faulty_map_ends_with_exit_code_3(run):
+    result = run("check", "--output", "json")
+    assert result.exit_code == 3
+    report = json.loads(result.stdout)
+    found = {each["concern"]: each for each in report["findings"]}
+    assert [each["severity"] for each in report["findings"]][:3] == ["error"] * 3
+    assert found["missing pairs"]["count"] == 1
+    assert found["non-zero diagonal"]["worst"] == {
+        "nodes": ["b"],
+        "rtt_ms": 1.0,
+        "text": "b: 1 ms to itself",
+    }
+    assert found["zeros off the diagonal"]["severity"] == "warning"
+    assert report["repairs"] == ["--zero-diagonal", "--symmetrise max", "--fill coordinates"]
+    assert not report["usable"]
+
+
+def test_check_of_a_sound_map_ends_with_exit_code_0(run):
+    result = run("check", text=SOUND)
+    assert result.exit_code == 0
+    assert "3 nodes, 3 pairs: usable for decisions as it is" in result.stdout
+
+
+def test_check_writes_tables_by_default(run):
+    stdout = run("check").stdout
+    assert "not usable for decisions as it is" in stdout
+    assert "what to do" in stdout
+
+
+def test_two_directions_that_differ_are_no_error_where_it_is_said_which_to_take(run):
+    text = SOUND.replace("b,3", "b,2")
+    assert run("check", text=text).exit_code == 3
+    assert run("check", "--asymmetry", "max", text=text).exit_code == 0
+
+
+def test_what_the_verdict_names_makes_the_map_usable(run, tmp_path):
+    target = tmp_path / "mended.json"
+    said = json.loads(run("check", "--output", "json").stdout)["repairs"]
+    options = [part for option in said for part in option.split()]
+    result = run("repair", *options, "-o", str(target), "--output", "json")
+    assert result.exit_code == 0, result.output
+    document = json.loads(result.stdout)
+    assert document["usable"]
+    assert [change["step"] for change in document["changes"]] == ["zero-diagonal", "symmetrise", "fill"]
+    mended = read_survey(target).survey
+    assert mended.to_map().missing() == ()
+    assert [each.split(":")[0] for each in mended.changes] == [
+        "repair zero-diagonal",
+        "repair symmetrise",
+        "repair fill",
+    ]
+    assert mended.estimated.sum() == 2  # c - d and d - c
+
+
+def test_without_a_target_the_map_goes_to_stdout_and_the_rest_to_stderr(run):
+    result = run("repair", "--zero-diagonal")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["kind"] == "LatencyMap"
+    assert "zero-diagonal: 1 nodes set to 0" in result.stderr
+    assert "left, error: missing pairs (1)" in result.stderr
+    assert "not usable for decisions as it is" in result.stderr
+
+
+def test_repair_writes_tables_by_default(run, tmp_path):
+    stdout = run("repair", "--drop-zeros", "-o", str(tmp_path / "out.json")).stdout
+    assert "what was changed" in stdout
+    assert "drop-zeros" in stdout
+    assert "4 nodes, 6 pairs: not usable" in stdout
+
+
+def test_a_repair_that_finds_nothing_to_do_says_so(run, tmp_path):
+    options = ["repair", "--symmetrise", "max", "--fill", "path", "-o", str(tmp_path / "out.json")]
+    assert "nothing" in run(*options, text=SOUND).stdout
+
+
+@pytest.mark.parametrize("options", [[], ["--drop", "zz"], ["--drop", "a,b,c,d"], ["--seed", "3"]])
+def test_wrong_input_is_an_input_error(run, options):
+    assert isinstance(run("repair", *options).exception, InputError)

@@ -1,0 +1,121 @@
+import math
+
+import numpy as np
+import pytest
+
+from latency_map.quality import coordinates
+from latency_map.quality.coordinates import embed, held_out_error
+
+NAN = math.nan
+
+
+def places(nodes: int, *, scale: float = 1.0, seed: int = 3) -> np.ndarray:
+    """Round trips of nodes in a plane, 0 to 100 ms apart along each side, with 0 to 10 ms of access each."""
+    rng = np.random.default_rng(seed)
+    points, access = rng.uniform(0, 100, (nodes, 2)), rng.uniform(0, 10, nodes)
+    rtt_ms = np.linalg.norm(points[:, None] - points, axis=2) + access[:, None] + access
+    np.fill_diagonal(rtt_ms, 0.0)
+    return np.maximum(rtt_ms, rtt_ms.T) * scale  # sums in another order differ in the last bit
+
+
+def relative_errors(estimates: np.ndarray, rtt_ms: np.ndarray) -> np.ndarray:
+    apart = ~np.eye(len(rtt_ms), dtype=bool)
+    return np.abs(estimates - rtt_ms)[apart] / rtt_ms[apart]
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_nodes_in_a_plane_with_access_delays_are_placed_at_any_scale(scale):
+    rtt_ms = places(30, scale=scale)
+    found = embed(rtt_ms)
+    assert found.positions_ms.shape == (30, coordinates.DIMENSIONS)
+    assert (found.heights_ms >= 0).all()
+    assert np.quantile(relative_errors(found.rtt_ms(), rtt_ms), 0.9) < 0.02
+
+
+def test_estimates_are_symmetric_with_a_zero_diagonal():
+    estimates = embed(places(12)).rtt_ms()
+    assert np.array_equal(estimates, estimates.T)
+    assert not estimates.diagonal().any()
+
+
+def test_pairs_that_nobody_measured_are_estimated_from_the_rest():
+    rtt_ms = places(40)
+    gaps = np.triu(np.random.default_rng(5).random(rtt_ms.shape) < 0.4, 1)
+    known = np.where(gaps | gaps.T, NAN, rtt_ms)
+    estimates = embed(known).rtt_ms()
+    errors = np.abs(estimates - rtt_ms)[gaps] / rtt_ms[gaps]
+    assert np.median(errors) < 0.02
+
+
+@pytest.mark.parametrize("hole", [NAN, 0.0])
+def test_one_direction_is_enough_and_zero_says_nothing(hole):
+    rtt_ms = places(20)
+    one_way = np.where(np.tri(20, dtype=bool), hole, rtt_ms)
+    assert np.allclose(embed(one_way).rtt_ms(), embed(rtt_ms).rtt_ms())
+
+
+def test_a_node_that_only_zeros_join_is_placed_where_they_join_it():
+    rtt_ms = places(10)
+    rtt_ms[0, 1:] = rtt_ms[1:, 0] = NAN
+    rtt_ms[0, 5] = 0.0
+    estimates = embed(rtt_ms).rtt_ms()
+    assert not np.isnan(estimates).any()
+    assert estimates[0].argsort()[1] == 5  # the nearest to it
+
+
+def test_directions_that_differ_are_averaged():
+    rtt_ms = places(20)
+    lopsided = np.where(np.tri(20, dtype=bool), 0.8 * rtt_ms, 1.2 * rtt_ms)
+    assert np.allclose(embed(lopsided).rtt_ms(), embed((lopsided + lopsided.T) / 2).rtt_ms())
+
+
+def test_islands_have_no_place_relative_to_each_other():
+    rtt_ms = places(10)
+    rtt_ms[:4, 4:] = rtt_ms[4:, :4] = NAN
+    estimates = embed(rtt_ms).rtt_ms()
+    assert np.isnan(estimates[:4, 4:]).all()
+    assert not np.isnan(estimates[:4, :4]).any()
+    assert not np.isnan(estimates[4:, 4:]).any()
+
+
+@pytest.mark.parametrize(
+    "rtt_ms",
+    [
+        [[0.0]],
+        [[0.0, NAN], [NAN, 0.0]],
+        [[0.0, 0.0], [0.0, 0.0]],
+        [[0.0, 5.0], [5.0, 0.0]],
+    ],
+)
+def test_too_few_pairs_are_placed_and_their_error_is_not_known(rtt_ms):
+    assert embed(np.array(rtt_ms)).rtt_ms().shape == np.shape(rtt_ms)
+    error = held_out_error(np.array(rtt_ms))
+    assert error.pairs == 0
+    assert math.isnan(error.median_ratio)
+
+
+def test_the_same_seed_gives_the_same_coordinates():
+    rtt_ms = places(15)
+    assert np.array_equal(embed(rtt_ms, seed=4).rtt_ms(), embed(rtt_ms, seed=4).rtt_ms())
+
+
+def test_the_error_is_measured_on_a_tenth_of_the_pairs():
+    error = held_out_error(places(30))
+    assert error.pairs == 44  # 10 % of 30 * 29 / 2 = 435, rounded to even
+    assert error.median_ratio <= error.p90_ratio < 0.05
+
+
+def test_the_error_tells_noise_from_places():
+    rtt_ms = np.triu(np.random.default_rng(1).uniform(1, 100, (30, 30)), 1)
+    assert held_out_error(rtt_ms + rtt_ms.T).median_ratio > 0.2
+
+
+def test_no_pair_is_held_out_that_leaves_a_node_with_fewer_than_two():
+    # of four nodes each knows three others: one pair can go, and then only the pair of the other two
+    assert held_out_error(places(4), share=1.0).pairs == 2
+
+
+def test_beyond_a_number_of_pairs_a_sample_is_fitted(monkeypatch):
+    monkeypatch.setattr(coordinates, "MAX_PAIRS_FITTED", 400)
+    rtt_ms = places(40)  # 780 pairs
+    assert np.median(relative_errors(embed(rtt_ms).rtt_ms(), rtt_ms)) < 0.05

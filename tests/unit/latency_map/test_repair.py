@@ -1,0 +1,205 @@
+import math
+
+import numpy as np
+import pytest
+
+from latency_map import LatencyMapError, Spread, Survey, UnknownNodeError
+from latency_map.quality.check import check
+from latency_map.quality.filling import Fill
+from latency_map.quality.repair import Repair, Step, Symmetrise, repair
+
+NAN = math.nan
+
+# a line a - b - c - d with 2, 3 and 4 ms; nobody measured the rest
+CHAIN = [[0, 2, NAN, NAN], [2, 0, 3, NAN], [NAN, 3, 0, 4], [NAN, NAN, 4, 0]]
+FAULTY = [[0, 0, 9], [4, 1, 5], [7, NAN, 0]]
+
+
+def survey(values, **more) -> Survey:
+    return Survey(names=tuple("abcdefgh"[: len(values)]), rtt_ms=np.array(values, dtype=float), **more)
+
+
+def assert_cells(repaired, values):
+    np.testing.assert_array_equal(repaired.survey.rtt_ms, np.array(values, dtype=float))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "values", "step", "cells", "nodes", "before_ms", "after_ms"),
+    [
+        (Repair(zero_diagonal=True), [[0, 0, 9], [4, 0, 5], [7, NAN, 0]], "zero-diagonal", 1, ("b",), 1, 0),
+        (
+            Repair(drop_zeros=True),
+            [[0, NAN, 9], [4, 1, 5], [7, NAN, 0]],
+            "drop-zeros",
+            1,
+            ("a", "b"),
+            0,
+            None,
+        ),
+        (
+            # a - b 0 and 4, a - c 9 and 7, c - b only one way: three cells change, the last one most
+            Repair(symmetrise=Symmetrise.MAX),
+            [[0, 4, 9], [4, 1, 5], [9, 5, 0]],
+            "symmetrise",
+            3,
+            ("c", "b"),
+            None,
+            5,
+        ),
+        (
+            Repair(symmetrise=Symmetrise.MEAN),
+            [[0, 2, 8], [2, 1, 5], [8, 5, 0]],
+            "symmetrise",
+            5,
+            ("c", "b"),
+            None,
+            5,
+        ),
+        (Repair(drop=("b",)), [[0, 9], [7, 0]], "drop", 5, ("b",), None, None),  # 9 - 4 cells
+    ],
+)
+def test_each_step_changes_what_it_says(wanted, values, step, cells, nodes, before_ms, after_ms):
+    repaired = repair(survey(FAULTY), wanted)
+    assert_cells(repaired, values)
+    (change,) = repaired.changes
+    assert (change.step, change.cells, change.nodes) == (step, cells, nodes)
+    assert (change.before_ms, change.after_ms) == (before_ms, after_ms)
+    assert repaired.survey.changes == (f"repair {step}: {change.text}",)
+
+
+def test_nothing_wanted_changes_nothing():
+    repaired = repair(survey(FAULTY), Repair())
+    assert_cells(repaired, FAULTY)
+    assert repaired.changes == ()
+    assert repaired.survey.changes == ()
+
+
+def test_gaps_are_filled_by_their_shortest_path_and_marked():
+    repaired = repair(survey(CHAIN), Repair(fill=Fill.PATH))
+    # a - c 2 + 3, b - d 3 + 4, a - d 2 + 3 + 4
+    assert_cells(repaired, [[0, 2, 5, 9], [2, 0, 3, 7], [5, 3, 0, 4], [9, 7, 4, 0]])
+    marked = [("a", "c"), ("a", "d"), ("b", "d")]
+    names = repaired.survey.names
+    cells = {(names[a], names[b]) for a, b in np.argwhere(np.triu(repaired.survey.estimated))}
+    assert cells == set(marked)
+    assert np.array_equal(repaired.survey.estimated, repaired.survey.estimated.T)
+    assert repaired.changes[0].cells == 6
+
+
+def test_a_path_takes_the_slower_direction_and_may_have_no_length():
+    values = [[0, 2, NAN], [6, 0, 0], [NAN, 0, 0]]
+    assert repair(survey(values), Repair(fill=Fill.PATH)).survey.rtt_ms[0, 2] == 6.0
+
+
+def test_a_pair_known_in_one_direction_is_no_gap():
+    repaired = repair(survey([[0, 5], [NAN, 0]]), Repair(fill=Fill.PATH))
+    assert_cells(repaired, [[0, 5], [NAN, 0]])
+
+
+def test_a_false_zero_is_gone_before_directions_are_made_one():
+    # else the mean of a - b would be 2
+    wanted = Repair(drop_zeros=True, symmetrise=Symmetrise.MEAN)
+    repaired = repair(survey(FAULTY), wanted)
+    assert_cells(repaired, [[0, 4, 8], [4, 1, 5], [8, 5, 0]])
+    assert [change.step for change in repaired.changes] == [Step.DROP_ZEROS, Step.SYMMETRISE]
+
+
+def places(nodes: int) -> np.ndarray:
+    points = np.random.default_rng(3).uniform(0, 100, (nodes, 2))
+    rtt_ms = np.linalg.norm(points[:, None] - points, axis=2) + 5.0
+    np.fill_diagonal(rtt_ms, 0.0)
+    return rtt_ms
+
+
+def named(rtt_ms, **more) -> Survey:
+    return Survey(names=tuple(f"n{row:03}" for row in range(len(rtt_ms))), rtt_ms=rtt_ms, **more)
+
+
+def test_gaps_are_filled_by_coordinates_with_the_error_to_expect():
+    truth = places(30)
+    rtt_ms = truth.copy()
+    rtt_ms[3, 7] = rtt_ms[7, 3] = NAN
+    repaired = repair(named(rtt_ms), Repair(fill=Fill.COORDINATES))
+    assert repaired.survey.rtt_ms[3, 7] == pytest.approx(truth[3, 7], rel=0.05)
+    assert repaired.survey.rtt_ms[7, 3] == repaired.survey.rtt_ms[3, 7]
+    assert np.count_nonzero(repaired.survey.estimated) == 2
+    text = repaired.changes[0].text
+    assert "relative error on 43 known pairs held out: median" in text  # 10 % of 434
+    assert "90th percentile" in text
+    assert "n003 to n007 missing ->" in text
+
+
+def test_the_error_is_not_known_where_no_pair_can_be_held_out():
+    repaired = repair(survey(CHAIN), Repair(fill=Fill.COORDINATES))
+    assert "error not known" in repaired.changes[0].text
+    assert not np.isnan(repaired.survey.rtt_ms).any()
+
+
+def test_no_estimate_is_nearer_than_the_nearest_measured():
+    repaired = repair(survey(CHAIN), Repair(fill=Fill.COORDINATES))
+    assert repaired.survey.rtt_ms[repaired.survey.estimated].min() >= 2.0
+
+
+@pytest.mark.parametrize("fill", [Fill.PATH, Fill.COORDINATES])
+def test_no_fill_bridges_islands_and_what_is_left_is_found(fill):
+    islands = [[0, 2, NAN, NAN], [2, 0, NAN, NAN], [NAN, NAN, 0, 4], [NAN, NAN, 4, 0]]
+    repaired = repair(survey(islands), Repair(fill=fill))
+    assert repaired.changes == ()
+    assert not check(repaired.survey).usable
+
+
+def test_incomplete_nodes_go_the_most_incomplete_first():
+    # a - d is missing, b - d, c - d and b - c too: d lacks three, then b and c one each, of which c goes
+    values = np.full((4, 4), 5.0)
+    np.fill_diagonal(values, 0.0)
+    for a, b in [(0, 3), (1, 3), (2, 3), (1, 2)]:
+        values[a, b] = values[b, a] = NAN
+    repaired = repair(survey(values), Repair(drop_incomplete=True))
+    assert repaired.survey.names == ("a", "b")
+    assert repaired.changes[0].nodes == ("c", "d")
+    assert "2 of 4 nodes left out: c, d" in repaired.survey.changes[0]
+
+
+def test_dropped_nodes_take_their_marks_and_their_spread_along():
+    rtt_ms = places(3)
+    spread = Spread(p95_ms=rtt_ms + 1, jitter_ms=rtt_ms + 2, loss_ratio=rtt_ms / 1000)
+    estimated = np.zeros((3, 3), dtype=bool)
+    estimated[0, 2] = True
+    left = repair(
+        named(rtt_ms, spread=spread, estimated=estimated, measured_at_s=5.0, origin="here"),
+        Repair(drop=("n001",)),
+    ).survey
+    assert left.names == ("n000", "n002")
+    assert left.estimated.tolist() == [[False, True], [False, False]]
+    assert left.spread.p95_ms[0, 1] == rtt_ms[0, 2] + 1
+    assert left.spread.jitter_ms[1, 0] == rtt_ms[2, 0] + 2
+    assert left.spread.loss_ratio.shape == (2, 2)
+    assert (left.measured_at_s, left.origin) == (5.0, "here")
+
+
+def test_a_delay_made_of_an_estimate_is_an_estimate_and_a_dropped_one_is_not():
+    estimated = np.array([[False, True, False], [False, False, False], [False, False, False]])
+    values = [[0, 3, 9], [4, 0, 5], [9, 5, 0]]
+    both = repair(survey(values, estimated=estimated), Repair(symmetrise=Symmetrise.MAX)).survey
+    assert both.estimated.tolist() == [[False, True, False], [True, False, False], [False, False, False]]
+    none = repair(
+        survey([[0, 0, 9], [4, 0, 5], [9, 5, 0]], estimated=estimated), Repair(drop_zeros=True)
+    ).survey
+    assert not none.estimated.any()
+
+
+def test_earlier_changes_are_kept():
+    before = survey(FAULTY, changes=("measured twice",))
+    assert repair(before, Repair(zero_diagonal=True)).survey.changes[0] == "measured twice"
+
+
+@pytest.mark.parametrize(
+    ("drop", "error", "said"),
+    [
+        (("z",), UnknownNodeError, "got 'z'"),
+        (("a", "b", "c"), LatencyMapError, "at least one of 3 nodes"),
+    ],
+)
+def test_nodes_that_cannot_be_dropped_are_refused(drop, error, said):
+    with pytest.raises(error, match=said):
+        repair(survey(FAULTY), Repair(drop=drop))
