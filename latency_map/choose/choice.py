@@ -7,19 +7,39 @@ branch and bound on NDmax itself because the many subsets with the same NDmax ar
 because a search that is stopped early still leaves a certified bound: every delay answered "no" is too small.
 
 Adding the nearest node again and again gives the first upper bound, and the answer where no search ends.
+With weights the clique is one that weighs enough; nodes that must be apart are no neighbours at any delay.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 
+from latency_map.choose.clique import CliqueSearch, bits
+from latency_map.choose.greedy import grow
 from latency_map.choose.pool import Pool
+from latency_map.delays import Delays
 from latency_map.errors import LatencyMapError
 from latency_map.matrix import LatencyMap
 
-MAX_STEPS = 50_000
-"""Branches of one clique search: more than 60 candidates with random delays need, a second or so at most."""
+EXACT_UP_TO = 60
+"""Candidates up to which `Method.AUTO` searches for as long as it takes."""
+
+_SHARE = 4  # one question of the bisection takes at most this part of the work that is left
+
+
+class Method(StrEnum):
+    """How far the search goes."""
+
+    EXACT = "exact"
+    GREEDY = "greedy"
+    AUTO = "auto"
+
+
+_MAX_STEPS = {Method.EXACT: 5_000_000, Method.GREEDY: 10_000}
+"""Work of a choice: nodes looked at in branches of clique searches. Exact: enough for 60 candidates of random
+delays (2 s), some 10 s at most. Greedy: some 50 ms among 490 nodes of random delays, 10 ms on a real map."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,11 +54,14 @@ class Choice:
         The largest round trip within the set.
     gap_ms
         By how much, at most, some other set could be better; 0 for an optimal one.
+    method
+        How far the search was to go. One that is exact and yet not optimal was stopped early.
     """
 
     nodes: tuple[str, ...]
     nd_max_ms: float
     gap_ms: float
+    method: Method = Method.EXACT
 
     def __post_init__(self) -> None:
         if not self.nodes or not 0 <= self.gap_ms <= self.nd_max_ms:
@@ -53,12 +76,15 @@ class Choice:
 
 def least_nd_max_subset(
     latencies: LatencyMap,
-    size: int,
+    size: float,
     *,
+    weights: Mapping[str, float] | None = None,
     keep: Iterable[str] = (),
     exclude: Iterable[str] = (),
     candidates: Iterable[str] | None = None,
-    max_steps: int = MAX_STEPS,
+    apart: Iterable[Iterable[str]] = (),
+    method: Method = Method.AUTO,
+    max_steps: int | None = None,
 ) -> Choice:
     """Choose the nodes with the least NDmax.
 
@@ -67,87 +93,156 @@ def least_nd_max_subset(
     latencies
         The delays.
     size
-        How many nodes, those kept included.
+        How many nodes, those kept included; with weights, what they must hold together.
+    weights
+        What each node holds, at least 0 and counted in thousandths; by default each node counts as one.
     keep
-        Nodes that must be in the set, such as the driver's.
+        Nodes that must be in the set, such as the driver's and those that run already.
     exclude
         Nodes that must not.
     candidates
         The nodes to choose from beside those kept; the whole map by default.
+    apart
+        Groups of nodes of which the set has at most one; nodes that are kept stay even so.
+    method
+        Exact: search until it is certain. Greedy: short searches only, which narrow the gap and may improve
+        the nodes. Auto: exact up to 60 candidates, greedy beyond.
     max_steps
-        The work that one question of the bisection may take, in branches of the clique search.
+        The work that the searches may take, in nodes looked at; by default what the method allows for.
 
     Returns
     -------
     Choice
-        Exact, and of equal sets the first in name order, unless a clique search stopped early, which the
-        default allows for beyond some tens of candidates only: then greedy or better, with its gap.
+        Exact, and of equal sets the first in the order of the nodes (heaviest first, then by name), unless
+        the search stopped early: then greedy or better, with its gap. No node could be spared but those kept.
 
     Raises
     ------
     NoChoiceError
-        There are too few nodes that know their delays to each other.
+        There are too few nodes that know their delays to each other and may be together.
     LatencyMapError
-        The size is below 1 or below the number of nodes kept, or a node is both kept and excluded.
+        The size is not above 0 or below the number of nodes kept, a weight is wrong or absent, or a node is
+        both kept and excluded.
     UnknownNodeError
         A node is not in the map.
     """
-    pool = Pool.of(latencies, size, keep, exclude, candidates)
-    best = pool.greedy()
-    upper_ms = pool.nd_max_ms(best) if best else np.inf
-    delays = np.unique(pool.delays_ms[np.isfinite(pool.delays_ms)])
-    levels = delays[(delays >= pool.lower_bound_ms()) & (delays <= upper_ms)]
-    low, high, certified = 0, len(levels), 0
-    while low < high:
-        middle = (low + high) // 2
-        search = pool.search(float(levels[middle]), max_steps)
-        if search.members is not None:
-            high, best = middle, pool.joined(search.members)
-        else:
-            low = middle + 1
-            certified = low if search.complete else certified
-    if not best:
-        raise pool.nothing_found(certain=certified == len(levels))
-    return _choice(pool, best, float(levels[certified]))
+    pool = Pool.of(
+        latencies, size, weights=weights, keep=keep, exclude=exclude, candidates=candidates, apart=apart
+    )
+    if method is Method.AUTO:
+        method = Method.EXACT if len(pool.others) <= EXACT_UP_TO else Method.GREEDY
+    bisection = _Bisection(pool, grow(pool), _MAX_STEPS[method] if max_steps is None else max_steps)
+    bisection.improve()
+    bisection.certify()
+    if not bisection.best:
+        raise pool.nothing_found(certain=bisection.certified == len(bisection.levels_ms))
+    nd_max_ms = pool.nd_max_ms(bisection.best)
+    return Choice(
+        nodes=pool.named(bisection.best),
+        nd_max_ms=nd_max_ms,
+        gap_ms=nd_max_ms - float(bisection.levels_ms[bisection.certified]),
+        method=method,
+    )
 
 
 def greedy_nd_max_subset(
     latencies: LatencyMap,
-    size: int,
+    size: float,
     *,
+    weights: Mapping[str, float] | None = None,
     keep: Iterable[str] = (),
     exclude: Iterable[str] = (),
     candidates: Iterable[str] | None = None,
+    apart: Iterable[Iterable[str]] = (),
 ) -> Choice:
-    """Choose nodes by adding the nearest one again and again.
+    """Choose nodes by adding the nearest one again and again, and search no further.
 
     Starts from the nodes kept, or from each of the 64 nodes with the closest neighbours, and takes the best.
-    The gap is certified: every member of a set of m nodes has m - 1 others within NDmax.
+    The gap is certified: a delay is too small where too few nodes have enough others within it.
 
     Parameters
     ----------
-    latencies, size, keep, exclude, candidates
+    latencies, size, weights, keep, exclude, candidates, apart
         As in `least_nd_max_subset`.
 
     Returns
     -------
     Choice
-        With NDmax no smaller than that of `least_nd_max_subset`.
+        With NDmax no smaller than the least.
 
     Raises
     ------
     NoChoiceError
-        No start leads to a set that knows its delays to each other.
+        No start leads to a set of nodes that know their delays to each other and may be together.
     LatencyMapError, UnknownNodeError
         As in `least_nd_max_subset`.
     """
-    pool = Pool.of(latencies, size, keep, exclude, candidates)
-    greedy = pool.greedy()
-    if not greedy:
-        raise pool.nothing_found(certain=False)
-    return _choice(pool, greedy, pool.lower_bound_ms())
+    return least_nd_max_subset(
+        latencies,
+        size,
+        weights=weights,
+        keep=keep,
+        exclude=exclude,
+        candidates=candidates,
+        apart=apart,
+        method=Method.GREEDY,
+        max_steps=0,
+    )
 
 
-def _choice(pool: Pool, rows: tuple[int, ...], bound_ms: float) -> Choice:
-    nd_max_ms = pool.nd_max_ms(rows)
-    return Choice(nodes=pool.named(rows), nd_max_ms=nd_max_ms, gap_ms=nd_max_ms - bound_ms)
+class _Bisection:
+    """The search for the least of the delays in question within which there are enough nodes.
+
+    Attributes
+    ----------
+    levels_ms
+        The delays in question, ascending; the last is that of the first answer.
+    best
+        The best set so far; empty where there is none.
+    certified
+        All levels before this one are certainly too small.
+    doubtful
+        The first level at which a search stopped early; ``len(levels_ms)`` where none did.
+    answered
+        The first level at which a search found a set; ``len(levels_ms)`` where none did.
+    """
+
+    def __init__(self, pool: Pool, first: tuple[int, ...], max_steps: int) -> None:
+        self._pool, self._steps_left = pool, max_steps
+        self.best, self.certified = first, 0
+        at_most_ms = pool.nd_max_ms(first) if first else np.finfo(float).max
+        self.levels_ms = _delays_between(pool.delays_ms, pool.lower_bound_ms(), at_most_ms)
+        self.doubtful = self.answered = len(self.levels_ms)
+
+    def improve(self) -> None:
+        """Find the least level that a search can answer with a set; where one stops early, look above it."""
+        low, high = 0, len(self.levels_ms)
+        while low < high:
+            middle = (low + high) // 2
+            answer = self._ask(middle)
+            low, high = (low, middle) if answer.members is not None else (middle + 1, high)
+
+    def certify(self) -> None:
+        """Find the greatest level that a search can prove too small, below the first that it could not."""
+        low, high = self.certified, min(self.doubtful, self.answered)
+        while low < high:
+            middle = (low + high) // 2
+            answer = self._ask(middle)
+            low, high = (middle + 1, high) if answer.complete and answer.members is None else (low, middle)
+
+    def _ask(self, level: int) -> CliqueSearch:
+        answer = self._pool.search(float(self.levels_ms[level]), self._steps_left // _SHARE)
+        self._steps_left -= answer.steps
+        if answer.members is not None:
+            self.best = tuple(sorted((*self._pool.kept, *bits(answer.members))))
+            self.answered = min(self.answered, level)
+        elif answer.complete:
+            self.certified = max(self.certified, level + 1)
+        else:
+            self.doubtful = min(self.doubtful, level)
+        return answer
+
+
+def _delays_between(delays_ms: Delays, low_ms: float, high_ms: float) -> Delays:
+    inside = np.triu((delays_ms >= low_ms) & (delays_ms <= high_ms))
+    return np.unique(delays_ms[inside])

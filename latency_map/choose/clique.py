@@ -1,15 +1,16 @@
 """Sets of nodes that are all within one delay of each other: cliques of a threshold graph.
 
 A node is a bit: a set of nodes is one integer and its neighbours another, so that sets of tens or hundreds of
-nodes are intersected in one operation.
+nodes are intersected in one operation. Nodes are in the order of their weights, heaviest first.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from latency_map.delays import Delays
+from latency_map.choose.weights import Scales
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,69 +23,73 @@ class CliqueSearch:
         The set found, as bits; None where there is none or the search stopped early.
     complete
         Whether the answer is certain; False where the search stopped early.
+    steps
+        The work that it took: nodes looked at, once for each branch.
     """
 
     members: int | None
     complete: bool
+    steps: int
 
 
-def threshold_graph(delays_ms: Delays, level_ms: float) -> list[int]:
-    """Return each node's neighbours within a delay.
+def threshold_graph(near: NDArray[np.bool_]) -> list[int]:
+    """Return each node's neighbours as bits.
 
     Parameters
     ----------
-    delays_ms
-        Shape ``(n, n)``, symmetric.
-    level_ms
-        The largest delay that makes two nodes neighbours.
+    near
+        Shape ``(n, n)``, symmetric: which nodes are neighbours.
 
     Returns
     -------
     list of int
         For each node the set of its neighbours as bits, itself left out.
     """
-    rows = np.packbits(delays_ms <= level_ms, axis=1, bitorder="little")
+    rows = np.packbits(near, axis=1, bitorder="little")
     return [int.from_bytes(row.tobytes(), "little") & ~(1 << node) for node, row in enumerate(rows)]
 
 
-def first_clique(neighbours: Sequence[int], allowed: int, size: int, *, max_steps: int) -> CliqueSearch:
-    """Find the clique of a given size that is first in the order of the nodes.
+def first_clique(
+    neighbours: Sequence[int], weights: Sequence[int], wanted: int, *, max_steps: int
+) -> CliqueSearch:
+    """Find the clique of a given weight that is first in the order of the nodes.
 
-    Depth first: a set with the first allowed node before one without it. A branch ends where too few nodes
-    have enough neighbours left, or where they can be coloured with fewer colours than nodes are wanted
-    (neighbours never share a colour, so a clique needs as many colours as it has nodes).
+    Depth first: a set with the first node left before one without it. A branch ends where too little weight
+    is left round its nodes, or where they can be coloured so that the heaviest of each colour weigh less than
+    is wanted (neighbours never share a colour, so that a clique has at most one node of each).
 
     Parameters
     ----------
     neighbours
         As `threshold_graph` returns them.
-    allowed
-        The nodes to choose from, as bits.
-    size
-        How many are wanted, at least 0.
+    weights
+        Of the nodes, never increasing. Without a node of the clique the rest weighs less than is wanted.
+    wanted
+        What the clique weighs at least; with weights of 1, how many nodes it has.
     max_steps
-        After so many branches the search stops.
+        After looking at so many nodes, once for each branch, the search stops.
 
     Returns
     -------
     CliqueSearch
         The first clique, none, or no answer.
     """
-    branches = [(0, allowed)]
-    for _ in range(max_steps):
-        if not branches:
-            return CliqueSearch(members=None, complete=True)
-        chosen, left = branches.pop()
-        wanted = size - chosen.bit_count()
-        if wanted == 0:
-            return CliqueSearch(members=chosen, complete=True)
-        left = _with_degree(neighbours, left, wanted - 1)
-        if not _needs_colours(neighbours, left, wanted):
+    scales = Scales.of(weights)
+    branches = [(0, (1 << len(neighbours)) - 1, wanted)]
+    steps = 0
+    while branches and steps < max_steps:
+        chosen, left, missing = branches.pop()
+        if missing <= 0:
+            return CliqueSearch(members=chosen, complete=True, steps=steps)
+        steps += 1 + left.bit_count()
+        left = _with_weight_around(neighbours, scales, left, missing)
+        if not _weighs_in_colours(neighbours, scales, left, missing):
             continue
         first = left & -left
-        branches.append((chosen, left ^ first))
-        branches.append((chosen | first, left & neighbours[first.bit_length() - 1]))
-    return CliqueSearch(members=None, complete=not branches)
+        node = first.bit_length() - 1
+        branches.append((chosen, left ^ first, missing))
+        branches.append((chosen | first, left & neighbours[node], missing - weights[node]))
+    return CliqueSearch(members=None, complete=not branches, steps=steps)
 
 
 def bits(nodes: int) -> list[int]:
@@ -97,26 +102,25 @@ def bits(nodes: int) -> list[int]:
     return found
 
 
-def _with_degree(neighbours: Sequence[int], nodes: int, degree: int) -> int:
-    """Drop nodes with fewer neighbours among the rest, until none is left to drop."""
+def _with_weight_around(neighbours: Sequence[int], scales: Scales, nodes: int, wanted: int) -> int:
+    """Drop nodes that weigh too little with their neighbours among the rest, until none is left to drop."""
     while True:
         kept = nodes
         for node in bits(nodes):
-            if (neighbours[node] & kept).bit_count() < degree:
+            if scales.sum(neighbours[node] & kept) < wanted - scales.weights[node]:
                 kept ^= 1 << node
         if kept == nodes:
             return nodes
         nodes = kept
 
 
-def _needs_colours(neighbours: Sequence[int], nodes: int, colours: int) -> bool:
-    """Tell whether colouring the nodes greedily takes at least so many colours."""
-    for _ in range(colours):
-        if not nodes:
-            return False
+def _weighs_in_colours(neighbours: Sequence[int], scales: Scales, nodes: int, wanted: int) -> bool:
+    """Colour the nodes greedily and tell whether the heaviest of each colour weigh so much together."""
+    while nodes and wanted > 0:
         uncoloured = nodes
+        wanted -= scales.weights[(nodes & -nodes).bit_length() - 1]
         while uncoloured:
             lowest = uncoloured & -uncoloured
             nodes ^= lowest
             uncoloured &= ~(neighbours[lowest.bit_length() - 1] | lowest)
-    return True
+    return wanted <= 0

@@ -1,55 +1,62 @@
 """The nodes that a set is chosen from, as a matrix: what the greedy and the exact choice have in common."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from latency_map.choose.clique import CliqueSearch, bits, first_clique, threshold_graph
+from latency_map.choose.weights import fewest, whole_parts
 from latency_map.delays import Delays
 from latency_map.errors import LatencyMapError, MissingDelayError, NoChoiceError, enumerate_some
 from latency_map.matrix import LatencyMap
 
-GREEDY_STARTS = 64
-"""From how many nodes the greedy choice is tried: from each of a pool of some tens."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Pool:
-    """A question: ``size`` of these nodes, those kept among them, as close together as can be.
+    """A question: enough of these nodes, those kept among them, as close together as can be.
 
     Attributes
     ----------
     names
-        The n nodes, sorted.
+        The n nodes: the heaviest first, those of one weight by name.
     delays_ms
-        Shape ``(n, n)``: round trips; infinite where missing.
+        Shape ``(n, n)``: round trips; infinite where missing, and between nodes that must be apart.
+    weights
+        What each node holds.
+    wanted
+        What they must hold together, above 0; all of them hold as much.
     kept
-        Rows of the nodes that must be chosen; their delays to all nodes are known.
-    size
-        How many nodes are wanted, those kept included; at least 1, at most n.
+        Rows of the nodes that must be chosen; their delays to all nodes are finite.
     """
 
     names: tuple[str, ...]
     delays_ms: Delays
+    weights: tuple[int, ...]
+    wanted: int
     kept: tuple[int, ...]
-    size: int
 
     @classmethod
     def of(
         cls,
         latencies: LatencyMap,
-        size: int,
+        size: float,
+        *,
+        weights: Mapping[str, float] | None,
         keep: Iterable[str],
         exclude: Iterable[str],
         candidates: Iterable[str] | None,
+        apart: Iterable[Iterable[str]],
     ) -> Self:
         """Gather the nodes that can be chosen together with those kept.
 
         Parameters
         ----------
-        latencies, size, keep, exclude, candidates
+        latencies, size, weights, keep, exclude, candidates, apart
             As in `latency_map.choose.choice.least_nd_max_subset`.
 
         Returns
@@ -60,7 +67,7 @@ class Pool:
         Raises
         ------
         NoChoiceError
-            The nodes kept do not know their delays to each other, or too few others know theirs to them.
+            The nodes kept do not know their delays to each other, or too few others can join them.
         LatencyMapError
             The question contradicts itself.
         UnknownNodeError
@@ -68,36 +75,59 @@ class Pool:
         """
         kept, excluded = set(keep), set(exclude)
         offered = set(latencies.names if candidates is None else candidates)
-        _check_question(size, kept, excluded)
+        _check_question(size, kept, excluded, counted=weights is None)
         latencies.positions(sorted(kept | excluded | offered))
         if gaps := latencies.missing(kept):
             raise NoChoiceError(str(MissingDelayError(gaps)))
-        names = [
-            name
-            for name in sorted((offered - excluded) | kept)
-            if all(latencies.delay_ms(name, member) is not None for member in kept)
-        ]
-        if len(names) < size:
-            message = (
-                f"expected at least {size} nodes that are offered and know their delays to the nodes to keep,"
-                f" got {len(names)} ({enumerate_some(names)}); ask for fewer or offer more"
-            )
-            raise NoChoiceError(message)
+        holds = _whole_weights(sorted((offered - excluded) | kept), weights)
+        names = sorted(holds, key=lambda name: (-holds[name], name))
         rows = latencies.positions(names)
+        delays_ms = latencies.rtt_ms[rows][:, rows]
+        delays_ms[np.isnan(delays_ms)] = np.inf
+        _part(delays_ms, names, kept, apart)
+        fit = np.asarray(np.isfinite(delays_ms[[name in kept for name in names]]).all(axis=0))
+        fitting = [name for name, fits in zip(names, fit, strict=True) if fits]
+        wanted = whole_parts(size, of="size", round_up=True)
+        if fewest((holds[name] for name in fitting), wanted) is None:
+            raise NoChoiceError(_too_few(size, fitting, weights))
         return cls(
-            names=tuple(names),
-            delays_ms=np.nan_to_num(latencies.rtt_ms[np.ix_(rows, rows)], nan=np.inf),
-            kept=tuple(row for row, name in enumerate(names) if name in kept),
-            size=size,
+            names=tuple(fitting),
+            delays_ms=delays_ms if fit.all() else delays_ms[fit][:, fit],
+            weights=tuple(holds[name] for name in fitting),
+            wanted=wanted,
+            kept=tuple(row for row, name in enumerate(fitting) if name in kept),
         )
 
-    def named(self, rows: Iterable[int]) -> tuple[str, ...]:
-        """Return the names of rows."""
-        return tuple(self.names[row] for row in rows)
+    @cached_property
+    def others(self) -> NDArray[np.intp]:
+        """Rows of the nodes that need not be chosen."""
+        return np.delete(np.arange(len(self.names)), list(self.kept))
 
-    def joined(self, members: int) -> tuple[int, ...]:
-        """Return the rows of a search's answer, as bits, and of the nodes kept, sorted."""
-        return tuple(sorted((*self.kept, *bits(members))))
+    @cached_property
+    def missing(self) -> int:
+        """What the nodes kept do not hold of what is wanted; 0 or less where they hold enough."""
+        return self.wanted - self.weight(self.kept)
+
+    @cached_property
+    def fewest_others(self) -> int:
+        """How few nodes, beside those kept, can hold what is missing."""
+        return fewest((self.weights[row] for row in self.others), self.missing) or 0
+
+    @cached_property
+    def reach_ms(self) -> Delays:
+        """Per node: the delay within which lie the nodes kept and as many others as are needed at least."""
+        members = len(self.kept) + self.fewest_others
+        to_others = np.partition(self.delays_ms, members - 1, axis=1)[:, members - 1]
+        to_kept = self.delays_ms[list(self.kept)].max(axis=0, initial=0.0)
+        return np.asarray(np.maximum(to_others, to_kept))
+
+    def weight(self, rows: Iterable[int]) -> int:
+        """Return what some rows hold together."""
+        return sum(self.weights[row] for row in rows)
+
+    def named(self, rows: Iterable[int]) -> tuple[str, ...]:
+        """Return the names of rows, sorted."""
+        return tuple(sorted(self.names[row] for row in rows))
 
     def nd_max_ms(self, rows: Sequence[int]) -> float:
         """Return NDmax of some rows."""
@@ -106,28 +136,14 @@ class Pool:
     def lower_bound_ms(self) -> float:
         """Return a delay of the matrix that NDmax cannot be below; infinite where there is no answer.
 
-        Each node of a set has the nodes kept and size - 1 others within NDmax.
+        Each node of a set has the nodes kept, and as many others as are needed at least, within NDmax.
         """
-        reach_ms = self._reach_ms()
-        of_kept = reach_ms[list(self.kept)].max(initial=0.0)
-        missing = self.size - len(self.kept)
-        if not missing:
+        of_kept = self.reach_ms[list(self.kept)].max(initial=0.0)
+        if not self.fewest_others:
             return float(of_kept)
-        of_others = np.partition(np.delete(reach_ms, list(self.kept)), missing - 1)[missing - 1]
+        last = self.fewest_others - 1
+        of_others = np.partition(self.reach_ms[self.others], last)[last]
         return float(max(of_kept, of_others))
-
-    def greedy(self) -> tuple[int, ...]:
-        """Add the nearest node again and again, from several starts.
-
-        Returns
-        -------
-        tuple of int
-            The rows of the best set, sorted; empty where every start ends without enough nodes.
-        """
-        central = np.argsort(self._reach_ms(), kind="stable")[:GREEDY_STARTS]
-        starts = [self.kept] if self.kept else [(int(row),) for row in central]
-        grown = [self._grown(start) for start in starts]
-        return min(filter(None, grown), key=self.nd_max_ms, default=())
 
     def search(self, level_ms: float, max_steps: int) -> CliqueSearch:
         """Look for an answer with an NDmax of at most ``level_ms``, which `lower_bound_ms` is not above.
@@ -142,48 +158,79 @@ class Pool:
         Returns
         -------
         CliqueSearch
-            The members beside those kept.
+            The members beside those kept, each the bit of its row.
         """
-        neighbours = threshold_graph(self.delays_ms, level_ms)
-        allowed = (1 << len(self.names)) - 1
-        for row in self.kept:
-            allowed &= neighbours[row]
-        return first_clique(neighbours, allowed, self.size - len(self.kept), max_steps=max_steps)
+        near = self.delays_ms <= level_ms
+        joinable = np.asarray(near[list(self.kept)].all(axis=0))
+        joinable[list(self.kept)] = False
+        left = _core(near, joinable, self.fewest_others)
+        if len(left) < self.fewest_others:
+            return CliqueSearch(members=None, complete=True, steps=0)
+        if len(left) > max_steps:
+            return CliqueSearch(members=None, complete=False, steps=0)
+        graph = threshold_graph(near[left][:, left])
+        found = first_clique(graph, [self.weights[row] for row in left], self.missing, max_steps=max_steps)
+        if found.members is None:
+            return found
+        members = sum(1 << int(left[position]) for position in bits(found.members))
+        return CliqueSearch(members=members, complete=True, steps=found.steps)
 
     def nothing_found(self, *, certain: bool) -> NoChoiceError:
         """Return the error that there is no answer, for certain or as far as was searched."""
         found = "there are none" if certain else "none were found, which is not certain"
         return NoChoiceError(
-            f"expected {self.size} of {len(self.names)} nodes that all know their delays to each other,"
-            f" {found}; ask for fewer or complete the map"
+            f"expected {len(self.kept) + self.fewest_others} or more of {len(self.names)} nodes that all know"
+            f" their delays to each other and may be together, {found}; ask for fewer or complete the map"
         )
 
-    def _reach_ms(self) -> Delays:
-        """Return, per node, the delay within which lie the nodes kept and size - 1 others."""
-        to_others = np.partition(self.delays_ms, self.size - 1, axis=1)[:, self.size - 1]
-        to_kept = self.delays_ms[list(self.kept)].max(axis=0, initial=0.0)
-        return np.asarray(np.maximum(to_others, to_kept))
 
-    def _grown(self, start: tuple[int, ...]) -> tuple[int, ...]:
-        rows = list(start)
-        distance_ms = self.delays_ms[rows].max(axis=0)
-        distance_ms[rows] = np.inf
-        while len(rows) < self.size:
-            row = int(distance_ms.argmin())
-            if np.isinf(distance_ms[row]):
-                return ()
-            rows.append(row)
-            distance_ms = np.maximum(distance_ms, self.delays_ms[row])
-            distance_ms[row] = np.inf
-        return tuple(sorted(rows))
+def _core(near: NDArray[np.bool_], nodes: NDArray[np.bool_], size: int) -> NDArray[np.intp]:
+    """Return the rows that remain as those without ``size`` near ones, themselves included, are dropped."""
+    left = nodes.copy()
+    degrees = _count(near[left])
+    while (dropped := left & (degrees < size)).any():
+        left ^= dropped
+        degrees -= _count(near[dropped])
+    return np.flatnonzero(left)
 
 
-def _check_question(size: int, keep: set[str], exclude: set[str]) -> None:
-    if size < max(1, len(keep)):
-        message = (
-            f"expected a size of at least {max(1, len(keep))}, the nodes to keep included, got {size};"
-            " ask for more nodes or keep fewer"
-        )
+def _count(flags: NDArray[np.bool_]) -> NDArray[np.uint16]:
+    """Count those set in each column; five times as fast as the sum of truth values."""
+    return np.asarray(flags.view(np.uint8).sum(axis=0, dtype=np.uint16))
+
+
+def _part(delays_ms: Delays, names: Sequence[str], kept: set[str], apart: Iterable[Iterable[str]]) -> None:
+    """Set the delays between nodes that must be apart to infinity; nodes that are kept stay together."""
+    rows = {name: row for row, name in enumerate(names)}
+    for group in apart:
+        for a, b in combinations(sorted(set(group) & rows.keys()), 2):
+            if not {a, b} <= kept:
+                delays_ms[rows[a], rows[b]] = delays_ms[rows[b], rows[a]] = np.inf
+
+
+def _whole_weights(names: Sequence[str], weights: Mapping[str, float] | None) -> dict[str, int]:
+    if weights is None:
+        return dict.fromkeys(names, whole_parts(1, of="a node"))
+    if unweighed := [name for name in names if name not in weights]:
+        message = f"expected a weight for every node to choose from, got none for {enumerate_some(unweighed)}"
+        raise LatencyMapError(message)
+    return {name: whole_parts(weights[name], of=f"node {name}") for name in names}
+
+
+def _too_few(size: float, names: Sequence[str], weights: Mapping[str, float] | None) -> str:
+    wanted = f"at least {size:g} nodes" if weights is None else f"nodes that hold at least {size:g} together"
+    held = "" if weights is None else f" that hold {sum(weights[name] for name in names):g}"
+    return (
+        f"expected {wanted}, offered and with known delays to the nodes to keep, that may be with them,"
+        f" got {len(names)}{held} ({enumerate_some(sorted(names))}); ask for fewer or offer more"
+    )
+
+
+def _check_question(size: float, keep: set[str], exclude: set[str], *, counted: bool) -> None:
+    least = max(1, len(keep)) if counted else 0
+    if not size >= least or not size > 0:
+        expected = f"at least {least}, the nodes to keep included" if counted else "more than 0"
+        message = f"expected a size of {expected}, got {size:g}; ask for more or keep fewer"
         raise LatencyMapError(message)
     if both := sorted(keep & exclude):
         message = f"expected nodes either kept or excluded, got both for {enumerate_some(both)}"

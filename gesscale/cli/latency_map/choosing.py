@@ -1,10 +1,13 @@
-"""``gesscale latency-map nearest``, ``farthest``, ``choose``: the nodes that a map calls for."""
+"""``gesscale latency-map choose``: the set of nodes with the least NDmax."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from gesscale.cli.latency_map.app import (
+    USE,
     Form,
     Kind,
     MapFile,
@@ -15,104 +18,168 @@ from gesscale.cli.latency_map.app import (
     plain_errors,
     split_names,
 )
-from gesscale.cli.output import Output, emit, table
+from gesscale.cli.latency_map.screening import (
+    Apart,
+    Arch,
+    Cpu,
+    Exclude,
+    Memory,
+    NodesAsked,
+    NodesFile,
+    Offer,
+    Offered,
+    PodsFile,
+    rejections_table,
+    screen_offer,
+)
+from gesscale.cli.output import Output, emit, table, talk
 from gesscale.errors import InputError
-from latency_map import Asymmetry, Ranking, farthest, least_nd_max_subset
-from latency_map import nearest as rank_nearest
+from latency_map import Choice, LatencyMap, Method, NoChoiceError, least_nd_max_subset
 
-Members = Annotated[
-    str, typer.Option("--members", help="Nodes of the placement, by commas; the driver's too.")
+HowFar = Annotated[
+    Method,
+    typer.Option(
+        "--method",
+        help="Exact, greedy with a certified gap, or auto: exact up to 60 candidates, then greedy.",
+    ),
 ]
 
 
-@app.command()
-def nearest(
-    file: MapFile,
-    *,
-    members: Members,
-    unit: Unit = None,
-    kind: Kind = None,
-    candidates: Annotated[
-        str, typer.Option("--candidates", help="Nodes to choose from, by commas; all but the members.")
-    ] = "",
-    asymmetry: Symmetry = Asymmetry.REFUSE,
-    output: Form = Output.TABLE,
-) -> None:
-    """Rank the nodes to add: least largest round trip to a member, then least mean, then name."""
-    with plain_errors():
-        latencies = load_map(file, unit, kind, asymmetry)
-        placement = _members(members)
-        offered = split_names(candidates) or [name for name in latencies.names if name not in placement]
-        ranking = rank_nearest(latencies, placement, offered)
-    _emit_ranking(ranking, "nearest first", output)
-
-
-@app.command("farthest")
-def rank_farthest(
-    file: MapFile,
-    *,
-    members: Members,
-    unit: Unit = None,
-    kind: Kind = None,
-    removable: Annotated[
-        str, typer.Option("--removable", help="Members that may go, by commas; all of them by default.")
-    ] = "",
-    asymmetry: Symmetry = Asymmetry.REFUSE,
-    output: Form = Output.TABLE,
-) -> None:
-    """Rank the nodes to remove: greatest largest round trip to another member, then mean, then name."""
-    with plain_errors():
-        latencies = load_map(file, unit, kind, asymmetry)
-        placement = _members(members)
-        ranking = farthest(latencies, placement, split_names(removable) or placement)
-    _emit_ranking(ranking, "farthest first", output)
-
-
-@app.command()
+@app.command(rich_help_panel=USE)
 def choose(
     file: MapFile,
     *,
-    size: Annotated[int, typer.Option("--size", help="How many nodes, those kept included.")],
+    size: Annotated[int | None, typer.Option("--size", help="How many nodes, those kept included.")] = None,
+    capacity: Annotated[
+        float | None,
+        typer.Option(
+            "--capacity",
+            help="Instead of --size: what the nodes must hold together, by their weights in --nodes"
+            " (of kubectl: free CPUs).",
+        ),
+    ] = None,
     unit: Unit = None,
     kind: Kind = None,
     keep: Annotated[str, typer.Option("--keep", help="Nodes that must be in, by commas.")] = "",
-    exclude: Annotated[str, typer.Option("--exclude", help="Nodes that must be out, by commas.")] = "",
-    candidates: Annotated[
-        str, typer.Option("--candidates", help="Nodes to choose from, by commas; the whole map by default.")
+    running: Annotated[
+        str,
+        typer.Option("--running", help="Nodes in use, by commas: kept, and what moving would save is said."),
     ] = "",
-    asymmetry: Symmetry = Asymmetry.REFUSE,
+    exclude: Exclude = "",
+    candidates: Offered = "",
+    apart: Apart = None,
+    nodes: NodesFile = None,
+    pods: PodsFile = None,
+    arch: Arch = None,
+    cpu: Cpu = "",
+    memory: Memory = "",
+    method: HowFar = Method.AUTO,
+    asymmetry: Symmetry = None,
     output: Form = Output.TABLE,
 ) -> None:
-    """Choose the nodes with the least NDmax; exit code 3 where no set of that size is possible."""
+    """Choose the nodes with the least NDmax; exit code 3 where no such set is possible."""
+    asked = NodesAsked(
+        candidates=candidates,
+        exclude=exclude,
+        apart=apart or (),
+        nodes=nodes,
+        pods=pods,
+        arch=arch,
+        cpu=cpu,
+        memory=memory,
+    )
     with plain_errors():
         latencies = load_map(file, unit, kind, asymmetry)
-        offered = split_names(candidates) or None
-        choice = least_nd_max_subset(
-            latencies, size, keep=split_names(keep), exclude=split_names(exclude), candidates=offered
+        fixed, in_use = split_names(keep), split_names(running)
+        latencies.positions([*fixed, *in_use])
+        _check_kept(fixed, in_use, split_names(exclude), size)
+        offer = screen_offer(latencies, asked, [*fixed, *in_use])
+        wanted, offer = _wanted(size, capacity, offer)
+        try:
+            choice = _choose(latencies, wanted, offer, [*fixed, *in_use], method)
+        except NoChoiceError:
+            for out in offer.rejections:
+                talk.print(f"{out.node} is out: {out.reason}, {out.detail}")
+            raise
+        free = _free_choice(latencies, wanted, offer, fixed, in_use, method)
+    _emit_choice(choice, offer, free, output)
+
+
+def _check_kept(
+    fixed: Sequence[str], in_use: Sequence[str], exclude: Sequence[str], size: int | None
+) -> None:
+    kept = {*fixed, *in_use}
+    if both := sorted(kept & {*exclude}):
+        message = f"--exclude: expected nodes that are neither kept nor running, got {', '.join(both)}"
+        raise InputError(message)
+    if size is not None and size < len(kept):
+        message = (
+            f"--size: expected at least {len(kept)}, the nodes kept and running, which are never dropped,"
+            f" got {size}"
         )
+        raise InputError(message)
+
+
+def _wanted(size: int | None, capacity: float | None, offer: Offer) -> tuple[float, Offer]:
+    """Return what is wanted, and the offer with weights only where they are asked for."""
+    if size is not None and capacity is None:
+        return size, replace(offer, weights=None)
+    if capacity is None or size is not None:
+        message = "choose: expected either --size or --capacity"
+        raise InputError(message)
+    if offer.weights is None:
+        message = "--capacity: expected --nodes beside it, which says what each node holds"
+        raise InputError(message)
+    return capacity, offer
+
+
+def _choose(
+    latencies: LatencyMap, wanted: float, offer: Offer, keep: Sequence[str], method: Method
+) -> Choice:
+    return least_nd_max_subset(
+        latencies,
+        wanted,
+        weights=offer.weights,
+        keep=keep,
+        candidates=offer.names,
+        apart=offer.apart,
+        method=method,
+    )
+
+
+def _free_choice(
+    latencies: LatencyMap,
+    wanted: float,
+    offer: Offer,
+    fixed: Sequence[str],
+    in_use: Sequence[str],
+    method: Method,
+) -> Choice | None:
+    """Choose as if what runs could be moved; None where nothing runs or no such set was found."""
+    if not in_use:
+        return None
+    try:
+        return _choose(latencies, wanted, replace(offer, names=(*offer.names, *in_use)), fixed, method)
+    except NoChoiceError:
+        return None
+
+
+def _emit_choice(choice: Choice, offer: Offer, free: Choice | None, output: Output) -> None:
+    saves_ms = 0.0 if free is None else max(0.0, choice.nd_max_ms - free.nd_max_ms)
     document = {
         "nodes": choice.nodes,
         "nd_max_ms": choice.nd_max_ms,
         "optimal": choice.optimal,
         "gap_ms": choice.gap_ms,
+        "method": choice.method,
+        "holds": None if offer.weights is None else sum(offer.weights[node] for node in choice.nodes),
+        "rejections": offer.rejections,
+        "if_moved": None if free is None else {"nodes": free.nodes, "saves_ms": saves_ms},
     }
     certainty = "optimal" if choice.optimal else f"at most {choice.gap_ms:.4g} ms above the least"
-    title = f"NDmax {choice.nd_max_ms:.4g} ms round trip, {certainty}"
-    emit(document, output, [table(title, ["node"], [[node] for node in choice.nodes])])
-
-
-def _members(listing: str) -> list[str]:
-    names = split_names(listing)
-    if not names:
-        message = f"--members: expected the names of nodes, separated by commas, got {listing!r}"
-        raise InputError(message)
-    return names
-
-
-def _emit_ranking(ranking: Ranking, order: str, output: Output) -> None:
-    rows = [[item.node, item.distance_ms, item.mean_ms] for item in ranking.ranked]
-    tables = [table(f"{order}, round trips in ms", ["node", "largest", "mean"], rows)]
-    if ranking.unreachable:
-        lost = [[item.node, ", ".join(item.missing_to)] for item in ranking.unreachable]
-        tables.append(table("not ranked", ["node", "no delay to"], lost))
-    emit(ranking, output, tables)
+    stopped = ", the search stopped early" if choice.method is Method.EXACT and not choice.optimal else ""
+    title = f"NDmax {choice.nd_max_ms:.4g} ms round trip, {certainty} ({choice.method}{stopped})"
+    if free is not None and saves_ms:
+        talk.print(f"what runs stays; moving would save {saves_ms:.4g} ms: {', '.join(free.nodes)}")
+    rows = [[node] for node in choice.nodes]
+    emit(document, output, [table(title, ["node"], rows), *rejections_table(offer.rejections)])

@@ -10,6 +10,7 @@ from latency_map import (
     DelayUnit,
     LatencyMap,
     LatencyMapError,
+    Method,
     NoChoiceError,
     UnknownNodeError,
     greedy_nd_max_subset,
@@ -114,7 +115,9 @@ def test_a_search_that_is_stopped_says_how_far_from_the_best_it_may_be():
 
 def test_without_any_search_greedy_and_its_gap_are_the_answer():
     latencies = random_map(40, seed=3)
-    assert least_nd_max_subset(latencies, 12, max_steps=0) == greedy_nd_max_subset(latencies, 12)
+    unsearched = least_nd_max_subset(latencies, 12, method=Method.GREEDY, max_steps=0)
+    assert unsearched == greedy_nd_max_subset(latencies, 12)
+    assert not unsearched.optimal
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -123,6 +126,33 @@ def test_the_gap_of_greedy_covers_the_best_set(seed):
     greedy = greedy_nd_max_subset(latencies, 4)
     least, _ = by_trying_all(latencies, 4)
     assert 0 <= greedy.nd_max_ms - least <= greedy.gap_ms
+
+
+@pytest.mark.parametrize(
+    ("count", "asked", "taken"),
+    [
+        (60, Method.AUTO, Method.EXACT),
+        (61, Method.AUTO, Method.GREEDY),
+        (61, Method.EXACT, Method.EXACT),
+        (60, Method.GREEDY, Method.GREEDY),
+    ],
+)
+def test_more_than_sixty_candidates_are_chosen_from_greedily_unless_told(count, asked, taken):
+    assert least_nd_max_subset(random_map(count, seed=1), 3, method=asked).method is taken
+
+
+def test_nodes_that_are_kept_are_not_counted_as_candidates():
+    latencies = random_map(61, seed=1)
+    assert least_nd_max_subset(latencies, 3, keep=latencies.names[:1]).method is Method.EXACT
+
+
+@pytest.mark.parametrize("size", [4, 8])
+def test_short_searches_improve_greedy_and_narrow_its_gap(size):
+    latencies = random_map(150, seed=5)
+    plain, searched = greedy_nd_max_subset(latencies, size), least_nd_max_subset(latencies, size)
+    assert searched.method is Method.GREEDY
+    assert searched.nd_max_ms <= plain.nd_max_ms
+    assert searched.nd_max_ms - searched.gap_ms > plain.nd_max_ms - plain.gap_ms  # the certified bound
 
 
 def test_greedy_adds_the_nearest_to_those_kept(trap):
@@ -140,9 +170,7 @@ def test_a_choice_steers_round_missing_delays():
 
 def test_no_set_where_too_few_know_each_other():
     latencies = make_map("abcd", {("a", "b"): 1, ("b", "c"): 1, ("c", "d"): 1, ("d", "a"): 1})
-    with pytest.raises(
-        NoChoiceError, match=r"expected 3 of 4 nodes that all know their delays.*there are none"
-    ):
+    with pytest.raises(NoChoiceError, match=r"expected 3 or more of 4 nodes that all know.*there are none"):
         least_nd_max_subset(latencies, 3)
     with pytest.raises(NoChoiceError, match="none for a - c"):
         least_nd_max_subset(latencies, 2, keep=["a", "c"])
@@ -174,3 +202,20 @@ def test_questions_that_contradict_themselves_are_refused(trap, size, options, m
 def test_unknown_nodes_are_refused(trap, option):
     with pytest.raises(UnknownNodeError):
         least_nd_max_subset(trap, 2, **{option: ["zz"]})
+
+
+def test_of_nodes_that_must_be_apart_at_most_one_is_chosen(trap):
+    # c, d, e lie 5 apart; without c and d together the next best three have a, b and c: max(1, 8, 20) = 20
+    choice = least_nd_max_subset(trap, 2, apart=[["a", "b"], ["c", "d", "e"]])
+    assert choice == Choice(nodes=("a", "c"), nd_max_ms=8.0, gap_ms=0.0)
+    with pytest.raises(NoChoiceError, match="may be together"):
+        least_nd_max_subset(trap, 3, apart=[["a", "b"], ["c", "d", "e"]])
+
+
+def test_nodes_that_are_kept_stay_together_but_nothing_joins_them_that_must_be_apart(trap):
+    choice = least_nd_max_subset(trap, 3, keep=["c", "d"], apart=[["c", "d", "e"]])
+    assert choice.nodes == ("a", "c", "d")
+
+
+def test_names_of_a_group_that_are_not_offered_do_not_matter(trap):
+    assert least_nd_max_subset(trap, 3, apart=[["c", "elsewhere"]]).nodes == ("c", "d", "e")

@@ -50,42 +50,10 @@ def test_show_sums_up_a_map_too_wide_for_a_table(tmp_path):
     assert "to farthest" in result.stdout
 
 
-def test_nearest_ranks_all_other_nodes_unless_told(run):
-    document = as_json(run("nearest", "--members", "a, b", "--output", "json"))
-    assert document["ranked"] == [{"node": "c", "distance_ms": 9.0, "mean_ms": 7.0}]
-    assert document["unreachable"] == [{"node": "d", "missing_to": ["b"]}]
-    told = as_json(run("nearest", "--members", "c", "--candidates", "a,d", "--output", "json"))
-    assert [item["node"] for item in told["ranked"]] == ["d", "a"]
-
-
-def test_farthest_ranks_the_members_unless_told(run):
-    document = as_json(run("farthest", "--members", "a,b,c", "--output", "json"))
-    assert [item["node"] for item in document["ranked"]] == ["c", "a", "b"]  # 9 (mean 7), 9 (5.5), 5
-    told = as_json(run("farthest", "--members", "a,b,c", "--removable", "b,a", "--output", "json"))
-    assert [item["node"] for item in told["ranked"]] == ["a", "b"]
-
-
-def test_choose_writes_nodes_and_how_certain_they_are(run):
-    document = as_json(run("choose", "--size", "2", "--keep", "c", "--exclude", "b", "--output", "json"))
-    assert document == {"nodes": ["c", "d"], "nd_max_ms": 7.0, "optimal": True, "gap_ms": 0.0}
-    assert "NDmax 9 ms round trip, optimal" in run("choose", "--size", "3").stdout
-
-
-def test_a_choice_that_is_not_possible_ends_with_exit_code_3(run):
-    result = run("choose", "--size", "4")
-    assert result.exit_code == 3
-    assert "not feasible: expected 4 of 4 nodes" in result.stderr
-    assert result.stdout == ""
-
-
 @pytest.mark.parametrize(
     ("command", "options", "unit"),
     [
         ("show", [], "s"),  # the heading says rtt_ms
-        ("nearest", ["--members", "zz"], "ms"),
-        ("farthest", ["--members", "a,zz"], "ms"),
-        ("choose", ["--size", "0"], "ms"),
-        ("choose", ["--size", "2", "--keep", "a", "--exclude", "a"], "ms"),
     ],
 )
 def test_wrong_input_is_an_input_error(run, command, options, unit):

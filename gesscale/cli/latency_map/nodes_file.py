@@ -1,0 +1,112 @@
+"""Files that say what nodes there are: a list in YAML or JSON, or what ``kubectl get nodes -o json`` writes."""
+
+import json
+from pathlib import Path
+from typing import TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from gesscale.cli.latency_map.kubectl import KubectlNodes, KubectlPods, Quantity, to_candidates
+from gesscale.cli.output import talk
+from gesscale.errors import InputError
+from latency_map.choose.candidates import Candidate
+
+_SOME_NODES = "expected a list of nodes, each with a name, or the output of kubectl get nodes -o json"
+_SOME_PODS = "expected the output of kubectl get pods -A -o json"
+
+T = TypeVar("T")
+
+
+class NodeRow(BaseModel):
+    """A node of the list; only its name is needed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    weight: float = Field(default=1.0, ge=0, allow_inf_nan=False)
+    ready: bool = True
+    schedulable: bool = True
+    free_cpus: Quantity | None = None
+    free_memory: Quantity | None = None
+    arch: str | None = None
+    zone: str | None = None
+    labels: dict[str, str] = {}
+    remark: str = ""
+
+    def candidate(self) -> Candidate:
+        """Return the node as it can be judged; its zone is one of its labels."""
+        zone = {} if self.zone is None else {"zone": self.zone}
+        return Candidate(
+            name=self.name,
+            weight=self.weight,
+            ready=self.ready,
+            schedulable=self.schedulable,
+            free_cpus=None if self.free_cpus is None else float(self.free_cpus),
+            free_memory_bytes=None if self.free_memory is None else float(self.free_memory),
+            arch=self.arch,
+            labels={**zone, **self.labels},
+            remark=self.remark,
+        )
+
+
+def read_nodes(file: Path, pods: Path | None) -> tuple[Candidate, ...]:
+    """Read what nodes there are; say on stderr where they are taken to be empty.
+
+    Parameters
+    ----------
+    file
+        A list of `NodeRow` in YAML or JSON, or the output of ``kubectl get nodes -o json``.
+    pods
+        The output of ``kubectl get pods -A -o json``, for the room that is taken; None where it is not known.
+
+    Returns
+    -------
+    tuple of Candidate
+        In the order of the file, each name once.
+
+    Raises
+    ------
+    InputError
+        A file cannot be read, is not of that form, or names a node twice.
+    """
+    document = _read(file)
+    if isinstance(document, dict):
+        if pods is None:
+            talk.print(f"note: the nodes of {file} are taken to be empty; --pods says what takes room there")
+        taken = None if pods is None else _valid(KubectlPods, _read(pods), pods, _SOME_PODS)
+        nodes = to_candidates(_valid(KubectlNodes, document, file, _SOME_NODES), taken)
+    elif pods is not None:
+        message = f"{pods}: expected it beside the output of kubectl get nodes -o json, got a list in {file}"
+        raise InputError(f"{message}; state free_cpus and free_memory there")
+    else:
+        nodes = [row.candidate() for row in _valid(list[NodeRow], document, file, _SOME_NODES)]
+    names = [node.name for node in nodes]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        message = f"{file}: expected every node once, got {', '.join(twice)} twice"
+        raise InputError(message)
+    return tuple(nodes)
+
+
+def _valid(form: type[T], document: object, file: Path, expected: str) -> T:
+    try:
+        return TypeAdapter(form).validate_python(document)
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_context=False)[0]
+        place = ".".join(str(part) for part in fault["loc"])
+        message = (
+            f"{file}: {expected}; {place + ': ' if place else ''}{fault['msg']}, got {fault['input']!r:.60}"
+        )
+        raise InputError(message) from None
+
+
+def _read(file: Path) -> object:
+    try:
+        text = file.read_text("utf-8")
+        return json.loads(text) if text.lstrip().startswith("{") else yaml.safe_load(text)
+    except OSError as error:
+        message = f"{file}: {error.strerror or error}; name an existing file"
+        raise InputError(message) from None
+    except (ValueError, yaml.YAMLError, RecursionError) as error:
+        message = f"{file}: expected YAML or JSON in UTF-8: {' '.join(str(error).split())}"
+        raise InputError(message) from None

@@ -1,0 +1,126 @@
+"""``gesscale latency-map nearest`` and ``farthest``: the node to add and the one to remove."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from gesscale.cli.latency_map.app import (
+    USE,
+    Form,
+    Kind,
+    MapFile,
+    Symmetry,
+    Unit,
+    app,
+    load_map,
+    plain_errors,
+    split_names,
+)
+from gesscale.cli.latency_map.screening import (
+    Apart,
+    Arch,
+    Cpu,
+    Exclude,
+    Memory,
+    NodesAsked,
+    NodesFile,
+    Offered,
+    PodsFile,
+    rejections_table,
+    screen_offer,
+)
+from gesscale.cli.output import Output, emit, table
+from gesscale.errors import InputError
+from latency_map import Ranked, farthest
+from latency_map import nearest as rank_nearest
+from latency_map.choose.candidates import Rejection, Unfit
+
+Members = Annotated[
+    str, typer.Option("--members", help="Nodes of the placement, by commas; the driver's too.")
+]
+
+
+@app.command(rich_help_panel=USE)
+def nearest(
+    file: MapFile,
+    *,
+    members: Members,
+    unit: Unit = None,
+    kind: Kind = None,
+    candidates: Offered = "",
+    exclude: Exclude = "",
+    apart: Apart = None,
+    nodes: NodesFile = None,
+    pods: PodsFile = None,
+    arch: Arch = None,
+    cpu: Cpu = "",
+    memory: Memory = "",
+    asymmetry: Symmetry = None,
+    output: Form = Output.TABLE,
+) -> None:
+    """Rank the nodes to add: least largest round trip to a member, then least mean, then name."""
+    asked = NodesAsked(
+        candidates=candidates,
+        exclude=exclude,
+        apart=apart or (),
+        nodes=nodes,
+        pods=pods,
+        arch=arch,
+        cpu=cpu,
+        memory=memory,
+    )
+    with plain_errors():
+        latencies = load_map(file, unit, kind, asymmetry)
+        placement = _members(members)
+        offer = screen_offer(latencies, asked, placement)
+        ranking = rank_nearest(latencies, placement, offer.names)
+    _emit_ranking(ranking.ranked, offer.rejections, "nearest first", output)
+
+
+@app.command("farthest", rich_help_panel=USE)
+def rank_farthest(
+    file: MapFile,
+    *,
+    members: Members,
+    unit: Unit = None,
+    kind: Kind = None,
+    removable: Annotated[
+        str,
+        typer.Option(
+            "--candidates", "--removable", help="Members that may go, by commas; all of them by default."
+        ),
+    ] = "",
+    asymmetry: Symmetry = None,
+    output: Form = Output.TABLE,
+) -> None:
+    """Rank the nodes to remove: greatest largest round trip to another member, then mean, then name."""
+    with plain_errors():
+        latencies = load_map(file, unit, kind, asymmetry)
+        placement = _members(members)
+        ranking = farthest(latencies, placement, split_names(removable) or placement)
+    unranked = [
+        Rejection(
+            node=item.node,
+            reason=Unfit.DELAY_UNKNOWN,
+            detail=f"the latency map has no round trip to {', '.join(item.missing_to)}",
+        )
+        for item in ranking.unreachable
+    ]
+    _emit_ranking(ranking.ranked, unranked, "farthest first", output)
+
+
+def _members(listing: str) -> list[str]:
+    names = split_names(listing)
+    if not names:
+        message = f"--members: expected the names of nodes, separated by commas, got {listing!r}"
+        raise InputError(message)
+    return names
+
+
+def _emit_ranking(
+    ranked: Sequence[Ranked], rejections: Sequence[Rejection], order: str, output: Output
+) -> None:
+    rows = [[item.node, item.distance_ms, item.mean_ms] for item in ranked]
+    ranking = table(f"{order}, round trips in ms", ["node", "largest", "mean"], rows)
+    emit({"ranked": ranked, "rejections": rejections}, output, [ranking, *rejections_table(rejections)])

@@ -1,0 +1,202 @@
+"""What ``choose`` and ``nearest`` share: which nodes are offered, and which of them are out and why."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from gesscale.cli.latency_map.app import split_names
+from gesscale.cli.latency_map.kubectl import parse_quantity
+from gesscale.cli.latency_map.nodes_file import read_nodes
+from gesscale.cli.output import table, talk
+from gesscale.errors import InputError
+from latency_map import LatencyMap
+from latency_map.choose.candidates import Candidate, Needs, Rejection, same_label, screen
+from latency_map.errors import enumerate_some
+
+Offered = Annotated[
+    str,
+    typer.Option("--candidates", help="Nodes to choose from, by commas; by default those of --nodes or MAP."),
+]
+Exclude = Annotated[str, typer.Option("--exclude", help="Nodes that must be out, by commas.")]
+Apart = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--apart",
+        help="At most one of these nodes, by commas; or at most one for each value of this label of --nodes,"
+        " such as zone. Can be given again. Nodes that are kept stay even so.",
+    ),
+]
+NodesFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--nodes",
+        metavar="FILE",
+        help="What nodes there are: a list in YAML or JSON, or the output of kubectl get nodes -o json.",
+    ),
+]
+PodsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--pods", metavar="FILE", help="Output of kubectl get pods -A -o json: the room that is taken."
+    ),
+]
+Arch = Annotated[str | None, typer.Option("--arch", help="Architecture that is needed, such as arm64.")]
+Cpu = Annotated[str, typer.Option("--cpu", help="CPUs that must be free, such as 1 or 500m.")]
+Memory = Annotated[str, typer.Option("--memory", help="Memory that must be free, such as 1Gi.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodesAsked:
+    """The options that say which nodes are offered; as the commands have them."""
+
+    candidates: str
+    exclude: str
+    apart: Sequence[str]
+    nodes: Path | None
+    pods: Path | None
+    arch: str | None
+    cpu: str
+    memory: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """The nodes that can be chosen.
+
+    Attributes
+    ----------
+    names
+        Without those that are kept.
+    rejections
+        The nodes that are out.
+    apart
+        Groups of nodes of which at most one may be in.
+    weights
+        What each node holds; None where no file says it.
+    """
+
+    names: tuple[str, ...]
+    rejections: tuple[Rejection, ...]
+    apart: tuple[tuple[str, ...], ...]
+    weights: dict[str, float] | None
+
+
+def screen_offer(latencies: LatencyMap, asked: NodesAsked, keep: Sequence[str]) -> Offer:
+    """Find the nodes that can be chosen beside those kept, and say on stderr what was taken for granted.
+
+    Parameters
+    ----------
+    latencies
+        The delays.
+    asked
+        The options.
+    keep
+        Nodes that are in the set already; named as candidates all the same, they are judged like others.
+
+    Returns
+    -------
+    Offer
+        What is left to choose from.
+
+    Raises
+    ------
+    InputError
+        An option or a file is wrong.
+    UnknownNodeError
+        A node that is named is neither in the map nor in the file of nodes.
+    """
+    needs = _needs(asked)
+    known = None if asked.nodes is None else {node.name: node for node in read_nodes(asked.nodes, asked.pods)}
+    exclude = split_names(asked.exclude)
+    _check_named(latencies, known, asked, exclude)
+    nodes = _offered(latencies, known, asked, keep)
+    apart = tuple(group for each in asked.apart for group in _groups(each, latencies, known))
+    _say(latencies, known, asked, keep, apart)
+    usable, rejections = screen(nodes, latencies, keep=keep, exclude=exclude, needs=needs, apart=apart)
+    return Offer(
+        names=tuple(node.name for node in usable),
+        rejections=rejections,
+        apart=apart,
+        weights=None if known is None else {name: node.weight for name, node in known.items()},
+    )
+
+
+def rejections_table(rejections: Sequence[Rejection]) -> list[Table]:
+    """Return a table of the nodes that are out; none where there are none."""
+    rows = [[item.node, item.reason.value, item.detail] for item in rejections]
+    return [table("cannot be chosen", ["node", "reason", "detail"], rows)] if rows else []
+
+
+def _needs(asked: NodesAsked) -> Needs:
+    needy = {"--pods": asked.pods, "--arch": asked.arch, "--cpu": asked.cpu, "--memory": asked.memory}
+    lone = [option for option, value in needy.items() if value]
+    if lone and asked.nodes is None:
+        message = f"{', '.join(lone)}: expected --nodes beside it, which says what nodes there are"
+        raise InputError(message)
+    return Needs(
+        arch=asked.arch,
+        cpus=_quantity("--cpu", asked.cpu),
+        memory_bytes=_quantity("--memory", asked.memory),
+    )
+
+
+def _quantity(option: str, text: str) -> float:
+    try:
+        return float(parse_quantity(text)) if text else 0.0
+    except ValueError as error:
+        message = f"{option}: {error}"
+        raise InputError(message) from None
+
+
+def _check_named(
+    latencies: LatencyMap, known: dict[str, Candidate] | None, asked: NodesAsked, exclude: Sequence[str]
+) -> None:
+    named = split_names(asked.candidates)
+    latencies.positions(name for name in (*named, *exclude) if name not in (known or {}))
+    if known is not None and (absent := [name for name in named if name not in known]):
+        message = f"--candidates: expected nodes of {asked.nodes}, got {enumerate_some(absent)}"
+        raise InputError(message)
+
+
+def _offered(
+    latencies: LatencyMap, known: dict[str, Candidate] | None, asked: NodesAsked, keep: Sequence[str]
+) -> list[Candidate]:
+    names = split_names(asked.candidates) or [name for name in known or latencies.names if name not in keep]
+    return [Candidate(name=name) if known is None else known[name] for name in dict.fromkeys(names)]
+
+
+def _groups(
+    text: str, latencies: LatencyMap, known: dict[str, Candidate] | None
+) -> tuple[tuple[str, ...], ...]:
+    if "," in text:
+        group = tuple(split_names(text))
+        latencies.positions(name for name in group if name not in (known or {}))
+        return (group,)
+    groups = same_label((known or {}).values(), text)
+    if not groups:
+        message = (
+            f"--apart: expected names of nodes by commas, or a label of the nodes in --nodes, got {text!r}"
+        )
+        raise InputError(message)
+    return groups
+
+
+def _say(
+    latencies: LatencyMap,
+    known: dict[str, Candidate] | None,
+    asked: NodesAsked,
+    keep: Sequence[str],
+    apart: Sequence[Sequence[str]],
+) -> None:
+    """Say on stderr what a reader of the result would not expect."""
+    for group in apart:
+        if len(together := sorted({*group} & {*keep})) > 1:
+            talk.print(f"note: {', '.join(together)} are to be apart, but they are kept and stay together")
+    if known is None:
+        return
+    if strangers := [name for name in latencies.names if name not in known]:
+        talk.print(f"note: {asked.nodes} does not have these nodes of the map: {enumerate_some(strangers)}")

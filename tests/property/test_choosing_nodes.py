@@ -1,0 +1,167 @@
+"""What holds of every choice of nodes, with weights, nodes that are kept and nodes that must be apart."""
+
+import math
+from dataclasses import dataclass
+from itertools import chain, combinations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from latency_map import LatencyMap, Method, NoChoiceError, greedy_nd_max_subset, least_nd_max_subset
+
+NAMES = tuple(f"n{index}" for index in range(7))
+round_trips = st.one_of(st.integers(0, 4).map(float), st.floats(0, 1e6), st.just(math.nan))
+
+
+@dataclass(frozen=True)
+class Question:
+    latencies: LatencyMap
+    size: float
+    weights: dict[str, float] | None
+    keep: tuple[str, ...]
+    apart: tuple[tuple[str, ...], ...]
+
+    def answer(self, choose=least_nd_max_subset, **options):
+        """The choice; None where there is none."""
+        asked = {"weights": self.weights, "keep": self.keep, "apart": self.apart, **options}
+        try:
+            return choose(self.latencies, self.size, **asked)
+        except NoChoiceError:
+            return None
+
+    def allows(self, nodes):
+        """Whether a set answers the question."""
+        held = sum(1 if self.weights is None else self.weights[node] for node in nodes)
+        apart = all(
+            {a, b} <= {*self.keep} or not any({a, b} <= {*group} for group in self.apart)
+            for a, b in combinations(nodes, 2)
+        )
+        complete = not self.latencies.missing(nodes)
+        return {*self.keep} <= {*nodes} and held >= self.size and apart and complete
+
+    def least(self):
+        """NDmax of the best of all sets; None where there is none."""
+        names = self.latencies.names
+        sets = chain.from_iterable(combinations(names, size) for size in range(1, len(names) + 1))
+        return min((self.latencies.nd_max_ms(nodes) for nodes in sets if self.allows(nodes)), default=None)
+
+    def renamed(self, names):
+        """The same question with the nodes named otherwise."""
+        name = dict(zip(self.latencies.names, names, strict=True))
+        return Question(
+            latencies=LatencyMap(names=tuple(names), rtt_ms=self.latencies.rtt_ms),
+            size=self.size,
+            weights=self.weights and {name[node]: weight for node, weight in self.weights.items()},
+            keep=tuple(name[node] for node in self.keep),
+            apart=tuple(tuple(name[node] for node in group) for group in self.apart),
+        )
+
+
+@st.composite
+def questions(draw):
+    names = NAMES[: draw(st.integers(3, len(NAMES)))]
+    count = len(names)
+    pairs = count * (count - 1) // 2
+    matrix = np.zeros((count, count))
+    matrix[np.triu_indices(count, 1)] = draw(st.lists(round_trips, min_size=pairs, max_size=pairs))
+    some = st.lists(st.sampled_from(names), unique=True, max_size=2)
+    keep = tuple(draw(some))
+    weights = None
+    if draw(st.booleans()):
+        held = draw(st.lists(st.integers(0, 12), min_size=count, max_size=count))
+        weights = {name: weight / 4 for name, weight in zip(names, held, strict=True)}
+    size = draw(st.integers(max(1, len(keep)), count)) if weights is None else draw(st.integers(1, 24)) / 4
+    groups = draw(st.lists(st.lists(st.sampled_from(names), unique=True, min_size=2, max_size=3), max_size=2))
+    return Question(
+        latencies=LatencyMap(names=names, rtt_ms=matrix + matrix.T),
+        size=size,
+        weights=weights,
+        keep=keep,
+        apart=tuple(map(tuple, groups)),
+    )
+
+
+@given(questions())
+def test_the_exact_choice_is_the_best_of_all_sets(question):
+    choice, least = question.answer(method=Method.EXACT), question.least()
+    assert (choice and choice.nd_max_ms) == least
+    if choice:
+        assert choice.optimal
+        assert question.allows(choice.nodes)
+        assert question.latencies.nd_max_ms(choice.nodes) == choice.nd_max_ms
+
+
+@given(questions(), st.integers(0, 60))
+def test_the_certified_gap_is_true_wherever_the_search_stops(question, max_steps):
+    least = question.least()
+    stopped = question.answer(max_steps=max_steps)
+    greedy = question.answer(greedy_nd_max_subset)
+    for choice in filter(None, (stopped, greedy)):
+        assert question.allows(choice.nodes)
+        # the gap is a difference of two delays, each exact: only the subtraction rounds
+        assert choice.nd_max_ms - choice.gap_ms <= least * (1 + 1e-12)
+        assert choice.nd_max_ms >= least
+    if greedy:
+        assert stopped.nd_max_ms <= greedy.nd_max_ms
+
+
+@given(questions())
+def test_no_node_of_a_choice_could_be_spared(question):
+    for choice in filter(None, (question.answer(), question.answer(greedy_nd_max_subset))):
+        for node in {*choice.nodes} - {*question.keep}:
+            held = sum(1 if question.weights is None else question.weights[one] for one in choice.nodes)
+            held -= 1 if question.weights is None else question.weights[node]
+            assert held < question.size
+
+
+@given(questions(), st.permutations(NAMES))
+def test_renaming_the_nodes_changes_no_figure(question, names):
+    renamed = question.renamed(names[: len(question.latencies)])
+    choice, other = question.answer(), renamed.answer()
+    assert (choice is None) == (other is None)
+    if choice:
+        assert (choice.nd_max_ms, choice.gap_ms) == (other.nd_max_ms, other.gap_ms)
+
+
+@given(questions())
+def test_renaming_the_nodes_in_the_order_of_their_names_renames_the_choice_and_nothing_else(question):
+    names = [f"m{index}" for index in range(10, 10 + len(question.latencies))]
+    name = dict(zip(question.latencies.names, names, strict=True))
+    for choose in (least_nd_max_subset, greedy_nd_max_subset):
+        choice, other = question.answer(choose), question.renamed(names).answer(choose)
+        assert (choice is None) == (other is None)
+        assert choice is None or other.nodes == tuple(name[node] for node in choice.nodes)
+
+
+@given(questions(), st.data())
+def test_the_order_of_the_nodes_in_the_map_changes_nothing(question, data):
+    names = data.draw(st.permutations(question.latencies.names))
+    shuffled = Question(
+        latencies=question.latencies.subset(names),
+        size=question.size,
+        weights=question.weights,
+        keep=question.keep,
+        apart=question.apart,
+    )
+    for choose in (least_nd_max_subset, greedy_nd_max_subset):
+        assert shuffled.answer(choose) == question.answer(choose)
+
+
+@given(questions())
+def test_a_node_more_to_choose_from_never_makes_the_choice_worse(question):
+    offered = [name for name in question.latencies.names if name not in question.keep]
+    best = math.inf
+    for count in range(len(offered) + 1):
+        choice = question.answer(candidates=offered[:count])
+        assert (choice.nd_max_ms if choice else math.inf) <= best
+        best = choice.nd_max_ms if choice else best
+
+
+@given(questions())
+def test_a_rule_more_never_makes_the_choice_better(question):
+    bare = Question(
+        latencies=question.latencies, size=question.size, weights=question.weights, keep=(), apart=()
+    )
+    ruled, free = question.answer(), bare.answer()
+    assert ruled is None or free.nd_max_ms <= ruled.nd_max_ms
