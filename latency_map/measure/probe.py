@@ -83,7 +83,7 @@ def ping_rtt_ms(address: str, *, timeout_s: float, sequence: int = 0) -> RttSamp
     import ping3
 
     try:
-        numeric = _resolve(address)
+        numeric = resolve(address)
     except (OSError, ValueError) as error:
         return UnknownHost(reason=f"{address!r} does not resolve: {error}")
     try:
@@ -97,6 +97,27 @@ def ping_rtt_ms(address: str, *, timeout_s: float, sequence: int = 0) -> RttSamp
     except (OSError, struct.error) as error:
         return Unreachable(reason=str(error))
     return interpret(answer, timeout_s=timeout_s)
+
+
+def resolve(address: str) -> str:
+    """Return the IP address, version 4 or 6, that a name stands for.
+
+    Parameters
+    ----------
+    address
+        A name, or an IP address, which stands for itself.
+
+    Returns
+    -------
+    str
+        The first address that the system gives.
+
+    Raises
+    ------
+    OSError, ValueError
+        There is none.
+    """
+    return str(socket.getaddrinfo(address, None, type=socket.SOCK_DGRAM)[0][4][0])
 
 
 def interpret(answer: float | bool | None, *, timeout_s: float) -> RttSample:
@@ -204,11 +225,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"{parser.prog}: {error}{hint}\n")
         return 1
     return 0
-
-
-def _resolve(address: str) -> str:
-    """Return the numeric form; raise OSError or ValueError where there is none."""
-    return str(socket.getaddrinfo(address, None, type=socket.SOCK_DGRAM)[0][4][0])
 
 
 def _line(address: str, sequence: int, sample: RttSample) -> dict[str, object]:

@@ -1,0 +1,274 @@
+"""What an agent is told: options, each also by an environment variable, as a DaemonSet sets them."""
+
+import argparse
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from latency_map.errors import LatencyMapError
+from latency_map.measure.method import Method
+from latency_map.measure.neighbours import rounds_to_cover
+from latency_map.measure.peers import parse_peers
+from latency_map.measure.places import AGENT_PORT, split_place
+from latency_map.names import find_name_fault
+
+WINDOW_TURNS = 3
+"""By default figures are kept for so many turns of a pair."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentOptions:
+    """How an agent measures.
+
+    Attributes
+    ----------
+    node
+        The name of the node that it is on.
+    host, port
+        Where it serves its figures.
+    peers, peers_file, peers_dns
+        Whom it probes: a listing, a file, or the agents behind a name; exactly one is set.
+    neighbours
+        How many others it probes in a round.
+    count
+        How many probes each of them gets.
+    rate_per_s
+        Budget of probes.
+    round_s
+        From the beginning of a round to that of the next.
+    timeout_s
+        How long it waits for each reply.
+    window_s
+        How long figures are kept; None to derive it from the number of peers.
+    method, probe_port
+        How round trips are measured.
+    seed
+        Of the order in which peers take turns; the same for all agents.
+    run_s
+        When to end; None never.
+    """
+
+    node: str
+    host: str
+    port: int
+    peers: Mapping[str, str]
+    peers_file: Path | None
+    peers_dns: str
+    neighbours: int
+    count: int
+    rate_per_s: float
+    round_s: float
+    timeout_s: float
+    window_s: float | None
+    method: Method
+    probe_port: int
+    seed: int
+    run_s: float | None
+
+    def longest_round_s(self, nodes: int) -> float:
+        """Return how long a round lasts in a cluster of so many nodes, all replies late."""
+        probes = min(self.neighbours, nodes - 1) * self.count
+        return max(self.round_s, probes / self.rate_per_s + self.timeout_s)
+
+    def turn_s(self, nodes: int) -> float:
+        """Return after how many seconds every pair has had its turn, in a cluster of so many nodes."""
+        return self.longest_round_s(nodes) * rounds_to_cover(nodes, self.neighbours)
+
+    def kept_s(self, nodes: int) -> float:
+        """Return how long figures are kept in a cluster of so many nodes."""
+        return self.window_s if self.window_s is not None else WINDOW_TURNS * self.turn_s(nodes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Option:
+    flag: str
+    variable: str
+    read: Callable[[str], object]
+    default: str | None
+    text: str
+
+
+def _number(low: float, high: float, what: str) -> Callable[[str], float]:
+    def read(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not low <= value <= high:
+            message = f"expected {what} from {low:g} to {high:g}, got {text!r}"
+            raise argparse.ArgumentTypeError(message)
+        return value
+
+    return read
+
+
+def _whole(low: int, high: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not text.isdecimal() or not low <= int(text) <= high:
+            message = f"expected a whole number from {low} to {high}, got {text!r}"
+            raise argparse.ArgumentTypeError(message)
+        return int(text)
+
+    return read
+
+
+def _seconds(text: str) -> float:
+    """Read seconds, with or without the letter s behind them."""
+    return _number(0.01, 1e7, "seconds")(text.removesuffix("s"))
+
+
+def _name(text: str) -> str:
+    fault = find_name_fault([text])
+    if fault:
+        raise argparse.ArgumentTypeError(fault[1])
+    return text
+
+
+def _place(text: str) -> tuple[str, int]:
+    try:
+        return split_place(text)
+    except LatencyMapError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _peers(text: str) -> dict[str, str]:
+    try:
+        return parse_peers(text)
+    except LatencyMapError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _method(text: str) -> Method:
+    if text not in list(Method):
+        message = f"expected {', '.join(Method)}, got {text!r}"
+        raise argparse.ArgumentTypeError(message)
+    return Method(text)
+
+
+_OPTIONS = (
+    _Option(
+        flag="--node", variable="GESSCALE_NODE", read=_name, default=None, text="name of the node it is on"
+    ),
+    _Option(
+        flag="--listen", variable="GESSCALE_LISTEN", read=_place, default=f"0.0.0.0:{AGENT_PORT}",
+        text="where its figures are served: HOST:PORT, an IPv6 address in brackets",
+    ),
+    _Option(
+        flag="--peers", variable="GESSCALE_PEERS", read=_peers, default="",
+        text="whom it probes: name=address, by commas",
+    ),
+    _Option(
+        flag="--peers-file", variable="GESSCALE_PEERS_FILE", read=Path, default=None,
+        text="a file of lines name=address, read again before every round",
+    ),
+    _Option(
+        flag="--peers-dns", variable="GESSCALE_PEERS_DNS", read=str, default="",
+        text="a name that stands for the addresses of all agents, such as a headless service: NAME or NAME:PORT",
+    ),
+    _Option(
+        flag="--neighbours", variable="GESSCALE_NEIGHBOURS", read=_whole(1, 5000), default="10",
+        text="how many others it probes in a round; each in its turn",
+    ),
+    _Option(
+        flag="--count", variable="GESSCALE_COUNT", read=_whole(1, 100), default="5",
+        text="probes that each of them gets in a round",
+    ),
+    _Option(
+        flag="--rate", variable="GESSCALE_RATE", read=_number(0.01, 50, "probes a second"), default="5",
+        text="most probes a second; 84 bytes each way apiece, by ICMP over IPv4",
+    ),
+    _Option(
+        flag="--round", variable="GESSCALE_ROUND", read=_seconds, default="30",
+        text="seconds from the beginning of a round to that of the next",
+    ),
+    _Option(
+        flag="--timeout", variable="GESSCALE_TIMEOUT", read=_number(0.01, 5, "seconds"), default="2",
+        text="seconds to wait for a reply",
+    ),
+    _Option(
+        flag="--window", variable="GESSCALE_WINDOW", read=_seconds, default=None,
+        text=f"seconds that figures are kept; as long as every pair takes for {WINDOW_TURNS} turns by default",
+    ),
+    _Option(
+        flag="--method", variable="GESSCALE_METHOD", read=_method, default=Method.AUTO.value,
+        text="icmp, tcp, or auto: icmp where it is allowed",
+    ),
+    _Option(
+        flag="--port", variable="GESSCALE_PROBE_PORT", read=_whole(1, 65535), default=None,
+        text="port for tcp, open or closed; that of --listen by default",
+    ),
+    _Option(
+        flag="--seed", variable="GESSCALE_SEED", read=_whole(0, 2**32), default="0",
+        text="of the order in which peers take turns; the same for all agents",
+    ),
+    _Option(
+        flag="--for", variable="GESSCALE_FOR", read=_seconds, default=None,
+        text="seconds after which to end; never by default",
+    ),
+)  # fmt: skip
+
+FLAGS = tuple(option.flag for option in _OPTIONS)
+VARIABLES = tuple(option.variable for option in _OPTIONS)
+
+
+def read_options(
+    arguments: Sequence[str], environment: Mapping[str, str], *, program: str = "latency-agent"
+) -> AgentOptions:
+    """Read the options of an agent; wrong ones end the process with exit code 2 and a line on stderr.
+
+    Parameters
+    ----------
+    arguments
+        The command line.
+    environment
+        Where an option that is not on it may be.
+    program
+        Its name in messages.
+
+    Returns
+    -------
+    AgentOptions
+        What it was told.
+    """
+    parser = argparse.ArgumentParser(
+        prog=program,
+        description="Measures round trips to other nodes and serves them to Prometheus.",
+        epilog="Every option may be given by the environment variable that is named with it.",
+    )
+    for option in _OPTIONS:
+        told = environment.get(option.variable) or option.default
+        suffix = f" (default {option.default})" if option.default else ""
+        parser.add_argument(
+            option.flag,
+            type=option.read,
+            default=told,
+            metavar=option.flag.removeprefix("--").upper(),
+            help=f"{option.text}{suffix}; {option.variable}".replace("%", "%%"),
+        )
+    given = vars(parser.parse_args(arguments))
+    if not given["node"]:
+        parser.error("expected the name of the node: --node NAME or GESSCALE_NODE, got none")
+    named = [flag for flag in ("peers", "peers_file", "peers_dns") if given[flag]]
+    if len(named) != 1:
+        got = " and ".join(f"--{flag.replace('_', '-')}" for flag in named) or "none"
+        parser.error(f"expected one of --peers, --peers-file and --peers-dns, got {got}")
+    host, port = given["listen"]
+    return AgentOptions(
+        node=given["node"],
+        host=host,
+        port=port,
+        peers=given["peers"],
+        peers_file=given["peers_file"],
+        peers_dns=given["peers_dns"],
+        neighbours=given["neighbours"],
+        count=given["count"],
+        rate_per_s=given["rate"],
+        round_s=given["round"],
+        timeout_s=given["timeout"],
+        window_s=given["window"],
+        method=given["method"],
+        probe_port=given["port"] or port or AGENT_PORT,
+        seed=given["seed"],
+        run_s=given["for"],
+    )

@@ -1,0 +1,165 @@
+"""Whom an agent probes: a listing, a file, or the agents that a name stands for."""
+
+import json
+from collections.abc import Callable, Mapping
+from concurrent.futures import wait
+from functools import partial
+from pathlib import Path
+from typing import TypeAlias
+
+from latency_map.errors import LatencyMapError
+from latency_map.measure.fetch import FetchError, fetch
+from latency_map.measure.places import resolve_agents, split_place
+from latency_map.measure.sweep import in_thread
+from latency_map.names import find_name_fault
+
+Peers: TypeAlias = Mapping[str, str]
+"""Address of each node."""
+
+FindPeers: TypeAlias = Callable[[], Peers]
+"""Tells the peers as they are now; raises LatencyMapError where they cannot be told."""
+
+MAX_PEERS = 5000
+_MAX_FILE_BYTES = 1 << 20
+_MAX_ANSWER_BYTES = 4096
+
+
+def parse_peers(listing: str, *, what: str = "peers") -> dict[str, str]:
+    """Read ``name=address`` pairs, separated by commas or line ends.
+
+    Parameters
+    ----------
+    listing
+        The pairs; empty items and lines that begin with ``#`` are skipped.
+    what
+        Names the listing in messages.
+
+    Returns
+    -------
+    dict of str to str
+        Address of each node, in the order given.
+
+    Raises
+    ------
+    LatencyMapError
+        An item is no such pair, or a name occurs twice.
+    """
+    peers: dict[str, str] = {}
+    lines = (line for line in listing.splitlines() if not line.lstrip().startswith("#"))
+    for item in (part.strip() for line in lines for part in line.split(",")):
+        if not item:
+            continue
+        name, equals, address = (part.strip() for part in item.partition("="))
+        fault = find_name_fault([name])
+        if fault or not equals or not address or any(letter.isspace() for letter in address):
+            message = f"{what}: expected name=address, such as edge1=10.0.0.1, got {item!r}"
+            raise LatencyMapError(message)
+        if name in peers:
+            message = f"{what}: expected every node once, got {name!r} twice; remove or rename one"
+            raise LatencyMapError(message)
+        peers[name] = address
+    if len(peers) > MAX_PEERS:
+        message = f"{what}: expected at most {MAX_PEERS} nodes, got {len(peers)}"
+        raise LatencyMapError(message)
+    return peers
+
+
+def read_peers(path: Path) -> dict[str, str]:
+    """Do as `parse_peers` with a file.
+
+    Raises
+    ------
+    LatencyMapError
+        It cannot be read, or holds something else.
+    """
+    try:
+        with path.open(encoding="utf-8") as file:
+            text = file.read(_MAX_FILE_BYTES + 1)
+    except (OSError, ValueError) as error:
+        message = f"peers: expected a text file {path} with lines name=address, got: {error}"
+        raise LatencyMapError(message) from None
+    if len(text) > _MAX_FILE_BYTES:
+        message = f"peers: expected a file of at most {_MAX_FILE_BYTES} letters, {path} has more"
+        raise LatencyMapError(message)
+    return parse_peers(text, what=str(path))
+
+
+class AgentsByName:
+    """Finds peers as the agents behind a name; every new address is asked once for the name of its node.
+
+    An address is taken to stay with its node: in a k3s cluster each node has a range of pod addresses of its
+    own.
+
+    Parameters
+    ----------
+    place
+        As in `resolve_agents`.
+    default_port
+        Where no port is named.
+    own
+        Name of this agent's node, and what only this agent answers as its ``instance``.
+    timeout_s
+        Bound on each answer; all new addresses are asked at the same time.
+    say
+        Takes what people should know.
+    """
+
+    def __init__(
+        self,
+        place: str,
+        *,
+        default_port: int,
+        own: tuple[str, str],
+        timeout_s: float,
+        say: Callable[[str], None],
+    ) -> None:
+        self._place = place
+        self._default_port = default_port
+        self._node, self._instance = own
+        self._timeout_s = timeout_s
+        self._say = say
+        self._told: dict[str, tuple[str, str]] = {}
+
+    def __call__(self) -> dict[str, str]:
+        """Return the peers as they are now; those that do not tell their name are left out.
+
+        Raises
+        ------
+        LatencyMapError
+            The name does not resolve.
+        """
+        urls = resolve_agents(self._place, default_port=self._default_port)[:MAX_PEERS]
+        self._told = {url: told for url, told in self._told.items() if url in urls}
+        asked = {
+            url: in_thread(partial(_ask_name, url, self._timeout_s)) for url in urls if url not in self._told
+        }
+        wait(asked.values(), timeout=2 * self._timeout_s)
+        for url, future in asked.items():
+            if future.done() and (told := future.result()):
+                self._told[url] = told
+        return self._by_name()
+
+    def _by_name(self) -> dict[str, str]:
+        peers: dict[str, str] = {}
+        for url, (node, instance) in sorted(self._told.items()):
+            if instance == self._instance:
+                continue
+            if node == self._node or node in peers:
+                self._say(f"peers: {url} says that it is on node {node!r}, as another agent does; left out")
+                continue
+            peers[node] = _host(url)
+        return peers
+
+
+def _ask_name(url: str, timeout_s: float) -> tuple[str, str] | None:
+    """Return node and instance that an agent tells; None where it does not."""
+    try:
+        answer = json.loads(fetch(f"{url}/node", timeout_s=timeout_s, max_bytes=_MAX_ANSWER_BYTES))
+        node, instance = str(answer["node"]), str(answer["instance"])
+    except (FetchError, ValueError, KeyError, TypeError):
+        return None
+    return None if find_name_fault([node]) else (node, instance)
+
+
+def _host(url: str) -> str:
+    return split_place(url.removeprefix("http://"))[0]

@@ -1,0 +1,93 @@
+"""Where agents are: hosts and ports, as people and services name them."""
+
+import socket
+
+from latency_map.errors import LatencyMapError
+
+AGENT_PORT = 9109
+"""Where an agent serves its figures unless it is told otherwise."""
+
+
+def split_place(place: str, *, default_port: int = AGENT_PORT) -> tuple[str, int]:
+    """Split ``HOST:PORT``.
+
+    Parameters
+    ----------
+    place
+        The port may be missing; an IPv6 address with a port stands in brackets.
+    default_port
+        Where no port is named.
+
+    Returns
+    -------
+    tuple of str and int
+        Host, without brackets, and port.
+
+    Raises
+    ------
+    LatencyMapError
+        It is no such place.
+    """
+    host, colon, port = place.rpartition(":")
+    bare_ipv6 = ":" in host and not host.startswith("[")
+    if not colon or place.endswith("]") or bare_ipv6:
+        host, port = place, str(default_port)
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not host.isprintable() or " " in host or not port.isdecimal() or int(port) > 65535:
+        message = f"expected HOST or HOST:PORT with a port of 0 to 65535, got {place!r}"
+        raise LatencyMapError(message)
+    return host, int(port)
+
+
+def agent_url(place: str) -> str:
+    """Return the URL of an agent.
+
+    Parameters
+    ----------
+    place
+        ``HOST``, ``HOST:PORT``, or the URL itself.
+
+    Returns
+    -------
+    str
+        ``http://HOST:PORT``.
+
+    Raises
+    ------
+    LatencyMapError
+        It is none of these.
+    """
+    if place.startswith("http://"):
+        return place.rstrip("/")
+    host, port = split_place(place)
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def resolve_agents(place: str, *, default_port: int = AGENT_PORT) -> list[str]:
+    """Return the agents behind a name, such as that of a headless service.
+
+    Parameters
+    ----------
+    place, default_port
+        As in `split_place`.
+
+    Returns
+    -------
+    list of str
+        The URL of each, sorted.
+
+    Raises
+    ------
+    LatencyMapError
+        The name does not resolve.
+    """
+    host, port = split_place(place, default_port=default_port)
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, ValueError) as error:
+        message = f"agents: expected addresses behind {host!r}, got: {error}; is its service there?"
+        raise LatencyMapError(message) from None
+    addresses = sorted({str(entry[4][0]) for entry in found})
+    return [
+        agent_url(f"[{address}]:{port}" if ":" in address else f"{address}:{port}") for address in addresses
+    ]

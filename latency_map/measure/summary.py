@@ -1,0 +1,73 @@
+"""What several probes of one pair say together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from latency_map.measure.probe import Reply, RttSample, Timeout, UnknownHost, Unreachable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairSummary:
+    """Probes of one pair; lost ones are counted and enter no figure of time.
+
+    Attributes
+    ----------
+    median_ms, p95_ms
+        Of the round trips; None where there was no reply. The 95th percentile is interpolated between
+        replies.
+    jitter_ms
+        Mean absolute difference of one reply to the next that came; None with fewer than two.
+    replies, timeouts, unknown_host, unreachable
+        How often each answer came.
+    """
+
+    median_ms: float | None
+    p95_ms: float | None
+    jitter_ms: float | None
+    replies: int
+    timeouts: int
+    unknown_host: int
+    unreachable: int
+
+    @property
+    def probes(self) -> int:
+        """How many there were."""
+        return self.replies + self.timeouts + self.unknown_host + self.unreachable
+
+    @property
+    def loss_ratio(self) -> float | None:
+        """Share of the probes without a reply, for whatever reason; None where there was no probe."""
+        return (self.probes - self.replies) / self.probes if self.probes else None
+
+
+def summarise(samples: Sequence[RttSample]) -> PairSummary:
+    """Sum up the probes of one pair.
+
+    Parameters
+    ----------
+    samples
+        What came, in the order in which the probes were sent.
+
+    Returns
+    -------
+    PairSummary
+        What they say together.
+    """
+    rtts_ms = np.array([sample.rtt_ms for sample in samples if isinstance(sample, Reply)])
+    steps_ms = np.abs(np.diff(rtts_ms))
+    median_ms, p95_ms = np.quantile(rtts_ms, (0.5, 0.95)) if len(rtts_ms) else (None, None)
+    return PairSummary(
+        median_ms=None if median_ms is None else float(median_ms),
+        p95_ms=None if p95_ms is None else float(p95_ms),
+        jitter_ms=float(steps_ms.mean()) if len(steps_ms) else None,
+        replies=len(rtts_ms),
+        timeouts=_count(samples, Timeout),
+        unknown_host=_count(samples, UnknownHost),
+        unreachable=_count(samples, Unreachable),
+    )
+
+
+def _count(samples: Sequence[RttSample], kind: type[RttSample]) -> int:
+    return sum(isinstance(sample, kind) for sample in samples)

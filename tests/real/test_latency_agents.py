@@ -1,0 +1,234 @@
+"""Agents on a real cluster of network namespaces: what they gather is what is emulated."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from latency_map import LatencyMapError
+from latency_map.measure.fetch import FetchError, fetch
+from latency_map.measure.gather import Gathered, gather_agents
+from testbed.cluster import lifecycle, namespaces, privilege, state
+from testbed.cluster.check import TOLERANCE_MS, TOLERANCE_RATIO
+from testbed.cluster.topology import Topology, read_topology
+
+NAME = "agents"
+NODES = ("n1", "n2", "n3", "n4", "n5", "n6")
+# 4 to 300 ms: two near groups and a far node, and n1-n6-n5 is shorter than n1-n5 (a broken triangle)
+MAP = """,n1,n2,n3,n4,n5,n6
+n1,0,4,12,90,300,110
+n2,4,0,9,95,290,105
+n3,12,9,0,80,270,100
+n4,90,95,80,0,220,30
+n5,300,290,270,220,0,180
+n6,110,105,100,30,180,0
+"""
+PORT = 9109
+SETTLE_S = 90.0  # bound of a wait, not an expectation
+WITHOUT_ICMP = ("setpriv", "--bounding-set=-net_raw", "--inh-caps=-net_raw")
+
+
+def can_build() -> bool:
+    return privilege.is_privileged() and os.access(privilege.TUN, os.R_OK | os.W_OK)
+
+
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.skipif(not can_build(), reason="needs root and /dev/net/tun to make network namespaces"),
+]
+
+
+@pytest.fixture(scope="module")
+def topology(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Topology]:
+    directory = tmp_path_factory.mktemp("agents")
+    (directory / "map.csv").write_text(MAP)
+    file = directory / "topology.yaml"
+    file.write_text(
+        f"name: {NAME}\nlatency: {{file: map.csv, unit: ms, kind: rtt}}\n"
+        "driver_node: n1\nsubnet: 10.91.0.0/24\n"
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(state.STATE_ROOT, str(directory / "state"))
+        built = read_topology(str(file))
+        lifecycle.up(built, source="test")
+        yield built
+        lifecycle.down(NAME)
+
+
+@contextmanager
+def agents(
+    topology: Topology,
+    *options: str,
+    on: Sequence[str] = NODES,
+    before: Sequence[str] = (),
+    stderr: int | None = None,
+) -> Iterator[dict[str, subprocess.Popen[str]]]:
+    """Run an agent in the namespace of each node; end them all."""
+    peers = ",".join(f"{node.name}={node.address}" for node in topology.nodes)
+    with ExitStack() as stack:
+        running = {}
+        for name in on:
+            node = topology.node(name)
+            listen = f"{node.address}:{PORT}"
+            command = (
+                *before,
+                *(sys.executable, "-m", "latency_map.measure.agent", "--node", name, "--listen", listen),
+                *("--peers", peers, "--rate", "50", "--timeout", "0.7", *options),
+            )
+            running[name] = stack.enter_context(
+                subprocess.Popen(namespaces.inside(NAME, name, command), stderr=stderr, text=True)
+            )
+            stack.callback(running[name].kill)
+        yield running
+
+
+def urls(topology: Topology) -> dict[str, str]:
+    return {node.name: f"http://{node.address}:{PORT}" for node in topology.nodes}
+
+
+def gather(topology: Topology, *, fill: bool = False) -> Gathered:
+    return gather_agents(list(urls(topology).values()), now_s=time.time(), timeout_s=2, fill_missing=fill)
+
+
+def eventually(topology: Topology, wanted: Callable[[Gathered], bool], *, fill: bool = False) -> Gathered:
+    """Gather until it is as wanted."""
+    deadline_s = time.monotonic() + SETTLE_S
+    while True:
+        try:
+            last: Gathered | LatencyMapError = gather(topology, fill=fill)
+        except LatencyMapError as error:
+            last = error
+        if isinstance(last, Gathered) and not last.unreachable and wanted(last):
+            return last
+        assert time.monotonic() < deadline_s, f"last gathered: {last}"
+        time.sleep(0.2)
+
+
+def complete(gathered: Gathered) -> bool:
+    return not np.isnan(gathered.survey.rtt_ms).any()
+
+
+class AsEmulated:
+    """Whether every round trip has been within the tolerance of ``testbed check``.
+
+    A busy machine delays now this probe, now that: each pair must be measured right once, not all at a time. A
+    pair that is measured wrong never passes.
+    """
+
+    def __init__(self) -> None:
+        self.asked_ms = np.array([row.split(",")[1:] for row in MAP.splitlines()[1:]], dtype=float)
+        self.tolerance_ms = np.maximum(TOLERANCE_MS, TOLERANCE_RATIO * self.asked_ms)
+        self.right = np.zeros_like(self.asked_ms, dtype=bool)
+
+    def __call__(self, gathered: Gathered) -> bool:
+        if gathered.survey.names == NODES:
+            self.right |= np.abs(gathered.survey.rtt_ms - self.asked_ms) <= self.tolerance_ms
+        return bool(self.right.all())
+
+
+def total(url: str, name: str) -> float:
+    page = fetch(f"{url}/metrics", timeout_s=2, max_bytes=1 << 20).decode()
+    return next(float(line.rsplit(" ", 1)[1]) for line in page.splitlines() if line.startswith(f"{name}{{"))
+
+
+def test_what_agents_gather_is_what_is_emulated(topology: Topology) -> None:
+    with agents(topology, "--round", "2"):
+        gathered = eventually(topology, AsEmulated())
+        spread = gathered.survey.spread
+        off_diagonal = ~np.eye(len(NODES), dtype=bool)
+        assert (spread.p95_ms >= gathered.survey.rtt_ms)[off_diagonal].all()
+        assert (spread.loss_ratio[off_diagonal] == 0).all()
+        assert time.time() - SETTLE_S < gathered.survey.measured_at_s <= time.time()
+        assert not gathered.survey.estimated.any()
+
+
+def test_a_killed_agent_is_told_and_what_others_knew_of_its_node_ages_out(topology: Topology) -> None:
+    with agents(topology, "--round", "1", "--count", "3", "--window", "4") as running:
+        eventually(topology, complete)
+        running["n5"].kill()
+        gathered = gather(topology)
+        assert list(gathered.unreachable) == [urls(topology)["n5"]]
+        survey = gathered.survey
+        row = survey.names.index("n5")
+        # nobody asks from n5 any more; the others still reach its address, as only its agent is gone
+        others = [place for place in range(len(NODES)) if place != row]
+        assert np.isnan(survey.rtt_ms[row, others]).all()
+        assert not np.isnan(survey.rtt_ms[others, row]).any()
+        namespaces.run(namespaces.inside(NAME, "n5", ("ip", "link", "set", namespaces.DEVICE, "down")))
+        try:
+            deadline_s = time.monotonic() + SETTLE_S
+            while not np.isnan(gather(topology).survey.rtt_ms[others, row]).all():
+                assert time.monotonic() < deadline_s
+                time.sleep(0.2)
+            after = gather(topology).survey
+            assert (after.spread.loss_ratio[others, row] == 1).all()
+            assert not np.isnan(after.rtt_ms[np.ix_(others, others)]).any()
+        finally:
+            namespaces.run(namespaces.inside(NAME, "n5", ("ip", "link", "set", namespaces.DEVICE, "up")))
+
+
+def test_with_few_neighbours_traffic_is_n_k_and_coordinates_tell_the_rest(topology: Topology) -> None:
+    each, count = 2, 2
+    with agents(topology, "--round", "600", "--neighbours", f"{each}", "--count", f"{count}") as running:
+        gathered = eventually(
+            topology, lambda found: (~np.isnan(found.survey.rtt_ms)).sum() == len(NODES) * (each + 1)
+        )  # one round; the diagonal counts too
+        sent = {name: total(url, "gesscale_latency_sent_total") for name, url in urls(topology).items()}
+        rounds = {name: total(url, "gesscale_latency_rounds_total") for name, url in urls(topology).items()}
+        assert set(rounds.values()) == {1}
+        assert sum(sent.values()) == len(running) * each * count
+        filled = gather(topology, fill=True).survey
+        measured = ~np.isnan(gathered.survey.rtt_ms)
+        assert (filled.rtt_ms[measured] == gathered.survey.rtt_ms[measured]).all()
+        assert not (filled.estimated & measured).any()
+        both_ways_unknown = ~(measured | measured.T)
+        assert (filled.estimated == both_ways_unknown).all()
+        assert len(filled.to_map().missing()) == 0
+        assert "estimated by coordinates" in filled.changes[0]
+
+
+def test_where_icmp_is_not_allowed_tcp_measures_the_same_and_it_is_said_once(topology: Topology) -> None:
+    with agents(topology, "--round", "1", before=WITHOUT_ICMP, stderr=subprocess.PIPE) as running:
+        eventually(topology, AsEmulated())
+        running["n1"].terminate()
+        _, said = running["n1"].communicate(timeout=SETTLE_S)
+        assert said.count("by TCP instead of ICMP") == 1
+        assert "CAP_NET_RAW" in said
+
+
+def test_agents_find_each_other_by_name(topology: Topology, tmp_path: Path) -> None:
+    """The name resolves through a hosts file, which a mount namespace of the agent's own puts in place."""
+    hosts = tmp_path / "hosts"
+    hosts.write_text("".join(f"{node.address} all-agents\n" for node in topology.nodes))
+    script = f'mount --bind {hosts} /etc/hosts && exec "$@"'
+    with ExitStack() as stack:
+        for node in topology.nodes:
+            command = (
+                *("unshare", "--mount", "sh", "-c", script, "sh"),
+                *(sys.executable, "-m", "latency_map.measure.agent", "--node", node.name),
+                *("--listen", f"{node.address}:{PORT}", "--peers-dns", "all-agents", "--rate", "50"),
+                *("--round", "1", "--timeout", "0.7"),
+            )
+            agent = stack.enter_context(subprocess.Popen(namespaces.inside(NAME, node.name, command)))
+            stack.callback(agent.kill)
+        eventually(topology, AsEmulated())
+
+
+def test_an_agent_ends_at_a_signal(topology: Topology) -> None:
+    with agents(topology, on=("n1",)) as running:
+        deadline_s = time.monotonic() + SETTLE_S
+        while True:
+            try:
+                assert fetch(f"{urls(topology)['n1']}/healthz", timeout_s=2, max_bytes=99) == b"ok\n"
+                break
+            except FetchError:
+                assert time.monotonic() < deadline_s
+        running["n1"].send_signal(signal.SIGTERM)
+        assert running["n1"].wait(timeout=SETTLE_S) == 0

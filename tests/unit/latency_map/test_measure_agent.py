@@ -1,0 +1,138 @@
+"""The agent as a process of its own, on loopback; by TCP, so that it needs no rights."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+SETTLE_S = 60  # bound of a wait, not an expectation
+
+
+def command(*options):
+    return [sys.executable, "-m", "latency_map.measure.agent", *options]
+
+
+def usual(port):
+    return command(
+        *("--node", "me", "--listen", f"127.0.0.1:{port}", "--peers", "edge1=127.0.0.1,none=a..b"),
+        *("--method", "tcp", "--round", "0.2", "--rate", "50", "--timeout", "0.2"),
+    )
+
+
+@pytest.fixture
+def port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+@contextmanager
+def running(arguments, **variables) -> Iterator[subprocess.Popen]:
+    environment = {**os.environ, **variables}
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def get(port, path):
+    with urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+        return answer.read().decode()
+
+
+def await_page(port, path, wanted):
+    deadline_s = time.monotonic() + SETTLE_S
+    while True:
+        try:
+            page = get(port, path)
+            if wanted in page:
+                return page
+        except OSError:
+            page = "no answer"
+        assert time.monotonic() < deadline_s, page
+        time.sleep(0.05)
+
+
+def test_it_serves_figures_that_a_prometheus_parser_reads(port):
+    with running(usual(port)):
+        page = await_page(port, "/metrics", "gesscale_latency_rtt_seconds{")
+        samples = [sample for family in text_string_to_metric_families(page) for sample in family.samples]
+        labels = {tuple(sample.labels) for sample in samples if sample.name.endswith("_seconds")}
+        assert labels == {("source", "target")}
+        assert {sample.labels["source"] for sample in samples} == {"me"}
+        lost = next(one for one in samples if one.name.endswith("ratio") and one.labels["target"] == "none")
+        assert lost.value == 1
+        assert get(port, "/healthz") == "ok\n"
+        assert json.loads(get(port, "/node"))["node"] == "me"
+        with pytest.raises(HTTPError, match="404"):
+            get(port, "/else")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_quietly(port, number):
+    with running(usual(port)) as process:
+        await_page(port, "/healthz", "ok")
+        process.send_signal(number)
+        _, said = process.communicate(timeout=SETTLE_S)
+    assert process.returncode == 0
+    assert "Traceback" not in said
+
+
+def test_its_time_ends_it(port):
+    with running([*usual(port), "--for", "0.2"]) as process:
+        assert process.wait(timeout=SETTLE_S) == 0
+
+
+def test_options_come_by_the_environment(port):
+    variables = {"GESSCALE_NODE": "edge7", "GESSCALE_PEERS": "edge1=127.0.0.1", "GESSCALE_METHOD": "tcp"}
+    with running(command("--listen", f"127.0.0.1:{port}"), **variables):
+        assert json.loads(await_page(port, "/node", "node"))["node"] == "edge7"
+
+
+def test_a_port_in_use_is_one_line_and_exit_code_1():
+    with socket.create_server(("127.0.0.1", 0)) as server, running(usual(server.getsockname()[1])) as process:
+        _, said = process.communicate(timeout=SETTLE_S)
+    assert process.returncode == 1
+    assert said.count("\n") == 1
+    assert "Address already in use; end what listens there or choose another place with --listen" in said
+
+
+def test_connections_that_are_dropped_at_once_leave_it_well(port):
+    with running(usual(port)) as process:
+        await_page(port, "/healthz", "ok")
+        for _ in range(20):
+            with socket.create_connection(("127.0.0.1", port)) as dropped:
+                dropped.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        assert get(port, "/healthz") == "ok\n"
+        process.terminate()
+        _, said = process.communicate(timeout=SETTLE_S)
+    assert said.count("\n") == 1  # what it says at its start
+
+
+def test_an_agent_alone_behind_a_name_knows_itself(port):
+    with running(command(
+        *("--node", "a", "--listen", f"127.0.0.1:{port}", "--peers-dns", "localhost", "--round", "0.2"),
+        *("--method", "tcp"),
+    )):  # fmt: skip
+        # it is alone behind this name, and knows itself
+        page = await_page(port, "/metrics", 'rounds_total{source="a"} 2')
+        assert "target" not in page
+
+
+def test_the_agent_loads_nothing_heavy():
+    heavy = (
+        "{'scipy', 'networkx', 'pandas', 'pyspark', 'matplotlib', 'pydantic', 'yaml', 'rich', 'typer'}"
+        " & set(sys.modules)"
+    )
+    script = f"import sys, latency_map.measure.agent; sys.exit(str({heavy}) if {heavy} else 0)"
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=SETTLE_S)

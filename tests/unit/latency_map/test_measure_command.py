@@ -1,0 +1,163 @@
+import json
+import socket
+
+import pytest
+from typer.testing import CliRunner
+
+from gesscale.cli.latency_map import app
+from gesscale.errors import InputError
+from latency_map import read_survey
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, list(arguments))
+
+
+@pytest.fixture
+def port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def measure(port, *arguments):
+    return run(
+        "measure", "--source", "me", "--method", "tcp", "--port", str(port), "--count", "3", *arguments
+    )
+
+
+def test_measure_writes_one_row_of_a_map(port, tmp_path):
+    file = tmp_path / "row.json"
+    result = measure(
+        port, "--target", "a=127.0.0.1", "--target", "b=a..b", "-o", str(file), "--output", "json"
+    )
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
+    assert report["source"] == "me"
+    assert report["targets"]["a"]["replies"] == 3
+    assert report["targets"]["b"] == {
+        "address": "a..b", "median_ms": None, "p95_ms": None, "jitter_ms": None, "loss_ratio": 1.0,
+        "replies": 0, "timeouts": 0, "unknown_host": 3, "unreachable": 0,
+        "reason": report["targets"]["b"]["reason"],
+    }  # fmt: skip
+    assert "does not resolve" in report["targets"]["b"]["reason"]
+    survey = read_survey(file).survey
+    assert survey.names == ("me", "a", "b")
+    assert survey.rtt_ms[0, 1] == report["targets"]["a"]["median_ms"]
+    assert survey.measured_at_s is not None
+    assert survey.origin == "measured from me by tcp"
+
+
+def test_without_a_file_the_map_goes_to_stdout_and_the_report_to_stderr(port):
+    result = measure(port, "--target", "a=127.0.0.1")
+    assert json.loads(result.stdout)["nodes"] == ["me", "a"]
+    assert "from me, round trips in ms" in result.stderr
+
+
+def test_targets_come_from_a_file_that_may_name_this_node_too(port, tmp_path):
+    file = tmp_path / "nodes"
+    file.write_text("# all nodes\nme=10.0.0.9\na=127.0.0.1\n")
+    result = measure(port, "--targets", str(file), "--target", "c=127.0.0.1")
+    assert json.loads(result.stdout)["nodes"] == ["me", "c", "a"]
+
+
+def test_when_nobody_answers_no_map_is_written_and_it_ends_with_exit_code_1(port, tmp_path):
+    file = tmp_path / "row.json"
+    result = measure(port, "--target", "b=a..b", "-o", str(file))
+    assert result.exit_code == 1
+    assert "none of 1 nodes answered, no map is written" in result.stderr
+    assert "3 unknown host" in result.stdout
+    assert not file.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "at least one node other than the source"),
+        (["--target", "me=127.0.0.1"], "at least one node other than the source"),
+        (["--target", "a"], "expected name=address"),
+        (["--targets", "/none"], "expected a text file /none"),
+        (["--target", "a=1,a=2"], "got 'a' twice"),
+        (["--source", " ", "--target", "a=127.0.0.1"], "printable characters"),
+    ],
+)
+def test_wrong_targets_are_an_input_error(port, arguments, message):
+    result = measure(port, *arguments)
+    assert isinstance(result.exception, InputError)
+    assert message in str(result.exception)
+
+
+def page(source, **rtts_ms):
+    return "".join(
+        f'gesscale_latency_rtt_seconds{{source="{source}",target="{target}"}} {rtt_ms / 1000}\n'
+        f'gesscale_latency_measured_timestamp_seconds{{source="{source}",target="{target}"}} 1.7e9\n'
+        for target, rtt_ms in rtts_ms.items()
+    )
+
+
+@pytest.fixture
+def agents(httpserver):
+    """Addresses of three agents on a line: a - b - c; that of c does not answer."""
+    httpserver.expect_request("/a/metrics").respond_with_data(page("a", b=10))
+    httpserver.expect_request("/b/metrics").respond_with_data(page("b", a=12, c=10))
+    return [httpserver.url_for(f"/{name}") for name in "abc"]
+
+
+def test_gather_makes_a_map_and_lists_who_did_not_answer(agents, tmp_path):
+    file = tmp_path / "map.json"
+    result = run("gather", "--agents", ",".join(agents), "-o", str(file), "--output", "json")
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
+    assert report["pairs"] == {"measured_both_ways": 1, "one_way": 1, "estimated": 0, "unknown": 1}
+    assert (report["agents_asked"], report["agents_answered"]) == (3, 2)
+    assert report["measured_at_s"] == 1.7e9
+    assert list(report["unreachable"]) == [agents[2]]
+    survey = read_survey(file).survey
+    assert survey.names == ("a", "b", "c")
+    assert survey.rtt_ms[1].tolist() == pytest.approx([12, 0, 10])
+    table = run("gather", "--agents", ",".join(agents), "-o", str(file)).stdout
+    assert "2 of 3 answered" in table
+    assert "no figures from" in table
+
+
+def test_gather_fills_where_it_is_told_to(agents, tmp_path):
+    file = tmp_path / "agents"
+    file.write_text("# all of them\n" + "\n".join(agents[:2]))
+    result = run("gather", "--agents-file", str(file), "--fill")
+    assert None not in json.loads(result.stdout)["rtt_ms"][0]
+    assert "1 estimated" in result.stderr
+
+
+def test_gather_finds_agents_by_name(httpserver):
+    httpserver.expect_request("/metrics").respond_with_data(page("a", b=10))
+    result = run("gather", "--agents-dns", f"127.0.0.1:{httpserver.port}")
+    assert json.loads(result.stdout)["nodes"] == ["a", "b"]
+
+
+def test_when_no_agent_answers_gather_ends_with_exit_code_1():
+    result = run("gather", "--agents", "127.0.0.1:1")
+    assert result.exit_code == 1
+    assert "expected an answer of at least one of 1, got none" in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "expected one of --agents, --agents-file and --agents-dns, got none"),
+        (["--agents", "a", "--agents-dns", "b"], "got --agents and --agents-dns"),
+        (["--agents", "a b"], "expected HOST or HOST:PORT"),
+        (["--agents-file", "/none"], "expected a text file"),
+        (["--agents-dns", "a..b"], "expected addresses behind"),
+    ],
+)
+def test_wrong_agents_are_an_input_error(arguments, message):
+    result = run("gather", *arguments)
+    assert isinstance(result.exception, InputError)
+    assert message in str(result.exception)
+
+
+def test_agent_takes_the_options_of_the_module():
+    result = run("agent", "--node", "a")
+    assert result.exit_code == 2
+    assert "expected one of --peers, --peers-file and --peers-dns" in result.stderr
+    assert run("agent", "--help").exit_code == 0

@@ -1,0 +1,204 @@
+import math
+import socket
+import threading
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+from latency_map import Asymmetry, LatencyMapError
+from latency_map.measure.gather import Sample, gather_agents, samples_to_survey
+
+NOW_S = 1_700_000_000.0
+
+
+def cell(source, target, rtt_ms, *, at_s=NOW_S, **labels):
+    """The figures of one pair as an agent exports them."""
+    figures = {
+        "rtt_seconds": rtt_ms / 1000,
+        "rtt_p95_seconds": 2 * rtt_ms / 1000,
+        "jitter_seconds": rtt_ms / 10_000,
+        "loss_ratio": 0.25,
+        "probes": 15.0,
+        "measured_timestamp_seconds": at_s,
+    }
+    ends = {"source": source, "target": target, **labels}
+    return [
+        Sample(name=f"gesscale_latency_{name}", labels={"__name__": name, **ends}, value=value)
+        for name, value in figures.items()
+    ]
+
+
+def survey_of(*cells, fill=False, now_s=None):
+    return samples_to_survey([sample for some in cells for sample in some], fill_missing=fill, now_s=now_s)
+
+
+def test_both_directions_are_kept_and_decided_on_later():
+    survey = survey_of(cell("b", "a", 12.0), cell("a", "b", 10.0))
+    assert survey.names == ("a", "b")
+    assert survey.rtt_ms.tolist() == [[0, pytest.approx(10)], [pytest.approx(12), 0]]
+    assert survey.to_map(Asymmetry.MAX).delay_ms("a", "b") == pytest.approx(12)
+
+
+def test_spread_is_in_milliseconds_and_unknown_where_nothing_was_measured():
+    spread = survey_of(cell("a", "b", 10.0)).spread
+    assert spread.p95_ms[0, 1] == pytest.approx(20)
+    assert spread.jitter_ms[0, 1] == pytest.approx(1)
+    assert spread.loss_ratio[0, 1] == 0.25
+    assert np.isnan([spread.p95_ms[1, 0], spread.loss_ratio[1, 0], spread.jitter_ms[1, 0]]).all()
+
+
+def test_a_name_that_is_only_a_target_is_a_node_too():
+    survey = survey_of(cell("a", "z", 10.0))
+    assert survey.names == ("a", "z")
+    assert math.isnan(survey.rtt_ms[1, 0])
+
+
+def test_a_survey_is_as_old_as_its_oldest_round_trip():
+    old = cell("a", "b", 1.0, at_s=NOW_S - 90)
+    new = cell("b", "a", 1.0, at_s=NOW_S - 5)
+    lost = [one for one in cell("c", "a", 1.0, at_s=NOW_S - 999) if one.name.endswith("loss_ratio")]
+    assert survey_of(old, new, lost).measured_at_s == NOW_S - 90
+    ahead = cell("a", "b", 1.0, at_s=NOW_S + 60)
+    assert survey_of(ahead).measured_at_s == NOW_S + 60
+    assert survey_of(ahead, now_s=NOW_S).measured_at_s == NOW_S
+    assert survey_of([one for one in old if "timestamp" not in one.name]).measured_at_s is None
+
+
+def test_of_two_agents_that_claim_a_node_the_newer_figure_counts():
+    first = cell("a", "b", 7.0, at_s=NOW_S, instance="x")
+    other = cell("a", "b", 99.0, at_s=NOW_S - 60, instance="y")
+    for cells in ((first, other), (other, first)):
+        survey = survey_of(*cells)
+        assert survey.rtt_ms[0, 1] == pytest.approx(7)
+        assert survey.spread.p95_ms[0, 1] == pytest.approx(14)
+        assert survey.measured_at_s == NOW_S
+
+
+@pytest.mark.parametrize("value", [-0.1, math.nan, math.inf, 1e9])
+def test_a_figure_that_cannot_be_is_dropped(value):
+    wrong = [Sample(name="gesscale_latency_rtt_seconds", labels={"source": "a", "target": "c"}, value=value)]
+    survey = survey_of(cell("a", "b", 10.0), wrong)
+    assert survey.names == ("a", "b", "c")
+    assert math.isnan(survey.rtt_ms[0, 2])
+
+
+def test_what_is_no_figure_of_an_agent_is_left_out():
+    strange = [
+        Sample(name="up", labels={"source": "x", "target": "y"}, value=1),
+        Sample(name="gesscale_latency_rtt_seconds", labels={"source": "", "target": "y"}, value=1),
+        Sample(name="gesscale_latency_rtt_seconds", labels={"source": "a", "target": "a"}, value=1),
+        Sample(name="gesscale_latency_sent_total", labels={"source": "idle"}, value=1),
+    ]
+    survey = survey_of(cell("a", "b", 10.0), strange)
+    assert survey.names == ("a", "b", "idle")
+    assert survey.rtt_ms[0, 0] == 0
+
+
+@pytest.mark.parametrize("samples", [[], cell("a", "b", math.nan)])
+def test_no_round_trip_at_all_is_an_error(samples):
+    with pytest.raises(LatencyMapError, match="expected round trips"):
+        samples_to_survey(samples, fill_missing=True)
+
+
+def ring(n, spacing_ms=10.0):
+    """Nodes on a line that each measured the next two: round trips that coordinates can tell."""
+    return [
+        cell(f"n{i:02}", f"n{j:02}", spacing_ms * (j - i))
+        for i in range(n)
+        for j in (i + 1, i + 2, i + 3)
+        if j < n
+    ]
+
+
+def test_pairs_that_nobody_measured_are_estimated_and_marked_and_the_error_is_said():
+    plain, filled = survey_of(*ring(12)), survey_of(*ring(12), fill=True)
+    measured = ~np.isnan(plain.rtt_ms)
+    assert (filled.rtt_ms[measured] == plain.rtt_ms[measured]).all()
+    # a direction whose other one was measured is not made up
+    assert (filled.estimated == ~(measured | measured.T)).all()
+    assert filled.to_map().missing() == ()
+    # 11 steps of 10 ms; how well coordinates do is told elsewhere, here only that they are in the map
+    assert filled.rtt_ms[0, 11] == pytest.approx(110, rel=0.3)
+    # 12 * 11 / 2 pairs less 11 + 10 + 9 are 36, two cells each
+    (change,) = filled.changes
+    assert "72 cells estimated by coordinates" in change
+    assert "known pairs held out" in change
+
+
+def test_a_node_that_nothing_joins_stays_unknown():
+    idle = [Sample(name="gesscale_latency_sent_total", labels={"source": "idle"}, value=1)]
+    survey = survey_of(*ring(6), idle, fill=True)
+    assert np.isnan(survey.rtt_ms[0, 1:]).all()
+    assert len(survey.to_map().missing()) == 6  # idle to each of six
+
+
+def test_a_complete_survey_needs_no_filling():
+    survey = survey_of(cell("a", "b", 10.0), fill=True)
+    assert survey.changes == ()
+    assert not survey.estimated.any()
+
+
+PAGE = """# TYPE gesscale_latency_rtt_seconds gauge
+gesscale_latency_rtt_seconds{source="a",target="b"} 0.004
+gesscale_latency_measured_timestamp_seconds{source="a",target="b"} 1.7e9
+python_info{version="3"} 1
+"""
+
+
+def gather(*urls):
+    return gather_agents(urls, now_s=NOW_S, timeout_s=5)
+
+
+def test_agents_that_do_not_answer_are_listed_with_the_reason(httpserver):
+    httpserver.expect_request("/metrics").respond_with_data(PAGE)
+    httpserver.expect_request("/busy/metrics").respond_with_data("", status=503)
+    httpserver.expect_request("/empty/metrics").respond_with_data("up 1\n")
+    httpserver.expect_request("/page/metrics").respond_with_data("<html>{</html>")
+    httpserver.expect_request("/bytes/metrics").respond_with_data(b"\xff\xff")
+    good = httpserver.url_for("").rstrip("/")
+    bad = {
+        f"{good}/busy": "503",
+        f"{good}/empty": "no figure gesscale_latency_",
+        f"{good}/page": "no Prometheus text",
+        f"{good}/bytes": "no Prometheus text",
+        "ftp://a": "expected an address such as",
+        "http://127.0.0.1:1": "connection failed",
+        "http://127.0.0.1:99999": "connection failed",
+    }
+    gathered = gather(good, good, *bad)
+    assert gathered.survey.rtt_ms[0, 1] == pytest.approx(4)
+    assert gathered.survey.measured_at_s == NOW_S
+    assert gathered.unreachable.keys() == bad.keys()
+    assert all(bad[url] in reason for url, reason in gathered.unreachable.items())
+
+
+@pytest.mark.parametrize("urls", [[], ["http://127.0.0.1:1"], ["http://127.0.0.1:1", "nonsense"]])
+def test_no_agent_at_all_is_an_error(urls):
+    with pytest.raises(LatencyMapError, match="agents: expected"):
+        gather(*urls)
+
+
+def test_one_node_alone_is_a_map(httpserver):
+    page = '# TYPE gesscale_latency_sent_total counter\ngesscale_latency_sent_total{source="a"} 0\n'
+    httpserver.expect_request("/metrics").respond_with_data(page)
+    assert gather(httpserver.url_for("").rstrip("/")).survey.names == ("a",)
+
+
+def test_an_agent_that_sends_byte_after_byte_is_given_up():
+    """A head that never ends: every byte is in time, the whole is not."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        ended = threading.Event()
+
+        def drip():
+            connection, _ = server.accept()
+            with connection, suppress(OSError):
+                connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+                while not ended.wait(0.05):
+                    connection.sendall(b"x")
+
+        threading.Thread(target=drip, daemon=True).start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(LatencyMapError, match="no complete answer came within"):
+            gather_agents([url], now_s=NOW_S, timeout_s=0.3)
+        ended.set()

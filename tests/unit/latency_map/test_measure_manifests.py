@@ -1,0 +1,94 @@
+"""The manifests of the DaemonSet against the agent that they run."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from latency_map.measure.options import VARIABLES, read_options
+from latency_map.measure.places import split_place
+
+FOLDER = Path(__file__).parents[3] / "deploy" / "k3s" / "latency-agent"
+OF_CONTAINER = {"OPENBLAS_NUM_THREADS", "PYTHONDONTWRITEBYTECODE"}
+
+
+def load(name):
+    return yaml.safe_load((FOLDER / name).read_text())
+
+
+@pytest.fixture
+def pod():
+    return load("daemonset.yaml")["spec"]["template"]["spec"]
+
+
+@pytest.fixture
+def options(pod):
+    """What the agent makes of its arguments and variables."""
+    (agent,) = pod["containers"]
+    environment = {entry["name"]: entry.get("value", "some-node") for entry in agent["env"]}
+    assert environment.keys() - OF_CONTAINER <= set(VARIABLES)
+    return read_options(agent["args"], environment)
+
+
+def test_every_manifest_is_listed_and_there():
+    listed = load("kustomization.yaml")["resources"]
+    assert sorted(listed) == sorted(
+        path.name for path in FOLDER.glob("*.yaml") if path.stem != "kustomization"
+    )
+
+
+def test_the_agent_takes_its_arguments_and_knows_its_node(pod, options):
+    (agent,) = pod["containers"]
+    assert agent["command"] == ["python", "-m", "latency_map.measure.agent"]
+    assert options.node == "some-node"
+    (node,) = (entry for entry in agent["env"] if entry["name"] == "GESSCALE_NODE")
+    assert node["valueFrom"] == {"fieldRef": {"fieldPath": "spec.nodeName"}}
+
+
+def test_agents_find_each_other_by_the_service(options):
+    service = load("service.yaml")
+    assert service["spec"]["clusterIP"] == "None"
+    assert split_place(options.peers_dns) == (service["metadata"]["name"], options.port)
+    (port,) = service["spec"]["ports"]
+    assert port["port"] == options.port
+    labels = load("daemonset.yaml")["spec"]["template"]["metadata"]["labels"]
+    assert service["spec"]["selector"].items() <= labels.items()
+
+
+def test_ports_and_probes_fit_the_agent(pod, options):
+    (agent,) = pod["containers"]
+    (port,) = agent["ports"]
+    assert port["containerPort"] == options.port
+    assert agent["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": port["name"]}
+    annotations = load("daemonset.yaml")["spec"]["template"]["metadata"]["annotations"]
+    assert annotations["prometheus.io/port"] == str(options.port)
+
+
+def test_the_pod_is_restricted_and_yet_its_group_may_send_echoes(pod):
+    (agent,) = pod["containers"]
+    assert agent["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    context = pod["securityContext"]
+    assert context["runAsNonRoot"] is True
+    assert context["seccompProfile"] == {"type": "RuntimeDefault"}
+    (sysctl,) = context["sysctls"]
+    assert sysctl["name"] == "net.ipv4.ping_group_range"
+    first, last = (int(group) for group in sysctl["value"].split())
+    assert first <= context["runAsGroup"] <= last
+    assert not pod.get("hostNetwork")  # which would not let the sysctl be set
+    enforced = load("namespace.yaml")["metadata"]["labels"]["pod-security.kubernetes.io/enforce"]
+    assert enforced == "restricted"
+
+
+def test_no_token_of_the_kubernetes_api_is_within_reach(pod):
+    account = load("serviceaccount.yaml")
+    assert account["automountServiceAccountToken"] is False
+    assert pod["automountServiceAccountToken"] is False
+    assert pod["serviceAccountName"] == account["metadata"]["name"]
+
+
+def test_every_node_is_measured(pod):
+    assert pod["tolerations"] == [{"operator": "Exists"}]

@@ -1,0 +1,107 @@
+import re
+from pathlib import Path
+
+import pytest
+
+from latency_map.measure.method import Method
+from latency_map.measure.options import FLAGS, VARIABLES, read_options
+
+LEAST = ["--node", "edge1", "--peers", "edge2=10.0.0.2"]
+
+
+def test_what_is_not_told_has_a_default():
+    options = read_options(LEAST, {})
+    assert (options.node, options.peers) == ("edge1", {"edge2": "10.0.0.2"})
+    assert (options.port, options.probe_port) == (9109, 9109)
+    assert (options.neighbours, options.count, options.rate_per_s, options.round_s) == (10, 5, 5.0, 30.0)
+    assert options.method is Method.AUTO
+    assert options.window_s is None
+    assert options.run_s is None
+
+
+def test_the_environment_tells_what_the_command_line_does_not():
+    environment = {
+        "GESSCALE_NODE": "edge9",
+        "GESSCALE_PEERS_DNS": "agents",
+        "GESSCALE_RATE": "2.5",
+        "GESSCALE_ROUND": "60s",
+        "GESSCALE_METHOD": "tcp",
+        "GESSCALE_COUNT": "",  # an empty variable says nothing
+    }
+    options = read_options(["--rate", "7", "--listen", "[::]:9200"], environment)
+    assert (options.node, options.peers_dns, options.round_s) == ("edge9", "agents", 60.0)
+    assert options.rate_per_s == 7
+    assert options.method is Method.TCP
+    assert (options.host, options.port, options.probe_port) == ("::", 9200, 9200)
+    assert options.count == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "--node NAME or GESSCALE_NODE"),
+        (["--node", "a"], "one of --peers, --peers-file and --peers-dns, got none"),
+        ([*LEAST, "--peers-dns", "x"], "got --peers and --peers-dns"),
+        ([*LEAST, "--peers-file", "x"], "got --peers and --peers-file"),
+        ([*LEAST[:2], "--peers", "b"], "expected name=address"),
+        ([*LEAST, "--node", " "], "printable characters"),
+        ([*LEAST, "--listen", "x:y"], "expected HOST or HOST:PORT"),
+        ([*LEAST, "--neighbours", "0"], "a whole number from 1 to 5000, got '0'"),
+        ([*LEAST, "--count", "x"], "a whole number"),
+        ([*LEAST, "--rate", "51"], "expected probes a second from 0.01 to 50, got '51'"),
+        ([*LEAST, "--rate", "nan"], "expected probes a second"),
+        ([*LEAST, "--round", "0"], "expected seconds from 0.01"),
+        ([*LEAST, "--timeout", "6"], "expected seconds from 0.01 to 5"),
+        ([*LEAST, "--method", "udp"], "expected auto, icmp, tcp, got 'udp'"),
+        ([*LEAST, "--port", "0"], "from 1 to 65535"),
+        ([*LEAST, "--what"], "unrecognized arguments"),
+    ],
+)
+def test_wrong_options_end_with_exit_code_2_and_a_line(arguments, message, capsys):
+    with pytest.raises(SystemExit) as caught:
+        read_options(arguments, {})
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_wrong_variable_is_as_wrong_as_a_wrong_option(capsys):
+    with pytest.raises(SystemExit) as caught:
+        read_options(LEAST, {"GESSCALE_RATE": "fast"})
+    assert caught.value.code == 2
+    assert "--rate" in capsys.readouterr().err
+
+
+def test_help_names_every_option_and_its_variable(capsys):
+    with pytest.raises(SystemExit) as caught:
+        read_options(["--help"], {})
+    assert caught.value.code == 0
+    text = capsys.readouterr().out
+    assert [name for name in (*FLAGS, *VARIABLES) if not re.search(rf"{name}\b", text)] == []
+
+
+def test_no_variable_is_one_that_kubernetes_sets_for_a_service():
+    # a service named gesscale gives every pod GESSCALE_PORT=tcp://... and GESSCALE_SERVICE_HOST
+    assert not [name for name in VARIABLES if re.fullmatch(r"GESSCALE_(PORT|SERVICE).*", name)]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "options", "turn_s"),
+    [
+        (6, [], 30),  # five peers, five probes each: five seconds of thirty
+        (11, [], 30),
+        (12, [], 60),  # 11 others, 10 a round: two rounds
+        (101, [], 300),
+        # 20 * 10 probes at 5 a second are 40 s, and 2 s for the last reply: longer than the round
+        (21, ["--neighbours", "20", "--count", "10"], 42),
+        (1, [], 30),
+    ],
+)
+def test_figures_are_kept_for_three_turns_of_every_pair(nodes, options, turn_s):
+    told = read_options([*LEAST, *options], {})
+    assert told.turn_s(nodes) == turn_s
+    assert told.kept_s(nodes) == 3 * turn_s
+    assert read_options([*LEAST, *options, "--window", "77"], {}).kept_s(nodes) == 77
+
+
+def test_a_file_of_peers_is_a_path():
+    assert read_options(["--node", "a", "--peers-file", "/etc/peers"], {}).peers_file == Path("/etc/peers")

@@ -1,0 +1,119 @@
+import json
+
+import pytest
+
+from latency_map import LatencyMapError
+from latency_map.measure.peers import AgentsByName, parse_peers, read_peers
+from latency_map.measure.places import agent_url, resolve_agents, split_place
+
+
+@pytest.mark.parametrize(
+    ("listing", "peers"),
+    [
+        ("", {}),
+        ("a=10.0.0.1", {"a": "10.0.0.1"}),
+        (" b = host , a=fd00::1,", {"b": "host", "a": "fd00::1"}),
+        ("# all of them\na=10.0.0.1\n\nb=10.0.0.2\n", {"a": "10.0.0.1", "b": "10.0.0.2"}),
+    ],
+)
+def test_peers_are_pairs_by_commas_or_lines(listing, peers):
+    assert parse_peers(listing) == peers
+
+
+@pytest.mark.parametrize("listing", ["a", "a=", "=10.0.0.1", "a=1 2", "a=1,a=2", "\x07=10.0.0.1"])
+def test_other_listings_are_refused(listing):
+    with pytest.raises(LatencyMapError, match="expected"):
+        parse_peers(listing)
+
+
+def test_a_file_of_peers_is_read_or_refused(tmp_path):
+    file = tmp_path / "peers"
+    file.write_text("a=10.0.0.1\n")
+    assert read_peers(file) == {"a": "10.0.0.1"}
+    file.write_bytes(b"\xff\xfe")
+    with pytest.raises(LatencyMapError, match=f"expected a text file {file}"):
+        read_peers(file)
+    with pytest.raises(LatencyMapError, match="No such file"):
+        read_peers(tmp_path / "none")
+    file.write_text("#" * (2 << 20))
+    with pytest.raises(LatencyMapError, match="at most"):
+        read_peers(file)
+
+
+@pytest.mark.parametrize(
+    ("place", "host", "port"),
+    [
+        ("edge1", "edge1", 9109),
+        ("edge1:80", "edge1", 80),
+        ("10.0.0.1:0", "10.0.0.1", 0),
+        ("fd00::1", "fd00::1", 9109),
+        ("[fd00::1]", "fd00::1", 9109),
+        ("[::]:9110", "::", 9110),
+    ],
+)
+def test_places_are_split_into_host_and_port(place, host, port):
+    assert split_place(place) == (host, port)
+
+
+@pytest.mark.parametrize("place", ["", ":9109", "a:b", "a:65536", "a:-1", "a b:1", "[]"])
+def test_other_places_are_refused(place):
+    with pytest.raises(LatencyMapError, match="expected HOST"):
+        split_place(place)
+
+
+def test_an_agent_is_named_by_host_place_or_url():
+    assert agent_url("edge1") == "http://edge1:9109"
+    assert agent_url("fd00::1") == "http://[fd00::1]:9109"
+    assert agent_url("http://edge1:80/") == "http://edge1:80"
+
+
+def test_a_name_that_does_not_resolve_is_an_error():
+    with pytest.raises(LatencyMapError, match="expected addresses behind"):
+        resolve_agents("a..b")
+
+
+@pytest.fixture
+def by_name(httpserver):
+    """Agents behind the one address of the test's server, asked as the agent of edge1."""
+    said = []
+    found = AgentsByName(
+        f"127.0.0.1:{httpserver.port}", default_port=1, own=("edge1", "me"), timeout_s=5, say=said.append
+    )
+    return found, said
+
+
+def answer(httpserver, text, status=200):
+    httpserver.clear()
+    httpserver.expect_request("/node").respond_with_data(text, status=status)
+
+
+def test_an_agent_is_asked_once_for_the_name_of_its_node(httpserver, by_name):
+    find, _ = by_name
+    answer(httpserver, json.dumps({"node": "edge2", "instance": "x"}))
+    assert find() == find() == {"edge2": "127.0.0.1"}
+    assert len(httpserver.log) == 1
+
+
+def test_an_agent_does_not_take_itself_for_a_peer(httpserver, by_name):
+    find, said = by_name
+    answer(httpserver, json.dumps({"node": "edge1", "instance": "me"}))
+    assert find() == {}
+    assert said == []
+
+
+def test_another_agent_of_the_same_name_is_left_out_and_said(httpserver, by_name):
+    find, said = by_name
+    answer(httpserver, json.dumps({"node": "edge1", "instance": "x"}))
+    assert find() == {}
+    assert "node 'edge1', as another agent does" in said[0]
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"node": "", "instance": "x"}', '{"node": 1}', "x" * 5000])
+def test_who_does_not_tell_a_name_is_left_out_and_asked_again(httpserver, by_name, text):
+    find, _ = by_name
+    answer(httpserver, text)
+    assert find() == {}
+    answer(httpserver, "busy", status=503)
+    assert find() == {}
+    answer(httpserver, json.dumps({"node": "edge2", "instance": "x"}))
+    assert find() == {"edge2": "127.0.0.1"}

@@ -1,0 +1,197 @@
+import threading
+
+import pytest
+
+from latency_map import LatencyMapError
+from latency_map.measure.options import read_options
+from latency_map.measure.probe import Reply, Timeout
+from latency_map.measure.rounds import Rounds
+
+FAST = ["--node", "me", "--peers", "x=127.0.0.1", "--rate", "50", "--count", "2", "--timeout", "0.5"]
+ADDRESS = {f"edge{number}": f"127.0.0.{number}" for number in range(1, 10)}
+
+
+class Stop(threading.Event):
+    """Waiting for it only moves the clock."""
+
+    def __init__(self, pass_time):
+        super().__init__()
+        self.pass_time = pass_time
+
+    def wait(self, timeout=None):
+        self.pass_time(timeout)
+        return self.is_set()
+
+
+class Edge:
+    """A network whose nodes answer after as many ms as their last number says, unless they are dead."""
+
+    def __init__(self, *options, peers=("edge1", "edge2")):
+        self.now_s = 1000.0
+        self.wall_s = 5_000_000.0
+        self.peers = {name: ADDRESS[name] for name in peers}
+        self.dead = set()
+        self.said = []
+        self.stop = Stop(self.pass_time)
+        self.options = read_options([*FAST, *options], {})
+        self.rounds = self.start()
+
+    def start(self):
+        return Rounds(
+            self.options,
+            find_peers=self.find,
+            probe=self.probe,
+            stop=self.stop,
+            say=self.said.append,
+            clock=lambda: self.now_s,
+            wall_clock=lambda: self.wall_s,
+        )
+
+    def find(self):
+        if isinstance(self.peers, LatencyMapError):
+            raise self.peers
+        return self.peers
+
+    def probe(self, address, _sequence):
+        number = int(address.rsplit(".", 1)[1])
+        return Timeout(timeout_s=0.5) if f"edge{number}" in self.dead else Reply(rtt_ms=float(number))
+
+    def pass_time(self, seconds):
+        self.now_s += seconds
+        self.wall_s += seconds
+
+    def medians_ms(self):
+        measured = self.rounds.board.measured(self.now_s)
+        return {peer: pair.summary.median_ms for peer, pair in measured.items()}
+
+
+def test_a_round_measures_every_peer():
+    edge = Edge()
+    edge.rounds.probe_round()
+    assert edge.medians_ms() == {"edge1": 1.0, "edge2": 2.0}
+    assert edge.rounds.ended == 1
+
+
+def test_a_node_does_not_probe_itself():
+    edge = Edge()
+    edge.peers = {"me": "127.0.0.9", "edge1": "127.0.0.1"}
+    edge.rounds.probe_round()
+    assert edge.medians_ms() == {"edge1": 1.0}
+
+
+def test_a_peer_that_has_gone_leaves_no_figure_and_a_new_one_is_measured():
+    edge = Edge()
+    edge.rounds.probe_round()
+    edge.peers = {"edge2": "127.0.0.2", "edge3": "127.0.0.3"}
+    edge.rounds.probe_round()
+    assert edge.medians_ms() == {"edge2": 2.0, "edge3": 3.0}
+
+
+def test_a_dead_peer_keeps_its_figures_for_a_window_and_then_only_its_losses():
+    edge = Edge("--round", "10")  # three turns of 10 s
+    edge.rounds.probe_round()
+    edge.dead = {"edge1"}
+    edge.pass_time(29)
+    edge.rounds.probe_round()
+    assert edge.medians_ms() == {"edge1": 1.0, "edge2": 2.0}
+    edge.pass_time(2)
+    assert edge.medians_ms() == {"edge1": None, "edge2": 2.0}
+
+
+def test_peers_take_turns_and_none_drops_out_before_its_next_turn():
+    # 9 peers, 2 a round: 5 rounds of 10 s for all, kept for 150 s
+    edge = Edge("--round", "10", "--neighbours", "2", peers=ADDRESS)
+    for turn in range(12):
+        edge.rounds.probe_round()
+        assert len(edge.medians_ms()) == min(2 * (turn + 1), 9)
+        edge.pass_time(10)
+    assert edge.rounds.gauges.sent() == 12 * 2 * 2  # rounds, neighbours, probes of each
+
+
+def test_when_peers_cannot_be_told_those_of_the_last_round_stay_and_it_is_said_once():
+    edge = Edge()
+    edge.rounds.probe_round()
+    edge.peers = LatencyMapError("the name service is away")
+    for _ in range(3):
+        edge.rounds.probe_round()
+    assert edge.medians_ms() == {"edge1": 1.0, "edge2": 2.0}
+    assert edge.said == ["the name service is away; the 2 peers of the last round stay"]
+    edge.peers = dict(ADDRESS)
+    edge.rounds.probe_round()
+    edge.peers = LatencyMapError("the name service is away")
+    edge.rounds.probe_round()
+    assert len(edge.said) == 2
+
+
+def test_an_agent_whose_rounds_do_not_end_is_not_well():
+    edge = Edge("--round", "10")  # three of 10 s, and 1.5 s each to find its peers
+    assert edge.rounds.alive
+    edge.rounds.probe_round()
+    edge.pass_time(34)
+    assert edge.rounds.alive
+    edge.pass_time(1)
+    assert not edge.rounds.alive
+    edge.rounds.probe_round()
+    assert edge.rounds.alive
+
+
+def test_a_wall_clock_that_is_set_back_changes_nothing_but_the_time_told():
+    edge = Edge()
+    edge.rounds.probe_round()
+    edge.wall_s -= 3600
+    edge.rounds.probe_round()
+    assert edge.medians_ms() == {"edge1": 1.0, "edge2": 2.0}
+    told = next(
+        family
+        for family in edge.rounds.gauges.collect()
+        if family.name == "gesscale_latency_measured_timestamp_seconds"
+    )
+    assert all(abs(edge.wall_s - sample.value) < 1 for sample in told.samples)
+    assert len(told.samples) == 2
+
+
+def test_it_ends_when_it_is_told_to():
+    edge = Edge("--round", "1000")
+    running = threading.Thread(target=edge.rounds.run, daemon=True)
+    running.start()
+    edge.stop.set()
+    running.join(timeout=30)  # bound of a wait, not an expectation
+    assert not running.is_alive()
+
+
+def test_what_is_remembered_is_bounded():
+    edge = Edge("--round", "0.01", "--window", "1e6")
+    for _ in range(20):
+        edge.rounds.probe_round()
+    measured = edge.rounds.board.measured(edge.now_s)
+    assert {pair.summary.probes for pair in measured.values()} == {6}  # three turns of two
+
+
+@pytest.mark.parametrize("peers", [{}, {"me": "127.0.0.9"}])
+def test_without_peers_a_round_is_empty(peers):
+    edge = Edge()
+    edge.peers = peers
+    edge.rounds.probe_round()
+    assert edge.medians_ms() == {}
+    assert edge.said == []
+
+
+def test_a_name_service_that_never_answers_holds_up_no_round():
+    asked, answers = [], threading.Event()
+
+    def hang():
+        asked.append(1)
+        answers.wait()
+        return {}
+
+    edge = Edge("--timeout", "0.01")
+    edge.find = hang
+    edge.rounds = edge.start()
+    for _ in range(3):
+        edge.rounds.probe_round()
+    assert edge.rounds.ended == 3
+    assert len(asked) == 1  # it is still being asked
+    assert edge.said == [
+        "peers: expected to hear of them within 0.03 s, got no answer; the 0 peers of the last round stay"
+    ]
+    answers.set()
