@@ -1,0 +1,241 @@
+"""``gesscale latency-map generate``: maps that nobody measured, for tests, plans and emulation."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from gesscale.cli.latency_map.app import MAKE, Form, MapTarget, app, plain_errors
+from gesscale.cli.latency_map.looking import facts_table
+from gesscale.cli.output import Output, emit, talk
+from gesscale.errors import InputError
+from latency_map import write_survey
+from latency_map.delays import Delays
+from latency_map.formats.document import survey_to_document
+from latency_map.generate.places import random_places, read_places
+from latency_map.generate.survey import Flaws, Generated, generate, node_names
+from latency_map.generate.topologies import DETOUR_FACTOR, Clusters, Span, clustered, geographic, star
+from latency_map.names import MAX_NODES
+from latency_map.summary import summarise
+
+TOLD_FROM_RATIO = 0.005
+"""A share of broken triangles that is farther than this from the one asked for is warned of."""
+
+generators = typer.Typer(
+    help="Generate a map: a star, clusters, or from places on the globe. The same seed gives the same map.",
+    no_args_is_help=True,
+)
+app.add_typer(generators, name="generate", rich_help_panel=MAKE)
+
+Nodes = Annotated[int, typer.Option("--nodes", min=1, max=MAX_NODES, help="How many nodes.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Of everything that is drawn.")]
+Triangles = Annotated[
+    float | None,
+    typer.Option(
+        "--broken-triangles",
+        help="Share of detours to be shorter than the direct way, as check counts them; 0 mends them all,"
+        " without it they stay as they come.",
+    ),
+]
+Leaning = Annotated[
+    float,
+    typer.Option("--asymmetry", help="By how much of it each direction departs from a round trip at most."),
+]
+Gaps = Annotated[float, typer.Option("--missing", help="Share of the pairs that are unknown.")]
+AccessSpan = Annotated[
+    str, typer.Option("--access-ms", metavar="LOW,HIGH", help="Round trips from the nodes to the hub.")
+]
+
+
+@generators.command("star")
+def generate_star(
+    *,
+    nodes: Nodes,
+    access_ms: AccessSpan = "1,20",
+    broken_triangles: Triangles = None,
+    asymmetry: Leaning = 0.0,
+    missing: Gaps = 0.0,
+    seed: Seed = 0,
+    target: MapTarget = None,
+    output: Form = Output.TABLE,
+) -> None:
+    """Generate a star: every node hangs on a hub; a pair's round trip is the sum of both to the hub."""
+    with plain_errors():
+        rng, for_flaws = np.random.default_rng(seed).spawn(2)
+        rtt_ms = star(rng, nodes, _span("--access-ms", access_ms))
+        flaws = _flaws(broken_triangles, asymmetry, missing)
+        command = _retype("star", nodes=nodes, access_ms=access_ms, seed=seed)
+        _deliver(for_flaws, node_names(nodes), rtt_ms, flaws, command, target, output)
+
+
+@generators.command("clustered")
+def generate_clustered(
+    *,
+    nodes: Nodes,
+    clusters: Annotated[int, typer.Option("--clusters", min=1, help="How many clusters.")] = 4,
+    within_ms: Annotated[
+        str, typer.Option("--within-ms", metavar="LOW,HIGH", help="Round trips inside a cluster.")
+    ] = "2,10",
+    between_ms: Annotated[
+        str, typer.Option("--between-ms", metavar="LOW,HIGH", help="Round trips between two clusters.")
+    ] = "30,150",
+    noise: Annotated[
+        float, typer.Option("--noise", min=0, help="Standard deviation of a pair's log-normal factor.")
+    ] = 0.1,
+    broken_triangles: Triangles = None,
+    asymmetry: Leaning = 0.0,
+    missing: Gaps = 0.0,
+    seed: Seed = 0,
+    target: MapTarget = None,
+    output: Form = Output.TABLE,
+) -> None:
+    """Generate clusters of nodes: near to each other inside, far between; every pair differs a little."""
+    with plain_errors():
+        rng, for_flaws = np.random.default_rng(seed).spawn(2)
+        within, between = _span("--within-ms", within_ms), _span("--between-ms", between_ms)
+        parameters = Clusters(count=clusters, within=within, between=between, noise=noise)
+        rtt_ms = clustered(rng, nodes, parameters)
+        flaws = _flaws(broken_triangles, asymmetry, missing)
+        options = {"clusters": clusters, "within_ms": within_ms, "between_ms": between_ms, "noise": noise}
+        command = _retype("clustered", nodes=nodes, **options, seed=seed)
+        _deliver(for_flaws, node_names(nodes), rtt_ms, flaws, command, target, output)
+
+
+@generators.command("geographic")
+def generate_geographic(
+    *,
+    nodes: Annotated[
+        int | None, typer.Option("--nodes", min=1, max=MAX_NODES, help="How many nodes, in random places.")
+    ] = None,
+    coordinates: Annotated[
+        Path | None,
+        typer.Option("--coordinates", metavar="CSV", help="Nodes and places: name,latitude,longitude."),
+    ] = None,
+    box: Annotated[
+        str,
+        typer.Option("--box", metavar="S,W,N,E", help="Where random places are, in degrees; about Europe."),
+    ] = "36,-10,60,30",
+    factor: Annotated[
+        float, typer.Option("--factor", help="How much longer than along the great circle light takes.")
+    ] = DETOUR_FACTOR,
+    access_ms: Annotated[
+        str, typer.Option("--access-ms", metavar="LOW,HIGH", help="What each node adds to its round trips.")
+    ] = "0.5,5",
+    broken_triangles: Triangles = None,
+    asymmetry: Leaning = 0.0,
+    missing: Gaps = 0.0,
+    seed: Seed = 0,
+    target: MapTarget = None,
+    output: Form = Output.TABLE,
+) -> None:
+    """Generate from places: the great circle at the speed of light in fibre, times a factor, plus access."""
+    if (nodes is None) == (coordinates is None):
+        message = "generate geographic: expected either --nodes or --coordinates; say one of them"
+        raise InputError(message)
+    with plain_errors():
+        rng, for_flaws = np.random.default_rng(seed).spawn(2)
+        if coordinates is not None:
+            places = read_places(coordinates)
+            where: dict[str, object] = {"coordinates": coordinates.name}
+        else:
+            places = random_places(rng, node_names(nodes or 0), _box(box))
+            where = {"nodes": nodes, "box": box}
+        rtt_ms = geographic(rng, places, _span("--access-ms", access_ms), factor)
+        flaws = _flaws(broken_triangles, asymmetry, missing)
+        command = _retype("geographic", **where, factor=factor, access_ms=access_ms, seed=seed)
+        names = [place.name for place in places]
+        _deliver(for_flaws, names, rtt_ms, flaws, command, target, output)
+
+
+def _deliver(
+    rng: np.random.Generator,
+    names: Sequence[str],
+    rtt_ms: Delays,
+    flaws: Flaws,
+    command: str,
+    target: Path | None,
+    output: Output,
+) -> None:
+    asked = {
+        "broken_triangles": flaws.broken_triangles_ratio,
+        "asymmetry": flaws.asymmetry_ratio or None,
+        "missing": flaws.missing_ratio or None,
+    }
+    origin = command + _options({name: ratio for name, ratio in asked.items() if ratio is not None})
+    generated = generate(rng, names, rtt_ms, flaws, origin=origin)
+    _warn_of_more(flaws, generated)
+    if target is None:
+        typer.echo(survey_to_document(generated.survey), nl=False)
+        talk.print(_sentence(generated))
+        return
+    write_survey(generated.survey, target)
+    document = _document(generated, target)
+    emit(document, output, [facts_table(str(target), document.items())])
+
+
+def _warn_of_more(flaws: Flaws, generated: Generated) -> None:
+    asked, got = flaws.broken_triangles_ratio, generated.broken_triangles_ratio
+    if asked is not None and got is not None and abs(got - asked) > TOLD_FROM_RATIO:
+        talk.print(
+            f"warning: broken triangles: {asked:.2%} asked for, {got:.2%} measured: asymmetry and missing pairs,"
+            " and maps of few nodes, move the share"
+        )
+
+
+def _document(generated: Generated, target: Path) -> dict[str, object]:
+    summary = summarise(generated.survey, now_s=0.0)
+    return {
+        "map": str(target),
+        "origin": generated.survey.origin,
+        "nodes": summary.nodes,
+        "pairs": summary.pairs,
+        "missing_pairs": summary.missing_pairs,
+        "median_ms": summary.median_ms,
+        "max_ms": summary.max_ms,
+        "asymmetric_ratio": summary.asymmetric_ratio,
+        "detours": generated.triangles.judged,
+        "detours_shorter": generated.triangles.broken,
+        "broken_triangles_ratio": generated.broken_triangles_ratio,
+        "clusters_found": len(summary.clusters),
+    }
+
+
+def _sentence(generated: Generated) -> str:
+    ratio = generated.broken_triangles_ratio
+    broken = "" if ratio is None else f", {ratio:.2%} of the detours shorter than the direct way"
+    return f"{generated.survey.origin}: {len(generated.survey)} nodes{broken}"
+
+
+def _flaws(broken_triangles: float | None, asymmetry: float, missing: float) -> Flaws:
+    return Flaws(broken_triangles_ratio=broken_triangles, asymmetry_ratio=asymmetry, missing_ratio=missing)
+
+
+def _retype(topology: str, **options: object) -> str:
+    return f"gesscale latency-map generate {topology}{_options(options)}"
+
+
+def _options(options: dict[str, object]) -> str:
+    return "".join(f" --{name.replace('_', '-')} {value}" for name, value in options.items())
+
+
+def _span(option: str, text: str) -> Span:
+    low_ms, high_ms = _numbers(option, text, 2)
+    return Span(low_ms=low_ms, high_ms=high_ms)
+
+
+def _box(text: str) -> tuple[float, float, float, float]:
+    south, west, north, east = _numbers("--box", text, 4)
+    return south, west, north, east
+
+
+def _numbers(option: str, text: str, count: int) -> list[float]:
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if len(numbers) != count:
+        message = f"{option}: expected {count} numbers separated by commas, got {text!r}"
+        raise InputError(message)
+    return numbers

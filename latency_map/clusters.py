@@ -1,0 +1,136 @@
+"""Groups of nodes that are near to each other and far from the rest.
+
+Average linkage merges the nearest groups first (Sokal and Michener, 1958); the tree is cut where the mean
+silhouette is greatest (Rousseeuw, J. Comput. Appl. Math. 20, 1987: how much nearer a node is to its own group
+than to the next one, -1 to 1, 0 for a node alone). Clusters are not forced upon a map: below `CLEAR_SILHOUETTE`
+it is one cluster. Places thrown evenly on a square pass that bar by chance in 10 % of maps of 5 nodes, 8 % of
+8, 4 % of 12, 2 % of 20 and none of 40 (400 maps each); stars and log-normal noise in none.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.cluster.hierarchy import cut_tree, leaves_list, linkage, optimal_leaf_ordering
+from scipy.sparse.csgraph import shortest_path
+from scipy.spatial.distance import squareform
+
+from latency_map.delays import Asymmetry, DelayKind, Delays, DelayUnit, round_trips_ms
+from latency_map.matrix import LatencyMap
+from latency_map.survey import Survey
+
+CLEAR_SILHOUETTE = 0.6
+"""Least mean silhouette of clusters that are said to be there."""
+
+MAX_CLUSTERS = 32
+"""Most clusters that are told apart; and never more than half of the nodes."""
+
+BEST_ORDER_UP_TO = 1000
+"""Most nodes whose reading order is the best one: finding it takes time with the cube of their number."""
+
+_MIN_NODES = 3
+_ISLANDS_APART = 10.0
+
+
+def symmetric_rtt_ms(survey: Survey | LatencyMap, asymmetry: Asymmetry = Asymmetry.MAX) -> Delays:
+    """Return the round trips of a survey as if it were sound, to look at it, faults and all.
+
+    Parameters
+    ----------
+    survey
+        Any survey: a node may even be apart from itself, which is left out here.
+    asymmetry
+        What to take where two directions differ; `Asymmetry.REFUSE` takes the larger.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape ``(n, n)``, ms: symmetric, zero diagonal, NaN where neither direction is known.
+    """
+    return round_trips_ms(survey.rtt_ms, unit=DelayUnit.MS, kind=DelayKind.RTT, asymmetry=asymmetry)
+
+
+def clusters(survey: Survey | LatencyMap) -> tuple[tuple[str, ...], ...]:
+    """Group the nodes of a survey.
+
+    Parameters
+    ----------
+    survey
+        Any survey. The larger direction counts; a missing delay is taken for the shortest way round, and
+        nodes that no known delays join for far apart.
+
+    Returns
+    -------
+    tuple of tuples
+        Every node once; the largest cluster first, its nodes by name. One cluster where none stand out. The
+        order of the nodes in the survey does not matter.
+    """
+    names, rtt_ms = _by_name(survey)
+    grouped: dict[int, list[str]] = {}
+    for name, group in zip(names, _groups(rtt_ms), strict=True):
+        grouped.setdefault(int(group), []).append(name)
+    return tuple(sorted((tuple(group) for group in grouped.values()), key=lambda group: (-len(group), group)))
+
+
+def reading_order(survey: Survey | LatencyMap) -> tuple[str, ...]:
+    """Order the nodes so that near ones are side by side and clusters make blocks.
+
+    Parameters
+    ----------
+    survey
+        Any survey.
+
+    Returns
+    -------
+    tuple of str
+        Every node once: the leaves of the tree that `clusters` cuts; up to `BEST_ORDER_UP_TO` nodes,
+        neighbours are as near as it allows (Bar-Joseph, Gifford and Jaakkola, Bioinformatics 17, 2001).
+    """
+    names, rtt_ms = _by_name(survey)
+    if len(names) < _MIN_NODES:
+        return names
+    condensed = squareform(rtt_ms, checks=False)
+    tree = linkage(condensed, "average")
+    if len(names) <= BEST_ORDER_UP_TO:
+        tree = optimal_leaf_ordering(tree, condensed)
+    return tuple(names[leaf] for leaf in leaves_list(tree))
+
+
+def _by_name(survey: Survey | LatencyMap) -> tuple[tuple[str, ...], Delays]:
+    order = sorted(range(len(survey.names)), key=survey.names.__getitem__)
+    rtt_ms = symmetric_rtt_ms(survey)[np.ix_(order, order)]
+    return tuple(survey.names[row] for row in order), _completed(rtt_ms)
+
+
+def _completed(rtt_ms: Delays) -> Delays:
+    gaps = np.isnan(rtt_ms)
+    if not gaps.any():
+        return rtt_ms
+    links = np.where(gaps, np.inf, rtt_ms)
+    ways = shortest_path(np.maximum(links, 1e-9), directed=False)  # a link of 0 would count as none
+    beyond = _ISLANDS_APART * max(float(ways[np.isfinite(ways)].max()), 1.0)
+    return np.where(gaps, np.where(np.isfinite(ways), ways, beyond), rtt_ms)
+
+
+def _groups(rtt_ms: Delays) -> NDArray[np.intp]:
+    one = np.zeros(len(rtt_ms), dtype=np.intp)
+    if len(rtt_ms) < _MIN_NODES:
+        return one
+    most = min(MAX_CLUSTERS, max(2, len(rtt_ms) // 2))
+    cuts = cut_tree(linkage(squareform(rtt_ms, checks=False), "average"), range(2, most + 1))
+    scores = [_silhouette(rtt_ms, labels) for labels in cuts.T]
+    best = int(np.argmax(scores))
+    labels: NDArray[np.intp] = cuts[:, best]
+    return labels if scores[best] >= CLEAR_SILHOUETTE else one
+
+
+def _silhouette(rtt_ms: Delays, labels: NDArray[np.intp]) -> float:
+    nodes = np.arange(len(labels))
+    belongs = np.eye(labels.max() + 1)[labels]
+    sizes = belongs.sum(axis=0)
+    sums = rtt_ms @ belongs
+    means = sums / sizes
+    own = sums[nodes, labels] / np.maximum(sizes[labels] - 1, 1)
+    means[nodes, labels] = np.inf
+    other = means.min(axis=1)
+    widest = np.maximum(own, other)
+    scores = np.divide(other - own, widest, out=np.zeros_like(own), where=widest > 0)
+    return float(np.where(sizes[labels] > 1, scores, 0.0).mean())

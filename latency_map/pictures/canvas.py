@@ -1,0 +1,117 @@
+"""What both pictures share: an empty figure, colours, figures in words, and the file."""
+
+import math
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from latency_map.errors import LatencyMapError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CLUSTER_COLOURS = ("#0072B2", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#8C8C00")
+"""Told apart by colour-blind eyes too (Okabe and Ito, 2008)."""
+
+MEMBER_COLOUR = "#D55E00"
+"""Of placements and of their NDmax; no cluster has it."""
+
+_SUFFIXES = (".png", ".svg")
+_LONGEST_NAME = 32
+_MOST_PIXELS = 2600
+_DPI = 150
+
+
+def blank_figure(width_in: float, height_in: float) -> "Figure":
+    """Return an empty figure of that many inches.
+
+    Raises
+    ------
+    LatencyMapError
+        Matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        message = "pictures: expected matplotlib, it is not installed; run: pip install 'gesscale[plots]'"
+        raise LatencyMapError(message) from None
+    return Figure(figsize=(width_in, height_in))
+
+
+def check_target(path: Path | str) -> Path:
+    """Return the path of a picture.
+
+    Raises
+    ------
+    LatencyMapError
+        It ends neither in .png nor in .svg.
+    """
+    file = Path(path)
+    if file.suffix.lower() not in _SUFFIXES:
+        message = f"{path}: expected a name that ends in {' or '.join(_SUFFIXES)}; rename the picture"
+        raise LatencyMapError(message)
+    return file
+
+
+def save(figure: "Figure", path: Path | str) -> None:
+    """Write a picture; the same figure gives the same bytes.
+
+    Parameters
+    ----------
+    figure
+        What was drawn.
+    path
+        A .png or .svg file; one that exists is replaced.
+
+    Raises
+    ------
+    LatencyMapError
+        It has another suffix or cannot be written.
+    """
+    import matplotlib as mpl
+
+    file = check_target(path)
+    svg = file.suffix.lower() == ".svg"
+    dpi = min(_DPI, _MOST_PIXELS / max(figure.get_size_inches()))
+    try:
+        with mpl.rc_context({"svg.hashsalt": "latency-map"}):
+            figure.savefig(file, dpi=dpi, metadata={"Date": None} if svg else None)
+    except OSError as error:
+        message = f"{path}: expected a file that can be written, got: {error.strerror or error}"
+        raise LatencyMapError(message) from None
+
+
+def in_ms(delay_ms: float) -> str:
+    """Write a delay as people do: three digits, no exponent."""
+    if delay_ms == 0 or math.isnan(delay_ms):
+        return f"{delay_ms:g}"
+    decimals = max(0, 2 - math.floor(math.log10(abs(delay_ms))))
+    text = f"{delay_ms:.{min(decimals, 3)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def label_of(names: Sequence[str]) -> dict[str, str]:
+    """Return what is written for each name: without the domain that all share, long ones cut in the middle.
+
+    Where two nodes would then look alike, all names are written as they are.
+    """
+    hosts, domains = zip(*(name.partition(".")[::2] for name in names), strict=True)
+    bare = hosts if len(names) > 1 and len(set(domains)) == 1 else names
+    labels = [_cut(name) for name in bare]
+    return dict(zip(names, labels if len(set(labels)) == len(labels) else names, strict=True))
+
+
+def wrapped(text: str, characters: int) -> str:
+    """Break a line so that none is longer than so many characters."""
+    return "\n".join(textwrap.wrap(text, max(characters, _LONGEST_NAME), break_on_hyphens=False))
+
+
+def counted(number: int, noun: str) -> str:
+    """Write a number and its noun: ``1 node``, ``2 nodes``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _cut(name: str) -> str:
+    half = _LONGEST_NAME // 2
+    return name if len(name) <= _LONGEST_NAME else f"{name[: half - 1]}…{name[-half:]}"

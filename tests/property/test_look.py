@@ -1,0 +1,89 @@
+"""Whatever the map: clusters, summaries, differences and layouts hold."""
+
+import math
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from latency_map import Survey
+from latency_map.clusters import clusters, reading_order
+from latency_map.difference import compare
+from latency_map.generate.triangles import break_triangles
+from latency_map.pictures.scene import set_scene
+from latency_map.quality.triangles import find_broken_triangles
+from latency_map.summary import summarise
+
+delays = st.one_of(st.integers(0, 4).map(float), st.floats(0, 1e9), st.just(math.nan))
+
+
+@st.composite
+def surveys(draw, max_size=7):
+    count = draw(st.integers(1, max_size))
+    cells = draw(st.lists(delays, min_size=count**2, max_size=count**2))
+    names = tuple(f"n{number}" for number in draw(st.permutations(range(count))))
+    return Survey(names=names, rtt_ms=np.array(cells).reshape(count, count))
+
+
+def reordered(survey, order):
+    names = tuple(survey.names[row] for row in order)
+    return Survey(names=names, rtt_ms=survey.rtt_ms[np.ix_(order, order)])
+
+
+@settings(deadline=None)
+@given(surveys(), st.data())
+def test_the_order_of_the_nodes_changes_nothing(survey, data):
+    shuffled = reordered(survey, data.draw(st.permutations(range(len(survey)))))
+    assert clusters(shuffled) == clusters(survey)
+    assert reading_order(shuffled) == reading_order(survey)
+    assert compare(survey, shuffled).equal
+
+
+@settings(deadline=None)
+@given(surveys())
+def test_every_node_is_in_one_cluster_and_once_in_reading_order(survey):
+    assert sorted(name for cluster in clusters(survey) for name in cluster) == sorted(survey.names)
+    assert sorted(reading_order(survey)) == sorted(survey.names)
+
+
+@settings(deadline=None)
+@given(surveys())
+def test_a_summary_counts_every_pair(survey):
+    summary = summarise(survey, now_s=0.0)
+    assert summary.pairs == len(survey) * (len(survey) - 1) // 2
+    assert 0 <= summary.missing_pairs + summary.one_way_pairs <= summary.pairs
+    assert (summary.median_ms is None) == (summary.missing_pairs == summary.pairs)
+
+
+@settings(deadline=None)
+@given(surveys(), surveys())
+def test_a_difference_turned_round_names_the_same_pairs(one, other):
+    there, back = compare(one, other), compare(other, one)
+    assert (there.added, there.removed) == (back.removed, back.added)
+    assert (there.compared, there.max_abs_ms) == (back.compared, back.max_abs_ms)
+    assert len(there.changed) == len(back.changed)
+    assert (len(there.lost), len(there.found)) == (len(back.found), len(back.lost))
+
+
+@settings(deadline=None, max_examples=25)
+@given(surveys(max_size=6))
+def test_every_survey_can_be_laid_out(survey):
+    scene = set_scene(survey)
+    places = scene.layout.places_pt
+    assert np.isfinite(places).all()
+    apart = np.abs(places[:, None] - places) - (scene.boxes_pt[:, None] + scene.boxes_pt) / 2
+    others = ~np.eye(len(survey), dtype=bool)
+    assert (apart.max(axis=2)[others] > 0).all()
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(3, 14), st.integers(0, 2**32 - 1), st.floats(0, 0.1))
+def test_triangles_are_broken_to_the_nearest_detour(nodes, seed, ratio):
+    rng = np.random.default_rng(seed)
+    access_ms = rng.uniform(1, 50, nodes)
+    rtt_ms = access_ms[:, None] + access_ms
+    np.fill_diagonal(rtt_ms, 0.0)
+    broken = break_triangles(rng, rtt_ms, ratio)
+    found = find_broken_triangles(broken, tuple(f"n{row}" for row in range(nodes)))
+    assert found.judged == nodes * (nodes - 1) * (nodes - 2) // 2
+    assert abs(found.broken - ratio * found.judged) <= 0.5 + 1e-9

@@ -1,0 +1,244 @@
+import math
+import struct
+
+import numpy as np
+import pytest
+
+from latency_map import LatencyMapError, Survey, UnknownNodeError
+from latency_map.generate.survey import Flaws, generate, node_names
+from latency_map.generate.topologies import Clusters, Span, clustered
+from latency_map.pictures import draw_heat_map, draw_node_link, save
+from latency_map.pictures.canvas import MEMBER_COLOUR, in_ms, label_of
+from latency_map.pictures.layout import Spacing, arrange
+from latency_map.pictures.links import Link, links_between, links_within
+
+NAN = float("nan")
+SITES = Clusters(count=3, within=Span(low_ms=2, high_ms=6), between=Span(low_ms=40, high_ms=120))
+# a and b on one site, c and d on another, 2 and 3 ms wide; nearest across: b - c 40 ms; a - d is missing
+SMALL = Survey(
+    names=("d", "a", "c", "b"),
+    rtt_ms=np.array([[0, NAN, 3, 60], [NAN, 0, 50, 2], [3, 50, 0, 40], [60, 2, 41, 0]]),
+)
+
+
+def generated(nodes, seed=1, **flaws):
+    rng, for_flaws = np.random.default_rng(seed).spawn(2)
+    return generate(
+        for_flaws, node_names(nodes), clustered(rng, nodes, SITES), Flaws(**flaws), origin=""
+    ).survey
+
+
+def texts(figure):
+    return [text.get_text() for ax in figure.axes for text in ax.texts] + [
+        text.get_text() for text in figure.texts
+    ]
+
+
+def png_size(file):
+    head = file.read_bytes()[:24]
+    assert head[:8] == b"\x89PNG\r\n\x1a\n"
+    return struct.unpack(">II", head[16:24])
+
+
+def test_a_heat_map_shows_every_round_trip_with_clusters_as_blocks():
+    figure = draw_heat_map(SMALL, title="small.csv")
+    ax, bar = figure.axes
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["a", "b", "c", "d"]
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["a", "b", "c", "d"]
+    (image,) = ax.images
+    cells = image.get_array()
+    assert (cells[0, 1], cells[1, 2], cells[2, 1], cells[2, 3]) == (2, 41, 40, 3)
+    assert {(int(row), int(column)) for row, column in np.argwhere(np.ma.getmaskarray(cells))} == {
+        (0, 3),
+        (3, 0),
+    }
+    assert len(ax.patches) == 2  # a frame for each cluster
+    assert bar.get_ylabel() == "round trip, ms (logarithmic)"  # 2 to 60: more than ten times
+    assert ax.get_title() == "small.csv\n4 nodes, 2 clusters, 2 of 12 round trips missing\n(hatched)"
+    assert {"3", "40", "41", "2"} <= set(texts(figure))
+
+
+def test_a_narrow_range_of_delays_has_a_linear_scale():
+    figure = draw_heat_map(Survey(names=("a", "b"), rtt_ms=np.array([[0, 5], [6, 0]])), title="two")
+    assert figure.axes[1].get_ylabel() == "round trip, ms"
+    assert figure.axes[0].images[0].norm.vmin == 0
+
+
+def test_estimates_are_marked_in_a_small_heat_map():
+    estimated = np.array([[False, True], [False, False]])
+    survey = Survey(names=("a", "b"), rtt_ms=np.array([[0, 5], [6, 0]]), estimated=estimated)
+    assert set(texts(draw_heat_map(survey, title="two"))) == {"~5", "6"}
+
+
+def test_a_faulty_diagonal_is_shown_and_a_missing_one_is_0():
+    survey = Survey(names=("a", "b"), rtt_ms=np.array([[4, 5], [6, NAN]]))
+    figure = draw_heat_map(survey, title="two")
+    assert "4" in texts(figure)
+    assert not np.ma.getmaskarray(figure.axes[0].images[0].get_array()).any()
+
+
+def test_members_stand_out_among_the_names():
+    ax = draw_heat_map(SMALL, title="small", members=["c"]).axes[0]
+    marked = [label.get_text() for label in ax.get_yticklabels() if label.get_color() == MEMBER_COLOUR]
+    assert marked == ["c"]
+
+
+def test_names_of_a_large_map_are_thinned_but_for_members():
+    survey = generated(300)
+    ax = draw_heat_map(survey, title="large", members=["node-123"]).axes[0]
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    assert "node-123" in labels
+    assert 60 <= len(labels) <= 110  # 11 inches of names 7.5 pt high: 105 at most
+    gaps = np.diff(ax.get_yticks())
+    assert gaps.min() >= 300 / 110
+    assert "a name for every" in ax.get_xlabel()
+
+
+@pytest.mark.parametrize("nodes", [1, 2, 3, 8, 40, 80])
+def test_a_picture_has_a_place_for_every_node(nodes):
+    figure = draw_node_link(generated(max(nodes, 3)) if nodes > 2 else one_or_two(nodes), title="map")
+    (ax,) = figure.axes
+    names = [text for text in texts(figure) if text.startswith("node-")]
+    assert len(names) == (nodes if nodes <= 64 else 0)
+    assert figure.texts[0].get_text().startswith("map\n")
+    low_x, high_x = ax.get_xlim()
+    low_y, high_y = ax.get_ylim()
+    for patch in ax.patches:
+        box = patch.get_path().get_extents(patch.get_patch_transform())
+        assert low_x <= box.x0 <= box.x1 <= high_x
+        assert low_y <= box.y0 <= box.y1 <= high_y
+
+
+def one_or_two(nodes):
+    return Survey(names=node_names(nodes), rtt_ms=5.0 * ~np.eye(nodes, dtype=bool))
+
+
+def test_a_picture_writes_round_trips_at_the_links_and_the_nd_max_of_a_placement():
+    figure = draw_node_link(SMALL, title="small", members=["b", "d"])
+    written = texts(figure)
+    assert {"2", "3", "41", "2 nodes, up to 2 ms", "2 nodes, up to 3 ms"} <= set(written)
+    assert "60" not in written  # only the shortest link between the sites
+    assert figure.texts[0].get_text() == "small\n4 nodes, 2 clusters, 2 members: NDmax 60 ms"
+
+
+def test_a_placement_without_a_delay_is_drawn_without_nd_max():
+    figure = draw_node_link(SMALL, title="small", members=["a", "d"])
+    assert figure.texts[0].get_text().endswith("NDmax unknown, 1 delay missing")
+
+
+def test_a_member_that_is_not_there_is_refused():
+    with pytest.raises(UnknownNodeError, match="'zz'"):
+        draw_node_link(SMALL, title="small", members=["zz"])
+
+
+@pytest.mark.parametrize("draw", [draw_heat_map, draw_node_link])
+def test_a_survey_without_a_single_delay_can_be_drawn(draw, tmp_path):
+    save(draw(Survey(names=tuple("abc"), rtt_ms=np.full((3, 3), NAN)), title="blank"), tmp_path / "blank.png")
+    assert min(png_size(tmp_path / "blank.png")) > 300
+
+
+@pytest.mark.parametrize("draw", [draw_heat_map, draw_node_link])
+@pytest.mark.parametrize("suffix", ["png", "svg"])
+def test_the_same_map_gives_the_same_file(draw, suffix, tmp_path):
+    survey = generated(12, missing_ratio=0.1, asymmetry_ratio=0.1)
+    order = np.random.default_rng(2).permutation(12)
+    shuffled = Survey(
+        names=tuple(survey.names[row] for row in order), rtt_ms=survey.rtt_ms[np.ix_(order, order)]
+    )
+    files = [tmp_path / f"{number}.{suffix}" for number in range(2)]
+    for file, one in zip(files, (survey, shuffled), strict=True):
+        save(draw(one, title="map", members=["node-01", "node-09"]), file)
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_a_png_is_as_large_as_the_figure_says(tmp_path):
+    figure = draw_heat_map(SMALL, title="small")
+    save(figure, tmp_path / "small.PNG")
+    width_in, height_in = figure.get_size_inches()
+    assert png_size(tmp_path / "small.PNG") == pytest.approx((150 * width_in, 150 * height_in), abs=1)
+
+
+@pytest.mark.parametrize("name", ["map.pdf", "map", "nowhere/map.png"])
+def test_a_picture_that_cannot_be_written_is_refused(name, tmp_path):
+    with pytest.raises(LatencyMapError, match="expected a"):
+        save(draw_heat_map(SMALL, title="small"), tmp_path / name)
+
+
+@pytest.mark.parametrize("nodes", [2, 7, 60])
+def test_neither_nodes_nor_clusters_overlap(nodes):
+    rtt_ms = clustered(
+        np.random.default_rng(nodes), nodes, Clusters(count=2, within=SITES.within, between=SITES.between)
+    )
+    groups = [range(0, -(-nodes // 2)), range(-(-nodes // 2), nodes)]
+    boxes = np.tile([50.0, 18.0], (nodes, 1))
+    layout = arrange(rtt_ms, groups, boxes, Spacing(node_pt=6.0, cluster_pt=20.0))
+    apart = np.abs(layout.places_pt[:, None] - layout.places_pt) - boxes[0]
+    np.fill_diagonal(apart[..., 0], 1.0)
+    assert (apart.max(axis=2) > 0).all()
+    assert math.dist(*layout.centres_pt) > layout.radii_pt.sum()
+    for group, centre, radius in zip(groups, layout.centres_pt, layout.radii_pt, strict=True):
+        assert (np.hypot(*(layout.places_pt[list(group)] - centre).T) < radius).all()
+
+
+def test_nodes_at_the_same_place_are_drawn_apart():
+    layout = arrange(
+        np.zeros((4, 4)), [range(4)], np.full((4, 2), 10.0), Spacing(node_pt=2.0, cluster_pt=5.0)
+    )
+    apart = np.abs(layout.places_pt[:, None] - layout.places_pt).max(axis=2)
+    assert (apart[~np.eye(4, dtype=bool)] > 10).all()
+
+
+def test_links_are_as_short_as_join_everything():
+    # a-b 1, b-c 2, a-c 5 | d-e 4; across: c-d 9 is the nearest, a-e is missing
+    rtt_ms = np.full((5, 5), 20.0)
+    for a, b, delay_ms in ((0, 1, 1), (1, 2, 2), (0, 2, 5), (3, 4, 4), (2, 3, 9), (0, 4, NAN)):
+        rtt_ms[a, b] = rtt_ms[b, a] = delay_ms
+    groups = [(0, 1, 2), (3, 4)]
+    assert links_within(rtt_ms, groups) == (
+        Link(a=0, b=1, rtt_ms=1),
+        Link(a=1, b=2, rtt_ms=2),
+        Link(a=3, b=4, rtt_ms=4),
+    )
+    assert links_between(rtt_ms, groups) == (Link(a=2, b=3, rtt_ms=9),)
+
+
+def test_islands_have_no_link_between_them():
+    rtt_ms = np.array([[0, NAN], [NAN, 0]])
+    assert links_between(rtt_ms, [(0,), (1,)]) == ()
+    assert links_within(rtt_ms, [(0, 1)]) == ()
+
+
+@pytest.mark.parametrize(
+    ("delay_ms", "text"),
+    [
+        (0, "0"),
+        (0.0861, "0.086"),
+        (1.234, "1.23"),
+        (20, "20"),
+        (27.94, "27.9"),
+        (300, "300"),
+        (2984.1, "2984"),
+    ],
+)
+def test_delays_are_written_with_three_digits(delay_ms, text):
+    assert in_ms(delay_ms) == text
+
+
+def test_the_domain_that_all_nodes_share_is_not_written():
+    domain = "eu-central-1.compute.internal"
+    assert label_of([f"ip-10-0-12-34.{domain}", f"ip-10-0-12-35.{domain}"]) == {
+        f"ip-10-0-12-34.{domain}": "ip-10-0-12-34",
+        f"ip-10-0-12-35.{domain}": "ip-10-0-12-35",
+    }
+    assert label_of(["a.x", "a.y"]) == {"a.x": "a.x", "a.y": "a.y"}
+    assert label_of(["10.0.0.1"]) == {"10.0.0.1": "10.0.0.1"}
+
+
+def test_long_names_are_cut_in_the_middle_unless_they_then_look_alike():
+    long = "gke-production-edge-pool-of-small-nodes-"
+    assert list(label_of([long + "7c4f", long + "9d2a"]).values()) == [
+        "gke-production-…small-nodes-7c4f",
+        "gke-production-…small-nodes-9d2a",
+    ]
+    alike = ["a" * 20 + middle + "b" * 20 for middle in "xy"]
+    assert list(label_of(alike).values()) == alike

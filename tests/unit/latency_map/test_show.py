@@ -1,0 +1,203 @@
+"""``gesscale latency-map show``, ``diff``, ``generate``: as a user sees them."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from gesscale.cli.latency_map import app
+from gesscale.errors import InputError
+from latency_map import Survey, read_survey, write_survey
+
+NAN = float("nan")
+# a and b on one site; c far away and seen differently from there; d never answered, b is apart from itself
+FAULTY = Survey(
+    names=("a", "b", "c", "d"),
+    rtt_ms=np.array([[0, 2, 80, NAN], [2, 1, 90, NAN], [100, 90, 0, NAN], [NAN, NAN, NAN, 0]]),
+    measured_at_s=1000.0,
+    origin="a test",
+    changes=("none",),
+)
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def as_json(result, exit_code=0):
+    assert result.exit_code == exit_code, result.output
+    return json.loads(result.stdout)
+
+
+@pytest.fixture
+def faulty(tmp_path):
+    file = tmp_path / "faulty.json"
+    write_survey(FAULTY, file)
+    return file
+
+
+def test_a_faulty_map_is_shown_as_it_is(faulty):
+    document = as_json(run("show", faulty, "--output", "json"))
+    assert document["rtt_ms"][0] == [0.0, 2.0, 80.0, None]
+    assert document["rtt_ms"][2][0] == 100.0
+    assert document["rtt_ms"][1][1] == 1.0
+    assert document["missing"] == [["a", "d"], ["b", "d"], ["c", "d"]]
+    assert (document["origin"], document["changes"]) == ("a test", ["none"])
+    summary = document["summary"]
+    assert (summary["nodes"], summary["missing_pairs"], summary["max_ms"]) == (4, 3, 100.0)
+    assert summary["asymmetric_ratio"] == pytest.approx(1 / 3)  # a-c of a-b, a-c, b-c
+
+
+def test_the_table_begins_with_what_matters(faulty):
+    text = run("show", faulty, "--members", "a,c").stdout
+    for line in ("3 of 6 pairs", "33.3%", "100 (a - c)", "days", "from \\ to"):
+        assert line in text
+
+
+def test_a_placement_with_a_missing_delay_is_said(faulty):
+    assert "unknown: no delay for a - d" in run("show", faulty, "--members", "a,d").stdout
+    placement = as_json(run("show", faulty, "--members", "a,d", "--output", "json"))["placement"]
+    assert placement["nd_max_ms"] is None
+
+
+def test_clusters_are_listed_by_name(tmp_path):
+    file = tmp_path / "sites.json"
+    made = ["generate", "clustered", "--nodes", "40", "--clusters", "4", "--within-ms", "2,4"]
+    assert run(*made, "-o", file).exit_code == 0
+    text = run("show", file).stdout
+    assert text.count("of 10 nodes") == 4
+    assert text.count("… 2 more") == 4  # eight of the ten are named
+    clusters = as_json(run("show", file, "--output", "json"))["summary"]["clusters"]
+    assert [len(cluster) for cluster in clusters] == [10, 10, 10, 10]
+
+
+def test_pictures_are_written_beside_the_table(faulty, tmp_path):
+    heat_map, picture = tmp_path / "heat.png", tmp_path / "picture.svg"
+    result = run("show", faulty, "--heat-map", heat_map, "--picture", picture, "--members", "a,b")
+    assert result.exit_code == 0, result.output
+    assert heat_map.read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in picture.read_text()
+    assert result.stderr.count(" written\n") == 2
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--heat-map", "map.pdf"], ["--picture", "nowhere/map.png"], ["--members", "zz"]],
+)
+def test_what_cannot_be_shown_is_an_input_error(faulty, options):
+    assert isinstance(run("show", faulty, *options).exception, InputError)
+
+
+def test_without_matplotlib_a_table_can_be_had_and_a_picture_is_asked_for_in_one_line(faulty, tmp_path):
+    (tmp_path / "matplotlib.py").write_text("raise ImportError('not here')\n")
+    script = (
+        "import sys; sys.path.insert(0, sys.argv.pop(1)); from gesscale.cli.app import main; "
+        "sys.argv[0] = 'gesscale'; main()"
+    )
+
+    def show(*options):
+        command = [sys.executable, "-c", script, str(tmp_path), "latency-map", "show", str(faulty), *options]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert show().returncode == 0
+    refused = show("--heat-map", str(tmp_path / "heat.png"))
+    assert refused.returncode == 2
+    assert "expected matplotlib, it is not installed; run: pip install 'gesscale[plots]'" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_equal_maps_end_with_0_and_others_with_3(faulty, tmp_path):
+    other = tmp_path / "other.json"
+    rtt_ms = FAULTY.rtt_ms.copy()
+    rtt_ms[0, 1] = rtt_ms[1, 0] = 2.5
+    write_survey(Survey(names=FAULTY.names, rtt_ms=rtt_ms), other)
+    assert as_json(run("diff", faulty, faulty, "--output", "json"))["equal"] is True
+    document = as_json(run("diff", faulty, other, "--output", "json"), exit_code=3)
+    assert document["difference"]["changed"] == [{"a": "a", "b": "b", "before_ms": 2.0, "after_ms": 2.5}]
+    assert run("diff", faulty, other, "--tolerance-ms", "0.5").exit_code == 0
+    assert run("diff", faulty, other, "--tolerance-ratio", "0.2").exit_code == 3
+
+
+def test_the_largest_twenty_changes_are_in_the_table_and_all_in_json(tmp_path):
+    files = [tmp_path / "a.json", tmp_path / "b.json"]
+    for seed, file in enumerate(files):
+        run("generate", "star", "--nodes", "10", "--seed", seed, "-o", file)
+    text = run("diff", *files, "--members", "node-01,node-02").stdout
+    assert "changed, 20 of 45, round trips in ms" in text
+    assert "NDmax of the members, ms" in text
+    document = as_json(run("diff", *files, "--output", "json"), exit_code=3)
+    assert len(document["difference"]["changed"]) == 45  # every pair of 10 nodes
+
+
+def test_members_must_be_in_both_maps(faulty, tmp_path):
+    run("generate", "star", "--nodes", "3", "-o", tmp_path / "star.json")
+    result = run("diff", faulty, tmp_path / "star.json", "--members", "a")
+    assert isinstance(result.exception, InputError)
+    assert "star.json has no 'a'" in str(result.exception)
+
+
+@pytest.mark.parametrize("topology", ["star", "clustered", "geographic"])
+def test_a_generated_map_says_how_it_was_made_and_can_be_made_again(topology, tmp_path):
+    files = [tmp_path / "a.json", tmp_path / "b.json"]
+    options = [
+        "--nodes",
+        "9",
+        "--seed",
+        "5",
+        "--broken-triangles",
+        "0.06",
+        "--asymmetry",
+        "0.1",
+        "--missing",
+        "0.1",
+    ]
+    for file in files:
+        assert run("generate", topology, *options, "-o", file).exit_code == 0
+    assert files[0].read_text() == files[1].read_text()
+    survey = read_survey(files[0]).survey
+    assert survey.origin.startswith(f"gesscale latency-map generate {topology} --nodes 9")
+    assert np.isnan(survey.rtt_ms).sum() == 8  # 4 of 36 pairs, twice
+    again = survey.origin.removeprefix("gesscale latency-map ").split()
+    result = run(*again)
+    assert result.stdout == files[0].read_text()  # without -o the map itself
+
+
+def test_what_came_of_the_flaws_is_measured_and_said(tmp_path):
+    target = tmp_path / "map.json"
+    command = ["generate", "star", "--nodes", "20", "--broken-triangles", "0.05", "-o", target]
+    document = as_json(run(*command, "--output", "json"))
+    # 20 nodes have 20 * 19 * 18 / 2 = 3420 detours, 5 % are 171
+    assert (document["detours"], document["detours_shorter"]) == (3420, 171)
+    assert "warning" not in run(*command).stderr
+    assert "measured" in run(*command, "--asymmetry", "0.3").stderr
+
+
+def test_places_can_be_given(tmp_path):
+    file = tmp_path / "sites.csv"
+    file.write_text("name,latitude,longitude\nWien,48.2,16.37\nParis,48.86,2.35\n")
+    result = run("generate", "geographic", "--coordinates", file, "--factor", "1", "--access-ms", "0,0")
+    survey = json.loads(result.stdout)
+    assert survey["nodes"] == ["Wien", "Paris"]
+    assert survey["rtt_ms"][0][1] == pytest.approx(10.33, abs=0.02)  # 1033 km there and back at 200 km/ms
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["star", "--nodes", "4", "--access-ms", "5"],
+        ["star", "--nodes", "4", "--access-ms", "a,b"],
+        ["star", "--nodes", "4", "--broken-triangles", "0.5"],
+        ["star", "--nodes", "4", "--missing", "2"],
+        ["star", "--nodes", "4", "-o", "nowhere/map.json"],
+        ["clustered", "--nodes", "3", "--clusters", "4"],
+        ["geographic"],
+        ["geographic", "--nodes", "3", "--coordinates", "x.csv"],
+        ["geographic", "--nodes", "3", "--box", "1,2,3"],
+        ["geographic", "--coordinates", "nowhere.csv"],
+    ],
+)
+def test_what_cannot_be_generated_is_an_input_error(arguments):
+    assert isinstance(run("generate", *arguments).exception, InputError)

@@ -1,0 +1,64 @@
+import numpy as np
+import pytest
+
+from latency_map import Asymmetry, LatencyMap, Survey, UnknownNodeError
+from latency_map.summary import Placement, place, summarise
+
+NAN = float("nan")
+# pairs: a-b 2 and 4, a-c 6 one way only, b-c 10 both ways and estimated, d knows nobody
+FAULTY = Survey(
+    names=("a", "b", "c", "d"),
+    rtt_ms=np.array([[1, 2, 6, NAN], [4, 0, 10, NAN], [NAN, 10, 0, NAN], [NAN, NAN, NAN, 0]]),
+    estimated=np.array([[0, 0, 0, 0], [0, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]], dtype=bool),
+    measured_at_s=1000.0,
+)
+SOUND = LatencyMap(names=("c", "b", "a"), rtt_ms=np.array([[0, 5, 9], [5, 0, NAN], [9, NAN, 0.0]]))
+
+
+def test_a_faulty_survey_is_summed_up_as_it_is():
+    summary = summarise(FAULTY, now_s=1060.0)
+    assert (summary.nodes, summary.pairs, summary.missing_pairs, summary.one_way_pairs) == (4, 6, 3, 1)
+    assert (summary.median_ms, summary.max_ms) == (6.0, 10.0)  # of 4, 6, 10
+    assert summary.p95_ms == pytest.approx(9.6)  # 6 + 0.9 * 4
+    assert summary.asymmetric_ratio == 0.5  # a-b of a-b and b-c
+    assert summary.estimated_ratio == pytest.approx(1 / 3)
+    assert summary.age_s == 60.0
+
+
+def test_the_mean_of_both_directions_can_be_asked_for():
+    assert summarise(FAULTY, now_s=0.0, asymmetry=Asymmetry.MEAN).median_ms == 6.0  # of 3, 6, 10
+    only_ab = Survey(names=("a", "b"), rtt_ms=np.array([[0, 2], [4, 0]]))
+    assert summarise(only_ab, now_s=0.0, asymmetry=Asymmetry.MEAN).median_ms == 3.0
+
+
+@pytest.mark.parametrize("nodes", [1, 3])
+def test_what_cannot_be_told_is_none(nodes):
+    blank = summarise(Survey(names=tuple("abc"[:nodes]), rtt_ms=np.full((nodes, nodes), NAN)), now_s=0.0)
+    assert blank.missing_pairs == blank.pairs == nodes * (nodes - 1) // 2
+    assert (blank.median_ms, blank.p95_ms, blank.max_ms) == (None, None, None)
+    assert (blank.asymmetric_ratio, blank.estimated_ratio, blank.age_s) == (None, None, None)
+
+
+def test_a_placement_is_as_wide_as_its_widest_pair():
+    assert place(SOUND, ["c", "b"]) == Placement(members=("b", "c"), nd_max_ms=5.0, widest=("b", "c"))
+    assert place(SOUND, ["a", "c"]).widest == ("a", "c")
+
+
+def test_a_placement_with_a_missing_delay_has_no_nd_max():
+    placement = place(SOUND, ["a", "b", "c"])
+    assert placement.nd_max_ms is None
+    assert [set(pair) for pair in placement.missing] == [{"a", "b"}]
+
+
+def test_a_placement_of_one_node_is_no_wider_than_0():
+    assert place(SOUND, ["a", "a"]) == Placement(members=("a",), nd_max_ms=0.0, widest=None)
+
+
+def test_nodes_at_the_same_place_are_a_pair_too():
+    together = LatencyMap(names=("a", "b"), rtt_ms=np.zeros((2, 2)))
+    assert place(together, ["a", "b"]).widest == ("a", "b")
+
+
+def test_a_member_that_is_not_there_is_refused():
+    with pytest.raises(UnknownNodeError, match="'zz'"):
+        place(SOUND, ["zz"])
