@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 
 from gesscale.errors import ClusterError, InputError, SettingsError
 from gesscale.execute.recommend import AdvisedCluster
@@ -10,11 +11,13 @@ from gesscale.knowledge.sqlite import SqliteHistory, SqliteKnowledge
 from gesscale.loop import ControlLoop
 from gesscale.monitor.driver import DriverMetrics
 from gesscale.monitor.kafka import KafkaInput, KafkaOffsets
+from gesscale.monitor.kept_latencies import KeptLatencies
+from gesscale.monitor.latencies import AgentLatencies, FileLatencies, PrometheusLatencies
 from gesscale.monitor.prometheus import PrometheusMetrics
 from gesscale.policies import policy_named
 from gesscale.ports import Cluster, KnowledgeStore, MetricSource
 from gesscale.settings import Settings
-from latency_map import LatencyMap, LatencyMapError, read_map
+from latency_map import LatencyMap, LatencyMapError
 
 _NAMES_SHOWN = 12
 
@@ -52,47 +55,67 @@ def build_loop(
         When the knowledge file cannot be used.
     """
     workflow = settings.workflow.build()
-    delays = load_latency_map(settings)
-    opened = cluster or open_cluster(settings, delays)
+    latencies = open_latencies(settings)
+    opened = cluster or open_cluster(settings, latencies)
     return ControlLoop(
         metrics=open_metrics(settings, host_names(settings, opened)),
-        policy=policy_named(settings.analyze.policy, workflow, delays, settings.analyze.rules()),
+        latencies=latencies,
+        policy=policy_named(settings.analyze.policy, workflow, settings.analyze.rules()),
         cluster=opened,
         knowledge=open_knowledge(settings, now_s, advise_only=advise_only),
         acts=settings.execute.mode == "act" and not advise_only,
         settle_timeout_s=settings.plan.settle_timeout_s,
+        excluded_nodes=frozenset(settings.plan.exclude_nodes),
     )
 
 
-def load_latency_map(settings: Settings) -> LatencyMap:
-    """Read the latency map that the settings name.
+def open_latencies(settings: Settings) -> KeptLatencies:
+    """Open the source of the latency map that the settings name; a file is read at once, others when asked.
 
     Raises
     ------
     InputError
-        Where it cannot be read, or lacks a node that the settings name: NDmax could never be told.
+        Where the file cannot be read, or lacks a node that the settings name: NDmax could never be told.
     """
-    group = settings.latency_map
+    group, timeout_s = settings.latency_map, settings.monitor.timeout_s
+    if group.source == "agents":
+        return AgentLatencies(
+            urls=group.agents,
+            service=group.agents_dns or "",
+            timeout_s=timeout_s,
+            max_age_s=group.max_age_s,
+            asymmetry=group.asymmetry,
+            refresh_s=group.refresh_s,
+        )
+    if group.source == "prometheus":
+        return PrometheusLatencies(
+            url=group.prometheus_url or settings.monitor.prometheus_url or "",
+            timeout_s=timeout_s,
+            max_age_s=group.max_age_s,
+            asymmetry=group.asymmetry,
+            refresh_s=group.refresh_s,
+        )
+    source = FileLatencies(
+        file=group.file or Path(),
+        unit=group.unit,
+        kind=group.kind,
+        max_age_s=group.max_age_s,
+        asymmetry=group.asymmetry,
+        check=lambda delays: _check_named_nodes(settings, delays),
+    )
     try:
-        delays = read_map(group.file, group.unit, group.kind, group.asymmetry).latencies
-    except (LatencyMapError, OSError) as error:
+        source.load()
+    except LatencyMapError as error:
         message = f"latency_map.file: {error}"
         raise InputError(message) from error
-    for setting, node in _named_nodes(settings):
-        if node not in delays:
-            message = (
-                f"{setting}: expected a node of the latency map {group.file} ({_some(delays.names)}), got "
-                f"{node!r}; correct the name or add the node to the map"
-            )
-            raise SettingsError(message)
-    return delays
+    return source
 
 
-def open_cluster(settings: Settings, delays: LatencyMap) -> Cluster:
+def open_cluster(settings: Settings, latencies: KeptLatencies) -> Cluster:
     """Open the cluster that the settings name; without one, the nodes of the latency map are advised on."""
     entry = _cluster_entry(settings)
     if entry is None:
-        return AdvisedCluster(delays.names)
+        return AdvisedCluster(lambda: latencies.names)
     opening: OpenCluster = entry.load()
     return opening(settings.execute.options)
 
@@ -103,9 +126,10 @@ def check_surroundings(settings: Settings) -> None:
     Raises
     ------
     InputError
-        When the latency map cannot be read or lacks a named node, or no such cluster adapter is installed.
+        When a file of the latency map cannot be read or lacks a named node, or no such cluster adapter is
+        installed.
     """
-    load_latency_map(settings)
+    open_latencies(settings)
     _cluster_entry(settings)
 
 
@@ -154,11 +178,23 @@ def _cluster_entry(settings: Settings) -> EntryPoint | None:
     return known[name]
 
 
+def _check_named_nodes(settings: Settings, delays: LatencyMap) -> None:
+    for setting, node in _named_nodes(settings):
+        if node not in delays:
+            message = (
+                f"{setting}: expected a node of the latency map {settings.latency_map.file} "
+                f"({_some(delays.names)}), got {node!r}; correct the name or add the node to the map"
+            )
+            raise SettingsError(message)
+
+
 def _named_nodes(settings: Settings) -> Iterator[tuple[str, str]]:
     for name, operator in settings.workflow.operators.items():
         yield f"workflow.operators.{name}.driver_node", operator.driver_node
     for address, node in settings.monitor.hosts.items():
         yield f"monitor.hosts.{address}", node
+    for node in settings.plan.exclude_nodes:
+        yield "plan.exclude_nodes", node
 
 
 def _some(names: tuple[str, ...]) -> str:

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from gesscale.errors import InputError
 from gesscale.observation import OperatorReading
+from gesscale.words import in_words
 from perfmodel import Estimate, Model, Reading
 
 
@@ -24,6 +25,8 @@ class Reason(StrEnum):
     # nothing may change yet
     METRICS_MISSING = "MetricsMissing"
     METRICS_STALE = "MetricsStale"
+    LATENCY_MAP_MISSING = "LatencyMapMissing"
+    LATENCY_MAP_STALE = "LatencyMapStale"
     RECONFIGURING = "Reconfiguring"
     MODEL_UNCALIBRATED = "ModelUncalibrated"
     # nothing can change
@@ -35,6 +38,10 @@ class Reason(StrEnum):
     # why a candidate lost
     FARTHER = "Farther"
     NOT_READY = "NotReady"
+    CORDONED = "Cordoned"
+    NO_ROOM = "NoRoom"
+    EXCLUDED = "Excluded"
+    WRONG_ARCHITECTURE = "WrongArchitecture"
     DELAY_UNKNOWN = "DelayUnknown"
     NOT_DRAWN = "NotDrawn"
 
@@ -166,8 +173,33 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MapStanding:
+    """How far the latency map could be relied on.
+
+    Attributes
+    ----------
+    age_s
+        Seconds since it was measured; None where that is not known.
+    stale
+        Why no replica may be removed by it; empty where one may.
+    problem
+        What went wrong when it was last asked for; empty where nothing did.
+    """
+
+    age_s: float | None = None
+    stale: str = ""
+    problem: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """Age and doubts in one line, for people; empty where there is nothing to say."""
+        age = "" if self.age_s is None else f"measured {in_words(self.age_s)} ago"
+        return "; ".join(part for part in (self.stale or age, self.problem) if part)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """One step of the loop for one operator: what was seen, concluded, planned and done."""
+    """One step of the loop for one operator: what was seen, concluded, planned and done, by which latency map."""
 
     at_s: float
     operator: str
@@ -175,6 +207,7 @@ class Decision:
     analysis: Analysis
     plan: Plan
     outcome: Outcome
+    latency_map: MapStanding = MapStanding()
 
     @property
     def acted(self) -> bool:

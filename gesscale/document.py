@@ -99,6 +99,7 @@ def decision_document(decision: Decision) -> dict[str, Any]:
         "analysis": _analysis_document(decision.analysis),
         "plan": as_document(decision.plan),
         "outcome": as_document(decision.outcome),
+        "latency_map": as_document(decision.latency_map),
     }
 
 

@@ -6,11 +6,20 @@ The live cluster, the simulator and the replay run this same file over other ada
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from gesscale.decision import Analysis, Decision, Outcome, OutcomeStatus, Plan
+from gesscale.decision import Analysis, Decision, MapStanding, Outcome, OutcomeStatus, Plan
 from gesscale.errors import ClusterError
 from gesscale.observation import WorkflowObservation
 from gesscale.plan.settling import restore_lost, settled
-from gesscale.ports import Clock, Cluster, ClusterState, Knowledge, KnowledgeStore, MetricSource, Policy
+from gesscale.ports import (
+    Clock,
+    Cluster,
+    ClusterState,
+    Knowledge,
+    KnowledgeStore,
+    LatencySource,
+    MetricSource,
+    Policy,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,10 +28,12 @@ class ControlLoop:
 
     Attributes
     ----------
-    metrics, cluster, knowledge
+    metrics, latencies, cluster, knowledge
         The adapters of Monitor, Execute and Knowledge.
     policy
         The pure Analyze and Plan.
+    excluded_nodes
+        Nodes that are to take no new replica.
     acts
         False for advice only: nothing is started or removed.
     settle_timeout_s
@@ -30,11 +41,13 @@ class ControlLoop:
     """
 
     metrics: MetricSource
+    latencies: LatencySource
     policy: Policy
     cluster: Cluster
     knowledge: KnowledgeStore
     acts: bool
     settle_timeout_s: float
+    excluded_nodes: frozenset[str] = frozenset()
 
     def step(self, now_s: float) -> tuple[Decision, ...]:
         """Run one step; every operator gets a decision, whatever happens.
@@ -49,12 +62,15 @@ class ControlLoop:
         tuple of Decision
             One for each operator.
         """
+        latencies = self.latencies.current(now_s)
         state = self._cluster_state()
         observation = replace(self.metrics.observe(now_s), node_weights=state.weights)
-        known = self._settle(observation, now_s)
+        known = replace(self._settle(observation, now_s), latencies=latencies)
         analyses = self.policy.analyze(observation, known)
         plans = restore_lost(self.policy.plan(analyses, state, known), state, known)
-        return tuple(self._execute(analyses[name], plan, now_s) for name, plan in plans.items())
+        return tuple(
+            self._execute(analyses[name], plan, latencies.standing, now_s) for name, plan in plans.items()
+        )
 
     def run(self, clock: Clock, period_s: float, report: Callable[[tuple[Decision, ...]], None]) -> None:
         """Step once per period until the clock says stop.
@@ -87,11 +103,11 @@ class ControlLoop:
 
     def _cluster_state(self) -> ClusterState:
         try:
-            return self.cluster.state()
+            return self.cluster.state().excluding(self.excluded_nodes)
         except ClusterError as error:
             return ClusterState(problem=str(error))
 
-    def _execute(self, analysis: Analysis, plan: Plan, now_s: float) -> Decision:
+    def _execute(self, analysis: Analysis, plan: Plan, standing: MapStanding, now_s: float) -> Decision:
         if plan.change is None:
             outcome = Outcome(status=OutcomeStatus.NOTHING_TO_DO)
         elif not self.acts:
@@ -108,6 +124,7 @@ class ControlLoop:
             analysis=analysis,
             plan=plan,
             outcome=outcome,
+            latency_map=standing,
         )
         self.knowledge.remember(decision)
         return decision

@@ -1,12 +1,22 @@
-"""What the loop asks of the world: four small ports. Adapters stand in monitor/, execute/ and knowledge/."""
+"""What the loop asks of the world: five small ports. Adapters stand in monitor/, execute/ and knowledge/."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from gesscale.decision import Analysis, Change, Decision, Outcome, Plan
+from gesscale.decision import Analysis, Change, Decision, MapStanding, Outcome, Plan, Reason
+from gesscale.errors import ClusterError
 from gesscale.observation import WorkflowObservation
+from latency_map import LatencyMap
 from perfmodel import Reading
+
+_NODE_PROBLEMS = (
+    Reason.NOT_READY,
+    Reason.CORDONED,
+    Reason.NO_ROOM,
+    Reason.EXCLUDED,
+    Reason.WRONG_ARCHITECTURE,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,13 +30,29 @@ class Node:
     weight
         Its capacity against a node of weight 1.
     problem
-        Why it cannot take a replica now; empty where it can.
+        Why it cannot take a replica now, in a sentence; empty where it can.
+    reason
+        The same in a word: NotReady, Cordoned, NoRoom, Excluded or WrongArchitecture. Without a problem it
+        says nothing.
+
+    Raises
+    ------
+    ClusterError
+        At another reason.
     """
 
     name: str
     address: str = ""
     weight: float = 1.0
     problem: str = ""
+    reason: Reason = Reason.NOT_READY
+
+    def __post_init__(self) -> None:
+        if self.reason not in _NODE_PROBLEMS:
+            message = (
+                f"node {self.name}: expected a reason of {', '.join(_NODE_PROBLEMS)}, got {self.reason.value}"
+            )
+            raise ClusterError(message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +75,31 @@ class ClusterState:
     def weights(self) -> Mapping[str, float]:
         """The capacity weight of each node."""
         return {name: node.weight for name, node in self.nodes.items()}
+
+    def excluding(self, names: Collection[str]) -> "ClusterState":
+        """Return the same cluster where some nodes take no replica; what runs on them is left alone."""
+        excluded = {
+            name: replace(node, problem="the settings exclude it", reason=Reason.EXCLUDED)
+            for name, node in self.nodes.items()
+            if name in names
+        }
+        return replace(self, nodes={**self.nodes, **excluded})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Latencies:
+    """How far apart the nodes are, as far as is known at one instant.
+
+    Attributes
+    ----------
+    map
+        The newest map that there was; None where there has been none yet.
+    standing
+        How old it is, and whether it may be relied on.
+    """
+
+    map: LatencyMap | None = None
+    standing: MapStanding = field(default_factory=MapStanding)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,10 +132,13 @@ class Knowledge:
         Evidence for the performance model by operator, newest first, bounded.
     reconfigurations
         Past changes by operator, newest first, bounded.
+    latencies
+        The latency map of this step.
     """
 
     readings: Mapping[str, tuple[Reading, ...]] = field(default_factory=dict)
     reconfigurations: Mapping[str, tuple[Reconfiguration, ...]] = field(default_factory=dict)
+    latencies: Latencies = field(default_factory=Latencies)
 
     def pending(self, operator: str) -> Reconfiguration | None:
         """Return the operator's newest change while it has not settled."""
@@ -120,6 +174,14 @@ class MetricSource(Protocol):
 
     def observe(self, now_s: float) -> WorkflowObservation:
         """Read every operator over the window that ends now."""
+        ...
+
+
+class LatencySource(Protocol):
+    """Monitor: how far apart the nodes are. Never raises: what is wrong is said in the standing."""
+
+    def current(self, now_s: float) -> Latencies:
+        """Return the newest map there is; one that cannot be renewed stays in force and ages."""
         ...
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from gesscale.decision import Change, Outcome, OutcomeStatus
+from gesscale.decision import Change, MapStanding, Outcome, OutcomeStatus
 from gesscale.errors import ClusterError
 from gesscale.observation import Batch, OperatorReading, Unseen, WorkflowObservation
-from gesscale.ports import ClusterState, Node
+from gesscale.ports import ClusterState, Knowledge, Latencies, Node
 from gesscale.workflow import BatchCap, Operator, Workflow
 from latency_map import DelayKind, DelayUnit, LatencyMap
 
@@ -23,6 +23,15 @@ RTT_MS = [
 
 def delays() -> LatencyMap:
     return LatencyMap.from_delays(NODES, RTT_MS, unit=DelayUnit.MS, kind=DelayKind.RTT)
+
+
+def known(*, stale: str = "", age_s: float | None = None, **kept: object) -> Knowledge:
+    """Return what a policy may know: the map of this edge, and what is given."""
+    return Knowledge(latencies=latencies(stale=stale, age_s=age_s), **kept)
+
+
+def latencies(*, stale: str = "", age_s: float | None = None) -> Latencies:
+    return Latencies(map=delays(), standing=MapStanding(age_s=age_s, stale=stale))
 
 
 def operator(name: str = "op", **changes: object) -> Operator:
@@ -123,6 +132,17 @@ class FakeCluster:
         now = {*self.placements.get(operator, ()), *change.add} - set(change.remove)
         self.placements[operator] = tuple(sorted(now))
         return Outcome(status=OutcomeStatus.APPLIED, added=change.add, removed=change.remove, seconds=1.0)
+
+
+@dataclass
+class FakeLatencies:
+    """The map of this edge; what a test sets of it comes with the next step."""
+
+    newest: Latencies = field(default_factory=latencies)
+
+    def current(self, now_s: float) -> Latencies:
+        del now_s
+        return self.newest
 
 
 @dataclass

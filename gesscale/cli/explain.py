@@ -9,6 +9,7 @@ import typer
 from rich.table import Table
 
 from gesscale.cli.output import API_VERSION, Output, emit, table, talk
+from gesscale.decision import MapStanding
 from gesscale.errors import InputError
 from gesscale.knowledge.sqlite import SqliteHistory
 from gesscale.settings import load_settings
@@ -71,6 +72,7 @@ def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     yield "MST", _estimate(analysis["mst"])
     yield "slack (DT)", _number(analysis["slack_pct"], "%")
     yield "model", _model(analysis["model"])
+    yield "latency map", MapStanding(**decision.get("latency_map", {})).sentence
     yield "plan", _joined(", ".join(plan["placement"]), _nd_max(plan))
     yield "MST planned", _estimate(plan["mst"])
     yield "outcome", _joined(outcome["status"], outcome["detail"])

@@ -9,7 +9,7 @@ import typer
 from gesscale.assembly import build_loop
 from gesscale.cli.output import API_VERSION, Output, emit, table, talk
 from gesscale.clock import SystemClock
-from gesscale.decision import Decision, OutcomeStatus, Reason
+from gesscale.decision import Decision, OutcomeStatus, Reason, Verdict
 from gesscale.document import decision_document
 from gesscale.settings import Settings, load_settings
 
@@ -22,7 +22,12 @@ SetOption = Annotated[
 ]
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How the decisions are written.")]
 
-NOT_FEASIBLE = {Reason.AT_MAX_REPLICAS, Reason.NO_CANDIDATE_NODE, Reason.DELAY_EATS_GAIN}
+NOT_FEASIBLE = {
+    Reason.AT_MAX_REPLICAS,
+    Reason.NO_CANDIDATE_NODE,
+    Reason.DELAY_EATS_GAIN,
+    Reason.LATENCY_MAP_MISSING,
+}
 
 
 def run(
@@ -92,7 +97,13 @@ def _step(settings: Settings, output: Output, *, advise_only: bool) -> None:
     if output is Output.TABLE:
         for decision in decisions:
             talk.print(f"{decision.operator}: {decision.sentence}")
+        if decisions and (said := decisions[0].latency_map.sentence):
+            talk.print(f"latency map: {said}", markup=False, highlight=False)
     if any(decision.outcome.status is OutcomeStatus.FAILED for decision in decisions):
         raise typer.Exit(1)
-    if any(decision.plan.reason in NOT_FEASIBLE for decision in decisions):
+    if any(_is_wanting(decision) for decision in decisions):
         raise typer.Exit(3)
+
+
+def _is_wanting(decision: Decision) -> bool:
+    return decision.analysis.verdict is Verdict.MORE and decision.plan.reason in NOT_FEASIBLE

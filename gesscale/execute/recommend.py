@@ -1,5 +1,6 @@
 """A cluster that is only looked at: the nodes of the latency map, for advice without access to anything."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from gesscale.decision import Change, Outcome
@@ -13,15 +14,15 @@ class AdvisedCluster:
 
     Attributes
     ----------
-    nodes
-        Their names. Placements are what the drivers themselves report.
+    names
+        Gives their names, those of the map in force. Placements are what the drivers themselves report.
     """
 
-    nodes: tuple[str, ...]
+    names: Callable[[], tuple[str, ...]]
 
     def state(self) -> ClusterState:
         """Return the nodes, all usable, and no placements."""
-        return ClusterState(nodes={name: Node(name=name) for name in self.nodes})
+        return ClusterState(nodes={name: Node(name=name) for name in self.names()})
 
     def apply(self, operator: str, change: Change) -> Outcome:
         """Refuse.

@@ -2,14 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from importlib.util import find_spec
 from itertools import groupby
 from math import isfinite
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
-
-from gesscale.errors import InputError, MetricsUnavailableError
-from gesscale.monitor.fetch import check_url
+from gesscale.monitor.prometheus_query import Series, ask, check_server
 from gesscale.monitor.records import to_batches
 from gesscale.monitor.source import WindowedReader
 from gesscale.observation import OperatorReading, Unseen, WorkflowObservation
@@ -61,13 +57,7 @@ class PrometheusMetrics(WindowedReader):
 
     def __post_init__(self) -> None:
         WindowedReader.__post_init__(self)
-        check_url(self.url, "the Prometheus server")
-        if not _installed("prometheus_api_client"):
-            message = (
-                "metrics through Prometheus need the package prometheus-api-client, which is not installed: "
-                "pip install 'gesscale[prometheus]'"
-            )
-            raise InputError(message)
+        check_server(self.url)
 
     def observe(self, now_s: float) -> WorkflowObservation:
         """Read every operator over the window that ends now; see `gesscale.ports.MetricSource`."""
@@ -92,32 +82,10 @@ class PrometheusMetrics(WindowedReader):
             complaints=complaints,
         )
 
-    def _samples(self, operator: str, now_s: float) -> "tuple[_Series, ...]":
-        from prometheus_api_client.exceptions import PrometheusApiClientException
-        from prometheus_api_client.prometheus_connect import PrometheusConnect
-
+    def _samples(self, operator: str, now_s: float) -> tuple[Series, ...]:
         name = operator.replace("\\", "\\\\").replace('"', '\\"')
         query = f'{{__name__=~"{PREFIX}.+",operator="{name}"}}[{round(self.history_s * 1000)}ms]'
-        try:
-            with PrometheusConnect(self.url.rstrip("/"), retry=0, timeout=0.9 * self.timeout_s) as server:
-                answer = server.custom_query(query, params={"time": now_s})
-            return _SERIES.validate_python(answer)
-        except (OSError, PrometheusApiClientException, ValidationError, LookupError, TypeError) as error:
-            said = " ".join(str(error).split())[:200] or type(error).__name__
-            message = f"asked the Prometheus server {self.url} for {PREFIX}*, but got no samples: {said}"
-            raise MetricsUnavailableError(message) from error
-
-
-class _Series(BaseModel):
-    """One element of a matrix result; values arrive as strings."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-    metric: dict[str, str]
-    values: tuple[tuple[float, float], ...]
-
-
-_SERIES = TypeAdapter(tuple[_Series, ...])
+        return ask(self.url, query, f"{PREFIX}*", now_s=now_s, timeout_s=0.9 * self.timeout_s)
 
 
 @dataclass(slots=True)
@@ -129,7 +97,7 @@ class _Scrape:
     hosts: set[str] = field(default_factory=set)
 
 
-def _join(series: Iterable[_Series]) -> list[_Scrape]:
+def _join(series: Iterable[Series]) -> list[_Scrape]:
     """Join samples of one query by their timestamp; the queries of a restarted driver follow one another."""
     scrapes: dict[tuple[tuple[str, ...], float], _Scrape] = {}
     for one in series:
@@ -154,10 +122,3 @@ def _records(scrapes: Iterable[_Scrape]) -> Iterator[dict[str, object]]:
             name: scrape.figures[gauge] for gauge, name in FIELD_OF_GAUGE.items() if gauge in scrape.figures
         }
         yield {"ended_at_s": scrape.figures.get(_PROGRESS), **record, "hosts": sorted(scrape.hosts)}
-
-
-def _installed(package: str) -> bool:
-    try:
-        return find_spec(package) is not None
-    except ValueError:  # a module set to None: hidden on purpose
-        return False

@@ -19,13 +19,13 @@ class Ranked:
     rejections: tuple[Rejection, ...] = ()
 
 
-def nd_max_ms(delays: LatencyMap, placement: Iterable[str], driver_node: str) -> float | None:
+def nd_max_ms(delays: LatencyMap | None, placement: Iterable[str], driver_node: str) -> float | None:
     """Return NDmax of a placement with the driver's node.
 
     Parameters
     ----------
     delays
-        The latency map.
+        The latency map; None where there is none.
     placement
         The nodes that hold replicas.
     driver_node
@@ -34,10 +34,12 @@ def nd_max_ms(delays: LatencyMap, placement: Iterable[str], driver_node: str) ->
     Returns
     -------
     float or None
-        Round trip, ms; None where the map lacks a node or a pair of it.
+        Round trip, ms; 0 for the driver's node alone, whatever the map; None where it lacks a node or a pair.
     """
     members = sorted({*placement, driver_node})
-    if any(node not in delays for node in members):
+    if len(members) == 1:
+        return 0.0
+    if delays is None or any(node not in delays for node in members):
         return None
     try:
         return delays.nd_max_ms(members)
@@ -45,15 +47,41 @@ def nd_max_ms(delays: LatencyMap, placement: Iterable[str], driver_node: str) ->
         return None
 
 
+def usable(cluster: ClusterState, placement: Sequence[str]) -> Ranked:
+    """Return the nodes that could take one more replica, in no order of preference.
+
+    Parameters
+    ----------
+    cluster
+        The nodes there are.
+    placement
+        The nodes that hold a replica already.
+
+    Returns
+    -------
+    Ranked
+        By name; nodes that are not ready, cordoned, full, excluded or of the wrong architecture are rejections.
+    """
+    free = [cluster.nodes[name] for name in sorted(cluster.nodes) if name not in placement]
+    return Ranked(
+        nodes=tuple(node.name for node in free if not node.problem),
+        rejections=tuple(
+            Rejection(node=node.name, reason=node.reason, detail=node.problem)
+            for node in free
+            if node.problem
+        ),
+    )
+
+
 def additions(
-    delays: LatencyMap, cluster: ClusterState, placement: Sequence[str], driver_node: str
+    delays: LatencyMap | None, cluster: ClusterState, placement: Sequence[str], driver_node: str
 ) -> Ranked:
     """Rank the nodes that could take one more replica, the nearest first.
 
     Parameters
     ----------
     delays
-        The latency map.
+        The latency map; None where there is none.
     cluster
         The nodes there are.
     placement
@@ -67,36 +95,33 @@ def additions(
         By the largest round trip to a member, then the mean, then the name; nodes that are not usable or
         of unknown delay are rejections.
     """
-    free = [node for name, node in cluster.nodes.items() if name not in placement]
-    rejections = [
-        Rejection(node=n.name, reason=Reason.NOT_READY, detail=n.problem) for n in free if n.problem
-    ]
-    usable = [node.name for node in free if not node.problem]
-    strangers = [node for node in usable if node not in delays]
-    members = [node for node in sorted({*placement, driver_node}) if node in delays]
-    ranking = nearest(delays, members, [node for node in usable if node in delays])
-    rejections += [
-        Rejection(node=node, reason=Reason.DELAY_UNKNOWN, detail="the latency map does not have this node")
-        for node in strangers
-    ]
-    rejections += [
-        Rejection(
-            node=item.node,
-            reason=Reason.DELAY_UNKNOWN,
-            detail=f"the latency map has no round trip to {', '.join(item.missing_to)}",
-        )
+    free = usable(cluster, placement)
+    members = [node for node in sorted({*placement, driver_node}) if delays is not None and node in delays]
+    if delays is None or not members:
+        unknown = [
+            (node, f"the latency map does not have {driver_node}, the driver's node") for node in free.nodes
+        ]
+        return Ranked(nodes=(), rejections=free.rejections + _of_unknown_delay(unknown))
+    ranking = nearest(delays, members, [node for node in free.nodes if node in delays])
+    unknown = [
+        (node, "the latency map does not have this node") for node in free.nodes if node not in delays
+    ] + [
+        (item.node, f"the latency map has no round trip to {', '.join(item.missing_to)}")
         for item in ranking.unreachable
     ]
-    return Ranked(nodes=tuple(item.node for item in ranking.ranked), rejections=tuple(rejections))
+    return Ranked(
+        nodes=tuple(item.node for item in ranking.ranked),
+        rejections=free.rejections + _of_unknown_delay(unknown),
+    )
 
 
-def removals(delays: LatencyMap, placement: Sequence[str], driver_node: str) -> tuple[str, ...]:
+def removals(delays: LatencyMap | None, placement: Sequence[str], driver_node: str) -> tuple[str, ...]:
     """Rank the replicas by which to give up first.
 
     Parameters
     ----------
     delays
-        The latency map.
+        The latency map; None where there is none.
     placement
         The nodes that hold a replica.
     driver_node
@@ -105,23 +130,25 @@ def removals(delays: LatencyMap, placement: Sequence[str], driver_node: str) -> 
     Returns
     -------
     tuple of str
-        First the nodes whose delays the map does not know, then by the greatest round trip to the others.
+        By the greatest round trip to the others; empty where the map does not know them all: a node whose
+        delays are unknown is not therefore far.
     """
-    unknown = tuple(sorted(node for node in placement if node not in delays))
-    members = [node for node in sorted({*placement, driver_node}) if node in delays]
-    ranking = farthest(delays, members, [node for node in placement if node in delays])
-    unreachable = tuple(item.node for item in ranking.unreachable)
-    ranked = (*unknown, *unreachable, *(item.node for item in ranking.ranked))
+    if delays is None or nd_max_ms(delays, placement, driver_node) is None:
+        return ()
+    ranking = farthest(delays, {*placement, driver_node}, placement)
+    ranked = (item.node for item in ranking.ranked)
     return tuple(sorted(ranked, key=lambda node: node == driver_node))
 
 
-def shrinking(delays: LatencyMap, placement: Sequence[str], driver_node: str) -> tuple[tuple[str, ...], ...]:
+def shrinking(
+    delays: LatencyMap | None, placement: Sequence[str], driver_node: str
+) -> tuple[tuple[str, ...], ...]:
     """Return the placements that remain as the farthest replica is given up again and again.
 
     Parameters
     ----------
     delays
-        The latency map.
+        The latency map; None where there is none.
     placement
         The nodes that hold a replica, n of them.
     driver_node
@@ -130,11 +157,15 @@ def shrinking(delays: LatencyMap, placement: Sequence[str], driver_node: str) ->
     Returns
     -------
     tuple of tuple of str
-        Sorted placements of n - 1, n - 2, ..., 1 nodes.
+        Sorted placements of n - 1, n - 2, ..., 1 nodes; none where the map does not know them all.
     """
     remaining = sorted(placement)
     steps: list[tuple[str, ...]] = []
-    while len(remaining) > 1:
-        remaining.remove(removals(delays, remaining, driver_node)[0])
+    while len(remaining) > 1 and (farthest_first := removals(delays, remaining, driver_node)):
+        remaining.remove(farthest_first[0])
         steps.append(tuple(remaining))
     return tuple(steps)
+
+
+def _of_unknown_delay(nodes: Iterable[tuple[str, str]]) -> tuple[Rejection, ...]:
+    return tuple(Rejection(node=node, reason=Reason.DELAY_UNKNOWN, detail=why) for node, why in nodes)

@@ -15,8 +15,8 @@ from gesscale.observation import OperatorReading, WorkflowObservation
 from gesscale.plan.placement import additions, nd_max_ms, shrinking
 from gesscale.plan.sizing import Sized
 from gesscale.policies.per_operator import Occasion, PerOperatorPolicy
-from gesscale.policies.rules import stay
-from gesscale.ports import Knowledge
+from gesscale.policies.rules import stay, unknown_delays
+from gesscale.ports import Knowledge, Latencies
 from perfmodel import Estimator, law_named
 
 
@@ -34,9 +34,12 @@ class GesscalePolicy(PerOperatorPolicy):
         """Decide whether the operator is the root of an overload (Algorithm 1) or has slack to give up (2)."""
         name = reading.operator
         operator = self.workflow.operators[name]
-        nd = nd_max_ms(self.delays, reading.placement, operator.driver_node)
+        nd = nd_max_ms(knowledge.latencies.map, reading.placement, operator.driver_node)
         weight = weight_of(reading.placement, observation.node_weights)
-        evidence = evidence_of(reading, nd, weight, self.rules.back_pressure_threshold)
+        # A stale map would teach the model a price of delays that may be others by now; one node alone has none.
+        alone = {*reading.placement} == {operator.driver_node}
+        told_nd = nd if alone or not knowledge.latencies.standing.stale else None
+        evidence = evidence_of(reading, told_nd, weight, self.rules.back_pressure_threshold)
         model = fit((*evidence, *knowledge.readings.get(name, ())), self._law(), observation.at_s)
         mst = predict(model, reading.placement, nd, operator, weight)
         seen = Analysis(
@@ -51,7 +54,7 @@ class GesscalePolicy(PerOperatorPolicy):
         )
         if reading.saturated_share > self.rules.back_pressure_threshold:
             return self._analyze_saturated(seen, reading, observation)
-        return self._analyze_slack(seen, reading)
+        return self._analyze_slack(seen, reading, knowledge.latencies)
 
     def _law(self) -> Estimator:
         return law_named(
@@ -91,25 +94,23 @@ class GesscalePolicy(PerOperatorPolicy):
             detail=f"saturated at {observed:.0f} rows/s{offered}",
         )
 
-    def _analyze_slack(self, seen: Analysis, reading: OperatorReading) -> Analysis:
+    def _analyze_slack(self, seen: Analysis, reading: OperatorReading, latencies: Latencies) -> Analysis:
         if has_backlog(reading):
             return replace(
                 seen,
                 reason=Reason.DRAINING_BACKLOG,
                 detail=f"a backlog of {reading.backlog_rows or 0:.0f} rows is being processed",
             )
-        if seen.nd_max_ms is None:
-            return replace(
-                seen,
-                reason=Reason.DELAY_UNKNOWN,
-                detail=f"the latency map does not tell how far {', '.join(reading.placement)} are apart; name "
-                "the replicas' hosts as its nodes (monitor.hosts), or fill its gaps",
-            )
+        driver_node = self.workflow.operators[reading.operator].driver_node
+        if (unknown := unknown_delays(latencies, reading.placement, driver_node)) is not None:
+            return replace(seen, reason=unknown[0], detail=unknown[1])
         if seen.mst is None:
+            stale = latencies.standing.stale
             return replace(
                 seen,
                 reason=Reason.MODEL_UNCALIBRATED,
-                detail="no saturation has been observed yet, so the model knows no MST",
+                detail="there is no reading of saturation yet, so the model knows no MST"
+                + (f"; none is taken now: {stale}" if stale else ""),
             )
         slack = slack_pct(seen.mst.low, reading.throughput_rows_per_s)
         detail = (
@@ -127,7 +128,7 @@ class GesscalePolicy(PerOperatorPolicy):
     def plan_more(self, occasion: Occasion) -> Plan:
         """Add one replica on the nearest node that is not known to eat the gain (Algorithm 3, IV-E)."""
         analysis, cluster, present = occasion.analysis, occasion.cluster, occasion.placement
-        ranked = additions(self.delays, cluster, present, occasion.operator.driver_node)
+        ranked = additions(occasion.latencies.map, cluster, present, occasion.operator.driver_node)
         now = self._sized(occasion, present)
         sized = {node: self._sized(occasion, (*present, node)) for node in ranked.nodes}
         helpful = [node for node, after in sized.items() if after.beats(now)]
@@ -154,7 +155,7 @@ class GesscalePolicy(PerOperatorPolicy):
         needed = max(occasion.reading.input_rows_per_s or 0.0, occasion.reading.throughput_rows_per_s)
         calibrated = analysis.model is not None and analysis.model.calibrated
         most = len(present) - operator.min_replicas if calibrated else 1
-        shrunk = shrinking(self.delays, present, operator.driver_node)[:most]
+        shrunk = shrinking(occasion.latencies.map, present, operator.driver_node)[:most]
         sized = [self._sized(occasion, after) for after in shrunk]
         enough = list(takewhile(lambda after: after.sustains(needed), sized))
         too_few = sized[len(enough)] if len(enough) < len(sized) else None
@@ -179,7 +180,7 @@ class GesscalePolicy(PerOperatorPolicy):
     def _sized(self, occasion: Occasion, placement: tuple[str, ...]) -> Sized:
         operator = occasion.operator
         nodes = tuple(sorted(placement))
-        nd = nd_max_ms(self.delays, nodes, operator.driver_node)
+        nd = nd_max_ms(occasion.latencies.map, nodes, operator.driver_node)
         weight = weight_of(nodes, occasion.cluster.weights)
         return Sized(nodes, nd, predict(occasion.analysis.model, nodes, nd, operator, weight))
 

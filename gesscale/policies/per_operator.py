@@ -2,15 +2,14 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gesscale.analyze.screening import screen
 from gesscale.decision import Analysis, Plan, Reason, Verdict
 from gesscale.observation import OperatorReading, WorkflowObservation
-from gesscale.policies.rules import PolicyRules, present_placement, stay
-from gesscale.ports import ClusterState, Knowledge
+from gesscale.policies.rules import PolicyRules, present_placement, stay, unknown_delays
+from gesscale.ports import ClusterState, Knowledge, Latencies
 from gesscale.workflow import Operator, Workflow
-from latency_map import LatencyMap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +24,8 @@ class Occasion:
         The nodes that hold its replicas now, sorted.
     cluster
         The nodes there are.
+    latencies
+        How far apart they are.
     """
 
     operator: Operator
@@ -32,6 +33,7 @@ class Occasion:
     reading: OperatorReading
     placement: tuple[str, ...]
     cluster: ClusterState
+    latencies: Latencies
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +42,16 @@ class PerOperatorPolicy(ABC):
 
     Attributes
     ----------
-    workflow, delays, rules
-        What is scaled, the latency map, the thresholds.
+    workflow, rules
+        What is scaled, the thresholds.
+    latency_aware
+        Whether nodes are chosen by the latency map. One that is missing then lets nothing be changed, and one
+        that is stale, or lacks a replica's node, nothing be removed.
     """
 
     workflow: Workflow
-    delays: LatencyMap
     rules: PolicyRules
+    latency_aware: bool = True
 
     def analyze(self, observation: WorkflowObservation, knowledge: Knowledge) -> Mapping[str, Analysis]:
         """Conclude for every operator what it needs; see `gesscale.ports.Policy`."""
@@ -62,8 +67,9 @@ class PerOperatorPolicy(ABC):
         self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge
     ) -> Mapping[str, Plan]:
         """Choose for every operator its nodes; see `gesscale.ports.Policy`."""
-        del knowledge
-        return {name: self._plan(analysis, cluster) for name, analysis in analyses.items()}
+        return {
+            name: self._plan(analysis, cluster, knowledge.latencies) for name, analysis in analyses.items()
+        }
 
     @abstractmethod
     def analyze_operator(
@@ -79,7 +85,7 @@ class PerOperatorPolicy(ABC):
     def plan_fewer(self, occasion: Occasion) -> Plan:
         """Choose which replicas go; there are more than ``min_replicas``."""
 
-    def _plan(self, analysis: Analysis, cluster: ClusterState) -> Plan:
+    def _plan(self, analysis: Analysis, cluster: ClusterState, latencies: Latencies) -> Plan:
         if analysis.reading is None or analysis.verdict not in {Verdict.MORE, Verdict.FEWER}:
             return stay(analysis, cluster)
         occasion = Occasion(
@@ -88,10 +94,17 @@ class PerOperatorPolicy(ABC):
             reading=analysis.reading,
             placement=present_placement(analysis, cluster),
             cluster=cluster,
+            latencies=latencies,
         )
-        if (hindrance := _hindrance(occasion)) is not None:
+        hindrance = _hindrance(occasion) or (_doubt(occasion) if self.latency_aware else None)
+        if hindrance is not None:
             return stay(analysis, cluster, *hindrance)
-        return self.plan_more(occasion) if analysis.verdict is Verdict.MORE else self.plan_fewer(occasion)
+        if analysis.verdict is Verdict.FEWER:
+            return self.plan_fewer(occasion)
+        plan = self.plan_more(occasion)
+        if plan.change and self.latency_aware and latencies.standing.stale:
+            return replace(plan, detail=f"{plan.detail}; mind that {latencies.standing.stale}")
+        return plan
 
 
 def _hindrance(occasion: Occasion) -> tuple[Reason, str] | None:
@@ -109,3 +122,14 @@ def _hindrance(occasion: Occasion) -> tuple[Reason, str] | None:
     if occasion.analysis.verdict is Verdict.FEWER and count <= operator.min_replicas:
         return Reason.AT_MIN_REPLICAS, f"min_replicas is {operator.min_replicas}"
     return None
+
+
+def _doubt(occasion: Occasion) -> tuple[Reason, str] | None:
+    """Return why the latency map cannot carry what is wanted: nothing without one, no removal by a poor one."""
+    analysis, standing = occasion.analysis, occasion.latencies.standing
+    unknown = unknown_delays(occasion.latencies, occasion.placement, occasion.operator.driver_node)
+    if analysis.verdict is Verdict.MORE:
+        return unknown if occasion.latencies.map is None else None
+    if unknown is None and standing.stale:
+        return Reason.LATENCY_MAP_STALE, f"{analysis.detail}; but nothing is removed: {standing.stale}"
+    return unknown

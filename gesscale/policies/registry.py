@@ -9,24 +9,20 @@ from gesscale.policies.rules import PolicyRules
 from gesscale.policies.threshold import ThresholdPolicy
 from gesscale.ports import Policy
 from gesscale.workflow import Workflow
-from latency_map import LatencyMap
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
     summary: str
-    build: Callable[[Workflow, LatencyMap, PolicyRules], Policy]
+    build: Callable[[Workflow, PolicyRules], Policy]
 
 
 _POLICIES: Mapping[str, _Entry] = {
     "gesscale": _Entry("the performance model of Eq. 1-3 and the latency map", GesscalePolicy),
-    "thr-nlaware": _Entry(
-        "CPU thresholds; nearest node added, farthest removed",
-        lambda workflow, delays, rules: ThresholdPolicy(workflow, delays, rules, latency_aware=True),
-    ),
+    "thr-nlaware": _Entry("CPU thresholds; nearest node added, farthest removed", ThresholdPolicy),
     "thr-nlunaware": _Entry(
         "CPU thresholds; nodes drawn at random",
-        lambda workflow, delays, rules: ThresholdPolicy(workflow, delays, rules, latency_aware=False),
+        lambda workflow, rules: ThresholdPolicy(workflow, rules, latency_aware=False),
     ),
 }
 
@@ -36,7 +32,7 @@ def policy_names() -> Mapping[str, str]:
     return {name: entry.summary for name, entry in _POLICIES.items()}
 
 
-def policy_named(name: str, workflow: Workflow, delays: LatencyMap, rules: PolicyRules) -> Policy:
+def policy_named(name: str, workflow: Workflow, rules: PolicyRules) -> Policy:
     """Build a policy.
 
     Parameters
@@ -45,8 +41,6 @@ def policy_named(name: str, workflow: Workflow, delays: LatencyMap, rules: Polic
         One of `policy_names`.
     workflow
         What it is to scale.
-    delays
-        The latency map.
     rules
         Its thresholds.
 
@@ -63,4 +57,4 @@ def policy_named(name: str, workflow: Workflow, delays: LatencyMap, rules: Polic
     if name not in _POLICIES:
         message = f"there is no policy {name!r}; choose one of {', '.join(_POLICIES)}"
         raise SettingsError(message)
-    return _POLICIES[name].build(workflow, delays, rules)
+    return _POLICIES[name].build(workflow, rules)

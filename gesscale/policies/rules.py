@@ -1,9 +1,11 @@
-"""What all policies share: their thresholds, and the plans that change nothing."""
+"""What all policies share: their thresholds, the plans that change nothing, and why nothing may change."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gesscale.decision import Analysis, Plan, Reason
-from gesscale.ports import ClusterState
+from gesscale.plan.placement import nd_max_ms
+from gesscale.ports import ClusterState, Latencies
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +65,37 @@ def stay(analysis: Analysis, cluster: ClusterState, reason: Reason | None = None
         placement=present_placement(analysis, cluster),
         mst=analysis.mst,
         nd_max_ms=analysis.nd_max_ms,
+    )
+
+
+def unknown_delays(
+    latencies: Latencies, placement: Sequence[str], driver_node: str
+) -> tuple[Reason, str] | None:
+    """Say why it cannot be told how far a placement is apart, and what to do about it.
+
+    Parameters
+    ----------
+    latencies
+        What is known of the delays.
+    placement
+        The nodes that hold replicas.
+    driver_node
+        The node of the Spark driver.
+
+    Returns
+    -------
+    tuple of Reason and str, or None
+        LatencyMapMissing or DelayUnknown with a sentence; None where NDmax is known.
+    """
+    if latencies.map is None:
+        return Reason.LATENCY_MAP_MISSING, latencies.standing.problem or "there has been no latency map yet"
+    if nd_max_ms(latencies.map, placement, driver_node) is not None:
+        return None
+    nodes = ", ".join(sorted({*placement, driver_node}))
+    return (
+        Reason.DELAY_UNKNOWN,
+        f"the latency map does not tell how far {nodes} are apart; name the replicas' hosts as its nodes "
+        "(monitor.hosts), or fill its gaps",
     )
 
 

@@ -6,13 +6,13 @@ share of time in batches stands for it, so that waiting for the network counts a
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gesscale.decision import Analysis, Change, Plan, Reason, Rejection, Verdict
 from gesscale.observation import OperatorReading, WorkflowObservation
-from gesscale.plan.placement import additions, nd_max_ms, removals
+from gesscale.plan.placement import additions, nd_max_ms, removals, usable
 from gesscale.policies.per_operator import Occasion, PerOperatorPolicy
 from gesscale.policies.rules import stay
 from gesscale.ports import Knowledge
@@ -22,13 +22,8 @@ from gesscale.ports import Knowledge
 class ThresholdPolicy(PerOperatorPolicy):
     """One replica more above the upper threshold, one fewer below the lower.
 
-    Attributes
-    ----------
-    latency_aware
-        Whether the latency map chooses the node, or a seeded draw.
+    Where it is not latency-aware, a seeded draw among all usable nodes takes the place of the latency map.
     """
-
-    latency_aware: bool
 
     @property
     def name(self) -> str:
@@ -39,7 +34,7 @@ class ThresholdPolicy(PerOperatorPolicy):
         self, reading: OperatorReading, observation: WorkflowObservation, knowledge: Knowledge
     ) -> Analysis:
         """Compare the operator's CPU with the thresholds."""
-        del observation, knowledge
+        del observation
         measured = reading.cpu_share is not None
         share = reading.cpu_share if reading.cpu_share is not None else reading.busy_share
         verdict, reason = Verdict.SAME, Reason.WITHIN_TARGET
@@ -55,22 +50,31 @@ class ThresholdPolicy(PerOperatorPolicy):
             detail=f"{'CPU' if measured else 'share of time in batches'} {100 * share:.0f} %, thresholds "
             f"{100 * self.rules.cpu_low_share:.0f} and {100 * self.rules.cpu_high_share:.0f} %",
             reading=reading,
-            nd_max_ms=nd_max_ms(self.delays, reading.placement, driver_node),
+            nd_max_ms=nd_max_ms(knowledge.latencies.map, reading.placement, driver_node),
         )
 
     def plan_more(self, occasion: Occasion) -> Plan:
         """Add the nearest node, or one that is drawn."""
-        cluster, driver_node = occasion.cluster, occasion.operator.driver_node
-        ranked = additions(self.delays, cluster, occasion.placement, driver_node)
+        cluster, placement = occasion.cluster, occasion.placement
+        if self.latency_aware:
+            driver_node = occasion.operator.driver_node
+            ranked = additions(occasion.latencies.map, cluster, placement, driver_node)
+        else:
+            ranked = usable(cluster, placement)
         if not ranked.nodes:
             detail = "no node can take one more replica"
-            return stay(occasion.analysis, cluster, Reason.NO_CANDIDATE_NODE, detail)
+            stuck = stay(occasion.analysis, cluster, Reason.NO_CANDIDATE_NODE, detail)
+            return replace(stuck, rejections=ranked.rejections)
         node, losers = self._choose(ranked.nodes, occasion)
         return self._result(occasion, Change(add=(node,)), ranked.rejections + losers)
 
     def plan_fewer(self, occasion: Occasion) -> Plan:
         """Remove the farthest node, or one that is drawn."""
-        ranked = removals(self.delays, occasion.placement, occasion.operator.driver_node)
+        placement = occasion.placement
+        if self.latency_aware:
+            ranked = removals(occasion.latencies.map, placement, occasion.operator.driver_node)
+        else:
+            ranked = placement
         node, losers = self._choose(ranked, occasion)
         return self._result(occasion, Change(remove=(node,)), losers)
 
@@ -96,6 +100,6 @@ class ThresholdPolicy(PerOperatorPolicy):
             detail=occasion.analysis.detail,
             placement=after,
             change=change,
-            nd_max_ms=nd_max_ms(self.delays, after, occasion.operator.driver_node),
+            nd_max_ms=nd_max_ms(occasion.latencies.map, after, occasion.operator.driver_node),
             rejections=rejections,
         )

@@ -9,8 +9,8 @@ from pydantic import AfterValidator, Field, model_validator
 from gesscale.knowledge.keeping import KnowledgeLimits
 from gesscale.policies import PolicyRules, policy_names
 from gesscale.settings.fields import Duration, Group, WebAddress
+from gesscale.settings.latency_map import LatencyMapSettings
 from gesscale.settings.operators import WorkflowSettings
-from latency_map import Asymmetry, DelayKind, DelayUnit
 
 
 def _policy(value: str) -> str:
@@ -18,20 +18,6 @@ def _policy(value: str) -> str:
         message = f"expected one of {', '.join(policy_names())}"
         raise ValueError(message)
     return value
-
-
-class LatencyMapSettings(Group):
-    """How far apart the nodes are; unit and kind have no default, since a wrong guess goes unnoticed."""
-
-    file: Path = Field(
-        description="CSV matrix or edge list; a relative path in a settings file starts at that file."
-    )
-    unit: DelayUnit = Field(description="Unit of its delays.")
-    kind: DelayKind = Field(description="Whether they are round trips or one-way delays.")
-    asymmetry: Asymmetry = Field(
-        Asymmetry.REFUSE,
-        description="What to do where a pair differs by direction. Default: refuse, it may be a slip.",
-    )
 
 
 class MonitorSettings(Group):
@@ -154,6 +140,9 @@ class PlanSettings(Group):
         description="A change that has not settled after this time no longer blocks the next. Default: well "
         "above the 120 s that the paper's restarts take.",
     )
+    exclude_nodes: tuple[str, ...] = Field(
+        (), description="Nodes that are to take no new replica. Default: none; what runs there stays."
+    )
 
 
 class ExecuteSettings(Group):
@@ -226,6 +215,17 @@ class Settings(Group):
     plan: PlanSettings = Field(PlanSettings(), description="When the next change may be planned.")
     execute: ExecuteSettings = Field(ExecuteSettings(), description="What may be done, and where.")
     knowledge: KnowledgeSettings = Field(KnowledgeSettings(), description="What is remembered.")
+
+    @model_validator(mode="after")
+    def _check_prometheus(self) -> Self:
+        needed = self.latency_map.source == "prometheus"
+        if needed and not (self.latency_map.prometheus_url or self.monitor.prometheus_url):
+            message = (
+                "latency_map.source prometheus needs latency_map.prometheus_url or monitor.prometheus_url, such as "
+                "http://127.0.0.1:9090"
+            )
+            raise ValueError(message)
+        return self
 
     @model_validator(mode="after")
     def _check_metrics(self) -> Self:

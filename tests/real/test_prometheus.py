@@ -1,4 +1,4 @@
-"""A real Prometheus server scrapes our gauges, and Monitor reads the same batches back."""
+"""A real Prometheus server scrapes our gauges, and Monitor reads the same batches and delays back."""
 
 import queue
 import shutil
@@ -6,20 +6,23 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from prometheus_client import CollectorRegistry, Metric, start_http_server
+from prometheus_client import CollectorRegistry, Gauge, Metric, start_http_server
 from prometheus_client.registry import Collector
 
 from gesscale.monitor import PrometheusMetrics
+from gesscale.monitor.latencies import PrometheusLatencies
 from gesscale.monitor.prometheus import FIELD_OF_GAUGE
 from gesscale.observation import Batch, OperatorReading
+from gesscale.ports import Latencies
 from gesscale.spark.gauges import OperatorGauges
 from gesscale.spark.records import BatchRecord, Executors, OperatorSettings, QueryHistory
+from latency_map.measure.gauges import MEASURED_TIMESTAMP_SECONDS, RTT_SECONDS
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(60)]
 
@@ -81,37 +84,47 @@ def endpoint() -> Iterator[tuple[Endpoint, int]]:
     thread.join(10)
 
 
-@pytest.fixture
-def prometheus(endpoint: tuple[Endpoint, int], tmp_path: Path) -> Iterator[str]:
+@contextmanager
+def server_scraping(folder: Path, *ports: int) -> Iterator[str]:
+    """Run a Prometheus server that scrapes these ports once a second; give its address."""
     binary = shutil.which("prometheus")
     if binary is None:
         pytest.skip("no prometheus binary on the path: apt-get install prometheus")
-    config = tmp_path / "prometheus.yml"
+    targets = ", ".join(f"'127.0.0.1:{port}'" for port in ports)
+    config = folder / "prometheus.yml"
     config.write_text(
         "global: {scrape_interval: 1s, scrape_timeout: 1s}\n"
         "scrape_configs:\n"
-        f"  - {{job_name: gesscale, static_configs: [{{targets: ['127.0.0.1:{endpoint[1]}']}}]}}\n"
+        f"  - {{job_name: gesscale, static_configs: [{{targets: [{targets}]}}]}}\n"
     )
     with closing(socket.create_server(("127.0.0.1", 0))) as free:
         address = f"127.0.0.1:{free.getsockname()[1]}"
-    with (tmp_path / "log").open("wb") as log:
+    with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
             [
                 binary,
                 f"--config.file={config}",
-                f"--storage.tsdb.path={tmp_path / 'data'}",
+                f"--storage.tsdb.path={folder / 'data'}",
                 f"--web.listen-address={address}",
             ],
             stdout=log,
             stderr=log,
         )
-    yield f"http://{address}"
-    process.terminate()
     try:
-        process.wait(10)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait(10)
+        yield f"http://{address}"
+    finally:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(10)
+
+
+@pytest.fixture
+def prometheus(endpoint: tuple[Endpoint, int], tmp_path: Path) -> Iterator[str]:
+    with server_scraping(tmp_path, endpoint[1]) as url:
+        yield url
 
 
 def read(source: PrometheusMetrics, until_batch: int) -> OperatorReading:
@@ -157,3 +170,56 @@ def test_scraped_batches_come_back_as_they_were(endpoint: tuple[Endpoint, int], 
     later = source.observe(time.time() + 100)
     assert later.unseen["nearest"].stale
     assert "no sample of gesscale_operator_*" in later.unseen["absent"].detail
+
+
+@contextmanager
+def agent(node: str, measured_at_s: float, **rtts_s: float) -> Iterator[int]:
+    """Serve what an agent on a node has measured; give its port."""
+    registry = CollectorRegistry()
+    ends = ("source", "target")
+    rtt = Gauge(RTT_SECONDS, "Round trip.", ends, registry=registry)
+    measured = Gauge(MEASURED_TIMESTAMP_SECONDS, "When.", ends, registry=registry)
+    for target, rtt_s in rtts_s.items():
+        rtt.labels(node, target).set(rtt_s)
+        measured.labels(node, target).set(measured_at_s)
+    server, thread = start_http_server(0, "127.0.0.1", registry)
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(10)
+
+
+def delay_ms(seen: Latencies, node: str) -> float | None:
+    return None if seen.map is None else seen.map.delay_ms("hub", node)
+
+
+def await_map(source: PrometheusLatencies, reached: Callable[[Latencies], bool]) -> Latencies:
+    for _ in range(150):
+        seen = source.current(time.time())
+        if reached(seen):
+            return seen
+        time.sleep(0.2)
+    pytest.fail(f"not reached: {seen}")
+
+
+def test_what_agents_measured_comes_back_as_the_map_and_a_dead_agent_drops_out(tmp_path: Path) -> None:
+    began_s = time.time()
+    with ExitStack() as lasting, ExitStack() as dying:
+        ports = [
+            lasting.enter_context(agent("hub", began_s - 30, near=0.010, far=0.200)),
+            dying.enter_context(agent("near", began_s - 90, hub=0.012, far=0.190)),
+        ]
+        source = PrometheusLatencies(
+            url=lasting.enter_context(server_scraping(tmp_path, *ports)), timeout_s=5.0
+        )
+        # Only with both agents' words: of hub's 10 ms and near's 12 the larger, and the 200 ms that only hub measured.
+        both = pytest.approx((12.0, 200.0))
+        whole = await_map(source, lambda seen: (delay_ms(seen, "near"), delay_ms(seen, "far")) == both)
+        assert whole.map.names == ("far", "hub", "near")
+        assert 90 <= whole.standing.age_s <= time.time() - began_s + 90
+
+        dying.close()
+        rest = await_map(source, lambda seen: delay_ms(seen, "near") == pytest.approx(10.0))
+        assert 30 <= rest.standing.age_s <= time.time() - began_s + 30

@@ -9,17 +9,18 @@ from gesscale.assembly import (
     build_loop,
     check_surroundings,
     host_names,
-    load_latency_map,
     open_cluster,
+    open_latencies,
     open_metrics,
 )
 from gesscale.errors import InputError, SettingsError
 from gesscale.execute.recommend import AdvisedCluster
 from gesscale.monitor import DriverMetrics, PrometheusMetrics
 from gesscale.monitor.kafka import KafkaInput, KafkaOffsets
+from gesscale.monitor.latencies import AgentLatencies, PrometheusLatencies
 from gesscale.ports import Node
 from gesscale.settings import Settings
-from latency_map import DelayKind, DelayUnit, LatencyMap, write_csv
+from latency_map import Asymmetry, DelayKind, DelayUnit, LatencyMap, write_csv
 
 OPERATOR = {"driver_node": "hub", "metrics_url": "http://127.0.0.1:9108"}
 
@@ -44,19 +45,20 @@ def settings(tmp_path):
 
 
 def test_the_latency_map_is_the_one_that_is_named(settings):
-    assert load_latency_map(settings()).delay_ms("hub", "mid") == 50.0
+    assert open_latencies(settings()).current(0.0).map.delay_ms("hub", "mid") == 50.0
 
 
 @pytest.mark.parametrize(
     ("changed", "setting", "node"),
     [
         ({"operator": {"driver_node": "hubb"}}, "workflow.operators.op.driver_node", "hubb"),
+        ({"plan": {"exclude_nodes": ["near", "farr"]}}, "plan.exclude_nodes", "farr"),
         ({"monitor": {"hosts": {"10.0.0.1": "hub", "10.0.0.2": "neer"}}}, "monitor.hosts.10.0.0.2", "neer"),
     ],
 )
 def test_a_node_that_the_map_lacks_is_refused_by_name(settings, changed, setting, node):
     with pytest.raises(SettingsError) as raised:
-        load_latency_map(settings(**changed))
+        open_latencies(settings(**changed))
     message = str(raised.value)
     assert message.startswith(f"{setting}: expected a node of the latency map ")
     assert f"(hub, near, mid, far, edge), got {node!r}" in message
@@ -69,22 +71,68 @@ def test_of_a_large_map_only_some_nodes_are_listed(settings, tmp_path):
         LatencyMap.from_delays(names, alike, unit=DelayUnit.MS, kind=DelayKind.RTT), tmp_path / "map.csv"
     )
     with pytest.raises(SettingsError, match=r"n10, n11, \.\.\.\), got 'hub'"):
-        load_latency_map(settings())
+        open_latencies(settings())
 
 
 def test_a_map_that_cannot_be_read_names_the_setting(settings):
     absent = {"file": Path("absent.csv"), "unit": "ms", "kind": "rtt"}
     with pytest.raises(InputError, match=r"^latency_map\.file: absent\.csv: "):
-        load_latency_map(settings(latency_map=absent))
+        open_latencies(settings(latency_map=absent))
+
+
+AGED = {"max_age": "2h", "refresh": "1m", "asymmetry": "mean"}
+
+
+def test_the_map_comes_from_the_agents_where_that_is_said(settings):
+    given = {"source": "agents", "agents": ["http://hub:9109", "http://near:9109"], **AGED}
+    source = open_latencies(settings(latency_map=given, monitor={"timeout": "3s"}))
+    assert isinstance(source, AgentLatencies)
+    assert (source.urls, source.service) == (("http://hub:9109", "http://near:9109"), "")
+    assert (source.timeout_s, source.max_age_s, source.refresh_s) == (3, 7200, 60)
+    assert source.asymmetry is Asymmetry.MEAN
+    named = open_latencies(settings(latency_map={"source": "agents", "agents_dns": "agents:9109"}))
+    assert (named.urls, named.service) == ((), "agents:9109")
+
+
+@pytest.mark.parametrize(
+    ("own", "url"), [({}, "http://m:9090"), ({"prometheus_url": "http://n:9090"}, "http://n:9090")]
+)
+def test_the_map_comes_from_prometheus_where_that_is_said(settings, own, url):
+    given = settings(
+        latency_map={"source": "prometheus", **own, **AGED}, monitor={"prometheus_url": "http://m:9090"}
+    )
+    source = open_latencies(given)
+    assert isinstance(source, PrometheusLatencies)
+    assert (source.url, source.timeout_s, source.max_age_s, source.refresh_s) == (url, 5, 7200, 60)
+
+
+def test_a_file_that_is_replaced_by_one_without_a_named_node_does_not_count(settings):
+    given = settings()
+    source = open_latencies(given)
+    text = given.latency_map.file.read_text("utf-8")
+    given.latency_map.file.write_text(text.replace("hub", "hubb"), "utf-8")
+    taken = source.current(0.0)
+    assert "hub" in taken.map
+    assert "workflow.operators.op.driver_node: expected a node of the latency map" in taken.standing.problem
+
+
+def test_without_a_cluster_and_before_the_first_map_no_node_is_advised_on(settings):
+    given = settings(latency_map={"source": "agents", "agents": ["http://127.0.0.1:1"]})
+    assert open_cluster(given, open_latencies(given)).state().nodes == {}
 
 
 def test_without_a_cluster_the_nodes_of_the_map_are_advised_on(settings):
-    assert open_cluster(settings(), delays()) == AdvisedCluster(NODES)
+    advised = open_cluster(settings(), open_latencies(settings()))
+    assert isinstance(advised, AdvisedCluster)
+    assert tuple(advised.state().nodes) == NODES
 
 
 def test_an_unknown_cluster_is_refused_with_those_there_are(settings):
     unknown = settings(execute={"cluster": "kluster"})
-    for refused in (lambda: open_cluster(unknown, delays()), lambda: check_surroundings(unknown)):
+    for refused in (
+        lambda: open_cluster(unknown, open_latencies(unknown)),
+        lambda: check_surroundings(unknown),
+    ):
         with pytest.raises(
             SettingsError, match=r"^execute\.cluster: expected none or one of .*, got 'kluster'"
         ):
@@ -135,7 +183,7 @@ def test_the_loop_acts_only_where_it_is_asked_to_and_not_held_back(settings, mod
     asked = settings(
         execute={"mode": mode, "cluster": "given"},
         analyze={"policy": "thr-nlaware"},
-        plan={"settle_timeout": "7s"},
+        plan={"settle_timeout": "7s", "exclude_nodes": ["far"]},
     )
     cluster = FakeCluster({})
     loop = build_loop(asked, 0.0, advise_only=advise_only, cluster=cluster)
@@ -143,6 +191,7 @@ def test_the_loop_acts_only_where_it_is_asked_to_and_not_held_back(settings, mod
     assert loop.acts is acts
     assert loop.cluster is cluster
     assert (loop.policy.name, loop.settle_timeout_s) == ("thr-nlaware", 7.0)
+    assert loop.excluded_nodes == {"far"}
 
 
 def test_a_refused_loop_begins_no_knowledge_file(settings, tmp_path):

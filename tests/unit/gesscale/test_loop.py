@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from edge import FakeCluster, FakeMetrics, delays, observe, reading, workflow
+from edge import FakeCluster, FakeLatencies, FakeMetrics, observe, reading, workflow
 
 from gesscale.decision import Change, OutcomeStatus, Reason
 from gesscale.knowledge.memory import MemoryKnowledge
@@ -14,10 +14,11 @@ from gesscale.ports import Node
 OVERLOADED = reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=4000)
 
 
-def loop(cluster, *observations, acts=True, knowledge=None):
+def loop(cluster, *observations, acts=True, knowledge=None, latencies=None):
     return ControlLoop(
         metrics=FakeMetrics(list(observations)),
-        policy=policy_named("gesscale", workflow(), delays(), PolicyRules()),
+        latencies=latencies or FakeLatencies(),
+        policy=policy_named("gesscale", workflow(), PolicyRules()),
         cluster=cluster,
         knowledge=knowledge or MemoryKnowledge(),
         acts=acts,

@@ -3,17 +3,17 @@
 from dataclasses import replace
 
 import pytest
-from edge import batches, delays, observe, operator, reading, workflow
+from edge import batches, known, observe, operator, reading, workflow
 
 from gesscale.decision import Change, Reason, Verdict
 from gesscale.observation import Unseen
 from gesscale.policies import PolicyRules, policy_named
-from gesscale.ports import ClusterState, Knowledge, Node, Reconfiguration
+from gesscale.ports import ClusterState, Node, Reconfiguration
 from perfmodel import Reading
 
 
 def policy(*operators, **rules):
-    return policy_named("gesscale", workflow(*operators), delays(), PolicyRules(**rules))
+    return policy_named("gesscale", workflow(*operators), PolicyRules(**rules))
 
 
 def cluster(*placement, name="op", nodes=("hub", "near", "mid", "far", "edge"), **problems):
@@ -24,14 +24,14 @@ def cluster(*placement, name="op", nodes=("hub", "near", "mid", "far", "edge"), 
 
 
 def decide(chosen, observation, state, knowledge=None):
-    known = knowledge or Knowledge()
-    analyses = chosen.analyze(observation, known)
-    return analyses, chosen.plan(analyses, state, known)
+    given = knowledge or known()
+    analyses = chosen.analyze(observation, given)
+    return analyses, chosen.plan(analyses, state, given)
 
 
 def evidence(*rows):
     """Saturation readings (replicas, ND, rows/s)."""
-    return Knowledge(
+    return known(
         readings={
             "op": tuple(
                 Reading(replicas=n, nd_max_ms=nd, rows_per_s=rate, batch_rows=100.0 * n, weight=float(n))
@@ -79,7 +79,7 @@ def test_only_the_last_saturated_operator_of_a_chain_is_the_root():
     chain = (operator("first"), operator("second", upstream=("first",)))
     first = reading(name="first", throughput=100, offered=150, saturated=1.0, backlog=400)
     second = reading(name="second", throughput=90, offered=100, saturated=1.0, backlog=400)
-    analyses = policy(*chain).analyze(observe(first, second), Knowledge())
+    analyses = policy(*chain).analyze(observe(first, second), known())
     assert analyses["first"].reason is Reason.NOT_ROOT_OF_OVERLOAD
     assert analyses["first"].evidence  # held back or not, it worked at its limit
     assert analyses["second"].verdict is Verdict.MORE
@@ -124,9 +124,9 @@ def test_a_node_that_the_map_does_not_know_is_not_chosen():
 
 def test_no_scale_up_where_delay_eats_the_gain():
     # gamma 0.5 rows/s per ms: two at ND 10 sustain 195, three at ND 300 only 300 - 150 = 150, as was seen before.
-    known = evidence((1, 0, 100), (2, 10, 195), (2, 300, 50), (3, 300, 150), (3, 200, 200))
+    learned = evidence((1, 0, 100), (2, 10, 195), (2, 300, 50), (3, 300, 150), (3, 200, 200))
     seen = reading(("hub", "near"), throughput=180, offered=300, saturated=1.0, backlog=900)
-    _, plans = decide(policy(), observe(seen), cluster("hub", "near", nodes=("hub", "near", "edge")), known)
+    _, plans = decide(policy(), observe(seen), cluster("hub", "near", nodes=("hub", "near", "edge")), learned)
     assert (plans["op"].reason, plans["op"].change) == (Reason.DELAY_EATS_GAIN, None)
     assert [r.reason for r in plans["op"].rejections] == [Reason.DELAY_EATS_GAIN]
 
@@ -144,8 +144,8 @@ def test_several_far_replicas_go_at_once_when_the_model_is_calibrated():
 
 def test_one_replica_at_a_time_while_fewer_than_three_readings_exist():
     placement = ("far", "hub", "mid", "near")
-    known = evidence((4, 200, 360), (3, 50, 290))
-    _, plans = decide(policy(), observe(reading(placement, throughput=5)), cluster(*placement), known)
+    learned = evidence((4, 200, 360), (3, 50, 290))
+    _, plans = decide(policy(), observe(reading(placement, throughput=5)), cluster(*placement), learned)
     assert plans["op"].change == Change(remove=("far",))
 
 
@@ -205,8 +205,8 @@ def test_missing_or_stale_metrics_change_nothing(stale, reason):
 def test_nothing_is_planned_while_a_change_settles():
     seen = reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=400)
     pending = Reconfiguration(at_s=990.0, operator="op", placement=("hub", "near"))
-    known = replace(EXACT, reconfigurations={"op": (pending,)})
-    analyses, plans = decide(policy(), observe(seen), cluster("hub"), known)
+    settling = replace(EXACT, reconfigurations={"op": (pending,)})
+    analyses, plans = decide(policy(), observe(seen), cluster("hub"), settling)
     assert (analyses["op"].reason, plans["op"].change) == (Reason.RECONFIGURING, None)
     assert analyses["op"].evidence == ()
 

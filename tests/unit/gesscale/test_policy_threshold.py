@@ -1,11 +1,11 @@
 """THR: CPU above 90 % adds one replica, below 50 % removes one."""
 
 import pytest
-from edge import delays, observe, operator, reading, workflow
+from edge import known, observe, operator, reading, workflow
 
 from gesscale.decision import Change, Reason
 from gesscale.policies import PolicyRules, policy_named
-from gesscale.ports import ClusterState, Knowledge, Node
+from gesscale.ports import ClusterState, Node
 
 NODES = ("hub", "near", "mid", "far", "edge")
 
@@ -14,12 +14,11 @@ def plan(name, placement, *, seed=0, at_s=1000.0, limits=(1, 5), **shares):
     chosen = policy_named(
         name,
         workflow(operator(min_replicas=limits[0], max_replicas=limits[1])),
-        delays(),
         PolicyRules(seed=seed),
     )
     state = ClusterState(nodes={node: Node(name=node) for node in NODES}, placements={"op": placement})
-    analyses = chosen.analyze(observe(reading(placement, at_s=at_s, **shares)), Knowledge())
-    return chosen.plan(analyses, state, Knowledge())["op"]
+    analyses = chosen.analyze(observe(reading(placement, at_s=at_s, **shares)), known())
+    return chosen.plan(analyses, state, known())["op"]
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,19 @@ def test_every_fault_is_listed_with_where_it_came_from(load: Load, tmp_path: Pat
 
 def test_an_unknown_key_like_no_other_gets_the_list_of_keys(load: Load) -> None:
     (fault,) = faults(load, plan={"zzz": 1})
-    assert fault.endswith("plan.zzz: there is no such setting; known here: settle_timeout")
+    assert fault.endswith("plan.zzz: there is no such setting; known here: exclude_nodes, settle_timeout")
+
+
+def test_the_prometheus_server_of_the_map_is_that_of_the_metrics_unless_told(load: Load) -> None:
+    shared = load(monitor={"prometheus_url": "http://p:9090"}, latency_map={"source": "prometheus"})
+    assert shared.latency_map.prometheus_url is None
+    own = load(latency_map={"source": "prometheus", "prometheus_url": "http://q:9090"})
+    assert own.latency_map.prometheus_url == "http://q:9090"
+
+
+def test_a_map_may_never_grow_too_old(load: Load) -> None:
+    assert load().latency_map.max_age_s == 86400
+    assert load(latency_map={**SMALLEST["latency_map"], "max_age": None}).latency_map.max_age_s is None
 
 
 def test_an_operator_may_be_named_like_a_setting(load: Load) -> None:
@@ -157,7 +169,28 @@ def test_an_operator_may_be_named_like_a_setting(load: Load) -> None:
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({"latency_map": {"file": "a.csv", "kind": "rtt"}}, "latency_map.unit: this setting is required"),
+        ({"latency_map": {"unit": "ms"}}, "latency_map: source file needs file, such as latency.csv"),
+        ({"latency_map": {"source": "agents"}}, "latency_map: source agents needs either agents, such as"),
+        (
+            {"latency_map": {"source": "agents", "agents_dns": "agents:http"}},
+            "latency_map.agents_dns: expected HOST or HOST:PORT with a port of 0 to 65535, got 'agents:http'",
+        ),
+        (
+            {"latency_map": {"source": "agents", "agents": ["http://e:9109"], "agents_dns": "e:9109"}},
+            "latency_map: source agents needs either agents, such as",
+        ),
+        (
+            {"latency_map": {"source": "agents", "agents": ["http://edge1:9109", "edge2:9109"]}},
+            "latency_map.agents.1: expected an address such as http://10.0.0.1:9090, got 'edge2:9109'",
+        ),
+        (
+            {"latency_map": {"source": "prometheus"}},
+            "latency_map.source prometheus needs latency_map.prometheus_url or monitor.prometheus_url",
+        ),
+        (
+            {"latency_map": {"file": "a.csv", "max_age": 0}},
+            "latency_map.max_age: expected a positive duration",
+        ),
         ({"monitor": 3}, "monitor: expected a group of settings, got 3"),
         ({"monitor": {"window": "10m"}}, "monitor: expected window <= history, got 600 s and 300 s"),
         ({"monitor": {"source": "prometheus"}}, "monitor: source prometheus needs prometheus_url"),

@@ -1,0 +1,144 @@
+"""What every source of the latency map shares: the last good map stays in force, and it ages.
+
+A map that cannot be renewed is *stale* from ``latency_map.max_age`` on. Replicas are still added by it, since an
+overloaded operator is worse off waiting; none is removed by it, and no evidence for the performance model is taken
+under it, since that would price delays that may be others by now.
+"""
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from gesscale.decision import MapStanding
+from gesscale.errors import GesscaleError
+from gesscale.ports import Latencies
+from gesscale.words import in_words
+from latency_map import Asymmetry, LatencyMap, LatencyMapError, Survey
+
+_LOG = logging.getLogger(__name__)
+_CLOCKS_AGREE_S = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A survey, and what there is to say about it."""
+
+    survey: Survey
+    remark: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class KeptLatencies(ABC):
+    """Keeps the last good map, renews it when that is due, and judges its age; a `gesscale.ports.LatencySource`.
+
+    Attributes
+    ----------
+    max_age_s
+        Age from which a map is stale; None for never. One whose age is not known is not stale.
+    asymmetry
+        What to do where the two directions of a pair differ; see `latency_map.Survey.rule`.
+    refresh_s
+        Time after which a map is asked for again; 0 for every time.
+    check
+        Raises where a map cannot serve; the last good one then stays in force.
+    """
+
+    max_age_s: float | None = None
+    asymmetry: Asymmetry | None = None
+    refresh_s: float = 0.0
+    check: Callable[[LatencyMap], None] = lambda _: None
+    _map: LatencyMap | None = field(default=None, init=False)
+    _measured_at_s: float | None = field(default=None, init=False)
+    _renewed_at_s: float | None = field(default=None, init=False)
+    _problem: str = field(default="", init=False)
+    _failures: int = field(default=0, init=False)
+    _said: str = field(default="", init=False)
+
+    @abstractmethod
+    def read(self, now_s: float) -> Found | None:
+        """Return what there is now; None where it is what was kept already. May raise."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The nodes of the map in force; empty before the first."""
+        return () if self._map is None else self._map.names
+
+    def current(self, now_s: float) -> Latencies:
+        """Return the newest map there is; see `gesscale.ports.LatencySource`."""
+        if self._renewed_at_s is None or not 0 <= now_s - self._renewed_at_s < self.refresh_s:
+            self._renew(now_s)
+        age_s = None if self._measured_at_s is None else now_s - self._measured_at_s
+        standing = MapStanding(
+            age_s=None if age_s is None else max(0.0, age_s), stale=self._stale(age_s), problem=self._problem
+        )
+        return Latencies(map=self._map, standing=standing)
+
+    def keep(self, found: Found) -> None:
+        """Put a survey in force.
+
+        Raises
+        ------
+        LatencyMapError
+            It amounts to no map.
+        GesscaleError
+            The map cannot serve.
+        """
+        latencies = self.to_map(found.survey)
+        self.check(latencies)
+        self._map = latencies
+        self._measured_at_s = found.survey.measured_at_s
+        self._problem, self._failures = found.remark, 0
+        for change in found.survey.changes:
+            _LOG.info("latency map: %s", change)
+        if found.remark and found.remark != self._said:
+            _LOG.warning("latency map: %s", found.remark)
+        self._said = found.remark
+
+    def to_map(self, survey: Survey) -> LatencyMap:
+        """Return the map that a survey amounts to.
+
+        Raises
+        ------
+        LatencyMapError
+            It amounts to none.
+        """
+        return survey.to_map(self.asymmetry)
+
+    def _renew(self, now_s: float) -> None:
+        try:
+            if (found := self.read(now_s)) is not None:
+                self.keep(found)
+                self._renewed_at_s = now_s
+        except (LatencyMapError, GesscaleError, OSError) as error:
+            self._fail(str(error))
+        except Exception as error:  # noqa: BLE001 - a source's nonsense must not stop the loop
+            _LOG.exception("latency map: reading it failed")
+            self._fail(f"reading it failed: {error!r}")
+
+    def _fail(self, why: str) -> None:
+        self._failures += 1
+        if why != self._said:
+            self._said = why
+            _LOG.warning(
+                "latency map: %s; %s",
+                why,
+                "none yet" if self._map is None else "the last good one stays in force",
+            )
+        times = f" (failed {self._failures} times in a row)" if self._failures > 1 else ""
+        self._problem = f"{why}{times}"
+
+    def _stale(self, age_s: float | None) -> str:
+        if age_s is None or self.max_age_s is None:
+            return ""
+        if age_s < -_CLOCKS_AGREE_S:
+            return (
+                f"the latency map is dated {in_words(-age_s)} in the future, so its age is not known; set the clock "
+                "of the machine that measured it, or of this one"
+            )
+        if age_s <= self.max_age_s:
+            return ""
+        return (
+            f"the latency map is {in_words(age_s)} old, over the {in_words(self.max_age_s)} of latency_map.max_age; "
+            "measure it again"
+        )

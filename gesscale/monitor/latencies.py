@@ -1,0 +1,149 @@
+"""Monitor, of the network: the latency map as a file, the agents or a Prometheus server has it now."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gesscale.errors import MetricsUnavailableError
+from gesscale.monitor.kept_latencies import Found, KeptLatencies
+from gesscale.monitor.prometheus_query import ask, check_server
+from latency_map import DelayKind, DelayUnit, LatencyMap, LatencyMapError, Survey, read_map, read_survey
+from latency_map.measure.gather import Sample, gather_agents, samples_to_survey
+from latency_map.measure.gauges import MEASURED_TIMESTAMP_SECONDS, RTT_SECONDS
+from latency_map.measure.places import resolve_agents
+
+_NAMED = 3
+
+
+@dataclass(slots=True, kw_only=True)
+class FileLatencies(KeptLatencies):
+    """A map in a file of any form, read again whenever the file has changed.
+
+    Attributes
+    ----------
+    file
+        Its path.
+    unit, kind
+        What its delays mean, where the file does not say it.
+    """
+
+    file: Path
+    unit: DelayUnit | None = None
+    kind: DelayKind | None = None
+    _seen: tuple[int, int, int] | None = field(default=None, init=False)
+
+    def load(self) -> None:
+        """Put what the file holds in force.
+
+        Raises
+        ------
+        LatencyMapError
+            It cannot be read, or amounts to no map.
+        GesscaleError
+            The map cannot serve.
+        """
+        if (found := self.read(0.0)) is not None:
+            self.keep(found)
+
+    def read(self, now_s: float) -> Found | None:
+        """Return what the file holds, where it has changed."""
+        del now_s
+        stamp = self._stamp()
+        if stamp is not None and stamp == self._seen:
+            return None
+        self._seen = stamp
+        try:
+            imported = read_survey(self.file, unit=self.unit, kind=self.kind)
+        except LatencyMapError as error:
+            # It names options of the command line; here they are settings.
+            message = str(error).replace("--unit", "latency_map.unit").replace("--kind", "latency_map.kind")
+            raise LatencyMapError(message) from error
+        return Found(survey=imported.survey, remark="; ".join(imported.warnings))
+
+    def to_map(self, survey: Survey) -> LatencyMap:
+        """Return the map that the file amounts to; an error names line and column where there are any."""
+        try:
+            return survey.to_map(self.asymmetry)
+        except LatencyMapError:
+            read_map(self.file, self.unit, self.kind, self.asymmetry)
+            raise
+
+    def _stamp(self) -> tuple[int, int, int] | None:
+        try:
+            state = self.file.stat()
+        except OSError:
+            return None
+        return state.st_mtime_ns, state.st_size, state.st_ino
+
+
+@dataclass(slots=True, kw_only=True)
+class AgentLatencies(KeptLatencies):
+    """A map of what agents measure, asked of each of them.
+
+    Attributes
+    ----------
+    urls
+        Their addresses; empty where a name stands for them.
+    timeout_s
+        Bound on the answer of each.
+    service
+        A name and port, such as those of a headless service; what answers at each of its addresses is an agent.
+    """
+
+    urls: tuple[str, ...] = ()
+    timeout_s: float
+    service: str = ""
+
+    def read(self, now_s: float) -> Found:
+        """Ask all agents."""
+        urls = resolve_agents(self.service) if self.service else self.urls
+        gathered = gather_agents(urls, now_s=now_s, timeout_s=self.timeout_s)
+        silent = [f"{url}: {why}" for url, why in gathered.unreachable.items()]
+        more = f"; {len(silent) - _NAMED} more" if len(silent) > _NAMED else ""
+        remark = (
+            f"{len(silent)} of {len(urls)} agents gave nothing: {'; '.join(silent[:_NAMED])}{more}"
+            if silent
+            else ""
+        )
+        return Found(survey=gathered.survey, remark=remark)
+
+
+@dataclass(slots=True, kw_only=True)
+class PrometheusLatencies(KeptLatencies):
+    """A map of what agents measure, asked of the Prometheus server that scrapes them.
+
+    Attributes
+    ----------
+    url
+        Address of the server.
+    timeout_s
+        Bound on its answer.
+
+    Raises
+    ------
+    InputError
+        Where the address cannot be one, or the package prometheus-api-client is not installed.
+    """
+
+    url: str
+    timeout_s: float
+
+    def __post_init__(self) -> None:
+        check_server(self.url)
+
+    def read(self, now_s: float) -> Found:
+        """Ask for the round trips and when they were measured; a map needs no more of the agents' gauges."""
+        query = f'{{__name__=~"{RTT_SECONDS}|{MEASURED_TIMESTAMP_SECONDS}"}}'
+        series = ask(self.url, query, RTT_SECONDS, now_s=now_s, timeout_s=self.timeout_s)
+        if not series:
+            message = f"{self.url} holds no sample of {RTT_SECONDS}; are the agents among its scrape targets?"
+            raise MetricsUnavailableError(message)
+        samples = [
+            Sample(
+                name=one.metric.get("__name__", ""),
+                labels={label: value for label, value in one.metric.items() if label != "__name__"},
+                value=one.values[-1][1],
+            )
+            for one in series
+            if one.values
+        ]
+        return Found(survey=samples_to_survey(samples, fill_missing=True, now_s=now_s))

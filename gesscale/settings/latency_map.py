@@ -1,0 +1,84 @@
+"""Settings of the latency map: where it is read, what it means, when it is too old."""
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from gesscale.settings.fields import Duration, Group, WebAddress
+from latency_map import Asymmetry, DelayKind, DelayUnit
+from latency_map.measure.places import split_place
+
+
+def _place(value: str) -> str:
+    split_place(value)
+    return value
+
+
+class LatencyMapSettings(Group):
+    """How far apart the nodes are; unit and kind of a file are never guessed."""
+
+    source: Literal["file", "agents", "prometheus"] = Field(
+        "file",
+        description="Where the map is read: a file (again whenever it changes), the agents of `gesscale "
+        "latency-map agent`, or the Prometheus server that scrapes them. Default: a file needs no other service.",
+    )
+    file: Path | None = Field(
+        None,
+        description="The map in any form that `gesscale latency-map import` reads; a relative path in a settings "
+        "file starts at that file. Default: none; `source: file` needs one.",
+    )
+    unit: DelayUnit | None = Field(
+        None,
+        description="Unit of its delays. Default: what the file says; one that does not say it needs it.",
+    )
+    kind: DelayKind | None = Field(
+        None,
+        description="Whether they are round trips or one-way delays. Default: as for the unit.",
+    )
+    agents: tuple[WebAddress, ...] = Field(
+        (),
+        description="Addresses of the agents. Default: none; `source: agents` needs these or `agents_dns`.",
+    )
+    agents_dns: Annotated[str, AfterValidator(_place)] | None = Field(
+        None,
+        description="HOST:PORT that stands for all agents, such as a headless service. Default: none.",
+    )
+    prometheus_url: WebAddress | None = Field(
+        None, description="The Prometheus server that scrapes the agents. Default: that of `monitor`."
+    )
+    asymmetry: Asymmetry | None = Field(
+        None,
+        description="What to do where a pair differs by direction. Default: max where the map says when it was "
+        "measured, since two pings never agree and NDmax must not be taken for less than it is; else refuse, "
+        "since in a table it may be a slip.",
+    )
+    refresh_s: Duration = Field(
+        300.0,
+        description="Time after which agents or Prometheus are asked again; a file is looked at in every step. "
+        "Default: delays change more slowly, and asking many agents costs traffic.",
+    )
+    max_age_s: Duration | None = Field(
+        86400.0,
+        description="Age from which a map is stale: no replica is removed by it, and no evidence taken under it; "
+        "null: never. Default: a day, the rhythm of the load on shared links.",
+    )
+
+    @model_validator(mode="after")
+    def _check_source(self) -> Self:
+        if self.source == "file" and self.file is None:
+            message = "source file needs file, such as latency.csv; or set source to agents or prometheus"
+            raise ValueError(message)
+        if self.source == "agents" and bool(self.agents) == bool(self.agents_dns):
+            message = (
+                "source agents needs either agents, such as [http://10.0.0.1:9109, http://10.0.0.2:9109], or "
+                "agents_dns, such as latency-agents.gesscale:9109"
+            )
+            raise ValueError(message)
+        if self.source != "file" and self.max_age_s is not None and self.max_age_s <= self.refresh_s:
+            message = (
+                f"expected refresh < max_age, got {self.refresh_s:g} s and {self.max_age_s:g} s; else a map is stale "
+                "before it is asked for again"
+            )
+            raise ValueError(message)
+        return self

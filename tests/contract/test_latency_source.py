@@ -1,0 +1,212 @@
+"""The contract of a latency source, over a file, over agents and over Prometheus."""
+
+import json
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from edge import NODES, RTT_MS
+from pytest_httpserver import HTTPServer
+from werkzeug import Response
+
+from gesscale.monitor.kept_latencies import KeptLatencies
+from gesscale.monitor.latencies import AgentLatencies, FileLatencies, PrometheusLatencies
+from gesscale.ports import LatencySource
+from latency_map import Survey, write_survey
+
+NOW_S = 1_795_000_000.0
+MAX_AGE_S = 3600.0
+
+
+def directed_ms(factor: float) -> np.ndarray:
+    """Return the round trips of the five nodes, times a factor; those towards a later node are 2 ms longer."""
+    rtt_ms = factor * np.array(RTT_MS, dtype=float)
+    return rtt_ms + 2.0 * np.triu(np.ones_like(rtt_ms), k=1)
+
+
+@dataclass
+class Origin(ABC):
+    """Where a source reads: what it holds can be set, broken, and taken away."""
+
+    folder: Path
+    server: HTTPServer
+
+    @abstractmethod
+    def open(self) -> KeptLatencies: ...
+
+    @abstractmethod
+    def hold(self, *, factor: float = 1.0, at_s: float = NOW_S) -> None: ...
+
+    @abstractmethod
+    def say(self, text: str) -> None: ...
+
+    @abstractmethod
+    def vanish(self) -> None: ...
+
+    def figures(self, factor: float, at_s: float) -> list[tuple[str, str, str, float]]:
+        """Return gauge, source, target and value, as agents on all nodes have them."""
+        rtt_ms = directed_ms(factor).tolist()
+        return [
+            (gauge, source, target, value)
+            for row, source in enumerate(NODES)
+            for column, target in enumerate(NODES)
+            if source != target
+            for gauge, value in (
+                ("gesscale_latency_rtt_seconds", rtt_ms[row][column] / 1000),
+                ("gesscale_latency_measured_timestamp_seconds", at_s),
+            )
+        ]
+
+
+class FileOrigin(Origin):
+    @property
+    def file(self) -> Path:
+        return self.folder / "map.json"
+
+    def open(self) -> FileLatencies:
+        return FileLatencies(file=self.file, max_age_s=MAX_AGE_S)
+
+    def hold(self, *, factor: float = 1.0, at_s: float = NOW_S) -> None:
+        write_survey(Survey(names=NODES, rtt_ms=directed_ms(factor), measured_at_s=at_s), self.file)
+
+    def say(self, text: str) -> None:
+        self.file.write_text(text, "utf-8")
+
+    def vanish(self) -> None:
+        self.file.unlink(missing_ok=True)
+
+
+class AgentsOrigin(Origin):
+    def open(self) -> AgentLatencies:
+        urls = tuple(self.server.url_for(f"/{node}") for node in NODES)
+        return AgentLatencies(urls=urls, timeout_s=2.0, max_age_s=MAX_AGE_S)
+
+    def hold(self, *, factor: float = 1.0, at_s: float = NOW_S) -> None:
+        self.server.clear()
+        for node in NODES:
+            lines = [
+                f'{gauge}{{source="{source}",target="{target}"}} {value!r}\n'
+                for gauge, source, target, value in self.figures(factor, at_s)
+                if source == node
+            ]
+            self.server.expect_request(f"/{node}/metrics").respond_with_data("".join(lines))
+
+    def say(self, text: str) -> None:
+        self.server.clear()
+        for node in NODES:
+            self.server.expect_request(f"/{node}/metrics").respond_with_data(text)
+
+    def vanish(self) -> None:
+        self.server.clear()
+
+
+class PrometheusOrigin(Origin):
+    def open(self) -> PrometheusLatencies:
+        return PrometheusLatencies(url=self.server.url_for(""), timeout_s=2.0, max_age_s=MAX_AGE_S)
+
+    def hold(self, *, factor: float = 1.0, at_s: float = NOW_S) -> None:
+        result = [
+            {
+                "metric": {
+                    "__name__": gauge,
+                    "source": source,
+                    "target": target,
+                    "instance": f"{source}:9109",
+                },
+                "value": [NOW_S, repr(value)],
+            }
+            for gauge, source, target, value in self.figures(factor, at_s)
+        ]
+        self.say(json.dumps({"status": "success", "data": {"resultType": "vector", "result": result}}))
+
+    def say(self, text: str) -> None:
+        self.server.clear()
+        answer = Response(text, content_type="application/json")
+        self.server.expect_request("/api/v1/query").respond_with_response(answer)
+
+    def vanish(self) -> None:
+        self.server.clear()
+
+
+@pytest.fixture(params=[FileOrigin, AgentsOrigin, PrometheusOrigin], ids=["file", "agents", "prometheus"])
+def origin(request: pytest.FixtureRequest, tmp_path: Path, httpserver: HTTPServer) -> Origin:
+    return request.param(tmp_path, httpserver)
+
+
+def test_it_gives_the_larger_direction_of_each_pair_and_the_age(origin: Origin) -> None:
+    origin.hold(at_s=NOW_S - 100)
+    source: LatencySource = origin.open()
+    given = source.current(NOW_S)
+    assert given.map is not None
+    # Towards a later node of the list a round trip is 2 ms longer: hub - mid 50 and 52, far - edge 120 and 122.
+    assert given.map.delay_ms("mid", "hub") == pytest.approx(52.0)
+    assert given.map.delay_ms("far", "edge") == pytest.approx(122.0)
+    assert (given.standing.age_s, given.standing.stale, given.standing.problem) == (100, "", "")
+
+
+def test_before_the_first_map_there_is_none_and_it_says_why(origin: Origin) -> None:
+    origin.vanish()
+    given = origin.open().current(NOW_S)
+    assert given.map is None
+    assert (given.standing.age_s, given.standing.stale) == (None, "")
+    assert "expected " in given.standing.problem or "got no samples" in given.standing.problem
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "null", "<!DOCTYPE html><html>It works!</html>", "\x00\x01", "1,2\n3"]
+)
+def test_nonsense_is_a_problem_and_not_an_error(origin: Origin, text: str) -> None:
+    origin.say(text)
+    given = origin.open().current(NOW_S)
+    assert given.map is None
+    assert given.standing.problem
+    assert "reading it failed" not in given.standing.problem  # it was foreseen
+
+
+def test_a_new_map_is_in_force_with_the_next_question(origin: Origin) -> None:
+    origin.hold()
+    source = origin.open()
+    source.current(NOW_S)
+    origin.hold(factor=2.0, at_s=NOW_S + 60)
+    given = source.current(NOW_S + 61)
+    assert given.map is not None
+    assert given.map.delay_ms("hub", "mid") == pytest.approx(102.0)  # 2 * 50 + 2
+    assert given.standing.age_s == 1
+
+
+@pytest.mark.parametrize("failure", ["vanish", "nonsense"])
+def test_without_a_new_map_the_last_one_stays_in_force_ages_and_turns_stale(
+    origin: Origin, failure: str
+) -> None:
+    origin.hold()
+    source = origin.open()
+    before = source.current(NOW_S).map
+    origin.vanish() if failure == "vanish" else origin.say("<html>")
+    fresh, stale = source.current(NOW_S + MAX_AGE_S), source.current(NOW_S + MAX_AGE_S + 1)
+    assert fresh.map is stale.map is before
+    assert (fresh.standing.age_s, fresh.standing.stale) == (MAX_AGE_S, "")
+    assert "latency_map.max_age" in stale.standing.stale
+    assert fresh.standing.problem
+    assert stale.standing.problem
+
+
+def test_a_source_that_recovers_forgets_its_problem(origin: Origin) -> None:
+    origin.vanish()
+    source = origin.open()
+    source.current(NOW_S)
+    origin.hold()
+    given = source.current(NOW_S + 10)
+    assert given.map is not None
+    assert given.standing.problem == ""
+
+
+def test_a_map_dated_far_ahead_is_stale(origin: Origin) -> None:
+    # Agents' clocks are held against the controller's: what is ahead was measured now.
+    origin.hold(at_s=NOW_S + 7200)
+    standing = origin.open().current(NOW_S).standing
+    if isinstance(origin, FileOrigin):
+        assert "2 h in the future" in standing.stale
+    else:
+        assert (standing.age_s, standing.stale) == (0, "")

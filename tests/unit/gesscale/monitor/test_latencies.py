@@ -1,0 +1,338 @@
+"""Where the latency map comes from: a file that changes, agents and a Prometheus server that fail, and their age."""
+
+import json
+import logging
+import sys
+
+import pytest
+from edge import NODES, delays
+from pytest_httpserver import HTTPServer
+from werkzeug import Response
+
+from gesscale.errors import InputError, SettingsError
+from gesscale.monitor.latencies import AgentLatencies, FileLatencies, PrometheusLatencies
+from latency_map import Asymmetry, DelayKind, DelayUnit, Survey, write_csv, write_survey
+
+NOW_S = 1_795_000_000.0
+HOUR_S = 3600.0
+
+
+def survey(*, at_s=None, rtt_ms=None, names=NODES):
+    return Survey(
+        names=names, rtt_ms=delays().rtt_ms if rtt_ms is None else rtt_ms, measured_at_s=at_s, origin="test"
+    )
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "map.json"
+    write_survey(survey(at_s=NOW_S - HOUR_S), path)
+    return path
+
+
+# The file
+
+
+def test_a_file_gives_its_map_and_the_age_it_states(file):
+    given = FileLatencies(file=file).current(NOW_S)
+    assert given.map == delays()
+    assert (given.standing.age_s, given.standing.stale, given.standing.problem) == (HOUR_S, "", "")
+    assert given.standing.sentence == "measured 60 min ago"
+
+
+def test_a_file_that_states_no_time_has_no_age_and_is_never_stale(tmp_path):
+    write_csv(delays(), tmp_path / "map.csv")
+    source = FileLatencies(file=tmp_path / "map.csv", unit=DelayUnit.MS, kind=DelayKind.RTT, max_age_s=1.0)
+    standing = source.current(NOW_S).standing
+    assert (standing.age_s, standing.stale, standing.sentence) == (None, "", "")
+
+
+def test_a_file_that_did_not_change_is_not_read_again(file):
+    source = FileLatencies(file=file)
+    assert source.current(NOW_S).map is source.current(NOW_S + 10).map
+
+
+BREAKS = {
+    "garbage": lambda path: path.write_text("{", "utf-8"),
+    "empty": lambda path: path.write_text("", "utf-8"),
+    "gone": lambda path: path.unlink(),
+    "a directory": lambda path: (path.unlink(), path.mkdir()),
+}
+
+
+@pytest.mark.parametrize("how", BREAKS)
+def test_a_broken_new_file_leaves_the_last_good_map_in_force_and_says_so(file, how, caplog):
+    source = FileLatencies(file=file)
+    source.current(NOW_S)
+    BREAKS[how](file)
+    given = source.current(NOW_S + 60)
+    assert given.map == delays()
+    assert given.standing.age_s == HOUR_S + 60
+    assert str(file) in given.standing.problem
+    assert source.current(NOW_S + 120).standing.problem
+    assert "the last good one stays in force" in caplog.text
+
+
+def test_a_file_that_is_whole_again_ends_the_problem(file):
+    source = FileLatencies(file=file)
+    source.current(NOW_S)
+    whole = file.read_text("utf-8")
+    for broken in BREAKS.values():
+        if file.is_file():
+            broken(file)
+        source.current(NOW_S)
+        if file.is_dir():
+            file.rmdir()
+        file.write_text(whole, "utf-8")
+        assert source.current(NOW_S).standing.problem == ""
+
+
+def test_failures_in_a_row_are_counted_until_the_map_is_had_again(file):
+    source, whole = FileLatencies(file=file), file.read_text("utf-8")
+    counted = []
+    for there in (False, False, False, True, False):
+        if there:
+            file.write_text(whole, "utf-8")
+        else:
+            file.unlink(missing_ok=True)
+        counted.append(source.current(NOW_S).standing.problem.partition("(failed ")[2])
+    assert counted == ["", "2 times in a row)", "3 times in a row)", "", ""]
+
+
+def test_a_failure_that_stays_is_logged_once_and_again_when_it_comes_back(file, caplog):
+    source, whole = FileLatencies(file=file), file.read_text("utf-8")
+    logged = []
+    for text in (None, None, whole, None):
+        if text is None:
+            file.unlink(missing_ok=True)
+        else:
+            file.write_text(text, "utf-8")
+        caplog.clear()
+        source.current(NOW_S)
+        logged.append(len(caplog.records))
+    assert logged == [1, 0, 0, 1]
+
+
+def test_a_new_map_that_lacks_a_needed_node_is_not_taken(file):
+    def check(latencies):
+        if "hub" not in latencies:
+            raise SettingsError("expected hub")
+
+    source = FileLatencies(file=file, check=check)
+    source.current(NOW_S)
+    write_survey(survey(names=("hubb", *NODES[1:])), file)
+    given = source.current(NOW_S)
+    assert ("hub" in given.map, given.standing.problem) == (True, "expected hub")
+
+
+def test_a_file_that_does_not_say_unit_and_kind_asks_for_the_settings_of_these(tmp_path):
+    (tmp_path / "map.csv").write_text(",hub,near\nhub,0,10\nnear,10,0\n", "utf-8")
+    problem = FileLatencies(file=tmp_path / "map.csv").current(NOW_S).standing.problem
+    assert "latency_map.unit" in problem
+    assert "latency_map.kind" in problem
+    assert "--" not in problem
+
+
+LOPSIDED = [[0.0, 10.0], [12.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    ("at_s", "asymmetry", "hub_near_ms"),
+    [
+        (NOW_S, None, 12.0),  # measured: the larger one
+        (None, None, None),  # a table: refused
+        (None, Asymmetry.MAX, 12.0),
+        (NOW_S, Asymmetry.MEAN, 11.0),
+        (NOW_S, Asymmetry.REFUSE, None),
+    ],
+)
+def test_two_directions_that_differ_are_a_slip_only_in_a_table(tmp_path, at_s, asymmetry, hub_near_ms):
+    write_survey(survey(at_s=at_s, names=("hub", "near"), rtt_ms=LOPSIDED), tmp_path / "map.json")
+    given = FileLatencies(file=tmp_path / "map.json", asymmetry=asymmetry).current(NOW_S)
+    if hub_near_ms is None:
+        assert given.map is None
+        assert "max or mean" in given.standing.problem
+    else:
+        assert given.map.delay_ms("hub", "near") == hub_near_ms
+
+
+# Age
+
+
+@pytest.mark.parametrize(
+    ("age_s", "max_age_s", "stale"),
+    [
+        (HOUR_S, HOUR_S, ""),
+        (HOUR_S + 1, HOUR_S, "the latency map is 60 min old, over the 60 min of latency_map.max_age"),
+        (26 * HOUR_S, 24 * HOUR_S, "the latency map is 26 h old, over the 24 h of latency_map.max_age"),
+        (1e9, None, ""),
+        (-30.0, HOUR_S, ""),  # two clocks that differ a little
+        (-7200.0, HOUR_S, "the latency map is dated 2 h in the future"),
+    ],
+)
+def test_a_map_is_stale_from_its_maximum_age_on(file, age_s, max_age_s, stale):
+    write_survey(survey(at_s=NOW_S - age_s), file)
+    standing = FileLatencies(file=file, max_age_s=max_age_s).current(NOW_S).standing
+    assert standing.stale.startswith(stale)
+    assert bool(standing.stale) == bool(stale)
+    assert standing.age_s == max(0.0, age_s)
+
+
+# The agents
+
+
+def page(source, *, at_s=NOW_S, **rtts_s):
+    """Return what an agent on a node says of its peers; round trips in seconds."""
+    return "".join(
+        f'gesscale_latency_{gauge}{{source="{source}",target="{target}"}} {value}\n'
+        for target, rtt_s in rtts_s.items()
+        for gauge, value in (("rtt_seconds", rtt_s), ("measured_timestamp_seconds", at_s))
+    )
+
+
+PAGES = {
+    "hub": page("hub", near=0.010, mid=0.050),
+    "near": page("near", hub=0.012, mid=0.045, at_s=NOW_S - 100),
+    "mid": page("mid", hub=0.050, near=0.045),
+}
+
+
+def serve(server, pages):
+    server.clear()
+    for node, text in pages.items():
+        answer = Response(text) if isinstance(text, str) else Response("broken", status=text)
+        server.expect_request(f"/{node}/metrics").respond_with_response(answer)
+
+
+def agents(server, **changes):
+    urls = tuple(server.url_for(f"/{node}") for node in PAGES)
+    return AgentLatencies(**{"urls": urls, "timeout_s": 2.0, **changes})
+
+
+def test_agents_give_a_map_of_the_larger_directions_as_old_as_its_oldest_round_trip(httpserver: HTTPServer):
+    serve(httpserver, PAGES)
+    given = agents(httpserver).current(NOW_S)
+    assert given.map.names == ("hub", "mid", "near")
+    assert given.map.delay_ms("hub", "near") == pytest.approx(12.0)
+    assert (given.standing.age_s, given.standing.problem) == (100, "")
+
+
+def test_agents_that_are_silent_are_named(httpserver: HTTPServer):
+    serve(httpserver, {**PAGES, "near": 500})
+    given = agents(httpserver).current(NOW_S)
+    assert given.map.delay_ms("near", "mid") == pytest.approx(45.0)  # as mid sees it
+    assert given.standing.problem.startswith("1 of 3 agents gave nothing: http://")
+    assert "/near: it answered 500" in given.standing.problem
+
+
+def test_a_name_stands_for_the_agents_at_all_its_addresses(httpserver: HTTPServer):
+    httpserver.expect_request("/metrics").respond_with_data(PAGES["hub"])
+    source = AgentLatencies(service=f"localhost:{httpserver.port}", timeout_s=2.0)
+    assert source.current(NOW_S).map.delay_ms("hub", "mid") == pytest.approx(50.0)
+
+
+def test_a_name_that_stands_for_nothing_is_a_problem():
+    given = AgentLatencies(service="agents..gesscale:9109", timeout_s=2.0).current(NOW_S)
+    assert given.map is None
+    assert "'agents..gesscale'" in given.standing.problem
+
+
+NONSENSE = {
+    "no figures": "up 1\n",
+    "html": "<!DOCTYPE html><html>It works!</html>",
+    "negative": page("hub", near=-1.0),
+    "not a number": page("hub", near="NaN"),
+    "empty": "",
+}
+
+
+@pytest.mark.parametrize("text", NONSENSE.values(), ids=NONSENSE)
+def test_nonsense_is_no_map_and_said(httpserver: HTTPServer, text):
+    serve(httpserver, dict.fromkeys(PAGES, text))
+    given = agents(httpserver).current(NOW_S)
+    assert given.map is None
+    assert given.standing.problem.startswith("agents: expected ")
+
+
+def test_agents_are_asked_again_only_after_a_while_but_at_once_after_a_failure(httpserver: HTTPServer):
+    serve(httpserver, dict.fromkeys(PAGES, 500))
+    source = agents(httpserver, refresh_s=300.0)
+    asked = []
+    for at_s in (0, 10, 20, 309, 310, 50):
+        if at_s == 10:
+            serve(httpserver, PAGES)
+        before = len(httpserver.log)
+        source.current(NOW_S + at_s)
+        asked.append(len(httpserver.log) > before)
+    # Failed at 0, so asked at 10; then not before 310; and when the clock is set back.
+    assert asked == [True, True, False, False, True, True]
+
+
+# Prometheus
+
+
+def answer(series):
+    return Response(
+        json.dumps({"status": "success", "data": {"resultType": "vector", "result": series}}),
+        content_type="application/json",
+    )
+
+
+def vector(source, target, rtt_s, at_s):
+    labels = {"source": source, "target": target, "instance": f"{source}:9109", "job": "latency"}
+    return [
+        {"metric": {"__name__": f"gesscale_latency_{gauge}", **labels}, "value": [NOW_S, str(value)]}
+        for gauge, value in (("rtt_seconds", rtt_s), ("measured_timestamp_seconds", at_s))
+    ]
+
+
+def test_prometheus_gives_the_same_map(httpserver: HTTPServer):
+    series = [
+        *vector("hub", "near", 0.010, NOW_S),
+        *vector("near", "hub", 0.012, NOW_S - 100),
+        *vector("hub", "mid", 0.050, NOW_S),
+        *vector("mid", "near", 0.045, NOW_S),
+    ]
+    httpserver.expect_request("/api/v1/query").respond_with_response(answer(series))
+    given = PrometheusLatencies(url=httpserver.url_for(""), timeout_s=2.0).current(NOW_S)
+    assert given.map.delay_ms("hub", "near") == pytest.approx(12.0)
+    assert given.map.delay_ms("mid", "near") == pytest.approx(45.0)
+    assert given.standing.age_s == 100
+
+
+@pytest.mark.parametrize(
+    ("response", "said"),
+    [
+        (Response("broken", status=500), "got no samples"),
+        (Response("<html>"), "got no samples"),
+        (answer([]), "holds no sample of gesscale_latency_rtt_seconds; are the agents among its"),
+        (answer([{"metric": {}}]), "got no samples"),
+    ],
+)
+def test_a_prometheus_server_that_tells_nothing_is_said(httpserver: HTTPServer, response, said):
+    httpserver.expect_request("/api/v1/query").respond_with_response(response)
+    given = PrometheusLatencies(url=httpserver.url_for(""), timeout_s=2.0).current(NOW_S)
+    assert given.map is None
+    assert said in given.standing.problem
+
+
+def test_a_missing_client_is_said_when_the_source_is_opened(monkeypatch):
+    monkeypatch.setitem(sys.modules, "prometheus_api_client", None)
+    with pytest.raises(InputError, match=r"pip install 'gesscale\[prometheus\]'"):
+        PrometheusLatencies(url="http://127.0.0.1:9090", timeout_s=1.0)
+
+
+# Any source
+
+
+class Broken(FileLatencies):
+    def read(self, now_s):
+        raise ZeroDivisionError(now_s)
+
+
+def test_nonsense_that_nobody_foresaw_does_not_stop_the_loop(file, caplog):
+    with caplog.at_level(logging.ERROR):
+        given = Broken(file=file).current(NOW_S)
+    assert given.map is None
+    assert "ZeroDivisionError" in given.standing.problem
+    assert "Traceback" in caplog.text

@@ -1,0 +1,85 @@
+"""Which nodes may take a replica, and in which word it is said why not."""
+
+from dataclasses import replace
+
+import pytest
+from edge import FakeCluster, FakeLatencies, FakeMetrics, delays, observe, reading, workflow
+
+from gesscale.decision import Change, Reason
+from gesscale.errors import ClusterError
+from gesscale.knowledge.memory import MemoryKnowledge
+from gesscale.loop import ControlLoop
+from gesscale.plan.placement import additions, usable
+from gesscale.policies import PolicyRules, policy_named
+from gesscale.ports import ClusterState, Node
+
+UNFIT = (Reason.NOT_READY, Reason.CORDONED, Reason.NO_ROOM, Reason.EXCLUDED, Reason.WRONG_ARCHITECTURE)
+OVERLOADED = reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=9e4)
+
+
+@pytest.mark.parametrize("reason", UNFIT)
+def test_each_hindrance_of_a_node_is_a_rejection_with_its_reason(reason):
+    near = Node(name="near", problem="so it is", reason=reason)
+    state = ClusterState(nodes={"hub": Node(name="hub"), "near": near, "mid": Node(name="mid")})
+    ranked = additions(delays(), state, ("hub",), "hub")
+    assert ranked.nodes == ("mid",)
+    assert [(item.node, item.reason, item.detail) for item in ranked.rejections] == [
+        ("near", reason, "so it is")
+    ]
+
+
+def test_a_node_with_a_replica_is_neither_candidate_nor_loser():
+    state = ClusterState(nodes={name: Node(name=name, problem="down") for name in ("hub", "near")})
+    assert [item.node for item in usable(state, ("hub",)).rejections] == ["near"]
+
+
+@pytest.mark.parametrize("reason", sorted(set(Reason) - set(UNFIT)))
+def test_no_other_reason_keeps_a_node_from_taking_a_replica(reason):
+    with pytest.raises(ClusterError, match=r"^node near: expected a reason of NotReady, Cordoned, "):
+        Node(name="near", problem="so it is", reason=reason)
+
+
+def test_the_latency_map_has_the_same_words():
+    from latency_map.choose.candidates import Unfit
+
+    ours = {reason.name: reason.value for reason in (*UNFIT, Reason.DELAY_UNKNOWN)}
+    assert {name: Unfit[name].value for name in ours} == ours
+
+
+def loop(cluster, seen, *excluded):
+    return ControlLoop(
+        metrics=FakeMetrics([observe(seen)]),
+        latencies=FakeLatencies(),
+        policy=policy_named("gesscale", workflow(), PolicyRules()),
+        cluster=cluster,
+        knowledge=MemoryKnowledge(),
+        acts=True,
+        settle_timeout_s=60.0,
+        excluded_nodes=frozenset(excluded),
+    )
+
+
+def test_an_excluded_node_takes_no_replica():
+    cluster = FakeCluster({"op": ("hub",)})
+    (decision,) = loop(cluster, OVERLOADED, "near", "far").step(1000.0)
+    assert cluster.orders == [("op", Change(add=("mid",)))]
+    assert [(item.node, item.reason) for item in decision.plan.rejections] == [
+        ("far", Reason.EXCLUDED),
+        ("near", Reason.EXCLUDED),
+        ("edge", Reason.FARTHER),
+    ]
+
+
+def test_what_runs_on_an_excluded_node_stays_but_is_not_started_again():
+    cluster = FakeCluster({"op": ("hub",)})
+    running = loop(cluster, OVERLOADED)
+    running.step(1000.0)
+    assert cluster.placements["op"] == ("hub", "near")
+    calm = reading(("hub", "near"), throughput=150, at_s=1010.0)
+    excluding = replace(running, metrics=FakeMetrics([observe(calm)]), excluded_nodes=frozenset({"near"}))
+    (staying,) = excluding.step(1010.0)
+    assert staying.plan.change is None
+    cluster.placements["op"] = ("hub",)
+    (gone,) = excluding.step(1020.0)
+    assert gone.plan.reason is not Reason.REPLICA_LOST
+    assert cluster.placements["op"] == ("hub",)

@@ -1,0 +1,151 @@
+"""What a missing or stale latency map lets the policies do: add by an old one, never remove by it."""
+
+import pytest
+from edge import NODES, FakeCluster, FakeLatencies, FakeMetrics, known, latencies, observe, reading, workflow
+
+from gesscale.decision import Change, MapStanding, Reason
+from gesscale.knowledge.memory import MemoryKnowledge
+from gesscale.loop import ControlLoop
+from gesscale.policies import PolicyRules, policy_named
+from gesscale.ports import ClusterState, Knowledge, Latencies, Node
+from perfmodel import Reading
+
+STALE = "the latency map is 26 h old, over the 24 h of latency_map.max_age; measure it again"
+NONE_YET = Knowledge(latencies=Latencies(standing=MapStanding(problem="agents: none answers")))
+AWARE = ("gesscale", "thr-nlaware")
+
+# MST = 100 n - 0.2 ND, exactly, on the placements that grow from hub.
+LEARNED = {
+    "op": tuple(
+        Reading(replicas=n, nd_max_ms=nd, rows_per_s=rate, batch_rows=100.0 * n, weight=float(n))
+        for n, nd, rate in ((1, 0, 100), (2, 10, 198), (3, 50, 290), (4, 200, 360))
+    )
+}
+OVERLOADED = reading(
+    ("hub", "near"), throughput=190, offered=300, saturated=1.0, backlog=9000, cpu_share=0.95
+)
+IDLE = reading(("far", "hub", "mid", "near"), throughput=20, cpu_share=0.1)
+
+
+def decide(policy, seen, knowledge, nodes=NODES):
+    chosen = policy_named(policy, workflow(), PolicyRules())
+    state = ClusterState(nodes={name: Node(name=name) for name in nodes}, placements={"op": seen.placement})
+    analyses = chosen.analyze(observe(seen), knowledge)
+    return analyses["op"], chosen.plan(analyses, state, knowledge)["op"]
+
+
+@pytest.mark.parametrize("policy", AWARE)
+def test_by_a_stale_map_nothing_is_removed(policy):
+    fresh = decide(policy, IDLE, known(readings=LEARNED))[1]
+    _, stale = decide(policy, IDLE, known(stale=STALE, readings=LEARNED))
+    assert fresh.change is not None
+    assert (stale.change, stale.reason) == (None, Reason.LATENCY_MAP_STALE)
+    assert stale.placement == IDLE.placement
+    assert "26 h old" in stale.detail
+
+
+@pytest.mark.parametrize("policy", AWARE)
+def test_by_a_stale_map_the_nearest_node_is_added_and_the_age_said(policy):
+    _, plan = decide(policy, OVERLOADED, known(stale=STALE))
+    assert plan.change == Change(add=("mid",))
+    assert plan.detail.endswith(f"; mind that {STALE}")
+
+
+@pytest.mark.parametrize("policy", AWARE)
+def test_a_fresh_map_is_not_minded(policy):
+    assert "mind" not in decide(policy, OVERLOADED, known(age_s=100.0))[1].detail
+
+
+def test_no_evidence_is_taken_under_a_stale_map():
+    assert decide("gesscale", OVERLOADED, known())[0].evidence
+    analysis, _ = decide("gesscale", OVERLOADED, known(stale=STALE, readings=LEARNED))
+    assert analysis.evidence == ()
+    assert analysis.mst is not None  # what was learned before still tells
+
+
+def test_evidence_of_the_drivers_node_alone_needs_no_map():
+    alone = reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=400)
+    (proof,) = decide("gesscale", alone, known(stale=STALE))[0].evidence
+    assert (proof.nd_max_ms, proof.rows_per_s) == (0.0, 100.0)
+    elsewhere = reading(("near",), throughput=100, offered=150, saturated=1.0, backlog=400)
+    assert decide("gesscale", elsewhere, known(stale=STALE))[0].evidence == ()
+
+
+def test_a_model_that_cannot_learn_says_that_it_is_the_map():
+    analysis, _ = decide("gesscale", IDLE, known(stale=STALE))
+    assert analysis.reason is Reason.MODEL_UNCALIBRATED
+    assert analysis.detail.endswith(f"none is taken now: {STALE}")
+
+
+@pytest.mark.parametrize("policy", AWARE)
+@pytest.mark.parametrize("seen", [OVERLOADED, IDLE], ids=["overloaded", "idle"])
+def test_without_a_map_nothing_is_changed_and_the_reason_said(policy, seen):
+    analysis, plan = decide(policy, seen, NONE_YET)
+    assert (plan.change, plan.reason) == (None, Reason.LATENCY_MAP_MISSING)
+    assert plan.detail == "agents: none answers"
+    assert analysis.nd_max_ms is None
+
+
+@pytest.mark.parametrize("policy", AWARE)
+@pytest.mark.parametrize("lost", ["far", "hub", "mid"])
+def test_a_replica_or_driver_that_the_map_lost_is_not_therefore_far(policy, lost):
+    # The agent of that node is down: the map of the others is fresh and lacks it.
+    rest = latencies().map.subset([name for name in NODES if name != lost])
+    partial = Knowledge(readings=LEARNED, latencies=Latencies(map=rest))
+    _, plan = decide(policy, IDLE, partial)
+    assert (plan.change, plan.reason) == (None, Reason.DELAY_UNKNOWN)
+    assert lost in plan.detail
+
+
+def test_a_node_is_added_by_those_members_that_the_map_knows():
+    rest = latencies().map.subset(["near", "mid", "far", "edge"])
+    _, plan = decide("thr-nlaware", OVERLOADED, Knowledge(latencies=Latencies(map=rest)))
+    assert plan.change == Change(add=("mid",))  # 45 ms from near; far 190, edge 290
+
+
+def test_where_the_map_knows_no_member_no_node_is_nearer_than_another():
+    rest = latencies().map.subset(["mid", "far", "edge"])
+    _, plan = decide("thr-nlaware", OVERLOADED, Knowledge(latencies=Latencies(map=rest)))
+    assert (plan.change, plan.reason) == (None, Reason.NO_CANDIDATE_NODE)
+    assert {item.reason for item in plan.rejections} == {Reason.DELAY_UNKNOWN}
+    assert "hub, the driver's node" in plan.rejections[0].detail
+
+
+@pytest.mark.parametrize("seen", [OVERLOADED, IDLE], ids=["overloaded", "idle"])
+def test_a_policy_that_does_not_use_the_map_decides_the_same_whatever_becomes_of_it(seen):
+    knowledges = (known(), known(stale=STALE), NONE_YET)
+    changes = [decide("thr-nlunaware", seen, knowledge)[1].change for knowledge in knowledges]
+    assert changes[0] is not None
+    assert len(set(changes)) == 1
+
+
+def loop(given, seen, cluster):
+    return ControlLoop(
+        metrics=FakeMetrics([observe(seen)]),
+        latencies=FakeLatencies(given),
+        policy=policy_named("gesscale", workflow(), PolicyRules()),
+        cluster=cluster,
+        knowledge=MemoryKnowledge(),
+        acts=True,
+        settle_timeout_s=1.0,
+    )
+
+
+def test_a_decision_keeps_how_the_map_stood():
+    given = latencies(stale=STALE, age_s=93_600.0)
+    (decision,) = loop(given, IDLE, FakeCluster({"op": IDLE.placement})).step(1000.0)
+    assert decision.latency_map == given.standing
+
+
+def test_a_lost_replica_is_started_again_on_its_node_whatever_the_map():
+    cluster = FakeCluster({"op": ("hub",)})
+    running = loop(
+        latencies(), reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=9e4), cluster
+    )
+    running.step(1000.0)
+    assert cluster.placements["op"] == ("hub", "near")
+    cluster.placements["op"] = ("hub",)
+    running.latencies.newest = NONE_YET.latencies
+    (decision,) = running.step(1010.0)
+    assert decision.plan.reason is Reason.REPLICA_LOST
+    assert cluster.placements["op"] == ("hub", "near")
