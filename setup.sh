@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Prepares everything that `make demo` and `make test` need, and nothing twice:
 #   setup.sh demo    virtual environment with the locked packages, a Java 17+ runtime, iproute2, a C compiler if to be had
-#   setup.sh test    the same, and the servers that the tests of real adapters run: Kafka and Prometheus
+#   setup.sh test    the same, and the servers that the tests of real adapters run: Kafka, Prometheus and sshd
 set -euo pipefail
 cd "$(dirname "$0")"
 purpose=${1:-demo}
@@ -72,17 +72,27 @@ if [ "$purpose" = test ]; then
   $venv/bin/python -m testbed.pipeline kafka-jars >/dev/null
 fi
 
-if [ "$purpose" = test ] && [ ! -x $cache/prometheus ] && ! command -v prometheus >/dev/null; then
-  # Unpacked, not installed: a package installation would start a service on this machine.
-  say "fetching the Prometheus server for the tests of its adapter"
-  mkdir -p $cache/unpack
-  if { (cd $cache/unpack && apt-get download -qq prometheus) ||
-       { [ "$(id -u)" = 0 ] && apt-get update -qq && (cd $cache/unpack && apt-get download -qq prometheus); }; } 2>/dev/null; then
-    dpkg -x $cache/unpack/prometheus_*.deb $cache/unpack/root
-    mv $cache/unpack/root/usr/bin/prometheus $cache/prometheus
+unpack() { # FOLDER PACKAGE...: unpacks packages there; installed, a server would start as a service on this machine
+  local folder=$1; shift
+  local downloads=$cache/downloads package
+  mkdir -p $downloads
+  if { (cd $downloads && apt-get download -qq "$@") ||
+       { [ "$(id -u)" = 0 ] && apt-get update -qq && (cd $downloads && apt-get download -qq "$@"); }; } 2>/dev/null; then
+    for package in $downloads/*.deb; do dpkg -x "$package" "$folder"; done
   else
-    say "no Prometheus package could be had: the tests that need the server will say so and be skipped"
+    say "$* could not be had: the tests that need them will say so and be skipped"
   fi
-  rm -rf $cache/unpack
+  rm -rf $downloads
+}
+
+if [ "$purpose" = test ] && [ ! -x $cache/prometheus ] && ! command -v prometheus >/dev/null; then
+  say "fetching the Prometheus server for the tests of its adapter"
+  unpack $cache/unpacked prometheus
+  [ ! -x $cache/unpacked/usr/bin/prometheus ] || mv $cache/unpacked/usr/bin/prometheus $cache/prometheus
+  rm -rf $cache/unpacked
+fi
+if [ "$purpose" = test ] && [ ! -x $cache/openssh/usr/sbin/sshd ] && ! { [ -x /usr/sbin/sshd ] && command -v ping >/dev/null; }; then
+  say "fetching sshd and ping for the tests of testbed apply"
+  unpack $cache/openssh openssh-server libwrap0 iputils-ping
 fi
 say "ready"

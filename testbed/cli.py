@@ -12,10 +12,13 @@ from testbed.cluster.lifecycle import Delays
 from testbed.cluster.namespaces import inside
 from testbed.cluster.processes import Role
 from testbed.cluster.topology import read_topology
+from testbed.emulation.cli import apply
+from testbed.emulation.report import emit_checks
 
 app = typer.Typer(
     name="testbed",
-    help="Emulated edge nodes on this machine: network namespaces, a delay between every two of them.\n\n"
+    help="Emulated edge nodes on this machine: network namespaces, a delay between every two of them; and the\n"
+    "delays of a map on real nodes.\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong input or usage, 3 a check failed, 130 interrupted.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -59,44 +62,7 @@ def check(
     """Measure every pair of nodes against the map; exits 3 beyond 2 ms or 5 %."""
     privilege.enter()
     _, topology = state.load(state.only_cluster(name))
-    pairs = check_pairs(topology, count=count)
-    wrong = sum(not pair.ok for pair in pairs)
-    columns = ("from", "to", "asked ms", "median ms", "error ms", "spread ms", "lost", "ok")
-    rows = [
-        (
-            p.first,
-            p.second,
-            p.asked_ms,
-            p.measured_ms,
-            p.error_ms,
-            p.spread_ms,
-            p.lost,
-            "yes" if p.ok else "NO",
-        )
-        for p in pairs
-    ]
-    document = {
-        "cluster": topology.name,
-        "ok": wrong == 0,
-        "pairs": [
-            {
-                "from": p.first,
-                "to": p.second,
-                "asked_ms": p.asked_ms,
-                "measured_ms": p.measured_ms,
-                "error_ms": p.error_ms,
-                "tolerance_ms": p.tolerance_ms,
-                "spread_ms": p.spread_ms,
-                "lost": p.lost,
-                "ok": p.ok,
-            }
-            for p in pairs
-        ],
-    }
-    emit(document, output, [table(f"round trips of {topology.name}", columns, rows)])
-    if wrong:
-        talk.print(f"{wrong} of {len(pairs)} pairs are not as the map says")
-        raise typer.Exit(3)
+    emit_checks(topology.name, check_pairs(topology, count=count), output)
 
 
 @app.command()
@@ -121,6 +87,9 @@ def down(
     privilege.release()
     rows = [(each, found.processes, found.network_parts) for each, found in swept.items()]
     emit(swept, output, [table("removed", ("cluster", "processes", "namespaces and devices"), rows)])
+
+
+app.command()(apply)
 
 
 def _show(name: str, output: Output) -> None:

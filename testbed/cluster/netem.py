@@ -1,4 +1,4 @@
-"""Delays by the kernel: a bridge, a veth pair per node, and in each node an htb class with netem per other.
+"""Delays by the kernel: a bridge, a veth pair per node, and in each node the delays of `latency_map.emulate`.
 
 Used where the kernel has the netem queueing discipline. The commands are plain values, so they can be tested
 where it has not.
@@ -7,11 +7,9 @@ where it has not.
 import subprocess
 from collections.abc import Iterator
 
+from latency_map.emulate import Host, apply_commands, half_us, tc_plan
 from testbed.cluster.namespaces import COMMAND_TIMEOUT_S, DEVICE, MTU, control_device, namespace
 from testbed.cluster.topology import EdgeNode, Topology
-
-QUEUE_PACKETS = 100_000
-RATE = "10gbit"
 
 
 def has_netem(*, as_user: bool = False) -> bool:
@@ -49,7 +47,7 @@ def netem_commands(topology: Topology) -> tuple[tuple[str, ...], ...]:
         ("ip", "link", "set", bridge, "up"),
     )
     links = (command for node in topology.nodes for command in _link(topology.name, bridge, node))
-    delays = (command for node in topology.nodes for command in _delays(topology, node))
+    delays = _delays(topology) if len(topology.nodes) > 1 else ()
     return (*head, *links, *delays)
 
 
@@ -63,26 +61,13 @@ def _link(cluster: str, bridge: str, node: EdgeNode) -> Iterator[tuple[str, ...]
     yield ("ip", "-n", name, "link", "set", DEVICE, "mtu", str(MTU), "up")
 
 
-def _delays(topology: Topology, node: EdgeNode) -> Iterator[tuple[str, ...]]:
-    tc = ("tc", "-n", namespace(topology.name, node.name))
-    device = ("dev", DEVICE)
-    yield (*tc, "qdisc", "add", *device, "root", "handle", "1:", "htb")
-    for other in topology.nodes:
-        if other.name == node.name:
-            continue
-        parent, handle = f"1:{other.host:x}", f"{other.host + 16:x}:"
-        delay = f"{one_way_us(topology, node, other)}us"
-        yield (*tc, "class", "add", *device, "parent", "1:", "classid", parent, "htb", "rate", RATE)
-        yield (
-            *(*tc, "qdisc", "add", *device, "parent", parent, "handle", handle),
-            *("netem", "limit", str(QUEUE_PACKETS), "delay", delay),
-        )
-        yield (
-            *(*tc, "filter", "add", *device, "parent", "1:", "protocol", "ip", "prio", "1"),
-            *("u32", "match", "ip", "dst", f"{other.address}/32", "flowid", parent),
-        )
+def _delays(topology: Topology) -> Iterator[tuple[str, ...]]:
+    hosts = [Host(name=node.name, address=node.address, device=DEVICE) for node in topology.nodes]
+    for node in tc_plan(topology.map, hosts).nodes:
+        for tc, *arguments in apply_commands(node):
+            yield (tc, "-n", namespace(topology.name, node.host.name), *arguments)
 
 
 def one_way_us(topology: Topology, first: EdgeNode, second: EdgeNode) -> int:
     """Return the delay of one direction between two nodes, microseconds: half the round trip."""
-    return round(topology.rtt_ms(first.name, second.name) * 500)
+    return half_us(topology.rtt_ms(first.name, second.name))

@@ -1,0 +1,184 @@
+"""``gesscale latency-map plan``: the tc commands that give real nodes the round trips of a map."""
+
+import shlex
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from gesscale.cli.latency_map.app import USE, Kind, MapFile, Symmetry, Unit, app, load_map, plain_errors
+from gesscale.cli.latency_map.plan_options import (
+    Device,
+    For,
+    Measured,
+    PodNetworks,
+    Rate,
+    SkipMissing,
+    parse_time_s,
+    plan_for,
+    read_hosts,
+    tell_left_out,
+)
+from gesscale.cli.output import Output, emit, table, talk
+from gesscale.errors import InputError
+from latency_map import LatencyMap
+from latency_map.emulate import (
+    Action,
+    EmulationPlan,
+    Host,
+    NodePlan,
+    apply_commands,
+    number_hosts,
+    render_script,
+    undo_commands,
+)
+from latency_map.emulate.hosts import DEVICE
+from latency_map.emulate.plan import RATE_MBIT
+from latency_map.emulate.script import script_name
+from latency_map.emulate.tc import ROOT
+
+
+class PlanForm(StrEnum):
+    """How a plan is written."""
+
+    TABLE = "table"
+    JSON = "json"
+    YAML = "yaml"
+    SH = "sh"
+
+
+@app.command(rich_help_panel=USE)
+def plan(
+    file: MapFile,
+    *,
+    unit: Unit = None,
+    kind: Kind = None,
+    asymmetry: Symmetry = None,
+    addresses: Annotated[
+        Path | None,
+        typer.Option(
+            "--addresses", metavar="HOSTS", help="Where the nodes are: CSV or YAML, name and address."
+        ),
+    ] = None,
+    subnet: Annotated[
+        str | None, typer.Option("--subnet", help="Or a network whose addresses they have in their order.")
+    ] = None,
+    device: Device = DEVICE,
+    measured: Measured = None,
+    rate_mbit: Rate = RATE_MBIT,
+    skip_missing: SkipMissing = False,
+    keep_for: For = None,
+    pod_networks: PodNetworks = False,
+    node: Annotated[str | None, typer.Option("--node", help="Of this node only.")] = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Write what takes the delays away.")] = False,
+    directory: Annotated[
+        Path | None,
+        typer.Option("--directory", help="Write apply-NODE.sh and undo-NODE.sh of every node there."),
+    ] = None,
+    output: Annotated[
+        PlanForm, typer.Option("--output", help="How to write the result; sh is the script of one node.")
+    ] = PlanForm.TABLE,
+) -> None:
+    """Write the tc commands with which each node delays its packets to every other as the map says.
+
+    Half of each round trip is added on either side; packets to other addresses are not touched.
+    """
+    undo_after_s = None if keep_for is None else parse_time_s(keep_for)
+    with plain_errors():
+        latencies = load_map(file, unit, kind, asymmetry)
+        hosts = _hosts(latencies, addresses, subnet, device, pod_networks=pod_networks)
+        planned = plan_for(
+            latencies, hosts, measured=measured, rate_mbit=rate_mbit, skip_missing=skip_missing
+        )
+        chosen = planned.nodes if node is None else (planned.node(node),)
+    tell_left_out(planned)
+    if directory is not None:
+        _write_scripts(chosen, directory, undo_after_s)
+    action = Action.UNDO if undo else Action.APPLY
+    if output is PlanForm.SH:
+        if len(chosen) > 1:
+            message = (
+                "--output sh: expected one node, as every node has a script of its own; name it with --node"
+            )
+            raise InputError(message + ", or write all of them with --directory")
+        typer.echo(render_script(chosen[0], action, undo_after_s=undo_after_s), nl=False)
+    elif directory is None or output is not PlanForm.TABLE:
+        if output is PlanForm.TABLE:
+            talk.print(
+                "the commands: --output sh --node NODE, or --directory DIR for the scripts of all nodes"
+            )
+        tables = [_undo_table(chosen)] if undo else [_node_table(each) for each in chosen]
+        emit(_document(planned, chosen), Output(output.value), tables)
+
+
+def _hosts(
+    latencies: LatencyMap, addresses: Path | None, subnet: str | None, device: str, *, pod_networks: bool
+) -> tuple[Host, ...]:
+    if (addresses is None) == (subnet is None):
+        message = "expected one of --addresses HOSTS and --subnet NETWORK, so that nodes can be told apart"
+        raise InputError(message)
+    if addresses is not None:
+        return read_hosts(addresses, device, pod_networks=pod_networks)
+    return number_hosts(latencies.names, subnet or "", device=device)
+
+
+def _write_scripts(nodes: tuple[NodePlan, ...], directory: Path, undo_after_s: int | None) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    for node in nodes:
+        for action in Action:
+            script = directory / script_name(action, node.host.name)
+            script.write_text(render_script(node, action, undo_after_s=undo_after_s), encoding="utf-8")
+            script.chmod(0o755)
+    talk.print(f"wrote {2 * len(nodes)} scripts to {directory}: run apply-NODE.sh on each node as root")
+
+
+def _node_table(node: NodePlan) -> Table:
+    columns = ("to", "address", "round trip ms", "own ms", "added here ms", "class")
+    rows = [
+        (
+            delay.to.name,
+            " ".join(delay.to.destinations),
+            delay.asked_ms,
+            delay.own_ms,
+            delay.one_way_us / 1000,
+            f"{ROOT}{delay.class_id:x}",
+        )
+        for delay in node.delays
+    ]
+    host = node.host
+    return table(f"{host.name} ({host.address}, {host.device}) delays what it sends", columns, rows)
+
+
+def _undo_table(nodes: tuple[NodePlan, ...]) -> Table:
+    rows = [(node.host.name, shlex.join(command)) for node in nodes for command in undo_commands(node)]
+    return table("what takes the delays away", ("node", "command"), rows)
+
+
+def _document(planned: EmulationPlan, nodes: tuple[NodePlan, ...]) -> dict[str, object]:
+    return {
+        "nodes": [
+            {
+                "node": node.host.name,
+                "address": node.host.address,
+                "device": node.host.device,
+                "delays": [
+                    {
+                        "to": delay.to.name,
+                        "destinations": delay.to.destinations,
+                        "rtt_ms": delay.asked_ms,
+                        "own_ms": delay.own_ms,
+                        "added_ms": delay.one_way_us / 1000,
+                    }
+                    for delay in node.delays
+                ],
+                "apply": [shlex.join(command) for command in apply_commands(node)],
+                "undo": [shlex.join(command) for command in undo_commands(node)],
+            }
+            for node in nodes
+        ],
+        "too_fast": planned.too_fast,
+        "skipped": planned.skipped,
+        "unused": planned.unused,
+    }

@@ -1,0 +1,113 @@
+"""What ``latency-map plan`` and ``testbed apply`` have in common: options, hosts, and the plan of both."""
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gesscale.cli.latency_map.app import load_map
+from gesscale.cli.output import talk
+from gesscale.errors import InputError
+from latency_map import Asymmetry, LatencyMap, LatencyMapError
+from latency_map.emulate import EmulationPlan, Host, parse_hosts, tc_plan
+
+Device = Annotated[
+    str, typer.Option("--device", help="The nodes' network device, where the hosts do not say it.")
+]
+Measured = Annotated[
+    Path | None,
+    typer.Option(
+        "--measured", metavar="MAP", help="The real network's own round trips, which are taken off."
+    ),
+]
+SkipMissing = Annotated[
+    bool,
+    typer.Option("--skip-missing", help="Leave pairs without a round trip and nodes without a host alone."),
+]
+Rate = Annotated[int, typer.Option("--rate-mbit", help="Limit to each other node, Mbit/s; above your links.")]
+PodNetworks = Annotated[
+    bool,
+    typer.Option(
+        "--pod-networks", help="Of kubectl's nodes, delay pods' own addresses too: for flannel's host-gw."
+    ),
+]
+For = Annotated[
+    str | None,
+    typer.Option(
+        "--for", metavar="TIME", help="Each node undoes it by itself after this long: 90s, 30m, 2h."
+    ),
+]
+
+
+def read_hosts(file: Path, device: str, *, pod_networks: bool = False) -> tuple[Host, ...]:
+    """Read a file of hosts.
+
+    Raises
+    ------
+    LatencyMapError
+        It is none.
+    InputError
+        It cannot be read.
+    """
+    try:
+        text = file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        message = f"{file}: expected text in UTF-8: {error}"
+        raise InputError(message) from None
+    except OSError as error:
+        message = f"{file}: expected a file of hosts: {error.strerror}"
+        raise InputError(message) from None
+    return parse_hosts(text, str(file), device=device, pod_networks=pod_networks)
+
+
+def plan_for(
+    latencies: LatencyMap,
+    hosts: tuple[Host, ...],
+    *,
+    measured: Path | None,
+    rate_mbit: int,
+    skip_missing: bool,
+) -> EmulationPlan:
+    """Plan with the options of the command line."""
+    own = None if measured is None else _load_measured(measured)
+    return tc_plan(latencies, hosts, own=own, rate_mbit=rate_mbit, skip_missing=skip_missing)
+
+
+def _load_measured(file: Path) -> LatencyMap:
+    try:
+        return load_map(file, None, None, Asymmetry.MEAN)
+    except LatencyMapError as error:
+        message = (
+            f"--measured: {error}; a map that gesscale latency-map import or measure wrote says all of it"
+        )
+        raise LatencyMapError(message) from None
+
+
+def tell_left_out(planned: EmulationPlan) -> None:
+    """Say on stderr what a plan cannot do."""
+    for pair in planned.too_fast:
+        talk.print(
+            f"warning: {pair.first} - {pair.second} cannot be met: {pair.asked_ms:g} ms are asked, the network"
+            f" itself has {pair.own_ms:g} ms"
+        )
+    for first, second in planned.skipped:
+        talk.print(f"warning: {first} - {second} has no round trip in the map and stays as it is")
+    for name in planned.unused:
+        talk.print(f"warning: {name} is left alone: it is not in both the map and the hosts")
+
+
+def parse_time_s(text: str) -> int:
+    """Return seconds of a time such as ``90s``, ``30m`` or ``2h``.
+
+    Raises
+    ------
+    InputError
+        It is no such time.
+    """
+    match = re.fullmatch(r"(\d{1,6})([smh]?)", text.strip())
+    seconds = int(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]] if match else 0
+    if not seconds:
+        message = f"expected a time such as 90s, 30m or 2h, got {text!r}"
+        raise InputError(message)
+    return seconds

@@ -1,0 +1,141 @@
+"""Files that say where nodes are: CSV with a heading, YAML, or what ``kubectl get nodes -o json`` prints."""
+
+import csv
+import io
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import yaml
+
+from latency_map.emulate.hosts import DEVICE, Host
+from latency_map.errors import LatencyMapError, enumerate_some
+
+COLUMNS = ("name", "address", "device", "networks", "user", "port", "ssh")
+
+
+def parse_hosts(
+    text: str, source: str, *, device: str = DEVICE, pod_networks: bool = False
+) -> tuple[Host, ...]:
+    """Read where nodes are.
+
+    Parameters
+    ----------
+    text
+        CSV with a heading of ``name,address`` and any of ``device``, ``networks`` (separated by blanks),
+        ``user``, ``port``, ``ssh``; YAML with a list of such mappings, or with one mapping of names to
+        addresses; or the JSON that ``kubectl get nodes -o json`` prints.
+    source
+        Names the text in messages.
+    device
+        The device of nodes for which the text gives none.
+    pod_networks
+        Take the pod network of each Kubernetes node too: needed where pods' packets are not wrapped into
+        packets between nodes, as with flannel's host-gw.
+
+    Returns
+    -------
+    tuple of Host
+        In the order of the text.
+
+    Raises
+    ------
+    LatencyMapError
+        It is none of these.
+    """
+    first = text.lstrip("\ufeff \t\r\n").partition("\n")[0]
+    if "," in first and not first.startswith(("{", "[", "-")):
+        return _hosts(_csv_entries(text, source), source, device)
+    try:
+        content = yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError) as error:
+        message = f"{source}: expected hosts as CSV with a heading, or as YAML: {_first_line(error)}"
+        raise LatencyMapError(message) from None
+    if isinstance(content, Mapping) and isinstance(content.get("items"), list):
+        return _kubernetes_hosts(content["items"], source, device, pod_networks)
+    if isinstance(content, Mapping):
+        content = [{"name": name, "address": address} for name, address in content.items()]
+    if not isinstance(content, list):
+        message = (
+            f"{source}: expected hosts as CSV with a heading name,address or as YAML with name: address,"
+            f" got {type(content).__name__}"
+        )
+        raise LatencyMapError(message)
+    return _hosts(content, source, device)
+
+
+def _kubernetes_hosts(items: Iterable[Any], source: str, device: str, pod_networks: bool) -> tuple[Host, ...]:
+    try:
+        return tuple(_kubernetes_host(item, source, device, pod_networks) for item in items)
+    except (KeyError, TypeError, AttributeError) as error:
+        message = f"{source}: expected what kubectl get nodes -o json prints, got: {error!r}"
+        raise LatencyMapError(message) from None
+
+
+def _kubernetes_host(item: Mapping[str, Any], source: str, device: str, pod_networks: bool) -> Host:
+    name = str(item["metadata"]["name"])
+    addresses = [each["address"] for each in item["status"]["addresses"] if each["type"] == "InternalIP"]
+    if not addresses:
+        message = f"{source}: expected an address of type InternalIP for node {name!r}, got none"
+        raise LatencyMapError(message)
+    networks = tuple(item.get("spec", {}).get("podCIDRs", ())) if pod_networks else ()
+    return Host(name=name, address=addresses[0], device=device, networks=networks)
+
+
+def _csv_entries(text: str, source: str) -> list[dict[str, Any]]:
+    try:
+        rows = list(
+            csv.DictReader(io.StringIO(text.removeprefix("\ufeff")), strict=True, restkey="", restval="")
+        )
+    except csv.Error as error:
+        message = f"{source}: expected hosts as CSV: {error}"
+        raise LatencyMapError(message) from None
+    return [
+        {
+            (key or "").strip(): value.strip() if isinstance(value, str) else value
+            for key, value in row.items()
+        }
+        for row in rows
+    ]
+
+
+def _hosts(entries: Iterable[object], source: str, device: str) -> tuple[Host, ...]:
+    hosts = tuple(_host(entry, f"{source}, host {number}", device) for number, entry in enumerate(entries, 1))
+    if not hosts:
+        message = f"{source}: expected hosts, got none"
+        raise LatencyMapError(message)
+    return hosts
+
+
+def _host(entry: object, place: str, device: str) -> Host:
+    if not isinstance(entry, Mapping):
+        message = f"{place}: expected name and address, got {entry!r:.80}"
+        raise LatencyMapError(message)
+    unknown = [str(key) for key in entry if key not in COLUMNS]
+    if unknown or not entry.get("name") or not entry.get("address"):
+        message = (
+            f"{place}: expected name and address, and of {', '.join(COLUMNS[2:])} what is needed,"
+            f" got {enumerate_some(str(key) or 'a cell too many' for key in entry)}"
+        )
+        raise LatencyMapError(message)
+    cells = {key: value for key, value in entry.items() if value not in (None, "")}
+    networks = cells.get("networks", ())
+    try:
+        return Host(
+            name=str(cells["name"]),
+            address=str(cells["address"]),
+            device=str(cells.get("device", device)),
+            networks=tuple(networks.split() if isinstance(networks, str) else map(str, networks)),
+            user=str(cells["user"]) if "user" in cells else None,
+            port=int(cells["port"]) if "port" in cells else None,
+            ssh=str(cells["ssh"]) if "ssh" in cells else None,
+        )
+    except LatencyMapError as error:
+        message = f"{place}: {error}"
+        raise LatencyMapError(message) from None
+    except (TypeError, ValueError):
+        message = f"{place}: expected a whole number as port, got {cells.get('port')!r:.80}"
+        raise LatencyMapError(message) from None
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]

@@ -1,0 +1,177 @@
+"""A node's part of a plan as a POSIX shell script, which needs nothing but sh and tc."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+from latency_map.emulate.plan import AddedDelay, NodePlan
+from latency_map.emulate.tc import ROOT, delay_commands, root_command, undo_commands
+
+
+class Action(StrEnum):
+    """What a script does."""
+
+    APPLY = "apply"
+    UNDO = "undo"
+
+
+def script_name(action: Action, node: str) -> str:
+    """Return the file name of a node's script."""
+    return f"{action.value}-{node}.sh"
+
+
+def render_script(plan: NodePlan, action: Action, *, undo_after_s: int | None = None) -> str:
+    """Write what a node runs as a shell script.
+
+    The script that applies first removes what an earlier run of it made, so that it may be run again; if one
+    of its commands fails, it removes what it made. It refuses a device whose root discipline somebody else
+    set. Either script begins only once it was read to its end, so that one that arrives cut does nothing.
+
+    Parameters
+    ----------
+    plan
+        The node's delays.
+    action
+        Whether they are put in place or taken away.
+    undo_after_s
+        When the node takes them away by itself, seconds; None for never. The next apply or undo calls that off.
+
+    Returns
+    -------
+    str
+        The script.
+    """
+    if action is Action.UNDO:
+        return begin_script(plan, (_UNDO_TITLE,)) + _UNDO
+    host = plan.host
+    title = (
+        f"Delays of node {host.name} ({host.address}, {host.device}) to {len(plan.delays)} others. Half of what a",
+        "round trip lacks is added where a packet leaves, the other half by the other node; packets to other",
+        "addresses pass as before. It may be run again: it replaces what it made. What takes it away again is",
+        f"{script_name(Action.UNDO, host.name)}.",
+    )
+    body = "".join(_delay_lines(plan, delay) for delay in plan.delays)
+    apply = _APPLY.format(
+        root=_line(root_command(plan)),
+        delays=body,
+        deadline=_DEADLINE.format(seconds=undo_after_s, undo=_line(undo_commands(plan)[0]))
+        if undo_after_s
+        else "",
+        count=len(plan.delays),
+        until=f", for {undo_after_s} s" if undo_after_s else "",
+    )
+    return begin_script(plan, title) + apply
+
+
+def explain_delay(delay: AddedDelay) -> str:
+    """Say what one class is for, in a few words."""
+    asked = f"{delay.one_way_us / 1000:g} ms of {delay.asked_ms:g} ms round trip"
+    own = f", {delay.own_ms:g} ms of which are there" if delay.own_ms else ""
+    return f"to {delay.to.name} {delay.to.address}: {asked}{own}"
+
+
+def begin_script(plan: NodePlan, title: Sequence[str]) -> str:
+    """Return the head of every script: what it is for, and functions that tell whose the root discipline is."""
+    comment = "".join(f"# {line}\n" for line in title)
+    common = _COMMON.format(
+        node=plan.host.name,
+        device=plan.host.device,
+        undo=_line(undo_commands(plan)[0]),
+        root=ROOT,
+    )
+    return f"#!/bin/sh\n{comment}{common}"
+
+
+def _delay_lines(plan: NodePlan, delay: AddedDelay) -> str:
+    commands = "".join(f"  {_line(command)}\n" for command in delay_commands(plan, delay))
+    return f"\n  # {explain_delay(delay)}\n{commands}"
+
+
+def _line(command: Sequence[str]) -> str:
+    return " ".join(command)  # no word of a plan needs quotes: see `Host`
+
+
+_UNDO_TITLE = "Takes away the delays that gesscale's apply script made on this node, and nothing else."
+
+_COMMON = """\
+set -eu
+PATH=$PATH:/usr/sbin:/sbin
+node={node} device={device}
+timer=/run/gesscale-delays-$node-$device.pid
+
+say() {{ echo "gesscale: $node: $*" >&2; }}
+
+remove_delays() {{ {undo}; }}
+
+# Whose the root discipline of the device is, told by its handle: 0: is the kernel's own, which comes back by
+# itself when ours goes; {root} is ours; any other was set by somebody.
+owner() {{
+  present=$(tc qdisc show dev "$device" root) || {{ echo unknown; return; }}
+  case $present in
+    "" | "qdisc "*" 0: root"*) echo kernel ;;
+    "qdisc htb {root} root"*) echo gesscale ;;
+    *) echo other ;;
+  esac
+}}
+
+call_off_timer() {{
+  [ -f "$timer" ] || return 0
+  pid=$(cat "$timer")
+  if grep -q gesscale-timer "/proc/$pid/cmdline" 2>/dev/null; then kill -TERM "-$pid" || :; fi
+  rm -f "$timer"
+}}
+"""
+
+_APPLY = """
+main() {{
+  whose=$(owner)
+  if [ "$whose" = unknown ]; then say "cannot tell what is on $device, see above; nothing was changed"; exit 1; fi
+  if [ "$whose" = other ]; then
+    say "expected no queueing discipline of somebody else on $device, got: $(tc qdisc show dev "$device" root)"
+    say "nothing was changed; remove it first if it may go: tc qdisc del dev $device root"
+    exit 1
+  fi
+  call_off_timer
+  if [ "$whose" = gesscale ]; then remove_delays; fi
+  trap 'give_up $?' EXIT
+  trap 'exit 1' HUP INT TERM
+{deadline}  {root}
+{delays}
+  trap - EXIT HUP INT TERM
+  say "delays to {count} nodes are in place on $device{until}"
+}}
+
+give_up() {{
+  whose=$(owner)
+  if [ "$whose" = gesscale ]; then remove_delays; fi
+  call_off_timer
+  say "a command failed, see above; no delays are left on $device. If tc does not know a kind of qdisc, the kernel"
+  say "lacks sch_netem, sch_htb or cls_u32: install its extra modules (linux-modules-extra, kmod-sched-core, ...)"
+  exit "$1"
+}}
+
+main
+"""
+
+_DEADLINE = """\
+  # Undone after {seconds} s, whatever becomes of the connection.
+  command -v setsid >/dev/null || {{ say "no setsid here, which ending by itself needs: util-linux"; exit 1; }}
+  : >"$timer"
+  setsid sh -c 'sleep "$1"; {undo}; rm -f "$2"' \\
+    gesscale-timer {seconds} "$timer" </dev/null >/dev/null 2>&1 &
+  echo $! >"$timer"
+"""
+
+_UNDO = """
+main() {
+  call_off_timer
+  whose=$(owner)
+  case $whose in
+    gesscale) remove_delays; say "delays are taken away from $device" ;;
+    kernel) say "no delays were on $device" ;;
+    unknown) say "cannot tell what is on $device, see above"; exit 1 ;;
+    other) say "left alone, somebody else set it: $(tc qdisc show dev "$device" root)" ;;
+  esac
+}
+
+main
+"""

@@ -1,0 +1,138 @@
+"""``testbed apply``: the delays of a latency map on real nodes, by ssh or by a DaemonSet, and checked."""
+
+import signal
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gesscale.cli.latency_map.app import Kind, Symmetry, Unit, load_map, plain_errors
+from gesscale.cli.latency_map.plan_options import (
+    Device,
+    For,
+    Measured,
+    PodNetworks,
+    Rate,
+    SkipMissing,
+    parse_time_s,
+    plan_for,
+    read_hosts,
+    tell_left_out,
+)
+from gesscale.cli.output import Output, talk
+from gesscale.errors import ClusterError, InputError
+from latency_map.emulate import EmulationPlan, Host, NodePlan
+from latency_map.emulate.hosts import DEVICE
+from latency_map.emulate.plan import RATE_MBIT
+from testbed.emulation.apply import look_at, put_on, take_off, tell_left
+from testbed.emulation.daemonset import IMAGE, NAMESPACE, render_daemonset
+from testbed.emulation.pairs import check_plan
+from testbed.emulation.remote import Login
+from testbed.emulation.report import emit_checks
+
+
+def apply(
+    file: Annotated[
+        Path | None, typer.Argument(metavar="MAP", help="A latency map; not needed for --undo.")
+    ] = None,
+    *,
+    hosts: Annotated[
+        Path,
+        typer.Option(
+            "--hosts",
+            "--addresses",
+            "--nodes",
+            metavar="HOSTS",
+            help="CSV or YAML with name, address and, where needed, device, user, port, ssh;"
+            " or what kubectl get nodes -o json prints.",
+        ),
+    ],
+    ssh: Annotated[bool, typer.Option("--ssh", help="Log in to every node and run its script.")] = False,
+    daemonset: Annotated[
+        bool, typer.Option("--daemonset", help="Write a manifest for kubectl apply -f - instead.")
+    ] = False,
+    unit: Unit = None,
+    kind: Kind = None,
+    asymmetry: Symmetry = None,
+    device: Device = DEVICE,
+    measured: Measured = None,
+    rate_mbit: Rate = RATE_MBIT,
+    skip_missing: SkipMissing = False,
+    pod_networks: PodNetworks = False,
+    user: Annotated[str | None, typer.Option("--user", help="Who logs in.")] = None,
+    port: Annotated[int | None, typer.Option("--port", min=1, max=65535, help="At which port.")] = None,
+    identity: Annotated[Path | None, typer.Option("--identity", help="With which private key.")] = None,
+    ssh_config: Annotated[
+        Path | None, typer.Option("--ssh-config", help="An ssh_config file to use instead of yours.")
+    ] = None,
+    sudo: Annotated[
+        bool | None,
+        typer.Option(
+            "--sudo/--no-sudo", help="Whether to use sudo -n; by default where the login is not root."
+        ),
+    ] = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Take the delays away again.")] = False,
+    keep_for: For = None,
+    check: Annotated[bool, typer.Option("--check/--no-check", help="Measure every pair afterwards.")] = True,
+    count: Annotated[int, typer.Option("--count", min=1, max=100, help="Echoes per pair of nodes.")] = 5,
+    namespace: Annotated[str, typer.Option("--namespace", help="Of the DaemonSet.")] = NAMESPACE,
+    image: Annotated[str, typer.Option("--image", help="Of the DaemonSet, with sh and tc.")] = IMAGE,
+    output: Annotated[
+        Output, typer.Option("--output", "-o", help="How to write the measured pairs.")
+    ] = Output.TABLE,
+) -> None:
+    """Delay what real nodes send to each other as a map says, and measure every pair; exits 3 beyond 2 ms or 5 %.
+
+    All nodes are looked at before any is changed; where one fails, the others are undone.
+    """
+    if ssh == daemonset:
+        message = "expected one of --ssh (log in to the nodes) and --daemonset (write a manifest)"
+        raise InputError(message)
+    login = Login(user=user, port=port, identity=identity, config=ssh_config, sudo=sudo)
+    with plain_errors():
+        known = read_hosts(hosts, device, pod_networks=pod_networks)
+        if undo:
+            _undo(known, login, by_ssh=ssh)
+            return
+        if file is None:
+            message = "expected the MAP whose delays are to be put on, got none; only --undo needs none"
+            raise InputError(message)
+        latencies = load_map(file, unit, kind, asymmetry)
+        plan = plan_for(latencies, known, measured=measured, rate_mbit=rate_mbit, skip_missing=skip_missing)
+    tell_left_out(plan)
+    undo_after_s = None if keep_for is None else parse_time_s(keep_for)
+    if daemonset:
+        if undo_after_s:
+            message = (
+                "--for: a DaemonSet delays its nodes until it is deleted; kubectl delete it when it is time"
+            )
+            raise InputError(message)
+        typer.echo(render_daemonset(plan, namespace=namespace, image=image), nl=False)
+        return
+    _apply(plan, login, undo_after_s, check=check)
+    if check:
+        talk.print(
+            f"measuring {sum(len(node.delays) for node in plan.nodes) // 2} pairs, {count} echoes each"
+        )
+        emit_checks(f"{len(plan.nodes)} nodes", check_plan(plan, login, count=count), output)
+
+
+def _apply(plan: EmulationPlan, login: Login, undo_after_s: int | None, *, check: bool) -> None:
+    talk.print(f"looking at {len(plan.nodes)} nodes")
+    signal.signal(
+        signal.SIGTERM, signal.default_int_handler
+    )  # ends as Ctrl-C does: what was changed is undone
+    look_at(plan, login, tools=(*(("ping",) if check else ()), *(("setsid",) if undo_after_s else ())))
+    put_on(plan, login, undo_after_s=undo_after_s)
+    until = f" for {undo_after_s} s" if undo_after_s else " until --undo"
+    talk.print(f"{len(plan.nodes)} nodes delay what they send to each other{until}")
+
+
+def _undo(hosts: tuple[Host, ...], login: Login, *, by_ssh: bool) -> None:
+    if not by_ssh:
+        message = "--undo: a DaemonSet is undone by deleting it: kubectl delete -f MANIFEST"
+        raise InputError(message)
+    left = take_off([NodePlan(host=host, delays=()) for host in hosts], login)
+    if left:
+        raise ClusterError(tell_left(left))
+    talk.print(f"{len(hosts)} nodes: the delays are taken away")

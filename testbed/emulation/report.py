@@ -1,0 +1,55 @@
+"""How the check of every pair is told: one table and one document for emulated and for real nodes."""
+
+from collections.abc import Sequence
+
+import typer
+
+from gesscale.cli.output import Output, emit, table, talk
+from testbed.cluster.check import PairCheck
+
+
+def emit_checks(name: str, pairs: Sequence[PairCheck], output: Output) -> None:
+    """Write the measured pairs to stdout; end with exit code 3 where one is not as the map says.
+
+    Parameters
+    ----------
+    name
+        What was measured, for the heading.
+    """
+    wrong = sum(not pair.ok for pair in pairs)
+    columns = ("from", "to", "asked ms", "median ms", "error ms", "spread ms", "lost", "ok")
+    rows = [
+        (
+            p.first,
+            p.second,
+            p.asked_ms,
+            p.measured_ms,
+            p.error_ms,
+            p.spread_ms,
+            p.lost,
+            "yes" if p.ok else "NO",
+        )
+        for p in pairs
+    ]
+    document = {
+        "cluster": name,
+        "ok": wrong == 0,
+        "pairs": [
+            {
+                "from": p.first,
+                "to": p.second,
+                "asked_ms": p.asked_ms,
+                "measured_ms": p.measured_ms,
+                "error_ms": p.error_ms,
+                "tolerance_ms": p.tolerance_ms,
+                "spread_ms": p.spread_ms,
+                "lost": p.lost,
+                "ok": p.ok,
+            }
+            for p in pairs
+        ],
+    }
+    emit(document, output, [table(f"round trips of {name}", columns, rows)])
+    if wrong:
+        talk.print(f"{wrong} of {len(pairs)} pairs are not as the map says")
+        raise typer.Exit(3)

@@ -1,0 +1,90 @@
+"""What holds of every plan, and of every file of hosts."""
+
+import subprocess
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from latency_map import LatencyMap, LatencyMapError
+from latency_map.emulate import Action, Host, apply_commands, parse_hosts, render_script, tc_plan
+from latency_map.emulate.plan import MAX_EMULATED_RTT_MS
+
+RTT_MS = st.floats(min_value=0, max_value=MAX_EMULATED_RTT_MS)
+
+
+@st.composite
+def maps(draw):
+    size = draw(st.integers(2, 6))
+    names = tuple(f"n{number}" for number in range(size))
+
+    def one():
+        cells = draw(st.lists(RTT_MS, min_size=size * size, max_size=size * size))
+        upper = np.triu(np.array(cells).reshape(size, size), 1)
+        return LatencyMap(names=names, rtt_ms=upper + upper.T)
+
+    return one(), one()
+
+
+def hosts_of(latencies):
+    return tuple(
+        Host(name=name, address=f"10.0.0.{number}") for number, name in enumerate(latencies.names, start=1)
+    )
+
+
+@given(maps())
+def test_own_and_added_delays_make_up_the_round_trip_or_the_pair_is_named(pair):
+    asked, own = pair
+    plan = tc_plan(asked, hosts_of(asked), own=own)
+    added_us = {(node.host.name, d.to.name): d.one_way_us for node in plan.nodes for d in node.delays}
+    too_fast = {(each.first, each.second) for each in plan.too_fast}
+    for (a, b), there_us in added_us.items():
+        assert there_us == added_us[b, a] >= 0
+        made_ms = own.delay_ms(a, b) + 2 * there_us / 1000
+        named = (a, b) in too_fast or (b, a) in too_fast
+        assert named == (own.delay_ms(a, b) > asked.delay_ms(a, b))
+        # each half is rounded to a microsecond
+        assert named or abs(made_ms - asked.delay_ms(a, b)) <= 0.001 + 1e-6
+
+
+@given(maps(), st.randoms(use_true_random=False))
+def test_the_order_of_the_hosts_is_of_no_consequence(pair, random):
+    latencies, _ = pair
+    hosts = hosts_of(latencies)
+    shuffled = list(hosts)
+    random.shuffle(shuffled)
+    assert tc_plan(latencies, shuffled) == tc_plan(latencies, hosts)
+
+
+@given(maps())
+def test_no_two_things_on_a_device_bear_one_handle(pair):
+    latencies, _ = pair
+    for node in tc_plan(latencies, hosts_of(latencies)).nodes:
+        commands = apply_commands(node)
+        for word in ("handle", "classid"):
+            given_names = [command[command.index(word) + 1] for command in commands if word in command]
+            assert len(set(given_names)) == len(given_names)
+
+
+@settings(max_examples=20)
+@given(maps(), st.sampled_from(Action), st.none() | st.integers(1, 10**6))
+def test_every_script_is_sound_shell(pair, action, undo_after_s):
+    latencies, _ = pair
+    script = render_script(
+        tc_plan(latencies, hosts_of(latencies)).nodes[0], action, undo_after_s=undo_after_s
+    )
+    assert subprocess.run(("sh", "-n"), input=script, text=True, check=False).returncode == 0
+
+
+@settings(max_examples=500)
+@given(
+    st.text()
+    | st.text(alphabet='name,addrs:-[]{}"\n 10.:')
+    | st.binary().map(lambda raw: raw.decode("latin-1"))
+)
+def test_any_text_is_hosts_or_a_plain_refusal(text):
+    try:
+        hosts = parse_hosts(text, "garbage")
+    except LatencyMapError:
+        return
+    assert hosts

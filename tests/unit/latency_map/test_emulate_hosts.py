@@ -1,0 +1,105 @@
+"""Where nodes are, as files say it."""
+
+import json
+
+import pytest
+
+from latency_map import LatencyMapError
+from latency_map.emulate import Host, number_hosts, parse_hosts
+
+CSV = """name,address,device,user,port,networks,ssh
+edge1, 10.0.0.1,eth1,pi,2222,,gateway
+edge2,fd00::2,,,,10.42.1.0/24 fd42:1::/64,
+"""
+WANTED = (
+    Host(name="edge1", address="10.0.0.1", device="eth1", user="pi", port=2222, ssh="gateway"),
+    Host(name="edge2", address="fd00::2", device="wlan0", networks=("10.42.1.0/24", "fd42:1::/64")),
+)
+LIST = """
+- {name: edge1, address: 10.0.0.1, device: eth1, user: pi, port: 2222, ssh: gateway}
+- {name: edge2, address: "fd00::2", networks: [10.42.1.0/24, "fd42:1::/64"]}
+"""
+
+
+def kubectl(*nodes):
+    return json.dumps(
+        {
+            "kind": "List",
+            "items": [
+                {
+                    "metadata": {"name": name},
+                    "spec": {"podCIDR": pods[0], "podCIDRs": list(pods)} if pods else {},
+                    "status": {
+                        "addresses": [{"type": kind, "address": address} for kind, address in addresses]
+                    },
+                }
+                for name, addresses, pods in nodes
+            ],
+        }
+    )
+
+
+@pytest.mark.parametrize("text", [CSV, "\ufeff" + CSV, LIST], ids=["csv", "csv with a mark", "yaml"])
+def test_hosts_are_read_from_csv_and_yaml(text):
+    assert parse_hosts(text, "hosts", device="wlan0") == WANTED
+
+
+def test_the_shortest_file_maps_names_to_addresses():
+    assert parse_hosts("edge1: 10.0.0.1\n7: 10.0.0.7\n", "hosts") == (
+        Host(name="edge1", address="10.0.0.1"),
+        Host(name="7", address="10.0.0.7"),
+    )
+
+
+def test_kubernetes_nodes_are_taken_at_their_internal_address():
+    text = kubectl(
+        ("n1", [("Hostname", "n1"), ("InternalIP", "10.0.0.1"), ("InternalIP", "fd00::1")], ["10.42.0.0/24"]),
+        ("n2", [("ExternalIP", "192.0.2.2"), ("InternalIP", "10.0.0.2")], []),
+    )
+    assert parse_hosts(text, "nodes", device="ens3") == (
+        Host(name="n1", address="10.0.0.1", device="ens3"),
+        Host(name="n2", address="10.0.0.2", device="ens3"),
+    )
+    assert parse_hosts(text, "nodes", pod_networks=True)[0].networks == ("10.42.0.0/24",)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "hosts: expected hosts as CSV .* got NoneType"),
+        ("name,address\n", "expected hosts, got none"),
+        ("a,b\n1,2\n", "host 1: expected name and address, .* got a, b"),
+        ("name,address\nedge1,\n", "host 1: expected name and address"),
+        ("name,address\nedge1,10.0.0.1,x\n", "a cell too many"),
+        ("name,address\nedge1,edge1.local\n", "expected an IPv4 or IPv6 address, got 'edge1.local'"),
+        ("name,address\nedge1,fe80::1%eth0\n", "not bound to a link, got 'fe80::1%eth0'"),
+        ("name,address,port\nedge1,10.0.0.1,ssh\n", "a whole number as port, got 'ssh'"),
+        ("name,address,port\nedge1,10.0.0.1,70000\n", "a port of 1 to 65535, got 70000"),
+        ("name,address\n../edge,10.0.0.1\n", "expected a name of at most 63"),
+        ("name,address,device\nedge1,10.0.0.1,eth0; reboot\n", "expected a network device"),
+        ("name,address,ssh\nedge1,10.0.0.1,-oProxyCommand=x\n", "expected a host to log in to"),
+        ("name,address,user\nedge1,10.0.0.1,-x\n", "expected a user name"),
+        ("name,address,networks\nedge1,10.0.0.1,10.42.0.1/24\n", "expected a network such as"),
+        ("a: [", "hosts: expected hosts as CSV with a heading, or as YAML"),
+        ("- 7\n", "host 1: expected name and address, got 7"),
+        ('{"items": [{"metadata": {"name": "n"}}]}', "what kubectl get nodes -o json prints"),
+        (kubectl(("n1", [("Hostname", "n1")], [])), "type InternalIP for node 'n1'"),
+    ],
+)
+def test_what_is_no_file_of_hosts_is_said(text, says):
+    with pytest.raises(LatencyMapError, match=says):
+        parse_hosts(text, "hosts")
+
+
+def test_nodes_are_numbered_through_a_network():
+    assert [host.address for host in number_hosts(["x", "y"], "10.9.0.0/24")] == ["10.9.0.1", "10.9.0.2"]
+    assert number_hosts(["x"], "fd00::/64")[0].address == "fd00::1"
+
+
+@pytest.mark.parametrize(
+    ("subnet", "says"),
+    [("10.0.0.0/31", "for each of 3 nodes, got 10.0.0.0/31 with 0"), ("10.0.0.5/24", "has host bits set")],
+)
+def test_a_network_that_will_not_do_is_said(subnet, says):
+    with pytest.raises(LatencyMapError, match=says):
+        number_hosts(["a", "b", "c"], subnet)

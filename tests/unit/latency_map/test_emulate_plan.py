@@ -1,0 +1,147 @@
+"""What is added where, and the tc commands for it."""
+
+import shlex
+
+import numpy as np
+import pytest
+
+from latency_map import DelayKind, DelayUnit, LatencyMap, LatencyMapError, MissingDelayError
+from latency_map.emulate import Host, apply_commands, number_hosts, tc_plan, undo_commands
+from latency_map.emulate.tc import queue_packets
+
+NAMES = ("a", "b", "c")
+
+
+def rtt(ab=10.0, ac=25.0, bc=300.0, names=NAMES):
+    values = [[0, ab, ac], [ab, 0, bc], [ac, bc, 0]]
+    return LatencyMap.from_delays(names, values, unit=DelayUnit.MS, kind=DelayKind.RTT)
+
+
+HOSTS = number_hosts(NAMES, "10.9.0.0/24")
+
+
+def lines(commands):
+    return [shlex.join(command) for command in commands]
+
+
+def test_each_side_adds_half_of_the_round_trip_in_a_class_for_the_other():
+    assert lines(apply_commands(tc_plan(rtt(), HOSTS).node("b"))) == [
+        "tc qdisc add dev eth0 root handle 6e5: htb direct_qlen 1000",
+        "tc class add dev eth0 parent 6e5: classid 6e5:1 htb rate 10000mbit quantum 200000",
+        # 10 Gbit/s for 5 ms are 4167 packets of 1500 bytes; twice that, rounded up
+        "tc qdisc add dev eth0 parent 6e5:1 handle 1001: netem limit 8334 delay 5000us",
+        "tc filter add dev eth0 parent 6e5: protocol ip prio 1 u32 match ip dst 10.9.0.1/32 flowid 6e5:1",
+        "tc class add dev eth0 parent 6e5: classid 6e5:3 htb rate 10000mbit quantum 200000",
+        "tc qdisc add dev eth0 parent 6e5:3 handle 1003: netem limit 250000 delay 150000us",
+        "tc filter add dev eth0 parent 6e5: protocol ip prio 1 u32 match ip dst 10.9.0.3/32 flowid 6e5:3",
+    ]
+
+
+def test_undo_deletes_our_root_by_its_handle_and_kind_and_so_no_other():
+    assert lines(undo_commands(tc_plan(rtt(), HOSTS).node("b"))) == [
+        "tc qdisc del dev eth0 root handle 6e5: htb"
+    ]
+
+
+def test_a_pair_at_no_distance_has_a_class_and_no_delay():
+    commands = lines(apply_commands(tc_plan(rtt(ab=0), HOSTS).node("a")))
+    assert [line for line in commands if "6e5:2" in line and "netem" in line] == []
+    assert [line for line in commands if "classid 6e5:2" in line]
+
+
+def test_ipv6_and_networks_behind_a_host_have_filters_of_their_own():
+    hosts = (
+        Host(name="a", address="fd00::1", device="wlan0"),
+        Host(name="b", address="FD00:0:0::2", networks=("10.42.2.0/24", "fd42:2::/64")),
+    )
+    pair = LatencyMap.from_delays(["a", "b"], [[0, 8], [8, 0]], unit=DelayUnit.MS, kind=DelayKind.RTT)
+    filters = [line for line in lines(apply_commands(tc_plan(pair, hosts).node("a"))) if "filter" in line]
+    assert filters == [
+        "tc filter add dev wlan0 parent 6e5: protocol ipv6 prio 2 u32 match ip6 dst fd00::2/128 flowid 6e5:2",
+        "tc filter add dev wlan0 parent 6e5: protocol ip prio 1 u32 match ip dst 10.42.2.0/24 flowid 6e5:2",
+        "tc filter add dev wlan0 parent 6e5: protocol ipv6 prio 2 u32 match ip6 dst fd42:2::/64 flowid 6e5:2",
+    ]
+
+
+def test_what_the_network_has_itself_is_taken_off():
+    plan = tc_plan(rtt(), HOSTS, own=rtt(ab=4, ac=25, bc=301))
+    added = {
+        (node.host.name, delay.to.name): delay.one_way_us for node in plan.nodes for delay in node.delays
+    }
+    # (10 - 4) / 2 = 3 ms; 25 - 25 = 0; 300 - 301 < 0, and tc takes nothing away
+    assert added == {
+        **{("a", "b"): 3000, ("b", "a"): 3000, ("a", "c"): 0, ("c", "a"): 0},
+        **{("b", "c"): 0, ("c", "b"): 0},
+    }
+    assert [(pair.first, pair.second, pair.asked_ms, pair.own_ms) for pair in plan.too_fast] == [
+        ("b", "c", 300.0, 301.0)
+    ]
+
+
+def test_missing_pairs_are_refused_or_left_alone():
+    with pytest.raises(MissingDelayError, match="a - c"):
+        tc_plan(rtt(ac=np.nan), HOSTS)
+    with pytest.raises(MissingDelayError, match="b - c"):
+        tc_plan(rtt(), HOSTS, own=rtt(bc=np.nan))
+    plan = tc_plan(rtt(ac=np.nan), HOSTS, skip_missing=True)
+    assert plan.skipped == (("a", "c"),)
+    assert [delay.to.name for delay in plan.node("a").delays] == ["b"]
+
+
+def test_nodes_and_hosts_that_do_not_match_are_refused_or_left_alone():
+    with pytest.raises(LatencyMapError, match="an address for every node of the map, got none for c"):
+        tc_plan(rtt(), HOSTS[:2])
+    strangers = (*HOSTS, Host(name="d", address="10.9.0.4"))
+    with pytest.raises(LatencyMapError, match="got beside them d"):
+        tc_plan(rtt(), strangers)
+    plan = tc_plan(rtt(), (*HOSTS[:2], strangers[3]), skip_missing=True)
+    assert [node.host.name for node in plan.nodes] == ["a", "b"]
+    assert plan.unused == ("c", "d")
+
+
+@pytest.mark.parametrize(
+    ("hosts", "options", "says"),
+    [
+        ((HOSTS[0], HOSTS[0]), {}, "a name of its own"),
+        ((HOSTS[0], Host(name="b", address="10.9.0.1")), {}, "an address of its own"),
+        (HOSTS[:1], {"skip_missing": True}, "expected 2 to 500 nodes"),
+        (HOSTS, {"rate_mbit": 0}, "a rate of at least 1 Mbit/s, got 0"),
+    ],
+)
+def test_what_cannot_be_planned_is_said(hosts, options, says):
+    with pytest.raises(LatencyMapError, match=says):
+        tc_plan(rtt(), hosts, **options)
+
+
+def test_a_round_trip_that_no_network_has_is_taken_for_a_mistake():
+    with pytest.raises(
+        LatencyMapError, match=r"b - c: expected a round trip of at most 60000 ms, got 300000"
+    ):
+        tc_plan(rtt(bc=300_000), HOSTS)
+
+
+def test_a_plan_names_its_nodes_where_one_is_not_known():
+    with pytest.raises(LatencyMapError, match=r"one of the 3 nodes of the plan \(a, b, c\), got 'z'"):
+        tc_plan(rtt(), HOSTS).node("z")
+
+
+@pytest.mark.parametrize(
+    ("rate_mbit", "one_way_us", "packets"),
+    [
+        (10_000, 0, 1000),  # netem's own default is the least
+        (100, 50_000, 1000),  # 5 Mbit on the way: 417 packets, twice 834
+        (1000, 150_000, 25_000),  # 150 Mbit on the way: 12 500 packets
+    ],
+)
+def test_the_queue_holds_twice_what_is_on_its_way(rate_mbit, one_way_us, packets):
+    assert queue_packets(rate_mbit, one_way_us) == packets
+
+
+def test_handles_of_the_largest_plan_are_apart_and_fit_16_bits():
+    names = [f"n{number}" for number in range(500)]
+    values = np.ones((500, 500)) - np.eye(500)
+    latencies = LatencyMap.from_delays(names, values, unit=DelayUnit.MS, kind=DelayKind.RTT)
+    node = tc_plan(latencies, number_hosts(names, "10.0.0.0/16")).node("n0")
+    majors = [command[command.index("handle") + 1] for command in apply_commands(node) if "handle" in command]
+    assert len(set(majors)) == 500  # the root's and 499 children's
+    assert max(int(major.rstrip(":"), 16) for major in majors) < 0x8000

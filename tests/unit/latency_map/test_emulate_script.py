@@ -1,0 +1,85 @@
+"""The scripts as text; what they do is tried in tests/real/test_apply.py."""
+
+import subprocess
+
+import pytest
+
+from latency_map import DelayKind, DelayUnit, LatencyMap
+from latency_map.emulate import Action, apply_commands, number_hosts, render_script, tc_plan
+from latency_map.emulate.preflight import preflight_problems, render_preflight
+
+PAIR = LatencyMap.from_delays(["a", "b"], [[0, 40], [40, 0]], unit=DelayUnit.MS, kind=DelayKind.RTT)
+OWN = LatencyMap.from_delays(["a", "b"], [[0, 1], [1, 0]], unit=DelayUnit.MS, kind=DelayKind.RTT)
+NODE = tc_plan(PAIR, number_hosts(["a", "b"], "10.0.0.0/24")).node("a")
+SCRIPTS = {
+    "apply": render_script(NODE, Action.APPLY),
+    "apply for a time": render_script(NODE, Action.APPLY, undo_after_s=1800),
+    "undo": render_script(NODE, Action.UNDO),
+    "preflight": render_preflight(NODE, tools=("ping",)),
+}
+
+
+@pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS)
+def test_every_script_is_sound_shell(script):
+    done = subprocess.run(("sh", "-n"), input=script, text=True, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS)
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+def test_a_script_that_arrives_cut_runs_nothing(script, share, tmp_path):
+    trace = tmp_path / "ran"
+    tc = tmp_path / "tc"
+    tc.write_text(f"#!/bin/sh\necho ran >> {trace}\n")
+    tc.chmod(0o755)
+    cut = script[: int(len(script) * share)]
+    subprocess.run(
+        ("/bin/sh", "-s"),
+        input=cut,
+        text=True,
+        stderr=subprocess.DEVNULL,
+        env={"PATH": str(tmp_path)},
+        check=False,
+    )
+    assert not trace.exists()
+
+
+def test_the_script_holds_the_commands_of_the_plan_each_class_with_its_purpose():
+    written = [line.strip() for line in SCRIPTS["apply"].splitlines()]
+    wanted = [" ".join(command) for command in apply_commands(NODE)]
+    assert [line for line in written if line in wanted] == wanted
+    assert "# to b 10.0.0.2: 20 ms of 40 ms round trip" in written
+    assert written[0] == "#!/bin/sh"
+    assert written[1].startswith("# Delays of node a (10.0.0.1, eth0) to 1 others.")
+
+
+def test_what_the_network_has_itself_is_said_beside_the_delay():
+    node = tc_plan(PAIR, number_hosts(["a", "b"], "10.0.0.0/24"), own=OWN).node("a")
+    assert "# to b 10.0.0.2: 19.5 ms of 40 ms round trip, 1 ms of which are there" in render_script(
+        node, Action.APPLY
+    )
+
+
+def test_only_a_script_for_a_time_starts_a_timer():
+    assert "setsid" not in SCRIPTS["apply"]
+    assert "gesscale-timer 1800" in SCRIPTS["apply for a time"]
+
+
+def test_netem_is_asked_of_the_kernel_only_where_something_is_delayed():
+    still = LatencyMap.from_delays(["a", "b"], [[0, 0], [0, 0]], unit=DelayUnit.MS, kind=DelayKind.RTT)
+    node = tc_plan(still, number_hosts(["a", "b"], "10.0.0.0/24")).node("a")
+    assert "if [ 1 = 1 ]; then need netem" in SCRIPTS["preflight"]
+    assert "if [ 0 = 1 ]; then need netem" in render_preflight(node)
+
+
+@pytest.mark.parametrize(
+    ("output", "problems"),
+    [
+        ("preflight done\n", ()),
+        ("noise\nproblem: no netem\nproblem: not root\npreflight done\n", ("no netem", "not root")),
+        ("problem: no netem\n", ("no netem", "its preflight was cut short")),
+        ("", ("its preflight was cut short",)),
+    ],
+)
+def test_the_answer_of_a_preflight_is_read(output, problems):
+    assert preflight_problems(output) == problems
