@@ -8,7 +8,14 @@ from pathlib import Path
 
 import pytest
 
-COMMAND = (sys.executable, "-c", "from gesscale.cli.app import main; main()")
+# a shell's background job, which a test run may be, ignores SIGINT and hands that down
+PROGRAM = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from gesscale.cli.app import main
+main()
+"""
+COMMAND = (sys.executable, "-c", PROGRAM)
 PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
 
 

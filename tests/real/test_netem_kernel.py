@@ -1,0 +1,156 @@
+"""Plan's scripts on a kernel that has netem: three nodes as network namespaces, joined by a bridge in a fourth."""
+
+import json
+import re
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+
+import pytest
+
+from latency_map import DelayKind, DelayUnit, LatencyMap
+from latency_map.emulate import Action, EmulationPlan, NodePlan, number_hosts, render_script, tc_plan
+from testbed.cluster import privilege
+from testbed.cluster.check import judge
+from testbed.cluster.netem import has_netem
+
+SWITCH = "gsk-switch"
+SWITCH_ADDRESS = "10.92.2.254"
+NAMES = ("a", "b", "c")
+MAP = LatencyMap.from_delays(
+    NAMES, [[0, 8, 60], [8, 0, 170], [60, 170, 0]], unit=DelayUnit.MS, kind=DelayKind.RTT
+)
+ECHOES = 9
+COUNTER = re.compile(r"direct_packets_stat \d+ ")
+
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.skipif(not privilege.is_privileged(), reason="needs root to make network namespaces"),
+    pytest.mark.skipif(
+        privilege.is_privileged() and not has_netem(),
+        reason="this kernel has no netem; benchmarks/netem_vm runs this test on one that has",
+    ),
+]
+
+
+@pytest.fixture
+def plan() -> Iterator[EmulationPlan]:
+    planned = tc_plan(MAP, number_hosts(NAMES, "10.92.2.0/24"))
+    try:
+        ip("netns", "add", SWITCH)
+        ip("-n", SWITCH, "link", "add", "bridge0", "type", "bridge")
+        ip("-n", SWITCH, "address", "add", f"{SWITCH_ADDRESS}/24", "dev", "bridge0")
+        ip("-n", SWITCH, "link", "set", "bridge0", "up")
+        for node in planned.nodes:
+            join(node)
+        yield planned
+    finally:
+        for name in (SWITCH, *map(namespace, NAMES)):
+            subprocess.run(("ip", "netns", "delete", name), capture_output=True, check=False)
+
+
+def ip(*arguments: str) -> None:
+    subprocess.run(("ip", *arguments), check=True)
+
+
+def namespace(name: str) -> str:
+    return f"gsk-{name}"
+
+
+def join(node: NodePlan) -> None:
+    """Make the namespace of a node and link it to the bridge."""
+    name, port = namespace(node.host.name), f"port-{node.host.name}"
+    ip("netns", "add", name)
+    ip("link", "add", port, "netns", SWITCH, "type", "veth", "peer", "name", node.host.device, "netns", name)
+    ip("-n", SWITCH, "link", "set", port, "master", "bridge0", "up")
+    ip("-n", name, "address", "add", f"{node.host.address}/24", "dev", node.host.device)
+    ip("-n", name, "link", "set", node.host.device, "up")
+
+
+def inside(name: str, *command: str, text: str | None = None) -> str:
+    """Run a command in the namespace of a node."""
+    return subprocess.run(
+        ("ip", "netns", "exec", namespace(name), *command),
+        input=text,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    ).stdout
+
+
+def run_scripts(plan: EmulationPlan, action: Action, *, undo_after_s: int | None = None) -> None:
+    for node in plan.nodes:
+        inside(node.host.name, "sh", "-s", text=render_script(node, action, undo_after_s=undo_after_s))
+
+
+def state(plan: EmulationPlan) -> dict[str, list[str]]:
+    """Return what tc says of every node's device, less what it counts."""
+    return {
+        node.host.name: [
+            COUNTER.sub("", inside(node.host.name, "tc", what, "show", "dev", node.host.device))
+            for what in ("qdisc", "class", "filter")
+        ]
+        for node in plan.nodes
+    }
+
+
+def least_ms(name: str, *addresses: str) -> dict[str, float]:
+    """Measure the least round trip to each address: delays are in every echo, a busy machine is in some."""
+    command = (sys.executable, "-m", "latency_map.measure.probe", *addresses, "--count", str(ECHOES))
+    answers = defaultdict(list)
+    for line in inside(name, *command, "--interval", "0.02").splitlines():
+        echo = json.loads(line)
+        answers[echo["address"]].append(echo["rtt_ms"])
+    return {address: min(came) for address, came in answers.items()}
+
+
+def every_least_ms(plan: EmulationPlan) -> dict[tuple[str, str], float]:
+    """Measure every pair in both directions, and from every node to the switch."""
+    measured = {}
+    for node in plan.nodes:
+        others = {other.host.name: other.host.address for other in plan.nodes if other is not node}
+        others["switch"] = SWITCH_ADDRESS
+        least = least_ms(node.host.name, *others.values())
+        measured |= {(node.host.name, other): least[address] for other, address in others.items()}
+    return measured
+
+
+def test_every_pair_gets_the_round_trip_of_the_map_and_no_other_packet_is_delayed(
+    plan: EmulationPlan,
+) -> None:
+    own = every_least_ms(plan)
+    run_scripts(plan, Action.APPLY)
+    measured = every_least_ms(plan)
+    checks = [
+        judge(
+            0.0 if other == "switch" else MAP.delay_ms(name, other) or 0.0,
+            [measured[name, other] - own[name, other]],
+            first=name,
+            second=other,
+        )
+        for name, other in own
+    ]
+    assert [check for check in checks if not check.ok] == []
+
+
+def test_a_second_run_changes_nothing_and_the_undo_brings_back_what_was_there(plan: EmulationPlan) -> None:
+    before = state(plan)
+    run_scripts(plan, Action.APPLY)
+    once = state(plan)
+    assert all("netem" in qdiscs for qdiscs, *_ in once.values())
+    run_scripts(plan, Action.APPLY)
+    assert state(plan) == once
+    run_scripts(plan, Action.UNDO)
+    assert state(plan) == before
+
+
+def test_delays_with_a_deadline_end_by_themselves(plan: EmulationPlan) -> None:
+    before = state(plan)
+    run_scripts(plan, Action.APPLY, undo_after_s=5)
+    assert state(plan) != before
+    give_up_s = time.monotonic() + 60
+    while state(plan) != before:
+        assert time.monotonic() < give_up_s
+        time.sleep(0.2)
