@@ -117,7 +117,7 @@ call_off_timer() {{
   [ -f "$timer" ] || return 0
   pid=$(cat "$timer")
   if grep -q gesscale-timer "/proc/$pid/cmdline" 2>/dev/null; then kill -TERM "-$pid" || :; fi
-  rm -f "$timer"
+  rm -f "$timer" "$timer.log"
 }}
 """
 
@@ -156,8 +156,9 @@ _DEADLINE = """\
   # Undone after {seconds} s, whatever becomes of the connection.
   command -v setsid >/dev/null || {{ say "no setsid here, which ending by itself needs: util-linux"; exit 1; }}
   : >"$timer"
-  setsid sh -c 'sleep "$1"; {undo}; rm -f "$2"' \\
-    gesscale-timer {seconds} "$timer" </dev/null >/dev/null 2>&1 &
+  setsid sh -c 'sleep "$1"
+    for try in 1 2 3 4 5 6; do {undo} && exec rm -f "$2" "$2.log"; sleep 5; done' \\
+    gesscale-timer {seconds} "$timer" </dev/null >"$timer.log" 2>&1 &
   echo $! >"$timer"
 """
 

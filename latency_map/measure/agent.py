@@ -11,8 +11,9 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from functools import partial
 from uuid import uuid4
 
@@ -56,16 +57,12 @@ def serve(options: AgentOptions, *, say: Say) -> None:
         stop=stop,
         say=say,
     )
-    # Signals wait for the one thread that asks for them: a handler could come while a lock is held.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-    try:
+    with _signals_held() as told:
         server = _open_pages(options, rounds, instance)
         say(f"node {options.node}: figures at http://{options.host}:{server.port}/metrics, by {method}")
-        _until_ended(in_thread(rounds.run), options.run_s)
+        _until_ended(in_thread(rounds.run), options.run_s, told)
         stop.set()
         server.close()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _peer_source(options: AgentOptions, instance: str, say: Say) -> FindPeers:
@@ -105,11 +102,28 @@ def _open_pages(options: AgentOptions, rounds: Rounds, instance: str) -> PageSer
         raise LatencyMapError(message) from None
 
 
-def _until_ended(running: "Future[None]", run_s: float | None) -> None:
+@contextmanager
+def _signals_held() -> Iterator[list[int]]:
+    """Let signals wait for the one thread that asks for them: a handler could come while a lock is held.
+
+    Threads that libraries started earlier do not hold them back. One that lands there is only noted.
+    """
+    told: list[int] = []
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    handlers = {number: signal.signal(number, lambda got, _: told.append(got)) for number in _SIGNALS}
+    try:
+        yield told
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _until_ended(running: "Future[None]", run_s: float | None, told: Sequence[int]) -> None:
     ends_s = None if run_s is None else time.monotonic() + run_s
     while not running.done():
         left_s = _GLANCE_S if ends_s is None else min(_GLANCE_S, ends_s - time.monotonic())
-        if left_s <= 0 or signal.sigtimedwait(_SIGNALS, left_s):
+        if told or left_s <= 0 or signal.sigtimedwait(_SIGNALS, left_s):
             return
     running.result()  # it ends by itself only where it failed
 

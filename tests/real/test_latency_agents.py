@@ -115,22 +115,12 @@ def complete(gathered: Gathered) -> bool:
     return not np.isnan(gathered.survey.rtt_ms).any()
 
 
-class AsEmulated:
-    """Whether every round trip has been within the tolerance of ``testbed check``.
-
-    A busy machine delays now this probe, now that: each pair must be measured right once, not all at a time. A
-    pair that is measured wrong never passes.
-    """
-
-    def __init__(self) -> None:
-        self.asked_ms = np.array([row.split(",")[1:] for row in MAP.splitlines()[1:]], dtype=float)
-        self.tolerance_ms = np.maximum(TOLERANCE_MS, TOLERANCE_RATIO * self.asked_ms)
-        self.right = np.zeros_like(self.asked_ms, dtype=bool)
-
-    def __call__(self, gathered: Gathered) -> bool:
-        if gathered.survey.names == NODES:
-            self.right |= np.abs(gathered.survey.rtt_ms - self.asked_ms) <= self.tolerance_ms
-        return bool(self.right.all())
+def as_emulated(gathered: Gathered) -> bool:
+    """Whether every round trip is within the tolerance of ``testbed check``."""
+    asked_ms = np.array([row.split(",")[1:] for row in MAP.splitlines()[1:]], dtype=float)
+    tolerance_ms = np.maximum(TOLERANCE_MS, TOLERANCE_RATIO * asked_ms)
+    survey = gathered.survey
+    return survey.names == NODES and bool((np.abs(survey.rtt_ms - asked_ms) <= tolerance_ms).all())
 
 
 def total(url: str, name: str) -> float:
@@ -140,7 +130,7 @@ def total(url: str, name: str) -> float:
 
 def test_what_agents_gather_is_what_is_emulated(topology: Topology) -> None:
     with agents(topology, "--round", "2"):
-        gathered = eventually(topology, AsEmulated())
+        gathered = eventually(topology, as_emulated)
         spread = gathered.survey.spread
         off_diagonal = ~np.eye(len(NODES), dtype=bool)
         assert (spread.p95_ms >= gathered.survey.rtt_ms)[off_diagonal].all()
@@ -196,7 +186,7 @@ def test_with_few_neighbours_traffic_is_n_k_and_coordinates_tell_the_rest(topolo
 
 def test_where_icmp_is_not_allowed_tcp_measures_the_same_and_it_is_said_once(topology: Topology) -> None:
     with agents(topology, "--round", "1", before=WITHOUT_ICMP, stderr=subprocess.PIPE) as running:
-        eventually(topology, AsEmulated())
+        eventually(topology, as_emulated)
         running["n1"].terminate()
         _, said = running["n1"].communicate(timeout=SETTLE_S)
         assert said.count("by TCP instead of ICMP") == 1
@@ -218,7 +208,7 @@ def test_agents_find_each_other_by_name(topology: Topology, tmp_path: Path) -> N
             )
             agent = stack.enter_context(subprocess.Popen(namespaces.inside(NAME, node.name, command)))
             stack.callback(agent.kill)
-        eventually(topology, AsEmulated())
+        eventually(topology, as_emulated)
 
 
 def test_an_agent_ends_at_a_signal(topology: Topology) -> None:

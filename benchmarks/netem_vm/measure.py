@@ -1,0 +1,149 @@
+"""What was asked and what was measured of each pair of nodes, over several runs."""
+
+import os
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from machine import Machine
+
+from latency_map import DelayKind, DelayUnit, LatencyMap
+from latency_map.formats.ping_text import ping_replies
+from testbed.cluster.check import PairCheck, judge
+
+INTERVAL_S = 0.2
+NOT_DELAYED_MS = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One measurement of every pair.
+
+    Attributes
+    ----------
+    load
+        The host's load average over the last minute, before and after.
+    """
+
+    pairs: tuple[PairCheck, ...]
+    load: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairResult:
+    """One pair over all runs; ms.
+
+    Attributes
+    ----------
+    median_ms
+        Median of the runs' medians.
+    between_ms
+        Largest less smallest of the runs' medians.
+    within_ms
+        Largest less smallest echo of a run, median over the runs.
+    lost
+        Echoes lost, all runs.
+    """
+
+    first: str
+    second: str
+    asked_ms: float
+    median_ms: float
+    error_ms: float
+    between_ms: float
+    within_ms: float
+    lost: int
+    ok: bool
+
+
+def ping_all(machine: Machine, latencies: LatencyMap, *, count: int, delayed: bool) -> Run:
+    """Ping every pair once, one after another, from its first node.
+
+    Parameters
+    ----------
+    count
+        Echoes per pair.
+    delayed
+        Whether the map's delays are asked, or none.
+    """
+    load = os.getloadavg()[0]
+    pairs = []
+    for row, name in enumerate(latencies.names[:-1]):
+        others = latencies.names[row + 1 :]
+        commands = (
+            f"ping -n -c {count} -i {INTERVAL_S} -W 5 {machine.addresses[other]} || true" for other in others
+        )
+        replies = ping_replies(machine.must(name, "; ".join(commands)))
+        for other in others:
+            came = replies.get(machine.addresses[other], [])
+            asked_ms = latencies.delay_ms(name, other) if delayed else NOT_DELAYED_MS
+            lost = [None] * (count - len(came))
+            pairs.append(judge(asked_ms or 0.0, [*came, *lost], first=name, second=other))
+    return Run(pairs=tuple(pairs), load=(load, os.getloadavg()[0]))
+
+
+def read_checked(document: Mapping[str, list[dict]], load: float) -> Run:
+    """Read what ``testbed check`` or ``testbed apply`` wrote with ``--output json``."""
+    fields = ("asked_ms", "measured_ms", "spread_ms", "lost")
+    pairs = (
+        PairCheck(first=pair["from"], second=pair["to"], **{field: pair[field] for field in fields})
+        for pair in document["pairs"]
+    )
+    return Run(pairs=tuple(pairs), load=(load, os.getloadavg()[0]))
+
+
+def over_runs(runs: Sequence[Run]) -> tuple[PairResult, ...]:
+    """Summarise runs of the same pairs."""
+    return tuple(_over_runs(pairs) for pairs in zip(*(run.pairs for run in runs), strict=True))
+
+
+def _over_runs(pairs: Sequence[PairCheck]) -> PairResult:
+    first = pairs[0]
+    medians = [pair.measured_ms for pair in pairs if pair.measured_ms is not None]
+    if not medians:
+        message = f"no echo came back between {first.first} and {first.second}"
+        raise SystemExit(message)
+    median_ms = statistics.median(medians)
+    whole = judge(first.asked_ms, [median_ms], first=first.first, second=first.second)
+    return PairResult(
+        first=first.first,
+        second=first.second,
+        asked_ms=first.asked_ms,
+        median_ms=median_ms,
+        error_ms=median_ms - first.asked_ms,
+        between_ms=max(medians) - min(medians),
+        within_ms=statistics.median(pair.spread_ms for pair in pairs if pair.spread_ms is not None),
+        lost=sum(pair.lost for pair in pairs),
+        ok=whole.ok,
+    )
+
+
+def measured_map(runs: Sequence[Run]) -> LatencyMap:
+    """Return what was measured, as a map."""
+    medians = {(result.first, result.second): result.median_ms for result in over_runs(runs)}
+    names = tuple(dict.fromkeys(name for pair in medians for name in pair))
+    matrix = [[medians.get((a, b), medians.get((b, a), 0.0)) for b in names] for a in names]
+    return LatencyMap.from_delays(names, matrix, unit=DelayUnit.MS, kind=DelayKind.RTT)
+
+
+def summary(results: Sequence[PairResult], runs: Sequence[Run]) -> dict[str, object]:
+    """Say in a few numbers how near the measured round trips are."""
+    errors = [result.error_ms for result in results]
+    loads = [load for run in runs for load in run.load]
+    return {
+        "pairs": len(results),
+        "pairs_within_tolerance": sum(result.ok for result in results),
+        "runs": len(runs),
+        "median_error_ms": statistics.median(errors),
+        "least_error_ms": min(errors),
+        "greatest_error_ms": max(errors),
+        "median_spread_within_a_run_ms": statistics.median(result.within_ms for result in results),
+        "median_spread_between_runs_ms": statistics.median(result.between_ms for result in results),
+        "lost": sum(result.lost for result in results),
+        "load_average": [min(loads), max(loads)],
+    }
+
+
+def as_document(results: Sequence[PairResult], runs: Sequence[Run]) -> dict[str, object]:
+    """Return what the JSON file says of a series of runs."""
+    return {"summary": summary(results, runs), "pairs": [asdict(result) for result in results]}

@@ -1,0 +1,134 @@
+"""The delays of a map by the kernel's netem, in a virtual machine, beside the same map through the relay.
+
+Run ``python benchmarks/netem_vm/run.py RESULTS [--map MAP] [--runs N] [--count N]`` as root on Debian; the README
+beside this file says what it needs and does. It writes results.json, results.md and the machine's console.
+"""
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from image import PROJECT
+from machine import running_machine
+from measure import Run, as_document, measured_map, over_runs, ping_all
+from report import markdown
+from steps import relay_runs, try_apply, try_deadline, try_inside, try_scripts
+
+from latency_map import DelayKind, DelayUnit, LatencyMap, LatencyMapError, read_map
+
+EDGE8 = PROJECT / "testbed/topologies/edge8.csv"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Results:
+    """What was measured and what held, each by its name; filled step by step."""
+
+    runs: dict[str, list[Run]] = field(default_factory=dict)
+    findings: dict[str, dict[str, object]] = field(default_factory=dict)
+
+    @property
+    def sound(self) -> bool:
+        """Whether everything that should hold does."""
+        return all(value is not False for found in self.findings.values() for value in found.values())
+
+
+def main() -> int:
+    options = _options()
+    if os.geteuid():
+        sys.exit("expected to be run as root: it makes network namespaces and a tap device")
+    try:
+        latencies = read_map(
+            options.map, unit=DelayUnit(options.unit), kind=DelayKind(options.kind)
+        ).latencies
+    except (OSError, LatencyMapError) as error:
+        sys.exit(f"{options.map}: {error}")
+    options.results.mkdir(parents=True, exist_ok=True)
+    results = Results()
+    with tempfile.TemporaryDirectory(prefix="netem-vm-") as folder:
+        try:
+            _measure(latencies, Path(folder), options, results)
+        except (SystemExit, LatencyMapError, subprocess.SubprocessError) as error:
+            results.findings["not finished"] = {str(error): False}
+            tell(str(error))
+        finally:
+            for console in Path(folder).glob("console.log"):
+                shutil.copy(console, options.results)
+    document = {
+        "about": f"{len(latencies)} nodes, {options.count} echoes per pair and run. This system: Linux "
+        f"{platform.release()}, {os.cpu_count()} CPUs. The machine: one CPU, emulated by qemu.",
+        "series": {name: as_document(over_runs(each), each) for name, each in results.runs.items()},
+        "findings": results.findings,
+    }
+    (options.results / "results.json").write_text(json.dumps(document, indent=2), encoding="utf-8")
+    (options.results / "results.md").write_text(markdown(document), encoding="utf-8")
+    tell(f"wrote {options.results / 'results.md'}")
+    return 0 if results.sound else 3
+
+
+def _measure(latencies: LatencyMap, scratch: Path, options: argparse.Namespace, results: Results) -> None:
+    runs, count = options.runs, options.count
+    tell("booting the machine")
+    with running_machine(
+        latencies.names,
+        scratch,
+        PROJECT / ".cache/netem-vm",
+        python=options.inside,
+        deadline_s=options.deadline,
+    ) as machine:
+        results.findings["machine"] = {"answers by ssh after s": round(machine.boot_s, 1)}
+        tell("no delays")
+        undelayed = [ping_all(machine, latencies, count=count, delayed=False) for _ in range(runs)]
+        results.runs["no delays"] = undelayed
+        tell("the scripts of gesscale latency-map plan")
+        results.runs["netem, scripts of plan"], results.findings["scripts of plan"] = try_scripts(
+            machine, latencies, scratch, runs=runs, count=count
+        )
+        tell("testbed apply --ssh")
+        applied, results.findings["testbed apply --ssh --measured"] = try_apply(
+            machine, latencies, scratch, own=measured_map(undelayed), count=count
+        )
+        results.runs["netem, testbed apply --ssh --measured"] = [applied]
+        tell("testbed apply --ssh --for, killed")
+        results.findings["testbed apply --ssh --for, killed"] = try_deadline(machine, latencies, scratch)
+        if options.inside:
+            tell("the project itself on this kernel")
+            checked, results.findings["the project inside"] = try_inside(
+                machine, latencies, scratch, count=count
+            )
+            results.runs["netem, testbed up"] = [checked]
+    tell("the relay, on this system")
+    results.runs["relay"] = relay_runs(latencies, scratch, runs=runs, count=count)
+
+
+def tell(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("results", type=Path, help="folder for results.json, results.md and console.log")
+    parser.add_argument("--map", type=Path, default=EDGE8, help="a latency map (default: that of edge8)")
+    parser.add_argument("--unit", default="ms", choices=list(DelayUnit), help="its unit (default ms)")
+    parser.add_argument(
+        "--kind", default="rtt", choices=list(DelayKind), help="what its delays are (default rtt)"
+    )
+    parser.add_argument("--runs", type=int, default=3, help="measurements of every pair (default 3)")
+    parser.add_argument("--count", type=int, default=10, help="echoes per pair and run (default 10)")
+    parser.add_argument("--deadline", type=int, default=3600, help="seconds after which the machine goes off")
+    parser.add_argument(
+        "--inside", action="store_true", help="also run the project's test on the machine's kernel"
+    )
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

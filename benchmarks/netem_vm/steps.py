@@ -1,0 +1,250 @@
+"""What is tried on the machine: the scripts of ``plan``, ``testbed apply --ssh``, its end by a deadline, tests."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from image import PROJECT
+from machine import Machine
+from measure import Run, ping_all, read_checked
+
+from latency_map import LatencyMap, Survey, write_csv, write_survey
+
+PROGRAMS = Path(sys.executable).parent
+EVERY_STATE = (
+    "for node in $(ip netns list | cut -d' ' -f1); do echo \"node $node\"; for what in qdisc class filter; do"
+    " ip netns exec $node tc $what show dev eth0; done; done"
+)
+FIRST_DELAY = (
+    "for _ in $(seq 2000); do"
+    " tc -n {node} qdisc show dev eth0 | grep -q netem && exit; sleep 0.02; done; exit 1"
+)
+"""Ends as soon as a node has the first of its delays."""
+
+DEADLINE_S = 60
+LONG_S = 600
+CLUSTER = "vmmap"
+INSIDE = "/tmp"  # noqa: S108 - in the machine's own memory
+KERNEL_TEST = "tests/real/test_netem_kernel.py"
+
+
+def hosts_file(machine: Machine, scratch: Path) -> Path:
+    """Write where the nodes are."""
+    file = scratch / "hosts.csv"
+    rows = "".join(f"{name},{address},root\n" for name, address in machine.addresses.items())
+    file.write_text(f"name,address,user\n{rows}", encoding="utf-8")
+    return file
+
+
+def map_file(latencies: LatencyMap, scratch: Path) -> Path:
+    """Write the map where the commands of the project read it."""
+    file = scratch / "map.csv"
+    write_csv(latencies, file)
+    return file
+
+
+def try_scripts(
+    machine: Machine, latencies: LatencyMap, scratch: Path, *, runs: int, count: int
+) -> tuple[list[Run], dict[str, bool]]:
+    """Run the scripts that ``plan`` writes: on every node twice, measure, undo.
+
+    Returns
+    -------
+    list of Run and dict
+        The measurements, and what held: the state of every node the same after the second run of its script,
+        and after the undo as it was at first.
+    """
+    scripts = scratch / "scripts"
+    call(
+        *(
+            "gesscale",
+            "latency-map",
+            "plan",
+            str(map_file(latencies, scratch)),
+            "--unit",
+            "ms",
+            "--kind",
+            "rtt",
+        ),
+        *("--addresses", str(hosts_file(machine, scratch)), "--directory", str(scripts)),
+    )
+    states: list[dict[str, str]] = [_states(machine)]
+    for _ in range(2):
+        for name in latencies.names:
+            machine.must(name, "sh -s", text=(scripts / f"apply-{name}.sh").read_text(encoding="utf-8"))
+        states.append(_states(machine))
+    measured = [ping_all(machine, latencies, count=count, delayed=True) for _ in range(runs)]
+    for name in latencies.names:
+        machine.must(name, "sh -s", text=(scripts / f"undo-{name}.sh").read_text(encoding="utf-8"))
+    return measured, {
+        "every node has its delays": all("netem" in state for state in states[1].values()),
+        "the second run of a script changes nothing": states[2] == states[1],
+        "after the undo every node is as before": _states(machine) == states[0],
+    }
+
+
+def try_apply(
+    machine: Machine, latencies: LatencyMap, scratch: Path, *, own: LatencyMap, count: int
+) -> tuple[Run, dict[str, bool]]:
+    """Run ``testbed apply --ssh`` with its check, then ``--undo``.
+
+    Parameters
+    ----------
+    own
+        The round trips of the machine without delays, for ``--measured``.
+    """
+    own_file = scratch / "own.json"
+    write_survey(Survey.of(own), own_file)
+    before, load = _states(machine), os.getloadavg()[0]
+    command = (*_apply(machine, latencies, scratch), "--measured", str(own_file))
+    done = subprocess.run(
+        machine.inside((*command, "--count", str(count), "--output", "json")),
+        capture_output=True,
+        text=True,
+        timeout=LONG_S,
+        check=False,
+    )
+    if done.returncode not in (0, 3):
+        message = f"testbed apply failed: {done.stderr.strip()}"
+        raise SystemExit(message)
+    shaped = _states(machine)
+    login = ("--ssh-config", str(machine.config))
+    call(
+        *("testbed", "apply", "--ssh", "--hosts", str(hosts_file(machine, scratch)), *login, "--undo"),
+        inside=machine,
+    )
+    return read_checked(json.loads(done.stdout), load), {
+        "testbed apply finds every pair within tolerance": done.returncode == 0,
+        "every node has its delays": all("netem" in state for state in shaped.values()),
+        "after --undo every node is as before": _states(machine) == before,
+    }
+
+
+def try_deadline(machine: Machine, latencies: LatencyMap, scratch: Path) -> dict[str, object]:
+    """Kill ``testbed apply --for`` while it puts delays onto nodes; see that they end by themselves."""
+    before = _states(machine)
+    command = (*_apply(machine, latencies, scratch), "--for", f"{DEADLINE_S}s", "--no-check")
+    process = subprocess.Popen(machine.inside(command), start_new_session=True)
+    try:
+        machine.must(None, FIRST_DELAY.format(node=latencies.names[0]))
+        killed = process.poll() is None
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    began_s = time.monotonic()
+    time.sleep(1.0)  # what had arrived at a node runs to its end
+    delayed, end_s = _delayed(machine), None
+    while time.monotonic() < began_s + 5 * DEADLINE_S:
+        if not _delayed(machine):
+            end_s = round(time.monotonic() - began_s, 1)
+            break
+        time.sleep(0.5)
+    return {
+        "killed in mid-apply": killed,
+        "nodes delayed a second later": len(delayed),
+        "deadline_s": DEADLINE_S,
+        "no node delayed s after the kill": end_s,
+        "every node is as before": _states(machine) == before,
+    }
+
+
+def try_inside(
+    machine: Machine, latencies: LatencyMap, scratch: Path, *, count: int
+) -> tuple[Run, dict[str, object]]:
+    """Run the project itself on the machine's kernel: the test of plan's scripts, and a cluster by netem."""
+    python = f"cd {PROJECT} && {sys.executable} -m"
+    tested = machine.ssh(None, f"{python} pytest -q -p no:cacheprovider {KERNEL_TEST} 2>&1", timeout_s=LONG_S)
+    machine.must(
+        None, f"cat >{INSIDE}/map.csv", text=map_file(latencies, scratch).read_text(encoding="utf-8")
+    )
+    machine.must(None, f"cat >{INSIDE}/topology.yaml", text=topology_text(latencies))
+    load = os.getloadavg()[0]
+    checked = machine.ssh(
+        None,
+        f"{python} testbed up {INSIDE}/topology.yaml --delays netem >/dev/null &&"
+        f" {python} testbed check {CLUSTER} --count {count} --output json",
+        timeout_s=LONG_S,
+    )
+    if checked.returncode not in (0, 3):
+        message = f"testbed up or check failed in the machine: {checked.stderr.strip()}"
+        raise SystemExit(message)
+    machine.must(None, f"{python} testbed down {CLUSTER} >/dev/null")
+    return read_checked(json.loads(checked.stdout), load), {
+        f"{KERNEL_TEST} passes": tested.returncode == 0,
+        "it said": tested.stdout.strip().rsplit("\n", 1)[-1],
+    }
+
+
+def relay_runs(latencies: LatencyMap, scratch: Path, *, runs: int, count: int) -> list[Run]:
+    """Measure the same map through the relay, in network namespaces of this system."""
+    map_file(latencies, scratch)
+    topology = scratch / "topology.yaml"
+    topology.write_text(topology_text(latencies), encoding="utf-8")
+    measured = []
+    try:
+        call("testbed", "up", str(topology), "--delays", "relay-c")
+        for _ in range(runs):
+            load = os.getloadavg()[0]
+            document = call(
+                "testbed", "check", CLUSTER, "--count", str(count), "--output", "json", codes=(0, 3)
+            )
+            measured.append(read_checked(json.loads(document), load))
+    finally:
+        call("testbed", "down", CLUSTER)
+    return measured
+
+
+def topology_text(latencies: LatencyMap) -> str:
+    """Describe a cluster of the map's nodes, as ``testbed up`` reads it beside ``map.csv``."""
+    return (
+        f"name: {CLUSTER}\nlatency: {{file: map.csv, unit: ms, kind: rtt}}\n"
+        f"driver_node: {json.dumps(latencies.names[0])}\nsubnet: 10.92.0.0/24\n"
+    )
+
+
+def call(program: str, *arguments: str, inside: Machine | None = None, codes: tuple[int, ...] = (0,)) -> str:
+    """Run a command of the project, in a machine's network if one is given, and return its output."""
+    command = (str(PROGRAMS / program), *arguments)
+    done = subprocess.run(
+        inside.inside(command) if inside else command,
+        capture_output=True,
+        text=True,
+        timeout=LONG_S,
+        check=False,
+    )
+    if done.returncode not in codes:
+        message = f"{program} {' '.join(arguments)} ended with {done.returncode}: {done.stderr.strip()}"
+        raise SystemExit(message)
+    return done.stdout
+
+
+def _apply(machine: Machine, latencies: LatencyMap, scratch: Path) -> tuple[str, ...]:
+    return (
+        *(
+            str(PROGRAMS / "testbed"),
+            "apply",
+            str(map_file(latencies, scratch)),
+            "--unit",
+            "ms",
+            "--kind",
+            "rtt",
+        ),
+        *("--ssh", "--hosts", str(hosts_file(machine, scratch)), "--ssh-config", str(machine.config)),
+    )
+
+
+def _states(machine: Machine) -> dict[str, str]:
+    """Return what tc says of every node's device, less a counter, asked of the machine in one go."""
+    told = re.sub(r"direct_packets_stat \d+ ", "", machine.must(None, EVERY_STATE)).split("node ")[1:]
+    return dict(state.split("\n", 1) for state in told)
+
+
+def _delayed(machine: Machine) -> list[str]:
+    return [name for name, state in _states(machine).items() if "netem" in state]
