@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from latency_map.delays import MAX_RTT_MS, Delays
 from latency_map.errors import LatencyMapError
-from latency_map.formats.json_text import Json, as_number, kind_of, parse_json
+from latency_map.formats.json_text import Json, as_number, kind_of
 from latency_map.formats.raw import check_file_names, error_at
 from latency_map.survey import Mask, Spread, Survey
 
@@ -43,15 +43,20 @@ def survey_to_document(survey: Survey) -> str:
     return "".join(_pieces(survey))
 
 
-def document_to_survey(text: str, source: str) -> Survey:
+def is_document(content: Json) -> bool:
+    """Tell whether a piece of JSON claims to be a document of ours, of whatever version."""
+    return isinstance(content, dict) and ("apiVersion" in content or content.get("kind") == KIND)
+
+
+def content_to_survey(content: Json, source: str) -> Survey:
     """Read a document that `survey_to_document` wrote.
 
     Parameters
     ----------
-    text
-        JSON.
+    content
+        Its JSON, parsed.
     source
-        Names the text in messages.
+        Names it in messages.
 
     Returns
     -------
@@ -63,16 +68,6 @@ def document_to_survey(text: str, source: str) -> Survey:
     LatencyMapError
         It is no such document, or of a version that this program does not know; the message says where.
     """
-    return content_to_survey(parse_json(text, source), source)
-
-
-def is_document(content: Json) -> bool:
-    """Tell whether a piece of JSON claims to be a document of ours, of whatever version."""
-    return isinstance(content, dict) and ("apiVersion" in content or content.get("kind") == KIND)
-
-
-def content_to_survey(content: Json, source: str) -> Survey:
-    """Do as `document_to_survey` with JSON that was parsed."""
     if not isinstance(content, dict):
         raise error_at(source, "", f"expected a {KIND} document, got {kind_of(content)}")
     _check_version(content, source)
