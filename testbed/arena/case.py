@@ -1,0 +1,46 @@
+"""One run of the arena, and what came of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Case:
+    """A policy on a workload, with a seed; everything else is the experiment's.
+
+    Attributes
+    ----------
+    variant
+        Name of the experiment's variant; empty where it has none.
+    seed
+        Decides noise, what is random of the workload and, where the experiment says so, day and latency map. The
+        same seed is the same world to every policy.
+    """
+
+    workload: str
+    seed: int
+    policy: str
+    variant: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseResult:
+    """What came of a case.
+
+    Attributes
+    ----------
+    case
+        Which.
+    lost
+        Why the policy lost the run: it raised, gave nonsense or did not come to an end; empty where it did not.
+    metrics
+        Every metric of `testbed.scoring.sample.Scores` by its name, and those of the frontier; None where unknown.
+        Empty where the run was lost.
+    series
+        The course of the run for the figures, downsampled: names of columns to values. Empty unless asked for.
+    """
+
+    case: Case
+    lost: str = ""
+    metrics: Mapping[str, float | int | bool | None] = field(default_factory=dict)
+    series: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)

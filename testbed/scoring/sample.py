@@ -1,0 +1,98 @@
+"""What is known of a run at an instant, and what a run is judged by."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """An operator from one instant until the next sample.
+
+    Attributes
+    ----------
+    t_s
+        Seconds since the measurement began.
+    demand_replicas
+        Least replicas whose true MST, at their best placement, covers the input; what the ideal scaler has.
+    supply_replicas
+        Replicas that the scaler keeps: ordered and not given up, starting ones included. They are paid for.
+    serving_replicas
+        Those of them that can work; 0 while a restart goes on.
+    input_rows_per_s, processed_rows_per_s
+        Rates until the next sample, rows/s.
+    reconfigurations
+        Changes that were ordered at this instant.
+    """
+
+    t_s: float
+    demand_replicas: int
+    supply_replicas: int
+    serving_replicas: int
+    input_rows_per_s: float
+    processed_rows_per_s: float
+    reconfigurations: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completion:
+    """Rows that reached the sink together.
+
+    Attributes
+    ----------
+    rows
+        How many.
+    offered_from_s, offered_until_s
+        When the first and the last of them were offered at the source of the workflow (event time), seconds.
+    at_s
+        When they reached the sink.
+    """
+
+    rows: float
+    offered_from_s: float
+    offered_until_s: float
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scores:
+    """What a run is judged by; names and definitions of specification section 7, the last eight are ours.
+
+    Attributes
+    ----------
+    accuracy_O, accuracy_U
+        Mean replicas too many and too few against the demand, over the measurement.
+    timeshare_O, timeshare_U
+        Share of the measurement that was over- and under-provisioned, per cent.
+    excess_time
+        Time from the end of the input until all rows were processed, as a share of the measurement.
+    reconfigurations
+        How many changes were ordered.
+    cost
+        Replica-minutes.
+    drained
+        Whether all rows were processed in the end; if not, ``excess_time`` is a lower bound.
+    latency_mean_s, latency_p50_s, latency_p95_s, latency_p99_s
+        From event time to sink, weighted by rows; None where no row came through.
+    lag_above_slo_s
+        Seconds in which the newest row that left had been under way for longer than the objective.
+    time_to_converge_s
+        Mean time from a change of the demand until the supply meets it; one that never does before the next change
+        counts with all the time it had.
+    node_seconds
+        Seconds that nodes were held.
+    """
+
+    accuracy_O: float  # noqa: N815 - the paper's name
+    accuracy_U: float  # noqa: N815 - the paper's name
+    timeshare_O: float  # noqa: N815 - the paper's name
+    timeshare_U: float  # noqa: N815 - the paper's name
+    excess_time: float
+    reconfigurations: int
+    cost: float
+    drained: bool
+    latency_mean_s: float | None
+    latency_p50_s: float | None
+    latency_p95_s: float | None
+    latency_p99_s: float | None
+    lag_above_slo_s: float
+    time_to_converge_s: float
+    node_seconds: float

@@ -1,0 +1,67 @@
+"""What every simulated engine can do; the loop's ports, the scores and the oracle are made from it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from gesscale.decision import Change, Outcome
+from gesscale.observation import Batch
+from gesscale.ports import ClusterState
+from testbed.scoring.sample import Completion
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """Counters of an operator since the beginning; all but the last two only grow.
+
+    Attributes
+    ----------
+    offered_rows, processed_rows
+        Rows, cumulative.
+    work_s, waiting_s
+        Seconds in which its replicas computed, and in which they were held up by the network, summed over replicas.
+    replica_seconds
+        Seconds for which replicas were kept, starting and restarting ones included.
+    supply_replicas, serving_replicas
+        Replicas now: kept, and able to work.
+    """
+
+    offered_rows: float
+    processed_rows: float
+    work_s: float
+    waiting_s: float
+    replica_seconds: float
+    supply_replicas: int
+    serving_replicas: int
+
+
+class Plant(Protocol):
+    """Operators at work. Time begins at 0; nothing happens but by `advance` and `order`."""
+
+    def advance(self, until_s: float) -> None:
+        """Let time pass; an instant in the past does nothing."""
+        ...
+
+    def order(self, operator: str, change: Change) -> Outcome:
+        """Begin a change and return at once; raises ClusterError where a node cannot do it."""
+        ...
+
+    def state(self) -> ClusterState:
+        """Return the nodes, and where replicas are kept; starting ones count."""
+        ...
+
+    def batches(self, operator: str) -> Sequence[Batch]:
+        """Return the recent batches of an operator, oldest first, a bounded number."""
+        ...
+
+    def completions(self) -> Sequence[Completion]:
+        """Return and forget the rows that have reached a sink of the workflow since the last call."""
+        ...
+
+    def tally(self, operator: str) -> Tally:
+        """Return an operator's counters now."""
+        ...
+
+    def mst_rows_per_s(self, operator: str, placement: Sequence[str]) -> float:
+        """Return the true MST of a placement: without noise, warm, by the delays of the map."""
+        ...

@@ -1,0 +1,111 @@
+"""Offered load over time, as a value."""
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+
+from gesscale.errors import InputError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """Rows offered per second, constant within each step.
+
+    Attributes
+    ----------
+    name
+        How commands and results call it.
+    source
+        Where it is from, in a sentence: data set and licence, or paper and section.
+    step_s
+        Length of a step, seconds.
+    rows_per_s
+        The rate of each step, rows/s.
+    absolute
+        Whether the rates are meant as they are. A pattern's are not: its shape counts, and who plays it scales it to
+        what the replicas can carry.
+
+    Raises
+    ------
+    InputError
+        Without steps, without any row, or at a rate or step that is not a finite number in its range.
+    """
+
+    name: str
+    source: str
+    step_s: float
+    rows_per_s: tuple[float, ...]
+    absolute: bool = False
+    _offered: tuple[float, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.step_s) and self.step_s > 0):
+            message = f"workload {self.name}: expected a step above 0 s, got {self.step_s}"
+            raise InputError(message)
+        for index, rate in enumerate(self.rows_per_s):
+            if not (math.isfinite(rate) and rate >= 0):
+                message = (
+                    f"workload {self.name}: expected a finite rate >= 0 rows/s, got {rate} "
+                    f"at {index * self.step_s:g} s"
+                )
+                raise InputError(message)
+        if not any(self.rows_per_s):
+            message = f"workload {self.name}: expected rates of which one at least is above 0, got none"
+            raise InputError(message)
+        totals = tuple(accumulate((rate * self.step_s for rate in self.rows_per_s), initial=0.0))
+        object.__setattr__(self, "_offered", totals)
+
+    @property
+    def duration_s(self) -> float:
+        """How long rows are offered, seconds."""
+        return self.step_s * len(self.rows_per_s)
+
+    @property
+    def peak_rows_per_s(self) -> float:
+        """The highest rate, rows/s."""
+        return max(self.rows_per_s)
+
+    @property
+    def total_rows(self) -> float:
+        """All rows that are offered."""
+        return self._offered[-1]
+
+    def rate_rows_per_s(self, at_s: float) -> float:
+        """Return the rate at an instant; 0 before it begins and after it ends."""
+        index = int(at_s // self.step_s)
+        return self.rows_per_s[index] if 0 <= index < len(self.rows_per_s) else 0.0
+
+    def offered_rows(self, at_s: float) -> float:
+        """Return the rows offered from the beginning until an instant."""
+        position = at_s / self.step_s
+        index = int(position)
+        if position <= 0:
+            return 0.0
+        if index >= len(self.rows_per_s):
+            return self._offered[-1]
+        return self._offered[index] + (position - index) * self.step_s * self.rows_per_s[index]
+
+    def offered_at_s(self, row: float) -> float:
+        """Return when a row was offered, the first being row 0; the inverse of `offered_rows`.
+
+        Parameters
+        ----------
+        row
+            Rows offered before it; beyond the last one, the end.
+        """
+        if row >= self._offered[-1]:
+            return self.duration_s
+        index = max(0, bisect_right(self._offered, row) - 1)
+        rate = self.rows_per_s[index]
+        return self.step_s * index + (row - self._offered[index]) / rate if rate > 0 else self.step_s * index
+
+    def scaled(self, factor: float) -> "Workload":
+        """Return the same shape at rates multiplied by a factor above 0."""
+        return replace(self, rows_per_s=tuple(rate * factor for rate in self.rows_per_s))
+
+    @staticmethod
+    def of_rates(name: str, source: str, step_s: float, rates: Iterable[float]) -> "Workload":
+        """Return a pattern from any iterable of rates."""
+        return Workload(name=name, source=source, step_s=step_s, rows_per_s=tuple(map(float, rates)))
