@@ -22,6 +22,7 @@ class Reason(StrEnum):
     NOT_ROOT_OF_OVERLOAD = "NotRootOfOverload"
     DRAINING_BACKLOG = "DrainingBacklog"
     FEWER_WOULD_NOT_SUSTAIN = "FewerWouldNotSustain"
+    NEVER_CHANGES = "NeverChanges"
     # nothing may change yet
     METRICS_MISSING = "MetricsMissing"
     METRICS_STALE = "MetricsStale"

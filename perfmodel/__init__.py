@@ -11,6 +11,7 @@ from perfmodel.errors import ModelError
 from perfmodel.evidence import Conditions, Reading
 from perfmodel.laws import GesscaleLaw, MicroBatchLaw
 from perfmodel.model import Estimate, Estimator, FitErrors, Model, fit_errors
+from perfmodel.proportional import ProportionalLaw
 
 __all__ = [
     "AutoLaw",
@@ -22,6 +23,7 @@ __all__ = [
     "MicroBatchLaw",
     "Model",
     "ModelError",
+    "ProportionalLaw",
     "Reading",
     "fit_errors",
     "law_named",

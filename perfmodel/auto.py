@@ -10,6 +10,7 @@ from perfmodel.evidence import Reading
 from perfmodel.fitted import FittedModel
 from perfmodel.laws import GesscaleLaw, MicroBatchLaw
 from perfmodel.model import Estimator, fit_errors
+from perfmodel.proportional import ProportionalLaw
 
 FOLDS = 4
 """In how many parts the evidence is held out in turn; as many distinct readings are needed at least."""
@@ -101,8 +102,8 @@ def _held_out_error_pct(law: Estimator, folds: Sequence[Sequence[Reading]], now_
     return total / count
 
 
-_LAWS: dict[str, type[GesscaleLaw] | type[MicroBatchLaw] | type[AutoLaw]] = {
-    law.name: law for law in (GesscaleLaw, MicroBatchLaw, AutoLaw)
+_LAWS: dict[str, type[GesscaleLaw | MicroBatchLaw | AutoLaw | ProportionalLaw]] = {
+    law.name: law for law in (GesscaleLaw, MicroBatchLaw, AutoLaw, ProportionalLaw)
 }
 
 
@@ -112,7 +113,7 @@ def law_named(name: str, *, max_age_s: float | None = None, half_life_s: float |
     Parameters
     ----------
     name
-        ``gesscale``, ``microbatch`` or ``auto``.
+        ``gesscale``, ``microbatch``, ``auto`` or ``proportional``.
     max_age_s, half_life_s
         How readings age; None: not at all.
 

@@ -3,8 +3,11 @@
 The driver's node counts as a member of every placement: its round trips to the replicas are what MST feels.
 """
 
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from gesscale.decision import Reason, Rejection
 from gesscale.ports import ClusterState
@@ -165,6 +168,20 @@ def shrinking(
         remaining.remove(farthest_first[0])
         steps.append(tuple(remaining))
     return tuple(steps)
+
+
+def drawn(nodes: Iterable[str], seed: int, operator: str, at_s: float) -> tuple[str, ...]:
+    """Shuffle nodes, for who does not look at delays.
+
+    Parameters
+    ----------
+    nodes
+        In any order.
+    seed, operator, at_s
+        What the order is drawn from: planning twice on one observation gives the same nodes.
+    """
+    rng = np.random.default_rng([seed, zlib.crc32(operator.encode()), max(0, int(at_s))])
+    return tuple(str(node) for node in rng.permutation(sorted(nodes)))
 
 
 def _of_unknown_delay(nodes: Iterable[tuple[str, str]]) -> tuple[Rejection, ...]:

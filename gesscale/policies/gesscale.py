@@ -1,18 +1,18 @@
-"""The policy of the paper: Algorithms 1-4 as the specification corrects them (sections 3-5).
+"""The policy of the paper: Algorithms 1-4 as the specification corrects them (sections 3-5), and MDL, its baseline.
 
 Each operator is decided on its own. An overloaded operator gets one replica more, on the nearest node; an
-underused one gives up all the farthest replicas that the performance model says it can do without.
+underused one gives up all the farthest replicas that the performance model says it can do without. MDL-NLUnaware
+does the same by Eq. 2 alone, on nodes that it draws (paper V).
 """
 
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import ClassVar
 
 from gesscale.analyze.capacity import evidence_of, fit, predict, weight_of
 from gesscale.analyze.load import drain_time_s, has_backlog, slack_pct
 from gesscale.decision import Analysis, Change, Plan, Reason, Rejection, Verdict
 from gesscale.observation import OperatorReading, WorkflowObservation
-from gesscale.plan.placement import additions, nd_max_ms, shrinking
+from gesscale.plan.placement import nd_max_ms
 from gesscale.plan.sizing import Sized
 from gesscale.policies.per_operator import Occasion, PerOperatorPolicy
 from gesscale.policies.rules import stay, unknown_delays
@@ -24,7 +24,10 @@ from perfmodel import Estimator, law_named
 class GesscalePolicy(PerOperatorPolicy):
     """Analyze by back pressure and model, plan by model and latency map."""
 
-    name: ClassVar[str] = "gesscale"
+    @property
+    def name(self) -> str:
+        """The registered name."""
+        return "gesscale" if self.latency_aware else "mdl-nlunaware"
 
     # Analyze
 
@@ -58,7 +61,7 @@ class GesscalePolicy(PerOperatorPolicy):
 
     def _law(self) -> Estimator:
         return law_named(
-            self.rules.law,
+            self.rules.law if self.latency_aware else "proportional",
             half_life_s=self.rules.reading_half_life_s,
             max_age_s=self.rules.reading_max_age_s,
         )
@@ -128,14 +131,14 @@ class GesscalePolicy(PerOperatorPolicy):
     def plan_more(self, occasion: Occasion) -> Plan:
         """Add one replica on the nearest node that is not known to eat the gain (Algorithm 3, IV-E)."""
         analysis, cluster, present = occasion.analysis, occasion.cluster, occasion.placement
-        ranked = additions(occasion.latencies.map, cluster, present, occasion.operator.driver_node)
+        ranked = self.candidates(occasion)
         now = self._sized(occasion, present)
         sized = {node: self._sized(occasion, (*present, node)) for node in ranked.nodes}
         helpful = [node for node, after in sized.items() if after.beats(now)]
         rejections = ranked.rejections + tuple(
             Rejection(
                 node=node,
-                reason=Reason.FARTHER if node in helpful else Reason.DELAY_EATS_GAIN,
+                reason=self.passed_over if node in helpful else Reason.DELAY_EATS_GAIN,
                 detail=f"{after}; now {now}",
             )
             for node, after in sized.items()
@@ -146,7 +149,8 @@ class GesscalePolicy(PerOperatorPolicy):
             detail = "every free node is too far to help" if sized else "no node can take one more replica"
             return replace(stay(analysis, cluster, reason, detail), rejections=rejections)
         node, after = helpful[0], sized[helpful[0]]
-        detail = f"{analysis.detail}; {node} is the nearest free node that helps: {after}"
+        best = "the nearest free node that helps" if self.latency_aware else "drawn"
+        detail = f"{analysis.detail}; {node} is {best}: {after}"
         return _change(occasion, Change(add=(node,)), after, detail, rejections)
 
     def plan_fewer(self, occasion: Occasion) -> Plan:
@@ -155,8 +159,7 @@ class GesscalePolicy(PerOperatorPolicy):
         needed = max(occasion.reading.input_rows_per_s or 0.0, occasion.reading.throughput_rows_per_s)
         calibrated = analysis.model is not None and analysis.model.calibrated
         most = len(present) - operator.min_replicas if calibrated else 1
-        shrunk = shrinking(occasion.latencies.map, present, operator.driver_node)[:most]
-        sized = [self._sized(occasion, after) for after in shrunk]
+        sized = [self._sized(occasion, after) for after in self.shrunk(occasion)[:most]]
         enough = list(takewhile(lambda after: after.sustains(needed), sized))
         too_few = sized[len(enough)] if len(enough) < len(sized) else None
         kept = enough[-1].placement if enough else present

@@ -1,12 +1,13 @@
 """Policies that decide each operator on its own (paper IV-A): what they share, and the two things each must say."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gesscale.analyze.screening import screen
 from gesscale.decision import Analysis, Plan, Reason, Verdict
 from gesscale.observation import OperatorReading, WorkflowObservation
+from gesscale.plan.placement import Ranked, additions, drawn, shrinking, usable
 from gesscale.policies.rules import PolicyRules, present_placement, stay, unknown_delays
 from gesscale.ports import ClusterState, Knowledge, Latencies
 from gesscale.workflow import Operator, Workflow
@@ -46,7 +47,7 @@ class PerOperatorPolicy(ABC):
         What is scaled, the thresholds.
     latency_aware
         Whether nodes are chosen by the latency map. One that is missing then lets nothing be changed, and one
-        that is stale, or lacks a replica's node, nothing be removed.
+        that is stale, or lacks a replica's node, nothing be removed. Else a seeded draw takes its place.
     """
 
     workflow: Workflow
@@ -84,6 +85,30 @@ class PerOperatorPolicy(ABC):
     @abstractmethod
     def plan_fewer(self, occasion: Occasion) -> Plan:
         """Choose which replicas go; there are more than ``min_replicas``."""
+
+    def candidates(self, occasion: Occasion) -> Ranked:
+        """Rank the nodes that could take one more replica: the nearest first, or as drawn."""
+        cluster, present = occasion.cluster, occasion.placement
+        if self.latency_aware:
+            return additions(occasion.latencies.map, cluster, present, occasion.operator.driver_node)
+        free = usable(cluster, present)
+        return replace(free, nodes=self._drawn(free.nodes, occasion))
+
+    def shrunk(self, occasion: Occasion) -> tuple[tuple[str, ...], ...]:
+        """Return the placements that remain as replicas go one by one: the farthest first, or as drawn."""
+        present = occasion.placement
+        if self.latency_aware:
+            return shrinking(occasion.latencies.map, present, occasion.operator.driver_node)
+        order = self._drawn(present, occasion)
+        return tuple(tuple(sorted(order[gone:])) for gone in range(1, len(order)))
+
+    @property
+    def passed_over(self) -> Reason:
+        """Why a node that would have done was not taken."""
+        return Reason.FARTHER if self.latency_aware else Reason.NOT_DRAWN
+
+    def _drawn(self, nodes: Sequence[str], occasion: Occasion) -> tuple[str, ...]:
+        return drawn(nodes, self.rules.seed, occasion.operator.name, occasion.reading.at_s)
 
     def _plan(self, analysis: Analysis, cluster: ClusterState, latencies: Latencies) -> Plan:
         if analysis.reading is None or analysis.verdict not in {Verdict.MORE, Verdict.FEWER}:

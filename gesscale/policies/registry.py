@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from gesscale.errors import SettingsError
 from gesscale.policies.gesscale import GesscalePolicy
 from gesscale.policies.rules import PolicyRules
+from gesscale.policies.static import StaticPolicy
 from gesscale.policies.threshold import ThresholdPolicy
 from gesscale.ports import Policy
 from gesscale.workflow import Workflow
@@ -19,6 +20,11 @@ class _Entry:
 
 _POLICIES: Mapping[str, _Entry] = {
     "gesscale": _Entry("the performance model of Eq. 1-3 and the latency map", GesscalePolicy),
+    "mdl-nlunaware": _Entry(
+        "Eq. 2 alone, which knows no delays; nodes drawn at random",
+        lambda workflow, rules: GesscalePolicy(workflow, rules, latency_aware=False),
+    ),
+    "static": _Entry("as many replicas as it began with", StaticPolicy),
     "thr-nlaware": _Entry("CPU thresholds; nearest node added, farthest removed", ThresholdPolicy),
     "thr-nlunaware": _Entry(
         "CPU thresholds; nodes drawn at random",

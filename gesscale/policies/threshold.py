@@ -4,15 +4,12 @@ NL-aware adds the nearest node and removes the farthest; NL-unaware draws the no
 share of time in batches stands for it, so that waiting for the network counts as busy; the analysis says which.
 """
 
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from gesscale.decision import Analysis, Change, Plan, Reason, Rejection, Verdict
 from gesscale.observation import OperatorReading, WorkflowObservation
-from gesscale.plan.placement import additions, nd_max_ms, removals, usable
+from gesscale.plan.placement import nd_max_ms
 from gesscale.policies.per_operator import Occasion, PerOperatorPolicy
 from gesscale.policies.rules import stay
 from gesscale.ports import Knowledge
@@ -20,10 +17,7 @@ from gesscale.ports import Knowledge
 
 @dataclass(frozen=True, slots=True)
 class ThresholdPolicy(PerOperatorPolicy):
-    """One replica more above the upper threshold, one fewer below the lower.
-
-    Where it is not latency-aware, a seeded draw among all usable nodes takes the place of the latency map.
-    """
+    """One replica more above the upper threshold, one fewer below the lower."""
 
     @property
     def name(self) -> str:
@@ -55,42 +49,22 @@ class ThresholdPolicy(PerOperatorPolicy):
 
     def plan_more(self, occasion: Occasion) -> Plan:
         """Add the nearest node, or one that is drawn."""
-        cluster, placement = occasion.cluster, occasion.placement
-        if self.latency_aware:
-            driver_node = occasion.operator.driver_node
-            ranked = additions(occasion.latencies.map, cluster, placement, driver_node)
-        else:
-            ranked = usable(cluster, placement)
+        ranked = self.candidates(occasion)
         if not ranked.nodes:
             detail = "no node can take one more replica"
-            stuck = stay(occasion.analysis, cluster, Reason.NO_CANDIDATE_NODE, detail)
+            stuck = stay(occasion.analysis, occasion.cluster, Reason.NO_CANDIDATE_NODE, detail)
             return replace(stuck, rejections=ranked.rejections)
-        node, losers = self._choose(ranked.nodes, occasion)
-        return self._result(occasion, Change(add=(node,)), ranked.rejections + losers)
+        node, *losers = ranked.nodes
+        return self._result(occasion, Change(add=(node,)), ranked.rejections + self._lost(losers))
 
     def plan_fewer(self, occasion: Occasion) -> Plan:
         """Remove the farthest node, or one that is drawn."""
-        placement = occasion.placement
-        if self.latency_aware:
-            ranked = removals(occasion.latencies.map, placement, occasion.operator.driver_node)
-        else:
-            ranked = placement
-        node, losers = self._choose(ranked, occasion)
-        return self._result(occasion, Change(remove=(node,)), losers)
+        kept = self.shrunk(occasion)[0]
+        gone = tuple(sorted(set(occasion.placement) - set(kept)))
+        return self._result(occasion, Change(remove=gone), self._lost(kept))
 
-    def _choose(self, ranked: Sequence[str], occasion: Occasion) -> tuple[str, tuple[Rejection, ...]]:
-        if self.latency_aware:
-            chosen, reason = ranked[0], Reason.FARTHER
-        else:
-            # Drawn from the seed and the observation, so that planning twice gives the same node.
-            entropy = [
-                self.rules.seed,
-                zlib.crc32(occasion.operator.name.encode()),
-                int(occasion.reading.at_s),
-            ]
-            chosen = str(np.random.default_rng(entropy).choice(sorted(ranked)))
-            reason = Reason.NOT_DRAWN
-        return chosen, tuple(Rejection(node=node, reason=reason) for node in ranked if node != chosen)
+    def _lost(self, nodes: Sequence[str]) -> tuple[Rejection, ...]:
+        return tuple(Rejection(node=node, reason=self.passed_over) for node in nodes)
 
     def _result(self, occasion: Occasion, change: Change, rejections: tuple[Rejection, ...]) -> Plan:
         after = tuple(sorted({*occasion.placement, *change.add} - set(change.remove)))

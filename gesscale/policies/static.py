@@ -1,0 +1,45 @@
+"""Static: as many replicas as it began with, the baseline without a scaler."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gesscale.analyze.screening import screen
+from gesscale.decision import Analysis, Plan, Reason, Verdict
+from gesscale.observation import OperatorReading, WorkflowObservation
+from gesscale.policies.rules import PolicyRules, stay
+from gesscale.ports import ClusterState, Knowledge
+from gesscale.workflow import Workflow
+
+
+@dataclass(frozen=True, slots=True)
+class StaticPolicy:
+    """Changes nothing; the loop still brings back replicas that were lost."""
+
+    name: ClassVar[str] = "static"
+
+    workflow: Workflow
+    rules: PolicyRules
+
+    def analyze(self, observation: WorkflowObservation, knowledge: Knowledge) -> Mapping[str, Analysis]:
+        """Report what was read; see `gesscale.ports.Policy`."""
+        return {name: self._analyze(name, observation, knowledge) for name in self.workflow.operators}
+
+    def plan(
+        self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge
+    ) -> Mapping[str, Plan]:
+        """Stay; see `gesscale.ports.Policy`."""
+        del knowledge
+        return {name: stay(analysis, cluster) for name, analysis in analyses.items()}
+
+    def _analyze(self, name: str, observation: WorkflowObservation, knowledge: Knowledge) -> Analysis:
+        seen = screen(name, observation, knowledge)
+        if not isinstance(seen, OperatorReading):
+            return seen
+        return Analysis(
+            operator=name,
+            verdict=Verdict.SAME,
+            reason=Reason.NEVER_CHANGES,
+            detail="the policy never changes anything",
+            reading=seen,
+        )

@@ -1,0 +1,103 @@
+"""Eq. 2 of the paper, MST = alpha n: what is left of Eq. 1 for who knows no delays."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from perfmodel.evidence import Conditions, Reading
+from perfmodel.fitted import FittedModel
+from perfmodel.laws import GesscaleLaw
+from perfmodel.model import Estimate
+
+_ONE_NODE = Conditions(replicas=1, nd_max_ms=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProportionalModel:
+    """A fitted alpha; see `perfmodel.model.Model` for the attributes.
+
+    Attributes
+    ----------
+    node
+        Eq. 1 fitted to what each node contributed, as if it had been alone.
+    """
+
+    law: ClassVar[str] = "proportional"
+    node: FittedModel
+
+    @property
+    def parameters(self) -> Mapping[str, float]:
+        """Alpha, rows/s."""
+        return {"alpha": self.node.parameters["alpha"]}
+
+    @property
+    def fitted(self) -> frozenset[str]:
+        """Alpha."""
+        return frozenset({"alpha"})
+
+    @property
+    def readings_used(self) -> int:
+        """How many readings it was fitted on."""
+        return self.node.readings_used
+
+    @property
+    def calibrated(self) -> bool:
+        """Always: one reading identifies all that it has."""
+        return True
+
+    @property
+    def drift(self) -> bool:
+        """Whether newer readings contradicted older ones, which were dropped."""
+        return self.node.drift
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What it leaves out."""
+        return ("the law knows neither delays nor losses of parallelism",)
+
+    def predict(self, conditions: Conditions) -> Estimate:
+        """Predict the MST under these conditions, rows/s; their delay changes nothing."""
+        one, n = self.node.predict(_ONE_NODE), conditions.capacity
+        return Estimate(low=one.low * n, mid=one.mid * n, high=one.high * n)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProportionalLaw:
+    """Eq. 2 of the paper, MST = alpha n, fitted to saturated readings whatever their delays.
+
+    Attributes
+    ----------
+    max_age_s, half_life_s
+        How readings age, as in `GesscaleLaw`.
+
+    Examples
+    --------
+    Two replicas that sustain 3,500 rows/s make 1,750 a node, whether delay or something else took the rest:
+
+    >>> model = ProportionalLaw().fit([Reading(replicas=2, nd_max_ms=100, rows_per_s=3500)])
+    >>> round(model.predict(Conditions(replicas=4, nd_max_ms=300)).mid)
+    7000
+    """
+
+    name: ClassVar[str] = "proportional"
+
+    max_age_s: float | None = None
+    half_life_s: float | None = None
+
+    def fit(self, readings: Sequence[Reading], now_s: float | None = None) -> ProportionalModel:
+        """Fit the law; see `GesscaleLaw.fit`.
+
+        Raises
+        ------
+        ModelError
+            When no reading is usable.
+        """
+        eq1 = GesscaleLaw(max_age_s=self.max_age_s, half_life_s=self.half_life_s)
+        return ProportionalModel(node=eq1.fit([_of_one_node(reading) for reading in readings], now_s))
+
+
+def _of_one_node(reading: Reading) -> Reading:
+    rate = reading.rows_per_s / reading.capacity
+    return replace(
+        reading, replicas=1, nd_max_ms=0.0, weight=None, batch_rows=None, tasks=None, rows_per_s=rate
+    )

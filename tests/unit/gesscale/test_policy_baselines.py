@@ -1,0 +1,66 @@
+"""MDL-NLUnaware, which knows only Eq. 2, and static, which changes nothing."""
+
+from edge import NODES, known, observe, operator, reading, workflow
+
+from gesscale.decision import Reason
+from gesscale.policies import PolicyRules, policy_named
+from gesscale.ports import ClusterState, Node
+from perfmodel import Reading
+
+# What a node contributed: 100, 95, 90 rows/s; Eq. 2 takes all for the same thing, about 95 a node.
+LEARNED = tuple(
+    Reading(replicas=n, nd_max_ms=nd, rows_per_s=rate, batch_rows=100.0 * n, weight=float(n))
+    for n, nd, rate in ((1, 0, 100), (2, 10, 190), (4, 200, 360))
+)
+
+
+def plan(name, placement, *, seed=0, at_s=1000.0, readings=LEARNED, **seen):
+    chosen = policy_named(name, workflow(operator()), PolicyRules(seed=seed, recovery_target_s=1.0))
+    state = ClusterState(nodes={node: Node(name=node) for node in NODES}, placements={"op": placement})
+    knowledge = known(readings={"op": readings})
+    analyses = chosen.analyze(observe(reading(placement, at_s=at_s, **seen)), knowledge)
+    return chosen.plan(analyses, state, knowledge)["op"]
+
+
+def test_mdl_adds_any_free_node_but_always_the_same_for_one_observation():
+    overload = {"throughput": 100, "offered": 150, "saturated": 1.0, "backlog": 400}
+    first = [plan("mdl-nlunaware", ("hub",), at_s=at, **overload) for at in range(1000, 1040)]
+    again = [plan("mdl-nlunaware", ("hub",), at_s=at, **overload) for at in range(1000, 1040)]
+    assert first == again
+    # 40 draws of 4 nodes miss a given one with probability 0.75^40 = 1e-5.
+    assert {item.change.add[0] for item in first} == {"near", "mid", "far", "edge"}
+    assert {item.reason for item in first[0].rejections} == {Reason.NOT_DRAWN}
+
+
+def test_mdl_gives_up_several_at_once_whatever_their_delays():
+    # About 95 rows/s a node, at least 80 in its interval: 150 rows/s need two nodes; which two is drawn.
+    kept = [
+        plan("mdl-nlunaware", ("far", "hub", "mid", "near"), at_s=at, throughput=150).placement
+        for at in range(1000, 1040)
+    ]
+    assert {len(placement) for placement in kept} == {2}
+    assert len(set(kept)) > 2
+
+
+def test_mdl_is_the_same_at_any_delay():
+    near = plan("mdl-nlunaware", ("hub", "near"), throughput=180)
+    far = plan("mdl-nlunaware", ("edge", "hub"), throughput=180)
+    assert near.mst == far.mst
+
+
+def test_mdl_needs_one_reading_of_saturation():
+    assert plan("mdl-nlunaware", ("hub", "near"), throughput=10, readings=()).change is None
+    one = plan("mdl-nlunaware", ("far", "hub", "near"), throughput=10, readings=LEARNED[:1])
+    assert len(one.placement) == 1  # its one parameter is identified, so it trusts it
+
+
+def test_static_changes_nothing_whatever_it_sees():
+    overload = {"throughput": 100, "offered": 500, "saturated": 1.0, "backlog": 40_000}
+    for placement, seen in ((("hub",), overload), (("hub", "near", "mid"), {"throughput": 1.0})):
+        result = plan("static", placement, **seen)
+        assert (result.change, result.reason) == (None, Reason.NEVER_CHANGES)
+
+
+def test_static_says_when_it_sees_nothing():
+    chosen = policy_named("static", workflow(), PolicyRules())
+    assert chosen.analyze(observe(), known())["op"].reason is Reason.METRICS_MISSING

@@ -1,0 +1,41 @@
+"""Eq. 2: one parameter, whatever the delays."""
+
+import pytest
+
+from perfmodel import Conditions, ModelError, Reading, law_named
+
+
+def fit(*rows, **law):
+    readings = [Reading(replicas=n, nd_max_ms=nd, rows_per_s=rate, at_s=at) for n, nd, rate, at in rows]
+    return law_named("proportional", **law).fit(readings)
+
+
+def test_alpha_is_what_a_node_contributes_and_delays_change_nothing():
+    model = fit((1, 0, 100, 0), (2, 200, 200, 1), (4, 300, 400, 2))
+    assert model.parameters == {"alpha": pytest.approx(100)}
+    near, far = (model.predict(Conditions(replicas=3, nd_max_ms=nd)) for nd in (0, 300))
+    assert near == far
+    assert near.mid == pytest.approx(300)
+    assert near.low < 300 < near.high
+
+
+def test_weights_stand_for_replicas():
+    model = fit((1, 0, 100, 0))
+    assert model.predict(Conditions(replicas=2, nd_max_ms=0, weight=1.5)).mid == pytest.approx(150)
+
+
+def test_one_reading_calibrates_it_and_it_says_what_it_leaves_out():
+    model = fit((2, 100, 190, 0))
+    assert (model.calibrated, model.fitted, model.readings_used) == (True, {"alpha"}, 1)
+    assert "delays" in model.warnings[0]
+
+
+def test_old_readings_are_left_out():
+    model = fit((1, 0, 50, 0), (1, 0, 100, 1000), max_age_s=500)
+    assert model.readings_used == 1
+    assert model.parameters["alpha"] == pytest.approx(100)
+
+
+def test_unsaturated_readings_teach_it_nothing():
+    with pytest.raises(ModelError, match="saturated"):
+        law_named("proportional").fit([Reading(replicas=1, nd_max_ms=0, rows_per_s=9, saturated=False)])
