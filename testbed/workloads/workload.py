@@ -55,6 +55,9 @@ class Workload:
             message = f"workload {self.name}: expected rates of which one at least is above 0, got none"
             raise InputError(message)
         totals = tuple(accumulate((rate * self.step_s for rate in self.rows_per_s), initial=0.0))
+        if not math.isfinite(totals[-1]):
+            message = f"workload {self.name}: expected rates whose rows can be summed up, got {self.peak_rows_per_s:g}"
+            raise InputError(message)
         object.__setattr__(self, "_offered", totals)
 
     @property
@@ -93,8 +96,9 @@ class Workload:
         Parameters
         ----------
         row
-            Rows offered before it; beyond the last one, the end.
+            Rows offered before it; beyond the last one, the end; below 0, as 0.
         """
+        row = max(0.0, row)
         if row >= self._offered[-1]:
             return self.duration_s
         index = max(0, bisect_right(self._offered, row) - 1)
@@ -104,6 +108,15 @@ class Workload:
     def scaled(self, factor: float) -> "Workload":
         """Return the same shape at rates multiplied by a factor above 0."""
         return replace(self, rows_per_s=tuple(rate * factor for rate in self.rows_per_s))
+
+    def faster(self, speed: float) -> "Workload":
+        """Return the same rows in less time: rates multiplied by a speed above 0, steps divided by it."""
+        if not (math.isfinite(speed) and speed > 0):
+            message = f"workload {self.name}: expected a speed above 0, got {speed}"
+            raise InputError(message)
+        return replace(
+            self, step_s=self.step_s / speed, rows_per_s=tuple(rate * speed for rate in self.rows_per_s)
+        )
 
     @staticmethod
     def of_rates(name: str, source: str, step_s: float, rates: Iterable[float]) -> "Workload":

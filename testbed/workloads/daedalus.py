@@ -1,0 +1,105 @@
+"""The loads of Daedalus (Pfister et al., ICPE 2024, section 4): a sine, and two shapes made after recorded traces.
+
+The paper gives kind and length; range, mean and greatest change within a second are those of the trace files that its
+authors published (github.com/dos-group/daedalus), which carry no licence and are not part of this project. The shapes
+share these figures with the recorded traces, and the traffic the two sharp spikes: nothing else.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from testbed.workloads.entry import Entry, Request
+from testbed.workloads.workload import Workload
+
+_PAPER = "Pfister et al., Daedalus: Self-Adaptive Horizontal Autoscaling, ICPE 2024, section 4"
+_MADE = "made after the figures of the recorded trace, not the trace itself"
+_DURATION_S = 21_600
+_T_S = np.arange(_DURATION_S)
+
+
+def _sine(request: Request) -> Workload:
+    rates = 32_500.0 + 27_500.0 * np.sin(2 * np.pi * _T_S / (_DURATION_S / 2))
+    return Workload.of_rates(request.text, _PAPER, 1.0, rates)
+
+
+def _ysb(request: Request) -> Workload:
+    """Return three waves, the middle one the top and as steep as the trace ever is.
+
+    Its height and steepness fix its width; the width of the other two makes the mean.
+    """
+    low, mean, peak, step = 60_000.0, 211_334.0, 549_999.0, 398.0
+    top = peak - low
+    first, last = 0.55 * top, 0.70 * top
+    side_s = _side_s(top, step)
+    wide_s = ((mean - low) * _DURATION_S - top * side_s) / (first + last)
+    gap_s = (_DURATION_S - 2 * side_s - 4 * wide_s) / 4
+    first_at_s = gap_s + wide_s
+    top_at_s = round(first_at_s + wide_s + gap_s + side_s)  # on a second, so that the peak is reached
+    last_at_s = top_at_s + side_s + gap_s + wide_s
+    rates = (
+        low
+        + _wave(first_at_s, first_at_s, first, wide_s, wide_s)
+        + _wave(top_at_s, top_at_s, top, side_s, side_s)
+        + _wave(last_at_s, last_at_s, last, wide_s, wide_s)
+    )
+    return Workload.of_rates(request.text, f"{_PAPER}; ad clicks, {_MADE}", 1.0, rates)
+
+
+def _traffic(request: Request) -> Workload:
+    """Return a day squeezed into six hours: busy from 8 to 17 o'clock, with a spike at either end.
+
+    The trace's steepest second is on the spikes' rise; the length of their fall, about 15 min, makes the mean.
+    """
+    low, day, mean, peak, step = 8_000.0, 28_000.0, 30_014.0, 99_989.0, 1_101.0
+    morning_s, evening_s, night_s = (_DURATION_S * hours / 24 for hours in (8, 17, 24))
+    spike = peak - day - low
+    lesser = 0.85 * spike
+    day_rows = day * (evening_s - morning_s + (morning_s + night_s - evening_s) / 2)
+    rise_s = _side_s(spike, step)
+    fall_s = 2 * ((mean - low) * _DURATION_S - day_rows) / (spike + lesser) - rise_s
+    rates = (
+        low
+        + _wave(morning_s, evening_s, day, morning_s, night_s - evening_s)
+        + _wave(morning_s, morning_s, spike, rise_s, fall_s)
+        + _wave(evening_s, evening_s, lesser, rise_s, fall_s)
+    )
+    return Workload.of_rates(request.text, f"{_PAPER}; vehicles in Berlin, {_MADE}", 1.0, rates)
+
+
+def _side_s(height: float, step: float) -> float:
+    """Return how long half a cosine takes to rise by a height when it is nowhere steeper than a step per second."""
+    return math.pi * height / (2 * step)
+
+
+def _wave(from_s: float, until_s: float, height: float, rise_s: float, fall_s: float) -> NDArray[np.float64]:
+    """Return a wave that keeps its height between two instants, with half a cosine up to them and down after."""
+    away = np.maximum((from_s - _T_S) / rise_s, (_T_S - until_s) / fall_s).clip(0.0, 1.0)
+    wave: NDArray[np.float64] = height * (1 + np.cos(np.pi * away)) / 2
+    return wave
+
+
+ENTRIES = (
+    Entry(
+        name="daedalus-sine",
+        what="5,000 to 60,000/s, two periods, mean 32,500",
+        length="6 h in steps of 1 s",
+        source="Daedalus (ICPE 2024), section 4; begins in the middle, upward",
+        build=_sine,
+    ),
+    Entry(
+        name="daedalus-ysb",
+        what="three waves: peak 549,999/s, mean 211,334, at most 398/s more or less in a second",
+        length="6 h in steps of 1 s",
+        source="Daedalus (ICPE 2024), section 4: made after the figures of its ad-click trace, not the trace itself",
+        build=_ysb,
+    ),
+    Entry(
+        name="daedalus-traffic",
+        what="a day with two sharp spikes: peak 99,989/s, mean 30,014, at most 1,101/s more or less in a second",
+        length="6 h in steps of 1 s",
+        source="Daedalus (ICPE 2024), section 4: made after the figures of its traffic trace, not the trace itself",
+        build=_traffic,
+    ),
+)

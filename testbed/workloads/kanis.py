@@ -1,0 +1,119 @@
+"""The load patterns of a comparison of auto-scalers: J. B. Kanis, MSc thesis, TU Delft, 2023.
+
+A rate per minute, in records per second of its queries 1, 2 and 11. The thesis gives parameters (5.4.3, 7.1 to 7.4),
+its published framework, delftdata/espa-autoscaling, the laws of the increments. Where the two differ the thesis holds:
+the cosine's minimum is 200,000, and no walk exceeds the 2.5 M that the generator could make.
+"""
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gesscale.errors import InputError
+from testbed.workloads.entry import Entry, Request
+from testbed.workloads.workload import Workload
+
+_THESIS = "J. B. Kanis, An Experimental Evaluation of Auto-scaling Techniques for DSP, TU Delft 2023"
+_MINUTES = 140
+_MOST = 2_500_000.0
+_SPIKE_SHARE = 0.05  # of the minutes begin a spike up, and as many one down
+_SPIKE_ROWS_PER_S = (500_000.0, 2_000_000.0)
+
+
+def _cosine(rng: np.random.Generator) -> NDArray[np.float64]:
+    minutes = np.arange(_MINUTES)
+    wave = 1_200_000.0 + 1_000_000.0 * np.cos(2 * np.pi * minutes / 60)
+    return wave + rng.uniform(-100_000.0, 100_000.0, _MINUTES)
+
+
+def _random(rng: np.random.Generator) -> NDArray[np.float64]:
+    return _walk(rng, begins=_MOST / 2, down=_MOST / 5, up=_MOST / 5)
+
+
+def _increasing(rng: np.random.Generator) -> NDArray[np.float64]:
+    return _walk(rng, begins=0.0, down=_MOST / 30, up=_MOST / 22)
+
+
+def _decreasing(rng: np.random.Generator) -> NDArray[np.float64]:
+    return _walk(rng, begins=_MOST, down=_MOST / 21, up=_MOST / 28)
+
+
+def _convergence(_: np.random.Generator) -> NDArray[np.float64]:
+    return np.repeat([0.0, 2_000_000.0, 1_000_000.0], [10, 40, 40])
+
+
+def _walk(rng: np.random.Generator, *, begins: float, down: float, up: float) -> NDArray[np.float64]:
+    rates = [begins]
+    for change in rng.uniform(-down, up, _MINUTES - 1):
+        rates.append(min(max(rates[-1] + change, 0.0), _MOST))
+    return np.array(rates)
+
+
+PATTERNS = {
+    "cosine": _cosine,
+    "random": _random,
+    "increasing": _increasing,
+    "decreasing": _decreasing,
+    "convergence": _convergence,
+}
+
+
+def spikes(rng: np.random.Generator, minutes: int) -> NDArray[np.float64]:
+    """Return what spikes add to a pattern, minute by minute: 0, or 0.5 to 2 M up or down for one minute.
+
+    In each minute either kind begins with probability 0.05; a coin decides where both do.
+    """
+    up, down = rng.random((2, minutes)) < _SPIKE_SHARE
+    upward = np.where(up & down, rng.random(minutes) < 0.5, up)
+    height = rng.uniform(*_SPIKE_ROWS_PER_S, minutes)
+    return np.where(upward, height, np.where(down, -height, 0.0))
+
+
+def _build(pattern: str, request: Request) -> Workload:
+    rates = PATTERNS[pattern](request.rng(f"kanis-{pattern}"))
+    return Workload.of_rates(request.text, f"{_THESIS}, section 5.4.3", 60.0, rates)
+
+
+def _build_spikes(request: Request) -> Workload:
+    pattern = "cosine" if request.parameter is None else request.parameter
+    if pattern not in PATTERNS:
+        message = f"workload {request.text!r}: expected one of {', '.join(PATTERNS)} after the colon, got {pattern!r}"
+        raise InputError(message)
+    rates = PATTERNS[pattern](request.rng(f"kanis-{pattern}"))
+    spiked = np.maximum(rates + spikes(request.rng("kanis-spikes"), len(rates)), 0.0)
+    source = f"{_THESIS}: spikes as its framework can add them, on the pattern {pattern}"
+    return Workload.of_rates(request.text, source, 60.0, spiked)
+
+
+def _entry(pattern: str, what: str, *, length: str = "140 min in steps of 1 min") -> Entry:
+    return Entry(
+        name=f"kanis-{pattern}",
+        what=what,
+        length=length,
+        source="Kanis 2023, section 5.4.3",
+        drawn=pattern != "convergence",
+        build=partial(_build, pattern),
+    )
+
+
+ENTRIES = (
+    _entry("cosine", "0.2 to 2.2 M/s, period 60 min from the top, noise ±0.1 M"),
+    _entry("random", "a walk from 1.25 M/s by ±0.5 M a minute, within 0 to 2.5 M"),
+    _entry("increasing", "a walk upward from 0, by 15,152/s a minute on average"),
+    _entry("decreasing", "a walk downward from 2.5 M/s, by 14,881/s a minute on average"),
+    _entry(
+        "convergence",
+        "nothing, 2 M/s from minute 10, 1 M/s from minute 50",
+        length="90 min in steps of 1 min",
+    ),
+    Entry(
+        name="kanis-spikes",
+        what="a pattern with spikes of 0.5 to 2 M/s up and down, each a minute, each kind every 20 min on average",
+        length="that of the pattern",
+        source="Kanis 2023, section 5.4.3: built there, not used; law and figures of its framework",
+        drawn=True,
+        parameter=f"the pattern: {', '.join(f'`{name}`' for name in PATTERNS)}; without: `cosine`",
+        build=_build_spikes,
+    ),
+)

@@ -1,0 +1,133 @@
+"""Taxi days of New York: the real demand per half hour, July 2014 to January 2015.
+
+See ``data/README.md`` for source and licence.
+"""
+
+import csv
+from datetime import date
+from functools import cache
+from importlib.resources import files
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gesscale.errors import InputError
+from testbed.workloads.entry import Entry, Request
+from testbed.workloads.workload import Workload
+
+SPEED = 10.0
+"""Seconds of New York in a second of the load (the paper, V-A)."""
+COPIES = 3
+"""How often each record is injected (the paper, V-A)."""
+DEFAULT_BEGINS = date(2014, 10, 1)
+"""Wednesday and Thursday, like the paper's 1 and 2 May 2013, with schools open, no holiday, and weather as mild as in
+early May; the series, July to January, holds no spring."""
+
+_DAYS = 2
+_HALF_HOUR_S = 1800.0
+_STEPS = 18  # per half hour: 100 s of New York each, 10 s at speed 10
+_HALF_HOURS_PER_DAY = 48
+_SOURCE = (
+    "taxi passengers per half hour in New York, nyc_taxi series of the Numenta Anomaly Benchmark (MIT licence), "
+    "counted from trip records of the NYC TLC"
+)
+
+
+@cache
+def passengers_by_day() -> dict[date, tuple[int, ...]]:
+    """Return the whole series: day to 48 counts of passengers, each of half an hour from midnight on."""
+    with (files("testbed.workloads") / "data" / "nyc_taxi_passengers.csv").open(encoding="utf-8") as file:
+        _, *rows = csv.reader(file)
+    return {date.fromisoformat(day): tuple(map(int, counts)) for day, *counts in rows}
+
+
+def taxi_days(begins: date, *, name: str) -> Workload:
+    """Return two days at speed 10, each passenger three times: 288 min.
+
+    The rate is continuous, without steps of 180 s at the half hours, and each half hour keeps its rows.
+
+    Parameters
+    ----------
+    begins
+        The first day, from midnight on. From the last day of the series there is only one: 144 min.
+    name
+        What to call it.
+
+    Raises
+    ------
+    InputError
+        On a day that is not in the series.
+    """
+    series = passengers_by_day()
+    if begins not in series:
+        message = f"workload {name!r}: expected a day from {min(series)} to {max(series)}, got {begins}"
+        raise InputError(message)
+    counts = [count for day in sorted(series) for count in series[day]]
+    first = (begins - min(series)).days * _HALF_HOURS_PER_DAY
+    last = min(first + _DAYS * _HALF_HOURS_PER_DAY, len(counts))
+    before, after = counts[max(0, first - 1)], counts[min(last, len(counts) - 1)]
+    rates = smoothed(np.array([before, *counts[first:last], after]) / _HALF_HOUR_S, _STEPS)
+    days = begins if last - first == _HALF_HOURS_PER_DAY else f"{begins} and the day after"
+    source = f"{_SOURCE}; {days}, speed {SPEED:g}, copies {COPIES}"
+    return Workload.of_rates(name, source, _HALF_HOUR_S / _STEPS, rates).faster(SPEED).scaled(COPIES)
+
+
+def smoothed(means: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
+    """Return a continuous course, linear from edge to middle to edge of each interval, that keeps each mean.
+
+    At an edge the course takes the mean of the two neighbours, or twice the lesser one where that is less: so the value
+    in the middle, which makes the mean right, is never below 0.
+
+    Parameters
+    ----------
+    means
+        Mean of each interval, >= 0; of the first and the last one only the influence on their neighbours is used.
+    steps
+        Steps per interval, even.
+
+    Returns
+    -------
+    ndarray of shape ((len(means) - 2) * steps,)
+        Mean of each step.
+    """
+    low, high = means[:-1], means[1:]
+    edges = np.minimum((low + high) / 2, 2 * np.minimum(low, high))
+    left, right = edges[:-1, None], edges[1:, None]
+    middle = 2 * means[1:-1, None] - (left + right) / 2
+    share = (np.arange(steps // 2) + 0.5) / (steps // 2)
+    course: NDArray[np.float64] = np.hstack(
+        [left + (middle - left) * share, middle + (right - middle) * share]
+    )
+    return course.ravel()
+
+
+def _build(request: Request) -> Workload:
+    return taxi_days(_begins(request), name=request.text)
+
+
+def _begins(request: Request) -> date:
+    if request.parameter is None:
+        return DEFAULT_BEGINS
+    if request.parameter == "any":
+        starts = sorted(passengers_by_day())[: 1 - _DAYS]
+        return starts[int(request.rng("nyc").integers(len(starts)))]
+    try:
+        return date.fromisoformat(request.parameter)
+    except ValueError:
+        message = (
+            f"workload {request.text!r}: expected a day such as nyc:{DEFAULT_BEGINS}, or nyc:any, "
+            f"got {request.parameter!r}"
+        )
+        raise InputError(message) from None
+
+
+ENTRIES = (
+    Entry(
+        name="nyc",
+        what="two real taxi days, ten times as fast, each record three times",
+        length="288 min in steps of 10 s",
+        source="New York half-hourly series of the Numenta Anomaly Benchmark (MIT licence)",
+        parameter="the first day, 2014-07-01 to 2015-01-31; `any`: drawn from the seed; without: 2014-10-01",
+        build=_build,
+    ),
+)

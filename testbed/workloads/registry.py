@@ -1,0 +1,67 @@
+"""Loads by name, such as ``nyc``, ``nyc:2014-10-01``, ``kanis-cosine`` or ``my.csv``."""
+
+import os
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+
+from gesscale.errors import InputError
+from testbed.workloads import daedalus, kanis, new_york, plain, seep
+from testbed.workloads.entry import Entry, Request
+from testbed.workloads.user_csv import workload_from_csv
+from testbed.workloads.workload import Workload
+
+_SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
+
+
+def entries() -> tuple[Entry, ...]:
+    """Return all named loads, those of a source side by side."""
+    return (*new_york.ENTRIES, *kanis.ENTRIES, *daedalus.ENTRIES, *seep.ENTRIES, *plain.ENTRIES)
+
+
+def workload_names() -> Mapping[str, str]:
+    """Return each name with a line on what it is, what may follow a colon, and its source."""
+    return {entry.name: _line(entry) for entry in entries()}
+
+
+def workload_named(text: str, *, seed: int) -> Workload:
+    """Return a load by name.
+
+    Parameters
+    ----------
+    text
+        A name of `workload_names`, with a colon and a parameter where it takes one; or a file: what ends in ``.csv``
+        or holds a path separator.
+    seed
+        Decides what is random of it, >= 0: the same seed, the same load.
+
+    Raises
+    ------
+    InputError
+        At an unknown name, a parameter or file that cannot be used, or a negative seed.
+    """
+    if seed < 0:
+        message = f"workload {text!r}: expected a seed >= 0, got {seed}"
+        raise InputError(message)
+    if text.lower().endswith(".csv") or any(separator in text for separator in _SEPARATORS):
+        return workload_from_csv(Path(text), name=text)
+    name, colon, parameter = text.partition(":")
+    by_name = {entry.name: entry for entry in entries()}
+    entry = by_name.get(name)
+    if entry is None:
+        raise InputError(_unknown(name, tuple(by_name)))
+    if colon and not entry.parameter:
+        message = f"workload {text!r}: expected nothing after {name}, got {colon + parameter!r}"
+        raise InputError(message)
+    return entry.build(Request(text=text, parameter=parameter if colon else None, seed=seed))
+
+
+def _line(entry: Entry) -> str:
+    after = f"; after a colon: {entry.parameter.replace('`', '')}" if entry.parameter else ""
+    return f"{entry.what}; {entry.length}{after} ({entry.source})"
+
+
+def _unknown(name: str, known: tuple[str, ...]) -> str:
+    near = get_close_matches(name.lower(), known, n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"
+    return f"expected the name of a workload or a file ending in .csv, got {name!r}; {hint}"

@@ -1,0 +1,84 @@
+"""The simulated loads of M. Rouaux's thesis on scaling SEEP (Imperial College London, 2014), section 5.2.
+
+Where the thesis is silent: a load begins with a peak and lasts ten minutes; short peaks take 2 to 8 s and begin every
+60 s; random peaks and troughs are drawn within half of the fixed ones' 20 s and 40 s.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from testbed.workloads.entry import Entry, Request
+from testbed.workloads.workload import Workload
+
+_THESIS = "M. Rouaux, Framework for Dynamic Scaling in Master-Slave Stream Processing Systems, Imperial College 2014"
+_SECONDS = 600
+_BASE, _PEAK = 10.0, 20.0  # tuples/s
+
+
+def _constant(request: Request) -> Workload:
+    return Workload.of_rates(request.text, f"{_THESIS}, 5.2.2 to 5.2.4", 1.0, [_BASE] * _SECONDS)
+
+
+def _short_peaks(request: Request) -> Workload:
+    begins_s = np.arange(0.0, _SECONDS, 60.0)
+    lengths_s = request.rng("seep-short-peaks").uniform(2.0, 8.0, len(begins_s))
+    return Workload.of_rates(request.text, f"{_THESIS}, 5.2.5", 1.0, with_peaks(begins_s, lengths_s))
+
+
+def _peaks(request: Request) -> Workload:
+    begins_s = np.arange(0.0, _SECONDS, 60.0)
+    rates = with_peaks(begins_s, np.full(len(begins_s), 20.0))
+    return Workload.of_rates(request.text, f"{_THESIS}, 5.2.6 and 5.2.7", 1.0, rates)
+
+
+def _random_peaks(request: Request) -> Workload:
+    rng = request.rng("seep-random-peaks")
+    cycles = _SECONDS // 30  # enough of the shortest ones
+    lengths_s, troughs_s = rng.uniform(10.0, 30.0, cycles), rng.uniform(20.0, 60.0, cycles)
+    begins_s = np.concatenate([[0.0], np.cumsum(lengths_s + troughs_s)[:-1]])
+    return Workload.of_rates(request.text, f"{_THESIS}, 5.2", 1.0, with_peaks(begins_s, lengths_s))
+
+
+def with_peaks(begins_s: NDArray[np.float64], lengths_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return 600 rates, one per second: 10 tuples/s, 20 in peaks, which do not overlap.
+
+    A second that is in a peak for a part has that share of the difference.
+    """
+    second = np.arange(_SECONDS)[:, None]
+    until_s = np.minimum(second + 1, begins_s + lengths_s)
+    share: NDArray[np.float64] = np.clip(until_s - np.maximum(second, begins_s), 0.0, 1.0).sum(axis=1)
+    return _BASE + (_PEAK - _BASE) * share
+
+
+ENTRIES = (
+    Entry(
+        name="seep-constant",
+        what="10 tuples/s",
+        length="10 min in steps of 1 s",
+        source="Rouaux 2014, sections 5.2.2 to 5.2.4",
+        build=_constant,
+    ),
+    Entry(
+        name="seep-short-peaks",
+        what="10 tuples/s, each minute a peak of 20 for 2 to 8 s",
+        length="10 min in steps of 1 s",
+        source="Rouaux 2014, section 5.2.5; length of the peaks ours",
+        drawn=True,
+        build=_short_peaks,
+    ),
+    Entry(
+        name="seep-peaks",
+        what="20 tuples/s for 20 s, then 10 for 40 s, again and again",
+        length="10 min in steps of 1 s",
+        source="Rouaux 2014, sections 5.2.6 and 5.2.7",
+        build=_peaks,
+    ),
+    Entry(
+        name="seep-random-peaks",
+        what="20 tuples/s for 10 to 30 s, then 10 for 20 to 60 s",
+        length="10 min in steps of 1 s",
+        source="Rouaux 2014, section 5.2: its source with random peaks; ranges ours",
+        drawn=True,
+        build=_random_peaks,
+    ),
+)

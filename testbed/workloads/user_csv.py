@@ -1,0 +1,206 @@
+"""A user's own load from a CSV file."""
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+
+from gesscale.errors import InputError
+from testbed.workloads.grid import rates_on_grid
+from testbed.workloads.workload import Workload
+
+BYTES_MOST = 16 * 1024 * 1024
+"""A week of seconds takes about 8 MiB."""
+STEPS_MOST = 200_000
+AMOUNT_MOST = 1e9
+DAYS_MOST = 366
+
+_TIMES = ("t_s", "timestamp")
+_AMOUNTS = ("rows_per_s", "rows")
+_T_MOST_S = 1e11  # epoch seconds have room, epoch milliseconds have not
+_MS_PER_S = 1000
+_SHOWN = 60  # characters of a cell in a message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Columns:
+    """Which cells of a row are read, and what they are."""
+
+    count: int
+    time: int
+    time_name: str
+    amount: int
+    amount_name: str
+
+
+def workload_from_csv(path: Path, *, name: str) -> Workload:
+    """Read a load: the rate of a row holds until the next row's time, the last one as long as the one before.
+
+    Parameters
+    ----------
+    path
+        A CSV file in UTF-8 with a header, a column ``t_s`` (seconds, from any zero) or ``timestamp`` (ISO 8601, UTC
+        where it names no zone), and a column ``rows_per_s`` or ``rows`` (rows until the next time). Other columns
+        are left alone. Times are rounded to milliseconds and counted from the first row.
+    name
+        What to call it.
+
+    Returns
+    -------
+    Workload
+        Absolute, in the longest step that divides all times; where that step would make more than 200,000, in
+        200,000 equal ones, each with the rows that fall in it.
+
+    Raises
+    ------
+    InputError
+        Where the file cannot be read or is no such table; names file and line.
+    """
+    columns, times_ms, amounts = _read(path)
+    held_ms = [after - before for before, after in pairwise(times_ms)]
+    held_ms.append(held_ms[-1])
+    edges_ms = [time_ms - times_ms[0] for time_ms in times_ms] + [times_ms[-1] - times_ms[0] + held_ms[-1]]
+    if columns.amount_name == "rows":
+        amounts = [rows * _MS_PER_S / ms for rows, ms in zip(amounts, held_ms, strict=True)]
+    step_ms: float = math.gcd(*held_ms)
+    if edges_ms[-1] > step_ms * STEPS_MOST:
+        step_ms = edges_ms[-1] / STEPS_MOST
+    rates = rates_on_grid(edges_ms, amounts, step_ms)
+    return Workload(
+        name=name,
+        source=f"file {path}",
+        step_s=step_ms / _MS_PER_S,
+        rows_per_s=tuple(rates.tolist()),
+        absolute=True,
+    )
+
+
+def _read(path: Path) -> tuple[_Columns, list[int], list[float]]:
+    reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
+    times_ms: list[int] = []
+    amounts: list[float] = []
+    columns: _Columns | None = None
+    try:
+        for cells in reader:
+            where = f"{path}, line {reader.line_num}"
+            if not any(cells):
+                continue
+            if columns is None:
+                columns = _header(where, [cell.strip() for cell in cells])
+                continue
+            if len(cells) != columns.count:
+                message = f"{where}: expected {columns.count} cells as in the header, got {len(cells)}"
+                raise InputError(message)
+            time_ms = _time_ms(where, columns.time_name, cells[columns.time].strip())
+            _check_order(where, times_ms, time_ms)
+            times_ms.append(time_ms)
+            amounts.append(_amount(where, columns.amount_name, cells[columns.amount].strip()))
+    except csv.Error as fault:
+        message = f"{path}, line {reader.line_num}: expected CSV, got: {fault}"
+        raise InputError(message) from fault
+    if columns is None:
+        message = f"{path}: expected a header with a time and an amount, got an empty file"
+        raise InputError(message)
+    if len(times_ms) < 2:
+        message = f"{path}: expected two rows at least (a rate holds until the next one), got {len(times_ms)}"
+        raise InputError(message)
+    if not any(amounts):
+        message = f"{path}: expected a row with {columns.amount_name} above 0, got none"
+        raise InputError(message)
+    return columns, times_ms, amounts
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.exists() and not path.is_file():
+            message = (
+                f"{path}: expected a CSV file, got a {'directory' if path.is_dir() else 'device or pipe'}"
+            )
+            raise InputError(message)
+        with path.open("rb") as file:
+            raw = file.read(BYTES_MOST + 1)
+    except (OSError, ValueError) as fault:
+        reason = getattr(fault, "strerror", None) or fault
+        message = f"{path}: expected a readable CSV file, got: {reason}"
+        raise InputError(message) from fault
+    if len(raw) > BYTES_MOST:
+        message = f"{path}: expected at most {BYTES_MOST // 2**20} MiB, got more; give fewer rows, such as one per 10 s"
+        raise InputError(message)
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as fault:
+        line = raw.count(b"\n", 0, fault.start) + 1
+        message = (
+            f"{path}, line {line}: expected UTF-8, got the byte 0x{raw[fault.start]:02x}; save it as UTF-8"
+        )
+        raise InputError(message) from fault
+
+
+def _header(where: str, names: Sequence[str]) -> _Columns:
+    time_name = _one_of(where, names, _TIMES, "time")
+    amount_name = _one_of(where, names, _AMOUNTS, "amount")
+    return _Columns(
+        count=len(names),
+        time=names.index(time_name),
+        time_name=time_name,
+        amount=names.index(amount_name),
+        amount_name=amount_name,
+    )
+
+
+def _one_of(where: str, names: Sequence[str], known: Sequence[str], what: str) -> str:
+    found = [name for name in names if name in known]
+    if len(found) != 1:
+        came = " and ".join(found) or f"only {', '.join(map(repr, names))}"[: 3 * _SHOWN]
+        message = f"{where}: expected one column for the {what}, {' or '.join(known)}, got {came}"
+        raise InputError(message)
+    return found[0]
+
+
+def _time_ms(where: str, column: str, cell: str) -> int:
+    if column == "t_s":
+        seconds = _number(cell)
+        if not abs(seconds) <= _T_MOST_S:
+            message = f"{where}: expected t_s in seconds, got {cell!r:.{_SHOWN}}"
+            raise InputError(message)
+        return round(seconds * _MS_PER_S)
+    try:
+        moment = datetime.fromisoformat(cell)
+    except ValueError:
+        message = f"{where}: expected a timestamp such as 2014-10-01T00:30:00, got {cell!r:.{_SHOWN}}"
+        raise InputError(message) from None
+    return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * _MS_PER_S)
+
+
+def _check_order(where: str, before_ms: Sequence[int], time_ms: int) -> None:
+    if not before_ms:
+        return
+    past_ms = time_ms - before_ms[-1]
+    if past_ms <= 0:
+        came = "the same time again" if past_ms == 0 else f"one {-past_ms / _MS_PER_S:g} s earlier"
+        message = f"{where}: expected a time after that of the row above, by 1 ms at least, got {came}; sort by time"
+        raise InputError(message)
+    days = (time_ms - before_ms[0]) / _MS_PER_S / 86_400
+    if days > DAYS_MOST:
+        message = f"{where}: expected at most {DAYS_MOST} days from the first row, got {days:g}"
+        raise InputError(message)
+
+
+def _amount(where: str, column: str, cell: str) -> float:
+    amount = _number(cell)
+    if not 0 <= amount <= AMOUNT_MOST:
+        message = f"{where}: expected {column} from 0 to {AMOUNT_MOST:g}, got {cell!r:.{_SHOWN}}"
+        raise InputError(message)
+    return amount
+
+
+def _number(cell: str) -> float:
+    """Return a number; NaN, which is in no range, where the cell is none."""
+    try:
+        return float(cell)
+    except ValueError:
+        return math.nan

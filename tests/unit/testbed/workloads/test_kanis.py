@@ -1,0 +1,114 @@
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from gesscale.errors import InputError
+from testbed.workloads.kanis import PATTERNS, spikes
+from testbed.workloads.registry import workload_named
+
+SEEDS = range(40)
+
+
+def rates(name, seed):
+    workload = workload_named(name, seed=seed)
+    assert workload.step_s == 60
+    return np.array(workload.rows_per_s)
+
+
+def changes(name, seed):
+    return [after - before for before, after in pairwise(rates(name, seed))]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_pattern_takes_140_minutes_and_the_convergence_90(pattern):
+    minutes = 90 if pattern == "convergence" else 140
+    assert workload_named(f"kanis-{pattern}", seed=1).duration_s == minutes * 60
+
+
+def test_the_cosine_lies_within_its_noise_around_the_printed_wave():
+    for seed in SEEDS:
+        course = rates("kanis-cosine", seed)
+        # Maxima at minutes 0, 60, 120, minima at 30, 90: 1.2 M +- 1.0 M, each within the noise of 0.1 M.
+        assert course[[0, 60, 120]] == pytest.approx(2_200_000, abs=100_000)
+        assert course[[30, 90]] == pytest.approx(200_000, abs=100_000)
+        assert course[[15, 45, 75, 105, 135]] == pytest.approx(1_200_000, abs=100_000)
+
+
+def test_the_noise_of_the_cosine_is_used_to_the_full_and_has_no_bias():
+    waves = 1_200_000 + 1_000_000 * np.cos(np.pi * np.arange(140) / 30)
+    noise = np.concatenate([rates("kanis-cosine", seed) - waves for seed in SEEDS])
+    assert 95_000 < noise.max() <= 100_000
+    assert -100_000 <= noise.min() < -95_000
+    # 5600 draws of sd 57,735: the mean has an sd of 772.
+    assert abs(noise.mean()) < 4 * 772
+
+
+@pytest.mark.parametrize(
+    ("name", "begins", "down", "up"),
+    [
+        ("kanis-random", 1_250_000, 500_000, 500_000),
+        ("kanis-increasing", 0, 2_500_000 / 30, 2_500_000 / 22),
+        ("kanis-decreasing", 2_500_000, 2_500_000 / 21, 2_500_000 / 28),
+    ],
+)
+def test_a_walk_begins_where_it_should_and_keeps_its_stride_and_bounds(name, begins, down, up):
+    strides = []
+    for seed in SEEDS:
+        course = rates(name, seed)
+        assert course[0] == begins
+        assert course.min() >= 0
+        assert course.max() <= 2_500_000
+        strides += changes(name, seed)
+    # 5560 draws: the farthest is some 1/5560 of the range from its bound.
+    assert -down <= min(strides) < -0.995 * down
+    assert 0.995 * up < max(strides) <= up
+
+
+@pytest.mark.parametrize(("name", "drift"), [("kanis-increasing", 15_152), ("kanis-decreasing", -14_881)])
+def test_a_walk_drifts_by_the_mean_of_its_stride(name, drift):
+    # (T/22 - T/30)/2 = 15,151.5 and (S/28 - S/21)/2 = -14,880.95, with T = S = 2.5 M. Only strides between rates that
+    # no bound can have cut count: about 4000 of them, sd about 57,000 each, so 900 of the mean.
+    strides = []
+    for seed in SEEDS:
+        course = rates(name, seed)
+        strides += [b - a for a, b in pairwise(course) if 200_000 < a < 2_300_000]
+    assert len(strides) > 3000
+    assert np.mean(strides) == pytest.approx(drift, abs=4 * 60_000 / len(strides) ** 0.5)
+
+
+def test_the_convergence_has_its_three_stages():
+    assert rates("kanis-convergence", 0).tolist() == [0.0] * 10 + [2e6] * 40 + [1e6] * 40
+
+
+def test_a_spike_takes_a_minute_of_half_to_two_million():
+    added = spikes(np.random.default_rng(1), 2_000_000)
+    up, down = added[added > 0], added[added < 0]
+    for heights in (up, -down):
+        assert 500_000 <= heights.min() < 505_000
+        assert 1_995_000 < heights.max() <= 2_000_000
+        # Either kind alone 0.05 * 0.95, half of both 0.05^2 / 2: 0.04875; sd of the share 0.00015.
+        assert len(heights) / 2_000_000 == pytest.approx(0.04875, abs=0.0006)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_spikes_are_added_to_the_pattern_of_the_same_seed(pattern):
+    plain = rates(f"kanis-{pattern}", 5)
+    spiked = rates(f"kanis-spikes:{pattern}", 5)
+    differs = spiked != plain
+    assert 1 <= differs.sum() < 0.3 * len(plain)
+    assert spiked.min() >= 0
+    up = spiked[differs] > plain[differs]
+    assert np.all(np.abs(spiked - plain)[differs][up] >= 499_999)  # downward ones may end at 0
+
+
+def test_spikes_are_on_the_cosine_unless_another_pattern_is_asked_for():
+    assert (rates("kanis-spikes", 3) == rates("kanis-spikes:cosine", 3)).all()
+
+
+@pytest.mark.parametrize("pattern", ["", "sine", "kanis-cosine"])
+def test_spikes_on_an_unknown_pattern_are_refused(pattern):
+    with pytest.raises(
+        InputError, match="expected one of cosine, random, increasing, decreasing, convergence after"
+    ):
+        workload_named(f"kanis-spikes:{pattern}", seed=0)

@@ -1,0 +1,65 @@
+import numpy as np
+import pytest
+
+from testbed.workloads.registry import workload_named
+from testbed.workloads.seep import with_peaks
+
+
+def rates(name, seed=0):
+    workload = workload_named(name, seed=seed)
+    assert workload.step_s == 1
+    assert workload.duration_s == 600
+    return np.array(workload.rows_per_s)
+
+
+def runs(course):
+    """Lengths of the stretches of equal rates: those of peaks and those of troughs."""
+    edges = np.flatnonzero(np.diff(course)) + 1
+    pieces = np.split(course, edges)
+    return [len(piece) for piece in pieces if piece[0] == 20], [
+        len(piece) for piece in pieces if piece[0] == 10
+    ]
+
+
+def test_the_constant_load_is_ten_tuples_per_second():
+    assert set(rates("seep-constant")) == {10.0}
+
+
+def test_fixed_peaks_take_20_of_60_seconds():
+    peaks, troughs = runs(rates("seep-peaks"))
+    assert peaks == [20] * 10
+    assert troughs == [40] * 10
+
+
+def test_short_peaks_come_every_minute_and_take_2_to_8_seconds():
+    lengths = []
+    for seed in range(30):
+        course = rates("seep-short-peaks", seed).reshape(10, 60)
+        assert set(course[:, 8:].ravel()) == {10.0}
+        assert set(course[:, :2].ravel()) == {20.0}
+        lengths += ((course - 10).sum(axis=1) / 10).tolist()  # 10 more tuples for each second of peak
+    assert 2 <= min(lengths) < 2.2
+    assert 7.8 < max(lengths) <= 8
+    assert np.mean(lengths) == pytest.approx(5, abs=4 * 1.74 / 300**0.5)  # sd of U(2, 8): 1.732
+
+
+def test_random_peaks_take_10_to_30_and_troughs_20_to_60_seconds():
+    for seed in range(30):
+        course = rates("seep-random-peaks", seed)
+        assert course[0] == 20
+        peaks, troughs = runs(course)
+        # A second that is partly in a peak belongs to neither stretch, and the last stretch is cut.
+        assert all(8 < length <= 30 for length in peaks[:-1])
+        assert all(18 < length <= 60 for length in troughs[:-1])
+        assert 600 / 90 - 1 <= len(peaks) <= 600 / 30
+
+
+def test_a_second_partly_in_a_peak_has_that_share_of_it():
+    course = with_peaks(np.array([0.25, 10.0]), np.array([2.0, 0.5]))
+    assert course[:4].tolist() == [17.5, 20.0, 12.5, 10.0]
+    assert course[9:12].tolist() == [10.0, 15.0, 10.0]
+
+
+def test_a_peak_that_outlasts_the_load_is_cut():
+    course = with_peaks(np.array([590.0]), np.array([100.0]))
+    assert course.sum() == 600 * 10 + 10 * 10

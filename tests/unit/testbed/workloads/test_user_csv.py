@@ -1,0 +1,183 @@
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gesscale.errors import InputError
+from testbed.workloads import user_csv
+from testbed.workloads.user_csv import workload_from_csv
+
+
+def read(folder, text, name="load.csv"):
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return workload_from_csv(path, name="mine")
+
+
+def refusal(folder, text):
+    with pytest.raises(InputError) as raised:
+        read(folder, text)
+    return str(raised.value).removeprefix(f"{folder / 'load.csv'}")
+
+
+def test_a_rate_holds_until_the_next_row_and_the_last_as_long_as_the_one_before(tmp_path):
+    workload = read(tmp_path, "t_s,rows_per_s\n0,100\n60,250\n300,80\n")
+    assert workload.step_s == 60  # divides 60 and 240
+    assert workload.rows_per_s == (100, 250, 250, 250, 250, 80, 80, 80, 80)
+    assert workload.absolute
+    assert workload.name == "mine"
+    assert workload.source == f"file {tmp_path / 'load.csv'}"
+
+
+def test_times_count_from_the_first_row(tmp_path):
+    workload = read(tmp_path, "t_s,rows_per_s\n1400000000.5,1\n1400000002.0,2\n")
+    assert (workload.step_s, workload.rows_per_s) == (1.5, (1, 2))
+    assert read(tmp_path, "t_s,rows_per_s\n-10,1\n-5,2\n").duration_s == 10
+
+
+def test_rows_are_spread_over_the_time_to_the_next_row(tmp_path):
+    workload = read(tmp_path, "t_s,rows\n0,600\n60,600\n300,0\n")
+    # 600 rows in 60 s, 600 in 240 s
+    assert workload.rows_per_s == (10, 2.5, 2.5, 2.5, 2.5, 0, 0, 0, 0)
+    assert workload.total_rows == 1200
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "step_s"),
+    [
+        ("2014-07-01 00:00:00", "2014-07-01 00:30:00", 1800),
+        ("2014-07-01T00:00:00Z", "2014-07-01T02:00:00.250+02:00", 0.25),
+        ("2014-07-01", "2014-07-02", 86400),
+    ],
+)
+def test_timestamps_are_iso_8601(tmp_path, first, second, step_s):
+    workload = read(tmp_path, f"timestamp,rows\n{first},1\n{second},2\n")
+    assert workload.step_s == step_s
+
+
+def test_order_of_columns_others_blanks_and_a_byte_order_mark_do_not_matter(tmp_path):
+    text = b"\xef\xbb\xbfplace, rows_per_s ,t_s\r\n\r\nx, 5 ,0\r\ny,6, 10\r\n"
+    assert read(tmp_path, text).rows_per_s == (5, 6)
+
+
+def test_many_short_steps_are_put_on_fewer_without_losing_a_row(tmp_path, monkeypatch):
+    monkeypatch.setattr(user_csv, "STEPS_MOST", 4)
+    workload = read(tmp_path, "t_s,rows_per_s\n0,10\n0.001,20\n2,40\n")
+    # Until 3.999 s: 10 for 1 ms, 20 for 1.999 s, 40 for 1.999 s; on four steps of 0.99975 s.
+    assert len(workload.rows_per_s) == 4
+    assert workload.duration_s == pytest.approx(3.999)
+    assert workload.total_rows == pytest.approx(0.01 + 20 * 1.999 + 40 * 1.999)
+
+
+ROWS = st.lists(st.tuples(st.integers(1, 5000), st.floats(0.001, 1e6)), min_size=2, max_size=20)
+
+
+@given(ROWS)
+def test_the_load_of_a_file_is_the_file(tmp_path_factory, rows):
+    folder = tmp_path_factory.mktemp("rows")
+    times_ms, now_ms = [], 0
+    for gap_ms, _ in rows:
+        times_ms.append(now_ms)
+        now_ms += gap_ms
+    lines = [f"{ms / 1000},{rate!r}" for ms, (_, rate) in zip(times_ms, rows, strict=True)]
+    workload = read(folder, "t_s,rows_per_s\n" + "\n".join(lines))
+    held_ms = [gap for gap, _ in rows[:-1]] + [rows[-2][0]]
+    total = sum(rate * ms / 1000 for (_, rate), ms in zip(rows, held_ms, strict=True))
+    assert workload.total_rows == pytest.approx(total)
+    for ms, held, (_, rate) in zip(times_ms, held_ms, rows, strict=True):
+        assert workload.rate_rows_per_s((ms + held / 2) / 1000) == rate
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", ": expected a header with a time and an amount, got an empty file"),
+        ("\n\n", ": expected a header with a time and an amount, got an empty file"),
+        ("t_s,rows_per_s\n", ": expected two rows at least (a rate holds until the next one), got 0"),
+        ("t_s,rows_per_s\n0,5\n", ": expected two rows at least (a rate holds until the next one), got 1"),
+        (
+            "t,rows_per_s\n",
+            ", line 1: expected one column for the time, t_s or timestamp, got only 't', 'rows_per_s'",
+        ),
+        (
+            "t_s,rate\n",
+            ", line 1: expected one column for the amount, rows_per_s or rows, got only 't_s', 'rate'",
+        ),
+        ("t_s,t_s,rows\n", ", line 1: expected one column for the time, t_s or timestamp, got t_s and t_s"),
+        (
+            "t_s,rows,rows_per_s\n",
+            ", line 1: expected one column for the amount, rows_per_s or rows, got rows and rows_per_s",
+        ),
+        ("0,5\n10,6\n", ", line 1: expected one column for the time, t_s or timestamp, got only '0', '5'"),
+        (
+            "t_s;rows\n0;1\n",
+            ", line 1: expected one column for the time, t_s or timestamp, got only 't_s;rows'",
+        ),
+        (
+            "t_s,rows\n0,1\n10,2\n10,3\n",
+            ", line 4: expected a time after that of the row above, by 1 ms at least, got the same time again; "
+            "sort by time",
+        ),
+        (
+            "t_s,rows\n0,1\n60,2\n0,3\n",
+            ", line 4: expected a time after that of the row above, by 1 ms at least, got one 60 s earlier; "
+            "sort by time",
+        ),
+        ("t_s,rows\nnan,1\n", ", line 2: expected t_s in seconds, got 'nan'"),
+        ("t_s,rows\n1e400,1\n", ", line 2: expected t_s in seconds, got '1e400'"),
+        ("t_s,rows\n1404172800000,1\n", ", line 2: expected t_s in seconds, got '1404172800000'"),
+        ("t_s,rows\nsoon,1\n", ", line 2: expected t_s in seconds, got 'soon'"),
+        (
+            "timestamp,rows\n1 July,1\n",
+            ", line 2: expected a timestamp such as 2014-10-01T00:30:00, got '1 July'",
+        ),
+        ("t_s,rows_per_s\n0,NaN\n", ", line 2: expected rows_per_s from 0 to 1e+09, got 'NaN'"),
+        ("t_s,rows_per_s\n0,\n", ", line 2: expected rows_per_s from 0 to 1e+09, got ''"),
+        ("t_s,rows_per_s\n0,1\n1,-2\n", ", line 3: expected rows_per_s from 0 to 1e+09, got '-2'"),
+        ("t_s,rows\n0,inf\n", ", line 2: expected rows from 0 to 1e+09, got 'inf'"),
+        ("t_s,rows\n0,2e9\n", ", line 2: expected rows from 0 to 1e+09, got '2e9'"),
+        ("t_s,rows\n0,1\n10,2,3\n", ", line 3: expected 2 cells as in the header, got 3"),
+        ("t_s,rows\n0,1\n10\n", ", line 3: expected 2 cells as in the header, got 1"),
+        ("t_s,rows\n0,0\n10,0\n", ": expected a row with rows above 0, got none"),
+        ("t_s,rows\n0,1\n31708800,1\n", ", line 3: expected at most 366 days from the first row, got 367"),
+        (b"t_s,rows\n0,1\n10,\xff\n", ", line 3: expected UTF-8, got the byte 0xff; save it as UTF-8"),
+        ("t_s,rows\n0,1\n".encode("utf-16"), ", line 1: expected UTF-8, got the byte 0xff; save it as UTF-8"),
+    ],
+)
+def test_a_file_that_is_no_load_is_refused_with_its_line(tmp_path, text, said):
+    assert refusal(tmp_path, text) == said
+
+
+def test_broken_quotes_are_refused_with_their_line(tmp_path):
+    assert refusal(tmp_path, 't_s,rows\n0,1\n10,"2"x\n').startswith(", line 3: expected CSV, got: ")
+
+
+def test_a_long_cell_is_not_repeated_in_full(tmp_path):
+    assert len(refusal(tmp_path, f"t_s,rows\n0,{'9' * 5000}x\n")) < 200
+    assert len(refusal(tmp_path, ",".join(f"column{index}" for index in range(500)) + "\n")) < 400
+
+
+def test_a_directory_a_missing_file_and_a_pipe_are_refused(tmp_path):
+    with pytest.raises(InputError, match="expected a CSV file, got a directory"):
+        workload_from_csv(tmp_path, name="mine")
+    with pytest.raises(InputError, match="expected a readable CSV file, got: No such file or directory"):
+        workload_from_csv(tmp_path / "none.csv", name="mine")
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(InputError, match="expected a CSV file, got a device or pipe"):
+        workload_from_csv(tmp_path / "pipe.csv", name="mine")
+
+
+def test_a_path_that_cannot_be_one_is_refused(tmp_path):
+    with pytest.raises(InputError, match="expected a readable CSV file, got: "):
+        workload_from_csv(tmp_path / "a\0b.csv", name="mine")
+    with pytest.raises(InputError, match="expected a readable CSV file, got: File name too long"):
+        workload_from_csv(tmp_path / ("a" * 300 + ".csv"), name="mine")
+
+
+def test_a_huge_file_is_refused_without_reading_it_all(tmp_path):
+    path = tmp_path / "huge.csv"
+    with path.open("wb") as file:
+        file.truncate(1 << 34)  # sparse: 16 GiB that take no room
+    with pytest.raises(InputError, match="expected at most 16 MiB, got more; give fewer rows"):
+        workload_from_csv(path, name="mine")
