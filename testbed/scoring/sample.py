@@ -43,13 +43,16 @@ class Completion:
     offered_from_s, offered_until_s
         When the first and the last of them were offered at the source of the workflow (event time), seconds.
     at_s
-        When they reached the sink.
+        When they reached the sink; the last of them, where they came one by one.
+    arrived_from_s
+        When the first of them did, where they came evenly over a time and in order; None where all came at once.
     """
 
     rows: float
     offered_from_s: float
     offered_until_s: float
     at_s: float
+    arrived_from_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,10 +76,10 @@ class Scores:
     latency_mean_s, latency_p50_s, latency_p95_s, latency_p99_s
         From event time to sink, weighted by rows; None where no row came through.
     lag_above_slo_s
-        Seconds in which the newest row that left had been under way for longer than the objective.
+        Seconds in which the oldest row not yet through had been under way for longer than the objective.
     time_to_converge_s
-        Mean time from a change of the demand until the supply meets it; one that never does before the next change
-        counts with all the time it had.
+        Mean time from a change of the demand until the supply equals it; one that never does before the next change
+        counts with all the time it had. The beginning counts as a change.
     node_seconds
         Seconds that nodes were held.
     """

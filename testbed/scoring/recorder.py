@@ -1,0 +1,142 @@
+"""The course of a run for figures, in bounded memory."""
+
+from collections.abc import Mapping
+from copy import deepcopy
+from math import isfinite
+
+from gesscale.errors import InputError
+from testbed.scoring.sample import Sample
+
+_COLUMNS = (
+    "t_s",
+    "input_rows_per_s",
+    "processed_rows_per_s",
+    "demand_replicas",
+    "supply_replicas",
+    "serving_replicas",
+    "backlog_rows",
+)
+
+
+class SeriesRecorder:
+    """Downsamples the samples of an operator to bins of equal length.
+
+    Of rates a bin keeps the mean over time, of the backlog the value at its end. Of replicas it keeps the value that
+    lies farthest from the one shown in the bin before, the last of equally far ones; the first bin, that with which
+    it begins. A line of steps through them shows even a restart that is over within a bin, less than a bin away from
+    where it was.
+    """
+
+    __slots__ = (
+        "_backlog_rows",
+        "_bins",
+        "_covered_s",
+        "_end_s",
+        "_input_rows",
+        "_points",
+        "_processed_rows",
+        "_replicas",
+        "_sample",
+        "_shown",
+        "_shown_before",
+        "_until_s",
+    )
+
+    def __init__(self, until_s: float, bins: int = 600) -> None:
+        """Begin at time 0.
+
+        Parameters
+        ----------
+        until_s
+            End of the last bin, > 0; what comes later is left out.
+        bins
+            How many points the series has, >= 1.
+
+        Raises
+        ------
+        InputError
+            Where one of them is out of its range.
+        """
+        if not (isfinite(until_s) and until_s > 0 and bins >= 1):
+            message = (
+                f"series: expected an end above 0 s and at least one bin, got {until_s} s and {bins} bins"
+            )
+            raise InputError(message)
+        self._until_s, self._bins = until_s, bins
+        self._points: list[tuple[float | None, ...]] = []
+        self._end_s = until_s / bins
+        self._covered_s = self._input_rows = self._processed_rows = self._backlog_rows = 0.0
+        self._sample: Sample | None = None
+        self._replicas: tuple[int, int, int] | None = None
+        self._shown: list[int] = []
+        self._shown_before: list[int] = []
+
+    def sampled(self, sample: Sample) -> None:
+        """Take a sample, in the order of time; it holds until the next one."""
+        if self._sample is not None:
+            self._hold_until(sample.t_s)
+        self._sample = sample
+
+    def series(self) -> Mapping[str, tuple[float | None, ...]]:
+        """Return the columns; the newest sample holds until the end.
+
+        Returns
+        -------
+        mapping of str to tuple
+            ``t_s``, where a bin begins (s), ``input_rows_per_s``, ``processed_rows_per_s``, ``demand_replicas``,
+            ``supply_replicas``, ``serving_replicas`` and ``backlog_rows`` (offered and not yet processed), one value
+            for each bin; None where there was no sample yet.
+        """
+        whole = deepcopy(self)
+        if whole._sample is not None:
+            whole._hold_until(whole._until_s)
+        while len(whole._points) < whole._bins:
+            whole._close_bin()
+        return dict(zip(_COLUMNS, zip(*whole._points, strict=True), strict=True))
+
+    def _hold_until(self, until_s: float) -> None:
+        sample = self._sample
+        if sample is None:
+            return
+        until_s = min(until_s, self._until_s)
+        at_s = sample.t_s
+        offered, processed = sample.input_rows_per_s, sample.processed_rows_per_s
+        while at_s < until_s:
+            end_s = self._end_s
+            if at_s >= end_s:
+                self._close_bin()
+                continue
+            end_s = min(end_s, until_s)
+            seconds = end_s - at_s
+            self._covered_s += seconds
+            self._input_rows += offered * seconds
+            self._processed_rows += processed * seconds
+            self._backlog_rows = max(0.0, self._backlog_rows + (offered - processed) * seconds)
+            replicas = (sample.demand_replicas, sample.supply_replicas, sample.serving_replicas)
+            if replicas != self._replicas:
+                self._show(replicas)
+            at_s = end_s
+
+    def _show(self, replicas: tuple[int, int, int]) -> None:
+        self._replicas = replicas
+        if not self._shown:
+            self._shown = list(replicas)
+        elif self._shown_before:
+            self._shown = [
+                now if abs(now - before) >= abs(shown - before) else shown
+                for now, shown, before in zip(replicas, self._shown, self._shown_before, strict=True)
+            ]
+
+    def _close_bin(self) -> None:
+        index = len(self._points)
+        start_s, seconds = index * self._until_s / self._bins, self._covered_s
+        point: tuple[float | None, ...] = (start_s, *(None,) * (len(_COLUMNS) - 1))
+        if seconds > 0:
+            rates = self._input_rows / seconds, self._processed_rows / seconds
+            point = (start_s, *rates, *self._shown, self._backlog_rows)
+            self._shown_before = self._shown
+        self._points.append(point)
+        last = index + 2 >= self._bins
+        self._end_s = self._until_s if last else (index + 2) * self._until_s / self._bins
+        self._covered_s = self._input_rows = self._processed_rows = 0.0
+        self._shown, self._replicas = [], None

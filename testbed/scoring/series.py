@@ -1,0 +1,219 @@
+"""A recorded series as a CSV file: read, checked, scored; and written."""
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, TextIO
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from gesscale.errors import InputError
+from testbed.scoring.fifo import FluidQueue
+from testbed.scoring.sample import Sample, Scores
+from testbed.scoring.scorer import Scorer
+
+REQUIRED = (
+    "t_s",
+    "demand_replicas",
+    "supply_replicas",
+    "input_rows_per_s",
+    "processed_rows_per_s",
+    "reconfiguration",
+)
+OPTIONAL = ("serving_replicas",)
+
+_Replicas = Annotated[int, Field(ge=0, description="a whole number of replicas >= 0")]
+_Rate = Annotated[float, Field(ge=0, description="rows per second, a finite number >= 0")]
+
+
+class _Row(BaseModel):
+    """A row of the file; the descriptions say what is expected."""
+
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
+
+    t_s: Annotated[float, Field(description="a time in seconds, a finite number")]
+    demand_replicas: _Replicas
+    supply_replicas: _Replicas
+    input_rows_per_s: _Rate
+    processed_rows_per_s: _Rate
+    reconfiguration: Annotated[int, Field(ge=0, le=1, description="0, or 1 where a change was ordered")]
+    serving_replicas: _Replicas | None = None
+
+
+def read_series(path: Path) -> tuple[Sample, ...]:
+    """Read a recorded series.
+
+    Parameters
+    ----------
+    path
+        A CSV file in UTF-8 with a header of the columns `REQUIRED` and, where known, `OPTIONAL`; others are left
+        alone. A row holds until the next one, so the last row only says when the series ends. Times must ascend;
+        they may begin anywhere.
+
+    Returns
+    -------
+    tuple of Sample
+        Two or more. Without a column ``serving_replicas`` all of the supply serves.
+
+    Raises
+    ------
+    InputError
+        Where the file cannot be read, lacks a column or rows, or has a cell that is not what it should be: NaN,
+        negative, a time that does not ascend, a reconfiguration other than 0 or 1 (a running count is none). The
+        message names file, line and column.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            samples = tuple(_samples(path, file))
+    except (OSError, UnicodeDecodeError, csv.Error) as fault:
+        message = f"{path}: expected a readable CSV file in UTF-8, got: {fault}"
+        raise InputError(message) from fault
+    if len(samples) < 2:
+        message = (
+            f"{path}: expected at least two rows, the last one says when the series ends; got {len(samples)}"
+        )
+        raise InputError(message)
+    return samples
+
+
+def score_series(samples: Sequence[Sample], slo_s: float, *, restart_is_supply: bool = True) -> Scores:
+    """Score a recorded series.
+
+    The measurement lasts from the first row until the input ends for good, that is until the last positive input rate
+    ends; what follows is the draining. Rows come through first in, first out, between the cumulative input and
+    output. How long a row was inside a batch the series cannot tell, so latencies leave that out.
+
+    Parameters
+    ----------
+    samples
+        In the order of time; each holds until the next one, the last one only ends the series.
+    slo_s, restart_is_supply
+        As `Scorer`.
+
+    Raises
+    ------
+    InputError
+        With fewer than two samples, or where no rows were offered.
+    """
+    held = tuple(pairwise(samples))
+    ends_s = [after.t_s for sample, after in held if sample.input_rows_per_s > 0]
+    if not ends_s:
+        message = (
+            f"series: expected an input rate above 0 before the last row, got none in {len(samples)} rows"
+        )
+        raise InputError(message)
+    began_s = samples[0].t_s
+    scorer = Scorer(ends_s[-1] - began_s, slo_s, restart_is_supply=restart_is_supply)
+    queue = FluidQueue()
+    for sample, after in held:
+        at_s, until_s = sample.t_s - began_s, after.t_s - began_s
+        scorer.sampled(replace(sample, t_s=at_s))
+        for completion in queue.hold(at_s, until_s, sample.input_rows_per_s, sample.processed_rows_per_s):
+            scorer.completed(completion)
+    return scorer.scores(samples[-1].t_s - began_s)
+
+
+class SeriesWriter:
+    """Writes the samples of an operator to a CSV file that `read_series` reads, row by row."""
+
+    def __init__(self, stream: TextIO) -> None:
+        """Write the header; a file is to be opened with ``newline=""``."""
+        self._write = csv.writer(stream, lineterminator="\n").writerow
+        self._sample: Sample | None = None
+        self._write((*REQUIRED, *OPTIONAL))
+
+    def sampled(self, sample: Sample) -> None:
+        """Take a sample, in the order of time; of two at one instant the later holds.
+
+        Raises
+        ------
+        InputError
+            Where more than one reconfiguration was ordered at one instant: the file has no word for it.
+        """
+        before = self._sample
+        if before is not None and before.t_s == sample.t_s:
+            sample = replace(sample, reconfigurations=before.reconfigurations + sample.reconfigurations)
+        elif before is not None:
+            self._row(before)
+        if sample.reconfigurations > 1:
+            message = (
+                f"series: expected one reconfiguration at most at {sample.t_s:g} s, got {sample.reconfigurations}; "
+                "take samples more often"
+            )
+            raise InputError(message)
+        self._sample = sample
+
+    def ended(self, at_s: float) -> None:
+        """Write the last rows; the newest sample held until this instant."""
+        if self._sample is not None:
+            self._row(self._sample)
+            if at_s > self._sample.t_s:
+                self._row(replace(self._sample, t_s=at_s, reconfigurations=0))
+
+    def _row(self, sample: Sample) -> None:
+        t_s, demand, supply, serving, offered, processed, reconfigurations = astuple(sample)
+        self._write((t_s, demand, supply, offered, processed, reconfigurations, serving))
+
+
+def _samples(path: Path, file: TextIO) -> Iterator[Sample]:
+    rows = csv.reader(file, strict=True)
+    columns: list[str] = []
+    before_s: tuple[float, int] | None = None
+    for cells in rows:
+        if not any(cells):
+            continue
+        if not columns:
+            columns = _header(path, cells)
+            continue
+        line = rows.line_num
+        if len(cells) != len(columns):
+            message = f"{path}, line {line}: expected {len(columns)} cells as in the header, got {len(cells)}"
+            raise InputError(message)
+        row = _row(path, line, dict(zip(columns, map(str.strip, cells), strict=True)))
+        if before_s is not None and row.t_s <= before_s[0]:
+            message = (
+                f"{path}, line {line}, column t_s: expected a time after the {before_s[0]:g} s of line "
+                f"{before_s[1]}, got {row.t_s:g}; sort the rows and leave repeated ones out"
+            )
+            raise InputError(message)
+        before_s = row.t_s, line
+        yield Sample(
+            t_s=row.t_s,
+            demand_replicas=row.demand_replicas,
+            supply_replicas=row.supply_replicas,
+            serving_replicas=row.supply_replicas if row.serving_replicas is None else row.serving_replicas,
+            input_rows_per_s=row.input_rows_per_s,
+            processed_rows_per_s=row.processed_rows_per_s,
+            reconfigurations=row.reconfiguration,
+        )
+    if not columns:
+        message = f"{path}: expected a header with {', '.join(REQUIRED)}, got an empty file"
+        raise InputError(message)
+
+
+def _header(path: Path, cells: Sequence[str]) -> list[str]:
+    columns = [cell.strip() for cell in cells]
+    if missing := [name for name in REQUIRED if name not in columns]:
+        message = (
+            f"{path}, line 1: expected the column {missing[0]} in the header, got only {', '.join(columns)}"
+        )
+        raise InputError(message)
+    if len(set(columns)) != len(columns):
+        twice = next(name for name in columns if columns.count(name) > 1)
+        message = f"{path}, line 1: expected each column once, got {twice!r} twice"
+        raise InputError(message)
+    return columns
+
+
+def _row(path: Path, line: int, cells: dict[str, str]) -> _Row:
+    try:
+        return _Row.model_validate(cells)
+    except ValidationError as fault:
+        column = str(fault.errors()[0]["loc"][0])
+        message = (
+            f"{path}, line {line}, column {column}: expected {_Row.model_fields[column].description}, "
+            f"got {cells[column]!r}; mend the cell or leave the row out"
+        )
+        raise InputError(message) from None

@@ -1,0 +1,136 @@
+import math
+from itertools import pairwise, product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gesscale.errors import InputError
+from testbed.scoring.frontier import Frontier, PaidLevels, frontier
+
+
+def test_one_level_must_cover_the_peak_and_each_change_saves_what_it_can() -> None:
+    # Steps of a minute: five of 1, two of 3, five of 2.
+    found = frontier([1] * 5 + [3] * 2 + [2] * 5, 60, 0, 3)
+    # None: 12 x 3. One: 7 x 3 + 5 x 2, or 5 x 1 + 7 x 3 = 26. Two: 5 + 6 + 10.
+    assert [found.cost(k) for k in range(4)] == pytest.approx([36, 26, 21, 21])
+    assert found.plan(1) == PaidLevels(since_s=(0, 300), replicas=(1, 3))
+    assert found.plan(2) == PaidLevels(since_s=(0, 300, 420), replicas=(1, 3, 2))
+    assert found.plan(2).reconfigurations == 2
+
+
+def test_an_increase_is_paid_for_from_its_order_on_and_a_decrease_is_free() -> None:
+    # Three is needed in minutes 5 and 6, so it is ordered 90 s before: 3.5 x 1 + 3.5 x 3 + 5 x 2.
+    found = frontier([1] * 5 + [3] * 2 + [2] * 5, 60, 90, 2)
+    assert found.cost(2) == pytest.approx(24)
+    assert found.plan(2) == PaidLevels(since_s=(0, 210, 420), replicas=(1, 3, 2))
+
+
+def test_a_dip_shorter_than_the_downtime_cannot_be_followed() -> None:
+    found = frontier([2, 2, 1, 2, 2], 60, 120, 5)
+    assert found.cost(5) == pytest.approx(10)
+    assert found.enough_reconfigurations == 0
+
+
+def test_a_level_that_is_needed_before_it_can_be_ordered_is_there_from_the_beginning() -> None:
+    assert frontier([1, 4, 1, 1], 60, 120, 3).cost(3) == pytest.approx(4 + 4 + 1 + 1)
+
+
+def test_a_policy_is_compared_at_its_own_number_of_reconfigurations() -> None:
+    found = frontier([1] * 5 + [3] * 2 + [2] * 5, 60, 0, 2)
+    assert found.above_frontier_pct(39, 1) == pytest.approx(50)  # 39 / 26
+    assert found.above_frontier_pct(18, 0) == pytest.approx(-50)  # it under-provided: 18 / 36
+    assert found.above_frontier_pct(42, 7) == pytest.approx(100)  # 21 is the least with any number
+    assert frontier([0, 0], 60, 0, 2).above_frontier_pct(3, 1) is None
+
+
+def test_more_reconfigurations_than_were_computed_are_refused_where_they_could_matter() -> None:
+    found = frontier([1] * 5 + [3] * 2 + [2] * 5, 60, 0, 1)
+    with pytest.raises(InputError, match="0 to 1 reconfigurations, got 2; compute it for more"):
+        found.cost(2)
+    with pytest.raises(InputError, match="got -1"):
+        found.plan(-1)
+
+
+@pytest.mark.parametrize(
+    ("demand", "step_s", "downtime_s", "most", "message"),
+    [
+        ([], 60, 0, 1, "at least one step, got none"),
+        ([1, -1], 60, 0, 1, "whole replicas >= 0 at step 1, got -1"),
+        ([1.5], 60, 0, 1, "at step 0, got 1.5"),
+        ([1, math.nan], 60, 0, 1, "at step 1, got nan"),
+        ([1], 0, 0, 1, "a step above 0 s"),
+        ([1], 60, -1, 1, "a downtime of 0 s or more"),
+        ([1], 60, math.inf, 1, "a downtime of 0 s or more"),
+        ([1], 60, 0, -1, "0 or more reconfigurations, got -1"),
+    ],
+)
+def test_wrong_arguments_are_refused(
+    demand: list[int], step_s: float, downtime_s: float, most: int, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        frontier(demand, step_s, downtime_s, most)
+
+
+UNIT_S = 30  # half a step
+
+
+def never_too_few(levels: tuple[int, ...], demand: list[int], downtime_units: int) -> bool:
+    """Whether what was kept for the downtime, and so can serve, is enough in every half step."""
+    return all(
+        min(levels[max(0, unit - downtime_units) : unit + 1]) >= demand[unit // 2]
+        for unit in range(len(levels))
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(0, 2), min_size=1, max_size=4), st.integers(0, 5))
+def test_no_plan_of_all_that_there_are_is_cheaper(demand: list[int], downtime_units: int) -> None:
+    units = 2 * len(demand)
+    found = frontier(demand, 2 * UNIT_S, UNIT_S * downtime_units, units)
+    cheapest = [math.inf] * (units + 1)
+    for levels in product(range(3), repeat=units):
+        if never_too_few(levels, demand, downtime_units):
+            changes = sum(before != after for before, after in pairwise(levels))
+            cheapest[changes] = min(cheapest[changes], sum(levels) * UNIT_S / 60)
+    least = [min(cheapest[: k + 1]) for k in range(units + 1)]
+    assert [found.cost(k) for k in range(units + 1)] == pytest.approx(least)
+
+
+@given(
+    st.lists(st.integers(0, 6), min_size=1, max_size=40),
+    st.floats(1, 100),
+    st.floats(0, 300),
+    st.integers(0, 45),
+)
+def test_a_plan_costs_what_is_said_changes_no_more_often_and_never_has_too_few(
+    demand: list[int], step_s: float, downtime_s: float, most: int
+) -> None:
+    found = frontier(demand, step_s, downtime_s, most)
+    end_s = step_s * len(demand)
+    for k in {0, most // 2, most}:
+        plan = found.plan(k)
+        assert plan.reconfigurations <= k
+        pieces = tuple(zip(pairwise((*plan.since_s, end_s)), plan.replicas, strict=True))
+        assert found.cost(k) == pytest.approx(sum((until - since) * n for (since, until), n in pieces) / 60)
+        for index, level in enumerate(demand):
+            within_s = (index * step_s - downtime_s + 1e-6, (index + 1) * step_s - 1e-6)
+            kept = [n for (since, until), n in pieces if since < within_s[1] and until > within_s[0]]
+            assert min(kept) >= level
+
+
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=40), st.floats(0, 300))
+def test_more_changes_never_cost_more_and_longer_downtimes_never_less(
+    demand: list[int], downtime_s: float
+) -> None:
+    found, shorter = frontier(demand, 10, downtime_s, 40), frontier(demand, 10, downtime_s / 2, 40)
+    costs = costs_of(found)
+    assert costs == sorted(costs, reverse=True)
+    assert all(less <= more + 1e-9 for less, more in zip(costs_of(shorter), costs, strict=True))
+    assert costs[0] == pytest.approx(max(demand) * len(demand) * 10 / 60)
+    # Without downtime and with changes enough it is the demand itself.
+    assert frontier(demand, 10, 0, 40).cost(40) == pytest.approx(sum(demand) * 10 / 60)
+
+
+def costs_of(found: Frontier) -> list[float]:
+    return [found.cost(k) for k in range(41)]

@@ -1,0 +1,159 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from testbed.scoring.latency_histogram import LatencyHistogram
+from testbed.scoring.passage import LateTime
+from testbed.scoring.sample import Completion, Sample, Scores
+from testbed.scoring.scorer import Scorer
+
+
+def batch(offered_from_s: float, offered_until_s: float, at_s: float, rows: float = 100) -> Completion:
+    return Completion(rows=rows, offered_from_s=offered_from_s, offered_until_s=offered_until_s, at_s=at_s)
+
+
+def scored(
+    *completions: Completion, slo_s: float = 10, ended_at_s: float = 100, left: bool = False
+) -> Scores:
+    scorer = Scorer(ended_at_s, slo_s)
+    scorer.sampled(
+        Sample(
+            t_s=0,
+            demand_replicas=1,
+            supply_replicas=1,
+            serving_replicas=1,
+            input_rows_per_s=1.0,
+            processed_rows_per_s=1.0,
+        )
+    )
+    for completion in completions:
+        scorer.completed(completion)
+    return scorer.scores(ended_at_s, rows_left=left)
+
+
+def test_rows_of_a_batch_are_spread_evenly_over_their_event_time() -> None:
+    scores = scored(batch(0, 10, 12))  # latencies from 12 s down to 2 s
+    assert scores.latency_mean_s == pytest.approx(7)
+    assert scores.latency_p50_s == pytest.approx(7, rel=0.01)
+    assert scores.latency_p95_s == pytest.approx(11.5, rel=0.01)
+    assert scores.latency_p99_s == pytest.approx(11.9, rel=0.01)
+
+
+def test_latencies_are_weighted_by_rows() -> None:
+    # 90 rows after 1 s, 10 rows after 50 s: mean (90 + 500) / 100.
+    scores = scored(batch(5, 5, 6, rows=90), batch(10, 10, 60, rows=10))
+    assert scores.latency_mean_s == pytest.approx(5.9)
+    assert scores.latency_p50_s == pytest.approx(1, rel=0.01)
+    assert scores.latency_p95_s == pytest.approx(50, rel=0.01)
+
+
+def test_equal_latencies_are_told_exactly() -> None:
+    scores = scored(batch(1, 1, 8), batch(2, 2, 9))
+    assert (scores.latency_p50_s, scores.latency_p99_s) == (7, 7)
+
+
+def test_latencies_of_no_time_and_of_a_year_are_counted() -> None:
+    histogram = LatencyHistogram()
+    histogram.add(1, 0.0, 0.0)
+    histogram.add(1, 3e7, 3e7)
+    assert histogram.quantiles_s(0.25)[0] == pytest.approx(0, abs=1e-3)
+    assert histogram.mean_s() == pytest.approx(1.5e7)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 50), st.floats(0, 1e4), st.floats(0, 1e4)),
+        min_size=1,
+        max_size=20,
+    )
+)
+def test_quantiles_are_those_of_the_rows_within_a_bin(drawn: list[tuple[int, float, float]]) -> None:
+    histogram = LatencyHistogram()
+    rows: list[np.ndarray] = []
+    for weight, one_s, other_s in drawn:
+        histogram.add(weight, one_s, other_s)
+        rows.append(np.repeat(one_s + (np.arange(200) + 0.5) / 200 * (other_s - one_s), weight))
+    everyone = np.sort(np.concatenate(rows))
+    for share, told_s in zip((0.5, 0.95, 0.99), histogram.quantiles_s(0.5, 0.95, 0.99), strict=True):
+        assert told_s is not None
+        # 200 rows stand for an even spread: a step of it to either side, and the bin of one per cent.
+        least = np.quantile(everyone, max(0.0, share - 0.006), method="lower")
+        most = np.quantile(everyone, min(1.0, share + 0.006), method="higher")
+        assert least * 0.98 - 2e-3 <= told_s <= most * 1.02 + 2e-3
+    assert histogram.mean_s() == pytest.approx(everyone.mean(), rel=1e-6, abs=1e-9)
+
+
+def test_the_lag_is_that_of_the_oldest_row_not_yet_through() -> None:
+    # The oldest row of each batch: offered at 0, through at 15: late in (10, 15); offered at 10, through at 18: never;
+    # offered at 20, through at 45: late in (30, 45).
+    assert scored(batch(0, 10, 15), batch(10, 18, 18), batch(20, 40, 45)).lag_above_slo_s == pytest.approx(20)
+
+
+def test_time_without_a_row_under_way_is_not_late() -> None:
+    assert scored(batch(0, 1, 2), batch(80, 81, 85)).lag_above_slo_s == 0
+
+
+def test_rows_that_never_come_through_are_late_until_the_end() -> None:
+    # All rows until 5 s came through; those after it became late at 15 s.
+    assert scored(batch(0, 5, 6), left=True).lag_above_slo_s == pytest.approx(100 - 15)
+    # Nothing ever came: the first row was offered at 0.
+    assert scored(left=True).lag_above_slo_s == pytest.approx(90)
+
+
+def test_rows_left_over_after_a_pause_are_late_from_when_they_were_offered() -> None:
+    scorer = Scorer(100, 10)
+    rates = ((0.0, 5.0, 5.0), (20.0, 0.0, 0.0), (60.0, 5.0, 0.0))
+    for t_s, offered, processed in rates:
+        scorer.sampled(
+            Sample(
+                t_s=t_s,
+                demand_replicas=1,
+                supply_replicas=1,
+                serving_replicas=1,
+                input_rows_per_s=offered,
+                processed_rows_per_s=processed,
+            )
+        )
+    scorer.completed(batch(0, 20, 20.5))  # its oldest row: late in (10, 20.5)
+    assert scorer.scores(100).lag_above_slo_s == pytest.approx(10.5 + (100 - 70))
+
+
+def test_rows_that_arrive_one_by_one_are_late_one_by_one() -> None:
+    # Offered from 0 to 100, arriving in order from 50 to 100: lag 50 s at 50, 0 s at 100, 20 s at 80. Before 50 s the
+    # first row is waited for, late from 20 s on: late in (20, 80).
+    evenly = Completion(rows=1000, offered_from_s=0, offered_until_s=100, arrived_from_s=50, at_s=100)
+    scores = scored(evenly, slo_s=20)
+    assert scores.lag_above_slo_s == pytest.approx(60)
+    assert scores.latency_mean_s == pytest.approx(25)
+    # The other way round, lag grows from 0 at 10 s to 50 s at 100 s: 20 s at 10 + 90 x 20 / 50 = 46 s.
+    growing = Completion(rows=1000, offered_from_s=10, offered_until_s=50, arrived_from_s=10, at_s=100)
+    assert scored(growing, slo_s=20).lag_above_slo_s == pytest.approx(54)
+
+
+def test_two_sinks_that_are_late_at_once_count_once() -> None:
+    # Sink A's rows are late in (10, 12) and (40, 42), sink B's in (12, 45), told last.
+    late = scored(batch(0, 0, 12), batch(30, 30, 42), batch(2, 2, 45), ended_at_s=100)
+    assert late.lag_above_slo_s == pytest.approx(35)
+
+
+def test_no_rows_are_no_completion() -> None:
+    assert scored(batch(0, 0, 90, rows=0)).latency_mean_s is None
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 30)), max_size=30))
+def test_late_time_is_the_union_of_its_spans(drawn: list[tuple[int, int]]) -> None:
+    spans = sorted(((start, start + length) for start, length in drawn), key=lambda span: span[1])
+    late = LateTime()
+    for start, end in spans:
+        late.add(start, end)
+    covered = {second for start, end in spans for second in range(start, end)}
+    assert late.total_s() == pytest.approx(len(covered))
+
+
+def test_late_time_keeps_a_bounded_number_of_spans() -> None:
+    late = LateTime()
+    for index in range(10_000):
+        late.add(10.0 * index, 10.0 * index + 4)
+    assert late.total_s() == pytest.approx(40_000)
+    assert len(late._spans) <= 256

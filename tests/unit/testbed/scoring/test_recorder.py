@@ -1,0 +1,111 @@
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gesscale.errors import InputError
+from testbed.scoring.recorder import SeriesRecorder
+from testbed.scoring.sample import Sample
+
+
+def sample(
+    t_s: float, supply: int = 1, serving: int | None = None, rates: tuple[float, float] = (0, 0)
+) -> Sample:
+    return Sample(
+        t_s=t_s,
+        demand_replicas=1,
+        supply_replicas=supply,
+        serving_replicas=supply if serving is None else serving,
+        input_rows_per_s=rates[0],
+        processed_rows_per_s=rates[1],
+    )
+
+
+def recorded(*course: Sample, until_s: float = 100, bins: int = 4) -> SeriesRecorder:
+    recorder = SeriesRecorder(until_s, bins)
+    for each in course:
+        recorder.sampled(each)
+    return recorder
+
+
+def test_rates_are_means_over_time_and_the_backlog_is_that_at_the_end_of_a_bin() -> None:
+    series = recorded(
+        sample(0, rates=(10, 0)), sample(20, rates=(20, 10)), sample(60, rates=(0, 30)), sample(90)
+    ).series()
+    assert series["t_s"] == (0, 25, 50, 75)
+    # (20 x 10 + 5 x 20) / 25, 20, 10 x 20 / 25, 0; and 5 x 10 / 25, 10, (10 x 10 + 15 x 30) / 25, 15 x 30 / 25.
+    assert series["input_rows_per_s"] == pytest.approx((12, 20, 8, 0))
+    assert series["processed_rows_per_s"] == pytest.approx((2, 10, 22, 18))
+    # 200 at 20 s, 250 at 25 s, 500 at 50 s, 600 at 60 s less 450, and 150 are gone 5 s after 75 s.
+    assert series["backlog_rows"] == pytest.approx((250, 500, 150, 0))
+
+
+def test_a_restart_within_a_bin_stays_visible() -> None:
+    series = recorded(sample(0, 3), sample(30, 4, 0), sample(35, 4)).series()
+    assert series["serving_replicas"] == (3, 0, 4, 4)
+    assert series["supply_replicas"] == (3, 4, 4, 4)
+    assert series["demand_replicas"] == (1, 1, 1, 1)
+
+
+def test_a_peak_across_the_edge_of_a_bin_is_shown_from_where_it_began() -> None:
+    series = recorded(sample(0, 2), sample(48, 6), sample(52, 3)).series()
+    assert series["supply_replicas"] == (2, 6, 3, 3)
+
+
+def test_before_the_first_sample_nothing_is_known() -> None:
+    series = recorded(sample(30, 2, rates=(4, 4))).series()
+    assert series["supply_replicas"] == (None, 2, 2, 2)
+    assert series["input_rows_per_s"] == (None, 4, 4, 4)
+    assert recorded().series()["backlog_rows"] == (None,) * 4
+
+
+def test_the_draining_beyond_the_end_is_left_out() -> None:
+    series = recorded(sample(0), sample(99, 2), sample(100, 9), sample(500, 9)).series()
+    assert series["supply_replicas"] == (1, 1, 1, 2)
+    assert {len(column) for column in series.values()} == {4}
+
+
+def test_a_series_may_be_asked_for_while_samples_still_come() -> None:
+    recorder = recorded(sample(0, 1))
+    assert recorder.series()["supply_replicas"] == (1, 1, 1, 1)
+    recorder.sampled(sample(60, 2))
+    assert recorder.series()["supply_replicas"] == (1, 1, 2, 2)
+
+
+def test_wrong_bins_are_refused() -> None:
+    with pytest.raises(InputError, match="at least one bin, got 100 s and 0 bins"):
+        SeriesRecorder(100, 0)
+    with pytest.raises(InputError, match="an end above 0 s"):
+        SeriesRecorder(float("inf"))
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.5, 40), st.integers(1, 5), st.integers(0, 9)), min_size=1, max_size=30),
+    st.integers(1, 50),
+)
+def test_rows_are_neither_lost_nor_made_by_binning(drawn: list[tuple[float, int, int]], bins: int) -> None:
+    at_s, course = 0.0, []
+    for seconds, supply, rate in drawn:
+        course.append(sample(at_s, supply, rates=(rate, 0)))
+        at_s += seconds
+    series = recorded(*course, until_s=at_s, bins=bins).series()
+    offered = sum(rate * seconds for seconds, _, rate in drawn)
+    told = [rate for rate in series["input_rows_per_s"] if rate is not None]
+    assert len(told) == bins
+    assert sum(told) * at_s / bins == pytest.approx(offered)
+    assert series["backlog_rows"][-1] == pytest.approx(offered)
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=40), st.integers(2, 4))
+def test_levels_that_hold_for_two_bins_or_more_are_shown_in_their_order_and_no_others(
+    levels: list[int], held_bins: int
+) -> None:
+    # Changes come a third of a bin before an edge.
+    course = [sample(0, levels[0])]
+    course += [sample(index * held_bins - 1 / 3, level) for index, level in enumerate(levels) if index]
+    bins = len(levels) * held_bins
+    shown = recorded(*course, until_s=bins, bins=bins).series()["supply_replicas"]
+    assert [level for level, after in pairwise((*shown, None)) if level != after] == [
+        level for level, after in pairwise((*levels, None)) if level != after
+    ]

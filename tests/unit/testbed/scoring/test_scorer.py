@@ -1,0 +1,272 @@
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gesscale.errors import InputError
+from testbed.scoring.sample import Completion, Sample, Scores
+from testbed.scoring.scorer import Scorer, combine
+
+
+def sample(
+    t_s: float,
+    demand: int,
+    supply: int,
+    *,
+    serving: int | None = None,
+    rates: tuple[float, float] = (0.0, 0.0),
+    reconfigurations: int = 0,
+) -> Sample:
+    return Sample(
+        t_s=t_s,
+        demand_replicas=demand,
+        supply_replicas=supply,
+        serving_replicas=supply if serving is None else serving,
+        input_rows_per_s=rates[0],
+        processed_rows_per_s=rates[1],
+        reconfigurations=reconfigurations,
+    )
+
+
+# Ten minutes of input, a restart in the third and fourth, a scale-down in the ninth, then the draining.
+COURSE = (
+    sample(0, 2, 1, rates=(100, 80)),
+    sample(120, 2, 2, serving=0, rates=(100, 0), reconfigurations=1),
+    sample(240, 2, 2, rates=(100, 120)),
+    sample(360, 1, 2, rates=(50, 100)),
+    sample(480, 1, 1, rates=(50, 60), reconfigurations=1),
+    sample(600, 0, 1, rates=(0, 50), reconfigurations=1),
+)
+
+
+def scored(
+    course: tuple[Sample, ...], measured_s: float = 600, ended_at_s: float = 700, *, restart: bool = True
+) -> Scores:
+    scorer = Scorer(measured_s, 10, restart_is_supply=restart)
+    for each in course:
+        scorer.sampled(each)
+    return scorer.scores(ended_at_s)
+
+
+def test_the_papers_seven_metrics_of_a_course_computed_by_hand() -> None:
+    scores = scored(COURSE)
+    # One replica too few in [0, 120), one too many in [360, 480): 120 replica-s of 600 s each.
+    assert (scores.accuracy_U, scores.accuracy_O) == pytest.approx((0.2, 0.2))
+    assert (scores.timeshare_U, scores.timeshare_O) == pytest.approx((20, 20))
+    # Backlog: 120 (20 + 100 - 20 - 50 - 10) = 4,800 rows at 600 s, at 50 rows/s gone 96 s later: 96 / 600.
+    assert scores.excess_time == pytest.approx(0.16)
+    assert scores.drained
+    assert scores.reconfigurations == 2  # the third is ordered when the measurement is over
+    assert scores.cost == pytest.approx((1 + 2 + 2 + 2 + 1) * 2)  # replica-minutes, two minutes each
+
+
+def test_what_we_add_counts_convergence_from_each_change_and_nodes_until_the_end() -> None:
+    scores = scored(COURSE)
+    # Demand begins at 2 and is met after 120 s; it falls to 1 at 360 s and is met at 480 s.
+    assert scores.time_to_converge_s == pytest.approx(120)
+    assert scores.node_seconds == pytest.approx(16 * 60 + 1 * 100)
+    assert scores.latency_mean_s is None
+    assert scores.latency_p99_s is None
+
+
+def test_a_restart_that_is_no_supply_counts_as_under_provisioned_but_is_paid() -> None:
+    scores = scored(COURSE, restart=False)
+    # [120, 240) lacks both replicas as well: 120 + 240 replica-s.
+    assert scores.accuracy_U == pytest.approx(360 / 600)
+    assert scores.timeshare_U == pytest.approx(40)
+    assert scores.accuracy_O == pytest.approx(0.2)
+    assert scores.time_to_converge_s == pytest.approx((240 + 120) / 2)
+    assert scores.cost == pytest.approx(16)
+
+
+def test_a_run_that_is_given_up_with_a_backlog_has_a_lower_bound_of_excess() -> None:
+    scores = scored(COURSE, ended_at_s=660)  # 4,800 - 60 x 50 = 1,800 rows are left
+    assert not scores.drained
+    assert scores.excess_time == pytest.approx(60 / 600)
+
+
+def test_rows_done_when_the_input_ends_make_no_excess() -> None:
+    course = (sample(0, 1, 1, rates=(10, 10)), sample(60, 1, 1))
+    assert scored(course, measured_s=60, ended_at_s=60).excess_time == 0
+    assert scored(course, measured_s=60, ended_at_s=90).excess_time == 0
+
+
+def test_rows_that_arrive_late_from_upstream_count_from_the_end_of_the_input() -> None:
+    # The input of a downstream operator goes on until 80 s, its rows are done at 90 s; T is 60 s.
+    course = (
+        sample(0, 1, 1, rates=(10, 8)),
+        sample(60, 1, 1, rates=(4, 8)),
+        sample(80, 0, 1, rates=(0, 4)),
+    )
+    scores = scored(course, measured_s=60, ended_at_s=100)
+    assert scores.excess_time == pytest.approx((90 - 60) / 60)  # 120 - 80 = 40 rows at 80 s, at 4 rows/s
+
+
+def test_what_rounded_rates_leave_over_is_no_backlog() -> None:
+    # 0.0005 rows/s too few for 600 s: 0.3 rows of 60,000 seem to be left.
+    course = (sample(0, 1, 1, rates=(100, 99.9995)), sample(600, 0, 1))
+    scores = scored(course)
+    assert scores.drained
+    assert scores.excess_time == 0
+
+
+def test_a_demand_that_is_never_met_counts_with_all_the_time_it_had() -> None:
+    course = (sample(0, 3, 1), sample(200, 5, 1), sample(500, 1, 1))
+    # 200 s until it changed, 300 s until it changed again, 0 s: the third one is met at once.
+    assert scored(course).time_to_converge_s == pytest.approx(500 / 3)
+    assert scored(course[:2]).time_to_converge_s == pytest.approx((200 + 400) / 2)
+
+
+def test_of_two_samples_at_an_instant_the_later_holds_and_both_orders_count() -> None:
+    course = (
+        sample(0, 1, 1),
+        sample(300, 9, 1, reconfigurations=1),
+        sample(300, 1, 2, reconfigurations=1),
+    )
+    scores = scored(course)
+    assert scores.accuracy_U == 0
+    assert scores.accuracy_O == pytest.approx(0.5)
+    assert scores.reconfigurations == 2
+    assert scores.time_to_converge_s == 0
+
+
+def test_scores_may_be_asked_for_while_samples_still_come() -> None:
+    scorer = Scorer(100, 10)
+    scorer.sampled(sample(0, 1, 2))
+    early = scorer.scores(100)
+    scorer.sampled(sample(50, 1, 1))
+    assert early.accuracy_O == pytest.approx(1)
+    assert scorer.scores(100).accuracy_O == pytest.approx(0.5)
+    assert scorer.scores(100).accuracy_O == pytest.approx(0.5)
+
+
+def test_wrong_lengths_orders_and_cut_off_runs_are_refused() -> None:
+    with pytest.raises(InputError, match="measurement of more than 0 s, got 0"):
+        Scorer(0, 10)
+    with pytest.raises(InputError, match="objective of more than 0 s, got nan"):
+        Scorer(60, float("nan"))
+    scorer = Scorer(60, 10)
+    with pytest.raises(InputError, match="expected samples before 60 s, got none"):
+        scorer.scores(60)
+    scorer.sampled(sample(30, 1, 1))
+    with pytest.raises(InputError, match="got 20 s after 30 s"):
+        scorer.sampled(sample(20, 1, 1))
+    with pytest.raises(InputError, match="measurement of 60 s, got one that ended at 50 s"):
+        scorer.scores(50)
+
+
+def test_operators_are_combined_by_sums_means_and_the_longest() -> None:
+    source = replace(scored(COURSE), lag_above_slo_s=7.0)
+    sink = Scorer(600, 10)
+    for each in COURSE[:1]:
+        sink.sampled(replace(each, processed_rows_per_s=100.0))
+    sink.completed(Completion(rows=5, offered_from_s=0, offered_until_s=0, at_s=4))
+    both = combine({"source": source, "sink": sink.scores(700)})
+    # The sink lacks one replica all the time, never converges, processes all its rows and holds one node for 700 s.
+    assert both.accuracy_U == pytest.approx(0.2 + 1)
+    assert both.accuracy_O == pytest.approx(0.2)
+    assert both.timeshare_U == pytest.approx((20 + 100) / 2)
+    assert both.excess_time == pytest.approx(
+        100 / 600
+    )  # the sink's input goes on until 700 s; the source has 0.16
+    assert both.reconfigurations == 2
+    assert both.cost == pytest.approx(16 + 10)
+    assert both.node_seconds == pytest.approx(1060 + 700)
+    assert both.time_to_converge_s == pytest.approx((120 + 600) / 2)
+    assert both.latency_mean_s == pytest.approx(4)
+    assert both.lag_above_slo_s == 0  # the sink's
+    assert both.drained
+
+
+def test_without_a_row_at_the_sinks_the_longest_lag_is_the_workflows() -> None:
+    scores = scored(COURSE)
+    both = combine(
+        {"one": replace(scores, lag_above_slo_s=3.0), "other": replace(scores, lag_above_slo_s=9.0)}
+    )
+    assert both.lag_above_slo_s == 9.0
+    assert both.latency_mean_s is None
+
+
+def test_combining_nothing_or_latencies_of_several_is_refused() -> None:
+    with pytest.raises(InputError, match="at least one operator"):
+        combine({})
+    told = replace(scored(COURSE), latency_mean_s=1.0)
+    with pytest.raises(InputError, match="one scorer only, got them at a, b"):
+        combine({"a": told, "b": told})
+
+
+replicas = st.integers(0, 8)
+pieces = st.lists(
+    st.tuples(st.integers(1, 100), replicas, replicas, replicas, st.integers(0, 50), st.integers(0, 50)),
+    min_size=1,
+    max_size=12,
+)
+
+
+def course_of(drawn: list[tuple[int, int, int, int, int, int]]) -> tuple[tuple[Sample, ...], float]:
+    samples, at_s = [], 0
+    for seconds, demand, supply, serving, offered, processed in drawn:
+        samples.append(sample(at_s, demand, supply, serving=serving, rates=(offered, processed)))
+        at_s += seconds
+    return tuple(samples), float(at_s)
+
+
+@given(pieces, st.data(), st.booleans())
+def test_splitting_a_sample_changes_no_score(
+    drawn: list[tuple[int, int, int, int, int, int]], data: st.DataObject, restart: bool
+) -> None:
+    course, ended_at_s = course_of(drawn)
+    index = data.draw(st.integers(0, len(course) - 1))
+    share = data.draw(st.floats(0.01, 0.99))
+    halved = replace(course[index], t_s=course[index].t_s + share * drawn[index][0])
+    split = (*course[: index + 1], halved, *course[index + 1 :])
+    measured_s = ended_at_s * data.draw(st.floats(0.2, 1.0))
+    whole = asdict(scored(course, measured_s, ended_at_s, restart=restart))
+    again = asdict(scored(split, measured_s, ended_at_s, restart=restart))
+    assert again == pytest.approx(whole, abs=1e-6)
+
+
+@given(pieces)
+def test_both_accuracies_are_zero_if_and_only_if_supply_is_demand(
+    drawn: list[tuple[int, int, int, int, int, int]],
+) -> None:
+    course, ended_at_s = course_of(drawn)
+    scores = scored(course, ended_at_s, ended_at_s)
+    equal = all(each.supply_replicas == each.demand_replicas for each in course)
+    assert (scores.accuracy_O == scores.accuracy_U == 0) == equal
+    assert (scores.timeshare_O == scores.timeshare_U == 0) == equal
+
+
+@given(pieces, pieces)
+def test_costs_areas_and_nodes_of_two_courses_add_up(
+    first: list[tuple[int, int, int, int, int, int]], second: list[tuple[int, int, int, int, int, int]]
+) -> None:
+    (one, one_s), (other, other_s) = course_of(first), course_of(second)
+    joined = (*one, *(replace(each, t_s=each.t_s + one_s) for each in other))
+    whole = scored(joined, one_s + other_s, one_s + other_s)
+    parts = scored(one, one_s, one_s), scored(other, other_s, other_s)
+    assert whole.cost == pytest.approx(sum(part.cost for part in parts))
+    assert whole.node_seconds == pytest.approx(sum(part.node_seconds for part in parts))
+    areas = parts[0].accuracy_O * one_s + parts[1].accuracy_O * other_s
+    assert whole.accuracy_O * (one_s + other_s) == pytest.approx(areas)
+
+
+@given(pieces)
+def test_cost_is_the_demand_and_what_both_accuracies_say(
+    drawn: list[tuple[int, int, int, int, int, int]],
+) -> None:
+    course, ended_at_s = course_of(drawn)
+    scores = scored(course, ended_at_s, ended_at_s)
+    demand = sum(seconds * demand for seconds, demand, *_ in drawn) / ended_at_s
+    assert 60 * scores.cost / ended_at_s == pytest.approx(demand + scores.accuracy_O - scores.accuracy_U)
+
+
+def test_the_page_of_metrics_tells_each_one_by_its_name() -> None:
+    page = (Path(__file__).parents[4] / "docs" / "metrics.md").read_text("utf-8")
+    table = [line for line in page.splitlines() if line.startswith("| `")]
+    told = {
+        name for line in table for name in line.split("|")[1].replace("`", "").replace(" ", "").split(",")
+    }
+    assert told == {field.name for field in fields(Scores)} | {"frontier_cost", "above_frontier_pct"}

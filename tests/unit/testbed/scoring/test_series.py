@@ -1,0 +1,250 @@
+import io
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from gesscale.errors import InputError
+from testbed.scoring.sample import Sample
+from testbed.scoring.scorer import Scorer
+from testbed.scoring.series import SeriesWriter, read_series, score_series
+
+HEADER = "t_s,demand_replicas,supply_replicas,input_rows_per_s,processed_rows_per_s,reconfiguration\n"
+GOOD = HEADER + "0,1,1,10,0,0\n50,1,2,10,20,1\n100,0,2,0,0,0\n120,0,2,0,0,0\n"
+
+
+@pytest.fixture
+def series(tmp_path: Path) -> Path:
+    return tmp_path / "run.csv"
+
+
+def sample(t_s: float, supply: int, offered: float, processed: float, *, reconfigurations: int = 0) -> Sample:
+    return Sample(
+        t_s=t_s,
+        demand_replicas=1,
+        supply_replicas=supply,
+        serving_replicas=supply,
+        input_rows_per_s=offered,
+        processed_rows_per_s=processed,
+        reconfigurations=reconfigurations,
+    )
+
+
+def test_a_recorded_series_is_scored_by_hand(series: Path) -> None:
+    series.write_text(GOOD, "utf-8")
+    scores = score_series(read_series(series), 20)
+    # The input ends at 100 s: T. One replica too many in [50, 100): 50 of 100 replica-s; 50 x 1 + 50 x 2 replica-s.
+    assert scores.accuracy_O == pytest.approx(0.5)
+    assert scores.accuracy_U == 0
+    assert scores.timeshare_O == pytest.approx(50)
+    assert scores.cost == pytest.approx(150 / 60)
+    assert scores.node_seconds == pytest.approx(150 + 20 * 2)
+    assert scores.reconfigurations == 1
+    assert scores.excess_time == 0
+    assert scores.drained
+    # A row offered at a leaves at 50 + 10 a / 20: after 50 - a / 2 s, evenly from 50 down to 0 s.
+    assert scores.latency_mean_s == pytest.approx(25)
+    assert scores.latency_p50_s == pytest.approx(25, rel=0.01)
+    assert scores.latency_p95_s == pytest.approx(47.5, rel=0.01)
+    # At t the row that leaves was offered at 2 (t - 50): 100 - t s ago, 20 s at 80 s; before 50 s the first row waits.
+    assert scores.lag_above_slo_s == pytest.approx(80 - 20)
+
+
+def test_excess_is_the_draining_after_the_input(series: Path) -> None:
+    series.write_text(HEADER + "0,1,1,10,5,0\n60,1,1,0,5,0\n180,1,1,0,0,0\n", "utf-8")
+    scores = score_series(read_series(series), 1000)
+    # 300 rows are left at 60 s, gone at 60 s more, though the row says 5 rows/s until 180 s.
+    assert scores.excess_time == pytest.approx(60 / 60)
+    # Row a leaves at 2 a: after 0 to 60 s, evenly.
+    assert scores.latency_mean_s == pytest.approx(30)
+    assert scores.cost == pytest.approx(1)
+
+
+def test_a_series_that_ends_with_a_backlog_is_not_drained(series: Path) -> None:
+    series.write_text(HEADER + "0,1,1,10,5,0\n60,1,1,0,5,0\n100,1,1,0,0,0\n", "utf-8")
+    scores = score_series(read_series(series), 50)
+    assert not scores.drained
+    assert scores.excess_time == pytest.approx(40 / 60)
+    # 5 x 100 = 500 rows left, the last one offered at 50 s: its lag was 50 s at the end, and never more before.
+    assert scores.lag_above_slo_s == pytest.approx(0, abs=1e-6)
+    # 20 s of lag are reached by row 20, which leaves at 40 s.
+    assert score_series(read_series(series), 20).lag_above_slo_s == pytest.approx(60)
+
+
+def test_idle_time_inside_the_series_belongs_to_the_measurement(series: Path) -> None:
+    series.write_text(HEADER + "0,1,1,10,10,0\n60,0,1,0,0,0\n120,1,1,10,10,0\n240,0,1,0,0,0\n", "utf-8")
+    scores = score_series(read_series(series), 10)
+    assert scores.accuracy_O == pytest.approx(60 / 240)
+    assert scores.latency_mean_s == pytest.approx(0, abs=1e-9)
+    assert scores.lag_above_slo_s == 0
+
+
+def test_rounded_rates_do_not_make_rows_wait_through_a_pause(series: Path) -> None:
+    # A hundredth of a row/s too few for 10 s: a tenth of a row would wait for 5,000 s.
+    series.write_text(HEADER + "0,1,1,10,9.99,0\n10,0,1,0,0,0\n5010,1,1,10,10,0\n5020,0,1,0,0,0\n", "utf-8")
+    assert score_series(read_series(series), 5).lag_above_slo_s == 0
+
+
+def test_rows_from_before_the_series_do_not_count(series: Path) -> None:
+    # 5 rows/s more than were offered: an older backlog is being drained.
+    series.write_text(HEADER + "0,1,1,10,15,0\n60,1,1,10,5,0\n120,1,1,0,0,0\n", "utf-8")
+    scores = score_series(read_series(series), 1000)
+    # In the first minute rows pass at once; in the second 300 of 600 come through, the last of them after 30 s.
+    assert scores.latency_mean_s == pytest.approx((600 * 0 + 300 * 15) / 900)
+    assert not scores.drained
+
+
+def test_time_may_begin_anywhere_and_columns_may_stand_in_any_order(series: Path) -> None:
+    series.write_text(GOOD, "utf-8")
+    expected = score_series(read_series(series), 20)
+    rows = [line.split(",") for line in GOOD.splitlines()]
+    moved = [[*reversed(rows[0]), "note"]]
+    moved += [[*reversed([str(float(row[0]) + 1e6), *row[1:]]), "x"] for row in rows[1:]]
+    series.write_text("\ufeff" + "\r\n".join(", ".join(row) for row in moved) + "\r\n\r\n", "utf-8")
+    assert asdict(score_series(read_series(series), 20)) == pytest.approx(asdict(expected))
+
+
+def test_replicas_that_do_not_serve_are_read_where_the_file_tells(series: Path) -> None:
+    lines = GOOD.splitlines()
+    serving = ["serving_replicas", "1", "0", "2", "2"]
+    series.write_text("\n".join(f"{a},{b}" for a, b in zip(lines, serving, strict=True)), "utf-8")
+    samples = read_series(series)
+    assert [each.serving_replicas for each in samples] == [1, 0, 2, 2]
+    # Without supply in [50, 100) one replica lacks instead of one being too many.
+    scores = score_series(samples, 20, restart_is_supply=False)
+    assert scores.accuracy_O == 0
+    assert scores.accuracy_U == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "expected a header with t_s, .* got an empty file"),
+        (HEADER, "at least two rows, .* got 0"),
+        (HEADER + "0,1,1,1,1,0\n", "at least two rows, .* got 1"),
+        (HEADER.replace("supply_replicas,", ""), "line 1: expected the column supply_replicas in the header"),
+        (HEADER.replace("t_s", "t_s,t_s"), "line 1: expected each column once, got 't_s' twice"),
+        (
+            GOOD.replace("50,1,2,10,20,1", "50,1,2,10,nan,1"),
+            "line 3, column processed_rows_per_s: .* got 'nan'",
+        ),
+        (GOOD.replace("50,1,2,10", "50,1,2,-10"), "line 3, column input_rows_per_s: .* >= 0, got '-10'"),
+        (GOOD.replace("50,1,2,10", "50,1,2,inf"), "line 3, column input_rows_per_s: .* got 'inf'"),
+        (GOOD.replace("50,1,2", "50,1,-2"), "line 3, column supply_replicas: .* got '-2'"),
+        (GOOD.replace("50,1,2", "50,1.5,2"), "line 3, column demand_replicas: expected a whole number"),
+        (GOOD.replace("50,1,2", "50,,2"), "line 3, column demand_replicas: .* got ''"),
+        (GOOD.replace("20,1\n", "20,2\n"), "line 3, column reconfiguration: expected 0, or 1 .* got '2'"),
+        (GOOD.replace("20,1\n", "20,yes\n"), "line 3, column reconfiguration: .* got 'yes'"),
+        (
+            GOOD.replace("\n100,", "\n50,"),
+            "line 4, column t_s: expected a time after the 50 s of line 3, got 50",
+        ),
+        (GOOD.replace("\n100,", "\n40,"), "line 4, column t_s: .* got 40"),
+        (GOOD.replace("\n50,", "\nsoon,"), "line 3, column t_s: expected a time in seconds.* got 'soon'"),
+        (GOOD.replace("20,1\n", "20\n"), "line 3: expected 6 cells as in the header, got 5"),
+        (GOOD.replace("20,1\n", '20,"1\n'), "expected a readable CSV file"),
+    ],
+)
+def test_a_bad_file_is_refused_with_line_and_column(series: Path, text: str, message: str) -> None:
+    series.write_text(text, "utf-8")
+    with pytest.raises(InputError, match=message) as raised:
+        read_series(series)
+    assert str(raised.value).startswith(str(series))
+
+
+def test_a_file_that_is_absent_or_no_text_is_refused(series: Path) -> None:
+    with pytest.raises(InputError, match="expected a readable CSV file"):
+        read_series(series)
+    series.write_bytes(b"\xff\xfe\x00t_s")
+    with pytest.raises(InputError, match="expected a readable CSV file"):
+        read_series(series)
+
+
+def test_a_series_without_input_has_no_measurement(series: Path) -> None:
+    series.write_text(HEADER + "0,1,1,0,5,0\n60,1,1,7,5,0\n", "utf-8")
+    with pytest.raises(InputError, match="an input rate above 0 before the last row, got none in 2 rows"):
+        score_series(read_series(series), 10)
+
+
+def test_a_written_series_is_read_as_it_was(series: Path) -> None:
+    course = [sample(0, 1, 1 / 3, 0.1), sample(10, 2, 5, 5, reconfigurations=1), sample(17.5, 2, 0, 1)]
+    with series.open("w", newline="", encoding="utf-8") as file:
+        writer = SeriesWriter(file)
+        for each in course:
+            writer.sampled(replace(each, serving_replicas=0))
+        writer.ended(20)
+    read = read_series(series)
+    assert read[:-1] == tuple(replace(each, serving_replicas=0) for each in course)
+    assert (read[-1].t_s, read[-1].reconfigurations) == (20, 0)
+
+
+def test_a_writer_joins_samples_of_an_instant_and_refuses_two_orders_at_one() -> None:
+    stream = io.StringIO()
+    writer = SeriesWriter(stream)
+    writer.sampled(sample(0, 1, 1, 1, reconfigurations=1))
+    writer.sampled(sample(0, 2, 1, 1))
+    writer.ended(0)
+    assert stream.getvalue().splitlines()[1:] == ["0,1,2,1,1,1,2"]
+    with pytest.raises(InputError, match="one reconfiguration at most at 0 s, got 2"):
+        writer.sampled(sample(0, 2, 1, 1, reconfigurations=1))
+
+
+rates = st.sampled_from([0.0, 2.0, 4.0, 10.0])
+
+
+@given(st.lists(st.tuples(st.integers(1, 30), rates, rates), min_size=1, max_size=10), rates.filter(bool))
+def test_a_series_scores_as_the_scorer_and_as_its_cumulative_curves(
+    drawn: list[tuple[int, float, float]], last_rate: float
+) -> None:
+    course, offered, processed, at_s = [], 0.0, 0.0, 0
+    for seconds, rate, wish in [*drawn, (10, last_rate, 2.0)]:
+        possible = min(wish, rate + (offered - processed) / seconds)  # never more than there is
+        course.append(sample(at_s, 1 + at_s % 3, rate, possible))
+        offered, processed, at_s = offered + rate * seconds, processed + possible * seconds, at_s + seconds
+    draining = min(2.0, (offered - processed) / 50)
+    course += [sample(at_s, 1, 0.0, draining), sample(at_s + 50, 1, 0.0, 0.0)]
+    scores = score_series(course, 3)
+    latencies_s, late_s = by_curves(course, 3)
+    assert scores.latency_mean_s == pytest.approx(latencies_s.mean(), abs=0.02)
+    for told_s, share in ((scores.latency_p50_s, 0.5), (scores.latency_p95_s, 0.95)):
+        assert told_s is not None
+        low_s, high_s = np.quantile(latencies_s, [share - 0.005, share + 0.005])
+        assert low_s * 0.99 - 0.02 <= told_s <= high_s * 1.01 + 0.02
+    assert scores.lag_above_slo_s == pytest.approx(late_s, abs=0.2)
+    scorer = Scorer(at_s, 3)
+    for each in course:
+        scorer.sampled(each)
+    ours, theirs = asdict(scores), asdict(scorer.scores(at_s + 50))
+    for name in ("latency_mean_s", "latency_p50_s", "latency_p95_s", "latency_p99_s", "lag_above_slo_s"):
+        del ours[name], theirs[name]
+    assert ours == pytest.approx(theirs)
+
+
+def by_curves(course: list[Sample], slo_s: float) -> tuple[NDArray[np.float64], float]:
+    """Latencies of rows a hundredth apart, and late time on a grid of 1/50 s, read off both curves."""
+    times_s = np.array([each.t_s for each in course])
+    offered = curve(times_s, [each.input_rows_per_s for each in course])
+    processed = curve(times_s, [each.processed_rows_per_s for each in course])
+    rows = np.arange(0.005, processed[-1] - 1e-6, 0.01)
+    latencies_s = reached(times_s, processed, rows) - reached(times_s, offered, rows)
+    grid_s = np.arange(0.01, times_s[-1], 0.02)
+    through = np.interp(grid_s, times_s, processed) + 1e-6
+    waiting = np.interp(grid_s, times_s, offered) > through
+    oldest_s = reached(times_s, offered, np.minimum(through, offered[-1]))
+    return latencies_s, float(np.sum(waiting & (grid_s - oldest_s > slo_s)) * 0.02)
+
+
+def curve(times_s: NDArray[np.float64], rates: list[float]) -> NDArray[np.float64]:
+    return np.concatenate([[0.0], np.cumsum(np.diff(times_s) * rates[:-1])])
+
+
+def reached(
+    times_s: NDArray[np.float64], total: NDArray[np.float64], rows: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    index = np.clip(np.searchsorted(total, rows, side="left"), 1, len(total) - 1)
+    share = (rows - total[index - 1]) / np.maximum(total[index] - total[index - 1], 1e-12)
+    return times_s[index - 1] + share * np.diff(times_s)[index - 1]
