@@ -51,7 +51,11 @@ class Plant(Protocol):
         ...
 
     def batches(self, operator: str) -> Sequence[Batch]:
-        """Return the recent batches of an operator, oldest first, a bounded number."""
+        """Return the recent batches of an operator, oldest first, a bounded number; to be read only."""
+        ...
+
+    def last_progress_at_s(self, operator: str, by_s: float) -> float | None:
+        """Return when an operator last said anything up to an instant, that it idles included; None if never."""
         ...
 
     def completions(self) -> Sequence[Completion]:

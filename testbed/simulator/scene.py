@@ -1,9 +1,11 @@
 """What is simulated: everything but the policy and the seed."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from gesscale.errors import InputError
 from gesscale.workflow import Workflow
 from latency_map import LatencyMap
 from testbed.workloads.workload import Workload
@@ -24,6 +26,12 @@ class SimulatedNode:
     name: str
     weight: float = 1.0
     told_weight: float | None = None
+
+    def __post_init__(self) -> None:
+        for weight in (self.weight, self.told_weight):
+            if weight is not None and not (math.isfinite(weight) and weight > 0):
+                message = f"node {self.name!r}: expected a finite weight above 0, got {weight}"
+                raise InputError(message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +110,9 @@ class Scene:
     workloads
         The load of each operator that reads a source of the workflow.
     initial
-        Where the replicas of each operator are when the measurement begins.
+        Where the replicas of each operator are when the measurement begins, warm.
+    selectivity
+        Rows that an operator emits per row that it reads; 1 where it is not listed.
     period_s
         Time between two steps of the loop.
     sample_s
@@ -111,6 +121,11 @@ class Scene:
         After the input ends the run goes on until all rows are processed, at most this long.
     settle_timeout_s
         As in the settings.
+
+    Raises
+    ------
+    InputError
+        Where these do not fit together, or a figure is out of range.
     """
 
     workflow: Workflow
@@ -118,6 +133,7 @@ class Scene:
     delays: LatencyMap
     workloads: Mapping[str, Workload]
     initial: Mapping[str, tuple[str, ...]]
+    selectivity: Mapping[str, float] = field(default_factory=dict)
     metrics: MetricTraits = field(default_factory=MetricTraits)
     failures: tuple[NodeFailure, ...] = ()
     slowdowns: tuple[LinkSlowdown, ...] = ()
@@ -126,7 +142,57 @@ class Scene:
     drain_limit_s: float = 7200.0
     settle_timeout_s: float = 300.0
 
+    def __post_init__(self) -> None:
+        for name in ("period_s", "sample_s", "settle_timeout_s"):
+            if not (math.isfinite(getattr(self, name)) and getattr(self, name) > 0):
+                message = f"scene: expected {name} above 0 s, got {getattr(self, name)}"
+                raise InputError(message)
+        operators = self.workflow.operators
+        sources = {name for name in operators if not self.workflow.upstream(name)}
+        _check_names("workloads: expected one for each operator that reads a source", self.workloads, sources)
+        _check_names("initial: expected replicas of each operator", self.initial, set(operators))
+        for name, placement in self.initial.items():
+            unknown = sorted({*placement, operators[name].driver_node} - set(self.nodes))
+            if unknown or not placement or len(set(placement)) != len(placement):
+                message = (
+                    f"operator {name!r}: expected replicas and a driver on nodes of the scene, each once, got "
+                    f"{placement} with the driver on {operators[name].driver_node!r}"
+                )
+                raise InputError(message)
+        for name, ratio in self.selectivity.items():
+            if name not in operators or not (math.isfinite(ratio) and ratio >= 0):
+                message = f"selectivity of {name!r}: expected an operator and a number >= 0, got {ratio}"
+                raise InputError(message)
+
     @property
     def duration_s(self) -> float:
         """T, the length of the measurement: until the last source has offered its last row."""
         return max(workload.duration_s for workload in self.workloads.values())
+
+    def source_shares(self, operator: str) -> Mapping[str, float]:
+        """Return how many rows each source puts before an operator for each row it offers.
+
+        Parameters
+        ----------
+        operator
+            Any of the workflow.
+
+        Returns
+        -------
+        mapping of str to float
+            By the operator that reads the source; that one itself has 1.
+        """
+        upstream = self.workflow.upstream(operator)
+        if not upstream:
+            return {operator: 1.0}
+        shares: dict[str, float] = {}
+        for name in upstream:
+            for source, share in self.source_shares(name).items():
+                shares[source] = shares.get(source, 0.0) + share * self.selectivity.get(name, 1.0)
+        return shares
+
+
+def _check_names(expected: str, given: Mapping[str, object], names: set[str]) -> None:
+    if set(given) != names:
+        message = f"{expected} ({', '.join(sorted(names))}), got {', '.join(sorted(given)) or 'none'}"
+        raise InputError(message)

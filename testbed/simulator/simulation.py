@@ -1,31 +1,36 @@
 """A policy under the loop, over a plant: the ports, the clock, and who looks on."""
 
-from typing import Protocol
+from collections.abc import Mapping
 
-from gesscale.decision import Decision
+import numpy as np
+
+from gesscale.knowledge.keeping import KnowledgeLimits
+from gesscale.knowledge.memory import MemoryKnowledge
+from gesscale.loop import ControlLoop
 from gesscale.ports import Policy
-from testbed.scoring.sample import Completion, Sample
+from testbed.simulator.clock import SimulatedClock
+from testbed.simulator.cluster import SimulatedCluster
+from testbed.simulator.demand import BestPlacements, best_placements
+from testbed.simulator.monitor import FixedLatencies, SimulatedMetrics
+from testbed.simulator.observer import Observer
 from testbed.simulator.plant import Plant
 from testbed.simulator.scene import Scene
 
+__all__ = ["Observer", "simulate"]
 
-class Observer(Protocol):
-    """Told what happens; keeps what it likes."""
-
-    def sampled(self, operator: str, sample: Sample) -> None:
-        """Take an operator's sample."""
-        ...
-
-    def completed(self, completion: Completion) -> None:
-        """Take rows that reached a sink."""
-        ...
-
-    def decided(self, decisions: tuple[Decision, ...]) -> None:
-        """Take the decisions of a step."""
-        ...
+_REMEMBERED = KnowledgeLimits(decisions_per_operator=1, models_per_operator=1)
+"""What policies recall is kept as everywhere; decisions and models are the observer's to keep."""
 
 
-def simulate(scene: Scene, plant: Plant, policy: Policy, observer: Observer, *, seed: int) -> None:
+def simulate(
+    scene: Scene,
+    plant: Plant,
+    policy: Policy,
+    observer: Observer,
+    *,
+    seed: int,
+    best: Mapping[str, BestPlacements] | None = None,
+) -> float:
     """Run a policy from the first row until all are processed.
 
     Parameters
@@ -40,5 +45,34 @@ def simulate(scene: Scene, plant: Plant, policy: Policy, observer: Observer, *, 
         Told every sample, completion and decision, in the order of time.
     seed
         Of what Monitor misses (gaps, jitter).
+    best
+        The best placements, for who runs many policies on one scene; found here where they are not given.
+
+    Returns
+    -------
+    float
+        When the run ended, seconds since its beginning.
     """
-    raise NotImplementedError
+    gaps, jitter = (np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(2))
+    cluster = SimulatedCluster(plant)
+    metrics = SimulatedMetrics(plant, tuple(scene.workflow.operators), scene.metrics, gaps)
+    clock = SimulatedClock(
+        scene=scene,
+        plant=plant,
+        cluster=cluster,
+        metrics=metrics,
+        best=best_placements(scene, plant) if best is None else best,
+        observer=observer,
+        rng=jitter,
+    )
+    loop = ControlLoop(
+        metrics=metrics,
+        latencies=FixedLatencies(scene.delays),
+        policy=policy,
+        cluster=cluster,
+        knowledge=MemoryKnowledge(_REMEMBERED),
+        acts=True,
+        settle_timeout_s=scene.settle_timeout_s,
+    )
+    loop.run(clock, scene.period_s, observer.decided)
+    return clock.now_s()

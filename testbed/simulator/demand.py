@@ -1,0 +1,101 @@
+"""What an operator needs at least: the best placement of each number of replicas, by its true MST."""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+
+from gesscale.workflow import Operator
+from testbed.simulator.plant import Plant
+from testbed.simulator.scene import Scene
+
+EXACT_UP_TO_NODES = 12
+"""4,095 placements; each node more doubles them."""
+
+_ROUNDING = 1e-9
+
+
+class BestPlacements:
+    """For each number of replicas the placement with the greatest true MST.
+
+    Up to `EXACT_UP_TO_NODES` nodes every placement is tried. Beyond that the placement grows by the node that
+    gives most, from the best single node on, which may miss better ones. Node failures do not count.
+
+    Parameters
+    ----------
+    mst_rows_per_s
+        The true MST of an operator's placement, as `testbed.simulator.plant.Plant` tells it.
+    operator
+        Whose replicas; its limits hold.
+    nodes
+        Those that may hold a replica.
+    """
+
+    def __init__(
+        self,
+        mst_rows_per_s: Callable[[str, Sequence[str]], float],
+        operator: Operator,
+        nodes: Sequence[str],
+    ) -> None:
+        def mst(placement: Sequence[str]) -> float:
+            return mst_rows_per_s(operator.name, placement)
+
+        most = min(operator.max_replicas, len(nodes))
+        find = _enumerated if len(nodes) <= EXACT_UP_TO_NODES else _grown
+        found = find(mst, sorted(nodes), most)
+        self._least = min(operator.min_replicas, most)
+        self._best = {len(placement): (capacity, placement) for capacity, placement in found}
+
+    def __getitem__(self, replicas: int) -> tuple[float, tuple[str, ...]]:
+        """Return the greatest MST of so many replicas, rows/s, and its placement, sorted."""
+        return self._best[replicas]
+
+    def least(self, rows_per_s: float) -> tuple[int, tuple[str, ...]]:
+        """Return the least number of replicas that sustain a rate, and where they are best.
+
+        Parameters
+        ----------
+        rows_per_s
+            The input.
+
+        Returns
+        -------
+        tuple of int and tuple of str
+            At least ``min_replicas``. Where no number of them sustains it, ``max_replicas`` (or all nodes).
+        """
+        needed = rows_per_s * (1 - _ROUNDING)
+        for replicas, (capacity, placement) in self._best.items():
+            if replicas >= self._least and capacity >= needed:
+                return replicas, placement
+        most = max(self._best)
+        return most, self._best[most][1]
+
+
+def best_placements(scene: Scene, plant: Plant) -> Mapping[str, BestPlacements]:
+    """Return the best placements of every operator of a scene, by the MST of a plant that was built from it."""
+    return {
+        name: BestPlacements(plant.mst_rows_per_s, operator, tuple(scene.nodes))
+        for name, operator in scene.workflow.operators.items()
+    }
+
+
+_Found = list[tuple[float, tuple[str, ...]]]
+
+
+def _enumerated(mst: Callable[[Sequence[str]], float], nodes: list[str], most: int) -> _Found:
+    # The first of equals wins, so that names decide ties.
+    return [
+        max(
+            ((mst(placement), placement) for placement in combinations(nodes, size)), key=lambda item: item[0]
+        )
+        for size in range(1, most + 1)
+    ]
+
+
+def _grown(mst: Callable[[Sequence[str]], float], nodes: list[str], most: int) -> _Found:
+    found: _Found = []
+    placement: tuple[str, ...] = ()
+    while len(placement) < most:
+        grown = (tuple(sorted((*placement, node))) for node in nodes if node not in placement)
+        best = max(((mst(candidate), candidate) for candidate in grown), key=lambda item: item[0])
+        found.append(best)
+        placement = best[1]
+    return found

@@ -1,0 +1,116 @@
+"""The nodes and the links between them, with what goes wrong at either."""
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+
+from gesscale.decision import Reason
+from gesscale.errors import InputError
+from gesscale.ports import Node
+from latency_map import LatencyMap
+from testbed.simulator.scene import LinkSlowdown, NodeFailure, SimulatedNode
+
+
+class Fog:
+    """Fog nodes over time.
+
+    Parameters
+    ----------
+    nodes
+        By name.
+    delays
+        Round trips while no link is slowed down.
+    failures, slowdowns
+        What goes wrong; each holds from its beginning until right before its end.
+
+    Raises
+    ------
+    InputError
+        Where the map lacks a node or a pair, or a fault names a node that there is none of.
+    """
+
+    def __init__(
+        self,
+        nodes: Mapping[str, SimulatedNode],
+        delays: LatencyMap,
+        failures: Iterable[NodeFailure] = (),
+        slowdowns: Iterable[LinkSlowdown] = (),
+    ) -> None:
+        self.nodes = dict(nodes)
+        self._rtt_ms = _round_trips_ms(tuple(nodes), delays)
+        self._failures = tuple(failures)
+        self._slowdowns = tuple(slowdowns)
+        faults: tuple[NodeFailure | LinkSlowdown, ...] = (*self._failures, *self._slowdowns)
+        for fault in faults:
+            _check_fault(fault, self.nodes)
+        self._changes_s = sorted({instant for fault in faults for instant in (fault.from_s, fault.until_s)})
+        self._told: Mapping[str, Node] = {}
+        self._told_from_s = self._told_until_s = 0.0
+
+    @property
+    def has_faults(self) -> bool:
+        """Whether anything goes wrong at any time."""
+        return bool(self._changes_s)
+
+    def base_rtt_ms(self, one: str, other: str) -> float:
+        """Return the round trip of a pair by the latency map, ms; 0 from a node to itself."""
+        return self._rtt_ms[one][other]
+
+    def rtt_ms(self, one: str, other: str, at_s: float) -> float:
+        """Return the round trip of a pair at an instant, ms; 0 from a node to itself."""
+        rtt_ms = self._rtt_ms[one][other]
+        for slowdown in self._slowdowns:
+            if slowdown.from_s <= at_s < slowdown.until_s and {one, other} == {slowdown.one, slowdown.other}:
+                rtt_ms += slowdown.added_ms
+        return rtt_ms
+
+    def is_up(self, node: str, at_s: float) -> bool:
+        """Return whether a node runs at an instant."""
+        return not any(
+            failure.node == node and failure.from_s <= at_s < failure.until_s for failure in self._failures
+        )
+
+    def next_change_s(self, after_s: float) -> float:
+        """Return when the next fault begins or ends after an instant; infinity where none does."""
+        index = bisect_right(self._changes_s, after_s)
+        return self._changes_s[index] if index < len(self._changes_s) else math.inf
+
+    def cluster_nodes(self, at_s: float) -> Mapping[str, Node]:
+        """Return the nodes as the cluster tells them at an instant, with the weights that the scaler is told."""
+        if not self._told or not self._told_from_s <= at_s < self._told_until_s:
+            self._told = {name: self._cluster_node(node, at_s) for name, node in self.nodes.items()}
+            self._told_from_s, self._told_until_s = at_s, self.next_change_s(at_s)
+        return self._told
+
+    def _cluster_node(self, node: SimulatedNode, at_s: float) -> Node:
+        weight = node.weight if node.told_weight is None else node.told_weight
+        if self.is_up(node.name, at_s):
+            return Node(name=node.name, weight=weight)
+        return Node(name=node.name, weight=weight, problem="the node is down", reason=Reason.NOT_READY)
+
+
+def _round_trips_ms(names: tuple[str, ...], delays: LatencyMap) -> dict[str, dict[str, float]]:
+    absent = [name for name in names if name not in delays]
+    if absent:
+        message = f"the latency map lacks {', '.join(absent)}; it needs every node of the scene"
+        raise InputError(message)
+    if missing := delays.missing(names):
+        one, other = missing[0]
+        message = (
+            f"the latency map has no round trip for {len(missing)} pairs of the scene's nodes, one is "
+            f"{one} - {other}; fill the gaps first (gesscale latency-map repair)"
+        )
+        raise InputError(message)
+    matrix = delays.subset(names).rtt_ms.tolist()
+    return {name: dict(zip(names, row, strict=True)) for name, row in zip(names, matrix, strict=True)}
+
+
+def _check_fault(fault: NodeFailure | LinkSlowdown, nodes: Mapping[str, SimulatedNode]) -> None:
+    names = (fault.node,) if isinstance(fault, NodeFailure) else (fault.one, fault.other)
+    unknown = [name for name in names if name not in nodes]
+    if unknown:
+        message = f"{fault}: expected nodes of the scene, got {', '.join(unknown)}"
+        raise InputError(message)
+    if not 0 <= fault.from_s < fault.until_s:
+        message = f"{fault}: expected 0 <= from_s < until_s"
+        raise InputError(message)

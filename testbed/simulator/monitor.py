@@ -1,0 +1,142 @@
+"""What the scaler gets to see of a plant: the loop's ports of Monitor."""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from gesscale.monitor.window import summarise
+from gesscale.observation import Batch, OperatorReading, Unseen, WorkflowObservation
+from gesscale.ports import Latencies
+from latency_map import LatencyMap
+from testbed.simulator.plant import Plant, Tally
+from testbed.simulator.scene import CpuAccount, MetricTraits
+
+
+class CpuTrail:
+    """How much an operator's replicas worked, waited and were there, at the instants at which that was noted.
+
+    Parameters
+    ----------
+    account
+        What counts as use.
+    reach_s
+        How far back it is kept.
+    """
+
+    def __init__(self, account: CpuAccount, reach_s: float) -> None:
+        self._with_waiting = account is CpuAccount.WORK_AND_WAITING
+        self._reach_s = reach_s
+        self._notes: deque[tuple[float, float, float]] = deque()
+
+    def note(self, at_s: float, tally: Tally) -> None:
+        """Keep an operator's counters at an instant."""
+        used_s = tally.work_s + tally.waiting_s if self._with_waiting else tally.work_s
+        notes = self._notes
+        notes.append((at_s, used_s, tally.replica_seconds))
+        while len(notes) > 1 and notes[1][0] <= at_s - self._reach_s:
+            notes.popleft()
+
+    def share(self, until_s: float, window_s: float) -> float | None:
+        """Return the use over a window as a share of the replicas' time, 0..1; None where there was none."""
+        last = base = None
+        for note in reversed(self._notes):
+            if last is None:
+                if note[0] <= until_s:
+                    last = base = note
+                continue
+            base = note
+            if note[0] <= last[0] - window_s:
+                break
+        if last is None or base is None or last[2] <= base[2]:
+            return None
+        return min(1.0, max(0.0, (last[1] - base[1]) / (last[2] - base[2])))
+
+
+class SimulatedMetrics:
+    """Reads a plant as `gesscale.ports.MetricSource`, late and with gaps.
+
+    Parameters
+    ----------
+    plant
+        What is read.
+    operators
+        Their names.
+    traits
+        How well it sees.
+    rng
+        Draws what is missed.
+    """
+
+    def __init__(
+        self, plant: Plant, operators: Sequence[str], traits: MetricTraits, rng: np.random.Generator
+    ) -> None:
+        self._plant = plant
+        self._traits = traits
+        self._rng = rng
+        reach_s = traits.delay_s + traits.window_s
+        self._trails = {name: CpuTrail(traits.cpu, reach_s) for name in operators}
+
+    def note(self, operator: str, at_s: float, tally: Tally) -> None:
+        """Keep an operator's counters, from which its CPU use is told."""
+        if self._traits.cpu is not CpuAccount.NOT_MEASURED:
+            self._trails[operator].note(at_s, tally)
+
+    def observe(self, now_s: float) -> WorkflowObservation:
+        """Read every operator over the window that ends now."""
+        readings: dict[str, OperatorReading] = {}
+        unseen: dict[str, Unseen] = {}
+        for name in self._trails:
+            seen = self._read(name, now_s)
+            if isinstance(seen, OperatorReading):
+                readings[name] = seen
+            else:
+                unseen[name] = seen
+        return WorkflowObservation(at_s=now_s, readings=readings, unseen=unseen)
+
+    def _read(self, operator: str, now_s: float) -> OperatorReading | Unseen:
+        traits = self._traits
+        if traits.gap_share and self._rng.random() < traits.gap_share:
+            return Unseen(operator=operator, detail="the metric source gave no answer")
+        until_s = now_s - traits.delay_s
+        seen = summarise(
+            operator,
+            _between(self._plant.batches(operator), now_s - traits.history_s, until_s),
+            now_s=now_s,
+            window_s=traits.window_s,
+            stale_after_s=traits.stale_after_s,
+            last_progress_at_s=self._plant.last_progress_at_s(operator, until_s),
+        )
+        if isinstance(seen, Unseen):
+            return seen
+        return replace(seen, cpu_share=self._trails[operator].share(until_s, traits.window_s))
+
+
+class FixedLatencies:
+    """A latency map that neither ages nor changes, as `gesscale.ports.LatencySource`.
+
+    Parameters
+    ----------
+    delays
+        The map.
+    """
+
+    def __init__(self, delays: LatencyMap) -> None:
+        self._latencies = Latencies(map=delays)
+
+    def current(self, now_s: float) -> Latencies:
+        """Return the map."""
+        del now_s
+        return self._latencies
+
+
+def _between(batches: Sequence[Batch], since_s: float, until_s: float) -> list[Batch]:
+    recent = []
+    for batch in reversed(batches):
+        if batch.ended_at_s < since_s:
+            break
+        if batch.ended_at_s <= until_s:
+            recent.append(batch)
+    recent.reverse()
+    return recent

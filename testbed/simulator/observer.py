@@ -1,0 +1,22 @@
+"""Who looks on at a simulation."""
+
+from typing import Protocol
+
+from gesscale.decision import Decision
+from testbed.scoring.sample import Completion, Sample
+
+
+class Observer(Protocol):
+    """Told what happens; keeps what it likes."""
+
+    def sampled(self, operator: str, sample: Sample) -> None:
+        """Take an operator's sample."""
+        ...
+
+    def completed(self, completion: Completion) -> None:
+        """Take rows that reached a sink."""
+        ...
+
+    def decided(self, decisions: tuple[Decision, ...]) -> None:
+        """Take the decisions of a step."""
+        ...

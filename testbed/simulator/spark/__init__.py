@@ -1,0 +1,1 @@
+"""Spark Structured Streaming: micro-batches with a cap and a trigger, tasks in waves, round trips in series."""

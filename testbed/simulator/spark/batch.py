@@ -1,0 +1,275 @@
+"""The course of one micro-batch: what the driver does, the tasks on their slots, and what goes over the network."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from heapq import heapreplace
+from typing import TypeVar
+
+from testbed.simulator.fog import Fog
+from testbed.simulator.spark.constants import SparkPhysics
+
+_T = TypeVar("_T")
+
+
+@dataclass(slots=True, kw_only=True)
+class Crew:
+    """The slots that work on a batch, as far as the batch can tell; those of a node follow one another.
+
+    Attributes
+    ----------
+    nodes
+        The nodes that hold them.
+    slots_each
+        How many each node has.
+    weights
+        The true weight of each node.
+    paces
+        Time that each slot takes for what takes a slot of weight 1 a second.
+    rtts_s
+        Round trip of each slot to the driver, seconds.
+    farthest_s
+        The greatest of them.
+    apart_s
+        Round trip of the two nodes that are farthest apart, seconds.
+    """
+
+    nodes: tuple[str, ...]
+    slots_each: int
+    weights: tuple[float, ...]
+    paces: tuple[float, ...]
+    rtts_s: tuple[float, ...]
+    farthest_s: float
+    apart_s: float
+
+    @classmethod
+    def of(
+        cls,
+        nodes: Sequence[str],
+        driver_node: str,
+        fog: Fog,
+        at_s: float | None = None,
+        *,
+        slots_each: int = 1,
+    ) -> "Crew":
+        """Gather what the fog tells of some nodes at an instant; None for links as the latency map has them."""
+
+        def rtt_s(one: str, other: str) -> float:
+            rtt_ms = fog.base_rtt_ms(one, other) if at_s is None else fog.rtt_ms(one, other, at_s)
+            return rtt_ms / 1000
+
+        weights = tuple(fog.nodes[node].weight for node in nodes)
+        rtts_s = tuple(rtt_s(driver_node, node) for node in nodes)
+        return cls(
+            nodes=tuple(nodes),
+            slots_each=slots_each,
+            weights=weights,
+            paces=tuple(1 / weight for weight in weights for _ in range(slots_each)),
+            rtts_s=tuple(rtt for rtt in rtts_s for _ in range(slots_each)),
+            farthest_s=max(rtts_s, default=0.0),
+            apart_s=max((rtt_s(one, other) for one in nodes for other in nodes), default=0.0),
+        )
+
+
+@dataclass(slots=True)
+class Course:
+    """When what of a batch is done, in seconds since it was begun.
+
+    Attributes
+    ----------
+    seconds
+        How long it takes.
+    tasks_from_s
+        When its tasks begin.
+    tasks_until_s
+        When the last task of the first stage ends.
+    ends_s
+        When each slot ends its last task of the first stage.
+    tasks
+        How many tasks of that stage each slot has.
+    work_s, waiting_s
+        Time in which slots compute, and in which they are held up by the network, as seconds of replicas.
+    """
+
+    seconds: float
+    tasks_from_s: float
+    tasks_until_s: float
+    ends_s: list[float]
+    tasks: list[int]
+    work_s: float
+    waiting_s: float
+
+
+@dataclass(slots=True)
+class _Stage:
+    """Tasks on slots."""
+
+    ends_s: list[float]
+    tasks: list[int]
+    work_s: float
+    waiting_s: float = 0.0
+
+
+def run_batch(
+    physics: SparkPhysics,
+    crew: Crew,
+    rows: float,
+    *,
+    cold_s: Sequence[float] = (),
+    batch_factor: float = 1.0,
+    task_factors: Iterator[float] | None = None,
+    first_slot: int = 0,
+) -> Course:
+    """Return the course of a batch.
+
+    Parameters
+    ----------
+    physics
+        The query.
+    crew
+        Who works on it, at least one slot.
+    rows
+        How many.
+    cold_s
+        What the first task of each node takes longer on a node of weight 1, as its executor is cold; none without.
+    batch_factor, task_factors
+        Noise of the batch and of its tasks, one factor for each; none without.
+    first_slot
+        The slot that is asked first and so gets the largest partition; Spark's scheduler draws it.
+
+    Returns
+    -------
+    Course
+        Tasks go to the slot that is free first; of several the one that is asked first.
+    """
+    paces = crew.paces
+    driver_waiting_s = physics.driver_round_trips * crew.farthest_s
+    begun_s = physics.fixed_s * batch_factor + driver_waiting_s
+    warming_s = (
+        [cold_s[slot // crew.slots_each] * pace for slot, pace in enumerate(crew.paces)] if cold_s else None
+    )
+    loads_s = _loads_s(physics, rows, len(paces), batch_factor)
+    if len(loads_s) <= len(paces):
+        first = _one_each(begun_s, loads_s, paces, task_factors, first_slot, warming_s)
+    else:
+        first = _in_waves(
+            begun_s,
+            loads_s,
+            paces,
+            task_factors,
+            rtts_s=crew.rtts_s,
+            between=physics.wave_round_trips,
+            first_slot=first_slot,
+            warming_s=warming_s,
+        )
+    until_s = done_s = max(first.ends_s)
+    work_s, waiting_s = first.work_s, first.waiting_s + len(paces) * driver_waiting_s
+    if physics.state_partitions:
+        exchange_s = physics.exchange_round_trips * crew.apart_s
+        second = _in_waves(
+            until_s + exchange_s,
+            [physics.state_task_s * batch_factor] * physics.state_partitions,
+            paces,
+            task_factors,
+            rtts_s=crew.rtts_s,
+            within=physics.state_round_trips,
+            first_slot=first_slot,
+        )
+        work_s += second.work_s
+        waiting_s += second.waiting_s + len(paces) * exchange_s
+        done_s = max(second.ends_s)
+    return Course(
+        seconds=done_s,
+        tasks_from_s=begun_s,
+        tasks_until_s=until_s,
+        ends_s=first.ends_s,
+        tasks=first.tasks,
+        work_s=work_s / crew.slots_each,
+        waiting_s=waiting_s / crew.slots_each,
+    )
+
+
+def mean_batch_s(physics: SparkPhysics, crew: Crew, rows: float) -> float:
+    """Return how long a batch takes without noise, warm, in the mean over the slots that may be asked first."""
+    slots = len(crew.paces)
+    if not first_slot_matters(physics, slots):
+        return run_batch(physics, crew, rows).seconds
+    return math.fsum(run_batch(physics, crew, rows, first_slot=slot).seconds for slot in range(slots)) / slots
+
+
+def first_slot_matters(physics: SparkPhysics, slots: int) -> bool:
+    """Return whether some slots get no task, or one gets a larger one, so that it counts who is asked first."""
+    tasks = physics.partitions or slots
+    return tasks < slots or 0 < physics.state_partitions < slots or physics.hottest_share * tasks > 1
+
+
+def _one_each(
+    begun_s: float,
+    loads_s: list[float],
+    paces: Sequence[float],
+    factors: Iterator[float] | None,
+    first_slot: int,
+    warming_s: list[float] | None,
+) -> _Stage:
+    """Run at most one task on each slot."""
+    idle = len(paces) - len(loads_s)
+    tasks = [1] * len(loads_s) + [0] * idle
+    if first_slot or idle:
+        loads_s, tasks = _turned(loads_s + [0.0] * idle, first_slot), _turned(tasks, first_slot)
+    if factors is None:
+        taken_s = [load_s * pace for load_s, pace in zip(loads_s, paces, strict=True)]
+    else:
+        taken_s = [load_s * pace * next(factors) for load_s, pace in zip(loads_s, paces, strict=True)]
+    if warming_s:
+        taken_s = [each_s + warming_s[slot] * tasks[slot] for slot, each_s in enumerate(taken_s)]
+    return _Stage(ends_s=[begun_s + each_s for each_s in taken_s], tasks=tasks, work_s=sum(taken_s))
+
+
+def _in_waves(
+    begun_s: float,
+    loads_s: list[float],
+    paces: Sequence[float],
+    factors: Iterator[float] | None,
+    *,
+    rtts_s: Sequence[float],
+    between: float = 0.0,
+    within: float = 0.0,
+    first_slot: int = 0,
+    warming_s: list[float] | None = None,
+) -> _Stage:
+    """Give each task to the slot that is free first; round trips come between two tasks of a slot, and within each.
+
+    Of several slots that are free at once the one with the fewest tasks is next, so that all get one to begin with.
+    """
+    slots = len(paces)
+    ends_s, tasks = [begun_s] * slots, [0] * slots
+    work_s = waiting_s = 0.0
+    free = [(begun_s, 0, turn) for turn in range(slots)]  # this is a heap
+    for load_s in loads_s:
+        free_s, _, turn = free[0]
+        slot = (turn + first_slot) % slots
+        taken_s = load_s * paces[slot] * (1.0 if factors is None else next(factors))
+        if warming_s and not tasks[slot]:
+            taken_s += warming_s[slot]
+        delayed_s = (within + (between if tasks[slot] else 0.0)) * rtts_s[slot]
+        ends_s[slot] = free_s + delayed_s + taken_s
+        tasks[slot] += 1
+        work_s += taken_s
+        waiting_s += delayed_s
+        heapreplace(free, (ends_s[slot], tasks[slot], turn))
+    return _Stage(ends_s=ends_s, tasks=tasks, work_s=work_s, waiting_s=waiting_s)
+
+
+def _loads_s(physics: SparkPhysics, rows: float, slots: int, factor: float) -> list[float]:
+    """Return what each task of the first stage takes on a slot of weight 1, the largest partition first."""
+    tasks = physics.partitions or slots
+    task_s, rows_s = physics.task_s * factor, rows * physics.service_ms_per_row / 1000 * factor
+    if physics.hottest_share * tasks <= 1:
+        return [task_s + rows_s / tasks] * tasks
+    hottest = physics.hottest_share if tasks > 1 else 1.0
+    others_s = task_s + rows_s * (1 - hottest) / max(1, tasks - 1)
+    return [task_s + rows_s * hottest] + [others_s] * (tasks - 1)
+
+
+def _turned(items: list[_T], by: int) -> list[_T]:
+    return items[-by:] + items[:-by] if by else items

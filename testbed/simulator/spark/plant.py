@@ -1,0 +1,219 @@
+"""Operators on Spark Structured Streaming, each a query of its own, joined by topics without a bound."""
+
+import math
+import zlib
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from gesscale.decision import Change, Outcome, OutcomeStatus
+from gesscale.errors import ClusterError, InputError
+from gesscale.observation import Batch
+from gesscale.ports import ClusterState
+from testbed.scoring.sample import Completion
+from testbed.simulator.fog import Fog
+from testbed.simulator.plant import Tally
+from testbed.simulator.scene import Scene
+from testbed.simulator.spark.batch import Crew, mean_batch_s
+from testbed.simulator.spark.constants import SparkPhysics
+from testbed.simulator.spark.query import Emit, Query
+from testbed.simulator.stream import Source, Stream, Topic
+
+UNCAPPED_ROWS = 1_000_000_000
+"""What stands for ever larger batches, where a query has no cap."""
+
+
+class SparkPlant:
+    """A `testbed.simulator.plant.Plant` of Spark operators on fog nodes.
+
+    Executors join and leave a running query. One that is ordered works from the first batch on that begins after it
+    has started, and is cold in it. One that leaves ends its tasks. A node that fails takes its executors with it,
+    and what they had not finished is done again elsewhere; where it holds the driver, nothing is processed until it
+    is back and the query has started again.
+
+    Parameters
+    ----------
+    scene
+        What is simulated.
+    physics
+        The constants of each operator.
+    seed
+        Of all noise. Two plants of the same scene and seed go the same way under the same orders.
+
+    Raises
+    ------
+    InputError
+        Where an operator has no physics, or the latency map lacks a node.
+    """
+
+    def __init__(self, scene: Scene, physics: Mapping[str, SparkPhysics], *, seed: int) -> None:
+        missing = sorted(set(scene.workflow.operators) - set(physics))
+        if missing:
+            message = f"Spark plant: expected the physics of every operator, missing: {', '.join(missing)}"
+            raise InputError(message)
+        self._scene = scene
+        self._fog = Fog(scene.nodes, scene.delays, scene.failures, scene.slowdowns)
+        self._now_s = 0.0
+        self._next_fault_s = self._fog.next_change_s(-math.inf)
+        self._up = dict.fromkeys(scene.nodes, True)
+        self._completions: list[Completion] = []
+        streams: dict[str, Stream] = {
+            name: Source(scene.workloads[name]) if name in scene.workloads else Topic()
+            for name in scene.workflow.operators
+        }
+        self._queries = {
+            name: Query(
+                operator,
+                physics[name],
+                fog=self._fog,
+                stream=streams[name],
+                emit=self._emitter(name, streams),
+                placement=scene.initial[name],
+                seed=np.random.SeedSequence([seed, zlib.crc32(name.encode())]),
+            )
+            for name, operator in scene.workflow.operators.items()
+        }
+        self._listed = tuple(self._queries.values())
+
+    def advance(self, until_s: float) -> None:
+        """Let time pass; an instant in the past does nothing."""
+        while True:
+            query = self._listed[0] if len(self._listed) == 1 else min(self._listed, key=_next_s)
+            next_s = query.next_s
+            if self._next_fault_s <= next_s and self._next_fault_s <= until_s:
+                self._take_faults(self._next_fault_s)
+            elif next_s <= until_s:
+                query.step()
+            else:
+                break
+        self._now_s = max(self._now_s, until_s)
+
+    def order(self, operator: str, change: Change) -> Outcome:
+        """Begin a change and return at once.
+
+        Raises
+        ------
+        ClusterError
+            At an operator or replica that does not exist, a node that holds one already, where the driver is down,
+            and where every node that is to be added is down and none is removed.
+        """
+        query = self._query(operator)
+        now_s = self._now_s
+        self._check(query, change)
+        down = [node for node in change.add if not self._fog.is_up(node, now_s)]
+        added = tuple(node for node in change.add if node not in down)
+        problem = f"node {', '.join(down)} is down; no replica can be started there" if down else ""
+        if problem and not (added or change.remove):
+            raise ClusterError(problem)
+        query.order(added, change.remove, now_s)
+        return Outcome(
+            status=OutcomeStatus.PARTLY_APPLIED if down else OutcomeStatus.APPLIED,
+            added=added,
+            removed=change.remove,
+            detail=problem,
+        )
+
+    def state(self) -> ClusterState:
+        """Return the nodes, and where replicas are kept; an operator whose driver is down is not among them."""
+        return ClusterState(
+            nodes=self._fog.cluster_nodes(self._now_s),
+            placements={name: query.placement for name, query in self._queries.items() if query.driver_is_up},
+        )
+
+    def batches(self, operator: str) -> Sequence[Batch]:
+        """Return the recent batches of an operator, oldest first, some hundreds; to be read only."""
+        return self._query(operator).batches
+
+    def last_progress_at_s(self, operator: str, by_s: float) -> float | None:
+        """Return when a query last reported a batch or that it idles, up to an instant; None if never."""
+        return self._query(operator).last_progress_at_s(by_s)
+
+    def completions(self) -> Sequence[Completion]:
+        """Return and forget the rows that have reached a sink of the workflow since the last call."""
+        done, self._completions = self._completions, []
+        return done
+
+    def tally(self, operator: str) -> Tally:
+        """Return an operator's counters now."""
+        return self._query(operator).tally(self._now_s)
+
+    def mst_rows_per_s(self, operator: str, placement: Sequence[str]) -> float:
+        """Return the true MST of a placement: full batches one after the other, without noise, warm.
+
+        Notes
+        -----
+        B / max(T(B), trigger); without a cap what ever larger batches approach. Links are as the latency map says.
+        """
+        if not placement:
+            return 0.0
+        query = self._query(operator)
+        rows = query.operator.batch_rows(len(placement)) or UNCAPPED_ROWS
+        physics = query.physics
+        crew = Crew.of(
+            sorted(placement), query.operator.driver_node, self._fog, slots_each=physics.slots_per_replica
+        )
+        return rows / max(mean_batch_s(physics, crew, rows), physics.trigger_s)
+
+    def _query(self, operator: str) -> Query:
+        if operator not in self._queries:
+            message = f"there is no operator {operator!r}; the plant runs {', '.join(self._queries)}"
+            raise ClusterError(message)
+        return self._queries[operator]
+
+    def _check(self, query: Query, change: Change) -> None:
+        name, present = query.operator.name, query.placement
+        unknown = sorted({*change.add, *change.remove} - set(self._scene.nodes))
+        if unknown:
+            message = f"operator {name!r}: expected nodes of the scene, got {', '.join(unknown)}"
+            raise ClusterError(message)
+        twice = [node for node in change.add if node in present]
+        absent = [node for node in change.remove if node not in present]
+        if twice or absent:
+            message = (
+                f"operator {name!r} has replicas on {', '.join(present) or 'no node'}: none can be added on "
+                f"{', '.join(twice) or '-'} or removed from {', '.join(absent) or '-'}"
+            )
+            raise ClusterError(message)
+        if not query.driver_is_up:
+            message = f"operator {name!r}: its driver's node {query.operator.driver_node} is down"
+            raise ClusterError(message)
+
+    def _take_faults(self, at_s: float) -> None:
+        self._now_s = at_s
+        self._next_fault_s = self._fog.next_change_s(at_s)
+        for query in self._listed:
+            query.links_changed()
+        for node, was_up in self._up.items():
+            is_up = self._fog.is_up(node, at_s)
+            self._up[node] = is_up
+            for query in self._listed:
+                if was_up and not is_up:
+                    query.node_failed(node, at_s)
+                elif is_up and not was_up:
+                    query.node_returned(node, at_s)
+
+    def _emitter(self, name: str, streams: Mapping[str, Stream]) -> Emit:
+        """Return what takes the rows of an operator on: to the topics behind it, or out of the workflow."""
+        outputs = [streams[consumer] for consumer in self._scene.workflow.downstream(name)]
+        topics = [stream for stream in outputs if isinstance(stream, Topic)]
+        ratio = self._scene.selectivity.get(name, 1.0)
+        read = sent = 0
+
+        def publish(rows: int, at_s: float, event_from_s: float, event_until_s: float) -> None:
+            nonlocal read, sent
+            read += rows
+            emitted = math.floor(read * ratio + 1e-9) - sent
+            sent += emitted
+            for topic in topics:
+                topic.publish(emitted, at_s, event_from_s, event_until_s)
+
+        def complete(rows: int, at_s: float, event_from_s: float, event_until_s: float) -> None:
+            self._completions.append(
+                Completion(rows=rows, offered_from_s=event_from_s, offered_until_s=event_until_s, at_s=at_s)
+            )
+
+        return publish if topics else complete
+
+
+def _next_s(query: Query) -> float:
+    return query.next_s

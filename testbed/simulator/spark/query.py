@@ -1,0 +1,282 @@
+"""One operator on Spark: a query that runs batch after batch on the executors that it has."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gesscale.observation import Batch
+from gesscale.workflow import Operator
+from testbed.simulator.fog import Fog
+from testbed.simulator.plant import Tally
+from testbed.simulator.spark.account import Account
+from testbed.simulator.spark.batch import Course, first_slot_matters, run_batch
+from testbed.simulator.spark.constants import SparkPhysics
+from testbed.simulator.spark.idling import IdleReports
+from testbed.simulator.spark.loss import course_after_loss
+from testbed.simulator.spark.noise import factors
+from testbed.simulator.spark.roster import Roster, Shift
+from testbed.simulator.stream import Stream
+
+BATCHES_KEPT = 512
+"""At least so many, and less than twice as many."""
+
+Emit = Callable[[int, float, float, float], None]
+"""Takes rows on: how many rows were read, when, and when the first and the last of them entered the workflow."""
+
+
+@dataclass(slots=True)
+class _Running:
+    """A batch under way; without a shift it waits for an executor."""
+
+    begun_s: float
+    rows: int
+    offered_rows: float
+    cap_rows: int | None
+    worked_from_s: float = 0.0
+    shift: Shift | None = None
+    course: Course | None = None
+
+
+class Query:
+    """Works through a stream of rows; its next event is at ``next_s``, and `step` lets it happen.
+
+    Parameters
+    ----------
+    operator, physics
+        What it is.
+    fog
+        Where its executors are.
+    stream
+        The rows that it reads.
+    emit
+        Told of every batch that is done.
+    placement
+        Where executors are at the beginning, warm.
+    seed
+        Of its noise. The noise of the n-th batch does not depend on how many replicas there were before.
+    """
+
+    def __init__(
+        self,
+        operator: Operator,
+        physics: SparkPhysics,
+        *,
+        fog: Fog,
+        stream: Stream,
+        emit: Emit,
+        placement: Sequence[str],
+        seed: np.random.SeedSequence,
+    ) -> None:
+        of_starts, of_batches, of_tasks, of_slots = (np.random.default_rng(child) for child in seed.spawn(4))
+        self.operator = operator
+        self.physics = physics
+        self.batches: list[Batch] = []
+        self.driver_is_up = True
+        self.next_s = 0.0
+        self._stream = stream
+        self._emit = emit
+        self._idles = IdleReports(physics.trigger_s)
+        self._batch_factors = factors(of_batches, physics.batch_noise)
+        self._task_factors = factors(of_tasks, physics.task_noise) if physics.task_noise else None
+        self._slot_draws = of_slots
+        self._roster = Roster(
+            physics, driver_node=operator.driver_node, fog=fog, placement=placement, rng=of_starts
+        )
+        self._account = Account(len(self._roster))
+        self._running: _Running | None = None
+        self._held_up_s = 0.0
+        self._done_rows = 0
+        self._counted_from_rows = 0
+        self._number = 0
+
+    # What is known of it
+
+    @property
+    def placement(self) -> tuple[str, ...]:
+        """The nodes of the replicas that are kept, sorted; starting ones count."""
+        return self._roster.placement
+
+    def tally(self, at_s: float) -> Tally:
+        """Return its counters at the present."""
+        work_s, waiting_s = self._account.at(at_s)
+        return Tally(
+            offered_rows=self._stream.offered_rows(at_s),
+            processed_rows=float(self._done_rows),
+            work_s=work_s,
+            waiting_s=waiting_s,
+            replica_seconds=self._account.replica_seconds(at_s),
+            supply_replicas=len(self._roster),
+            serving_replicas=len(self._roster.shift_at(at_s).members),
+        )
+
+    def last_progress_at_s(self, by_s: float) -> float | None:
+        """Return when it last reported a batch or that it idles, up to an instant."""
+        ended = (batch.ended_at_s for batch in reversed(self.batches) if batch.ended_at_s <= by_s)
+        told = [instant for instant in (next(ended, None), self._idles.last_s(by_s)) if instant is not None]
+        return max(told, default=None)
+
+    # What happens to it
+
+    def order(self, add: Sequence[str], remove: Sequence[str], at_s: float) -> None:
+        """Order executors on nodes that are up, and decommission others.
+
+        Who is decommissioned takes no further batch, and ends what it has of the present one.
+        """
+        for node in add:
+            self._roster.start(node, at_s)
+        for node in remove:
+            self._roster.drop(node)
+        self._replicas_changed(at_s)
+        running, leave_s = self._running, self.physics.leave_s
+        if not remove:
+            return
+        if running is None or running.course is None:
+            self._held_up_s = leave_s
+        else:
+            longer = replace(running.course, seconds=running.course.seconds + leave_s)
+            self._go_on(running, running.course, longer, at_s)
+
+    def node_failed(self, node: str, at_s: float) -> None:
+        """Lose what runs on a node."""
+        self._roster.drop(node)
+        self._replicas_changed(at_s)
+        if node == self.operator.driver_node:
+            self._driver_failed(at_s)
+        elif self._running is not None:
+            self._lose(self._running, node, at_s)
+
+    def node_returned(self, node: str, at_s: float) -> None:
+        """Take note of a node; only the driver's matters, for nobody else is started by itself."""
+        if node != self.operator.driver_node:
+            return
+        self.driver_is_up = True
+        runs_at_s = at_s + self.physics.driver_restart_s
+        self._roster.restart(runs_at_s)
+        self._counted_from_rows = self._done_rows
+        self.next_s = self._tick_s(runs_at_s)
+
+    def links_changed(self) -> None:
+        """Forget how far apart nodes are; the batch that is under way does not notice."""
+        self._roster.links_changed()
+
+    def step(self) -> None:
+        """Let the next event happen: a trigger, the end of a batch, or the executor that a batch waits for."""
+        at_s, running = self.next_s, self._running
+        if running is None:
+            self._trigger(at_s)
+        elif running.course is None:
+            self._work(running, at_s)
+        else:
+            self._finish(running, at_s)
+
+    # How it works
+
+    def _trigger(self, at_s: float) -> None:
+        offered_rows = self._stream.offered_rows(at_s)
+        waiting_rows = int(offered_rows - self._done_rows)
+        if waiting_rows < 1:
+            self._idles.note(at_s)
+            self.next_s = self._tick_s(at_s)
+            return
+        cap_rows = self.operator.batch_rows(max(1, len(self._roster.shift_at(at_s).members)))
+        rows = waiting_rows if cap_rows is None else min(waiting_rows, cap_rows)
+        self._running = _Running(begun_s=at_s, rows=rows, offered_rows=offered_rows, cap_rows=cap_rows)
+        self._work(self._running, at_s)
+
+    def _work(self, running: _Running, at_s: float) -> None:
+        shift = self._roster.shift_at(at_s)
+        if not shift.members:
+            running.shift = running.course = None
+            self.next_s = shift.until_s
+            return
+        physics = self.physics
+        cold_s = [replica.cold_s for replica in shift.members]
+        course = run_batch(
+            physics,
+            shift.crew,
+            running.rows,
+            cold_s=cold_s if any(cold_s) else (),
+            batch_factor=next(self._batch_factors),
+            task_factors=self._task_factors,
+            first_slot=self._drawn_slot(shift),
+        )
+        course.seconds += self._held_up_s
+        self._held_up_s = 0.0
+        running.worked_from_s, running.shift, running.course = at_s, shift, course
+        self.next_s = at_s + course.seconds
+        self._account.plan(at_s, self.next_s, course.work_s, course.waiting_s)
+
+    def _finish(self, running: _Running, at_s: float) -> None:
+        from_row = self._done_rows
+        self._done_rows = until_row = from_row + running.rows
+        event_from_s, event_until_s = self._stream.event_span(from_row, until_row)
+        self._stream.forget(until_row)
+        self._emit(running.rows, at_s, event_from_s, event_until_s)
+        self.batches.append(
+            Batch(
+                batch_id=self._number,
+                ended_at_s=at_s,
+                rows=running.rows,
+                seconds=at_s - running.begun_s,
+                nodes=self._roster.shift_at(at_s).nodes,
+                trigger_s=self.physics.trigger_s,
+                cap_rows=running.cap_rows,
+                offered_rows_total=running.offered_rows - self._counted_from_rows,
+                backlog_rows=running.offered_rows - until_row,
+            )
+        )
+        self._number += 1
+        if len(self.batches) == 2 * BATCHES_KEPT:
+            del self.batches[:BATCHES_KEPT]
+        if running.shift is not None:
+            self._roster.worked(running.shift.members)
+        self._running = None
+        self.next_s = max(at_s, self._tick_s(running.begun_s))
+
+    def _lose(self, running: _Running, node: str, at_s: float) -> None:
+        shift, course = running.shift, running.course
+        if shift is None or course is None or node not in shift.crew.nodes:
+            return
+        able = [index for index, replica in enumerate(shift.members) if replica in self._roster]
+        if not able:
+            self._account.cut(at_s)
+            self._work(running, at_s)
+            return
+        after = course_after_loss(
+            course,
+            self.physics,
+            shift.crew,
+            lost=shift.crew.nodes.index(node),
+            able=able,
+            elapsed_s=at_s - running.worked_from_s,
+        )
+        self._go_on(running, course, after, at_s)
+
+    def _go_on(self, running: _Running, before: Course, after: Course, at_s: float) -> None:
+        """Let a batch that is under way take another course from now on."""
+        left_work_s, left_waiting_s = self._account.cut(at_s)
+        running.course = after
+        self.next_s = running.worked_from_s + after.seconds
+        self._account.plan(at_s, self.next_s, left_work_s + after.work_s - before.work_s, left_waiting_s)
+
+    def _driver_failed(self, at_s: float) -> None:
+        self.driver_is_up = False
+        self._account.cut(at_s)
+        self._running = None  # what it has not committed it reads again
+        self.next_s = math.inf
+        self._roster.pause()
+
+    def _replicas_changed(self, at_s: float) -> None:
+        self._account.keep(len(self._roster), at_s)
+        if self._running is not None and self._running.course is None:
+            self.next_s = self._roster.shift_at(at_s).until_s
+
+    def _drawn_slot(self, shift: Shift) -> int:
+        slots = len(shift.crew.paces)
+        return int(self._slot_draws.random() * slots) if first_slot_matters(self.physics, slots) else 0
+
+    def _tick_s(self, after_s: float) -> float:
+        trigger_s = self.physics.trigger_s
+        return (math.floor(after_s / trigger_s + 1e-9) + 1) * trigger_s

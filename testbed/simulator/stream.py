@@ -1,0 +1,163 @@
+"""Rows on their way to an operator: from a source of the workflow, or from the operators before it."""
+
+import math
+from collections import deque
+from typing import NamedTuple, Protocol
+
+from testbed.workloads.workload import Workload
+
+_SEGMENTS = 4096
+"""Beyond so many, a topic's oldest figures are told more coarsely, so that a backlog does not take memory."""
+
+_ROUNDING = 1e-6
+
+
+class Stream(Protocol):
+    """Rows in the order in which they are offered to an operator, counted from 0."""
+
+    def offered_rows(self, at_s: float) -> float:
+        """Return the rows offered until an instant, cumulative."""
+        ...
+
+    def event_span(self, from_row: float, until_row: float) -> tuple[float, float]:
+        """Return when the first and the last of these rows entered the workflow, at its source, seconds."""
+        ...
+
+    def forget(self, until_row: float) -> None:
+        """Let go of what is known of the rows before this one: they are consumed."""
+        ...
+
+
+class Source:
+    """The rows of a workload; whole rows only.
+
+    Parameters
+    ----------
+    workload
+        What is offered.
+    """
+
+    def __init__(self, workload: Workload) -> None:
+        self.workload = workload
+        self._last = (0.0, workload.offered_at_s(0.0))
+
+    def offered_rows(self, at_s: float) -> float:
+        """Return the whole rows offered until an instant, cumulative."""
+        return float(math.floor(self.workload.offered_rows(at_s) + _ROUNDING))
+
+    def event_span(self, from_row: float, until_row: float) -> tuple[float, float]:
+        """Return when the first and the last of these rows were offered, seconds."""
+        row, from_s = self._last  # batches follow one another: the end of one is the beginning of the next
+        if row != from_row:
+            from_s = self.workload.offered_at_s(from_row)
+        until_s = self.workload.offered_at_s(until_row)
+        self._last = (until_row, until_s)
+        return from_s, until_s
+
+    def forget(self, until_row: float) -> None:
+        """Do nothing: a workload is told by its steps."""
+
+
+class _Segment(NamedTuple):
+    from_row: float
+    until_row: float
+    at_s: float
+    event_from_s: float
+    event_until_s: float
+
+
+class Topic:
+    """What is between operators: one or more publish to it, one reads.
+
+    It takes all that is published, as Kafka does. An engine whose buffers are bounded holds its producers back.
+    """
+
+    def __init__(self) -> None:
+        self._segments: deque[_Segment] = deque()
+        self._published = 0.0
+        self._consumed = 0.0
+
+    def publish(self, rows: float, at_s: float, event_from_s: float, event_until_s: float) -> None:
+        """Add rows behind all others.
+
+        Parameters
+        ----------
+        rows
+            How many; none changes nothing.
+        at_s
+            When; not before the rows that were published last.
+        event_from_s, event_until_s
+            When the rows from which they were made entered the workflow.
+        """
+        if rows <= 0:
+            return
+        until_row = self._published + rows
+        self._segments.append(_Segment(self._published, until_row, at_s, event_from_s, event_until_s))
+        self._published = until_row
+        if len(self._segments) > _SEGMENTS:
+            self._coarsen()
+
+    def offered_rows(self, at_s: float) -> float:
+        """Return the rows published until an instant, cumulative; what was consumed counts."""
+        rows = self._published
+        for segment in reversed(self._segments):
+            if segment.at_s <= at_s:
+                break
+            rows = segment.from_row
+        return rows
+
+    def event_span(self, from_row: float, until_row: float) -> tuple[float, float]:
+        """Return when the rows from which these were made entered the workflow: the earliest, the latest.
+
+        Raises
+        ------
+        ValueError
+            Where they are not there: not published yet, or forgotten.
+        """
+        spans = [
+            (
+                _event_s(segment, max(from_row, segment.from_row)),
+                _event_s(segment, min(until_row, segment.until_row)),
+            )
+            for segment in self._until(until_row)
+            if segment.until_row > from_row
+        ]
+        if not spans:
+            message = f"expected rows that are there, got {from_row:g} to {until_row:g}"
+            raise ValueError(message)
+        return min(begin for begin, _ in spans), max(end for _, end in spans)
+
+    def forget(self, until_row: float) -> None:
+        """Let go of the rows before this one: they are consumed."""
+        self._consumed = max(self._consumed, min(until_row, self._published))
+        segments = self._segments
+        while segments and segments[0].until_row <= self._consumed:
+            segments.popleft()
+
+    def _until(self, until_row: float) -> list[_Segment]:
+        found = []
+        for segment in self._segments:
+            if segment.from_row >= until_row:
+                break
+            found.append(segment)
+        return found
+
+    def _coarsen(self) -> None:
+        pairs = list(self._segments)
+        merged = (
+            _Segment(
+                one.from_row,
+                other.until_row,
+                other.at_s,
+                min(one.event_from_s, other.event_from_s),
+                max(one.event_until_s, other.event_until_s),
+            )
+            for one, other in zip(pairs[::2], pairs[1::2], strict=False)
+        )
+        left_over = pairs[-1:] if len(pairs) % 2 else []
+        self._segments = deque([*merged, *left_over])
+
+
+def _event_s(segment: _Segment, row: float) -> float:
+    share = (row - segment.from_row) / (segment.until_row - segment.from_row)
+    return segment.event_from_s + share * (segment.event_until_s - segment.event_from_s)

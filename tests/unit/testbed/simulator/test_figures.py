@@ -1,0 +1,63 @@
+from pathlib import Path
+
+import pytest
+
+from gesscale.errors import InputError
+from testbed.simulator.spark.constants import FOLDER, read_physics
+
+GOOD = """
+about: A test.
+figures:
+  service_ms_per_row: {value: 0.5, origin: made up}
+  fixed_s: {value: 0.2, origin: made up}
+  driver_round_trips: {value: 4, origin: made up}
+"""
+
+
+def test_a_file_of_ones_own_is_read_and_what_it_leaves_out_has_no_effect(tmp_path: Path) -> None:
+    file = tmp_path / "own.yaml"
+    file.write_text(GOOD)
+    physics = read_physics(file)
+    assert (physics.service_ms_per_row, physics.driver_round_trips, physics.batch_noise) == (0.5, 4, 0)
+    assert physics.cold_most_s == physics.start_s == physics.state_partitions == 0
+
+
+@pytest.mark.parametrize("file", sorted(FOLDER.glob("*.yaml")), ids=lambda file: file.stem)
+def test_every_bundled_figure_has_an_origin(file: Path) -> None:
+    text = file.read_text()
+    assert text.count("    value:") == text.count("    origin:") > 10
+    assert read_physics(file.stem).service_ms_per_row > 0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("fixed_s", "fixd_s"), "expected figures among .*; got fixd_s"),
+        (("  fixed_s: {value: 0.2, origin: made up}\n", ""), "expected also the figures fixed_s"),
+        (("value: 0.2", "value: -0.2"), "fixed_s: expected a finite number of at least 0, got -0.2"),
+        (("value: 0.5", "value: 0"), "service_ms_per_row: expected a finite number above 0"),
+        (("value: 0.2", "value: .nan"), "fixed_s"),
+        (("value: 0.2, origin: made up", "value: 0.2"), "fixed_s.origin: Field required"),
+        (("value: 0.2", "value: soon"), "fixed_s.value"),
+        (("about: A test.", "about: [A"), "expected YAML"),
+        (("  fixed_s: {", "  partitions: {value: 1.5, origin: x}\n  fixed_s: {"), "a whole number"),
+        (("  fixed_s: {", "  hottest_share: {value: 1.5, origin: x}\n  fixed_s: {"), "at most 1"),
+        (
+            ("  fixed_s: {", "  cold_least_s: {value: 2, origin: x}\n  fixed_s: {"),
+            "cold_least_s <= cold_most_s",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_used_says_what_is_wrong(
+    tmp_path: Path, change: tuple[str, str], message: str
+) -> None:
+    assert change[0] in GOOD
+    file = tmp_path / "own.yaml"
+    file.write_text(GOOD.replace(*change))
+    with pytest.raises(InputError, match=message):
+        read_physics(file)
+
+
+def test_a_name_that_is_not_bundled_is_answered_with_those_that_are() -> None:
+    with pytest.raises(InputError, match="mop: expected one of group-by, map, or a file"):
+        read_physics("mop")

@@ -1,0 +1,63 @@
+from typing import Any
+
+import pytest
+from spark_scenes import chain, equal_delays, one_operator, steady
+
+from gesscale.errors import InputError
+from gesscale.workflow import Operator, Workflow
+from testbed.simulator.scene import Scene, SimulatedNode
+
+
+def scene(**changes: Any) -> Scene:
+    return one_operator(steady(10, 100), delays=equal_delays(2, 1), **changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"workloads": {}}, "workloads: expected one for each operator that reads a source.*got none"),
+        ({"initial": {}}, "initial: expected replicas of each operator"),
+        ({"initial": {"op": ()}}, "expected replicas and a driver on nodes of the scene"),
+        ({"initial": {"op": ("n0", "n0")}}, "each once"),
+        ({"initial": {"op": ("n7",)}}, "on nodes of the scene"),
+        ({"nodes": {"n1": SimulatedNode(name="n1")}, "initial": {"op": ("n1",)}}, "driver on 'n0'"),
+        ({"selectivity": {"zz": 1.0}}, "selectivity of 'zz'"),
+        ({"selectivity": {"op": -1.0}}, "expected an operator and a number >= 0"),
+        ({"period_s": 0.0}, "period_s above 0"),
+        ({"sample_s": float("nan")}, "sample_s above 0"),
+    ],
+)
+def test_a_scene_that_does_not_fit_together_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        scene(**changes)
+
+
+@pytest.mark.parametrize("weight", [0.0, -1.0, float("inf"), float("nan")])
+def test_a_node_without_a_sound_weight_is_refused(weight: float) -> None:
+    with pytest.raises(InputError, match="weight above 0"):
+        SimulatedNode(name="n0", weight=weight)
+    with pytest.raises(InputError, match="weight above 0"):
+        SimulatedNode(name="n0", told_weight=weight)
+
+
+def test_a_downstream_operator_gets_what_those_before_it_emit() -> None:
+    assert chain(steady(10, 100), delays=equal_delays(2, 1), ratio=0.5).source_shares("second") == {
+        "first": 0.5
+    }
+    # Two ways from a source: 2 x 0.5 directly and 2 x 1 x 3 by the filter.
+    joined = Scene(
+        workflow=Workflow(
+            [
+                Operator(name="read", driver_node="n0"),
+                Operator(name="split", driver_node="n0", upstream=("read",)),
+                Operator(name="join", driver_node="n0", upstream=("read", "split")),
+            ]
+        ),
+        nodes={"n0": SimulatedNode(name="n0")},
+        delays=equal_delays(1, 0),
+        workloads={"read": steady(10, 100)},
+        initial=dict.fromkeys(("read", "split", "join"), ("n0",)),
+        selectivity={"read": 2.0, "split": 3.0},
+    )
+    assert joined.source_shares("join") == {"read": 2.0 + 2.0 * 3.0}
+    assert joined.source_shares("read") == {"read": 1.0}

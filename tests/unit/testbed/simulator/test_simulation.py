@@ -1,0 +1,186 @@
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from spark_scenes import (
+    QUIET,
+    Notes,
+    chain,
+    drawn_delays,
+    equal_delays,
+    one_operator,
+    physics_of,
+    play,
+    steady,
+    wave,
+)
+
+from gesscale.decision import Change, OutcomeStatus, Reason
+from gesscale.policies import PolicyRules, policy_named
+from testbed.simulator.demand import best_placements
+from testbed.simulator.scene import CpuAccount, MetricTraits, NodeFailure, Scene
+from testbed.simulator.simulation import simulate
+from testbed.simulator.spark.plant import SparkPlant
+
+NEVER = PolicyRules(cpu_low_share=0.0, cpu_high_share=1.0)
+DAY_S = 4 * 3600.0
+
+
+def busy_day(**more: object) -> Scene:
+    """Return ten nodes and a load that rises from 300 to 2,600 rows/s and falls again, in four hours."""
+    return one_operator(wave(300, 2600, DAY_S, DAY_S), delays=drawn_delays(10, seed=3), **more)
+
+
+# The clock
+
+
+def test_samples_follow_one_another_without_a_gap_and_add_up_to_all_rows() -> None:
+    scene = one_operator(steady(300, 600), delays=equal_delays(2, 0), sample_s=7.0)
+    notes = play(scene, "thr-nlaware", physics=QUIET, rules=NEVER)
+    samples = notes.samples["op"]
+    assert samples[0].t_s == 0
+    widths = [later.t_s - sooner.t_s for sooner, later in pairwise(samples)]
+    assert all(0 < width <= 7 for width in widths)
+    widths.append(7.0)
+    assert sum(s.input_rows_per_s * w for s, w in zip(samples, widths, strict=True)) == pytest.approx(180_000)
+    assert sum(s.processed_rows_per_s * w for s, w in zip(samples, widths, strict=True)) == pytest.approx(
+        180_000
+    )
+
+
+def test_the_run_ends_with_the_first_sample_after_the_last_row() -> None:
+    notes = play(
+        one_operator(steady(300, 600), delays=equal_delays(1, 0)), "thr-nlaware", physics=QUIET, rules=NEVER
+    )
+    # The last 3000 rows are taken at 600 s and done at 606.3 s; the sample that sees it begins at 600 s.
+    assert notes.samples["op"][-1].t_s == 600
+    assert notes.completions[-1].at_s == pytest.approx(606.3)
+    assert sum(completion.rows for completion in notes.completions) == 180_000
+    assert [decision.at_s for decision in notes.decisions] == [60.0 * step for step in range(1, 11)]
+
+
+def test_a_backlog_is_drained_after_the_input_but_not_for_ever() -> None:
+    # 900 rows/s against 487.8: after 600 s about 247,000 rows are left, which take 510 s.
+    scene = one_operator(steady(900, 600), delays=equal_delays(1, 0), most=1)
+    full = play(scene, "thr-nlaware", physics=QUIET)
+    assert sum(completion.rows for completion in full.completions) == 540_000
+    assert full.samples["op"][-1].t_s == pytest.approx(540_000 / (6000 / 12.3), abs=25)
+    cut = play(replace(scene, drain_limit_s=100.0), "thr-nlaware", physics=QUIET)
+    assert cut.samples["op"][-1].t_s == 690
+    assert sum(completion.rows for completion in cut.completions) < 350_000
+
+
+def test_late_steps_are_late_by_no_more_than_the_scene_says_and_do_not_add_up() -> None:
+    scene = one_operator(
+        steady(100, 3000), delays=equal_delays(1, 0), metrics=MetricTraits(jitter_s=8.0), sample_s=10.0
+    )
+    notes = play(scene, "thr-nlaware", physics=QUIET, rules=NEVER)
+    lateness = [decision.at_s - 60 * step for step, decision in enumerate(notes.decisions, start=1)]
+    assert all(0 <= late <= 8 for late in lateness)
+    assert max(lateness) > 6
+    assert len({round(late, 3) for late in lateness}) > 30
+
+
+def test_a_change_is_counted_in_the_sample_that_begins_with_its_order() -> None:
+    notes = play(busy_day(), "thr-nlaware")
+    ordered = [decision.at_s for decision in notes.decisions if decision.acted]
+    counted = [sample.t_s for sample in notes.samples["op"] for _ in range(sample.reconfigurations)]
+    assert ordered == counted
+    assert len(ordered) > 5
+    supply = {sample.t_s: sample.supply_replicas for sample in notes.samples["op"]}
+    for decision in (each for each in notes.decisions if each.acted):
+        assert supply[decision.at_s] == len(decision.plan.placement)
+        assert supply[decision.at_s - 10] != supply[decision.at_s]
+
+
+def test_the_demand_of_a_sample_is_what_the_input_needs_at_the_best_placements() -> None:
+    scene = busy_day()
+    best = best_placements(scene, SparkPlant(scene, physics_of(scene), seed=1))["op"]
+    samples = play(scene, "thr-nlaware").samples["op"]
+    load = scene.workloads["op"]
+    for sample in samples[:: len(samples) // 50]:
+        assert sample.demand_replicas == best.least(load.rate_rows_per_s(sample.t_s))[0]
+    assert {sample.demand_replicas for sample in samples} == {1, 2, 3, 4, 5, 6}
+
+
+def test_the_demand_behind_a_filter_is_that_of_the_rows_it_lets_through() -> None:
+    # 900 rows/s need 2 replicas of 487.8 rows/s; half of it needs one.
+    scene = chain(steady(900, 600), delays=equal_delays(3, 0), ratio=0.5)
+    samples = play(scene, "thr-nlaware", physics=QUIET, rules=NEVER).samples
+    assert {sample.demand_replicas for sample in samples["first"] if sample.t_s < 600} == {2}
+    assert {sample.demand_replicas for sample in samples["second"] if sample.t_s < 600} == {1}
+
+
+# Policies on Spark
+
+
+@pytest.mark.parametrize("policy", ["gesscale", "thr-nlaware", "thr-nlunaware"])
+def test_a_policy_follows_a_day_up_and_down(policy: str) -> None:
+    # Nodes that are drawn may be far, and round trips of a tenth of a batch keep the use of computing alone below
+    # 90 %: THR sees that overload only where waiting counts.
+    notes = play(busy_day(metrics=MetricTraits(cpu=CpuAccount.WORK_AND_WAITING)), policy)
+    supply = [sample.supply_replicas for sample in notes.samples["op"]]
+    assert max(supply) >= 6
+    assert supply[-1] <= 2
+    assert sum(completion.rows for completion in notes.completions) == 20_880_000
+    # It is neither starved nor flooded: the mean distance from the demand is below one replica and a half.
+    off = [abs(sample.supply_replicas - sample.demand_replicas) for sample in notes.samples["op"]]
+    assert sum(off) / len(off) < 1.5
+    assert {decision.outcome.status for decision in notes.decisions} <= {
+        OutcomeStatus.APPLIED,
+        OutcomeStatus.NOTHING_TO_DO,
+    }
+
+
+def test_a_lost_replica_is_started_again_once_its_node_is_back() -> None:
+    # n1 holds a replica that was ordered; its node is gone from 3,000 to 4,000 s, and there is no third.
+    scene = one_operator(
+        steady(700, 6000),
+        delays=equal_delays(2, 5),
+        failures=(NodeFailure(node="n1", from_s=3000, until_s=4000),),
+    )
+    notes = play(scene, "thr-nlaware")
+    grown = next(decision for decision in notes.decisions if decision.acted)
+    assert grown.plan.change == Change(add=("n1",))
+    restored = [each for each in notes.decisions if each.plan.reason is Reason.REPLICA_LOST]
+    assert [each.at_s for each in restored] == [4020]
+    assert restored[0].plan.change == Change(add=("n1",))
+
+
+# Determinism
+
+
+def outcome(notes: Notes) -> tuple[object, ...]:
+    return notes.samples, notes.completions, [(each.at_s, each.sentence) for each in notes.decisions]
+
+
+@pytest.mark.parametrize("policy", ["gesscale", "thr-nlunaware"])
+def test_the_same_seed_gives_the_same_run_and_another_seed_another(policy: str) -> None:
+    scene = busy_day(metrics=MetricTraits(gap_share=0.1, jitter_s=5.0))
+    first, again, other = (play(scene, policy, seed=seed) for seed in (1, 1, 2))
+    assert outcome(first) == outcome(again)
+    assert outcome(first) != outcome(other)
+
+
+def test_the_noise_of_a_batch_does_not_depend_on_what_the_policy_does() -> None:
+    # Nine nodes or one: after the same number of batches the same factors come. Both work at their limit.
+    physics = replace(QUIET, batch_noise=0.1)
+    times = []
+    for placement in (("n0",), tuple(f"n{index}" for index in range(9))):
+        scene = one_operator(
+            steady(9000, 500), delays=equal_delays(9, 0), initial={"op": placement}, rows=6000
+        )
+        plant = SparkPlant(scene, {"op": physics}, seed=7)
+        plant.advance(500)
+        times.append([batch.seconds for batch in plant.batches("op")][1:20])
+    assert times[0] == pytest.approx(times[1])
+
+
+def test_best_placements_that_are_given_are_not_looked_for_again() -> None:
+    scene = one_operator(steady(100, 120), delays=equal_delays(2, 0))
+    plant = SparkPlant(scene, physics_of(scene), seed=1)
+    best = best_placements(scene, plant)
+    best["op"]._best = {1: (1e9, ("n1",))}
+    notes = Notes()
+    simulate(scene, plant, policy_named("gesscale", scene.workflow, PolicyRules()), notes, seed=1, best=best)
+    assert {sample.demand_replicas for sample in notes.samples["op"]} == {1}

@@ -1,0 +1,360 @@
+import math
+from dataclasses import replace
+
+import pytest
+from spark_scenes import QUIET, chain, equal_delays, one_operator, physics_of, steady
+
+from gesscale.decision import Change, OutcomeStatus, Reason
+from gesscale.errors import ClusterError, InputError
+from gesscale.observation import Batch
+from gesscale.workflow import Operator, Workflow
+from testbed.simulator.scene import LinkSlowdown, NodeFailure, Scene
+from testbed.simulator.spark.constants import SparkPhysics
+from testbed.simulator.spark.plant import SparkPlant
+from testbed.workloads.workload import Workload
+
+
+def plant_of(scene: Scene, physics: SparkPhysics = QUIET) -> SparkPlant:
+    return SparkPlant(scene, physics_of(scene, physics), seed=1)
+
+
+def plant_at(
+    rate: float, physics: SparkPhysics = QUIET, *, rtt_ms: float = 0.0, **more: object
+) -> SparkPlant:
+    """Return four nodes, one replica with the driver on n0, rows at a steady rate for 1000 s."""
+    return plant_of(one_operator(steady(rate, 1000), delays=equal_delays(4, rtt_ms), **more), physics)
+
+
+def last(plant: SparkPlant, operator: str = "op") -> Batch:
+    return plant.batches(operator)[-1]
+
+
+# Batches and triggers
+
+
+def test_a_batch_takes_what_was_offered_when_it_began_at_a_multiple_of_the_trigger() -> None:
+    plant = plant_at(100)
+    plant.advance(39)
+    # At 10, 20 and 30 s 1000 rows wait: 0.3 + 2.0 s. At 0 s there were none.
+    assert [(b.batch_id, b.ended_at_s, b.rows) for b in plant.batches("op")] == [
+        (0, pytest.approx(12.3), 1000),
+        (1, pytest.approx(22.3), 1000),
+        (2, pytest.approx(32.3), 1000),
+    ]
+    batch = last(plant)
+    assert (batch.seconds, batch.trigger_s, batch.nodes) == (pytest.approx(2.3), 10.0, ("n0",))
+    assert (batch.cap_rows, batch.offered_rows_total, batch.backlog_rows) == (6000, 3000, 0)
+
+
+def test_a_late_batch_is_followed_at_once_and_the_backlog_counts_from_its_beginning() -> None:
+    plant = plant_at(600)
+    plant.advance(36)
+    # 6000 rows take 12.3 s: 10 to 22.3 s, when 13,380 rows were offered; then at once until 34.6 s.
+    first, second = plant.batches("op")
+    assert (first.ended_at_s, first.is_late, first.is_full) == (pytest.approx(22.3), True, True)
+    assert (second.ended_at_s, second.seconds) == (pytest.approx(34.6), pytest.approx(12.3))
+    assert (second.offered_rows_total, second.backlog_rows) == (13_380, 1_380)
+
+
+def test_after_a_late_batch_triggers_fall_on_the_old_multiples() -> None:
+    load = Workload.of_rates("spike", "made up", 10.0, [600.0, 10.0, 10.0, 10.0, 10.0])
+    plant = plant_of(one_operator(load, delays=equal_delays(1, 0)))
+    plant.advance(60)
+    # 10 to 22.3 s with 6000 rows; at once 123 rows until 22.3 + 0.3 + 0.246 s; then at 30 s.
+    began = [batch.ended_at_s - batch.seconds for batch in plant.batches("op")]
+    assert began == pytest.approx([10, 22.3, 30, 40, 50])
+    assert [batch.rows for batch in plant.batches("op")] == [6000, 123, 77, 100, 100]
+
+
+def test_without_a_cap_a_batch_takes_all_there_is() -> None:
+    workflow = Workflow([Operator(name="op", driver_node="n0")])
+    scene = replace(one_operator(steady(700, 100), delays=equal_delays(1, 0)), workflow=workflow)
+    plant = plant_of(scene)
+    plant.advance(25)
+    assert (last(plant).rows, last(plant).cap_rows, last(plant).backlog_rows) == (7000, None, 0)
+    # Ever larger batches approach 1 row in 2 ms.
+    assert plant.mst_rows_per_s("op", ["n0"]) == pytest.approx(500, rel=1e-5)
+
+
+def test_nothing_happens_but_by_advancing_and_never_backwards() -> None:
+    plant = plant_at(100)
+    plant.advance(25)
+    seen = list(plant.batches("op"))
+    plant.advance(5)
+    assert list(plant.batches("op")) == seen
+    assert plant.tally("op").offered_rows == 2500
+
+
+def test_the_true_mst_is_a_full_batch_over_its_time_or_the_trigger() -> None:
+    plant = plant_at(100, rtt_ms=100)
+    assert plant.mst_rows_per_s("op", ["n0"]) == pytest.approx(6000 / 12.3)
+    assert plant.mst_rows_per_s("op", ["n0", "n1", "n2"]) == pytest.approx(18_000 / 12.7)
+    assert plant.mst_rows_per_s("op", []) == 0
+    quick = plant_at(100, replace(QUIET, service_ms_per_row=1.0))  # 6.3 s, and then it waits for the trigger
+    assert quick.mst_rows_per_s("op", ["n0"]) == 600
+
+
+def test_a_saturated_query_processes_at_its_mst() -> None:
+    scene = one_operator(steady(5000, 4000), delays=equal_delays(3, 80), initial={"op": ("n0", "n1", "n2")})
+    plant = plant_of(scene)
+    plant.advance(4000)
+    first, final = plant.batches("op")[1], last(plant)
+    rows = sum(batch.rows for batch in plant.batches("op")) - first.rows - plant.batches("op")[0].rows
+    mst = plant.mst_rows_per_s("op", ["n0", "n1", "n2"])
+    assert rows / (final.ended_at_s - first.ended_at_s) == pytest.approx(mst)
+
+
+# Idling
+
+
+def test_an_idle_query_runs_no_batch_and_says_that_it_lives() -> None:
+    load = Workload.of_rates("pause", "made up", 100.0, [10.0, 0.0, 10.0])
+    plant = plant_of(one_operator(load, delays=equal_delays(1, 0)))
+    plant.advance(195)
+    assert last(plant).ended_at_s == pytest.approx(100.5)  # 100 rows: 0.3 + 0.2 s
+    said = [plant.last_progress_at_s("op", by_s) for by_s in (5, 50, 99, 105, 115, 195)]
+    assert said == pytest.approx([0.0, 40.5, 90.5, 100.5, 110.0, 190.0])
+
+
+def test_a_quick_trigger_does_not_make_an_idle_query_talk_more_than_every_ten_seconds() -> None:
+    plant = plant_of(
+        one_operator(Workload.of_rates("late", "made up", 100.0, [0.0, 1.0]), delays=equal_delays(1, 0)),
+        replace(QUIET, trigger_s=4.0),
+    )
+    plant.advance(60)
+    assert [plant.last_progress_at_s("op", by_s) for by_s in (3, 11.9, 12, 23, 60)] == [0, 0, 12, 12, 60]
+
+
+# Replicas that come and go
+
+
+def test_a_new_replica_works_from_the_first_batch_that_begins_after_its_start() -> None:
+    plant = plant_at(
+        600, replace(QUIET, cold_least_s=4.0, cold_most_s=4.0, warm_up_share=0.5, warm_up_fade=0.0)
+    )
+    plant.advance(20)
+    outcome = plant.order("op", Change(add=("n1",)))
+    assert (outcome.status, outcome.added) == (OutcomeStatus.APPLIED, ("n1",))
+    assert plant.state().placements == {"op": ("n0", "n1")}
+    tally = plant.tally("op")
+    assert (tally.supply_replicas, tally.serving_replicas) == (2, 1)
+    plant.advance(100)
+    batches = plant.batches("op")
+    # Ready at 25 s, in the midst of the batch from 22.3 to 34.6 s, which it does not speed up. 12,000 rows come
+    # to 12.3 s on two, but it is cold and takes 4 s longer, then 2 s, then nothing.
+    assert [batch.nodes for batch in batches[:3]] == [("n0",), ("n0", "n1"), ("n0", "n1")]
+    assert [batch.cap_rows for batch in batches[:3]] == [6000, 6000, 12_000]
+    assert batches[2].rows == 34.6 * 600 // 1 - 12_000
+    first_s = 0.3 + 0.002 * batches[2].rows / 2 + 4
+    second_s = 0.3 + 0.002 * batches[3].rows / 2 + 2
+    third_s = 0.3 + 0.002 * batches[4].rows / 2
+    assert [batch.seconds for batch in batches[2:5]] == pytest.approx([first_s, second_s, third_s])
+    assert plant.tally("op").serving_replicas == 2
+
+
+def test_a_replica_takes_longer_to_start_on_a_slow_node() -> None:
+    scene = one_operator(steady(10, 100), delays=equal_delays(2, 0))
+    slow = {**scene.nodes, "n1": replace(scene.nodes["n1"], weight=0.5)}
+    plant = plant_of(replace(scene, nodes=slow))
+    plant.order("op", Change(add=("n1",)))
+    plant.advance(9.9)
+    assert plant.tally("op").serving_replicas == 1
+    plant.advance(10)
+    assert plant.tally("op").serving_replicas == 2
+
+
+def test_a_replica_that_leaves_ends_its_task_first() -> None:
+    plant = plant_at(600, initial={"op": ("n0", "n1")})
+    plant.advance(12)  # the first batch, 6000 rows on two: 10 to 16.3 s
+    plant.order("op", Change(remove=("n1",)))
+    tally = plant.tally("op")
+    assert (tally.supply_replicas, tally.serving_replicas) == (1, 1)
+    plant.advance(17)
+    assert (last(plant).ended_at_s, last(plant).nodes) == (pytest.approx(16.3), ("n0",))
+    assert last(plant).cap_rows == 12_000
+    plant.advance(35)
+    assert last(plant).cap_rows == 6000
+
+
+@pytest.mark.parametrize("ordered_at_s", [12.0, 18.0])
+def test_a_removal_holds_up_the_batch_in_which_it_falls_or_the_next(ordered_at_s: float) -> None:
+    plant = plant_at(100, replace(QUIET, leave_s=0.7), initial={"op": ("n0", "n1", "n2")})
+    plant.advance(ordered_at_s)
+    plant.order("op", Change(remove=("n1", "n2")))
+    plant.advance(39)
+    # 1000 rows: 0.3 + 0.667 s on three, 0.3 + 2 s on one. The first batch ends at 10.97 s: 12 s is not in it.
+    assert [batch.seconds for batch in plant.batches("op")] == pytest.approx([0.3 + 2 / 3, 3.0, 2.3])
+
+
+def test_a_removal_in_the_midst_of_a_batch_makes_that_one_longer() -> None:
+    plant = plant_at(100, replace(QUIET, leave_s=0.7), initial={"op": ("n0", "n1")})
+    plant.advance(11)
+    plant.order("op", Change(remove=("n1",)))
+    plant.advance(29)
+    assert [batch.seconds for batch in plant.batches("op")] == pytest.approx([0.3 + 1.0 + 0.7, 2.3])
+
+
+def test_without_replicas_a_batch_waits_until_there_is_one() -> None:
+    plant = plant_at(100)
+    plant.advance(9)
+    plant.order("op", Change(remove=("n0",)))
+    plant.advance(42)
+    assert not plant.batches("op")
+    assert plant.tally("op").serving_replicas == 0
+    plant.order("op", Change(add=("n2",)))
+    plant.advance(60)
+    # Begun at 10 s with 1000 rows; n2 is ready at 47 s: 37 s of waiting and 2.3 s of work.
+    batch = plant.batches("op")[0]
+    assert (batch.rows, batch.seconds, batch.nodes) == (1000, pytest.approx(39.3), ("n2",))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (Change(add=("zz",)), "expected nodes of the scene, got zz"),
+        (Change(add=("n0",)), "none can be added on n0"),
+        (Change(remove=("n3",)), "or removed from n3"),
+    ],
+)
+def test_orders_that_cannot_be_are_refused(change: Change, message: str) -> None:
+    plant = plant_at(10)
+    with pytest.raises(ClusterError, match=message):
+        plant.order("op", change)
+    with pytest.raises(ClusterError, match="no operator 'other'"):
+        plant.order("other", Change(add=("n1",)))
+    assert plant.state().placements == {"op": ("n0",)}
+
+
+# What goes wrong
+
+
+def failing(node: str, from_s: float, until_s: float) -> tuple[NodeFailure, ...]:
+    return (NodeFailure(node=node, from_s=from_s, until_s=until_s),)
+
+
+def test_a_node_that_fails_takes_its_replica_and_its_task_is_done_again() -> None:
+    physics = replace(QUIET, failure_detection_s=1.0)
+    plant = plant_at(600, physics, initial={"op": ("n0", "n1")}, failures=failing("n1", 12, 50))
+    plant.advance(13)
+    assert plant.state().placements == {"op": ("n0",)}
+    assert plant.state().nodes["n1"].reason is Reason.NOT_READY
+    assert plant.state().nodes["n1"].problem
+    plant.advance(30)
+    # 6000 rows from 10 s on: both tasks of 6.1 s end at 16.3 s, then n0 does the other: 22.4 s.
+    assert (last(plant).ended_at_s, last(plant).rows, last(plant).nodes) == (
+        pytest.approx(22.4),
+        6000,
+        ("n0",),
+    )
+    plant.advance(200)
+    assert plant.state().placements == {"op": ("n0",)}, "nobody started it again"
+    assert not plant.state().nodes["n1"].problem
+
+
+def test_no_replica_can_be_started_on_a_node_that_is_down() -> None:
+    plant = plant_at(10, failures=failing("n1", 5, 50))
+    plant.advance(6)
+    with pytest.raises(ClusterError, match="n1 is down"):
+        plant.order("op", Change(add=("n1",)))
+    outcome = plant.order("op", Change(add=("n1", "n2")))
+    assert (outcome.status, outcome.added, outcome.detail) == (
+        OutcomeStatus.PARTLY_APPLIED,
+        ("n2",),
+        "node n1 is down; no replica can be started there",
+    )
+
+
+def test_a_replica_that_is_starting_on_a_node_that_fails_is_lost_too() -> None:
+    plant = plant_at(10, failures=failing("n1", 3, 50))
+    plant.order("op", Change(add=("n1",)))
+    plant.advance(60)
+    assert plant.state().placements == {"op": ("n0",)}
+
+
+def test_a_batch_that_loses_all_its_executors_is_done_again_by_the_next() -> None:
+    physics = replace(QUIET, failure_detection_s=1.0)
+    plant = plant_at(100, physics, initial={"op": ("n1",)}, failures=failing("n1", 11, 500))
+    plant.advance(31)
+    assert plant.tally("op").processed_rows == 0
+    plant.order("op", Change(add=("n2",)))
+    plant.advance(50)
+    # Ready at 36 s; the 1000 rows of the batch begun at 10 s take 2.3 s.
+    assert (plant.batches("op")[0].rows, plant.batches("op")[0].seconds) == (1000, pytest.approx(28.3))
+
+
+def test_nothing_is_processed_without_the_driver_and_the_query_counts_anew_when_it_is_back() -> None:
+    physics = replace(QUIET, driver_restart_s=25.0)
+    plant = plant_at(100, physics, initial={"op": ("n0", "n1")}, failures=failing("n0", 101, 200))
+    plant.advance(150)
+    assert plant.state().placements == {}
+    with pytest.raises(ClusterError, match="driver's node n0 is down"):
+        plant.order("op", Change(add=("n2",)))
+    assert plant.tally("op").serving_replicas == 0
+    before = last(plant)
+    assert before.ended_at_s < 101
+    plant.advance(245)
+    # The query is back at 225 s, its replica on n1 at 230 s; that on n0 died with the node.
+    after = plant.batches("op")[before.batch_id + 1]
+    assert after.nodes == ("n1",)
+    assert after.batch_id == before.batch_id + 1
+    assert after.ended_at_s - after.seconds == pytest.approx(230)
+    assert after.offered_rows_total == 23_000 - plant.batches("op")[0].rows * (before.batch_id + 1)
+    assert plant.state().placements == {"op": ("n1",)}
+
+
+def test_a_slow_link_slows_the_batches_that_begin_meanwhile() -> None:
+    slow = (LinkSlowdown(one="n0", other="n1", from_s=15, until_s=25, added_ms=250),)
+    plant = plant_at(100, initial={"op": ("n0", "n1")}, slowdowns=slow)
+    plant.advance(39)
+    assert [batch.seconds for batch in plant.batches("op")] == pytest.approx([1.3, 1.3 + 4 * 0.25, 1.3])
+    assert plant.mst_rows_per_s("op", ["n0", "n1"]) == pytest.approx(12_000 / 12.3), "the map's delays"
+
+
+# Counters
+
+
+def test_work_and_waiting_are_told_apart_and_spread_over_the_batch() -> None:
+    plant = plant_at(100, rtt_ms=100, initial={"op": ("n1",)})
+    plant.advance(10 + 2.7 / 2)  # half of 0.2 + 0.4 + 0.1 + 2.0 s
+    half = plant.tally("op")
+    plant.advance(19)
+    whole = plant.tally("op")
+    assert (half.work_s, half.waiting_s) == pytest.approx((1.05, 0.2))
+    assert (whole.work_s, whole.waiting_s) == pytest.approx((2.1, 0.4))
+
+
+def test_replicas_are_paid_for_from_the_order_until_they_are_given_up() -> None:
+    plant = plant_at(10)
+    plant.advance(20)
+    plant.order("op", Change(add=("n1", "n2")))
+    plant.advance(50)
+    plant.order("op", Change(remove=("n1",)))
+    plant.advance(60)
+    assert plant.tally("op").replica_seconds == pytest.approx(60 + 2 * 30 + 10)
+
+
+# Several operators
+
+
+def test_what_an_operator_emits_is_offered_to_the_next_when_the_batch_ends() -> None:
+    scene = chain(steady(100, 100), delays=equal_delays(2, 0), ratio=0.301)
+    plant = plant_of(scene)
+    plant.advance(12.2)
+    assert plant.tally("second").offered_rows == 0
+    plant.advance(12.4)
+    assert plant.tally("second").offered_rows == 301
+    plant.advance(22)
+    (completion,) = plant.completions()
+    # Taken at 20 s: 0.3 + 0.602 s. The rows entered the workflow from 0 to 10 s.
+    assert (completion.rows, completion.at_s) == (301, pytest.approx(20.902))
+    assert (completion.offered_from_s, completion.offered_until_s) == (0, 10)
+    assert plant.completions() == []
+    plant.advance(200)
+    assert plant.tally("second").processed_rows == math.floor(10_000 * 0.301)
+    assert sum(each.rows for each in plant.completions()) == 3010 - 301
+
+
+def test_an_operator_without_physics_is_refused() -> None:
+    scene = chain(steady(1, 10), delays=equal_delays(2, 0))
+    with pytest.raises(InputError, match="missing: second"):
+        SparkPlant(scene, {"first": QUIET}, seed=1)

@@ -1,0 +1,160 @@
+"""Whatever is ordered and whatever fails: rows are neither lost nor doubled, and time never goes back."""
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spark_scenes import chain, drawn_delays, one_operator, steady, wave
+
+from gesscale.decision import Change
+from gesscale.errors import ClusterError
+from testbed.scoring.sample import Completion
+from testbed.simulator.plant import Tally
+from testbed.simulator.scene import LinkSlowdown, NodeFailure, Scene
+from testbed.simulator.spark.constants import SparkPhysics, read_physics
+from testbed.simulator.spark.plant import SparkPlant
+
+NODES = tuple(f"n{index}" for index in range(5))
+INPUT_S = 900.0
+
+moves = st.lists(
+    st.tuples(st.floats(0.5, 120), st.sampled_from(["first", "second"]), st.sampled_from(NODES)), max_size=25
+)
+faults = st.lists(
+    st.tuples(st.sampled_from(NODES), st.floats(0, INPUT_S), st.floats(1, 300)), max_size=5
+).map(lambda drawn: tuple(NodeFailure(node=n, from_s=at_s, until_s=at_s + for_s) for n, at_s, for_s in drawn))
+links = st.lists(
+    st.tuples(st.sampled_from(NODES[:2]), st.sampled_from(NODES[2:]), st.floats(0, INPUT_S)), max_size=3
+).map(
+    lambda drawn: tuple(
+        LinkSlowdown(one=one, other=other, from_s=at_s, until_s=at_s + 200, added_ms=400)
+        for one, other, at_s in drawn
+    )
+)
+physics = st.builds(
+    lambda name, partitions, slots, hot: replace(
+        read_physics(name),
+        service_ms_per_row=2.0,
+        partitions=partitions,
+        slots_per_replica=slots,
+        hottest_share=hot,
+    ),
+    st.sampled_from(["map", "group-by"]),
+    st.sampled_from([0, 3, 12]),
+    st.sampled_from([1, 2]),
+    st.sampled_from([0.0, 0.6]),
+)
+
+
+def toggle(plant: SparkPlant, operator: str, node: str) -> None:
+    """Add a replica on a node, or remove the one that is there."""
+    present = plant.state().placements.get(operator, ())
+    change = Change(remove=(node,)) if node in present else Change(add=(node,))
+    try:
+        plant.order(operator, change)
+    except ClusterError:
+        assert plant.state().placements.get(operator, ()) == present, "an order that fails changes nothing"
+
+
+def check(plant: SparkPlant, operator: str, before: Tally | None) -> Tally:
+    now = plant.tally(operator)
+    assert 0 <= now.processed_rows <= now.offered_rows
+    assert 0 <= now.serving_replicas <= now.supply_replicas
+    if before is not None:
+        assert now.offered_rows >= before.offered_rows
+        assert now.processed_rows >= before.processed_rows
+        assert now.replica_seconds >= before.replica_seconds
+        assert now.work_s >= before.work_s - 1e-9
+        assert now.waiting_s >= before.waiting_s - 1e-9
+    return now
+
+
+def shifted(scene: Scene, moved: list[tuple[float, str, str]], what: SparkPhysics, seed: int) -> None:
+    plant = SparkPlant(scene, dict.fromkeys(scene.workflow.operators, what), seed=seed)
+    tallies: dict[str, Tally | None] = {"first": None, "second": None}
+    completions: list[Completion] = []
+    ended_at_s = {"first": -math.inf, "second": -math.inf}
+    now_s = 0.0
+    for wait_s, operator, node in [*moved, *((100.0, "first", "") for _ in range(40))]:
+        now_s += wait_s
+        plant.advance(now_s)
+        completions += plant.completions()
+        for name, before in tallies.items():
+            tallies[name] = check(plant, name, before)
+            batches = plant.batches(name)
+            assert all(one.ended_at_s < other.ended_at_s for one, other in pairwise(batches))
+            assert all(one.batch_id + 1 == other.batch_id for one, other in pairwise(batches))
+            if batches:
+                assert ended_at_s[name] <= batches[-1].ended_at_s <= now_s
+                ended_at_s[name] = batches[-1].ended_at_s
+        if node:
+            toggle(plant, operator, node)
+    done = sum(completion.rows for completion in completions)
+    assert done == plant.tally("second").processed_rows
+    for completion in completions:
+        assert completion.offered_from_s <= completion.offered_until_s <= completion.at_s
+    # With a replica where nothing fails any more, all rows come through in the end.
+    for name in tallies:
+        if not plant.state().placements[name]:
+            plant.order(name, Change(add=("n4",)))
+    plant.advance(now_s + 20_000)
+    completions += plant.completions()
+    total = scene.workloads["first"].total_rows
+    assert plant.tally("first").processed_rows == total
+    assert sum(completion.rows for completion in completions) == math.floor(total * 0.5)
+
+
+@settings(max_examples=60, deadline=None)
+@given(moves, faults, links, physics, st.integers(0, 1000))
+def test_rows_are_conserved_whatever_changes_and_whatever_fails(
+    moved: list[tuple[float, str, str]],
+    failures: tuple[NodeFailure, ...],
+    slowdowns: tuple[LinkSlowdown, ...],
+    what: SparkPhysics,
+    seed: int,
+) -> None:
+    scene = chain(
+        steady(300, INPUT_S), delays=drawn_delays(5, seed), ratio=0.5, failures=failures, slowdowns=slowdowns
+    )
+    shifted(scene, moved, what, seed)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.sampled_from(NODES), min_size=1, max_size=5, unique=True), physics, st.integers(0, 1000))
+def test_the_true_mst_does_not_depend_on_the_order_of_nodes_and_falls_with_delay(
+    placement: list[str], what: SparkPhysics, seed: int
+) -> None:
+    near = one_operator(steady(1, 10), delays=drawn_delays(5, seed))
+    far = replace(near, delays=type(near.delays)(names=near.delays.names, rtt_ms=near.delays.rtt_ms * 2))
+    one, other = (SparkPlant(scene, {"op": what}, seed=seed) for scene in (near, far))
+    mst = one.mst_rows_per_s("op", placement)
+    assert mst == one.mst_rows_per_s("op", placement[::-1])
+    # Where slots take tasks as they become free, a longer delay may by chance deal them out better.
+    assert other.mst_rows_per_s("op", placement) <= mst * 1.02
+    assert mst > 0
+
+
+def test_a_long_run_keeps_no_more_than_a_short_one() -> None:
+    def kept(hours: float) -> tuple[int, int, int]:
+        scene = chain(wave(0, 700, hours * 3600, 3600), delays=drawn_delays(5, 1), ratio=1.0)
+        plant = SparkPlant(scene, dict.fromkeys(("first", "second"), read_physics("map")), seed=1)
+        for step in range(round(hours * 360)):
+            plant.advance(10.0 * step)
+            plant.completions()
+        query = plant._queries["second"]
+        return len(query.batches) // 1024, len(query._stream._segments) // 100, len(query._idles._runs) // 33  # type: ignore[attr-defined] # a Topic
+
+    assert kept(2) == kept(40) == (0, 0, 0)
+
+
+def test_a_backlog_that_grows_for_days_takes_no_memory() -> None:
+    scene = chain(steady(5000, 3 * 86400, step_s=3600.0), delays=drawn_delays(5, 1), ratio=1.0)
+    quick = replace(read_physics("map"), service_ms_per_row=0.1, trigger_s=2.0)
+    slow = replace(read_physics("map"), service_ms_per_row=20.0)
+    plant = SparkPlant(scene, {"first": quick, "second": slow}, seed=1)
+    for hour in range(1, 25):
+        plant.advance(3600.0 * hour)
+    assert plant.tally("second").offered_rows - plant.tally("second").processed_rows > 1e8
+    assert len(plant._queries["second"]._stream._segments) <= 4096  # type: ignore[attr-defined] # a Topic

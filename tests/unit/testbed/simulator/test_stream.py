@@ -1,0 +1,75 @@
+import pytest
+
+from testbed.simulator.stream import Source, Topic
+from testbed.workloads.workload import Workload
+
+
+def source(*rates: float, step_s: float = 10.0) -> Source:
+    return Source(Workload.of_rates("load", "made up", step_s, rates))
+
+
+def test_a_source_offers_whole_rows_only() -> None:
+    load = source(0.3)  # 3 rows in 10 s, the first after 3.33 s
+    assert [load.offered_rows(at_s) for at_s in (0, 3, 3.4, 9.9, 10, 99)] == [0, 0, 1, 2, 3, 3]
+
+
+def test_rounding_does_not_lose_the_last_row() -> None:
+    load = Source(
+        Workload.of_rates("load", "made up", 0.1, [0.1] * 100)
+    )  # 100 x 0.01, in floats just below 1
+    assert load.offered_rows(10) == 1
+
+
+def test_rows_of_a_source_entered_the_workflow_when_they_were_offered() -> None:
+    load = source(10.0, 20.0)  # rows 0..99 in 0..10 s, 100..299 in 10..20 s
+    assert load.event_span(0, 100) == (0.0, 10.0)
+    assert load.event_span(100, 150) == (10.0, 12.5)
+    assert load.event_span(50, 300) == (5.0, 20.0)  # not where the last call ended
+
+
+def test_a_topic_counts_what_was_published_until_an_instant() -> None:
+    topic = Topic()
+    topic.publish(10, 5.0, 0.0, 1.0)
+    topic.publish(30, 8.0, 1.0, 4.0)
+    assert [topic.offered_rows(at_s) for at_s in (4.9, 5.0, 7.9, 8.0)] == [0, 10, 10, 40]
+    topic.forget(40)
+    assert topic.offered_rows(8.0) == 40
+
+
+def test_a_topic_tells_the_event_time_of_rows_in_the_midst_of_what_was_published() -> None:
+    topic = Topic()
+    topic.publish(10, 5.0, 0.0, 1.0)
+    topic.publish(30, 8.0, 1.0, 4.0)
+    assert topic.event_span(0, 10) == (0.0, 1.0)
+    assert topic.event_span(5, 25) == (0.5, 2.5)
+    topic.forget(12)
+    assert topic.event_span(12, 40) == pytest.approx((1.2, 4.0))
+
+
+def test_two_operators_may_publish_to_one_topic_and_the_earliest_and_the_latest_are_told() -> None:
+    topic = Topic()
+    topic.publish(10, 5.0, 3.0, 4.0)
+    topic.publish(10, 5.0, 0.0, 2.0)
+    assert topic.event_span(0, 20) == (0.0, 4.0)
+
+
+def test_rows_that_are_forgotten_or_not_there_yet_are_refused() -> None:
+    topic = Topic()
+    topic.publish(10, 5.0, 0.0, 1.0)
+    with pytest.raises(ValueError, match="got 10 to 20"):
+        topic.event_span(10, 20)
+    topic.forget(10)
+    with pytest.raises(ValueError, match="got 0 to 10"):
+        topic.event_span(0, 10)
+
+
+def test_a_backlog_does_not_take_memory_and_keeps_its_rows_and_its_first_and_last_event() -> None:
+    topic = Topic()
+    for number in range(20_000):
+        topic.publish(3, float(number), number - 1.0, float(number))
+    assert topic.offered_rows(19_999.0) == 60_000
+    assert len(topic._segments) <= 4096
+    first, last = topic.event_span(0, 60_000)
+    assert (first, last) == (-1.0, 19_999.0)
+    # Row 30,000 was published 10,000th; merged segments tell it within what they span.
+    assert topic.event_span(30_000, 30_001)[0] == pytest.approx(10_000, abs=10)
