@@ -1,0 +1,105 @@
+"""What an operator on Flink is made of: figures of its engine, its code and its nodes. Not a performance model."""
+
+import math
+from dataclasses import dataclass, fields
+
+from gesscale.errors import InputError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlinkPhysics:
+    """The constants of one operator; its file says where each comes from.
+
+    Attributes
+    ----------
+    service_s
+        Time that a lone replica on a node of weight 1 computes for a row, seconds.
+    channel_cost
+        How much longer a row takes for each further replica, as a share of ``service_s``: a sender serves as many
+        channels as there are replicas. It is work, not waiting.
+    straggle
+        How much the speeds of replicas differ from buffer to buffer, as a share: one standard deviation.
+    keys
+        Distinct keys, all as frequent, hashed to key groups and dealt to the replicas; 0 where rows are dealt in
+        turn (rebalance). In both cases all wait for the slowest replica.
+    rows_per_buffer
+        Rows that a network buffer carries on average. It goes with ``service_s``: how long a buffer keeps a replica
+        busy decides which round trips are hidden.
+    exclusive_buffers, floating_buffers
+        Credits of a replica: so many for each channel, and so many beside.
+    credit_round_trips
+        Round trips from a buffer's departure until its credit is back.
+    sources_beside_replicas
+        Whether each replica has a part of the source beside it, so that rows go from every replica's node to every
+        other; else the source is on the driver's node alone. In both cases checkpoints are led from there.
+    checkpoint_interval_s
+        Time between two checkpoints, seconds.
+    checkpoint_s, checkpoint_s_per_replica, checkpoint_round_trips
+        For how long a checkpoint holds up all replicas: a fixed time, a time for each replica, and round trips to
+        the farthest one.
+    noise, noise_memory_s
+        Speed varies about its mean: standard deviation of its logarithm, and the time after which it has forgotten
+        two thirds of what it was.
+    restart_s, restart_spread
+        Time without output at a change, seconds, and the standard deviation of its logarithm.
+    restart_whole_job
+        Whether a change of this operator stops all operators of the workflow; else it stops alone.
+    cold_share, warm_up_s
+        Share of the speed that is missing right after a restart, and the time in which two thirds of that return.
+    failure_detection_s
+        Time until the loss of a node is noticed, seconds; nothing is processed meanwhile.
+
+    Raises
+    ------
+    InputError
+        At a figure that is not a finite number in its range.
+    """
+
+    service_s: float
+    channel_cost: float = 0.0
+    straggle: float = 0.0
+    keys: int = 0
+    rows_per_buffer: float
+    exclusive_buffers: int = 2
+    floating_buffers: int = 8
+    credit_round_trips: float = 2.0
+    sources_beside_replicas: bool = False
+    checkpoint_interval_s: float = 10.0
+    checkpoint_s: float = 0.0
+    checkpoint_s_per_replica: float = 0.0
+    checkpoint_round_trips: float = 0.0
+    noise: float = 0.0
+    noise_memory_s: float = 60.0
+    restart_s: float = 120.0
+    restart_spread: float = 0.0
+    restart_whole_job: bool = True
+    cold_share: float = 0.0
+    warm_up_s: float = 20.0
+    failure_detection_s: float = 50.0
+
+    def __post_init__(self) -> None:
+        above_0 = {
+            "service_s",
+            "rows_per_buffer",
+            "exclusive_buffers",
+            "checkpoint_interval_s",
+            "noise_memory_s",
+            "warm_up_s",
+        }
+        for name in (field.name for field in fields(self)):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and (value > 0 if name in above_0 else value >= 0)):
+                wanted = "above 0" if name in above_0 else "of at least 0"
+                message = f"Flink physics: {name}: expected a finite number {wanted}, got {value}"
+                raise InputError(message)
+        if self.cold_share >= 1:
+            message = f"Flink physics: cold_share: expected a share below 1, got {self.cold_share}"
+            raise InputError(message)
+
+    def credits(self, replicas: int) -> int:
+        """Return how many buffers may be under way to a replica; there is a channel for each replica."""
+        return self.exclusive_buffers * replicas + self.floating_buffers
+
+    def buffered_rows(self, replicas: int) -> float:
+        """Return how many rows the buffers before an operator hold: those of its input and of its sender's output."""
+        return 2 * replicas * self.credits(replicas) * self.rows_per_buffer

@@ -1,0 +1,271 @@
+"""A Flink job as a plant: continuous flow, bounded buffers between operators, and restarts at every change."""
+
+import math
+from collections.abc import Mapping, Sequence
+from graphlib import TopologicalSorter
+
+from gesscale.decision import Change, Outcome, OutcomeStatus
+from gesscale.errors import ClusterError, InputError
+from gesscale.observation import Batch
+from gesscale.ports import ClusterState
+from testbed.scoring.sample import Completion
+from testbed.simulator.flink.physics import FlinkPhysics
+from testbed.simulator.flink.task import Task
+from testbed.simulator.flink.throughput import capacity, round_trips_ms
+from testbed.simulator.fog import Fog
+from testbed.simulator.plant import Tally
+from testbed.simulator.scene import Scene
+from testbed.simulator.stream import Source, Topic
+
+_ROUNDING_S = 1e-6
+
+
+class FlinkPlant:
+    """A workflow that runs as one Flink job; fulfils `testbed.simulator.plant.Plant`.
+
+    Time goes in ticks. What is ordered or fails within a tick takes hold at its end: until a savepoint is complete,
+    or a loss is felt, rows go on. There are no micro-batches: each tick is reported as a batch without a cap whose
+    trigger interval is the tick and whose duration is its busy part. Operators on the same node do not compete.
+
+    Parameters
+    ----------
+    scene
+        Nodes, links, loads, and where replicas are at the beginning, warm.
+    physics
+        Of each operator of the workflow.
+    seed
+        Decides noise and the length of restarts; the same to every policy.
+    tick_s
+        Length of a tick, seconds.
+
+    Raises
+    ------
+    InputError
+        Where an operator has no physics, or at a tick that is not a time.
+    """
+
+    def __init__(
+        self, scene: Scene, physics: Mapping[str, FlinkPhysics], *, seed: int, tick_s: float = 10.0
+    ) -> None:
+        _check(scene, physics, tick_s)
+        self._scene = scene
+        self._tick_s = tick_s
+        self._fog = Fog(scene.nodes, scene.delays, scene.failures, scene.slowdowns)
+        workflow = scene.workflow
+        self._consumers = {name: workflow.downstream(name) for name in workflow.operators}
+        self._producers = {name: workflow.upstream(name) for name in workflow.operators}
+        self._topics = {name: Topic() for name, producers in self._producers.items() if producers}
+        kept_ticks = max(16, math.ceil(scene.metrics.history_s / tick_s))
+        self._tasks = {
+            name: Task(
+                operator=workflow.operators[name],
+                physics=physics[name],
+                stream=self._topics[name] if name in self._topics else Source(scene.workloads[name]),
+                selectivity=scene.selectivity.get(name, 1.0),
+                placement=scene.initial[name],
+                fog=self._fog,
+                tick_s=tick_s,
+                seed=seed,
+                kept_ticks=kept_ticks,
+            )
+            for name in TopologicalSorter(self._producers).static_order()
+        }
+        self._completions: list[Completion] = []
+        self._now_s = 0.0
+        self._ticks = 0
+        self._down: frozenset[str] = frozenset()
+        self._next_fault_s = 0.0 if self._fog.has_faults else math.inf
+
+    # What happens
+
+    def advance(self, until_s: float) -> None:
+        """Let time pass; an instant in the past does nothing."""
+        while (begin_s := self._ticks * self._tick_s) <= until_s + _ROUNDING_S:
+            if begin_s >= self._next_fault_s:
+                self._take_faults(begin_s)
+            end_s = (self._ticks + 1) * self._tick_s
+            if end_s > until_s + _ROUNDING_S:
+                break
+            self._tick(begin_s, end_s)
+            self._ticks += 1
+        self._now_s = max(self._now_s, until_s)
+
+    def order(self, operator: str, change: Change) -> Outcome:
+        """Begin to stop the job, to start it on other nodes, and return at once.
+
+        Parameters
+        ----------
+        operator
+            Whose replicas change; unless its physics say otherwise, all operators stop.
+        change
+            A change during a restart begins the restart anew.
+
+        Raises
+        ------
+        ClusterError
+            Where a node cannot do it; then nothing was changed.
+        """
+        if operator not in self._tasks:
+            message = f"expected an operator of {', '.join(self._tasks)}, got {operator!r}"
+            raise ClusterError(message)
+        task = self._tasks[operator]
+        self._check_change(task, change)
+        task.pay(self._now_s)
+        task.placement = tuple(sorted({*task.placement, *change.add} - {*change.remove}))
+        task.lost = ()
+        from_s = math.ceil((self._now_s - _ROUNDING_S) / self._tick_s) * self._tick_s
+        self._restart(task, from_s, from_s)
+        return Outcome(status=OutcomeStatus.APPLIED, added=change.add, removed=change.remove)
+
+    def _tick(self, from_s: float, until_s: float) -> None:
+        able = {name: task.begin_tick(from_s) for name, task in self._tasks.items()}
+        room = self._room(able, from_s) if self._topics else {}
+        left = {name: len(self._producers[name]) for name in self._topics}
+        for name, task in self._tasks.items():
+            consumers = self._consumers[name]
+            limit = min((room[other] / left[other] for other in consumers), default=math.inf)
+            rows = 0.0 if task.is_down(from_s) else task.end_tick(able[name], limit, until_s)
+            emitted = rows * task.selectivity
+            for other in consumers:
+                room[other] -= emitted
+                left[other] -= 1
+            if rows > 0:
+                self._pass_on(task, rows, from_s, until_s)
+
+    def _pass_on(self, task: Task, rows: float, from_s: float, until_s: float) -> None:
+        first_s, last_s = task.event_span(rows)
+        emitted = rows * task.selectivity
+        consumers = self._consumers[task.operator.name]
+        for name in consumers:
+            self._topics[name].publish(emitted, until_s, first_s, last_s)
+        if not consumers and emitted:
+            self._completions.append(
+                Completion(
+                    rows=emitted,
+                    offered_from_s=first_s,
+                    offered_until_s=last_s,
+                    at_s=until_s,
+                    arrived_from_s=from_s,
+                )
+            )
+
+    def _room(self, able: Mapping[str, float], at_s: float) -> dict[str, float]:
+        """Return how many rows each operator that reads others can be given in a tick.
+
+        That is what fits into the buffers before it, and what it takes out meanwhile: what it is able to, unless its
+        own consumers hold it back.
+        """
+        room: dict[str, float] = {}
+        for name, task in reversed(self._tasks.items()):
+            consumers = self._consumers[name]
+            limit = min((room[other] / len(self._producers[other]) for other in consumers), default=math.inf)
+            room[name] = task.room_rows(min(able[name], task.limited_to(limit)), at_s)
+        return room
+
+    # What goes wrong, and what stops
+
+    def _take_faults(self, at_s: float) -> None:
+        self._next_fault_s = self._fog.next_change_s(at_s)
+        down = frozenset(name for name in self._fog.nodes if not self._fog.is_up(name, at_s))
+        failed, returned = down - self._down, self._down - down
+        self._down = down
+        for task in self._tasks.values():
+            task.remeasure(at_s)
+            task.pay(at_s)
+            back = tuple(node for node in task.lost if node in returned)
+            hit = not failed.isdisjoint((*task.placement, *task.working, task.operator.driver_node))
+            if back:
+                task.placement, task.lost = back, ()
+            if hit:
+                gone = tuple(node for node in task.placement if node in down)
+                task.placement = tuple(node for node in task.placement if node not in down)
+                if not task.placement:
+                    task.lost = task.lost or gone
+                for member in self._job_of(task):
+                    member.lose_progress()
+            if back or hit:
+                self._restart(task, at_s, at_s + (task.physics.failure_detection_s if hit else 0.0))
+
+    def _restart(self, task: Task, from_s: float, known_s: float) -> None:
+        """Stop an operator, or the whole job, from an instant on; it begins to start when that is known."""
+        job = self._job_of(task)
+        ready_s = max(known_s, *(self._up_again_s(member.operator.driver_node, known_s) for member in job))
+        homeless = any(not member.placement for member in job)
+        until_s = math.inf if homeless else ready_s + task.draw_restart_s()
+        for member in job:
+            member.stop(from_s, until_s)
+
+    def _job_of(self, task: Task) -> Sequence[Task]:
+        return tuple(self._tasks.values()) if task.physics.restart_whole_job else (task,)
+
+    def _up_again_s(self, node: str, at_s: float) -> float:
+        while math.isfinite(at_s) and not self._fog.is_up(node, at_s):
+            at_s = self._fog.next_change_s(at_s)
+        return at_s
+
+    def _check_change(self, task: Task, change: Change) -> None:
+        operator, present = task.operator.name, task.placement
+        for node in change.add:
+            if node not in self._fog.nodes:
+                message = f"operator {operator}: cannot add a replica on {node}: there is no such node"
+            elif node in present:
+                message = f"operator {operator}: cannot add a replica on {node}: it holds one"
+            elif not self._fog.is_up(node, self._now_s):
+                message = f"operator {operator}: cannot add a replica on {node}: the node is down"
+            else:
+                continue
+            raise ClusterError(message)
+        if missing := [node for node in change.remove if node not in present]:
+            message = (
+                f"operator {operator}: cannot remove a replica from {', '.join(missing)}: "
+                f"its replicas are on {', '.join(present) or 'no node'}"
+            )
+            raise ClusterError(message)
+        if not {*present, *change.add} - {*change.remove}:
+            message = f"operator {operator}: expected a change that leaves a replica, got -{change.remove}"
+            raise ClusterError(message)
+
+    # What is known
+
+    def state(self) -> ClusterState:
+        """Return the nodes, and where replicas are kept; during a restart, where they will be."""
+        return ClusterState(
+            nodes=self._fog.cluster_nodes(self._now_s),
+            placements={name: task.placement for name, task in self._tasks.items() if task.placement},
+        )
+
+    def batches(self, operator: str) -> Sequence[Batch]:
+        """Return the recent ticks of an operator, oldest first; none are reported while it is down."""
+        return self._tasks[operator].batches
+
+    def last_progress_at_s(self, operator: str, by_s: float) -> float | None:
+        """Return when an operator last reported a tick up to an instant; None if never."""
+        return self._tasks[operator].last_progress_at_s(by_s)
+
+    def completions(self) -> Sequence[Completion]:
+        """Return and forget the rows that have reached a sink of the workflow since the last call."""
+        completions, self._completions = self._completions, []
+        return completions
+
+    def tally(self, operator: str) -> Tally:
+        """Return an operator's counters now; rows count at the end of their tick."""
+        return self._tasks[operator].tally(self._now_s)
+
+    def mst_rows_per_s(self, operator: str, placement: Sequence[str]) -> float:
+        """Return the true MST of a placement: without noise, warm, by the delays of the map."""
+        task, nodes = self._tasks[operator], sorted(placement)
+        driver = task.operator.driver_node
+        return capacity(
+            task.physics,
+            [self._fog.nodes[node].weight for node in nodes],
+            round_trips_ms(task.physics, driver, nodes, self._fog.base_rtt_ms),
+        ).rows_per_s
+
+
+def _check(scene: Scene, physics: Mapping[str, FlinkPhysics], tick_s: float) -> None:
+    if not (math.isfinite(tick_s) and tick_s > 0):
+        message = f"the Flink plant: expected a tick above 0 s, got {tick_s}"
+        raise InputError(message)
+    if missing := sorted(scene.workflow.operators.keys() - physics.keys()):
+        message = f"expected Flink physics of every operator, there are none for {', '.join(missing)}"
+        raise InputError(message)

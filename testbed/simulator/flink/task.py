@@ -1,0 +1,244 @@
+"""One operator of a Flink job: where it is in its stream, how fast it is now, and what it reports."""
+
+import math
+import zlib
+from collections import deque
+from collections.abc import Iterable
+
+import numpy as np
+
+from gesscale.observation import Batch
+from gesscale.workflow import Operator
+from testbed.simulator.flink.noise import Noise
+from testbed.simulator.flink.physics import FlinkPhysics
+from testbed.simulator.flink.throughput import Capacity, capacity, round_trips_ms
+from testbed.simulator.fog import Fog
+from testbed.simulator.plant import Tally
+from testbed.simulator.stream import Source, Topic
+
+_SHORTEST_S = 0.001  # what an idle tick reports as busy: Monitor counts in milliseconds
+_COLD_SPANS = 8.0  # after so many warm-up times nothing is left of the cold start
+_ROUNDING = 1e-9
+
+
+class Task:
+    """An operator at work, tick by tick.
+
+    Attributes
+    ----------
+    placement
+        The nodes that are to hold its replicas, sorted; they are paid for.
+    working
+        The nodes that do: still the former placement's until the stop takes hold.
+    lost
+        The nodes that it lost where it lost them all; its replicas return with them.
+    position
+        The row that comes next; after a failure it lies before `processed_rows`, and these rows are done again.
+    processed_rows
+        Rows processed, each counted once.
+    """
+
+    def __init__(
+        self,
+        *,
+        operator: Operator,
+        physics: FlinkPhysics,
+        stream: Source | Topic,
+        selectivity: float,
+        placement: Iterable[str],
+        fog: Fog,
+        tick_s: float,
+        seed: int,
+        kept_ticks: int,
+    ) -> None:
+        self.operator = operator
+        self.physics = physics
+        self.stream = stream
+        self.selectivity = selectivity
+        self.placement = tuple(sorted(placement))
+        self.working = self.placement
+        self.lost: tuple[str, ...] = ()
+        self.position = 0.0
+        self.processed_rows = 0.0
+        self.batches: deque[Batch] = deque(maxlen=kept_ticks)
+        self._fog = fog
+        self._tick_s = tick_s
+        key = zlib.crc32(operator.name.encode())
+        self._noise = Noise(
+            physics.noise, physics.noise_memory_s, tick_s, np.random.default_rng([seed, key, 0])
+        )
+        self._restarts = np.random.default_rng([seed, key, 1])
+        self._capacity = Capacity(rows_per_s=0.0, work_s_per_row=0.0)
+        self._speed = 1.0
+        self._down_from_s = self._down_until_s = -math.inf
+        self._stopped = False
+        self._started_s = -math.inf
+        self._saved_position = 0.0
+        self._next_checkpoint_s = physics.checkpoint_interval_s
+        self._ticks = 0
+        self._offered_rows = 0.0
+        self._work_s = self._waiting_s = self._replica_seconds = self._paid_until_s = 0.0
+        self.remeasure(0.0)
+
+    # Stops and starts
+
+    def is_down(self, at_s: float) -> bool:
+        """Return whether nothing of it runs at an instant."""
+        return not self.working or self._down_from_s <= at_s < self._down_until_s
+
+    def draw_restart_s(self) -> float:
+        """Return how long the next restart takes, seconds."""
+        drawn = self._restarts.standard_normal()
+        return self.physics.restart_s * math.exp(self.physics.restart_spread * float(drawn))
+
+    def stop(self, from_s: float, until_s: float) -> None:
+        """Stop with a savepoint, or go on being down; infinity holds until the next stop tells when it ends."""
+        if not self._down_from_s <= from_s < self._down_until_s:
+            self._down_from_s = from_s
+        if math.isinf(self._down_until_s):
+            self._down_until_s = until_s
+        self._down_until_s = max(self._down_until_s, until_s)
+
+    def lose_progress(self) -> None:
+        """Go back to the last checkpoint: what came after it will be done again."""
+        self.position = self._saved_position
+        self._stopped = True
+
+    def pay(self, until_s: float) -> None:
+        """Count the replicas' time until an instant."""
+        if until_s > self._paid_until_s:
+            self._replica_seconds += len(self.placement) * (until_s - self._paid_until_s)
+            self._paid_until_s = until_s
+
+    def remeasure(self, at_s: float) -> None:
+        """Take note of where the replicas are and how far from the source."""
+        self._capacity = capacity(
+            self.physics,
+            [self._fog.nodes[node].weight for node in self.working],
+            round_trips_ms(
+                self.physics,
+                self.operator.driver_node,
+                self.working,
+                lambda one, other: self._fog.rtt_ms(one, other, at_s),
+            ),
+        )
+
+    def _move(self, at_s: float) -> None:
+        if self.working != self.placement:
+            self.working = self.placement
+            self.remeasure(at_s)
+
+    # A tick
+
+    def begin_tick(self, at_s: float) -> float:
+        """Return how many rows it can process in the tick that begins now."""
+        noise = self._noise.next_factor()  # drawn whatever happens: the same seed is the same world
+        if self.is_down(at_s):
+            self._offered_rows = self.stream.offered_rows(at_s + self._tick_s)
+            if not self._stopped:
+                self._saved_position = self.position
+                self._stopped = True
+            self._move(at_s)
+            return 0.0
+        if self._down_until_s <= at_s:  # a restart that took no time was over before anything stopped
+            self._move(at_s)
+        if self._stopped:
+            self._stopped = False
+            self._ticks += 1  # a number that is missing tells Monitor that it did not idle meanwhile
+            self._started_s = at_s
+            self._next_checkpoint_s = at_s + self.physics.checkpoint_interval_s
+        self._speed = noise * self._warmth(at_s + self._tick_s / 2)
+        return self._capacity.rows_per_s * self._speed * self._tick_s
+
+    def end_tick(self, able_rows: float, emits_at_most: float, until_s: float) -> float:
+        """Process what there is, what can be done and what its consumers take.
+
+        Parameters
+        ----------
+        able_rows
+            What `begin_tick` returned.
+        emits_at_most
+            Rows that its consumers take in the tick; infinity for a sink.
+        until_s
+            When the tick ends.
+
+        Returns
+        -------
+        float
+            Rows that were processed for the first time; only these are emitted.
+        """
+        offered = self.stream.offered_rows(until_s)
+        waiting = offered - self.position
+        rows = min(able_rows, waiting, self.limited_to(emits_at_most))
+        after = offered if rows == waiting else self.position + rows
+        self._report(rows, able_rows, after, offered, until_s)
+        if until_s >= self._next_checkpoint_s - _ROUNDING:
+            self._saved_position = after
+            self._next_checkpoint_s = until_s + self.physics.checkpoint_interval_s
+        self.position = after
+        before, self.processed_rows = self.processed_rows, max(self.processed_rows, after)
+        return self.processed_rows - before
+
+    def limited_to(self, emits_at_most: float) -> float:
+        """Return how many rows it may take so that it emits at most so many."""
+        again = self.processed_rows - self.position
+        return again + (emits_at_most / self.selectivity if self.selectivity else math.inf)
+
+    def event_span(self, rows: float) -> tuple[float, float]:
+        """Return when the first and the last of the newest rows entered the workflow, and let go of all."""
+        span = self.stream.event_span(self.processed_rows - rows, self.processed_rows)
+        self.stream.forget(self.processed_rows)
+        return span
+
+    def _report(self, rows: float, able_rows: float, after: float, offered: float, until_s: float) -> None:
+        busy_s = self._tick_s
+        if rows < able_rows * (1 - _ROUNDING):
+            busy_s = self._tick_s * rows / able_rows
+        work_s = min(rows * self._capacity.work_s_per_row / self._speed, busy_s * len(self.working))
+        self._work_s += work_s
+        self._waiting_s += busy_s * len(self.working) - work_s
+        self._ticks += 1
+        # Monitor takes what is offered for a figure of the instant at which the batch began.
+        arrived = (offered - self._offered_rows) * (1 - busy_s / self._tick_s)
+        self.batches.append(
+            Batch(
+                batch_id=self._ticks,
+                ended_at_s=until_s,
+                rows=int(after + _ROUNDING) - int(self.position + _ROUNDING),
+                seconds=max(_SHORTEST_S, busy_s),
+                nodes=self.working,
+                trigger_s=self._tick_s,
+                offered_rows_total=self._offered_rows + arrived,
+                backlog_rows=offered - after,
+            )
+        )
+        self._offered_rows = offered
+
+    def _warmth(self, at_s: float) -> float:
+        since = (at_s - self._started_s) / self.physics.warm_up_s
+        return 1.0 if since > _COLD_SPANS else 1.0 - self.physics.cold_share * math.exp(-since)
+
+    # What is known of it
+
+    def room_rows(self, taking_rows: float, at_s: float) -> float:
+        """Return how many rows fit before it while it takes some."""
+        if not isinstance(self.stream, Topic):
+            return math.inf
+        waiting = self.stream.offered_rows(at_s) - self.position
+        return max(0.0, self.physics.buffered_rows(len(self.working)) - waiting + taking_rows)
+
+    def last_progress_at_s(self, by_s: float) -> float | None:
+        """Return when the last tick up to an instant ended; idle ticks count."""
+        return next((batch.ended_at_s for batch in reversed(self.batches) if batch.ended_at_s <= by_s), None)
+
+    def tally(self, at_s: float) -> Tally:
+        """Return its counters."""
+        return Tally(
+            offered_rows=self.stream.offered_rows(at_s),
+            processed_rows=self.processed_rows,
+            work_s=self._work_s,
+            waiting_s=self._waiting_s,
+            replica_seconds=self._replica_seconds + len(self.placement) * max(0.0, at_s - self._paid_until_s),
+            supply_replicas=len(self.placement),
+            serving_replicas=0 if self.is_down(at_s) else len(self.working),
+        )

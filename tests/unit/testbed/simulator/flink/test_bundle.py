@@ -1,0 +1,72 @@
+"""Files of physics."""
+
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+import yaml
+
+from gesscale.errors import InputError
+from testbed.simulator.flink.bundle import FOLDER, read_physics
+from testbed.simulator.flink.physics import FlinkPhysics
+
+BUNDLED = sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_every_bundled_figure_says_how_well_it_is_known(name: str) -> None:
+    figures = read_physics(name).figures.figures
+    assert set(figures) == {field.name for field in fields(FlinkPhysics)}
+    known = ("Measured. ", "Published. ", "Inferred. ", "Assumed. ", "As in taxi-nearest.yaml.")
+    assert [key for key, figure in figures.items() if not figure.origin.startswith(known)] == []
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_figures_taken_from_another_file_are_those(name: str) -> None:
+    base = read_physics("taxi-nearest").figures.figures
+    for key, figure in read_physics(name).figures.figures.items():
+        if figure.origin.startswith("As in"):
+            assert figure.value == base[key].value
+
+
+def test_figures_have_the_type_that_the_plant_expects() -> None:
+    physics = read_physics("nexmark-mapper").physics
+    assert {type(getattr(physics, field.name)) is field.type for field in fields(physics)} == {True}
+
+
+def _changed(tmp_path: Path, name: str, value: float | str | None) -> Path:
+    document = yaml.safe_load((FOLDER / "word-count.yaml").read_text(encoding="utf-8"))
+    if value is None:
+        del document["figures"][name]
+    else:
+        document["figures"][name] = {"value": value, "origin": "made up"}
+    path = tmp_path / "mine.yaml"
+    path.write_text(yaml.safe_dump(document), encoding="utf-8")
+    return path
+
+
+def test_a_file_of_ones_own_can_be_read(tmp_path: Path) -> None:
+    assert read_physics(_changed(tmp_path, "restart_s", 30)).physics.restart_s == 30.0
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("restart_s", None, "missing are restart_s"),
+        ("speed", 3, "got speed"),
+        ("service_s", 0, "service_s: expected a finite number above 0, got 0"),
+        ("noise", -0.1, "noise: expected a finite number of at least 0"),
+        ("exclusive_buffers", 1.5, "exclusive_buffers: expected a whole number"),
+        ("restart_whole_job", 2, "restart_whole_job: expected 0 or 1"),
+        ("cold_share", 1, "cold_share: expected a share below 1"),
+        ("restart_s", "long", "value"),
+    ],
+)
+def test_a_wrong_figure_is_named(tmp_path: Path, name: str, value: float | str | None, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        read_physics(_changed(tmp_path, name, value))
+
+
+def test_an_unknown_name_is_told_what_there_is() -> None:
+    with pytest.raises(InputError, match="nexmark-mapper, taxi-nearest, word-count"):
+        read_physics("taxi")

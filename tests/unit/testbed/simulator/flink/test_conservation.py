@@ -1,0 +1,127 @@
+"""Whatever is ordered and whatever fails: not a row is lost, and none is counted twice."""
+
+from dataclasses import replace
+
+import pytest
+from flink_scenes import NODES, PLAIN, chain, plant, scene
+from hypothesis import Phase, example, given, settings
+from hypothesis import strategies as st
+
+from gesscale.decision import Change
+from gesscale.errors import ClusterError
+from gesscale.workflow import Operator, Workflow
+from testbed.simulator.scene import NodeFailure
+
+NOISY = replace(
+    PLAIN, service_s=0.008, noise=0.1, restart_spread=0.3, cold_share=0.5, checkpoint_interval_s=35.0
+)
+DURATION_S = 1800.0
+
+rates = st.lists(st.floats(0.0, 120.0), min_size=30, max_size=30).filter(lambda steps: sum(steps) > 1)
+orders = st.lists(
+    st.tuples(st.floats(1.0, DURATION_S), st.sampled_from("abc"), st.sampled_from(NODES), st.booleans()),
+    max_size=8,
+)
+failures = st.lists(
+    st.builds(
+        lambda node, from_s, for_s: NodeFailure(node=node, from_s=from_s, until_s=from_s + for_s),
+        st.sampled_from(NODES),
+        st.floats(0.0, DURATION_S),
+        st.floats(1.0, 600.0),
+    ),
+    max_size=3,
+)
+
+
+@settings(max_examples=50, deadline=None, phases=[Phase.explicit, Phase.generate])  # to shrink takes minutes
+@example(  # b loses its node, which returns as the source's node fails
+    rates=[0.0] * 29 + [2.0],
+    orders=[],
+    failures=[
+        NodeFailure(node="n0", from_s=931.0, until_s=941.0),
+        NodeFailure(node="n1", from_s=928.0, until_s=931.0),
+    ],
+    whole=False,
+    seed=0,
+)
+@given(rates=rates, orders=orders, failures=failures, whole=st.booleans(), seed=st.integers(0, 5))
+def test_every_row_comes_through_once(
+    rates: list[float],
+    orders: list[tuple[float, str, str, bool]],
+    failures: list[NodeFailure],
+    whole: bool,
+    seed: int,
+) -> None:
+    made = chain(
+        rates,
+        [("n0", "n1"), ("n1",), ("n2", "n3")],
+        rtt_ms=40.0,
+        failures=tuple(failures),
+        selectivity={"a": 0.5, "b": 2.0},
+    )
+    flink = plant(made, replace(NOISY, restart_whole_job=whole), seed)
+    completed = 0.0
+    last = {name: flink.tally(name) for name in "abc"}
+    moments = [*sorted(orders), *((DURATION_S + 1000.0 * step, "", "", False) for step in range(1, 13))]
+    for at_s, operator, node, adds in moments:
+        flink.advance(at_s)
+        completed += sum(completion.rows for completion in flink.completions())
+        now = {name: flink.tally(name) for name in "abc"}
+        for name, tally in now.items():
+            assert tally.processed_rows <= tally.offered_rows + 1e-6
+            for counter in ("offered_rows", "processed_rows", "work_s", "waiting_s", "replica_seconds"):
+                assert getattr(tally, counter) >= getattr(last[name], counter)
+        # What one emits the next one is offered.
+        assert now["b"].offered_rows == pytest.approx(0.5 * now["a"].processed_rows)
+        assert now["c"].offered_rows == pytest.approx(2.0 * now["b"].processed_rows)
+        assert completed == pytest.approx(now["c"].processed_rows)
+        last = now
+        if operator:
+            try:
+                flink.order(operator, Change(add=(node,)) if adds else Change(remove=(node,)))
+            except ClusterError:
+                continue
+    offered = made.workloads["a"].total_rows
+    assert last["a"].processed_rows == pytest.approx(offered, abs=1.0)  # whole rows only
+    assert completed == pytest.approx(last["a"].processed_rows)
+
+
+def test_two_producers_share_the_room_before_their_consumer() -> None:
+    workflow = Workflow(
+        [
+            Operator(name="left", driver_node="n0"),
+            Operator(name="right", driver_node="n0"),
+            Operator(name="join", driver_node="n0", upstream=("left", "right")),
+        ]
+    )
+    made = scene(
+        {"left": [80.0] * 10, "right": [80.0] * 10},
+        workflow,
+        {"left": ("n0",), "right": ("n1",), "join": ("n2",)},
+    )
+    flink = plant(made)
+    flink.advance(600.0)
+    # 160 rows/s are offered, 100 get through, half of them from each side.
+    tallies = [flink.tally(name).processed_rows for name in ("left", "right")]
+    assert tallies == pytest.approx([600 * 50] * 2, rel=0.01)
+    flink.advance(1200.0)
+    assert flink.tally("join").processed_rows == pytest.approx(2 * 600 * 80)
+
+
+def test_a_row_reaches_every_consumer() -> None:
+    workflow = Workflow(
+        [
+            Operator(name="split", driver_node="n0"),
+            Operator(name="fast", driver_node="n0", upstream=("split",)),
+            Operator(name="slow", driver_node="n0", upstream=("split",)),
+        ]
+    )
+    made = scene(
+        {"split": [150.0] * 10}, workflow, {"split": ("n0", "n1"), "fast": ("n1", "n2"), "slow": ("n3",)}
+    )
+    flink = plant(made)
+    flink.advance(600.0)
+    # The slower consumer, 100 rows/s, holds back the producer and with it the other one.
+    assert flink.tally("fast").processed_rows == pytest.approx(600 * 100, rel=0.01)
+    flink.advance(1200.0)
+    assert flink.tally("fast").processed_rows == flink.tally("slow").processed_rows == 600 * 150
