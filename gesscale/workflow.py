@@ -119,6 +119,10 @@ class Workflow:
         """Return the operators that feed this one, by name."""
         return tuple(sorted(self._graph.predecessors(name)))
 
+    def ancestors(self, name: str) -> tuple[str, ...]:
+        """Return all operators whose rows reach this one, by name."""
+        return tuple(sorted(nx.ancestors(self._graph, name)))
+
     def downstream(self, name: str) -> tuple[str, ...]:
         """Return the operators that this one feeds, by name."""
         return tuple(sorted(self._graph.successors(name)))

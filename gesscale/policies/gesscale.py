@@ -57,7 +57,22 @@ class GesscalePolicy(PerOperatorPolicy):
         )
         if reading.saturated_share > self.rules.back_pressure_threshold:
             return self._analyze_saturated(seen, reading, observation)
+        if held_up := self._held_up(reading.operator, observation, knowledge):
+            detail = f"rows that are to come wait at {', '.join(held_up)}"
+            return replace(seen, reason=Reason.DRAINING_BACKLOG, detail=detail)
         return self._analyze_slack(seen, reading, knowledge.latencies)
+
+    def _held_up(
+        self, operator: str, observation: WorkflowObservation, knowledge: Knowledge
+    ) -> tuple[str, ...]:
+        """Return the operators before this one that hand on less than they were offered: it only seems underused."""
+        return tuple(
+            name
+            for name in self.workflow.ancestors(operator)
+            if (reading := observation.readings.get(name)) is None
+            or has_backlog(reading)
+            or knowledge.pending(name) is not None
+        )
 
     def _law(self) -> Estimator:
         return law_named(

@@ -181,6 +181,29 @@ def test_no_scale_down_with_a_backlog():
     assert decide(policy(), observe(behind), cluster(*placement), EXACT)[1]["op"].change is None
 
 
+@pytest.mark.parametrize(
+    ("first", "pending"),
+    [
+        # Two trigger intervals of 2 s bring 4 * 100 = 400 rows; 5,000 are a backlog.
+        (reading(name="first", throughput=100, backlog=5000), ()),
+        (None, ()),  # nobody knows what the operator before it does
+        (
+            reading(name="first", throughput=100),
+            (Reconfiguration(at_s=990.0, operator="first", placement=("hub",)),),
+        ),
+    ],
+)
+def test_an_operator_that_is_starved_by_the_one_before_it_is_not_underused(first, pending):
+    chain = (operator("first"), operator("op", upstream=("first",)))
+    placement = ("far", "hub", "mid", "near")
+    seen = reading(placement, throughput=5)
+    starved = replace(EXACT, reconfigurations={"first": pending} if pending else {})
+    observed = observe(seen) if first is None else observe(first, seen)
+    calm = observe(reading(name="first", throughput=100), seen)
+    assert policy(*chain).analyze(observed, starved)["op"].reason is Reason.DRAINING_BACKLOG
+    assert policy(*chain).analyze(calm, EXACT)["op"].verdict is Verdict.FEWER
+
+
 def test_idle_input_scales_down_to_the_minimum():
     placement = ("far", "hub", "mid", "near")
     seen = reading(placement, throughput=0)
