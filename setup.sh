@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Prepares everything that `make demo` and `make test` need, and nothing twice:
 #   setup.sh demo    virtual environment with the locked packages, a Java 17+ runtime, iproute2, a C compiler if to be had
-#   setup.sh test    the same, and the servers that the tests of real adapters run: Kafka, Prometheus and sshd
+#   setup.sh test    the same, and what the tests of real adapters run: Kafka, Prometheus, sshd and Chromium
 set -euo pipefail
 cd "$(dirname "$0")"
 purpose=${1:-demo}
@@ -94,5 +94,9 @@ fi
 if [ "$purpose" = test ] && [ ! -x $cache/openssh/usr/sbin/sshd ] && ! { [ -x /usr/sbin/sshd ] && command -v ping >/dev/null; }; then
   say "fetching sshd and ping for the tests of testbed apply"
   unpack $cache/openssh openssh-server libwrap0 iputils-ping
+fi
+if [ "$purpose" = test ] && ! { [ -x /usr/bin/chromium ] && [ -x /usr/bin/chromedriver ]; }; then
+  { [ "$(id -u)" = 0 ] && (apt_install "Chromium and its driver, for the test of the arena's report" chromium-driver); } ||
+    say "no Chromium: the test of the arena's report in a browser will say so and be skipped"
 fi
 say "ready"

@@ -1,7 +1,13 @@
 """One run of the arena, and what came of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+
+from testbed.scoring.sample import Scores
+
+METRICS = (*(score.name for score in fields(Scores)), "frontier_cost", "above_frontier_pct")
+"""Names of all that a run is judged by: the scores; the least cost at its own number of changes (replica-minutes), and
+by how much its own cost lies above that (per cent)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -34,13 +40,16 @@ class CaseResult:
     lost
         Why the policy lost the run: it raised, gave nonsense or did not come to an end; empty where it did not.
     metrics
-        Every metric of `testbed.scoring.sample.Scores` by its name, and those of the frontier; None where unknown.
-        Empty where the run was lost.
+        By the names of `METRICS`; None where unknown. Empty where the run was lost.
     series
         The course of the run for the figures, downsampled: names of columns to values. Empty unless asked for.
+    frontier
+        Least replica-minutes of any plan with at most 0, 1, 2 ... reconfigurations in the world of the run, up to
+        the run's own number. Empty unless asked for, or with several operators.
     """
 
     case: Case
     lost: str = ""
     metrics: Mapping[str, float | int | bool | None] = field(default_factory=dict)
     series: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
+    frontier: tuple[float, ...] = ()

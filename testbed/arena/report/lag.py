@@ -1,0 +1,127 @@
+"""Seconds of lag and latency of rows, policy by policy."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from testbed.arena.report.numbers import short
+from testbed.arena.report.svg import (
+    as_element,
+    blank_figure,
+    colour,
+    in_figure,
+    policy_colour,
+    policy_marker,
+    quiet_axes,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDTH = 450
+
+_ROW_HEIGHT = 26
+_AROUND = 62
+_WIDE_RANGE = 30.0
+"""Lag goes by the logarithm where the most is so many times the least."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyLag:
+    """What a policy made the rows wait.
+
+    Attributes
+    ----------
+    index
+        Its position in the experiment; decides colour and marker.
+    lag_s
+        Seconds above the objective, one value per run.
+    mean, low, high
+        Their mean with its interval; the ends are None where it has none.
+    latency_s
+        Mean over the runs of p50, p95 and p99, seconds; empty where unknown.
+    """
+
+    policy: str
+    index: int
+    lag_s: tuple[float, ...]
+    mean: float
+    low: float | None
+    high: float | None
+    latency_s: tuple[float, ...] = ()
+
+
+def draw_lag(policies: Sequence[PolicyLag], *, key: str, label: str) -> str:
+    """Draw the seconds of lag of every run, with each policy's mean and interval; returns an ``svg`` element."""
+    with blank_figure(WIDTH, _AROUND + _ROW_HEIGHT * len(policies)) as figure:
+        ax = _rows(figure, policies, "seconds of lag above the objective")
+        most = max([1.0, *(value for lag in policies for value in lag.lag_s)])
+        least = min((lag.mean for lag in policies if lag.mean > 0), default=most)
+        if most > _WIDE_RANGE * least:
+            ax.set_xscale("symlog", linthresh=least, linscale=0.6)
+        ax.set_xlim(-0.02 * min(most, 5 * least), 1.15 * most)
+        ax.xaxis.set_major_formatter(short)
+        for row, lag in enumerate(policies):
+            shown = policy_colour(lag.index)
+            marker = policy_marker(lag.index)
+            ax.plot(
+                lag.lag_s,
+                [row] * len(lag.lag_s),
+                marker,
+                markersize=4,
+                alpha=0.35,
+                markeredgewidth=0,
+                color=shown,
+            )
+            if lag.low is not None and lag.high is not None:
+                ax.plot([lag.low, lag.high], [row, row], color=shown, linewidth=2.6, solid_capstyle="butt")
+            paper = colour("paper")
+            ax.plot(
+                lag.mean,
+                row,
+                marker,
+                markersize=10,
+                color=shown,
+                markeredgecolor=paper,
+                markeredgewidth=1.2,
+                clip_on=False,
+            )
+        return as_element(figure, key, label)
+
+
+def draw_latency(policies: Sequence[PolicyLag], *, key: str, label: str) -> str:
+    """Draw the median, p95 and p99 of the rows' latency for each policy; returns an ``svg`` element."""
+    with blank_figure(WIDTH, _AROUND + _ROW_HEIGHT * len(policies)) as figure:
+        ax = _rows(figure, policies, "latency of rows, s: median │ p95 │ p99")
+        known = [value for lag in policies for value in lag.latency_s if value > 0]
+        ax.set_xscale("log")
+        ax.tick_params(which="minor", bottom=False)
+        ax.set_xlim(0.7 * min(known, default=1.0), 1.4 * max(known, default=10.0))
+        ax.xaxis.set_major_formatter(short)
+        for row, lag in enumerate(policies):
+            if lag.latency_s:
+                shown = policy_colour(lag.index)
+                ax.plot([lag.latency_s[0], lag.latency_s[-1]], [row, row], color=shown, linewidth=2.6)
+                ax.plot(
+                    lag.latency_s,
+                    [row] * len(lag.latency_s),
+                    "|",
+                    markersize=13,
+                    markeredgewidth=2.4,
+                    color=shown,
+                )
+        return as_element(figure, key, label)
+
+
+def _rows(figure: "Figure", policies: Sequence[PolicyLag], title: str) -> "Axes":
+    height = _AROUND + _ROW_HEIGHT * len(policies)
+    ax = figure.add_axes((0.30, 30 / height, 0.68, 1 - _AROUND / height))
+    quiet_axes(ax)
+    ax.grid(visible=False, axis="y")
+    ax.grid(visible=True, axis="x", color=colour("grid"), linewidth=0.8)
+    ax.set_ylim(len(policies) - 0.5, -0.5)
+    ax.set_yticks(range(len(policies)), [in_figure(lag.policy) for lag in policies], parse_math=False)
+    ax.tick_params(axis="y", labelcolor=colour("ink"), labelsize=11)
+    ax.set_title(title, loc="left", x=0, fontsize=11, color=colour("ink"), pad=7)
+    return ax

@@ -1,0 +1,110 @@
+"""The arena's report: one HTML file that needs nothing else."""
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gesscale.errors import GesscaleError, InputError
+from testbed.arena.case import CaseResult
+from testbed.arena.comparing import choose_baseline
+from testbed.arena.experiment import Experiment
+from testbed.arena.report import about
+from testbed.arena.report.course import LEGEND
+from testbed.arena.report.measures import DELAY, DISTANCE, PROVISIONING
+from testbed.arena.report.outcomes import Outcomes
+from testbed.arena.report.parts import tradeoffs, workload_part
+from testbed.arena.report.svg import POLICY_COLOURS, POLICY_SIGNS
+from testbed.arena.report.tables import at_a_glance, lost_runs
+from testbed.arena.statistics import RESAMPLES
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+def write_report(
+    experiment: Experiment, results: Sequence[CaseResult], file: Path, *, baseline: str | None = None
+) -> None:
+    """Write the report of an experiment.
+
+    Parameters
+    ----------
+    experiment
+        What was run.
+    results
+        What came of it; may be incomplete. The same results give the same bytes.
+    file
+        The HTML file; one that exists is replaced.
+    baseline
+        The policy that the others are compared with. Default: the experiment's first.
+
+    Raises
+    ------
+    InputError
+        There are no results, the baseline has none, or the file cannot be written.
+    GesscaleError
+        Jinja2 or matplotlib is not installed.
+    """
+    text = render(
+        Outcomes(
+            experiment=experiment, results=results, baseline=choose_baseline(results, baseline, experiment)
+        )
+    )
+    try:
+        file.write_text(text, "utf-8")
+    except OSError as error:
+        message = f"{file}: expected a file that can be written, got: {error.strerror or error}"
+        raise InputError(message) from None
+
+
+def render(outcomes: Outcomes) -> str:
+    """Return the report as HTML.
+
+    Raises
+    ------
+    GesscaleError
+        Jinja2 or matplotlib is not installed.
+    """
+    experiment = outcomes.experiment
+    environment = _environment()
+    played = {result.case.workload for result in outcomes.results}
+    workloads = [(f"w{index}", name) for index, name in enumerate(experiment.workloads) if name in played]
+    policies = list(enumerate(experiment.policies))
+    script = environment.get_template("page.js.j2").render()
+    return environment.get_template("page.html.j2").render(
+        title=experiment.title or experiment.name,
+        experiment=experiment,
+        baseline=outcomes.baseline,
+        facts=about.facts(outcomes),
+        held_equal=about.HELD_EQUAL,
+        settings=about.as_yaml(experiment),
+        questions=about.questions(experiment),
+        glance=at_a_glance(outcomes),
+        tradeoffs=tradeoffs(outcomes, workloads),
+        signs=[(policy, POLICY_SIGNS[i % len(POLICY_SIGNS)], i % POLICY_COLOURS) for i, policy in policies],
+        lost=lost_runs(outcomes),
+        parts=[workload_part(outcomes, name, key) for key, name in workloads],
+        legend=LEGEND,
+        policies=about.policies(experiment),
+        definitions=(("Provisioning", PROVISIONING), ("Delay", DELAY), ("Distance", DISTANCE)),
+        resamples=RESAMPLES,
+        script=script,
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+    )
+
+
+def _environment() -> "Environment":
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+    except ImportError:
+        message = "report: expected jinja2, it is not installed; run: pip install 'gesscale[report]'"
+        raise GesscaleError(message) from None
+    return Environment(
+        loader=PackageLoader("testbed.arena.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )

@@ -1,0 +1,175 @@
+"""The page's tables: comparison, all workloads at a glance, somebody else's figures, sensitivities."""
+
+from collections.abc import Mapping, Sequence
+
+from testbed.arena.policies import IDEAL
+from testbed.arena.report.cells import Cell, Column, Row, Table, heads, least, mean_cell, ratio_cell
+from testbed.arena.report.measures import MEASURES, PROVISIONING, Measure
+from testbed.arena.report.numbers import NOTHING, as_given, counted, figure
+from testbed.arena.report.outcomes import Outcomes
+
+GLANCE = ("cost", "lag_above_slo_s", "reconfigurations")
+"""What a reader compares first: what it cost, what the rows suffered, how often it moved."""
+
+
+def comparison(
+    outcomes: Outcomes, workload: str, measures: Sequence[Measure], *, key: str, caption: str
+) -> Table:
+    """Return policies against metrics on a workload: means, intervals, ratios to the baseline, the best marked."""
+    means = {
+        (policy, measure.name): outcomes.mean(workload, policy, measure.name)
+        for policy in outcomes.policies
+        for measure in measures
+    }
+    best = {
+        measure.name: least([means[policy, measure.name] for policy in outcomes.policies if policy != IDEAL])
+        for measure in measures
+        if measure.ratio
+    }
+    rows = []
+    for policy in outcomes.policies:
+        cells = []
+        for measure in measures:
+            mean = means[policy, measure.name]
+            compared = measure.ratio and policy != outcomes.baseline
+            ratio = outcomes.against_baseline(workload, policy, measure.name).ratio if compared else None
+            is_best = mean is not None and policy != IDEAL and mean.mean == best.get(measure.name)
+            cells.append(mean_cell(mean, ratio, best=is_best))
+        note = run_note(outcomes, workload, policy)
+        rows.append(Row(name=policy, note=note, policy=policy, cells=tuple(cells)))
+    return Table(key=key, caption=caption, corner="policy", columns=heads(measures), rows=tuple(rows))
+
+
+def run_note(outcomes: Outcomes, workload: str, policy: str) -> str:
+    """Return what is to be said of a policy's runs on a workload, shortly."""
+    group = outcomes.of(workload, policy)
+    runs, lost = group.results, group.lost
+    left = sum(1 for result in runs if result.metrics.get("drained") is False)
+    said = ["baseline"] if policy == outcomes.baseline else ["oracle"] if policy == IDEAL else []
+    said.append(counted(len(runs), "run") if runs else "not run")
+    said += [f"{lost} lost"] if lost else []
+    said += [f"{left} not drained"] if left else []
+    return ", ".join(said)
+
+
+def at_a_glance(outcomes: Outcomes) -> tuple[Table, ...]:
+    """Return workloads against policies, a table for each metric of `GLANCE`."""
+    by_name = {measure.name: measure for measure in MEASURES}
+    return tuple(_matrix(outcomes, by_name[name]) for name in GLANCE)
+
+
+def _matrix(outcomes: Outcomes, measure: Measure) -> Table:
+    rows = []
+    for workload in outcomes.experiment.workloads:
+        means = {policy: outcomes.mean(workload, policy, measure.name) for policy in outcomes.policies}
+        best = least([mean for policy, mean in means.items() if policy != IDEAL])
+        cells = []
+        for policy, mean in means.items():
+            against = None
+            if policy != outcomes.baseline:
+                against = outcomes.against_baseline(workload, policy, measure.name).ratio
+            is_best = mean is not None and policy != IDEAL and mean.mean == best
+            cells.append(mean_cell(mean, against, best=is_best))
+        rows.append(Row(name=workload, cells=tuple(cells)))
+    unit = f", {measure.unit}" if measure.unit else ""
+    return Table(
+        key=f"glance-{measure.name}",
+        caption=f"{measure.label}{unit}: mean over the runs, and its ratio to {outcomes.baseline}",
+        corner="workload",
+        columns=tuple(Column(label=policy) for policy in outcomes.policies),
+        rows=tuple(rows),
+    )
+
+
+def beside_reference(outcomes: Outcomes, workload: str, *, key: str) -> Table | None:
+    """Return somebody else's figures with ours below each, as ratios to the baseline; None where there are none."""
+    reference = outcomes.experiment.reference
+    if reference is None or outcomes.baseline not in reference.figures:
+        return None
+    base = reference.figures[outcomes.baseline]
+    measures = [
+        measure for measure in MEASURES if any(measure.name in of for of in reference.figures.values())
+    ]
+    rows = []
+    for policy, figures in reference.figures.items():
+        theirs = tuple(
+            _their_cell(figures, base, measure, policy == outcomes.baseline) for measure in measures
+        )
+        rows.append(Row(name=policy, note="theirs", cells=theirs, policy=policy))
+        if policy in outcomes.policies:
+            ours = tuple(_our_cell(outcomes, workload, policy, measure) for measure in measures)
+            rows.append(Row(name=policy, note="ours", cells=ours, policy=policy))
+    caption = f"{workload}: ratios to {outcomes.baseline}, theirs and ours; of {outcomes.baseline} itself the figures"
+    return Table(key=key, caption=caption, corner="policy", columns=heads(measures), rows=tuple(rows))
+
+
+def _their_cell(
+    figures: Mapping[str, float], base: Mapping[str, float], measure: Measure, is_base: bool
+) -> Cell:
+    value, against = figures.get(measure.name), base.get(measure.name)
+    if value is None:
+        return Cell(text=NOTHING)
+    if is_base or not against:
+        return Cell(text=as_given(value))
+    return Cell(text=f"×{figure(value / against)}", detail=as_given(value))
+
+
+def _our_cell(outcomes: Outcomes, workload: str, policy: str, measure: Measure) -> Cell:
+    mean = outcomes.mean(workload, policy, measure.name)
+    if policy == outcomes.baseline:
+        return mean_cell(mean)
+    return ratio_cell(outcomes.against_baseline(workload, policy, measure.name).ratio, mean)
+
+
+def sensitivities(outcomes: Outcomes, workload: str, *, key: str) -> tuple[Table, ...]:
+    """Return variants against metrics, a table for each policy; nothing where fewer than two were played."""
+    played = {result.case.variant for result in outcomes.results if result.case.workload == workload}
+    variants = [variant for variant in outcomes.experiment.variant_names if variant in played]
+    if len(variants) < 2:
+        return ()
+    measures = [*PROVISIONING, *(measure for measure in MEASURES if measure.name == "lag_above_slo_s")]
+    tables = []
+    for index, policy in enumerate(outcomes.policies):
+        of_baseline = policy == outcomes.baseline
+        rows = []
+        for variant in variants:
+            cells = tuple(_variant_cell(outcomes, workload, policy, measure, variant) for measure in measures)
+            rows.append(Row(name=variant, cells=cells, policy=policy))
+        shown = "mean" if of_baseline else f"ratio to {outcomes.baseline} under the same variant"
+        tables.append(
+            Table(
+                key=f"{key}-{index}",
+                caption=f"{policy} on {workload}: {shown}",
+                corner="variant",
+                columns=heads(measures),
+                rows=tuple(rows),
+            )
+        )
+    return tuple(tables)
+
+
+def _variant_cell(outcomes: Outcomes, workload: str, policy: str, measure: Measure, variant: str) -> Cell:
+    mean = outcomes.mean(workload, policy, measure.name, variant)
+    if policy == outcomes.baseline:
+        return mean_cell(mean)
+    return ratio_cell(outcomes.against_baseline(workload, policy, measure.name, variant).ratio, mean)
+
+
+def lost_runs(outcomes: Outcomes) -> Table | None:
+    """Return the lost runs with their reasons, equal ones in one row; None where none was lost."""
+    grouped: dict[tuple[str, str, str, str], list[int]] = {}
+    for result in outcomes.lost:
+        case = result.case
+        grouped.setdefault((case.policy, case.workload, case.variant, result.lost), []).append(case.seed)
+    if not grouped:
+        return None
+    rows = []
+    for (policy, workload, variant, reason), seeds in sorted(grouped.items()):
+        shown = ", ".join(map(str, sorted(seeds)[:8])) + (
+            f" and {len(seeds) - 8} more" if len(seeds) > 8 else ""
+        )
+        cells = (Cell(text=workload), Cell(text=variant or "–"), Cell(text=shown), Cell(text=reason))
+        rows.append(Row(name=policy, policy=policy, cells=cells))
+    columns = tuple(Column(label=label) for label in ("workload", "variant", "seeds", "reason"))
+    caption = f"{counted(len(outcomes.lost), 'lost run')}; no mean includes them, and the others went on"
+    return Table(key="lost", caption=caption, corner="policy", columns=columns, rows=tuple(rows))

@@ -1,0 +1,242 @@
+"""The arena's report in Debian's Chromium: nothing is loaded, nothing is complained of, all can be read and used."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from played_results import POLICIES, WORKLOADS, an_experiment, play
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
+
+from testbed.arena.report.page import write_report
+
+CHROMIUM, CHROMEDRIVER = Path("/usr/bin/chromium"), Path("/usr/bin/chromedriver")
+OPTIONS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+EVIL = "<img src=x onerror=alert(1)>"
+PHONE, DESKTOP = 400, 1400
+
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.skipif(
+        not (CHROMIUM.exists() and CHROMEDRIVER.exists()),
+        reason="needs /usr/bin/chromium and /usr/bin/chromedriver: apt-get install chromium chromium-driver",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the address of a report that has every part: reference, variants, lost runs, a name that is markup."""
+    experiment = an_experiment(
+        (*POLICIES, f"{EVIL}.py:Mine"),
+        engine="flink",
+        reference={
+            "source": "Table III",
+            "figures": {POLICIES[0]: {"cost": 1199.5}, "gesscale": {"cost": 999.5}},
+        },
+        variants={
+            "choices": [{"name": "restart", "options": [{"name": "a"}, {"name": "b", "set": {"slo": "30s"}}]}]
+        },
+    )
+    results = [
+        replace(result, lost=f"ValueError: {EVIL}", metrics={}, series={})
+        if (result.case.policy, result.case.seed) == ("thr-nlaware", 2)
+        else result
+        for result in play(experiment)
+    ]
+    file = tmp_path_factory.mktemp("report") / "report.html"
+    write_report(experiment, results, file)
+    return file.as_uri()
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
+    options = webdriver.ChromeOptions()
+    options.binary_location = str(CHROMIUM)
+    for option in (*OPTIONS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
+        options.add_argument(option)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(executable_path=str(CHROMEDRIVER)))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def page(chromium: webdriver.Chrome, report: str) -> webdriver.Chrome:
+    """Open the report anew, on a desktop and in light colours."""
+    see(chromium, DESKTOP, "light")
+    chromium.get(report)
+    return chromium
+
+
+def see(driver: webdriver.Chrome, width: int, colours: str) -> None:
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width == PHONE}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    preferred = [
+        {"name": "prefers-color-scheme", "value": colours},
+        {"name": "prefers-reduced-motion", "value": "reduce"},
+    ]
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": preferred})
+
+
+def column(driver: webdriver.Chrome, table: str, number: int) -> list[float]:
+    cells = driver.find_elements(
+        By.CSS_SELECTOR, f"[aria-labelledby='{table}'] tbody tr > :nth-child({number})"
+    )
+    return [float(cell.get_attribute("data-sort") or "nan") for cell in cells]
+
+
+def heads(driver: webdriver.Chrome, table: str) -> list[str]:
+    found = driver.find_elements(By.CSS_SELECTOR, f"[aria-labelledby='{table}'] thead th")
+    return [head.text for head in found]
+
+
+def test_nothing_but_the_file_is_asked_for_and_nothing_is_complained_of(page, report):
+    messages = [json.loads(entry["message"])["message"] for entry in page.get_log("performance")]
+    asked = {
+        message["params"]["request"]["url"]
+        for message in messages
+        if message["method"] == "Network.requestWillBeSent" and message["params"]["documentURL"] == report
+    }
+    assert report in asked
+    assert {address for address in asked if address != report and not address.startswith("data:")} == set()
+    assert page.get_log("browser") == []
+
+
+def test_markup_in_names_and_reasons_is_text(page):
+    assert page.find_elements(By.CSS_SELECTOR, "img, main script") == []
+    assert f"ValueError: {EVIL}" in page.find_element(By.ID, "lost").text
+
+
+def test_headings_can_be_seen_and_contents_lead_to_them(page):
+    found = page.find_elements(By.CSS_SELECTOR, "h1, h2")
+    titles = [heading.text for heading in found if heading.is_displayed()]
+    assert titles == [
+        "Policies at play",
+        "What was run",
+        "At a glance",
+        "Beside the reference",
+        "Sensitivities",
+        *WORKLOADS,
+        "Lost runs",
+        "Definitions",
+    ]
+    assert [link.text for link in page.find_elements(By.CSS_SELECTOR, "nav li a")] == titles[1:]
+    for link in page.find_elements(By.CSS_SELECTOR, "nav li a"):
+        assert page.find_element(By.CSS_SELECTOR, link.get_dom_attribute("href")).is_displayed()
+
+
+def test_a_click_sorts_a_table_and_another_turns_it_round(page):
+    cost = [text.split()[0] for text in heads(page, "w0-provisioning")].index("cost") + 1
+    button = f"[aria-labelledby='w0-provisioning'] thead th:nth-child({cost}) button"
+    before = column(page, "w0-provisioning", cost)
+    page.find_element(By.CSS_SELECTOR, button).click()
+    assert column(page, "w0-provisioning", cost) == sorted(before)
+    page.find_element(By.CSS_SELECTOR, button).send_keys(Keys.ENTER)  # by keyboard
+    assert column(page, "w0-provisioning", cost) == sorted(before, reverse=True)
+    head = page.find_element(
+        By.CSS_SELECTOR, f"[aria-labelledby='w0-provisioning'] thead th:nth-child({cost})"
+    )
+    assert head.get_attribute("aria-sort") == "descending"
+    assert before != sorted(before)  # else nothing was shown
+
+
+def test_a_workload_and_policies_can_be_chosen(page):
+    Select(page.find_element(By.ID, "choose-workload")).select_by_visible_text(WORKLOADS[1])
+    page.find_element(By.CSS_SELECTOR, "#chooser input[value=gesscale]").click()
+    assert not page.find_element(By.ID, "w0").is_displayed()
+    shown = page.find_elements(By.CSS_SELECTOR, "#w1 figure[data-policy]")
+    assert {figure.get_dom_attribute("data-policy") for figure in shown if figure.is_displayed()} == {
+        *POLICIES[:3],
+        f"{EVIL}.py:Mine",
+    }
+    page.find_element(
+        By.CSS_SELECTOR, "nav a[href='#w0']"
+    ).click()  # who asks for a part that is hidden gets it
+    assert page.find_element(By.ID, "w0").is_displayed()
+
+
+@pytest.mark.parametrize("width", [PHONE, DESKTOP])
+def test_figures_have_a_size_and_the_page_is_never_wider_than_the_window(page, report, width):
+    see(page, width, "light")
+    page.get(report)
+    assert page.execute_script("return document.documentElement.scrollWidth") <= width
+    boxes = page.execute_script(
+        "return [...document.querySelectorAll('svg')].map(svg => {"
+        "const box = svg.getBoundingClientRect(); return [box.width, box.height, box.left, box.right]})"
+    )
+    # for each of 2 workloads: cost against lag, frontier, lag, latency, and the courses of 4 + 1 policies
+    assert len(boxes) == 2 * (4 + 5)
+    assert all(box[0] >= 200 and box[1] >= 80 for box in boxes)
+    assert all(box[2] >= 0 and box[3] <= width for box in boxes)
+
+
+def test_the_page_can_be_read_and_has_all_without_javascript(chromium, report):
+    see(chromium, DESKTOP, "light")
+    chromium.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        chromium.get(report)
+        assert chromium.find_elements(By.CSS_SELECTOR, "th button") == []  # the script has not run
+        assert not chromium.find_element(By.ID, "chooser").is_displayed()
+        text = chromium.find_element(By.ID, "glance").text
+        assert all(name in text for name in (*POLICIES, *WORKLOADS))
+        assert chromium.find_element(By.CSS_SELECTOR, "#glance svg").size["height"] > 80
+    finally:
+        chromium.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+@pytest.mark.parametrize("colours", ["light", "dark"])
+def test_every_text_stands_out_from_what_is_behind_it(page, report, colours):
+    see(page, DESKTOP, colours)
+    page.get(report)
+    pairs = page.execute_script(
+        """
+        const behind = element => {
+          for (let at = element; at; at = at.parentElement) {
+            const colour = getComputedStyle(at).backgroundColor;
+            if (colour !== "rgba(0, 0, 0, 0)") return colour;
+          }
+          return "none";
+        };
+        const found = {};
+        const texts = "h1, h2, p, a, dt, dd, th, td span, caption, label, li, text";
+        for (const element of document.querySelectorAll(texts)) {
+          const style = getComputedStyle(element);
+          const colour = element.tagName === "text" ? style.fill : style.color;
+          found[colour + " on " + behind(element)] = element.outerHTML.slice(0, 80);
+        }
+        return found;
+        """
+    )
+    assert len(pairs) > 8
+    too_weak = {pair: where for pair, where in pairs.items() if contrast(pair) < 4.5}  # WCAG 2.1, 1.4.3 (AA)
+    assert too_weak == {}
+    background = page.execute_script("return getComputedStyle(document.body).backgroundColor")
+    assert (luminance(background) < 0.05) == (colours == "dark")
+
+
+def contrast(pair: str) -> float:
+    """Return the contrast of ``colour on colour`` as of WCAG 2.1."""
+    low, high = sorted(luminance(colour) for colour in pair.split(" on "))
+    return (high + 0.05) / (low + 0.05)
+
+
+def luminance(colour: str) -> float:
+    shares = [float(number) / 255 for number in re.findall(r"[\d.]+", colour)[:3]]
+    linear = [share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -1,0 +1,168 @@
+import re
+import sys
+from collections import Counter
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+from played_results import POLICIES, WORKLOADS, an_experiment, play
+
+from gesscale.errors import GesscaleError, InputError
+from testbed.arena.report.page import write_report
+
+EVIL = "<script>alert(1)</script>"
+
+
+class Elements(HTMLParser):
+    """Collects what a page consists of."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.ids, self.links = Counter(), Counter(), []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags[tag] += 1
+        for name, value in attrs:
+            if name == "id":
+                self.ids[value] += 1
+            if name in {"href", "src", "xlink:href", "srcset", "data", "action"}:
+                self.links.append(value)
+
+    def handle_data(self, data):
+        self.text += data
+
+
+@pytest.fixture(scope="module")
+def experiment():
+    return an_experiment(POLICIES[:2])
+
+
+@pytest.fixture(scope="module")
+def results(experiment):
+    return play(experiment)
+
+
+@pytest.fixture(scope="module")
+def page(experiment, results, tmp_path_factory):
+    file = tmp_path_factory.mktemp("report") / "report.html"
+    write_report(experiment, results, file)
+    return file.read_text("utf-8")
+
+
+def written(experiment, results, tmp_path, **options):
+    write_report(experiment, results, tmp_path / "report.html", **options)
+    return (tmp_path / "report.html").read_text("utf-8")
+
+
+def test_the_page_needs_nothing_from_elsewhere(page):
+    links = Elements(page).links
+    assert [link for link in links if not link.startswith("#") and link != "data:,"] == []
+    assert "default-src &#39;none&#39;" in page or "default-src 'none'" in page
+    assert "@import" not in page
+    assert not re.search(r"url\((?!#)", page)
+
+
+def test_the_same_results_give_the_same_bytes(experiment, results, page, tmp_path):
+    assert written(experiment, results, tmp_path) == page
+
+
+def test_no_two_elements_have_the_same_id_and_every_reference_is_met(page):
+    elements = Elements(page)
+    assert [name for name, times in elements.ids.items() if times > 1] == []
+    wanted = {link[1:] for link in elements.links if link.startswith("#")} | set(
+        re.findall(r"url\(#([^)]+)\)", page)
+    )
+    assert wanted - set(elements.ids) == set()
+    assert "w1-c1" in {name.rsplit("-", 1)[0] for name in elements.ids}  # ids of figures say whose they are
+
+
+def test_no_figure_has_a_colour_of_its_own_so_that_all_suit_light_and_dark(page):
+    assert set(re.findall(r"(?:fill|stroke):\s*(var|none|[^;\"]+)", page)) == {"var", "none"}
+
+
+def test_every_policy_and_workload_has_its_figures(experiment, page):
+    # per workload: cost against lag, frontier, lag, latency, and a course for each of the two policies
+    assert Elements(page).tags["svg"] == len(experiment.workloads) * (4 + 2)
+
+
+def test_what_results_say_is_never_markup(tmp_path):
+    policies = (POLICIES[0], f"{EVIL}.py:$x_")
+    experiment = an_experiment(policies, title=EVIL)
+    evil = [
+        replace(result, lost=f"ValueError: {EVIL}", metrics={}, series={})
+        if result.case.seed == 2
+        else result
+        for result in play(experiment)
+    ]
+    elements = Elements(written(experiment, evil, tmp_path))
+    assert elements.tags["script"] == 1  # the page's own
+    assert elements.tags["style"] == 1
+    assert f"ValueError: {EVIL}" in elements.text
+    assert f"{EVIL}.py:$x_" in elements.text
+
+
+def test_names_that_cannot_be_printed_do_not_break_a_figure(tmp_path):
+    experiment = an_experiment((POLICIES[0], "a\x00b\x1b\n.py:Mine"), WORKLOADS[:1])
+    assert Elements(written(experiment, play(experiment), tmp_path)).tags["svg"] == 4 + 2
+
+
+def test_results_that_are_incomplete_are_shown_as_far_as_they_go(experiment, results, tmp_path):
+    # 2 policies, 2 workloads, 3 seeds: 12 cases; seeds 0 and 1 of the first workload are 4 of them
+    done = [result for result in results if result.case.workload == WORKLOADS[0] and result.case.seed < 2]
+    elements = Elements(written(experiment, done, tmp_path))
+    assert "4, of which none lost; 8 more runs to come" in elements.text
+    assert "w0" in elements.ids
+    assert "w1" not in elements.ids
+
+
+def test_policies_without_a_course_are_named(experiment, results, tmp_path):
+    bare = [replace(result, series={}) if result.case.policy == POLICIES[1] else result for result in results]
+    assert f"No course was kept of: {POLICIES[1]}." in written(experiment, bare, tmp_path)
+
+
+def test_a_policy_that_lost_every_run_stays_in_the_tables(experiment, results, tmp_path):
+    bare = [
+        replace(result, lost="it slept", metrics={}, series={})
+        if result.case.policy == POLICIES[1]
+        else result
+        for result in results
+    ]
+    text = Elements(written(experiment, bare, tmp_path)).text
+    assert "3 runs, 3 lost" in text
+    assert "6 lost runs" in text
+
+
+def test_all_runs_may_be_lost(experiment, results, tmp_path):
+    lost = [replace(result, lost="no", metrics={}, series={}) for result in results]
+    assert "12 lost runs" in written(experiment, lost, tmp_path)
+
+
+def test_a_baseline_may_be_chosen(experiment, results, tmp_path):
+    text = written(experiment, results, tmp_path, baseline=POLICIES[1])
+    assert f"ratios to <strong>{POLICIES[1]}</strong>" in text
+
+
+def test_a_baseline_that_is_not_there_is_refused(experiment, results, tmp_path):
+    with pytest.raises(InputError, match="nobody"):
+        write_report(experiment, results, tmp_path / "report.html", baseline="nobody")
+
+
+def test_without_results_there_is_no_report(experiment, tmp_path):
+    with pytest.raises(InputError, match="no run is done"):
+        write_report(experiment, [], tmp_path / "report.html")
+
+
+def test_a_file_that_cannot_be_written_is_said_in_a_line(experiment, results, tmp_path):
+    with pytest.raises(InputError, match=r"nowhere.*No such file"):
+        write_report(experiment, results[:1], tmp_path / "nowhere" / "report.html")
+
+
+@pytest.mark.parametrize("library", ["jinja2", "matplotlib"])
+def test_a_library_that_is_missing_is_said_with_what_to_do(
+    experiment, results, tmp_path, monkeypatch, library
+):
+    monkeypatch.setitem(sys.modules, library, None)  # what an import then meets is an ImportError
+    with pytest.raises(GesscaleError, match=rf"{library}.*pip install 'gesscale\[report\]'"):
+        write_report(experiment, results, tmp_path / "report.html")

@@ -1,0 +1,173 @@
+from played_results import an_experiment
+
+from testbed.arena.case import Case, CaseResult
+from testbed.arena.report.cells import Verdict, verdict_of
+from testbed.arena.report.measures import PROVISIONING
+from testbed.arena.report.outcomes import Outcomes
+from testbed.arena.report.tables import at_a_glance, beside_reference, comparison, lost_runs, sensitivities
+from testbed.arena.statistics import Interval
+
+COST = tuple(measure for measure in PROVISIONING if measure.name == "cost")
+
+
+def result(policy, seed, cost, *, workload="nyc", variant="", lost="", drained=True):
+    case = Case(policy=policy, workload=workload, seed=seed, variant=variant)
+    metrics = (
+        {} if lost else {"cost": cost, "drained": drained, "lag_above_slo_s": 0.0, "reconfigurations": 1}
+    )
+    return CaseResult(case=case, lost=lost, metrics=metrics)
+
+
+def outcomes(results, policies=("base", "other"), baseline="base", **settings):
+    experiment = an_experiment(policies, ("nyc",), **settings)
+    return Outcomes(experiment=experiment, results=results, baseline=baseline)
+
+
+def by_name(table):
+    return {row.name: row for row in table.rows}
+
+
+def compared(results, **options):
+    found = outcomes(results, **options)
+    return by_name(comparison(found, "nyc", COST, key="k", caption="c"))
+
+
+def test_a_cell_has_mean_interval_and_ratio_to_the_baseline():
+    # base 20 and 40: mean 30; other 10 and 20: mean 15, half of it in every resample
+    rows = compared(
+        [result("base", 0, 20), result("base", 1, 40), result("other", 0, 10), result("other", 1, 20)]
+    )
+    (base,), (other,) = rows["base"].cells, rows["other"].cells
+    assert (base.text, base.ratio, base.best, base.sort) == ("30", "", False, 30)
+    assert (other.text, other.ratio, other.ratio_span, other.best) == ("15", "×0.5", "[0.5, 0.5]", True)
+    assert other.verdict is Verdict.BETTER
+    assert other.span == "[10, 20]"
+    assert rows["base"].note == "baseline, 2 runs"
+
+
+def test_the_oracle_is_never_the_best():
+    results = [result("base", 0, 20), result("other", 0, 10), result("ideal", 0, 5)]
+    rows = compared(results, policies=("base", "other", "ideal"))
+    assert [name for name, row in rows.items() if row.cells[0].best] == ["other"]
+    assert rows["ideal"].note == "oracle, 1 run"
+
+
+def test_where_all_are_the_same_none_is_the_best():
+    rows = compared([result("base", 0, 20), result("other", 0, 20)])
+    assert not any(row.cells[0].best for row in rows.values())
+
+
+def test_one_run_has_no_interval_and_no_verdict():
+    rows = compared([result("base", 0, 20), result("other", 0, 10)])
+    cell = rows["other"].cells[0]
+    assert (cell.span, cell.ratio, cell.ratio_span, cell.verdict) == ("", "×0.5", "", Verdict.UNDECIDED)
+
+
+def test_lost_and_undrained_runs_are_counted_beside_the_policy():
+    rows = compared(
+        [result("base", 0, 20), result("other", 0, 10, drained=False), result("other", 1, 0, lost="no")]
+    )
+    assert rows["other"].note == "2 runs, 1 lost, 1 not drained"
+    assert rows["other"].cells[0].text == "10"  # the lost one is in no mean
+
+
+def test_a_policy_without_runs_is_shown_empty():
+    rows = compared([result("base", 0, 20)])
+    assert (rows["other"].note, rows["other"].cells[0].text) == ("not run", "–")
+
+
+def test_a_verdict_needs_the_whole_interval_on_one_side():
+    def verdict(low, high):
+        return verdict_of(Interval(mean=1.0, low=low, high=high, runs=9))
+
+    assert verdict(0.8, 0.99) is Verdict.BETTER
+    assert verdict(0.8, 1.0) is Verdict.UNDECIDED
+    assert verdict(1.0, 1.2) is Verdict.UNDECIDED
+    assert verdict(1.01, 1.2) is Verdict.WORSE
+    assert verdict_of(None) is Verdict.UNDECIDED
+
+
+def test_at_a_glance_begins_with_cost_and_lag():
+    tables = at_a_glance(outcomes([result("base", 0, 20), result("other", 0, 10)]))
+    assert [table.key for table in tables] == [
+        "glance-cost",
+        "glance-lag_above_slo_s",
+        "glance-reconfigurations",
+    ]
+    assert [cell.text for cell in by_name(tables[0])["nyc"].cells] == ["20", "10"]
+
+
+REFERENCE = {"source": "them", "figures": {"base": {"cost": 1199.5}, "other": {"cost": 999.5}}}
+
+
+def test_a_reference_stands_above_ours_as_a_ratio():
+    # theirs: 999.5 / 1199.5 = 0.8333; ours: 10 / 20
+    results = [result("base", 0, 20), result("other", 0, 10)]
+    table = beside_reference(outcomes(results, reference=REFERENCE), "nyc", key="k")
+    assert [column.label for column in table.columns] == ["cost"]
+    shown = [(row.name, row.note, row.cells[0].text, row.cells[0].detail) for row in table.rows]
+    assert shown == [
+        ("base", "theirs", "1,199.5", ""),
+        ("base", "ours", "20", ""),
+        ("other", "theirs", "×0.833", "999.5"),
+        ("other", "ours", "×0.5", "mean 10"),
+    ]
+
+
+def test_without_a_reference_there_is_no_table_of_it():
+    results = [result("base", 0, 20)]
+    assert beside_reference(outcomes(results), "nyc", key="k") is None
+    others = outcomes(
+        [result("other", 0, 20)], reference={"source": "them", "figures": {"base": {"cost": 1}}}
+    )
+    other_baseline = Outcomes(experiment=others.experiment, results=others.results, baseline="other")
+    assert beside_reference(other_baseline, "nyc", key="k") is None
+
+
+VARIANTS = {
+    "choices": [
+        {
+            "name": "cpu",
+            "options": [{"name": "work"}, {"name": "all", "set": {"metrics.cpu": "work-and-waiting"}}],
+        }
+    ]
+}
+
+
+def test_sensitivities_compare_with_the_baseline_of_the_same_variant():
+    # default: 10 / 20; cpu=all: 30 / 40
+    results = [
+        result("base", 0, 20, variant="default"),
+        result("other", 0, 10, variant="default"),
+        result("base", 0, 40, variant="cpu=all"),
+        result("other", 0, 30, variant="cpu=all"),
+    ]
+    found = outcomes(results, variants=VARIANTS)
+    of_base, of_other = sensitivities(found, "nyc", key="k")
+    cost = [column.label for column in of_base.columns].index("cost")
+    assert [(row.name, row.cells[cost].text) for row in of_base.rows] == [
+        ("default", "20"),
+        ("cpu=all", "40"),
+    ]
+    assert [(row.name, row.cells[cost].text) for row in of_other.rows] == [
+        ("default", "×0.5"),
+        ("cpu=all", "×0.75"),
+    ]
+    assert found.mean("nyc", "other", "cost").mean == 10  # all else is about the default
+
+
+def test_without_variants_there_are_no_sensitivities():
+    assert sensitivities(outcomes([result("base", 0, 20)]), "nyc", key="k") == ()
+    only_default = outcomes([result("base", 0, 20, variant="default")], variants=VARIANTS)
+    assert sensitivities(only_default, "nyc", key="k") == ()
+
+
+def test_lost_runs_of_the_same_reason_share_a_row():
+    results = [result("base", 0, 20), *(result("other", seed, 0, lost="no") for seed in range(10))]
+    table = lost_runs(outcomes([*results, result("base", 1, 0, lost="late")], seeds=10))
+    assert [(row.name, row.cells[2].text, row.cells[3].text) for row in table.rows] == [
+        ("base", "1", "late"),
+        ("other", "0, 1, 2, 3, 4, 5, 6, 7 and 2 more", "no"),
+    ]
+    assert table.caption.startswith("11 lost runs")
+    assert lost_runs(outcomes(results[:1])) is None
