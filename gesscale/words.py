@@ -1,4 +1,7 @@
-"""Figures as people say them."""
+"""Figures and names as people say them."""
+
+from collections.abc import Collection
+from difflib import get_close_matches
 
 _UNITS = (("days", 86400.0), ("h", 3600.0), ("min", 60.0))
 
@@ -15,3 +18,15 @@ def in_words(seconds: float) -> str:
         if seconds >= 2 * size_s:
             return f"{seconds / size_s:.0f} {unit}"
     return f"{seconds:.0f} s"
+
+
+def suggestion(name: str, known: Collection[str]) -> str:
+    """Say what somebody may have meant: the nearest known name, or else all of them.
+
+    Examples
+    --------
+    >>> suggestion("gescale", ["gesscale", "static"]), suggestion("x", ["gesscale", "static"])
+    ("did you mean 'gesscale'?", 'known here: gesscale, static')
+    """
+    nearest = get_close_matches(name, known, n=1)
+    return f"did you mean {nearest[0]!r}?" if nearest else f"known here: {', '.join(sorted(known))}"

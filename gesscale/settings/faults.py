@@ -3,13 +3,13 @@
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from gesscale.settings.groups import Settings
+from gesscale.words import suggestion
 
 _SHOWN = 60
 """Characters of a wrong value that are repeated to the user."""
@@ -56,7 +56,7 @@ def model_within(annotation: object) -> type[BaseModel] | None:
 
 def _problem(fault: ErrorDetails, path: Sequence[str]) -> str:
     if fault["type"] == "extra_forbidden":
-        return f"there is no such setting; {_suggestion(path[-1], _known_keys(path[:-1]))}"
+        return f"there is no such setting; {suggestion(path[-1], _known_keys(path[:-1]))}"
     if fault["type"] == "missing":
         return "this setting is required"
     text = fault["msg"].removeprefix("Value error, ")
@@ -68,11 +68,6 @@ def _problem(fault: ErrorDetails, path: Sequence[str]) -> str:
 
 def _expected(match: re.Match[str]) -> str:
     return "expected a group of settings" if match[1] else "expected "
-
-
-def _suggestion(key: str, known: Collection[str]) -> str:
-    nearest = get_close_matches(key, known, n=1)
-    return f"did you mean {nearest[0]!r}?" if nearest else f"known here: {', '.join(sorted(known))}"
 
 
 def _known_keys(path: Sequence[str]) -> Collection[str]:

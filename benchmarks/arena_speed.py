@@ -1,0 +1,132 @@
+"""What the arena costs: a long simulation, a whole comparison, and memory as simulated time grows.
+
+Run ``python benchmarks/arena_speed.py [--runs 5] [--seeds 30]``; ``--seeds 0`` leaves the comparison out, which takes
+minutes. It prints JSON: medians of the runs with the least and the greatest. Times of one simulation are processor
+time, which other work on the machine does not lengthen much; that of the comparison is time on the clock.
+
+Baseline of the simulations: the same plant with nobody deciding (policy ``static``), in the same run. The comparison
+is every policy of the arena on ten workloads; it must end within 600 s on two cores. Memory is what Python allocates
+(tracemalloc) at its most, for 12, 24 and 48 simulated hours; flat means that the last is hardly more than the first.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import time
+import tracemalloc
+from collections.abc import Sequence
+
+from testbed.arena.case import Case, CaseResult
+from testbed.arena.experiment import Experiment, read_experiment
+from testbed.arena.playing import play
+from testbed.arena.policies import policy_names
+from testbed.arena.running import run_locally
+
+POLICIES = ("static", "thr-nlaware", "thr-nlunaware", "mdl-nlunaware", "gesscale")
+WORKLOADS = (
+    "nyc",
+    "kanis-cosine",
+    "kanis-random",
+    "kanis-increasing",
+    "kanis-decreasing",
+    "kanis-convergence",
+    "daedalus-sine",
+    "daedalus-ysb",
+    "daedalus-traffic",
+    "spikes",
+)
+HOURS = 48
+
+
+def long_run(hours: int) -> Experiment:
+    """Return one operator on ten nodes, a period of 60 s, a day's sine again and again."""
+    nodes = {"generated": {"kind": "uniform", "low_ms": 0, "high_ms": 300, "per_seed": False}, "count": 10}
+    document = read_experiment("standard").model_dump(mode="json")
+    document |= {"name": "long", "workloads": [f"sine:{60 * hours}"], "nodes": nodes, "seeds": 1}
+    return Experiment.model_validate(document)
+
+
+def cpu_s(experiment: Experiment, policy: str) -> float:
+    case = Case(workload=experiment.workloads[0], seed=experiment.seed_list[0], policy=policy)
+    began_s = time.process_time()
+    result = play(experiment, case)
+    assert not result.lost, result.lost
+    return time.process_time() - began_s
+
+
+def spread(values: Sequence[float]) -> dict[str, float]:
+    figures = {"median": statistics.median(values), "least": min(values), "greatest": max(values)}
+    return {name: round(value, 3) for name, value in figures.items()}
+
+
+def simulations(runs: int) -> dict[str, object]:
+    experiment = long_run(HOURS)
+    for policy in POLICIES:
+        cpu_s(experiment, policy)  # imports, files and caches
+    took = {policy: [] for policy in POLICIES}
+    for _ in range(runs):
+        for policy in POLICIES:
+            took[policy].append(cpu_s(experiment, policy))
+    base = statistics.median(took["static"])
+    return {
+        policy: {"cpu_s": spread(each), "ratio_to_static": round(statistics.median(each) / base, 2)}
+        for policy, each in took.items()
+    }
+
+
+def memory_mb(policy: str) -> dict[str, float]:
+    most = {}
+    for hours in (12, 24, 48):
+        experiment = long_run(hours)
+        cpu_s(experiment, policy)
+        tracemalloc.start()
+        cpu_s(experiment, policy)
+        most[f"{hours} h"] = round(tracemalloc.get_traced_memory()[1] / 1e6, 2)
+        tracemalloc.stop()
+    return most
+
+
+def comparison(seeds: int) -> dict[str, object]:
+    document = read_experiment("standard").model_dump(mode="json")
+    document |= {"policies": list(policy_names()), "workloads": list(WORKLOADS), "seeds": seeds}
+    experiment = Experiment.model_validate(document)
+    lost: list[CaseResult] = []
+    cases = experiment.cases()
+    began_s = time.perf_counter()
+    run_locally(
+        experiment,
+        cases,
+        jobs=os.cpu_count() or 1,
+        done=lambda result: lost.append(result) if result.lost else None,
+    )
+    took_s = time.perf_counter() - began_s
+    return {
+        "policies": len(experiment.policies),
+        "workloads": len(experiment.workloads),
+        "seeds": seeds,
+        "cases": len(cases),
+        "lost": len(lost),
+        "seconds": round(took_s, 1),
+        "seconds_per_case_and_core": round(took_s * (os.cpu_count() or 1) / len(cases), 3),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=30)
+    asked = parser.parse_args()
+    result: dict[str, object] = {
+        "simulated_hours": HOURS,
+        "runs": asked.runs,
+        "simulations": simulations(asked.runs),
+        "most_memory_mb": {policy: memory_mb(policy) for policy in ("static", "gesscale")},
+    }
+    if asked.seeds:
+        result["comparison"] = comparison(asked.seeds)
+    print(json.dumps(result, indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,21 @@
+"""``gesscale arena list``: what there is to run."""
+
+from gesscale.cli.output import API_VERSION, Output, emit, table
+from testbed.arena.cli.app import Form, app
+from testbed.arena.experiment import experiment_names
+from testbed.arena.policies import policy_names
+from testbed.workloads.registry import workload_names
+
+
+@app.command("list")
+def list_(*, output: Form = Output.TABLE) -> None:
+    """List policies, workloads and experiments, each with a line on what it is and where it is from."""
+    parts = {"policies": policy_names(), "workloads": workload_names(), "experiments": experiment_names()}
+    document = {
+        part: [{"name": name, "summary": summary} for name, summary in names.items()]
+        for part, names in parts.items()
+    }
+    tables = [
+        table(part.capitalize(), ("name", "what it is"), names.items()) for part, names in parts.items()
+    ]
+    emit({"apiVersion": API_VERSION, **document}, output, tables)

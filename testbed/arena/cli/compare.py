@@ -1,0 +1,177 @@
+"""``gesscale arena compare`` and ``report``: results that were kept, judged."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from gesscale.cli.output import API_VERSION, Output, emit, talk
+from testbed.arena.case import CaseResult
+from testbed.arena.cli.app import Form, ResultsFolderArgument, app
+from testbed.arena.cli.summary_tables import note_lost
+from testbed.arena.cli.tables import (
+    Column,
+    bare_ratio,
+    beside,
+    first_of_each,
+    fitted,
+    folded,
+    relation,
+    short_name,
+)
+from testbed.arena.comparing import Compared, choose_baseline, choose_metrics, compare_results
+from testbed.arena.experiment import Experiment
+from testbed.arena.report.numbers import figure
+from testbed.arena.results import read_results
+
+_FEW = 8
+"""Below so many seeds an interval is narrower than it says, which is worth a word."""
+
+
+_REFERENCE = "reference"
+"""Stands in the place of a variant."""
+
+
+@app.command()
+def compare(
+    folder: ResultsFolderArgument,
+    *,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            "--baseline", metavar="POLICY", help="Default: the experiment's first.", show_default=False
+        ),
+    ] = None,
+    metric: Annotated[
+        list[str] | None, typer.Option("--metric", help="Only this one; repeatable. Default: the usual ones.")
+    ] = None,
+    output: Form = Output.TABLE,
+) -> None:
+    """Compare every policy with a baseline, seed by seed: means, ratios, how often it was better."""
+    experiment, results = read_results(folder)
+    base = choose_baseline(results, baseline, experiment)
+    compared = compare_results(
+        experiment, results, baseline=base, metrics=choose_metrics(results, metric or ())
+    )
+    emit(_document(experiment, base, compared), output, _tables(base, compared))
+    _say_what_lacks(folder, experiment, results)
+
+
+@app.command()
+def report(
+    folder: ResultsFolderArgument,
+    *,
+    file: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE.html", help="Where the page is written.")
+    ] = Path("report.html"),
+) -> None:
+    """Write results as one HTML page: the course of a run of each policy, and the comparison."""
+    experiment, results = read_results(folder)
+    from testbed.arena.report.page import write_report
+
+    write_report(experiment, results, file)
+    talk.print(f"wrote {file}")
+    _say_what_lacks(folder, experiment, results)
+
+
+def _document(experiment: Experiment, baseline: str, compared: Sequence[Compared]) -> dict[str, object]:
+    reference = None if experiment.reference is None else experiment.reference.source
+    return {
+        "apiVersion": API_VERSION,
+        "experiment": experiment.name,
+        "baseline": baseline,
+        "reference": reference,
+        "comparisons": compared,
+    }
+
+
+def _tables(baseline: str, compared: Sequence[Compared]) -> list[Table]:
+    tables: list[Table] = []
+    first, *others = dict.fromkeys(entry.variant for entry in compared)
+    for workload in dict.fromkeys(entry.workload for entry in compared):
+        inside = [entry for entry in compared if entry.workload == workload]
+        tables += _comparison(workload, baseline, [entry for entry in inside if entry.variant == first])
+        if others:
+            tables += _sensitivities(workload, baseline, inside)
+    return tables
+
+
+def _comparison(workload: str, baseline: str, entries: Sequence[Compared]) -> list[Table]:
+    """Return a block of rows for each metric, its policies indented."""
+    rows: list[Compared | str] = []
+    for metric in dict.fromkeys(entry.metric for entry in entries):
+        rows += [metric, *(entry for entry in entries if entry.metric == metric)]
+
+    def column(heading: str, cell: Callable[[Compared], str]) -> Column:
+        return Column(heading=heading, cells=["" if isinstance(row, str) else cell(row) for row in rows])
+
+    names = [row if isinstance(row, str) else f"  {_policy(row)}" for row in rows]
+    figures = [
+        column("mean", lambda entry: beside(entry.ours)),
+        column("to the baseline", lambda entry: relation(entry.against)),
+        column("better", _wins),
+    ]
+    if any(entry.reference_ratio is not None for entry in entries):
+        figures.append(column("reference", _reference))
+    variant = f", variant {entries[0].variant}" if entries[0].variant else ""
+    title = f"{short_name(workload)}{variant}: against {short_name(baseline)}, [95 % interval]"
+    return fitted(title, [Column(heading="", cells=names)], figures)
+
+
+def _sensitivities(workload: str, baseline: str, entries: Sequence[Compared]) -> list[Table]:
+    """Return each metric's ratio to the baseline under each variant, the reference's below."""
+    compared = [entry for entry in entries if entry.against is not None]
+    rows: list[tuple[str, str]] = []
+    for policy in dict.fromkeys(entry.policy for entry in compared):
+        own = [entry for entry in compared if entry.policy == policy]
+        rows += [(policy, variant) for variant in dict.fromkeys(entry.variant for entry in own)]
+        if any(entry.reference_ratio is not None for entry in own):
+            rows.append((policy, _REFERENCE))
+    cells = {(entry.policy, entry.variant, entry.metric): bare_ratio(entry.against) for entry in compared}
+    cells |= {(entry.policy, _REFERENCE, entry.metric): _reference(entry) for entry in compared}
+    metrics = dict.fromkeys(
+        entry.metric for entry in compared if entry.against is not None and entry.against.ratio is not None
+    )
+    figures = [
+        Column(heading=folded(metric), cells=[cells[policy, variant, metric] for policy, variant in rows])
+        for metric in metrics
+    ]
+    keys = [
+        Column(heading="policy", cells=first_of_each(short_name(policy) for policy, _ in rows)),
+        Column(heading="variant", cells=[variant for _, variant in rows]),
+    ]
+    title = (
+        f"{short_name(workload)}: ratios to {short_name(baseline)} under each variant; in brackets where the 95 % "
+        "interval holds 1"
+    )
+    return fitted(title, keys, figures)
+
+
+def _reference(entry: Compared) -> str:
+    return "" if entry.reference_ratio is None else figure(entry.reference_ratio)
+
+
+def _policy(entry: Compared) -> str:
+    name = short_name(entry.policy)
+    return f"{name} ({entry.lost} of {entry.runs} lost)" if entry.lost else name
+
+
+def _wins(entry: Compared) -> str:
+    if entry.against is None or entry.against.wins is None:
+        return ""
+    return f"{100 * entry.against.wins:.0f} %"
+
+
+def _say_what_lacks(folder: Path, experiment: Experiment, results: Sequence[CaseResult]) -> None:
+    total = len(experiment.cases())
+    if len(results) < total:
+        talk.print(
+            f"note: {len(results)} of {total} runs are done; gesscale arena run --results {folder} with the same "
+            "options does the rest"
+        )
+    seeds = len({result.case.seed for result in results})
+    if seeds < _FEW:
+        talk.print(f"note: {seeds} seeds are few: below {_FEW} the intervals are too narrow; 30 are better")
+    note_lost(results)

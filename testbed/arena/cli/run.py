@@ -1,0 +1,230 @@
+"""``gesscale arena run``: play every case, keep the results, say what came of it."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from gesscale.cli.output import Output, emit, talk
+from gesscale.errors import InputError
+from gesscale.words import suggestion
+from testbed.arena.case import Case, CaseResult
+from testbed.arena.cli.app import Form, app
+from testbed.arena.cli.summary_tables import note_lost, summary_tables
+from testbed.arena.experiment import Experiment, read_experiment
+from testbed.arena.on_spark import run_on_spark
+from testbed.arena.playing import check_experiment, play
+from testbed.arena.policies import policy_names
+from testbed.arena.results import ResultsFolder, open_results
+from testbed.arena.running import ARENA_FAULT, run_locally
+from testbed.arena.sections import Engine
+from testbed.arena.summary import results_document
+
+ALL = "all"
+_INTERRUPTED = 130
+
+
+@app.command()
+def run(
+    *,
+    experiment: Annotated[
+        str,
+        typer.Option(
+            "--experiment", metavar="NAME|FILE", help="What is varied below; a YAML file or a name."
+        ),
+    ] = "standard",
+    policies: Annotated[
+        str,
+        typer.Option("--policies", help="By commas, or all. Default: the experiment's.", show_default=False),
+    ] = "",
+    workload: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--workload", metavar="NAME|FILE", help="A load; repeatable. Default: the experiment's."
+        ),
+    ] = None,
+    seeds: Annotated[int | None, typer.Option("--seeds", help="How many. Default: the experiment's.")] = None,
+    variants: Annotated[
+        list[str] | None,
+        typer.Option("--variants", metavar="NAME|all", help="Of the experiment; repeatable. Default: all."),
+    ] = None,
+    engine: Annotated[Engine | None, typer.Option("--engine", help="What is simulated.")] = None,
+    map_: Annotated[
+        Path | None,
+        typer.Option("--map", metavar="MAP", help="A latency map, instead of the experiment's nodes."),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", help="Processes. Default: one for each core.")
+    ] = None,
+    spark: Annotated[
+        str,
+        typer.Option(
+            "--spark", metavar="MASTER", help="Play on this Spark cluster, such as spark://host:7077."
+        ),
+    ] = "",
+    results: Annotated[
+        Path | None,
+        typer.Option("--results", metavar="FOLDER", help="Keep the results here. Default: nowhere."),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume/--fresh", help="Go on with results that are there, or throw them away.")
+    ] = True,
+    output: Form = Output.TABLE,
+) -> None:
+    """Play policies on workloads with many seeds; the same seed is the same world to each policy."""
+    changes: dict[str, object] = {}
+    if policies:
+        changes["policies"] = list(policy_names()) if policies == ALL else _files_placed(policies.split(","))
+    if workload:
+        changes["workloads"] = _files_placed(workload)
+    if seeds is not None:
+        changes["seeds"] = _at_least_one("--seeds", seeds)
+    if engine is not None:
+        changes["engine"] = engine.value
+    if map_ is not None:
+        changes["nodes"] = {"map": str(map_.resolve())}
+    chosen = _experiment(experiment, changes)
+    wanted = _variants(chosen, variants or [ALL])
+    runner = _runner(jobs, spark)
+    check_experiment(chosen)
+    with _folder(results) as folder, open_results(folder, chosen, fresh=not resume) as kept:
+        _play(
+            runner,
+            chosen,
+            [case for case in kept.missing if case.variant in wanted],
+            kept,
+            again=_again(results, folder),
+        )
+        if not kept.missing and not kept.finish():
+            talk.print("no Parquet file: pyarrow is not installed; pip install 'gesscale[spark]'")
+        found = [result for result in kept.results if result.case.variant in wanted]
+    document = results_document(chosen, found)
+    emit(document, output, summary_tables(chosen, found) if output is Output.TABLE else ())
+    note_lost(found)
+    if results is not None:
+        talk.print(
+            f"kept in {results}; see also: gesscale arena compare {results}, gesscale arena report {results}"
+        )
+    if any(result.lost.startswith(ARENA_FAULT) for result in found):
+        raise typer.Exit(1)
+
+
+Runner = Callable[[Experiment, Sequence[Case], Callable[[CaseResult], None]], None]
+
+
+def _experiment(source: str, changes: dict[str, object]) -> Experiment:
+    """Return the experiment that is asked for."""
+    path = Path(source)
+    base = read_experiment(str(path.resolve()) if path.is_file() else source)
+    return base.changed(changes, "the options") if changes else base
+
+
+def _files_placed(names: Sequence[str]) -> list[str]:
+    """Return names, those of files by their whole path, so that they mean the same from anywhere."""
+    placed = []
+    for name in filter(None, (name.strip() for name in names)):
+        file, colon, rest = name.partition(":")
+        placed.append(f"{Path(file).resolve()}{colon}{rest}" if file and Path(file).is_file() else name)
+    return placed
+
+
+def _variants(experiment: Experiment, wanted: Sequence[str]) -> set[str]:
+    known = experiment.variant_names
+    if ALL in wanted:
+        return set(known)
+    for name in wanted:
+        if name not in known:
+            hint = suggestion(name, known) if any(known) else f"experiment {experiment.name} varies nothing"
+            message = f"--variants: expected a variant of the experiment, got {name!r}; {hint}"
+            raise InputError(message)
+    return set(wanted)
+
+
+def _runner(jobs: int | None, spark: str) -> Runner:
+    if spark and jobs is not None:
+        message = f"expected --jobs or --spark, got both (--jobs {jobs}, --spark {spark}); Spark counts its own cores"
+        raise InputError(message)
+    if spark:
+        return lambda experiment, cases, done: run_on_spark(
+            experiment, cases, master=spark, done=done, play=play
+        )
+    processes = len(os.sched_getaffinity(0)) if jobs is None else _at_least_one("--jobs", jobs)
+    return lambda experiment, cases, done: run_locally(
+        experiment, cases, jobs=processes, done=done, play=play
+    )
+
+
+def _at_least_one(option: str, number: int) -> int:
+    if number < 1:
+        message = f"{option}: expected at least 1, got {number}"
+        raise InputError(message)
+    return number
+
+
+@contextmanager
+def _folder(results: Path | None) -> Iterator[Path]:
+    """Give a folder for the results; without a name a passing one, which an interrupted run leaves behind."""
+    if results is not None:
+        yield results
+        return
+    passing = Path(tempfile.mkdtemp(prefix="gesscale-arena-"))
+    try:
+        yield passing
+    except typer.Exit:
+        raise
+    except BaseException:
+        shutil.rmtree(passing)
+        raise
+    shutil.rmtree(passing)
+
+
+def _again(results: Path | None, folder: Path) -> str:
+    """Return how to go on after an interruption."""
+    return "the same command" if results is not None else f"the same command with --results {folder}"
+
+
+def _play(
+    runner: Runner, experiment: Experiment, cases: Sequence[Case], kept: ResultsFolder, *, again: str
+) -> None:
+    """Play cases under a progress bar; ends the command where it is interrupted."""
+    if kept.results and cases:
+        talk.print(f"{len(kept.results)} runs are done already; {len(cases)} are left")
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=talk, transient=True, disable=not talk.is_terminal) as bar:
+        task = bar.add_task("runs", total=len(cases))
+        lost = 0
+
+        def done(result: CaseResult) -> None:
+            nonlocal lost
+            kept.add(result)
+            lost += bool(result.lost)
+            bar.update(task, advance=1, description=f"runs, {lost} lost" if lost else "runs")
+
+        try:
+            runner(experiment, cases, done)
+            return
+        except KeyboardInterrupt:
+            pass
+    count, total = len(kept.results), len(kept.results) + len(kept.missing)
+    talk.print(f"interrupted: {count} of {total} runs are done and kept in {kept.folder}; {again} goes on")
+    raise typer.Exit(_INTERRUPTED)

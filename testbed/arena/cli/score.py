@@ -1,0 +1,56 @@
+"""``gesscale arena score``: the metrics of a recorded series."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gesscale.cli.output import API_VERSION, Output, emit, table
+from gesscale.errors import InputError
+from gesscale.settings.fields import parse_duration_s
+from testbed.arena.cli.app import Form, app
+from testbed.scoring.series import read_series, score_series
+
+
+@app.command()
+def score(
+    series: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SERIES.csv",
+            help="Columns t_s, demand_replicas, supply_replicas, input_rows_per_s, processed_rows_per_s, "
+            "reconfiguration (0 or 1); each row holds until the next.",
+        ),
+    ],
+    *,
+    slo: Annotated[
+        str, typer.Option("--slo", help="Latency of a row that is still good, such as 60s.")
+    ] = "60s",
+    output: Form = Output.TABLE,
+) -> None:
+    """Compute every metric of a series that was recorded anywhere."""
+    scores = asdict(score_series(read_series(series), _slo_s(slo)))
+    emit(
+        {"apiVersion": API_VERSION, "series": str(series), **scores},
+        output,
+        [
+            table(
+                f"{series.name}",
+                ("metric", "value"),
+                [(name, _plain(value)) for name, value in scores.items()],
+            )
+        ],
+    )
+
+
+def _slo_s(text: str) -> float:
+    try:
+        return parse_duration_s(text)
+    except ValueError as error:
+        message = f"--slo: {error}"
+        raise InputError(message) from None
+
+
+def _plain(value: object) -> object:
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else value

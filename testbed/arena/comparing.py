@@ -1,0 +1,155 @@
+"""Every policy against a baseline, metric by metric, and beside somebody else's figures where there are any."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gesscale.errors import InputError
+from gesscale.words import suggestion
+from testbed.arena.case import CaseResult
+from testbed.arena.experiment import Experiment
+from testbed.arena.statistics import Comparison, Interval, compare
+from testbed.arena.summary import Group, group_results, metric_names
+
+PAPERS_METRICS = (
+    "accuracy_O",
+    "accuracy_U",
+    "timeshare_O",
+    "timeshare_U",
+    "excess_time",
+    "reconfigurations",
+    "cost",
+)
+"""Of the Gesscale paper, in the order of its Table III."""
+
+USUAL_METRICS = (*PAPERS_METRICS, "latency_p95_s", "lag_above_slo_s", "above_frontier_pct")
+"""What tables show unless asked for others."""
+
+_HIGHER_IS_BETTER = frozenset({"drained"})
+_RELATIVE = frozenset({"above_frontier_pct"})
+"""Relative to something already, and of either sign: a ratio of it says nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """One metric of a policy on a workload.
+
+    Attributes
+    ----------
+    runs, lost
+        Runs that were played, and how many of them were lost.
+    ours
+        Its mean; None where no run has it.
+    against
+        Its comparison with the baseline; None for the baseline itself, and where the baseline has no runs here.
+    reference_ratio
+        Ratio of the reference's figures of policy and baseline; None where it lacks one of them.
+    """
+
+    variant: str
+    workload: str
+    policy: str
+    metric: str
+    runs: int
+    lost: int
+    ours: Interval | None
+    against: Comparison | None
+    reference_ratio: float | None
+
+
+def compare_results(
+    experiment: Experiment, results: Sequence[CaseResult], *, baseline: str, metrics: Sequence[str]
+) -> tuple[Compared, ...]:
+    """Compare every policy with a baseline on the same workload, variant and seeds.
+
+    Parameters
+    ----------
+    experiment, results
+        As `testbed.arena.results.read_results` gives them.
+    baseline
+        A policy that has results.
+    metrics
+        Names, as in the results.
+
+    Returns
+    -------
+    tuple of Compared
+        By variant, workload, metric and policy, in the experiment's order.
+    """
+    groups = group_results(experiment, results)
+    worlds = dict.fromkeys((group.variant, group.workload) for group in groups)
+    compared: list[Compared] = []
+    for world in worlds:
+        inside = [group for group in groups if (group.variant, group.workload) == world]
+        base = next((group for group in inside if group.policy == baseline), None)
+        compared += [_compared(experiment, group, base, metric) for metric in metrics for group in inside]
+    return tuple(compared)
+
+
+def choose_baseline(results: Sequence[CaseResult], wanted: str | None, experiment: Experiment) -> str:
+    """Return the wanted policy, or without one the experiment's first that has results.
+
+    Raises
+    ------
+    InputError
+        When the wanted one has no results, or there are none at all.
+    """
+    present = {result.case.policy for result in results}
+    names = [policy for policy in experiment.policies if policy in present]
+    if not names:
+        message = "there is nothing to compare: no run is done; finish them with gesscale arena run"
+        raise InputError(message)
+    if wanted is not None and wanted not in names:
+        message = (
+            f"--baseline: expected a policy that has results, got {wanted!r}; {suggestion(wanted, names)}"
+        )
+        raise InputError(message)
+    return wanted or names[0]
+
+
+def choose_metrics(results: Sequence[CaseResult], wanted: Sequence[str]) -> tuple[str, ...]:
+    """Return the wanted metrics, or without any those that tables usually show.
+
+    Raises
+    ------
+    InputError
+        When the results have no metric of that name.
+    """
+    names = metric_names(results)
+    for name in wanted:
+        if name not in names:
+            message = f"--metric: expected a metric of the results, got {name!r}; {suggestion(name, names)}"
+            raise InputError(message)
+    return tuple(wanted) or tuple(name for name in USUAL_METRICS if name in names)
+
+
+def _compared(experiment: Experiment, group: Group, base: Group | None, metric: str) -> Compared:
+    against = None
+    if base is not None and base is not group:
+        against = compare(
+            group.by_seed(metric),
+            base.by_seed(metric),
+            higher_is_better=metric in _HIGHER_IS_BETTER,
+            as_ratio=metric not in _RELATIVE,
+        )
+    figures: Mapping[str, Mapping[str, float]] = experiment.reference.figures if experiment.reference else {}
+    return Compared(
+        variant=group.variant,
+        workload=group.workload,
+        policy=group.policy,
+        metric=metric,
+        runs=len(group.results),
+        lost=group.lost,
+        ours=group.interval(metric),
+        against=against,
+        reference_ratio=_ratio_of_figures(figures, group, base, metric),
+    )
+
+
+def _ratio_of_figures(
+    figures: Mapping[str, Mapping[str, float]], group: Group, base: Group | None, metric: str
+) -> float | None:
+    if base is None or base is group:
+        return None
+    ours = figures.get(group.policy, {}).get(metric)
+    theirs = figures.get(base.policy, {}).get(metric)
+    return ours / theirs if ours is not None and theirs else None

@@ -1,0 +1,124 @@
+"""The engines that can be simulated: their physics, with what an experiment changes of it, and their plants."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+
+from gesscale.errors import InputError
+from testbed.arena.sections import Engine, OperatorSection
+from testbed.simulator.flink.bundle import read_physics as read_flink_physics
+from testbed.simulator.flink.physics import FlinkPhysics
+from testbed.simulator.flink.plant import FlinkPlant
+from testbed.simulator.plant import Plant
+from testbed.simulator.scene import Scene
+from testbed.simulator.spark.constants import SparkPhysics
+from testbed.simulator.spark.constants import read_physics as read_spark_physics
+from testbed.simulator.spark.plant import SparkPlant
+
+Physics = SparkPhysics | FlinkPhysics
+
+
+@dataclass(frozen=True, slots=True)
+class _Traits:
+    usual: str
+    slower: Mapping[str, float]
+    instant: Mapping[str, float]
+
+
+_TRAITS = {
+    Engine.SPARK: _Traits(
+        usual="map",
+        slower={"service_ms_per_row": 5.0},  # of a Raspberry Pi; what was emulated for the fit took a tenth
+        instant={
+            "start_s": 0.0,
+            "start_spread": 0.0,
+            "cold_least_s": 0.0,
+            "cold_most_s": 0.0,
+            "leave_s": 0.0,
+        },
+    ),
+    Engine.FLINK: _Traits(
+        usual="taxi-nearest", slower={}, instant={"restart_s": 0.0, "restart_spread": 0.0, "cold_share": 0.0}
+    ),
+}
+
+
+def physics_of(engine: Engine, name: str, section: OperatorSection, *, instant: bool = False) -> Physics:
+    """Return the physics of an operator.
+
+    Parameters
+    ----------
+    engine
+        Which.
+    name
+        The operator's, for messages.
+    section
+        What the experiment says of it.
+    instant
+        Whether its changes are to take no time and cost nothing, for the oracle.
+
+    Raises
+    ------
+    InputError
+        When a file cannot be read, or it has no such constant or not with that value.
+    """
+    traits = _TRAITS[engine]
+    read = _read(engine, section.physics or traits.usual)
+    named: dict[str, float | None] = {}
+    if isinstance(read, SparkPhysics):
+        named = {"trigger_s": section.trigger_s, "service_ms_per_row": section.service_ms_per_row}
+    else:
+        service_ms = section.service_ms_per_row
+        named = {
+            "service_s": None if service_ms is None else service_ms / 1000,
+            "restart_s": section.restart_s,
+        }
+    told = {
+        **({} if section.physics else traits.slower),
+        **{constant: value for constant, value in named.items() if value is not None},
+    }
+    known = {field.name for field in fields(read)}
+    if unknown := sorted(set(section.constants) - known):
+        message = (
+            f"operators.{name}.constants: there is no {unknown[0]!r} on {engine.value}; "
+            f"there are {', '.join(sorted(known))}"
+        )
+        raise InputError(message)
+    changes = {**told, **section.constants, **(traits.instant if instant else {})}
+    for constant, value in changes.items():
+        kind = type(getattr(read, constant))
+        if kind(value) != value:
+            message = f"operators.{name}.constants.{constant}: expected a {kind.__name__}, got {value:g}"
+            raise InputError(message)
+        changes[constant] = kind(value)
+    changed: Physics = replace(read, **changes)  # type: ignore[arg-type]  # of either kind
+    return changed
+
+
+def plant_of(scene: Scene, physics: Mapping[str, Physics], *, seed: int) -> Plant:
+    """Return the plant of a scene at time 0.
+
+    Parameters
+    ----------
+    scene
+        What is simulated.
+    physics
+        Of each operator, all of one engine.
+    seed
+        Of its noise.
+    """
+    spark = {name: item for name, item in physics.items() if isinstance(item, SparkPhysics)}
+    if spark:
+        return SparkPlant(scene, spark, seed=seed)
+    flink = {name: item for name, item in physics.items() if isinstance(item, FlinkPhysics)}
+    return FlinkPlant(scene, flink, seed=seed)
+
+
+def change_takes_s(physics: Physics) -> float:
+    """Return how long it takes until an ordered replica serves, seconds, without noise."""
+    return physics.start_s if isinstance(physics, SparkPhysics) else physics.restart_s
+
+
+@lru_cache(maxsize=16)
+def _read(engine: Engine, source: str) -> Physics:
+    return read_spark_physics(source) if engine is Engine.SPARK else read_flink_physics(source).physics

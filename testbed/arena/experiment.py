@@ -1,0 +1,275 @@
+"""Experiments: which policies on which workloads with which seeds, and in which world."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+import yaml
+from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
+
+from gesscale.errors import InputError
+from gesscale.settings.fields import Duration
+from testbed.arena.case import Case
+from testbed.arena.sections import (
+    Engine,
+    FaultsSection,
+    MetricsSection,
+    Moment,
+    NodesSection,
+    OperatorSection,
+    ReferenceSection,
+    RulesSection,
+    Section,
+)
+from testbed.arena.variants import VariantsSection, distinct
+
+BUNDLED = Path(__file__).parent / "experiments"
+MAX_SEEDS = 100_000
+
+_OF_CASES = ("name", "policies", "workloads", "seeds", "variants")
+"""What a variant may not change: cases are made of it."""
+
+
+def _check_seeds(seeds: object) -> object:
+    listed = [
+        seed
+        for seed in (seeds if isinstance(seeds, list | tuple) else [seeds])
+        if isinstance(seed, int) and not isinstance(seed, bool)
+    ]
+    if isinstance(seeds, list | tuple):
+        good = 0 < len(set(listed)) == len(seeds) and all(0 <= seed < 2**32 for seed in listed)
+    else:
+        good = len(listed) == 1 and 1 <= listed[0] <= MAX_SEEDS
+    if not good:
+        message = f"expected how many seeds (1 to {MAX_SEEDS}), or a list of distinct whole numbers from 0"
+        raise ValueError(message)
+    return seeds
+
+
+class Experiment(Section):
+    """Which policies on which workloads with which seeds, and in which world."""
+
+    name: str = Field(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", description="How commands and results call it."
+    )
+    title: str = Field("", description="What it is for, in a line.")
+    engine: Engine = Field(Engine.SPARK, description="The engine that is simulated: spark or flink.")
+    policies: tuple[str, ...] = Field(min_length=1, description="The policies, by their names in the arena.")
+    workloads: tuple[str, ...] = Field(min_length=1, description="The loads, by name or file.")
+    seeds: Annotated[int | tuple[int, ...], BeforeValidator(_check_seeds)] = Field(
+        30, description="How many (0, 1, ...), or which. Default: what intervals need at least."
+    )
+    nodes: NodesSection = Field(description="The fog nodes and the delays between them.")
+    operators: Mapping[str, OperatorSection] = Field(
+        {"operator": OperatorSection()}, min_length=1, description="What is scaled; operators by name."
+    )
+    rules: RulesSection = Field(RulesSection(), description="Thresholds of the policies.")
+    metrics: MetricsSection = Field(MetricsSection(), description="How well Monitor sees.")
+    faults: FaultsSection = Field(FaultsSection(), description="What goes wrong on the way.")
+    peak_share: float = Field(
+        0.8,
+        gt=0,
+        le=10,
+        description="A pattern's peak needs this share of the most that max_replicas can sustain. Absolute "
+        "loads are played as they are.",
+    )
+    period_s: Duration = Field(60.0, description="Time between two steps of the loop. Default: paper IV-B.")
+    sample_s: Duration = Field(10.0, description="Time between two samples for the scores.")
+    settle_timeout_s: Duration = Field(
+        300.0, description="A change that has not settled after this time no longer blocks the next."
+    )
+    drain_limit_s: Moment = Field(
+        7200.0, description="After the input ends, the time that all rows may take to be processed."
+    )
+    slo_s: Duration = Field(60.0, description="Latency of a row that is still good. Default: one period.")
+    restart_is_supply: bool = Field(
+        True, description="Whether replicas count as supply while they are restarted."
+    )
+    time_limit_s: Duration = Field(
+        60.0, description="Real time that a policy may think in one case; it loses the run beyond."
+    )
+    variants: VariantsSection = Field(VariantsSection(), description="What is varied.")
+    reference: ReferenceSection | None = Field(None, description="Figures to print beside ours.")
+
+    @field_validator("policies", "workloads")
+    @classmethod
+    def _check_distinct(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        distinct(list(names), "names")
+        return names
+
+    @model_validator(mode="after")
+    def _check_variants(self) -> Self:
+        if self.variants.choices:
+            for name in self.variant_names:
+                self.variant(name)
+        return self
+
+    @property
+    def seed_list(self) -> tuple[int, ...]:
+        """The seeds, listed."""
+        return tuple(range(self.seeds)) if isinstance(self.seeds, int) else self.seeds
+
+    @property
+    def variant_names(self) -> tuple[str, ...]:
+        """The variants, the one with all defaults first; one empty name where nothing is varied."""
+        return tuple(self.variants.changes())
+
+    def cases(self) -> tuple[Case, ...]:
+        """Return every case, those of one world next to each other."""
+        return tuple(
+            Case(variant=variant, workload=workload, seed=seed, policy=policy)
+            for variant in self.variant_names
+            for workload in self.workloads
+            for seed in self.seed_list
+            for policy in self.policies
+        )
+
+    def variant(self, name: str) -> "Experiment":
+        """Return the experiment with a variant's changes made and nothing left to vary.
+
+        Raises
+        ------
+        InputError
+            When there is no such variant, or what it changes cannot be.
+        """
+        known = self.variants.changes()
+        if name not in known:
+            message = (
+                f"experiment {self.name}: there is no variant {name!r}; choose one of "
+                f"{', '.join(map(repr, known))}"
+            )
+            raise InputError(message)
+        if not self.variants.choices:
+            return self
+        changes = known[name]
+        if forbidden := [path for path in changes if path.split(".")[0] in _OF_CASES]:
+            message = f"experiment {self.name}: variant {name}: {forbidden[0]} cannot be varied"
+            raise InputError(message)
+        return self.changed({**changes, "variants": {}}, f"experiment {self.name}: variant {name}")
+
+    def changed(self, changes: Mapping[str, object], origin: str = "") -> "Experiment":
+        """Return the experiment with some settings changed.
+
+        Parameters
+        ----------
+        changes
+            By the setting's path in a file, such as ``metrics.cpu`` or ``seeds``.
+        origin
+            Who changes them, for messages.
+
+        Raises
+        ------
+        InputError
+            When there is no such setting or it cannot have that value.
+        """
+        document = self.document()
+        for path, value in changes.items():
+            group, *keys = (document, *path.split("."))
+            for key in keys[:-1]:
+                below = group.get(key)
+                group[key] = group = dict(below) if isinstance(below, Mapping) else {}
+            group[keys[-1]] = value
+        return experiment_of(document, origin or f"experiment {self.name}")
+
+    def document(self) -> dict[str, Any]:
+        """Return what JSON and YAML can say of it; `experiment_of` reads it back."""
+        document: dict[str, Any] = self.model_dump(mode="json", by_alias=True)
+        return document
+
+
+def experiment_of(document: object, origin: str) -> Experiment:
+    """Build an experiment from what was read from YAML or JSON.
+
+    Parameters
+    ----------
+    document
+        A mapping of settings.
+    origin
+        Where it is from, for messages.
+
+    Raises
+    ------
+    InputError
+        With every fault: which setting, what was expected and what came.
+    """
+    if not isinstance(document, Mapping):
+        message = f"{origin}: expected a mapping of settings such as `name: mine`, got {document!r:.60}"
+        raise InputError(message)
+    try:
+        return Experiment.model_validate(document)
+    except ValidationError as error:
+        message = f"{origin}: {'; '.join(_faults(error))}"
+        raise InputError(message) from None
+
+
+def experiment_names() -> Mapping[str, str]:
+    """Return the bundled experiments with their titles."""
+    return {path.stem: read_experiment(str(path)).title for path in sorted(BUNDLED.glob("*.yaml"))}
+
+
+def read_experiment(source: str | Path) -> Experiment:
+    """Read an experiment.
+
+    Parameters
+    ----------
+    source
+        A YAML file, or the name of a bundled experiment. Files that it names may be given relative to it.
+
+    Raises
+    ------
+    InputError
+        When there is none of that name, or it is no experiment.
+    """
+    path = Path(source)
+    if not path.is_file() and (BUNDLED / f"{source}.yaml").is_file():
+        path = BUNDLED / f"{source}.yaml"
+    if not path.exists() and path.suffix not in {".yaml", ".yml"}:
+        names = ", ".join(sorted(file.stem for file in BUNDLED.glob("*.yaml")))
+        message = f"there is no experiment {str(source)!r}; choose one of {names}, or name a YAML file"
+        raise InputError(message)
+    origin = f"experiment {path}"
+    try:
+        document = yaml.safe_load(path.read_text("utf-8"))
+    except OSError as error:
+        message = f"{origin}: {error.strerror or error}; name an existing YAML file"
+        raise InputError(message) from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        message = f"{origin}: expected YAML in UTF-8: {' '.join(str(error).split())}"
+        raise InputError(message) from error
+    return experiment_of(_beside(document, path.parent), origin)
+
+
+def _beside(document: object, directory: Path) -> object:
+    """Return the document where files that stand beside it are named by their whole path."""
+    if not isinstance(document, dict):
+        return document
+
+    def placed(value: object) -> object:
+        if isinstance(value, str):
+            file, colon, rest = value.partition(":")
+            return f"{directory / file}{colon}{rest}" if file and (directory / file).is_file() else value
+        return [placed(item) for item in value] if isinstance(value, list) else value
+
+    moved = {key: placed(document[key]) for key in ("policies", "workloads") if key in document}
+    if isinstance(nodes := document.get("nodes"), dict):
+        moved["nodes"] = {
+            key: placed(value) if key in {"topology", "map"} else value for key, value in nodes.items()
+        }
+    if isinstance(operators := document.get("operators"), dict):
+        moved["operators"] = {
+            name: {**section, "physics": placed(section["physics"])}
+            if isinstance(section, dict) and "physics" in section
+            else section
+            for name, section in operators.items()
+        }
+    return {**document, **moved}
+
+
+def _faults(error: ValidationError) -> Iterable[str]:
+    for fault in error.errors():
+        place = ".".join(str(part) for part in fault["loc"])
+        problem = fault["msg"].removeprefix("Value error, ")
+        if fault["type"] == "extra_forbidden":
+            problem = "there is no such setting"
+        came = "" if isinstance(fault["input"], Mapping | Section) else f", got {fault['input']!r:.60}"
+        yield f"{place}: {problem}{came}" if place else problem

@@ -1,0 +1,113 @@
+"""The nodes of an experiment: of a topology, of a latency map, or drawn."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from gesscale.errors import InputError
+from latency_map import LatencyMap, LatencyMapError, read_map
+from latency_map.delays import Delays
+from latency_map.generate.survey import Flaws, generate, node_names
+from latency_map.generate.topologies import Clusters, Span, clustered, star
+from testbed.arena.sections import GeneratedMap, MapKind, NodesSection
+from testbed.arena.streams import stream
+from testbed.cluster.topology import read_topology
+from testbed.simulator.scene import SimulatedNode
+
+_SITE_MS = 10.0
+"""Round trip within a site of a clustered map, at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FogNodes:
+    """Nodes, the delays between them, and the one that runs the drivers."""
+
+    nodes: Mapping[str, SimulatedNode]
+    delays: LatencyMap
+    driver_node: str
+
+
+def fog_nodes(section: NodesSection, seed: int) -> FogNodes:
+    """Return the nodes of an experiment.
+
+    Parameters
+    ----------
+    section
+        What the experiment says of them.
+    seed
+        Of the case; decides the map where each seed has its own.
+
+    Raises
+    ------
+    InputError
+        When a file cannot be read, or there are no such nodes.
+    """
+    delays, weights, driver_node = _found(section, seed)
+    if section.count is not None and section.count > len(delays):
+        message = f"nodes.count: expected at most the {len(delays)} nodes there are, got {section.count}"
+        raise InputError(message)
+    delays = delays.subset(delays.names[: section.count])
+    driver_node = section.driver_node or driver_node or delays.names[0]
+    named = {"driver_node": [driver_node], "weights": section.weights, "told_weights": section.told_weights}
+    for setting, names in named.items():
+        if unknown := [name for name in names if name not in delays]:
+            message = f"nodes.{setting}: there is no node {unknown[0]!r}; there are {', '.join(delays.names)}"
+            raise InputError(message)
+    nodes = {
+        name: SimulatedNode(
+            name=name,
+            weight=section.weights.get(name, weights.get(name, 1.0)),
+            told_weight=section.told_weights.get(name),
+        )
+        for name in delays.names
+    }
+    return FogNodes(nodes=nodes, delays=delays, driver_node=driver_node)
+
+
+def _found(section: NodesSection, seed: int) -> tuple[LatencyMap, Mapping[str, float], str]:
+    if section.topology is not None:
+        return _of_topology(section.topology)
+    try:
+        if section.map is not None:
+            return read_map(section.map, unit=section.unit, kind=section.kind).latencies, {}, ""
+        generated = section.generated or GeneratedMap()
+        return _drawn(generated, section.count or 1, seed if generated.per_seed else None), {}, ""
+    except LatencyMapError as error:
+        message = f"nodes: {error}"
+        raise InputError(message) from error
+
+
+@lru_cache(maxsize=8)
+def _of_topology(source: str) -> tuple[LatencyMap, Mapping[str, float], str]:
+    topology = read_topology(source)
+    return topology.map, {node.name: node.weight for node in topology.nodes}, topology.driver_node
+
+
+def _drawn(generated: GeneratedMap, count: int, seed: int | None) -> LatencyMap:
+    numbers = stream(generated.seed if seed is None else seed, "latency map")
+    for_delays, for_flaws = (np.random.default_rng(child) for child in numbers.spawn(2))
+    survey = generate(
+        for_flaws,
+        node_names(count),
+        _round_trips_ms(for_delays, generated, count),
+        Flaws(),
+        origin=f"generated: {generated.kind.value}",
+    ).survey
+    return LatencyMap(names=survey.names, rtt_ms=survey.rtt_ms)
+
+
+def _round_trips_ms(rng: np.random.Generator, generated: GeneratedMap, count: int) -> Delays:
+    low, high = generated.low_ms, generated.high_ms
+    if generated.kind is MapKind.STAR:
+        return star(rng, count, Span(low_ms=low / 2, high_ms=high / 2))
+    every_pair = generated.kind is MapKind.UNIFORM
+    within = Span(low_ms=min(low, _SITE_MS), high_ms=min(high, _SITE_MS))
+    sites = Clusters(
+        count=count if every_pair else min(generated.clusters, count),
+        within=within,
+        between=Span(low_ms=low, high_ms=high),
+        noise=0.0,
+    )
+    return clustered(rng, count, sites)

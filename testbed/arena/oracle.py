@@ -1,0 +1,74 @@
+"""The oracle (paper, Fig. 6): it knows the load and the best placements, and has what is needed at each instant."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gesscale.decision import Analysis, Change, Plan, Reason, Verdict
+from gesscale.observation import WorkflowObservation
+from gesscale.ports import ClusterState, Knowledge
+from testbed.simulator.demand import BestPlacements
+from testbed.simulator.scene import Scene
+
+
+@dataclass(slots=True, kw_only=True)
+class OraclePolicy:
+    """Has at each step the replicas that the load needs until the next one, where they are best.
+
+    It looks at no metric, so it needs no reading. It is ideal only where its steps are as dense as the samples and
+    changes take no time.
+
+    Attributes
+    ----------
+    scene
+        What is to come.
+    best
+        The best placements of each operator.
+    """
+
+    name: ClassVar[str] = "ideal"
+
+    scene: Scene
+    best: Mapping[str, BestPlacements]
+    _at_s: float = 0.0
+
+    def analyze(self, observation: WorkflowObservation, knowledge: Knowledge) -> Mapping[str, Analysis]:
+        """Note the time; see `gesscale.ports.Policy`."""
+        del knowledge
+        self._at_s = observation.at_s
+        return {
+            name: Analysis(operator=name, verdict=Verdict.SAME, reason=Reason.WITHIN_TARGET)
+            for name in self.scene.workflow.operators
+        }
+
+    def plan(
+        self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge
+    ) -> Mapping[str, Plan]:
+        """Go to the best placement; see `gesscale.ports.Policy`."""
+        del knowledge
+        return {name: self._plan(name, cluster.placements.get(name, ())) for name in analyses}
+
+    def _plan(self, operator: str, present: tuple[str, ...]) -> Plan:
+        count, placement = self.best[operator].least(needed_rows_per_s(self.scene, operator, self._at_s))
+        if count == len(present):  # as good as any: moving gains nothing that is paid for
+            return Plan(operator=operator, reason=Reason.WITHIN_TARGET, placement=tuple(sorted(present)))
+        add, remove = (
+            tuple(sorted({*one} - {*other})) for one, other in ((placement, present), (present, placement))
+        )
+        return Plan(
+            operator=operator,
+            reason=Reason.OVERLOADED if count > len(present) else Reason.UNDERUSED,
+            placement=tuple(sorted(placement)),
+            change=Change(add=add, remove=remove),
+        )
+
+
+def needed_rows_per_s(scene: Scene, operator: str, at_s: float) -> float:
+    """Return the rows per second that are on their way to an operator from an instant until the next sample."""
+    until_s = at_s + scene.sample_s
+    return sum(
+        share
+        * (scene.workloads[source].offered_rows(until_s) - scene.workloads[source].offered_rows(at_s))
+        / scene.sample_s
+        for source, share in scene.source_shares(operator).items()
+    )

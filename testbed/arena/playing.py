@@ -1,0 +1,174 @@
+"""Playing one case: a policy in its world, under a referee, and what came of it."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from functools import lru_cache
+
+from gesscale.decision import Decision
+from testbed.arena.case import Case, CaseResult
+from testbed.arena.experiment import Experiment
+from testbed.arena.oracle import needed_rows_per_s
+from testbed.arena.policies import build_policy, check_policy
+from testbed.arena.referee import Referee, RunLost
+from testbed.arena.scenes import World, world_of
+from testbed.arena.streams import seed_of
+from testbed.scoring.frontier import Frontier, frontier
+from testbed.scoring.recorder import SeriesRecorder
+from testbed.scoring.sample import Completion, Sample, Scores
+from testbed.scoring.scorer import Scorer, combine
+from testbed.simulator.scene import Scene
+from testbed.simulator.simulation import simulate
+
+_SEED_OF_POLICIES = 2**32
+"""Seeds of policies are below; settings take any whole number, and JSON keeps it."""
+
+
+def play(experiment: Experiment, case: Case, *, with_series: bool = False) -> CaseResult:
+    """Play a case.
+
+    Parameters
+    ----------
+    experiment
+        With its variants.
+    case
+        One of its cases.
+    with_series
+        Whether the course of the run is kept, for figures.
+
+    Returns
+    -------
+    CaseResult
+        Every metric; or none of them and the reason, where the policy lost the run by its own fault.
+
+    Raises
+    ------
+    InputError
+        When the experiment names what is not there. Faults of the arena itself are raised as well, never told as a
+        policy's.
+    """
+    varied = experiment.variant(case.variant)
+    check_policy(case.policy)
+    world = world_of(experiment, case)
+    scene = world.scene
+    rules = replace(varied.rules.rules(), seed=seed_of(case.seed, "policy") % _SEED_OF_POLICIES)
+    judge = Judge(scene, varied.slo_s, restart_is_supply=varied.restart_is_supply, with_series=with_series)
+    try:
+        policy = Referee(
+            lambda: build_policy(case.policy, scene, rules, world.best),
+            case.policy,
+            scene.workflow,
+            time_limit_s=varied.time_limit_s,
+        )
+        ended_at_s = simulate(
+            scene, world.plant, policy, judge, seed=seed_of(case.seed, "metrics"), best=world.best
+        )
+    except RunLost as lost:
+        return CaseResult(case=case, lost=str(lost))
+    scores = judge.scores(ended_at_s)
+    return CaseResult(
+        case=case,
+        metrics={**asdict(combine(scores)), **_frontier_metrics(world, scores)},
+        series=judge.series(),
+    )
+
+
+def check_experiment(experiment: Experiment) -> None:
+    """Check all that an experiment names, before any case is played.
+
+    Raises
+    ------
+    InputError
+        At the first policy, workload, file, node or constant that is not there or cannot be used.
+    """
+    for policy in experiment.policies:
+        check_policy(policy)
+    seed, policy = experiment.seed_list[0], experiment.policies[0]
+    for variant in experiment.variant_names:
+        world_of(
+            experiment, Case(workload=experiment.workloads[0], seed=seed, policy=policy, variant=variant)
+        )
+    for workload in experiment.workloads[1:]:
+        case = Case(workload=workload, seed=seed, policy=policy, variant=experiment.variant_names[0])
+        world_of(experiment, case)
+
+
+class Judge:
+    """Looks on at a run and scores it; a `testbed.simulator.observer.Observer`.
+
+    Parameters
+    ----------
+    scene
+        What is simulated.
+    slo_s
+        The latency of a row that is still good.
+    restart_is_supply
+        Whether replicas count as supply while they are restarted.
+    with_series
+        Whether the course is kept; of several operators, that of the first.
+    """
+
+    def __init__(
+        self, scene: Scene, slo_s: float, *, restart_is_supply: bool, with_series: bool = False
+    ) -> None:
+        operators = scene.workflow.operators
+        self._scorers = {
+            name: Scorer(scene.duration_s, slo_s, restart_is_supply=restart_is_supply) for name in operators
+        }
+        # Completions are rows at any sink of the workflow; one scorer takes them all.
+        self._at_sinks = next(
+            scorer for name, scorer in self._scorers.items() if not scene.workflow.downstream(name)
+        )
+        self._shown = next(iter(operators))
+        self._recorder = SeriesRecorder(scene.duration_s) if with_series else None
+
+    def sampled(self, operator: str, sample: Sample) -> None:
+        """Score an operator's sample."""
+        self._scorers[operator].sampled(sample)
+        if self._recorder is not None and operator == self._shown:
+            self._recorder.sampled(sample)
+
+    def completed(self, completion: Completion) -> None:
+        """Score rows that reached a sink."""
+        self._at_sinks.completed(completion)
+
+    def decided(self, decisions: tuple[Decision, ...]) -> None:
+        """Let decisions go: what came of them is seen in the samples."""
+
+    def scores(self, ended_at_s: float) -> Mapping[str, Scores]:
+        """Return the scores of each operator of a run that ended."""
+        drained = {name: scorer.scores(ended_at_s).drained for name, scorer in self._scorers.items()}
+        return {
+            name: scorer.scores(ended_at_s, rows_left=not all(drained.values()))
+            for name, scorer in self._scorers.items()
+        }
+
+    def series(self) -> Mapping[str, tuple[float | None, ...]]:
+        """Return the course of the run; empty where it was not to be kept."""
+        return {} if self._recorder is None else self._recorder.series()
+
+
+def _frontier_metrics(world: World, scores: Mapping[str, Scores]) -> dict[str, float | None]:
+    """Return the least cost without under-providing at the same numbers of changes, and the distance to it."""
+    least = sum(
+        _frontier(
+            _demand(world, name), world.scene.sample_s, world.change_takes_s[name], scored.reconfigurations
+        ).cost(scored.reconfigurations)
+        for name, scored in scores.items()
+    )
+    cost = sum(scored.cost for scored in scores.values())
+    return {"frontier_cost": least, "above_frontier_pct": 100 * (cost / least - 1) if least > 0 else None}
+
+
+def _demand(world: World, operator: str) -> tuple[int, ...]:
+    """Return the replicas that each sample of the measurement needs."""
+    scene, best = world.scene, world.best[operator]
+    samples = math.ceil(scene.duration_s / scene.sample_s - 1e-9)
+    return tuple(
+        best.least(needed_rows_per_s(scene, operator, index * scene.sample_s))[0] for index in range(samples)
+    )
+
+
+@lru_cache(maxsize=16)
+def _frontier(demand: tuple[int, ...], step_s: float, change_takes_s: float, changes: int) -> Frontier:
+    return frontier(demand, step_s, change_takes_s, changes)

@@ -1,0 +1,228 @@
+"""From an experiment and a case to the world in which the case is played."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from gesscale.errors import InputError
+from gesscale.workflow import BatchCap, Operator, Workflow
+from latency_map import LatencyMap
+from testbed.arena.case import Case
+from testbed.arena.engines import Physics, change_takes_s, physics_of, plant_of
+from testbed.arena.experiment import Experiment
+from testbed.arena.fog_nodes import FogNodes, fog_nodes
+from testbed.arena.oracle import needed_rows_per_s
+from testbed.arena.policies import IDEAL, STATIC
+from testbed.arena.sections import Engine, OperatorSection
+from testbed.arena.streams import seed_of
+from testbed.simulator.demand import BestPlacements, best_placements
+from testbed.simulator.plant import Plant
+from testbed.simulator.scene import CpuAccount, LinkSlowdown, MetricTraits, NodeFailure, Scene, SimulatedNode
+from testbed.workloads.registry import workload_named
+from testbed.workloads.workload import Workload
+
+_BLIND = MetricTraits(gap_share=1.0, cpu=CpuAccount.NOT_MEASURED)
+"""The oracle looks at no metric: none is made for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """All that a case is played in.
+
+    Attributes
+    ----------
+    scene
+        What is simulated.
+    plant
+        At time 0.
+    best
+        The best placements of each operator.
+    change_takes_s
+        How long it takes until an ordered replica of each operator serves, without noise.
+    """
+
+    scene: Scene
+    plant: Plant
+    best: Mapping[str, BestPlacements]
+    change_takes_s: Mapping[str, float]
+
+
+def scene_of(experiment: Experiment, case: Case) -> tuple[Scene, Plant]:
+    """Return what a case simulates; see `world_of`."""
+    world = world_of(experiment, case)
+    return world.scene, world.plant
+
+
+def world_of(experiment: Experiment, case: Case) -> World:
+    """Build the world of a case.
+
+    The same seed is the same world to every policy: load, latency map and noise have streams of their own. Only the
+    oracle gets one in which changes take no time, and it and `static` begin with other replicas.
+
+    Parameters
+    ----------
+    experiment
+        With its variants, or one of them alone.
+    case
+        One of its cases.
+
+    Raises
+    ------
+    InputError
+        When there is no such variant, workload, file or node, or the nodes do not suffice.
+    """
+    varied = experiment.variant(case.variant)
+    ideal = case.policy == IDEAL
+    fog = fog_nodes(varied.nodes, case.seed)
+    workflow = Workflow(
+        _operator(name, section, fog, varied.engine) for name, section in varied.operators.items()
+    )
+    physics = {
+        name: physics_of(varied.engine, name, section, instant=ideal)
+        for name, section in varied.operators.items()
+    }
+    best = _best(
+        tuple(workflow.operators.values()), tuple(physics.items()), tuple(fog.nodes.values()), fog.delays
+    )
+    plain = Scene(
+        workflow=workflow,
+        nodes=fog.nodes,
+        delays=fog.delays,
+        workloads=_workloads(case, workflow),
+        initial={name: _nearest(fog, section.initial_replicas) for name, section in varied.operators.items()},
+        selectivity={name: section.selectivity for name, section in varied.operators.items()},
+        metrics=_BLIND if ideal else _traits(varied),
+        failures=tuple(
+            NodeFailure(node=fault.node, from_s=fault.from_s, until_s=fault.until_s)
+            for fault in varied.faults.failures
+        ),
+        slowdowns=tuple(
+            LinkSlowdown(
+                one=fault.one,
+                other=fault.other,
+                from_s=fault.from_s,
+                until_s=fault.until_s,
+                added_ms=fault.added_ms,
+            )
+            for fault in varied.faults.slowdowns
+        ),
+        period_s=varied.sample_s if ideal else varied.period_s,
+        sample_s=varied.sample_s,
+        drain_limit_s=varied.drain_limit_s,
+        settle_timeout_s=varied.settle_timeout_s,
+    )
+    loaded = replace(plain, workloads=_scaled(plain, best, varied.peak_share))
+    scene = replace(loaded, initial=_initial(case.policy, loaded, best))
+    return World(
+        scene=scene,
+        plant=plant_of(scene, physics, seed=seed_of(case.seed, "plant")),
+        best=best,
+        change_takes_s={name: change_takes_s(item) for name, item in physics.items()},
+    )
+
+
+def _operator(name: str, section: OperatorSection, fog: FogNodes, engine: Engine) -> Operator:
+    if section.initial_replicas > len(fog.nodes):
+        message = (
+            f"operator {name!r}: expected at most {len(fog.nodes)} initial_replicas, one on each node, "
+            f"got {section.initial_replicas}"
+        )
+        raise InputError(message)
+    capped = engine is Engine.SPARK and section.cap_rows_per_replica is not None
+    return Operator(
+        name=name,
+        driver_node=fog.driver_node,
+        upstream=section.upstream,
+        min_replicas=section.min_replicas,
+        max_replicas=min(section.max_replicas, len(fog.nodes)),
+        cap=BatchCap(rows_per_replica=section.cap_rows_per_replica or 0) if capped else None,
+    )
+
+
+def _nearest(fog: FogNodes, count: int) -> tuple[str, ...]:
+    """Return the driver's node and those nearest to it; a missing delay counts as the greatest."""
+
+    def distance_ms(node: str) -> float:
+        delay_ms = fog.delays.delay_ms(fog.driver_node, node)
+        return float("inf") if delay_ms is None else delay_ms
+
+    return tuple(
+        sorted(sorted(fog.nodes, key=lambda node: (node != fog.driver_node, distance_ms(node), node))[:count])
+    )
+
+
+def _traits(experiment: Experiment) -> MetricTraits:
+    metrics = experiment.metrics
+    return MetricTraits(
+        window_s=metrics.window_s,
+        stale_after_s=metrics.stale_after_s,
+        history_s=metrics.history_s,
+        delay_s=metrics.delay_s,
+        gap_share=metrics.gap_share,
+        jitter_s=metrics.jitter_s,
+        cpu=metrics.cpu,
+    )
+
+
+def _workloads(case: Case, workflow: Workflow) -> dict[str, Workload]:
+    """Return the load as it is written for each operator that reads a source."""
+    load = _workload(case.workload, seed_of(case.seed, "workload"))
+    return {name: load for name in workflow.operators if not workflow.upstream(name)}
+
+
+@lru_cache(maxsize=4)
+def _workload(text: str, seed: int) -> Workload:
+    return workload_named(text, seed=seed)
+
+
+def _scaled(scene: Scene, best: Mapping[str, BestPlacements], peak_share: float) -> dict[str, Workload]:
+    """Return the loads where the peak of patterns needs a share of what the scarcest operator can sustain."""
+    room = min(
+        _most_rows_per_s(operator, best[name], len(scene.nodes)) / peak_rows_per_s
+        for name, operator in scene.workflow.operators.items()
+        if (peak_rows_per_s := _peak_rows_per_s(scene, name)) > 0
+    )
+    return {
+        name: load if load.absolute else load.scaled(peak_share * room)
+        for name, load in scene.workloads.items()
+    }
+
+
+def _most_rows_per_s(operator: Operator, best: BestPlacements, nodes: int) -> float:
+    return max(best[count][0] for count in range(1, min(operator.max_replicas, nodes) + 1))
+
+
+def _peak_rows_per_s(scene: Scene, operator: str) -> float:
+    return sum(
+        share * scene.workloads[source].peak_rows_per_s
+        for source, share in scene.source_shares(operator).items()
+    )
+
+
+def _initial(policy: str, scene: Scene, best: Mapping[str, BestPlacements]) -> Mapping[str, tuple[str, ...]]:
+    """Return where replicas are at the beginning: `static` has what the peak needs, the oracle what is needed now."""
+    if policy == STATIC:
+        return {name: best[name].least(_peak_rows_per_s(scene, name))[1] for name in scene.initial}
+    if policy == IDEAL:
+        return {name: best[name].least(needed_rows_per_s(scene, name, 0.0))[1] for name in scene.initial}
+    return scene.initial
+
+
+@lru_cache(maxsize=32)
+def _best(
+    operators: tuple[Operator, ...],
+    physics: tuple[tuple[str, Physics], ...],
+    nodes: tuple[SimulatedNode, ...],
+    delays: LatencyMap,
+) -> Mapping[str, BestPlacements]:
+    """Return the best placements, which neither load nor seed change, from a plant that is built for that."""
+    workflow = Workflow(operators)
+    load = Workload(name="none", source="to ask a plant for its MST", step_s=1.0, rows_per_s=(1.0,))
+    scene = Scene(
+        workflow=workflow,
+        nodes={node.name: node for node in nodes},
+        delays=delays,
+        workloads={name: load for name in workflow.operators if not workflow.upstream(name)},
+        initial=dict.fromkeys(workflow.operators, (nodes[0].name,)),
+    )
+    return best_placements(scene, plant_of(scene, dict(physics), seed=0))

@@ -1,0 +1,238 @@
+"""The groups of an experiment file: nodes, operators, rules, metrics, faults, reference."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Literal, Self
+
+from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
+
+from gesscale.settings.fields import Duration, Group, parse_duration_s
+from gesscale.settings.groups import AnalyzeSettings
+from latency_map import DelayKind, DelayUnit
+from latency_map.names import MAX_NODES
+from testbed.arena.case import METRICS
+from testbed.simulator.scene import CpuAccount
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+def _moment_s(value: object) -> float:
+    """Read a duration that may be 0."""
+    nought = isinstance(value, int | float) and not isinstance(value, bool) and value == 0
+    return 0.0 if nought or value == "0s" else parse_duration_s(value)
+
+
+Moment = Annotated[float, BeforeValidator(_moment_s)]
+"""Seconds, at least 0, written as a duration."""
+
+
+class Section(Group):
+    """A group of an experiment; read from and written to documents by the names of the file."""
+
+    model_config = ConfigDict(serialize_by_alias=True, validate_by_name=True, validate_by_alias=True)
+
+
+class Engine(StrEnum):
+    """What is simulated."""
+
+    SPARK = "spark"
+    FLINK = "flink"
+
+
+class MapKind(StrEnum):
+    """How a latency map is generated."""
+
+    UNIFORM = "uniform"
+    STAR = "star"
+    CLUSTERED = "clustered"
+
+
+class GeneratedMap(Section):
+    """A latency map that is drawn."""
+
+    kind: MapKind = Field(
+        MapKind.UNIFORM,
+        description="uniform: each pair on its own; star: each node's way to a hub; clustered: a few sites.",
+    )
+    low_ms: float = Field(0.0, ge=0, le=60_000, description="Least round trip of a pair, ms.")
+    high_ms: float = Field(300.0, ge=0, le=60_000, description="Greatest round trip of a pair, ms.")
+    clusters: int = Field(
+        3, ge=1, description="How many sites a clustered map has; each is 10 ms wide at most."
+    )
+    seed: int = Field(0, ge=0, description="Of the map, where all seeds share one.")
+    per_seed: bool = Field(False, description="Whether each seed of the experiment draws another map.")
+
+    @model_validator(mode="after")
+    def _check_range(self) -> Self:
+        if self.low_ms > self.high_ms:
+            message = f"expected low_ms <= high_ms, got {self.low_ms:g} and {self.high_ms:g}"
+            raise ValueError(message)
+        return self
+
+
+class NodesSection(Section):
+    """The fog nodes: a topology, a latency map, or nodes with a map that is drawn."""
+
+    topology: str | None = Field(
+        None, min_length=1, description="A topology file or the name of a bundled one."
+    )
+    map: str | None = Field(None, min_length=1, description="A file with a latency map.")
+    unit: DelayUnit | None = Field(None, description="Unit of that file, where it does not tell.")
+    kind: DelayKind | None = Field(None, description="Direction of its delays, where it does not tell.")
+    generated: GeneratedMap | None = Field(None, description="How the map is drawn; needs `count`.")
+    count: int | None = Field(
+        None, ge=1, le=MAX_NODES, description="How many nodes; of a topology or map the first. Default: all."
+    )
+    weights: Mapping[str, Annotated[float, Field(gt=0, le=1000)]] = Field(
+        {}, description="True speed of nodes against one of weight 1. Default: the topology's, else 1."
+    )
+    told_weights: Mapping[str, Annotated[float, Field(gt=0, le=1000)]] = Field(
+        {}, description="Weights that the scaler is told. Default: the true ones."
+    )
+    driver_node: str | None = Field(
+        None, description="Node of the Spark driver. Default: the topology's, else the first."
+    )
+
+    @model_validator(mode="after")
+    def _check_source(self) -> Self:
+        given = [name for name in ("topology", "map", "generated") if getattr(self, name) is not None]
+        if len(given) != 1:
+            message = f"expected one of topology, map and generated, got {' and '.join(given) or 'none'}"
+            raise ValueError(message)
+        if self.generated is not None and self.count is None:
+            message = "generated needs count, the number of nodes; say for instance count: 8"
+            raise ValueError(message)
+        return self
+
+
+class OperatorSection(Section):
+    """An operator that is scaled; its key is its name."""
+
+    upstream: tuple[str, ...] = Field(
+        (), description="Operators whose output it reads. Default: it reads the load."
+    )
+    selectivity: float = Field(1.0, ge=0, description="Rows that it emits per row that it reads.")
+    physics: str | None = Field(
+        None,
+        min_length=1,
+        description="Constants of the engine and of the code: a bundled name or a file. Default: `map` on Spark, "
+        "`taxi-nearest` on Flink.",
+    )
+    service_ms_per_row: float | None = Field(
+        None,
+        gt=0,
+        description="Work of one row on a node of weight 1, ms. Default: as in the physics; 5 on Spark where none are "
+        "named.",
+    )
+    trigger_s: Duration | None = Field(
+        None, description="Trigger interval of the micro-batches (Spark). Default: as in the physics."
+    )
+    cap_rows_per_replica: int | None = Field(
+        2400, ge=1, description="Cap B on the rows of a batch, per replica (Spark); null: none."
+    )
+    restart_s: Duration | None = Field(
+        None, description="Time without output at each change (Flink). Default: as in the physics."
+    )
+    constants: Mapping[str, float] = Field(
+        {}, description="Other constants of the physics, by name. Default: as they are."
+    )
+    min_replicas: int = Field(1, ge=1, description="Fewest replicas.")
+    max_replicas: int = Field(8, ge=1, description="Most replicas. Default: the workers of the paper.")
+    initial_replicas: int = Field(
+        1,
+        ge=1,
+        description="Replicas when the run begins; the first is on the driver's node, others nearest to it.",
+    )
+
+    @model_validator(mode="after")
+    def _check_limits(self) -> Self:
+        if not self.min_replicas <= self.initial_replicas <= self.max_replicas:
+            message = (
+                "expected min_replicas <= initial_replicas <= max_replicas, got "
+                f"{self.min_replicas}, {self.initial_replicas} and {self.max_replicas}"
+            )
+            raise ValueError(message)
+        return self
+
+
+class MetricsSection(Section):
+    """How well Monitor sees."""
+
+    cpu: CpuAccount = Field(CpuAccount.WORK, description="What is reported as CPU use.")
+    window_s: Duration = Field(60.0, description="Time over which an operator is judged.")
+    history_s: Duration = Field(180.0, description="How far back batches are read.")
+    stale_after_s: Duration = Field(180.0, description="Age beyond which figures are not acted on.")
+    delay_s: Moment = Field(0.0, description="Age of the newest figures that can be had.")
+    gap_share: Share = Field(0.0, description="Share of the periods without any figures, 0..1.")
+    jitter_s: Moment = Field(0.0, description="A step is taken up to this much too late.")
+
+
+class FailureSection(Section):
+    """A node that is gone for a while."""
+
+    node: str = Field(description="Which.")
+    from_s: Moment = Field(description="When it fails.")
+    until_s: Duration = Field(description="When it is back.")
+
+    @model_validator(mode="after")
+    def _check_times(self) -> Self:
+        _check_order(self.from_s, self.until_s)
+        return self
+
+
+class SlowdownSection(Section):
+    """A link that is slower for a while than the latency map says."""
+
+    one: str = Field(description="A node.")
+    other: str = Field(description="Another.")
+    from_s: Moment = Field(description="When it begins.")
+    until_s: Duration = Field(description="When it ends.")
+    added_ms: float = Field(gt=0, description="On top of the map's round trip, ms.")
+
+    @model_validator(mode="after")
+    def _check_times(self) -> Self:
+        if self.one == self.other:
+            message = f"expected two nodes, got {self.one!r} twice"
+            raise ValueError(message)
+        _check_order(self.from_s, self.until_s)
+        return self
+
+
+class FaultsSection(Section):
+    """What goes wrong on the way."""
+
+    failures: tuple[FailureSection, ...] = Field((), description="Nodes that fail.")
+    slowdowns: tuple[SlowdownSection, ...] = Field((), description="Links that slow down.")
+
+
+class RulesSection(AnalyzeSettings):
+    """Thresholds of the policies, as in the settings of group ``analyze``."""
+
+    model_config = ConfigDict(serialize_by_alias=True, validate_by_name=True, validate_by_alias=True)
+
+    policy: Literal["gesscale"] = Field(
+        "gesscale", exclude=True, description="Not here: an experiment lists them."
+    )
+    seed: Literal[0] = Field(0, exclude=True, description="Not here: each case has its own.")
+
+
+class ReferenceSection(Section):
+    """Figures of somebody else, shown beside ours."""
+
+    source: str = Field(min_length=1, description="Where they are from.")
+    figures: Mapping[str, Mapping[str, float]] = Field(description="By policy and metric.")
+
+    @field_validator("figures")
+    @classmethod
+    def _check_metrics(cls, figures: Mapping[str, Mapping[str, float]]) -> Mapping[str, Mapping[str, float]]:
+        unknown = [name for metrics in figures.values() for name in metrics if name not in METRICS]
+        if unknown:
+            message = f"there is no metric {unknown[0]!r}; there are {', '.join(METRICS)}"
+            raise ValueError(message)
+        return figures
+
+
+def _check_order(from_s: float, until_s: float) -> None:
+    if from_s >= until_s:
+        message = f"expected from < until, got {from_s:g} s and {until_s:g} s"
+        raise ValueError(message)

@@ -1,0 +1,186 @@
+"""How sure a mean is, and how much of a difference is more than chance: bootstrap over seeds, paired by seed."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, stdtrit
+
+RESAMPLES = 4000
+_CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """A figure and where it would fall in 95 of 100 repetitions with other seeds.
+
+    Attributes
+    ----------
+    mean
+        Over the runs.
+    low, high
+        Its ends; both None where fewer than two runs leave it unknown. A ratio's high end is infinite where some
+        resamples of the baseline have nothing but zeros.
+    runs
+        How many runs it is from.
+    """
+
+    mean: float
+    low: float | None
+    high: float | None
+    runs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """One metric of a policy against that of a baseline on the same seeds.
+
+    Attributes
+    ----------
+    pairs
+        Seeds for which both have the metric; difference and ratio are over these.
+    difference
+        Policy minus baseline, in the metric's unit; None without pairs.
+    ratio
+        Mean of the policy over mean of the baseline; None without pairs, or where the baseline's mean is 0
+        or a ratio was not asked for.
+    wins
+        Share of the seeds played by both in which the policy was better, a tie being half a win. A run that was
+        lost, or has no such figure, is worse than any that has it. None where no seed tells.
+    note
+        Why something of it is missing; empty where nothing is.
+    """
+
+    pairs: int
+    difference: Interval | None
+    ratio: Interval | None
+    wins: float | None
+    note: str = ""
+
+
+def mean_interval(values: Sequence[float]) -> Interval | None:
+    """Return the mean with its 95 % interval.
+
+    The expanded percentile bootstrap (T. Hesterberg, What Teachers Should Know About the Bootstrap, The American
+    Statistician 69(4), 2015, section 3.3): percentiles of the resampled means, taken further out than 2.5 and
+    97.5 % by as much as Student's t is wider than the normal distribution. Of normal samples of 3, 5, 8, 10 and 30 it
+    covers the truth in 75, 91, 95, 94 and 94 of 100 (the plain one: 75, 83, 89, 91 and 92), of log-normal ones,
+    which are skewed, in 64, 81, 84, 87 and 89.
+
+    Parameters
+    ----------
+    values
+        One for each run, finite.
+
+    Returns
+    -------
+    Interval or None
+        None without values. The same values give the same interval.
+    """
+    if not values:
+        return None
+    array = np.asarray(values, dtype=float)
+    mean = values[0] if min(values) == max(values) else float(array.mean())  # a sum would blur the last digit
+    return _interval(mean, _resampled_means(array), len(values))
+
+
+def compare(
+    policy: Mapping[int, float | None],
+    baseline: Mapping[int, float | None],
+    *,
+    higher_is_better: bool = False,
+    as_ratio: bool = True,
+) -> Comparison:
+    """Compare a metric of two policies, seed by seed.
+
+    A seed is the same world to both, so what they share (the day, the map, the noise) cancels out. Seeds are
+    resampled, never single runs. The ratio is that of the means, not the mean of the ratios: a seed in which the
+    baseline has 0 does not decide it.
+
+    Parameters
+    ----------
+    policy, baseline
+        The metric by seed; None where the run was lost or has no such figure.
+    higher_is_better
+        Which side wins a seed.
+    as_ratio
+        Whether a ratio means something; it does not for what is relative already, or of either sign.
+
+    Returns
+    -------
+    Comparison
+        Over the seeds that both played; other seeds are left out.
+    """
+    played = sorted(policy.keys() & baseline.keys())
+    pairs = [
+        (ours, theirs)
+        for seed in played
+        if (ours := policy[seed]) is not None and (theirs := baseline[seed]) is not None
+    ]
+    sign = -1.0 if higher_is_better else 1.0
+    points = [
+        _point(policy[seed], baseline[seed], sign)
+        for seed in played
+        if policy[seed] is not None or baseline[seed] is not None
+    ]
+    wins = sum(points) / len(points) if points else None
+    if not pairs:
+        return Comparison(
+            pairs=0, difference=None, ratio=None, wins=wins, note="no seed for which both have the figure"
+        )
+    ours, theirs = np.asarray(pairs, dtype=float).T
+    ratio = _ratio(ours, theirs) if as_ratio else None
+    return Comparison(
+        pairs=len(pairs),
+        difference=mean_interval(list(ours - theirs)),
+        ratio=ratio,
+        wins=wins,
+        note="no ratio: the baseline's mean is 0" if as_ratio and ratio is None else "",
+    )
+
+
+def _point(ours: float | None, theirs: float | None, sign: float) -> float:
+    """Return 1 for a won seed, 0 for one that was not, a half for a tie."""
+    left = math.inf if ours is None else sign * ours
+    right = math.inf if theirs is None else sign * theirs
+    return 0.5 if left == right else float(left < right)
+
+
+def _ratio(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> Interval | None:
+    if theirs.mean() == 0:
+        return None
+    above, below = _resampled_means(ours), _resampled_means(theirs)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.where((above == 0) & (below == 0), 1.0, above / below)
+    return _interval(float(ours.mean() / theirs.mean()), ratios, len(ours))
+
+
+def _interval(mean: float, resampled: NDArray[np.float64], runs: int) -> Interval:
+    if runs < 2:
+        return Interval(mean=mean, low=None, high=None, runs=runs)
+    tail = _tail(runs)
+    # order statistics: between an infinite ratio and a finite one there is nothing to interpolate
+    low, high = np.quantile(resampled, (tail, 1 - tail), method="inverted_cdf")
+    return Interval(mean=mean, low=float(low), high=float(high), runs=runs)
+
+
+def _tail(runs: int) -> float:
+    """Return the share of resamples to leave out at either end."""
+    quantile = stdtrit(runs - 1, (1 + _CONFIDENCE) / 2)
+    return float(ndtr(-math.sqrt(runs / (runs - 1)) * quantile))
+
+
+def _resampled_means(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    if values.min() == values.max():
+        return np.full(RESAMPLES, values[0])
+    means: NDArray[np.float64] = values[_draws(len(values))].mean(axis=1)
+    return means
+
+
+@lru_cache(maxsize=8)
+def _draws(runs: int) -> NDArray[np.intp]:
+    """Return which runs each resample holds: the same ones for every metric and policy, so that pairs stay pairs."""
+    return np.random.default_rng(0).integers(0, runs, (RESAMPLES, runs))

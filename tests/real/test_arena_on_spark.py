@@ -1,0 +1,119 @@
+"""The arena's cases as tasks of a real Spark: in one JVM, and on a cluster of two workers."""
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyspark
+import pytest
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
+
+WORK = Path(pyspark.__file__).parent / "work"
+"""Where a local-cluster keeps what its executors write."""
+
+DIES = """
+import os
+from gesscale.policies import policy_named
+
+def dies(workflow, rules):
+    os._exit(3)
+"""
+
+
+def arena(*words):
+    """Run ``gesscale arena run``; give its exit code, document, what it said, and how long it took."""
+    program = "from gesscale.cli.start import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, "arena", "run", "--output", "json", *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    began_s = time.monotonic()
+    try:
+        out, said = process.communicate(timeout=600)
+    finally:
+        process.kill()
+    return process.returncode, json.loads(out or "null"), said, time.monotonic() - began_s, process.pid
+
+
+def alive_in_session(leader):
+    alive = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, _, session = stat.read_text().rpartition(")")[2].split()[:4]
+        except OSError:
+            continue  # it has just ended
+        if int(session) == leader and state != "Z":
+            alive.append(stat.parent.name)
+    return alive
+
+
+def assert_nothing_is_left(leader):
+    deadline = time.monotonic() + 30
+    while alive_in_session(leader) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert not alive_in_session(leader)
+
+
+@pytest.fixture
+def asked(tmp_path):
+    (tmp_path / "mine.csv").write_text("t_s,rows_per_s\n0,100\n300,500\n600,200\n900,200\n")
+    (tmp_path / "dies.py").write_text(DIES)
+    return (
+        *("--policies", f"thr-nlunaware,gesscale,{tmp_path}/dies.py:dies"),
+        *("--workload", tmp_path / "mine.csv", "--seeds", 2),
+    )
+
+
+@pytest.fixture
+def _tidy():
+    before = set(WORK.glob("*"))
+    yield
+    for folder in set(WORK.glob("*")) - before:
+        shutil.rmtree(folder)
+    if not before and WORK.exists():
+        WORK.rmdir()
+
+
+@pytest.mark.usefixtures("_tidy")
+@pytest.mark.parametrize("master", ["local[2]", "local-cluster[2,1,1024]"])
+def test_a_cluster_gives_what_one_process_gives(asked, tmp_path, master):
+    code, document, said, _, leader = arena(*asked, "--spark", master, "--results", tmp_path / "r")
+    assert code == 0, said
+    _, expected, _, _, _ = arena(*asked, "--jobs", 2)
+    deaths = [run for run in document["runs"] if run["policy"].endswith("dies")]
+    assert {run["lost"] for run in deaths} == {
+        "its task failed on Spark: Python worker exited unexpectedly (crashed)."
+    }
+    assert [run for run in document["runs"] if not run["lost"]] == [
+        run for run in expected["runs"] if not run["lost"]
+    ]
+    assert len(document["runs"]) == len(expected["runs"]) == 6
+    assert "WARN" not in said
+    assert_nothing_is_left(leader)
+
+
+@pytest.mark.parametrize(
+    ("master", "reason"),
+    [
+        ("spark://127.0.0.1:1", "expected a master that listens, got 127.0.0.1:1: "),
+        (
+            "sparc://127.0.0.1",
+            "Spark cannot start there: Master must either be yarn or start with spark, k8s, or local",
+        ),
+    ],
+)
+def test_a_wrong_master_is_one_line_in_bounded_time(asked, master, reason):
+    code, document, said, seconds, leader = arena(*asked, "--spark", master)
+    assert code == 2
+    assert document is None
+    assert said.startswith(f"error: --spark {master}: {reason}")
+    assert said.count("\n") == 1
+    assert seconds < 120
+    assert_nothing_is_left(leader)

@@ -1,0 +1,123 @@
+"""Policies against a baseline, and beside a reference."""
+
+import arena_plays
+import pytest
+
+from gesscale.errors import InputError
+from testbed.arena.case import CaseResult
+from testbed.arena.comparing import choose_baseline, choose_metrics, compare_results
+from testbed.arena.summary import group_results, results_document
+
+REFERENCE = {"source": "a paper", "figures": {"thr-nlaware": {"cost": 200.0}, "gesscale": {"cost": 150.0}}}
+
+
+def played(experiment, *, lost=()):
+    return [
+        CaseResult(case=case, lost="raised")
+        if (case.policy, case.seed) in lost
+        else arena_plays.play(experiment, case)
+        for case in experiment.cases()
+    ]
+
+
+def test_every_policy_is_compared_on_every_workload_and_metric():
+    experiment = arena_plays.small_experiment(reference=REFERENCE)
+    compared = compare_results(
+        experiment, played(experiment), baseline="thr-nlaware", metrics=("cost", "reconfigurations")
+    )
+    assert [(each.workload, each.metric, each.policy) for each in compared] == [
+        (workload, metric, policy)
+        for workload in ("steps", "spikes")
+        for metric in ("cost", "reconfigurations")
+        for policy in ("thr-nlaware", "gesscale")
+    ]
+    base, ours = compared[:2]
+    assert base.against is None
+    assert base.reference_ratio is None
+    assert base.ours.mean == 101.0  # of 100, 101 and 102
+    assert ours.against.ratio.mean == pytest.approx(0.5)
+    assert ours.against.wins == 1.0
+    assert ours.reference_ratio == 0.75  # 150 / 200
+    assert compared[3].reference_ratio is None  # the paper has no such figure
+
+
+def test_a_lost_run_is_counted_and_in_no_mean():
+    experiment = arena_plays.small_experiment(workloads=["steps"])
+    results = played(experiment, lost=[("gesscale", 2)])
+    ours = compare_results(experiment, results, baseline="thr-nlaware", metrics=("cost",))[1]
+    assert (ours.runs, ours.lost) == (3, 1)
+    assert ours.ours.mean == 50.25  # of 50 and 50.5
+    assert ours.against.pairs == 2
+    assert ours.against.wins == pytest.approx(2 / 3)
+
+
+def test_variants_are_compared_each_with_its_own_baseline():
+    choices = [
+        {
+            "name": "cpu",
+            "options": [{"name": "work"}, {"name": "none", "set": {"metrics.cpu": "not-measured"}}],
+        }
+    ]
+    experiment = arena_plays.small_experiment(variants={"choices": choices}, workloads=["steps"])
+    compared = compare_results(experiment, played(experiment), baseline="gesscale", metrics=("cost",))
+    assert [(each.variant, each.policy) for each in compared] == [
+        ("default", "thr-nlaware"),
+        ("default", "gesscale"),
+        ("cpu=none", "thr-nlaware"),
+        ("cpu=none", "gesscale"),
+    ]
+    assert [each.against.ratio.mean for each in compared[::2]] == pytest.approx([2.0, 2.0])
+
+
+def test_the_first_policy_that_has_results_is_the_baseline():
+    experiment = arena_plays.small_experiment()
+    results = played(experiment)
+    assert choose_baseline(results, None, experiment) == "thr-nlaware"
+    assert choose_baseline(results[1:2], None, experiment) == "gesscale"
+    with pytest.raises(InputError, match="did you mean 'gesscale'"):
+        choose_baseline(results, "gescale", experiment)
+    with pytest.raises(InputError, match="no run is done"):
+        choose_baseline([], None, experiment)
+
+
+def test_metrics_are_those_of_the_results():
+    results = played(arena_plays.small_experiment())
+    assert choose_metrics(results, ()) == ("reconfigurations", "cost", "latency_p95_s")
+    assert choose_metrics(results, ["drained"]) == ("drained",)
+    with pytest.raises(InputError, match="did you mean 'cost'"):
+        choose_metrics(results, ["costs"])
+
+
+def test_the_document_has_a_flat_record_for_each_run_and_a_summary():
+    experiment = arena_plays.small_experiment(workloads=["steps"])
+    document = results_document(experiment, played(experiment, lost=[("gesscale", 0)]))
+    assert document["runs"][0] == {
+        "policy": "thr-nlaware",
+        "workload": "steps",
+        "variant": "",
+        "seed": 0,
+        "lost": None,
+        "cost": 100.0,
+        "reconfigurations": 0,
+        "drained": True,
+        "latency_p95_s": None,
+    }
+    assert document["runs"][1]["lost"] == "raised"
+    assert document["runs"][1]["cost"] is None
+    thresholds, gesscale = document["summary"]
+    assert (thresholds["policy"], thresholds["runs"], thresholds["lost"]) == ("thr-nlaware", 3, 0)
+    assert thresholds["cost"] == {"mean": 101.0, "low": 100.0, "high": 102.0, "runs": 3}
+    assert (gesscale["runs"], gesscale["lost"], gesscale["cost"]["runs"]) == (3, 1, 2)
+    assert gesscale["latency_p95_s"] is None
+
+
+def test_groups_come_in_the_order_of_the_experiment_whatever_ended_first():
+    experiment = arena_plays.small_experiment()
+    groups = group_results(experiment, list(reversed(played(experiment))))
+    assert [(group.workload, group.policy) for group in groups] == [
+        ("steps", "thr-nlaware"),
+        ("steps", "gesscale"),
+        ("spikes", "thr-nlaware"),
+        ("spikes", "gesscale"),
+    ]
+    assert [result.case.seed for result in groups[0].results] == [0, 1, 2]

@@ -1,0 +1,253 @@
+"""Experiments: read, checked, varied, and the same after a way through JSON and YAML."""
+
+import json
+
+import pytest
+import yaml
+from pydantic import BaseModel
+
+from gesscale.errors import InputError
+from gesscale.settings.faults import model_within
+from testbed.arena.case import Case
+from testbed.arena.experiment import Experiment, experiment_names, experiment_of, read_experiment
+from testbed.simulator.scene import CpuAccount
+
+LEAST = {"name": "mine", "policies": ["static"], "workloads": ["nyc"], "nodes": {"topology": "edge8"}}
+TWO_CHOICES = {
+    "choices": [
+        {
+            "name": "cpu",
+            "options": [
+                {"name": "work", "set": {"metrics.cpu": "work"}},
+                {"name": "all", "set": {"metrics.cpu": "work-and-waiting"}},
+            ],
+        },
+        {
+            "name": "slack",
+            "options": [
+                {"name": "30"},
+                {"name": "20", "set": {"rules.slack_threshold_pct": 20}},
+                {"name": "50", "set": {"rules.slack_threshold_pct": 50}},
+            ],
+        },
+    ]
+}
+
+
+def made(**settings: object) -> Experiment:
+    return experiment_of({**LEAST, **settings}, "mine.yaml")
+
+
+@pytest.mark.parametrize("name", ["standard", "table3"])
+def test_bundled_experiments_are_sound(name):
+    experiment = read_experiment(name)
+    assert experiment.name == name
+    assert experiment_names()[name] == experiment.title != ""
+    assert len(experiment.seed_list) >= 30
+
+
+def test_table3_states_both_readings_of_what_the_paper_leaves_open():
+    names = read_experiment("table3").variant_names
+    assert names[0] == "default"
+    assert {"cpu=work-and-waiting", "drain=yes", "slack=20", "slack=50", "restart=none"} <= set(names)
+
+
+def test_table3_has_the_papers_figures_beside_it():
+    reference = read_experiment("table3").reference
+    assert reference is not None
+    assert reference.figures["gesscale"]["cost"] == 999.5
+    assert set(reference.figures) == set(read_experiment("table3").policies)
+
+
+@pytest.mark.parametrize("name", ["standard", "table3"])
+def test_an_experiment_is_the_same_after_a_way_through_json_and_yaml(name):
+    experiment = read_experiment(name)
+    document = experiment.document()
+    assert experiment_of(json.loads(json.dumps(document, sort_keys=True)), "json") == experiment
+    assert experiment_of(yaml.safe_load(yaml.safe_dump(document)), "yaml") == experiment
+
+
+def test_every_setting_says_what_it_is():
+    def undescribed(model: type[BaseModel], place: str) -> list[str]:
+        return [
+            f"{place}.{name}"
+            for name, field in model.model_fields.items()
+            if not field.description
+            or ((below := model_within(field.annotation)) and undescribed(below, name))
+        ]
+
+    assert undescribed(Experiment, "experiment") == []
+
+
+def test_seeds_are_counted_from_0_or_listed():
+    assert made(seeds=3).seed_list == (0, 1, 2)
+    assert made(seeds=[7, 2]).seed_list == (7, 2)
+
+
+def test_cases_are_all_combinations_those_of_one_world_together():
+    experiment = made(policies=["static", "gesscale"], workloads=["nyc", "steps"], seeds=2)
+    # 2 workloads x 2 seeds x 2 policies, the policy changing fastest
+    assert len(experiment.cases()) == 8
+    assert experiment.cases()[:3] == (
+        Case(workload="nyc", seed=0, policy="static"),
+        Case(workload="nyc", seed=0, policy="gesscale"),
+        Case(workload="nyc", seed=1, policy="static"),
+    )
+
+
+def test_one_at_a_time_changes_each_choice_while_the_others_stay():
+    experiment = made(variants=TWO_CHOICES)
+    assert experiment.variant_names == ("default", "cpu=all", "slack=20", "slack=50")
+    changed = experiment.variant("slack=20")
+    assert changed.rules.slack_threshold_pct == 20
+    assert changed.metrics.cpu is CpuAccount.WORK
+    assert changed.variant_names == ("",)
+
+
+def test_full_factorial_takes_every_combination():
+    experiment = made(variants={"combine": "full-factorial", **TWO_CHOICES})
+    # 2 x 3
+    assert len(experiment.variant_names) == 6
+    changed = experiment.variant("cpu=all,slack=50")
+    assert (changed.metrics.cpu, changed.rules.slack_threshold_pct) == (CpuAccount.WORK_AND_WAITING, 50)
+
+
+def test_without_choices_there_is_one_variant_without_a_name():
+    assert made().variant_names == ("",)
+    assert made().variant("") == made()
+
+
+def test_the_first_option_holds_even_against_the_settings_around_it():
+    experiment = made(variants=TWO_CHOICES, metrics={"cpu": "not-measured"})
+    assert experiment.variant("default").metrics.cpu is CpuAccount.WORK
+
+
+def test_settings_can_be_changed_by_their_path():
+    changed = made().changed(
+        {"operators.operator.max_replicas": 4, "seeds": [3], "rules.recovery_target": "5m"}
+    )
+    assert changed.operators["operator"].max_replicas == 4
+    assert changed.seed_list == (3,)
+    assert changed.rules.recovery_target_s == 300.0
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"seeds": 0}, "seeds: expected how many seeds (1 to 100000)"),
+        ({"seeds": -3}, "got -3"),
+        ({"seeds": []}, "seeds: expected how many seeds"),
+        ({"seeds": [1, 1]}, "list of distinct whole numbers from 0, got [1, 1]"),
+        ({"seeds": True}, "got True"),
+        ({"seeds": "many"}, "got 'many'"),
+        ({"engine": "storm"}, "engine: Input should be 'spark' or 'flink', got 'storm'"),
+        ({"policies": []}, "policies"),
+        ({"policies": ["static", "static"]}, "expected distinct names, got 'static' twice"),
+        ({"bogus": 1}, "bogus: there is no such setting, got 1"),
+        ({"peak_share": 0}, "peak_share: Input should be greater than 0, got 0"),
+        ({"peak_share": float("nan")}, "peak_share"),
+        ({"period": "soon"}, "period: expected a positive duration"),
+        ({"nodes": {}}, "nodes: expected one of topology, map and generated, got none"),
+        ({"nodes": {"topology": "edge8", "map": "x.csv"}}, "got topology and map"),
+        ({"nodes": {"generated": {}}}, "generated needs count"),
+        ({"nodes": {"generated": {"low_ms": 9, "high_ms": 5}, "count": 3}}, "expected low_ms <= high_ms"),
+        ({"operators": {}}, "operators"),
+        ({"operators": {"a": {"initial_replicas": 9}}}, "got 1, 9 and 8"),
+        ({"rules": {"policy": "static"}}, "rules.policy"),
+        ({"rules": {"seed": 4}}, "rules.seed"),
+        ({"faults": {"failures": [{"node": "edge1", "from": 60, "until": 60}]}}, "expected from < until"),
+        (
+            {
+                "faults": {
+                    "slowdowns": [{"one": "edge1", "other": "edge1", "from": 0, "until": 9, "added_ms": 1}]
+                }
+            },
+            "expected two nodes",
+        ),
+        ({"variants": {"choices": [{"name": "a=b", "options": [{"name": "x"}]}]}}, "variants.choices.0.name"),
+        ({"reference": {"source": "", "figures": {}}}, "reference.source"),
+        ({"reference": {"source": "x", "figures": {"static": {"price": 3}}}}, "there is no metric 'price'"),
+    ],
+)
+def test_what_cannot_be_is_named_with_its_place(settings, expected):
+    with pytest.raises(InputError) as fault:
+        made(**settings)
+    assert str(fault.value).startswith("mine.yaml: ")
+    assert expected in str(fault.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"seeds": 3}, "seeds cannot be varied"),
+        ({"metrics.colour": "red"}, "metrics.colour: there is no such setting"),
+        ({"metrics.cpu": "red"}, "metrics.cpu"),
+    ],
+)
+def test_a_variant_that_cannot_be_is_found_when_the_experiment_is_read(changes, expected):
+    options = [{"name": "a"}, {"name": "b", "set": changes}]
+    with pytest.raises(InputError, match="variant x=b") as fault:
+        made(variants={"choices": [{"name": "x", "options": options}]})
+    assert expected in str(fault.value)
+
+
+def test_too_many_variants_are_refused_before_they_are_listed():
+    choices = [{"name": f"c{n}", "options": [{"name": "a"}, {"name": "b"}]} for n in range(40)]
+    with pytest.raises(InputError, match="expected at most 1000 variants, got 1099511627776"):  # 2^40
+        made(variants={"combine": "full-factorial", "choices": choices})
+
+
+def test_an_unknown_variant_is_refused_with_those_there_are():
+    with pytest.raises(
+        InputError, match="there is no variant 'slack=21'; choose one of 'default', 'cpu=all'"
+    ):
+        made(variants=TWO_CHOICES).variant("slack=21")
+
+
+def test_an_unknown_experiment_is_refused_with_those_there_are():
+    with pytest.raises(InputError, match="no experiment 'tabel3'; choose one of standard, table3"):
+        read_experiment("tabel3")
+
+
+@pytest.mark.parametrize("text", ["- a\n- b\n", "just words", "", "7"])
+def test_yaml_that_is_no_mapping_is_refused(tmp_path, text):
+    file = tmp_path / "mine.yaml"
+    file.write_text(text, "utf-8")
+    with pytest.raises(InputError, match=r"mine\.yaml: expected a mapping of settings"):
+        read_experiment(file)
+
+
+@pytest.mark.parametrize("content", [b"a: [", b"\xff\xfe\x00", b"a: &x [*x]\nb: *y"])
+def test_what_is_no_yaml_is_refused(tmp_path, content):
+    file = tmp_path / "mine.yaml"
+    file.write_bytes(content)
+    with pytest.raises(InputError, match="expected YAML in UTF-8"):
+        read_experiment(file)
+
+
+def test_a_file_that_is_not_there_or_a_folder_is_refused(tmp_path):
+    with pytest.raises(InputError, match="No such file"):
+        read_experiment(tmp_path / "none.yaml")
+    with pytest.raises(InputError, match="directory"):
+        read_experiment(tmp_path)
+
+
+def test_files_beside_the_experiment_are_found(tmp_path):
+    (tmp_path / "load.csv").write_text("t_s,rows_per_s\n0,1\n", "utf-8")
+    (tmp_path / "mine.py").write_text("build = print\n", "utf-8")
+    (tmp_path / "pi.yaml").write_text("about: a\nfigures: {}\n", "utf-8")
+    (tmp_path / "map.csv").write_text("rtt_ms,a,b\na,0,5\nb,5,0\n", "utf-8")
+    document = {
+        **LEAST,
+        "policies": ["static", "mine.py:build"],
+        "workloads": ["nyc:any", "load.csv"],
+        "nodes": {"map": "map.csv"},
+        "operators": {"a": {"physics": "pi.yaml"}, "b": {"upstream": ["a"]}},
+    }
+    file = tmp_path / "mine.yaml"
+    file.write_text(yaml.safe_dump(document), "utf-8")
+    experiment = read_experiment(file)
+    assert experiment.policies == ("static", f"{tmp_path / 'mine.py'}:build")
+    assert experiment.workloads == ("nyc:any", str(tmp_path / "load.csv"))
+    assert experiment.nodes.map == str(tmp_path / "map.csv")
+    assert experiment.operators["a"].physics == str(tmp_path / "pi.yaml")

@@ -1,0 +1,164 @@
+"""One case from end to end: metrics, the oracle, the frontier, and policies that lose."""
+
+import pytest
+
+from gesscale.errors import InputError
+from testbed.arena import playing
+from testbed.arena.case import METRICS, Case, CaseResult
+from testbed.arena.experiment import Experiment, experiment_of
+from testbed.arena.playing import check_experiment, play
+
+LEAST = {"name": "mine", "policies": ["static"], "workloads": ["steps:4"], "nodes": {"topology": "edge8"}}
+"""Nine steps of 4 min: 36 min."""
+
+OWN = """
+class Mine:
+    name = "mine"
+
+    def __init__(self, workflow, rules):
+        self.workflow = workflow
+
+    def analyze(self, observation, knowledge):
+        {body}
+"""
+
+
+def made(**settings: object) -> Experiment:
+    return experiment_of({**LEAST, **settings}, "mine.yaml")
+
+
+def played(
+    policy: str, *, seed: int = 0, variant: str = "", with_series: bool = False, **settings: object
+) -> CaseResult:
+    experiment = made(**settings)
+    case = Case(workload=experiment.workloads[0], seed=seed, policy=policy, variant=variant)
+    return play(experiment, case, with_series=with_series)
+
+
+@pytest.mark.parametrize("engine", ["spark", "flink"])
+@pytest.mark.parametrize("policy", ["static", "thr-nlunaware", "thr-nlaware", "mdl-nlunaware", "gesscale"])
+def test_every_policy_plays_on_every_engine(policy, engine):
+    result = played(policy, engine=engine)
+    assert result.lost == ""
+    assert tuple(result.metrics) == METRICS
+    assert result.series == {}
+
+
+@pytest.mark.parametrize("engine", ["spark", "flink"])
+def test_the_oracle_is_what_accuracy_is_measured_against(engine):
+    metrics = played("ideal", engine=engine).metrics
+    # The staircase needs more and then fewer replicas; the oracle has them at once, and is its own frontier.
+    assert metrics["accuracy_O"] == metrics["accuracy_U"] == metrics["time_to_converge_s"] == 0.0
+    assert metrics["reconfigurations"] >= 4
+    assert metrics["above_frontier_pct"] == pytest.approx(0.0)
+    # Its changes cost nothing: rows are through as soon as their last batch is.
+    assert metrics["lag_above_slo_s"] == 0.0
+    assert metrics["excess_time"] < 0.01
+
+
+def test_static_changes_nothing_and_is_the_frontier_of_no_change():
+    metrics = played("static").metrics
+    assert metrics["reconfigurations"] == 0
+    assert metrics["accuracy_U"] == 0.0
+    # The least that never under-provides without a change is the peak's replicas all the time.
+    assert metrics["above_frontier_pct"] == pytest.approx(0.0)
+    assert metrics["node_seconds"] >= 60 * metrics["cost"]
+
+
+def test_the_same_case_gives_the_same_figures():
+    assert played("thr-nlunaware", seed=3) == played("thr-nlunaware", seed=3)
+    assert played("thr-nlunaware", seed=3).metrics != played("thr-nlunaware", seed=4).metrics
+
+
+def test_the_course_is_kept_where_it_is_asked_for():
+    series = played("gesscale", with_series=True).series
+    assert {"t_s", "input_rows_per_s", "demand_replicas", "supply_replicas"} <= set(series)
+    assert len({len(column) for column in series.values()}) == 1
+
+
+def test_what_counts_as_supply_during_a_restart_moves_accuracy_and_not_cost():
+    choices = [
+        {
+            "name": "restart",
+            "options": [{"name": "supply"}, {"name": "none", "set": {"restart_is_supply": False}}],
+        }
+    ]
+    kept, gone = (
+        played("gesscale", engine="flink", variants={"choices": choices}, variant=variant).metrics
+        for variant in ("default", "restart=none")
+    )
+    assert kept["reconfigurations"] > 0
+    assert gone["accuracy_U"] > kept["accuracy_U"]
+    assert gone["cost"] == kept["cost"]
+
+
+def test_a_workflow_of_two_operators_is_scored_as_a_whole():
+    chain = {"first": {}, "second": {"upstream": ["first"]}}
+    whole, one = (played("static", operators=operators).metrics for operators in (chain, {"first": {}}))
+    assert whole["drained"] is True
+    # Two operators of the same kind under the same rates keep twice the replicas.
+    assert whole["cost"] == 2 * one["cost"]
+    assert whole["latency_mean_s"] > one["latency_mean_s"]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("raise ValueError('no idea')", "raised ValueError: no idea in analyze at 60 s"),
+        (
+            "return {'moon': 1}",
+            "gave nonsense in analyze at 60 s: nothing was said of operator 'operator'; every operator needs",
+        ),
+        ("while True: pass", "thought for longer than the time limit of 0.2 s, in analyze at 60 s"),
+        ("import sys; sys.exit(0)", "raised SystemExit: 0 in analyze at 60 s"),
+    ],
+)
+def test_ones_own_policy_that_misbehaves_loses_its_run_with_the_reason(tmp_path, body, expected):
+    file = tmp_path / "mine.py"
+    file.write_text(OWN.format(body=body), "utf-8")
+    result = played(f"{file}:Mine", time_limit="200ms")
+    assert result.lost.startswith(f"policy {file}:Mine ")
+    assert expected in result.lost
+    assert result.metrics == {}
+
+
+def test_a_fault_of_the_arena_is_not_blamed_on_the_policy(monkeypatch):
+    def broken(*_: object, **__: object) -> float:
+        message = "the simulator is broken"
+        raise RuntimeError(message)
+
+    monkeypatch.setattr(playing, "simulate", broken)
+    with pytest.raises(RuntimeError, match="the simulator is broken"):
+        played("gesscale")
+
+
+def test_an_unknown_policy_is_an_error_and_no_lost_run():
+    with pytest.raises(InputError, match="there is no policy 'gescale'"):
+        played("gescale")
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"policies": ["static", "gescale"]}, "there is no policy 'gescale'"),
+        ({"workloads": ["steps", "nyk"]}, "got 'nyk'"),
+        ({"nodes": {"topology": "nowhere"}}, "nowhere"),
+        (
+            {
+                "variants": {
+                    "choices": [
+                        {
+                            "name": "nodes",
+                            "options": [{"name": "all"}, {"name": "9", "set": {"nodes.count": 9}}],
+                        }
+                    ]
+                }
+            },
+            "expected at most the 8 nodes",
+        ),
+    ],
+)
+def test_what_an_experiment_names_is_checked_before_it_is_played(settings, expected):
+    check_experiment(made())
+    with pytest.raises(InputError, match=expected):
+        check_experiment(made(**settings))

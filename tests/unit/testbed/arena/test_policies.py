@@ -1,0 +1,93 @@
+"""The policies of the arena by name, and anybody's own by file or module."""
+
+import pytest
+
+from gesscale.errors import InputError
+from gesscale.policies import PolicyRules
+from gesscale.policies import policy_names as names_of_gesscale
+from testbed.arena.case import Case
+from testbed.arena.experiment import experiment_of
+from testbed.arena.policies import build_policy, check_policy, policy_names
+from testbed.arena.scenes import world_of
+
+WORLD = world_of(
+    experiment_of(
+        {
+            "name": "x",
+            "policies": ["static"],
+            "workloads": ["steps:1"],
+            "nodes": {"topology": "edge8"},
+            "operators": {"operator": {"max_replicas": 2}},
+        },
+        "x",
+    ),
+    Case(workload="steps:1", seed=0, policy="static"),
+)
+
+
+def build(name: str) -> object:
+    return build_policy(name, WORLD.scene, PolicyRules(), WORLD.best)
+
+
+def test_every_policy_of_gesscale_plays_and_the_oracle_too():
+    assert set(policy_names()) == {*names_of_gesscale(), "ideal"}
+    for name in policy_names():
+        check_policy(name)
+        assert build(name).name == name
+
+
+def test_an_unknown_policy_is_refused_with_those_there_are():
+    with pytest.raises(
+        InputError, match=r"there is no policy 'gescale'; choose one of gesscale, .*FILE\.py:NAME"
+    ):
+        check_policy("gescale")
+
+
+def test_ones_own_policy_is_built_by_file(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from dataclasses import dataclass\n"
+        "@dataclass\n"
+        "class Mine:\n"
+        "    workflow: object\n"
+        "    rules: object\n"
+        "    name: str = 'mine'\n",
+        "utf-8",
+    )
+    built = build(f"{file}:Mine")
+    assert built.name == "mine"
+    assert built.workflow is WORLD.scene.workflow
+
+
+def test_ones_own_policy_is_built_by_module():
+    assert build("gesscale.policies.static:StaticPolicy").name == "static"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("nowhere.py:Mine", "FileNotFoundError: there is no file nowhere.py"),
+        ("no.such.module:Mine", "ModuleNotFoundError"),
+        ("gesscale.policies.static:Mine", "AttributeError"),
+        ("gesscale.policies.static:__doc__", "expected a callable of workflow and rules, got a str"),
+        (":Mine", "expected FILE.py:NAME"),
+        ("mine.py:", "expected FILE.py:NAME"),
+        ("..x:Mine", "cannot be imported"),
+    ],
+)
+def test_ones_own_policy_that_cannot_be_imported_is_refused(name, expected):
+    with pytest.raises(InputError) as fault:
+        check_policy(name)
+    assert f"policy {name!r}" in str(fault.value)
+    assert expected in str(fault.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("def (", "SyntaxError"), ("raise SystemExit(4)", "SystemExit: 4"), ("1 / 0", "ZeroDivisionError")],
+)
+def test_a_file_that_breaks_when_it_is_imported_is_refused(tmp_path, text, expected):
+    file = tmp_path / "broken.py"
+    file.write_text(text, "utf-8")
+    with pytest.raises(InputError, match=expected):
+        check_policy(f"{file}:Mine")

@@ -1,0 +1,186 @@
+"""A folder of results: kept while cases finish, resumed, read back, refused."""
+
+import json
+from pathlib import Path
+
+import arena_plays
+import pytest
+from pyarrow import parquet
+
+from gesscale.errors import InputError
+from testbed.arena.case import CaseResult
+from testbed.arena.results import open_results, read_results
+from testbed.arena.running import ARENA_FAULT
+from testbed.arena.summary import records
+
+
+@pytest.fixture
+def experiment():
+    return arena_plays.small_experiment()
+
+
+def fill(folder, experiment, *, cases=None, play=arena_plays.play):
+    with open_results(folder, experiment) as kept:
+        for case in kept.missing[:cases]:
+            kept.add(play(experiment, case, with_series=case.seed == 0))
+        if not kept.missing:
+            kept.finish()
+        return kept.results
+
+
+def test_results_come_back_as_they_were(tmp_path, experiment):
+    written = fill(tmp_path / "r", experiment)
+    read, results = read_results(tmp_path / "r")
+    assert read == experiment
+    assert results == written
+    first = results[0]
+    assert [type(value) for value in first.metrics.values()] == [float, int, bool, type(None)]
+    assert first.series == {"t_s": (0.0, 10.0), "demand_replicas": (1, None)}
+    assert [result.case for result in results] == list(experiment.cases())
+
+
+def test_what_is_done_is_not_missing_after_a_torn_line(tmp_path, experiment):
+    fill(tmp_path, experiment, cases=5)
+    lines = tmp_path / "results.jsonl"
+    lines.write_bytes(lines.read_bytes()[:-20])  # the power went while the fifth was written
+    assert len(read_results(tmp_path)[1]) == 4
+    with open_results(tmp_path, experiment) as kept:
+        assert kept.missing == experiment.cases()[4:]
+    assert len(fill(tmp_path, experiment)) == 12
+    assert [json.loads(line)["lost"] for line in lines.read_text().splitlines()] == [""] * 12
+
+
+def test_a_run_that_the_arena_lost_is_played_again(tmp_path, experiment):
+    case = experiment.cases()[0]
+    fill(tmp_path, experiment, cases=1, play=lambda *_, **__: CaseResult(case=case, lost=f"{ARENA_FAULT}oh"))
+    with open_results(tmp_path, experiment) as kept:
+        assert kept.missing == experiment.cases()
+    fill(tmp_path, experiment)
+    assert not any(result.lost for result in read_results(tmp_path)[1])
+
+
+def test_a_run_that_the_policy_lost_is_not(tmp_path, experiment):
+    case = experiment.cases()[0]
+    fill(tmp_path, experiment, cases=1, play=lambda *_, **__: CaseResult(case=case, lost="raised"))
+    with open_results(tmp_path, experiment) as kept:
+        assert kept.missing == experiment.cases()[1:]
+
+
+def test_more_seeds_and_policies_go_on_with_what_is_there(tmp_path, experiment):
+    fill(tmp_path, experiment)
+    more = experiment.changed({"seeds": 4, "policies": ["thr-nlaware", "gesscale", "static"]})
+    with open_results(tmp_path, more) as kept:
+        # 3 policies, 2 workloads, 4 seeds are 24; 12 are done
+        assert len(kept.missing) == 12
+    assert read_results(tmp_path)[0] == more
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"operators.operator.max_replicas": 5}, "operators.operator.max_replicas was 8, is 5"),
+        ({"seeds": 2}, "seeds was 3, is 2 (more may be asked for"),
+        ({"metrics.cpu": "not-measured"}, "metrics.cpu was 'work', is 'not-measured'"),
+    ],
+)
+def test_another_experiment_is_refused_with_what_differs(tmp_path, experiment, changes, said):
+    experiment = experiment.changed({"operators.operator.max_replicas": 8})
+    fill(tmp_path, experiment, cases=1)
+    with pytest.raises(InputError, match="another experiment") as refused:
+        open_results(tmp_path, experiment.changed(changes))
+    assert said in str(refused.value)
+
+
+def test_a_load_whose_file_has_changed_is_refused(tmp_path):
+    load = tmp_path / "mine.csv"
+    load.write_text("t_s,rows_per_s\n0,10\n60,20\n")
+    experiment = arena_plays.small_experiment(workloads=[str(load)])
+    fill(tmp_path / "r", experiment, cases=1)
+    open_results(tmp_path / "r", experiment).__exit__()
+    load.write_text("t_s,rows_per_s\n0,10\n60,21\n")
+    with pytest.raises(InputError, match=r"mine\.csv has changed"):
+        open_results(tmp_path / "r", experiment)
+
+
+def test_fresh_throws_away_our_files_and_no_others(tmp_path, experiment):
+    fill(tmp_path, experiment)
+    (tmp_path / "notes.txt").write_text("mine")
+    other = experiment.changed({"seeds": 1})
+    with open_results(tmp_path, other, fresh=True) as kept:
+        assert kept.missing == other.cases()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "experiment.json",
+        "notes.txt",
+        "results.jsonl",
+    ]
+
+
+def test_a_folder_with_something_else_is_refused(tmp_path, experiment):
+    (tmp_path / "thesis.tex").write_text("do not touch")
+    for fresh in (False, True):
+        with pytest.raises(InputError, match=r"something else: thesis\.tex"):
+            open_results(tmp_path, experiment, fresh=fresh)
+    with pytest.raises(InputError, match=r"has no experiment\.json"):
+        read_results(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_a_file_and_nothing_are_no_folders(tmp_path, experiment):
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(InputError, match="this is a file"):
+        open_results(file, experiment)
+    with pytest.raises(InputError, match="is no folder"):
+        read_results(tmp_path / "nowhere")
+
+
+def test_a_folder_that_cannot_be_made_is_refused(experiment):
+    with pytest.raises(InputError, match="name a folder that can be written"):
+        open_results(Path("/proc/results"), experiment)
+
+
+def test_two_commands_do_not_write_to_one_folder(tmp_path, experiment):
+    with open_results(tmp_path, experiment), pytest.raises(InputError, match="another command writes"):
+        open_results(tmp_path, experiment)
+    open_results(tmp_path, experiment).__exit__()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("experiment.json", "{", "expected what `gesscale arena run` writes"),
+        ("experiment.json", "[]", "expected what `gesscale arena run` writes"),
+        ("experiment.json", '{"experiment": {"name": "x"}, "files": {}}', "Field required"),
+        ("results.jsonl", "nonsense\n", "line 1 is no result"),
+        (
+            "results.jsonl",
+            '{"case": {"workload": "nyc", "seed": 0, "policy": "gesscale"}, "metrics": {}}\n',
+            "of no case of the experiment",
+        ),
+    ],
+)
+def test_a_damaged_folder_is_refused_and_left_alone(tmp_path, experiment, name, content, said):
+    fill(tmp_path, experiment, cases=2)
+    (tmp_path / name).write_text(content)
+    for read in (lambda: open_results(tmp_path, experiment), lambda: read_results(tmp_path)):
+        with pytest.raises(InputError, match=said):
+            read()
+    assert (tmp_path / name).read_text() == content
+
+
+def test_a_complete_folder_has_tables_for_other_tools(tmp_path, experiment):
+    results = fill(tmp_path, experiment)
+    assert parquet.read_table(tmp_path / "results.parquet").to_pylist() == records(results)
+    series = parquet.read_table(tmp_path / "series.parquet").to_pylist()
+    assert len(series) == 8  # the first seed of 2 policies on 2 workloads, 2 samples each
+    assert series[1] == {
+        "policy": "thr-nlaware",
+        "workload": "steps",
+        "variant": "",
+        "seed": 0,
+        "t_s": 10.0,
+        "demand_replicas": None,
+    }
+    document = json.loads((tmp_path / "results.json").read_text())
+    assert document["runs"] == records(results)
+    assert len(document["summary"]) == 4

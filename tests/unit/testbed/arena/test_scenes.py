@@ -1,0 +1,188 @@
+"""The world of a case: the same for every policy of a seed, and scaled to what replicas can do."""
+
+import numpy as np
+import pytest
+
+from gesscale.errors import InputError
+from testbed.arena.case import Case
+from testbed.arena.experiment import Experiment, experiment_of
+from testbed.arena.scenes import World, scene_of, world_of
+from testbed.arena.streams import seed_of, stream
+from testbed.simulator.flink.plant import FlinkPlant
+from testbed.simulator.spark.plant import SparkPlant
+
+LEAST = {"name": "mine", "policies": ["static"], "workloads": ["steps:1"], "nodes": {"topology": "edge8"}}
+DRAWN = {"generated": {"per_seed": True}, "count": 4}
+
+
+def made(**settings: object) -> Experiment:
+    return experiment_of({**LEAST, **settings}, "mine.yaml")
+
+
+def world(
+    policy: str = "gesscale", seed: int = 0, workload: str = "steps:1", variant: str = "", **settings: object
+) -> World:
+    return world_of(made(**settings), Case(workload=workload, seed=seed, policy=policy, variant=variant))
+
+
+def test_purposes_of_a_seed_have_independent_numbers():
+    assert seed_of(1, "plant") == seed_of(1, "plant")
+    assert (
+        len({seed_of(seed, purpose) for seed in (0, 1) for purpose in ("plant", "workload", "policy")}) == 6
+    )
+    first, other = (np.random.default_rng(stream(3, purpose)).random() for purpose in ("plant", "workload"))
+    assert first != other
+
+
+def test_the_same_seed_is_the_same_world_to_every_policy():
+    one, other = (
+        world(policy, 5, "kanis-random", nodes=DRAWN).scene for policy in ("gesscale", "thr-nlaware")
+    )
+    assert one == other
+
+
+def test_another_seed_is_another_load_and_where_asked_for_another_map():
+    one, other = (world(seed=seed, workload="kanis-random", nodes=DRAWN).scene for seed in (1, 2))
+    assert one.workloads["operator"].rows_per_s != other.workloads["operator"].rows_per_s
+    assert one.delays != other.delays
+
+
+def test_the_load_does_not_depend_on_how_the_map_is_drawn():
+    def shape(scene_world: World) -> list[float]:
+        load = scene_world.scene.workloads["operator"]
+        return [round(rate / load.peak_rows_per_s, 9) for rate in load.rows_per_s]
+
+    one, other = (
+        world(workload="kanis-random", nodes={"generated": {"kind": kind, "per_seed": True}, "count": 4})
+        for kind in ("uniform", "star")
+    )
+    assert one.scene.delays != other.scene.delays
+    assert shape(one) == shape(other)
+
+
+@pytest.mark.parametrize("engine", ["spark", "flink"])
+def test_a_patterns_peak_needs_its_share_of_what_all_replicas_can_do(engine):
+    found = world(engine=engine, peak_share=0.7, operators={"operator": {"max_replicas": 5}})
+    most = max(found.best["operator"][count][0] for count in range(1, 6))
+    assert found.scene.workloads["operator"].peak_rows_per_s == pytest.approx(0.7 * most)
+
+
+def test_absolute_loads_are_played_as_they_are(tmp_path):
+    file = tmp_path / "load.csv"
+    file.write_text("t_s,rows_per_s\n0,10\n60,30\n120,20\n", "utf-8")
+    found = world(workload=str(file), workloads=[str(file)])
+    assert found.scene.workloads["operator"].peak_rows_per_s == 30.0
+
+
+def test_of_several_operators_the_scarcest_decides_the_scale():
+    chain = {
+        "first": {"service_ms_per_row": 1, "selectivity": 2},
+        "second": {"upstream": ["first"], "service_ms_per_row": 5},
+    }
+    found = world(operators=chain, peak_share=1.0)
+    # the second gets two rows for each of the source's
+    most = max(found.best["second"][count][0] for count in range(1, 9))
+    assert found.scene.workloads["first"].peak_rows_per_s == pytest.approx(most / 2)
+    assert set(found.scene.initial) == {"first", "second"}
+
+
+def test_replicas_begin_on_the_drivers_node_and_those_nearest_to_it():
+    assert world().scene.initial == {"operator": ("edge1",)}
+    found = world(
+        operators={"operator": {"initial_replicas": 3}}, nodes={"topology": "edge8", "driver_node": "edge4"}
+    )
+    # from edge4: edge5 is 6 ms away, edge1 38 ms
+    assert found.scene.initial == {"operator": ("edge1", "edge4", "edge5")}
+
+
+def test_static_begins_with_what_the_peak_needs_at_its_best_placement():
+    found = world("static")
+    best = found.best["operator"]
+    load = found.scene.workloads["operator"]
+    count, placement = best.least(load.peak_rows_per_s)
+    assert found.scene.initial == {"operator": placement}
+    assert best[count][0] >= load.peak_rows_per_s > best[count - 1][0]
+
+
+@pytest.mark.parametrize(("engine", "plant"), [("spark", SparkPlant), ("flink", FlinkPlant)])
+def test_each_engine_has_its_plant(engine, plant):
+    experiment = made(engine=engine)
+    assert isinstance(scene_of(experiment, experiment.cases()[0])[1], plant)
+
+
+@pytest.mark.parametrize("engine", ["spark", "flink"])
+def test_the_oracle_steps_with_every_sample_and_its_changes_take_no_time(engine):
+    ideal, usual = (world(policy, engine=engine) for policy in ("ideal", "gesscale"))
+    assert (ideal.scene.period_s, usual.scene.period_s) == (10.0, 60.0)
+    assert ideal.change_takes_s == {"operator": 0.0}
+    assert usual.change_takes_s["operator"] > 0
+    assert ideal.scene.workloads == usual.scene.workloads
+
+
+def test_what_an_experiment_says_of_an_operator_wins_over_the_physics():
+    fast, slow = (
+        world(operators={"operator": {"service_ms_per_row": service_ms}}).best["operator"][1][0]
+        for service_ms in (5, 10)
+    )
+    assert fast > 1.8 * slow  # twice the work, and the same fixed time of a batch
+    assert world(engine="flink", operators={"operator": {"restart": "45s"}}).change_takes_s == {
+        "operator": 45.0
+    }
+    assert world(operators={"operator": {"constants": {"start_s": 33}}}).change_takes_s == {"operator": 33.0}
+
+
+def test_a_cap_grows_with_the_replicas_on_spark_and_flink_has_none():
+    spark, flink = (
+        world(engine=engine).scene.workflow.operators["operator"] for engine in ("spark", "flink")
+    )
+    assert spark.batch_rows(3) == 7200  # 2400 each
+    assert flink.batch_rows(3) is None
+
+
+def test_there_is_one_replica_on_a_node_at_most():
+    found = world(nodes={"topology": "edge8", "count": 3})
+    assert found.scene.workflow.operators["operator"].max_replicas == 3
+
+
+def test_faults_and_traits_reach_the_scene():
+    found = world(
+        faults={
+            "failures": [{"node": "edge2", "from": "1m", "until": "2m"}],
+            "slowdowns": [{"one": "edge1", "other": "edge3", "from": 0, "until": 60, "added_ms": 50}],
+        },
+        metrics={"gap_share": 0.1, "delay": "5s", "cpu": "not-measured"},
+    ).scene
+    assert (found.failures[0].node, found.failures[0].from_s) == ("edge2", 60.0)
+    assert found.slowdowns[0].added_ms == 50.0
+    assert (found.metrics.gap_share, found.metrics.delay_s) == (0.1, 5.0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"workload": "nyk"}, "got 'nyk'"),
+        ({"variant": "x=y"}, "there is no variant 'x=y'"),
+        ({"nodes": {"topology": "nowhere"}}, "nowhere"),
+        (
+            {"nodes": {"topology": "edge8", "count": 2}, "operators": {"operator": {"initial_replicas": 3}}},
+            "expected at most 2 initial_replicas, one on each node, got 3",
+        ),
+        ({"operators": {"operator": {"physics": "nowhere"}}}, "nowhere"),
+        (
+            {"operators": {"operator": {"constants": {"restart_s": 3}}}},
+            "operators.operator.constants: there is no 'restart_s' on spark; there are batch_noise",
+        ),
+        (
+            {"operators": {"operator": {"constants": {"partitions": 2.5}}}},
+            "operators.operator.constants.partitions: expected a int, got 2.5",
+        ),
+        ({"operators": {"operator": {"constants": {"fixed_s": -1}}}}, "fixed_s: expected a finite number"),
+        ({"operators": {"a": {"upstream": ["b"]}}}, "'b' is not an operator"),
+        ({"operators": {"a": {"upstream": ["b"]}, "b": {"upstream": ["a"]}}}, "no cycles"),
+        ({"faults": {"failures": [{"node": "moon", "from": 0, "until": 9}]}}, "moon"),
+    ],
+)
+def test_a_world_that_cannot_be_is_refused(settings, expected):
+    with pytest.raises(InputError) as fault:
+        world(**settings)
+    assert expected in str(fault.value)
