@@ -6,7 +6,7 @@ from gesscale.ports import Knowledge
 
 
 def screen(
-    operator: str, observation: WorkflowObservation, knowledge: Knowledge
+    operator: str, observation: WorkflowObservation, knowledge: Knowledge, hold_off_s: float = 0.0
 ) -> OperatorReading | Analysis:
     """Return the reading a policy may act on, or the analysis that says why it may not.
 
@@ -18,6 +18,8 @@ def screen(
         What Monitor saw.
     knowledge
         Names a change that has not settled.
+    hold_off_s
+        For so long after a change the operator is not judged, settled or not.
 
     Returns
     -------
@@ -33,12 +35,14 @@ def screen(
             reason=Reason.METRICS_STALE if unseen and unseen.stale else Reason.METRICS_MISSING,
             detail=unseen.detail if unseen else "no metric source reported this operator",
         )
-    if (pending := knowledge.pending(operator)) is not None:
-        return Analysis(
-            operator=operator,
-            verdict=Verdict.SAME,
-            reason=Reason.RECONFIGURING,
-            detail=f"the change of {reading.at_s - pending.at_s:.0f} s ago has not settled",
-            reading=reading,
-        )
-    return reading
+    change = knowledge.latest(operator)
+    if change is None or (change.downtime_s is not None and reading.at_s - change.at_s >= hold_off_s):
+        return reading
+    settled = "has not settled" if change.downtime_s is None else f"is held for {hold_off_s:g} s"
+    return Analysis(
+        operator=operator,
+        verdict=Verdict.SAME,
+        reason=Reason.RECONFIGURING,
+        detail=f"the change of {reading.at_s - change.at_s:.0f} s ago {settled}",
+        reading=reading,
+    )

@@ -89,7 +89,9 @@ class WindowedReader:
             See `gesscale.monitor.window.summarise`.
         """
         since_s = now_s - self.history_s
-        recent = [batch for batch in batches if not batch.ended_at_s < since_s]
+        listed = list(batches)
+        # The newest one always counts: of a query that idles for hours it tells where the replicas are.
+        recent = [batch for batch in listed if not batch.ended_at_s < since_s] or listed[-1:]
         kept, doubts = screen(recent, now_s)
         doubts = (*complaints, *doubts)
         if not kept and doubts:

@@ -58,7 +58,7 @@ class PerOperatorPolicy(ABC):
         """Conclude for every operator what it needs; see `gesscale.ports.Policy`."""
         analyses = {}
         for name in self.workflow.operators:
-            screened = screen(name, observation, knowledge)
+            screened = screen(name, observation, knowledge, self.rules.hold_off_s)
             if isinstance(screened, OperatorReading):
                 screened = self.analyze_operator(screened, observation, knowledge)
             analyses[name] = screened

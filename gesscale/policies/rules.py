@@ -22,6 +22,8 @@ class PolicyRules:
         DT from which Algorithm 2 asks for fewer replicas, per cent.
     recovery_target_s
         A backlog that will have drained within this time is no overload.
+    hold_off_s
+        For so long after a change nothing is judged.
     reading_half_life_s, reading_max_age_s
         How evidence loses weight and when it is left out.
     cpu_high_share, cpu_low_share
@@ -34,6 +36,7 @@ class PolicyRules:
     back_pressure_threshold: float = 0.5
     slack_threshold_pct: float = 30.0
     recovery_target_s: float = 600.0
+    hold_off_s: float = 0.0
     reading_half_life_s: float | None = None
     reading_max_age_s: float | None = None
     cpu_high_share: float = 0.9

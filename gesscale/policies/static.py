@@ -33,7 +33,7 @@ class StaticPolicy:
         return {name: stay(analysis, cluster) for name, analysis in analyses.items()}
 
     def _analyze(self, name: str, observation: WorkflowObservation, knowledge: Knowledge) -> Analysis:
-        seen = screen(name, observation, knowledge)
+        seen = screen(name, observation, knowledge, self.rules.hold_off_s)
         if not isinstance(seen, OperatorReading):
             return seen
         return Analysis(

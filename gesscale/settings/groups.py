@@ -88,6 +88,11 @@ class AnalyzeSettings(Group):
         description="A backlog that drains within this time is no overload. Default: ten periods; a replica "
         "takes seconds to start and is wasted on less.",
     )
+    hold_off_s: Duration | None = Field(
+        None,
+        description="After a change an operator is not judged again for this long. Default: not beyond the time "
+        "until the change has settled; the scripts of the paper's authors wait 300 s.",
+    )
     reading_max_age_s: Duration | None = Field(
         7 * 86400.0,
         description="Evidence older than this is left out; null: never. Default: a week, the longest rhythm "
@@ -124,6 +129,7 @@ class AnalyzeSettings(Group):
             back_pressure_threshold=self.back_pressure_threshold,
             slack_threshold_pct=self.slack_threshold_pct,
             recovery_target_s=self.recovery_target_s,
+            hold_off_s=self.hold_off_s or 0.0,
             reading_half_life_s=self.reading_half_life_s,
             reading_max_age_s=self.reading_max_age_s,
             cpu_high_share=self.cpu_high_pct / 100,

@@ -70,6 +70,7 @@ def play(experiment: Experiment, case: Case, *, with_series: bool = False) -> Ca
         case=case,
         metrics={**asdict(combine(scores)), **_frontier_metrics(world, scores)},
         series=judge.series(),
+        frontier=_frontier_curve(world, scores) if with_series else (),
     )
 
 
@@ -151,13 +152,25 @@ class Judge:
 def _frontier_metrics(world: World, scores: Mapping[str, Scores]) -> dict[str, float | None]:
     """Return the least cost without under-providing at the same numbers of changes, and the distance to it."""
     least = sum(
-        _frontier(
-            _demand(world, name), world.scene.sample_s, world.change_takes_s[name], scored.reconfigurations
-        ).cost(scored.reconfigurations)
-        for name, scored in scores.items()
+        _frontier_of(world, name, scored).cost(scored.reconfigurations) for name, scored in scores.items()
     )
     cost = sum(scored.cost for scored in scores.values())
     return {"frontier_cost": least, "above_frontier_pct": 100 * (cost / least - 1) if least > 0 else None}
+
+
+def _frontier_curve(world: World, scores: Mapping[str, Scores]) -> tuple[float, ...]:
+    """Return the least cost with 0, 1, 2 ... changes up to the run's own number; empty with several operators."""
+    if len(scores) != 1:
+        return ()
+    ((name, scored),) = scores.items()
+    found = _frontier_of(world, name, scored)
+    most = min(found.most_reconfigurations, found.enough_reconfigurations)
+    return tuple(found.cost(changes) for changes in range(most + 1))
+
+
+def _frontier_of(world: World, operator: str, scored: Scores) -> Frontier:
+    demand, change_takes_s = _demand(world, operator), world.change_takes_s[operator]
+    return _frontier(demand, world.scene.sample_s, change_takes_s, scored.reconfigurations)
 
 
 def _demand(world: World, operator: str) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ from gesscale.errors import InputError
 from gesscale.policies import PolicyRules, policy_named
 from gesscale.policies import policy_names as names_of_gesscale
 from gesscale.ports import Policy
+from gesscale.words import suggestion
 from gesscale.workflow import Workflow
 from testbed.arena.oracle import OraclePolicy
 from testbed.simulator.demand import BestPlacements
@@ -45,7 +46,7 @@ def check_policy(name: str) -> None:
     if ":" in name:
         _own_build(name)
     elif name not in policy_names():
-        message = f"there is no policy {name!r}; choose one of {', '.join(policy_names())}, or name {OWN}"
+        message = f"there is no policy {name!r}; {suggestion(name, policy_names())} One's own is named {OWN}"
         raise InputError(message)
 
 

@@ -132,9 +132,10 @@ class FixedLatencies:
 
 
 def _between(batches: Sequence[Batch], since_s: float, until_s: float) -> list[Batch]:
-    recent = []
+    """Return the batches that ended between two instants, and the newest one however old, as the live reader does."""
+    recent: list[Batch] = []
     for batch in reversed(batches):
-        if batch.ended_at_s < since_s:
+        if batch.ended_at_s < since_s and recent:
             break
         if batch.ended_at_s <= until_s:
             recent.append(batch)

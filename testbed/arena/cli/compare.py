@@ -30,6 +30,11 @@ _FEW = 8
 """Below so many seeds an interval is narrower than it says, which is worth a word."""
 
 
+BaselineOption = Annotated[
+    str | None,
+    typer.Option("--baseline", metavar="POLICY", help="Default: the experiment's first.", show_default=False),
+]
+
 _REFERENCE = "reference"
 """Stands in the place of a variant."""
 
@@ -38,12 +43,7 @@ _REFERENCE = "reference"
 def compare(
     folder: ResultsFolderArgument,
     *,
-    baseline: Annotated[
-        str | None,
-        typer.Option(
-            "--baseline", metavar="POLICY", help="Default: the experiment's first.", show_default=False
-        ),
-    ] = None,
+    baseline: BaselineOption = None,
     metric: Annotated[
         list[str] | None, typer.Option("--metric", help="Only this one; repeatable. Default: the usual ones.")
     ] = None,
@@ -66,12 +66,14 @@ def report(
     file: Annotated[
         Path, typer.Option("-o", "--output", metavar="FILE.html", help="Where the page is written.")
     ] = Path("report.html"),
+    baseline: BaselineOption = None,
 ) -> None:
     """Write results as one HTML page: the course of a run of each policy, and the comparison."""
     experiment, results = read_results(folder)
     from testbed.arena.report.page import write_report
 
-    write_report(experiment, results, file)
+    base = choose_baseline(results, baseline, experiment)
+    write_report(experiment, results, file, baseline=base)
     talk.print(f"wrote {file}")
     _say_what_lacks(folder, experiment, results)
 

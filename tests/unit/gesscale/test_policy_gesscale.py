@@ -234,6 +234,16 @@ def test_nothing_is_planned_while_a_change_settles():
     assert analyses["op"].evidence == ()
 
 
+def test_an_operator_is_not_judged_again_before_the_hold_off_is_over():
+    seen = reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=400, at_s=1000.0)
+    change = Reconfiguration(at_s=700.0, operator="op", placement=("hub",), downtime_s=5.0)
+    learned = replace(EXACT, reconfigurations={"op": (change,)})
+    held = policy(hold_off_s=300.5).analyze(observe(seen), learned)["op"]
+    assert (held.reason, held.evidence) == (Reason.RECONFIGURING, ())
+    assert "300 s ago is held for 300.5 s" in held.detail
+    assert policy(hold_off_s=300.0).analyze(observe(seen), learned)["op"].verdict is Verdict.MORE
+
+
 def test_an_unreadable_cluster_changes_nothing():
     seen = reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=400)
     _, plans = decide(policy(), observe(seen), ClusterState(problem="no answer"))

@@ -65,3 +65,15 @@ def test_batches_older_than_the_history_are_left_out() -> None:
     seen = WindowedReader(**PERIODS).read("op", [old, BATCH], now_s=1000.0, last_progress_at_s=None)
     assert isinstance(seen, OperatorReading)
     assert seen.batches == (BATCH,)
+
+
+def test_a_query_that_has_idled_for_longer_than_the_history_reads_as_idle_not_as_missing() -> None:
+    # Its last batch ended an hour ago, a moment ago it said that it idles: no rows, and the replica is still on a.
+    long_ago = Batch(batch_id=7, ended_at_s=6400.0, rows=10, seconds=1.0, nodes=("a",))
+    reader = WindowedReader(**PERIODS)
+    idle = reader.read("op", [long_ago], now_s=10_000.0, last_progress_at_s=9995.0)
+    assert isinstance(idle, OperatorReading)
+    assert (idle.throughput_rows_per_s, idle.input_rows_per_s, idle.placement) == (0.0, 0.0, ("a",))
+    silent = reader.read("op", [long_ago], now_s=10_000.0, last_progress_at_s=None)
+    assert isinstance(silent, Unseen)
+    assert silent.stale
