@@ -138,6 +138,12 @@ def open_knowledge(settings: Settings, now_s: float, *, advise_only: bool) -> Kn
     group = settings.knowledge
     if not advise_only:
         return SqliteKnowledge(group.file, now_s=now_s, limits=group.limits())
+    return recall_knowledge(settings, now_s)
+
+
+def recall_knowledge(settings: Settings, now_s: float) -> MemoryKnowledge:
+    """Return what the knowledge file, if there is one, holds up to an instant; the file stays as it is."""
+    group = settings.knowledge
     if not group.file.exists():
         return MemoryKnowledge(group.limits())
     with SqliteHistory(group.file) as history:

@@ -10,13 +10,14 @@ from gesscale.observation import WorkflowObservation
 from latency_map import LatencyMap
 from perfmodel import Reading
 
-_NODE_PROBLEMS = (
+NODE_PROBLEMS = (
     Reason.NOT_READY,
     Reason.CORDONED,
     Reason.NO_ROOM,
     Reason.EXCLUDED,
     Reason.WRONG_ARCHITECTURE,
 )
+"""Why a node cannot take a replica, whatever its delays."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +49,9 @@ class Node:
     reason: Reason = Reason.NOT_READY
 
     def __post_init__(self) -> None:
-        if self.reason not in _NODE_PROBLEMS:
+        if self.reason not in NODE_PROBLEMS:
             message = (
-                f"node {self.name}: expected a reason of {', '.join(_NODE_PROBLEMS)}, got {self.reason.value}"
+                f"node {self.name}: expected a reason of {', '.join(NODE_PROBLEMS)}, got {self.reason.value}"
             )
             raise ClusterError(message)
 
@@ -78,6 +79,8 @@ class ClusterState:
 
     def excluding(self, names: Collection[str]) -> "ClusterState":
         """Return the same cluster where some nodes take no replica; what runs on them is left alone."""
+        if not names:
+            return self
         excluded = {
             name: replace(node, problem="the settings exclude it", reason=Reason.EXCLUDED)
             for name, node in self.nodes.items()

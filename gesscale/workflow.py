@@ -90,6 +90,7 @@ class Workflow:
 
     operators: Mapping[str, Operator]
     _graph: "nx.DiGraph[str]" = field(init=False, repr=False, compare=False)
+    _ancestors: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
 
     def __init__(self, operators: Iterable[Operator]) -> None:
         listed = tuple(operators)
@@ -114,6 +115,8 @@ class Workflow:
             raise InputError(message)
         object.__setattr__(self, "operators", named)
         object.__setattr__(self, "_graph", graph)
+        ancestors = {name: tuple(sorted(nx.ancestors(graph, name))) for name in named}
+        object.__setattr__(self, "_ancestors", ancestors)
 
     def upstream(self, name: str) -> tuple[str, ...]:
         """Return the operators that feed this one, by name."""
@@ -121,7 +124,7 @@ class Workflow:
 
     def ancestors(self, name: str) -> tuple[str, ...]:
         """Return all operators whose rows reach this one, by name."""
-        return tuple(sorted(nx.ancestors(self._graph, name)))
+        return self._ancestors[name]
 
     def downstream(self, name: str) -> tuple[str, ...]:
         """Return the operators that this one feeds, by name."""

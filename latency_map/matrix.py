@@ -205,7 +205,7 @@ class LatencyMap:
         rows = sorted(set(self.positions(nodes)))
         if not rows:
             return 0.0
-        largest = float(self.rtt_ms[np.ix_(rows, rows)].max())
+        largest = float(self.rtt_ms.take(rows, 0).take(rows, 1).max())
         if math.isnan(largest):
             raise MissingDelayError(self.missing(self.names[row] for row in rows))
         return largest

@@ -6,8 +6,9 @@ NDmax explain. With two readings this is the paper's staging (scale and delay fi
 where it does not, gamma would be a guess, and two sizes identify scale and shape instead.
 """
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -54,6 +55,10 @@ class Calibration:
         Degrees of freedom of that figure.
     unit
         What a share is a share of, in the curve's scale of comparison.
+    weight
+        What all readings together counted for when they were fitted.
+    counts
+        Share of that which they count for now.
     """
 
     theta: Triple
@@ -62,6 +67,14 @@ class Calibration:
     noise: float
     freedom: float
     unit: float
+    weight: float
+    counts: float = 1.0
+
+    def aged(self, share: float) -> "Calibration":
+        """Return the same parameters, less well known: every reading counts for this share of what it did."""
+        squares = self.freedom * self.noise**2 - NOISE_PRIOR_READINGS * NOISE_PRIOR**2
+        noise, freedom = _blended(share * squares, share * self.weight - sum(self.identified))
+        return replace(self, noise=noise, freedom=freedom, counts=share)
 
 
 def identified(shape: Vector, nd_max_ms: Vector) -> tuple[bool, bool, bool]:
@@ -144,7 +157,9 @@ def calibrate(curve: Curve, points: Points, rows_per_s: Vector, weights: Vector)
             raise ModelError(message) from fault
         left = residuals(chosen)
         scale = max(NOISE_PRIOR, OUTLIER_SIGMAS * _robust_deviation(left, chosen.size))
-    noise, freedom = _noise(left, scale, freedom=float(weights.sum()) - chosen.size)
+    weight = float(weights.sum())
+    squares = float(np.sum(left**2 / (1 + (left / scale) ** 2)))  # each counted as the Cauchy loss counts it
+    noise, freedom = _blended(squares, weight - chosen.size)
     covariance = np.zeros((3, 3))
     design = jacobian(chosen)
     covariance[np.ix_(free, free)] = np.linalg.pinv(design.T @ design)
@@ -155,6 +170,7 @@ def calibrate(curve: Curve, points: Points, rows_per_s: Vector, weights: Vector)
         noise=noise,
         freedom=freedom,
         unit=unit,
+        weight=weight,
     )
 
 
@@ -188,11 +204,10 @@ def _robust_deviation(residuals: Vector, parameters: int) -> float:
     return 1.4826 * float(np.median(telling)) if telling.size else 0.0
 
 
-def _noise(residuals: Vector, scale: float, *, freedom: float) -> tuple[float, float]:
-    """Blend the believed noise with that of the residuals, each counted as the Cauchy loss counts it."""
-    squares = float(np.sum(residuals**2 / (1 + (residuals / scale) ** 2)))
+def _blended(squares: float, freedom: float) -> tuple[float, float]:
+    """Blend the believed noise with that of the residuals; return it with the degrees of freedom of both."""
     total = NOISE_PRIOR_READINGS + max(freedom, 0.0)
-    return float(np.sqrt((NOISE_PRIOR_READINGS * NOISE_PRIOR**2 + squares) / total)), total
+    return math.sqrt((NOISE_PRIOR_READINGS * NOISE_PRIOR**2 + max(squares, 0.0)) / total), total
 
 
 def _triple(values: Vector) -> Triple:

@@ -17,7 +17,7 @@ from perfmodel.calibration import (
 from perfmodel.curves import Curve, Points, Vector
 from perfmodel.errors import ModelError
 from perfmodel.evidence import Conditions, Reading
-from perfmodel.interval import bounds, reach
+from perfmodel.interval import Outlook, bounds, outlook
 from perfmodel.model import Estimate
 
 CALIBRATED_FROM = 3
@@ -47,6 +47,8 @@ class FittedModel:
     _calibration: Calibration = dataclasses.field(repr=False)
     _evidence: tuple[tuple[float, float], ...] = dataclasses.field(repr=False)
     _usual_batch_rows: float | None = dataclasses.field(repr=False)
+    # Steps ask for the same few placements again and again.
+    _outlooks: dict[Conditions, Outlook] = dataclasses.field(default_factory=dict, repr=False, compare=False)
 
     def predict(self, conditions: Conditions) -> Estimate:
         """Predict the MST under these conditions, with an interval that widens away from the evidence.
@@ -64,16 +66,20 @@ class FittedModel:
                 reasons.append(
                     f"no batch rows given, the largest batch seen taken: {self._usual_batch_rows:.0f}"
                 )
-        point = Points.of([conditions])
-        shape = float(self._curve.shape_coordinate(point)[0])
-        beyond = reach(self._evidence, shape, conditions.nd_max_ms)
-        low, mid, high = bounds(self._curve, self._calibration, point, beyond)
-        if not beyond.inside:
+        seen = self._outlooks.get(conditions)
+        if seen is None:
+            seen = self._outlooks[conditions] = self._outlook(conditions)
+        low, mid, high = bounds(self._curve, self._calibration, seen)
+        if not seen.beyond.inside:
             reasons.append("extrapolated beyond the evidence")
         if mid < 0:
             reasons.append(f"the law gives {mid:.0f} rows/s, clipped at zero")
         low, mid, high = (max(0.0, end) for end in (low, mid, high))
         return Estimate(low=low, mid=mid, high=high, reason="; ".join(reasons))
+
+    def aged(self, share: float) -> "FittedModel":
+        """Return the model when all its readings count for a share of what they did: as it was, but less sure."""
+        return dataclasses.replace(self, _calibration=self._calibration.aged(share)) if share < 1 else self
 
     def contradictions(self, readings: Sequence[Reading]) -> Vector:
         """Say which readings contradict this model.
@@ -94,13 +100,15 @@ class FittedModel:
         )
 
     def _contradiction(self, reading: Reading) -> float:
-        point = Points.of([reading])
-        beyond = reach(self._evidence, float(self._curve.shape_coordinate(point)[0]), reading.nd_max_ms)
-        if not beyond.inside:
+        seen = self._outlook(reading)
+        if not seen.beyond.inside:
             return math.nan
-        low, mid, high = bounds(self._curve, self._calibration, point, beyond)
+        low, mid, high = bounds(self._curve, self._calibration, seen)
         agrees = low <= reading.rows_per_s <= high
         return 0.0 if agrees else math.copysign(1.0, reading.rows_per_s - mid)
+
+    def _outlook(self, item: Reading | Conditions) -> Outlook:
+        return outlook(self._curve, self._calibration, self._evidence, item)
 
     def deviations(self, readings: Sequence[Reading]) -> Vector:
         """Return how far readings lie above (positive) or below the model, as shares of the readings."""
@@ -157,7 +165,7 @@ def _distinct(shape: Vector, nd_max_ms: Vector) -> tuple[tuple[float, float], ..
     """Keep one of all readings whose conditions cannot be told apart, and the outermost ones as they are."""
     nd_step = max(ND_RESOLUTION_MS, ND_RESOLUTION_SHARE * float(nd_max_ms.max()))
     kept: list[tuple[float, float]] = []
-    for x, nd in sorted(zip(shape.tolist(), nd_max_ms.tolist(), strict=True)):
+    for x, nd in sorted(set(zip(shape.tolist(), nd_max_ms.tolist(), strict=True))):
         if all(abs(x - other) > SHAPE_RESOLUTION or abs(nd - nd_other) > nd_step for other, nd_other in kept):
             kept.append((x, nd))
     return tuple(kept)

@@ -9,6 +9,7 @@ from scipy.special import stdtrit
 
 from perfmodel.calibration import Calibration
 from perfmodel.curves import Curve, Points
+from perfmodel.evidence import Conditions, Reading
 
 TAIL = 0.05
 """Probability below the low and above the high end: a 90 % interval."""
@@ -77,28 +78,71 @@ def reach(evidence: tuple[tuple[float, float], ...], shape: float, nd_max_ms: fl
     return Reach(*(round(float(step), 6) + 0.0 for step in beyond))
 
 
-def bounds(
-    curve: Curve, calibration: Calibration, point: Points, beyond: Reach
-) -> tuple[float, float, float]:
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What a fitted curve says of one point, however much its evidence counts for.
+
+    Attributes
+    ----------
+    point
+        Where, of length 1.
+    beyond
+        How far that is from the evidence.
+    middle
+        The curve, in its scale of comparison.
+    variance
+        Of that, as a share squared and per unit of noise.
+    """
+
+    point: Points
+    beyond: Reach
+    middle: float
+    variance: float
+
+
+def outlook(
+    curve: Curve,
+    calibration: Calibration,
+    evidence: tuple[tuple[float, float], ...],
+    item: Reading | Conditions,
+) -> Outlook:
+    """Evaluate a fitted curve at one point.
+
+    Parameters
+    ----------
+    curve, calibration
+        The formula and its fitted parameters.
+    evidence
+        As in `reach`.
+    item
+        The point.
+    """
+    point = Points.of([item])
+    theta = np.array(calibration.theta)
+    gradient = curve.gradient(theta, point)[0] / calibration.unit
+    return Outlook(
+        point=point,
+        beyond=reach(evidence, float(curve.shape_coordinate(point)[0]), item.nd_max_ms),
+        middle=float(curve.evaluate(theta, point)[0]),
+        variance=float(gradient @ np.array(calibration.covariance) @ gradient),
+    )
+
+
+def bounds(curve: Curve, calibration: Calibration, seen: Outlook) -> tuple[float, float, float]:
     """Predict low, mid and high at one point in rows/s; below zero where Eq. 1 is.
 
     Parameters
     ----------
     curve, calibration
         The formula and its fitted parameters.
-    point
-        Where, of length 1.
-    beyond
-        How far that is from the evidence.
+    seen
+        The point.
     """
-    theta = np.array(calibration.theta)
-    middle = curve.evaluate(theta, point)
-    gradient = curve.gradient(theta, point)[0] / calibration.unit
-    share = calibration.noise * math.sqrt(1 + gradient @ np.array(calibration.covariance) @ gradient)
+    share = calibration.noise * math.sqrt(1 + seen.variance / calibration.counts)
     half_width = -float(stdtrit(calibration.freedom, TAIL)) * share * calibration.unit
-    ends = np.array([middle[0] - half_width, middle[0], middle[0] + half_width])
-    low, mid, high = sorted(curve.rows_per_s(ends, point).tolist())
-    widen_low, widen_high = _widening(calibration, beyond)
+    ends = np.array([seen.middle - half_width, seen.middle, seen.middle + half_width])
+    low, mid, high = sorted(curve.rows_per_s(ends, seen.point).tolist())
+    widen_low, widen_high = _widening(calibration, seen.beyond)
     return low * math.exp(-widen_low), mid, high * math.exp(widen_high)
 
 

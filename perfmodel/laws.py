@@ -4,6 +4,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -59,24 +60,19 @@ class _CurveLaw:
         ------
         ModelError
             When no reading is usable.
+
+        Notes
+        -----
+        The fit is that of the instant of the newest usable reading. Until another comes, all weights fade by one
+        factor: they still say the same, only with less certainty. So the middle stays as it is, and the interval
+        widens. (Fitting the fading weights anew would let the robust loss, whose threshold does not fade, move the
+        middle a little although nothing was read.)
         """
-        usable = sorted(self._young(self._curve.usable(readings), now_s), key=_chronological)
-        weights = self._weights(usable, now_s)
-
-        def fit_part(begin: int, end: int) -> FittedModel:
-            return fit_curve(self._curve, usable[begin:end], weights[begin:end])
-
-        model = fit_part(0, len(usable))
-        start = change_point(usable, fit_part, model)
-        notes = []
-        if start:
-            model = fit_part(start, len(usable))
-            notes.append(f"newer readings contradict {start} older ones, which were dropped")
-        kept = usable[start:]
-        if odd := int(np.count_nonzero(model.contradictions(kept))):
-            notes.append(f"{odd} of {len(kept)} readings contradict the fit and hardly count")
-        notes += _incomparable(kept, self._curve)
-        return dataclasses.replace(model, drift=start > 1, warnings=(*model.warnings, *notes))
+        usable = _Evidence(self._young(self._curve.usable(readings), now_s))
+        model = _fitted(self._curve, usable, self.half_life_s)
+        if self.half_life_s is None or now_s is None:
+            return model
+        return model.aged(float(_shares([now_s - _newest(usable)], self.half_life_s)[0]))
 
     def _young(self, readings: Sequence[Reading], now_s: float | None) -> list[Reading]:
         if self.max_age_s is None:
@@ -91,12 +87,51 @@ class _CurveLaw:
             raise ModelError(message)
         return young
 
-    def _weights(self, readings: Sequence[Reading], now_s: float | None) -> Vector:
-        if self.half_life_s is None:
-            return np.ones(len(readings))
-        now = _newest(readings) if now_s is None else now_s
-        ages = np.array([max(0.0, now - reading.at_s) for reading in readings])
-        return np.asarray(np.maximum(0.5 ** (ages / self.half_life_s), 1e-6))
+
+class _Evidence(tuple[Reading, ...]):
+    """Readings as the key of their fit.
+
+    Equal ones are mostly the very same objects, which a comparison sees at once; hashing each would take as long as
+    what a step may take.
+    """
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        return hash((len(self), self[0], self[-1]))
+
+
+@lru_cache(maxsize=64)
+def _fitted(curve: Curve, usable: _Evidence, half_life_s: float | None) -> FittedModel:
+    """Fit a curve to usable readings as of the newest; remembered, since most steps bring no new one."""
+    ordered = sorted(usable, key=_chronological)
+    weights = _weights(ordered, half_life_s)
+
+    def fit_part(begin: int, end: int) -> FittedModel:
+        return fit_curve(curve, ordered[begin:end], weights[begin:end])
+
+    model = fit_part(0, len(ordered))
+    start = change_point(ordered, fit_part, model)
+    notes = []
+    if start:
+        model = fit_part(start, len(ordered))
+        notes.append(f"newer readings contradict {start} older ones, which were dropped")
+    kept = ordered[start:]
+    if odd := int(np.count_nonzero(model.contradictions(kept))):
+        notes.append(f"{odd} of {len(kept)} readings contradict the fit and hardly count")
+    notes += _incomparable(kept, curve)
+    return dataclasses.replace(model, drift=start > 1, warnings=(*model.warnings, *notes))
+
+
+def _weights(ordered: Sequence[Reading], half_life_s: float | None) -> Vector:
+    if half_life_s is None:
+        return np.ones(len(ordered))
+    return _shares([ordered[-1].at_s - reading.at_s for reading in ordered], half_life_s)
+
+
+def _shares(ages_s: Sequence[float], half_life_s: float) -> Vector:
+    """Return what readings of these ages count for."""
+    return np.maximum(0.5 ** (np.maximum(ages_s, 0.0) / half_life_s), 1e-6)
 
 
 class GesscaleLaw(_CurveLaw):
@@ -148,7 +183,7 @@ class MicroBatchLaw(_CurveLaw):
 
 
 def _newest(readings: Sequence[Reading]) -> float:
-    return max(reading.at_s for reading in readings)
+    return max([reading.at_s for reading in readings])
 
 
 def _chronological(reading: Reading) -> tuple[float, ...]:

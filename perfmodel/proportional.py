@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import ClassVar
 
 from perfmodel.evidence import Conditions, Reading
@@ -96,6 +97,7 @@ class ProportionalLaw:
         return ProportionalModel(node=eq1.fit([_of_one_node(reading) for reading in readings], now_s))
 
 
+@lru_cache(maxsize=1024)  # so that the same evidence is the same readings, whose fit is remembered
 def _of_one_node(reading: Reading) -> Reading:
     rate = reading.rows_per_s / reading.capacity
     return replace(

@@ -1,13 +1,12 @@
 """What is kept of a decision, and how much of it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 from gesscale.decision import Decision
 from gesscale.errors import InputError
 from gesscale.ports import Reconfiguration
-from perfmodel import Reading
 
 PARAMETER_TOLERANCE = 0.01
 """Relative change of a parameter that makes a new version of a model: below it a refit is only noise."""
@@ -30,17 +29,6 @@ class KnowledgeLimits:
             if getattr(self, item.name) < 1:
                 message = f"{item.name}: expected at least 1 row, got {getattr(self, item.name)}"
                 raise InputError(message)
-
-
-def newest_of_each_kind(readings: Iterable[Reading], limit: int) -> tuple[Reading, ...]:
-    """Return the first ``limit`` saturated and the first ``limit`` other readings, in their order."""
-    room = {True: limit, False: limit}
-    kept = []
-    for reading in readings:
-        if room[reading.saturated] > 0:
-            room[reading.saturated] -= 1
-            kept.append(reading)
-    return tuple(kept)
 
 
 def reconfiguration_of(decision: Decision) -> Reconfiguration | None:

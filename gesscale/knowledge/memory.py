@@ -1,5 +1,6 @@
 """Knowledge that ends with the process, for simulations and tests."""
 
+import math
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -9,21 +10,17 @@ from typing import Any, TypeVar
 from gesscale.decision import Decision
 from gesscale.document import decision_document, model_document
 from gesscale.errors import KnowledgeError
-from gesscale.knowledge.keeping import (
-    KnowledgeLimits,
-    is_new_version,
-    newest_of_each_kind,
-    reconfiguration_of,
-)
+from gesscale.knowledge.keeping import KnowledgeLimits, is_new_version, reconfiguration_of
 from gesscale.ports import Knowledge, Reconfiguration
-from perfmodel import Reading
+from perfmodel import Model, Reading
 
-T = TypeVar("T", Reading, Reconfiguration)
-_Numbered = tuple[int, dict[str, Any]]
+T = TypeVar("T")
 
 
 class MemoryKnowledge:
     """A `gesscale.ports.KnowledgeStore` without a file.
+
+    A decision is kept as it is and becomes a document when it is asked for: simulations make many and ask for few.
 
     Parameters
     ----------
@@ -36,13 +33,14 @@ class MemoryKnowledge:
     def __init__(self, limits: KnowledgeLimits | None = None, known: Knowledge | None = None) -> None:
         self._limits = limits or KnowledgeLimits()
         # By operator, newest first: a full deque forgets at its other end.
-        self._readings: dict[str, tuple[Reading, ...]] = {}
-        self._models: dict[str, deque[_Numbered]] = {}
-        self._decisions: dict[str, deque[_Numbered]] = {}
+        self._readings: dict[str, _Evidence] = {}
+        self._models: dict[str, deque[tuple[int, dict[str, Any]]]] = {}
+        self._newest_model: dict[str, Model] = {}
+        self._decisions: dict[str, deque[tuple[int, Decision]]] = {}
         self._reconfigurations: dict[str, deque[Reconfiguration]] = {}
         self._numbers = count()
         if known is not None:
-            self._readings = dict(known.readings)
+            self._readings = {name: _Evidence(items) for name, items in known.readings.items()}
             self._reconfigurations = {name: deque(items) for name, items in known.reconfigurations.items()}
 
     def close(self) -> None:
@@ -50,29 +48,35 @@ class MemoryKnowledge:
 
     def recall(self, now_s: float) -> Knowledge:
         """Return readings and changes that are not dated later than now."""
+        readings = {name: evidence.until(now_s) for name, evidence in self._readings.items()}
+        changes = {
+            name: tuple(item for item in items if item.at_s <= now_s)
+            for name, items in self._reconfigurations.items()
+        }
         return Knowledge(
-            readings=_until(self._readings, now_s),
-            reconfigurations=_until(self._reconfigurations, now_s),
+            readings={name: items for name, items in readings.items() if items},
+            reconfigurations={name: items for name, items in changes.items() if items},
         )
 
     def remember(self, decision: Decision) -> None:
         """Keep a decision and all it brought."""
         name, limits = decision.operator, self._limits
-        readings = (*reversed(decision.analysis.evidence), *self._readings.get(name, ()))
-        self._readings[name] = newest_of_each_kind(readings, limits.readings_per_operator)
+        if (evidence := self._readings.get(name)) is None:
+            evidence = self._readings[name] = _Evidence()
+        for reading in decision.analysis.evidence:
+            evidence.add(reading)
+        evidence.forget_beyond(limits.readings_per_operator)
         if decision.analysis.model is not None:
-            models = self._models.setdefault(name, deque(maxlen=limits.models_per_operator))
-            document = model_document(decision.analysis.model)
-            if is_new_version(models[0][1] if models else None, document):
-                entry = {"at_s": decision.at_s, "operator": name, **document}
-                models.appendleft((next(self._numbers), entry))
+            self._remember_model(name, decision.analysis.model, decision.at_s)
         if (change := reconfiguration_of(decision)) is not None:
-            changes = self._reconfigurations.setdefault(
-                name, deque(maxlen=limits.reconfigurations_per_operator)
-            )
-            changes.appendleft(change)
+            self.remember_change(change)
         decisions = self._decisions.setdefault(name, deque(maxlen=limits.decisions_per_operator))
-        decisions.appendleft((next(self._numbers), decision_document(decision)))
+        decisions.appendleft((next(self._numbers), decision))
+
+    def remember_change(self, change: Reconfiguration) -> None:
+        """Keep a change that was carried out, whoever decided it."""
+        kept = deque[Reconfiguration](maxlen=self._limits.reconfigurations_per_operator)
+        self._reconfigurations.setdefault(change.operator, kept).appendleft(change)
 
     def settle(self, reconfiguration: Reconfiguration) -> None:
         """Keep a measured downtime.
@@ -92,21 +96,66 @@ class MemoryKnowledge:
 
     def decisions(self, operator: str | None = None, limit: int = 20) -> tuple[dict[str, Any], ...]:
         """Return the last decisions as documents, the newest first."""
-        return _newest(self._decisions, operator, limit)
+        return tuple(decision_document(each) for each in _newest(self._decisions, operator, limit))
 
     def models(self, operator: str | None = None, limit: int = 20) -> tuple[dict[str, Any], ...]:
         """Return the last model versions as documents, the newest first."""
-        return _newest(self._models, operator, limit)
+        return tuple(_newest(self._models, operator, limit))
+
+    def _remember_model(self, name: str, model: Model, at_s: float) -> None:
+        known, self._newest_model[name] = self._newest_model.get(name), model
+        if known is not None and _tells(known) == _tells(model):
+            return
+        models = self._models.setdefault(name, deque(maxlen=self._limits.models_per_operator))
+        document = model_document(model)
+        if is_new_version(models[0][1] if models else None, document):
+            models.appendleft((next(self._numbers), {"at_s": at_s, "operator": name, **document}))
 
 
-def _until(kept: Mapping[str, Iterable[T]], now_s: float) -> dict[str, tuple[T, ...]]:
-    past = {name: tuple(item for item in items if item.at_s <= now_s) for name, items in kept.items()}
-    return {name: items for name, items in past.items() if items}
+def _tells(model: Model) -> tuple[object, ...]:
+    """Return what makes a new version of a model, see `is_new_version`."""
+    return model.law, model.parameters, model.fitted, model.calibrated, model.drift
 
 
-def _newest(
-    kept: Mapping[str, Iterable[_Numbered]], operator: str | None, limit: int
-) -> tuple[dict[str, Any], ...]:
+class _Evidence:
+    """An operator's readings; adding one, forgetting the oldest of a kind and handing out all is cheap.
+
+    Parameters
+    ----------
+    readings
+        Newest first.
+    """
+
+    def __init__(self, readings: Iterable[Reading] = ()) -> None:
+        self._numbers = count()
+        self._kept: dict[int, Reading] = {}  # oldest first
+        self._numbers_of: dict[bool, deque[int]] = {True: deque(), False: deque()}
+        self._latest_s = -math.inf
+        for reading in reversed(tuple(readings)):
+            self.add(reading)
+
+    def add(self, reading: Reading) -> None:
+        """Keep a reading as the newest."""
+        number = next(self._numbers)
+        self._kept[number] = reading
+        self._numbers_of[reading.saturated].append(number)
+        self._latest_s = max(self._latest_s, reading.at_s)
+
+    def forget_beyond(self, limit: int) -> None:
+        """Forget the oldest of the saturated and of the other readings, until there are at most so many of each."""
+        for numbers in self._numbers_of.values():
+            while len(numbers) > limit:
+                del self._kept[numbers.popleft()]
+
+    def until(self, now_s: float) -> tuple[Reading, ...]:
+        """Return the readings that are not dated later, newest first."""
+        newest_first = reversed(self._kept.values())
+        if self._latest_s <= now_s:
+            return tuple(newest_first)
+        return tuple(reading for reading in newest_first if reading.at_s <= now_s)
+
+
+def _newest(kept: Mapping[str, Iterable[tuple[int, T]]], operator: str | None, limit: int) -> list[T]:
     found = [entry for name, entries in kept.items() if operator in {None, name} for entry in entries]
     found.sort(key=lambda entry: entry[0], reverse=True)
-    return tuple(document for _, document in islice(found, limit))
+    return [kept for _, kept in islice(found, limit)]

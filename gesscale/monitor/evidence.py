@@ -31,7 +31,7 @@ def saturated(batches: Sequence[Batch]) -> list[bool]:
     """
     pressed = [batch.is_late if batch.cap_rows is None else batch.is_full for batch in batches]
     joined = [
-        adjoins(before, batch) and pressed[index] and pressed[index + 1]
+        pressed[index] and pressed[index + 1] and adjoins(before, batch)
         for index, (before, batch) in enumerate(pairwise(batches))
     ]
     in_run = [left or right for left, right in zip([False, *joined], [*joined, False], strict=True)]
@@ -60,12 +60,16 @@ def warm(batches: Sequence[Batch]) -> list[bool]:
     -----
     Source: specification section 3, measured: a cold executor makes its first batch 2 to 2.7 times longer.
     """
-    moved = [False, *(set(before.nodes) != set(batch.nodes) for before, batch in pairwise(batches))]
+    moved = [False, *(_moved(before, batch) for before, batch in pairwise(batches))]
     follows = [False, *(adjoins(before, batch) for before, batch in pairwise(batches))]
     return [follows[index] and not moved[index] and not moved[index - 1] for index in range(len(batches))]
 
 
+def _moved(before: Batch, batch: Batch) -> bool:
+    return before.nodes != batch.nodes and set(before.nodes) != set(batch.nodes)
+
+
 def _backlog_grew(before: Batch, batch: Batch) -> bool:
-    if before.backlog_rows is None or batch.backlog_rows is None or not adjoins(before, batch):
+    if before.backlog_rows is None or batch.backlog_rows is None:
         return False
-    return batch.backlog_rows > before.backlog_rows
+    return batch.backlog_rows > before.backlog_rows and adjoins(before, batch)

@@ -22,8 +22,8 @@ _Told = Annotated[float | None, BeforeValidator(_none_if_nan)]
 _LARGEST = 2**63 - 1
 
 
-class BatchRecord(BaseModel):
-    """One finished micro-batch as served; units and meaning as in `gesscale.observation.Batch`."""
+class BatchFigures(BaseModel):
+    """One finished micro-batch without its nodes; units and meaning as in `gesscale.observation.Batch`."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -35,6 +35,11 @@ class BatchRecord(BaseModel):
     cap_rows: Annotated[int | None, BeforeValidator(_none_if_nan), Field(le=_LARGEST)] = None
     offered_rows_total: _Told = None
     backlog_rows: _Told = None
+
+
+class BatchRecord(BatchFigures):
+    """One finished micro-batch as served: its nodes are told by the addresses of their executors."""
+
     hosts: tuple[str, ...]
 
 
@@ -74,7 +79,7 @@ def parse_document(body: bytes, operator: str) -> BatchesDocument:
         document = BatchesDocument.model_validate_json(body)
     except ValidationError as error:
         message = (
-            f"expected batch records of gesscale.dev/v1 as JSON, got {_beginning(body)}: {_first(error)}; "
+            f"expected batch records of gesscale.dev/v1 as JSON, got {_beginning(body)}: {first_fault(error)}; "
             "is this the port of the operator's gesscale listener?"
         )
         raise MetricsUnavailableError(message) from error
@@ -112,7 +117,7 @@ def to_batches(
         try:
             record = BatchRecord.model_validate(candidate)
         except ValidationError as error:
-            complaints.append(f"record {position} is dropped: {_first(error)}")
+            complaints.append(f"record {position} is dropped: {first_fault(error)}")
             continue
         fields = record.model_dump(exclude={"hosts", "ended_at_s"})
         ended_at_s = record.ended_at_s - ahead_s
@@ -120,7 +125,8 @@ def to_batches(
     return batches, complaints
 
 
-def _first(error: ValidationError) -> str:
+def first_fault(error: ValidationError) -> str:
+    """Return the first of the faults in words: where it is, what is wrong, what came instead."""
     fault = error.errors(include_url=False, include_context=False)[0]
     place = ".".join(str(part) for part in fault["loc"])
     given = f", got {fault['input']!r:.40}" if place else ""

@@ -3,16 +3,17 @@
 import math
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any
 
 from gesscale.observation import Batch
-
-_Number = TypeVar("_Number", int, float)
 
 CLOCK_TOLERANCE_S = 5.0
 """A batch may end this long after "now": the answer that names it arrives after the step has begun."""
 
 _LEAST_S = 0.001
+_FIGURES = ("batch_id", "ended_at_s", "rows", "seconds")
+# Zero tells of rows only: it is no trigger interval, and no cap.
+_OPTIONAL = (("trigger_s", False), ("cap_rows", False), ("offered_rows_total", True), ("backlog_rows", True))
 
 
 def screen(batches: Iterable[Batch], now_s: float) -> tuple[tuple[Batch, ...], tuple[str, ...]]:
@@ -64,14 +65,8 @@ def began_again(before: Batch, batch: Batch) -> bool:
 
 
 def _fault(batch: Batch, before: Batch | None, now_s: float) -> str:
-    figures = {
-        "batch_id": batch.batch_id,
-        "ended_at_s": batch.ended_at_s,
-        "rows": batch.rows,
-        "seconds": batch.seconds,
-    }
-    for name, value in figures.items():
-        if not _believable(value):
+    for name in _FIGURES:
+        if not 0 <= (value := getattr(batch, name)) < math.inf:
             return f"{name} is {value}, expected a finite number >= 0"
     if not _LEAST_S <= batch.seconds <= batch.ended_at_s:
         return (
@@ -90,26 +85,15 @@ def _fault(batch: Batch, before: Batch | None, now_s: float) -> str:
 
 
 def _mended(batch: Batch) -> tuple[Batch, list[str]]:
-    mended = replace(
-        batch,
-        trigger_s=_told(batch.trigger_s) or None,  # zero: no fixed interval
-        cap_rows=_told(batch.cap_rows) or None,  # zero: no cap
-        offered_rows_total=_told(batch.offered_rows_total),
-        backlog_rows=_told(batch.backlog_rows),
-    )
-    figures = {
-        name: getattr(batch, name)
-        for name in ("trigger_s", "cap_rows", "offered_rows_total", "backlog_rows")
-        if getattr(batch, name) is not None and getattr(mended, name) is None
-    }
-    return mended, [
-        f"batch {batch.batch_id}: {name} is {value} and counts as unknown" for name, value in figures.items()
+    doubted = [
+        name
+        for name, zero_tells in _OPTIONAL
+        if (value := getattr(batch, name)) is not None
+        and not (0 < value < math.inf or (zero_tells and value == 0))
     ]
-
-
-def _told(value: _Number | None) -> _Number | None:
-    return value if value is not None and _believable(value) else None
-
-
-def _believable(value: float) -> bool:
-    return math.isfinite(value) and value >= 0
+    if not doubted:
+        return batch, doubted
+    unknown: dict[str, Any] = dict.fromkeys(doubted)
+    return replace(batch, **unknown), [
+        f"batch {batch.batch_id}: {name} is {getattr(batch, name)} and counts as unknown" for name in doubted
+    ]

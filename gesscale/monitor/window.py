@@ -126,8 +126,9 @@ def _reading(
     inside = kept[span.first :]
     seen_s = max(_LEAST_S, span.until_s - span.begin_s - _unseen_s(inside))
     busy_s = sum(batch.ended_at_s - max(_started_s(batch), span.begin_s) for batch in inside)
-    at_limit = saturated(kept)[span.first :]
-    is_warm = warm(kept)[span.first :]
+    back = min(span.first, 2)  # so many batches before it decide whether one is saturated or warm
+    at_limit = saturated(kept[span.first - back :])[back:]
+    is_warm = warm(kept[span.first - back :])[back:]
     return OperatorReading(
         operator=operator,
         at_s=now_s,

@@ -113,6 +113,31 @@ def test_old_readings_fade_by_the_half_life(law):
 
 
 @LAWS
+def test_while_nothing_is_read_the_middle_stays_and_certainty_fades(law):
+    readings = [window(index) for index in range(12)]  # the newest of 660 s
+    ageing = type(law)(half_life_s=600)
+    at = Conditions(replicas=2, nd_max_ms=0, batch_rows=9000)
+    silence = [ageing.fit(readings, now_s=660.0 + 300.0 * step) for step in range(5)]
+    estimates = [model.predict(at) for model in silence]
+    assert silence[0] == ageing.fit(readings)
+    assert len({estimate.mid for estimate in estimates}) == 1
+    assert [estimate.low for estimate in estimates] == sorted(
+        {estimate.low for estimate in estimates}, reverse=True
+    )
+    assert [estimate.high for estimate in estimates] == sorted({estimate.high for estimate in estimates})
+
+
+@LAWS
+def test_forty_readings_a_half_life_ago_say_as_much_as_twenty_now(law):
+    # The half-life is so long that they hardly differ in age among themselves.
+    readings = [window(index % 4, at_s=float(index)) for index in range(40)]
+    at = Conditions(replicas=2, nd_max_ms=0, batch_rows=9000)
+    faded = type(law)(half_life_s=1e6).fit(readings, now_s=1e6 + 39).predict(at)
+    half = law.fit(readings[:20]).predict(at)
+    assert (faded.low, faded.high) == pytest.approx((half.low, half.high), rel=0.01)
+
+
+@LAWS
 def test_readings_beyond_the_maximum_age_are_left_out(law):
     bounded = type(law)(max_age_s=100)
     readings = [window(index) for index in range(4)]  # 0, 60, 120, 180 s

@@ -141,5 +141,5 @@ def test_law_names():
         "microbatch",
         "auto",
     ]
-    with pytest.raises(ModelError, match="one of gesscale, microbatch, auto, got 'linear'"):
+    with pytest.raises(ModelError, match="one of gesscale, microbatch, auto, proportional, got 'linear'"):
         law_named("linear")

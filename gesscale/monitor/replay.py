@@ -1,0 +1,151 @@
+"""A recorded run as the ports of the loop: what was read, how far the nodes were apart, where replicas were."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
+
+from gesscale.decision import Change, Outcome, Reason
+from gesscale.errors import ClusterError
+from gesscale.monitor.record_files import LiveDecision, Recording
+from gesscale.monitor.screen import CLOCK_TOLERANCE_S
+from gesscale.monitor.window import summarise
+from gesscale.observation import Batch, OperatorReading, Unseen, WorkflowObservation
+from gesscale.ports import NODE_PROBLEMS, ClusterState, Latencies, Node
+from latency_map import LatencyMap
+
+_ENDED = attrgetter("ended_at_s")
+
+
+@dataclass(slots=True, kw_only=True)
+class RecordedWorld:
+    """Monitor, latency map and cluster as they were at one instant of a recorded run; nothing can be changed.
+
+    It serves as `gesscale.ports.MetricSource`, `gesscale.ports.LatencySource` and `gesscale.ports.Cluster`.
+
+    Attributes
+    ----------
+    recording
+        The run.
+    delays
+        Its latency map; its nodes are those of the cluster.
+    window_s, history_s, stale_after_s
+        As in `gesscale.monitor.source.WindowedReader`.
+    as_read
+        Take the figures that the live loop read at that instant, which include what batches do not tell: CPU,
+        idling, a broker's offsets. Else all are computed from the batches, as for another window.
+    now_s
+        The instant, seconds since the epoch; see `move_to`.
+    """
+
+    recording: Recording
+    delays: LatencyMap
+    window_s: float
+    history_s: float
+    stale_after_s: float
+    as_read: bool = True
+    now_s: float = 0.0
+    _live: Mapping[tuple[float, str], LiveDecision] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._live = {(each.at_s, each.operator): each for each in self.recording.decisions}
+
+    def move_to(self, now_s: float) -> None:
+        """Go to an instant."""
+        self.now_s = now_s
+
+    def live(self, operator: str) -> LiveDecision | None:
+        """Return what was decided live for an operator at this instant; None where nothing is recorded."""
+        return self._live.get((self.now_s, operator))
+
+    # Monitor
+
+    def observe(self, now_s: float) -> WorkflowObservation:
+        """Read every operator as it was read then; see `gesscale.ports.MetricSource`."""
+        seen = [self._read(name, self.live(name), now_s) for name in self.recording.batches]
+        return WorkflowObservation(
+            at_s=now_s,
+            readings={each.operator: each for each in seen if isinstance(each, OperatorReading)},
+            unseen={each.operator: each for each in seen if isinstance(each, Unseen)},
+        )
+
+    def current(self, now_s: float) -> Latencies:
+        """Return the map, and how far it could be relied on then; see `gesscale.ports.LatencySource`."""
+        del now_s
+        told = next(iter(self._all_live()), None)
+        return (
+            Latencies(map=self.delays)
+            if told is None
+            else Latencies(map=self.delays, standing=told.latency_map)
+        )
+
+    def _read(self, operator: str, live: LiveDecision | None, now_s: float) -> OperatorReading | Unseen:
+        if self.as_read and live is not None and isinstance(live.seen, Unseen):
+            return live.seen
+        rebuilt = summarise(
+            operator,
+            self._batches(operator, live, now_s),
+            now_s=now_s,
+            window_s=self.window_s,
+            stale_after_s=self.stale_after_s,
+        )
+        if not self.as_read or live is None or isinstance(live.seen, Unseen):
+            return rebuilt
+        if isinstance(rebuilt, Unseen):
+            return live.seen
+        return replace(live.seen, batches=rebuilt.batches, warm_batches=rebuilt.warm_batches)
+
+    def _batches(self, operator: str, live: LiveDecision | None, now_s: float) -> tuple[Batch, ...]:
+        """Return the batches that could be seen.
+
+        One that ended just before the step may have been reported after it, and one that ended just after it began
+        may have been seen: the number of batches that were read settles it, where that is within the tolerance.
+        """
+        batches = self.recording.batches[operator]
+        first = bisect_left(batches, now_s - self.history_s, key=_ENDED)
+        end = bisect_right(batches, now_s, key=_ENDED)
+        if self.as_read and live is not None:
+            least = bisect_left(batches, now_s - CLOCK_TOLERANCE_S, key=_ENDED)
+            most = bisect_right(batches, now_s + CLOCK_TOLERANCE_S, key=_ENDED)
+            end = told if least <= (told := first + live.batches_seen) <= most else end
+        return batches[first:end]
+
+    # The cluster
+
+    def state(self) -> ClusterState:
+        """Return the nodes of the latency map and the placements of this instant."""
+        live = list(self._all_live())
+        unusable = {node: why for each in live for node, why in each.rejections.items()}
+        return ClusterState(
+            nodes={name: _node(name, *unusable.get(name, ("", ""))) for name in self.delays.names},
+            placements={name: nodes for name in self.recording.batches if (nodes := self._placement(name))},
+            problem=next((each.detail for each in live if each.reason == Reason.CLUSTER_UNAVAILABLE), ""),
+        )
+
+    def apply(self, operator: str, change: Change) -> Outcome:
+        """Refuse.
+
+        Raises
+        ------
+        ClusterError
+            Always: what is recorded has happened.
+        """
+        message = f"operator {operator!r}: +{change.add} -{change.remove} cannot be done in a recorded run"
+        raise ClusterError(message)
+
+    def _placement(self, operator: str) -> tuple[str, ...]:
+        if (live := self.live(operator)) is not None:
+            return live.placement
+        batches = self.recording.batches[operator]
+        ended = bisect_right(batches, self.now_s, key=_ENDED)
+        return batches[ended - 1].nodes if ended else ()
+
+    def _all_live(self) -> Iterable[LiveDecision]:
+        return (live for name in self.recording.batches if (live := self.live(name)) is not None)
+
+
+def _node(name: str, reason: str, detail: str) -> Node:
+    """Return a node; unusable where the live plan rejected it for what it is, not for its delay."""
+    if reason not in NODE_PROBLEMS or reason == Reason.EXCLUDED:  # what is excluded, the settings say
+        return Node(name=name)
+    return Node(name=name, problem=detail or reason, reason=Reason(reason))

@@ -1,0 +1,162 @@
+"""A recorded run fed to a policy: at each recorded instant, what it would have decided there, and why.
+
+The loop is the live one. What happens is the record's: batches, placements and changes follow the policy that ran
+live, so that each decision is an answer to the recorded situation, not a step of another run.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from gesscale.decision import Decision
+from gesscale.knowledge.memory import MemoryKnowledge
+from gesscale.loop import ControlLoop
+from gesscale.monitor.record_files import LiveDecision
+from gesscale.monitor.replay import RecordedWorld
+from gesscale.ports import Policy, Reconfiguration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a policy would have decided for one operator at one instant of a recorded run.
+
+    Attributes
+    ----------
+    since_start_s
+        Seconds since the first instant.
+    decision
+        The policy's, never carried out.
+    live
+        What was decided then; None where nothing is recorded.
+    """
+
+    since_start_s: float
+    decision: Decision
+    live: LiveDecision | None
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether both want the same replicas started and removed; None without a live decision."""
+        return None if self.live is None else self.live.change == self.decision.plan.change
+
+    @property
+    def same_reason(self) -> bool | None:
+        """Whether both give the same reason; None without a live decision."""
+        return None if self.live is None else self.live.reason == self.decision.plan.reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """How far the answers agree with the live decisions.
+
+    Attributes
+    ----------
+    compared
+        Decisions that have a live one beside them.
+    same_change, same_reason
+        How many of these want the same nodes started and removed; how many also, or only, say the same reason.
+    live_changes, wanted_changes
+        Decisions that wanted a change. One that is not carried out is wanted again at the next instant.
+    new_wishes
+        Wanted changes that the policy had not wanted an instant before.
+    first_difference
+        The first answer that wants another change than the live decision; None where all agree.
+    """
+
+    compared: int
+    same_change: int
+    same_reason: int
+    live_changes: int
+    wanted_changes: int
+    new_wishes: int
+    first_difference: Answer | None
+
+
+def answers_of(
+    policy: Policy,
+    world: RecordedWorld,
+    knowledge: MemoryKnowledge,
+    *,
+    instants_s: Sequence[float],
+    settle_timeout_s: float,
+    excluded_nodes: frozenset[str] = frozenset(),
+) -> tuple[Answer, ...]:
+    """Ask a policy at every recorded instant.
+
+    Parameters
+    ----------
+    policy
+        Who is asked.
+    world
+        The recorded run.
+    knowledge
+        What was known before it. It learns what the policy makes of the run and the changes that were carried out
+        live, each after the instant at which it was decided.
+    instants_s
+        When, seconds since the epoch; see `Recording.instants_s`.
+    settle_timeout_s, excluded_nodes
+        As in `gesscale.loop.ControlLoop`.
+
+    Returns
+    -------
+    tuple of Answer
+        In order of time, one for each operator and instant.
+    """
+    loop = ControlLoop(
+        metrics=world,
+        latencies=world,
+        policy=policy,
+        cluster=world,
+        knowledge=knowledge,
+        acts=False,
+        settle_timeout_s=settle_timeout_s,
+        excluded_nodes=excluded_nodes,
+    )
+    answers = []
+    for at_s in instants_s:
+        world.move_to(at_s)
+        for decision in loop.step(at_s):
+            live = world.live(decision.operator)
+            answers.append(Answer(since_start_s=at_s - instants_s[0], decision=decision, live=live))
+            if live is not None and live.acted:
+                knowledge.remember_change(
+                    Reconfiguration(at_s=at_s, operator=live.operator, placement=live.planned)
+                )
+    return tuple(answers)
+
+
+def agreement(answers: Sequence[Answer]) -> Agreement:
+    """Compare the answers with the live decisions.
+
+    Parameters
+    ----------
+    answers
+        Of `answers_of`.
+
+    Returns
+    -------
+    Agreement
+        All zero without live decisions, but for the wishes.
+    """
+    wishes = [answer.decision.plan.change for answer in answers]
+    return Agreement(
+        compared=sum(answer.agrees is not None for answer in answers),
+        same_change=sum(answer.agrees is True for answer in answers),
+        same_reason=sum(answer.same_reason is True for answer in answers),
+        live_changes=sum(answer.live is not None and answer.live.change is not None for answer in answers),
+        wanted_changes=sum(wish is not None for wish in wishes),
+        new_wishes=sum(_new_wishes(listed) for listed in _by_operator(answers)),
+        first_difference=next((answer for answer in answers if answer.agrees is False), None),
+    )
+
+
+def _by_operator(answers: Sequence[Answer]) -> Iterable[list[Answer]]:
+    grouped: dict[str, list[Answer]] = {}
+    for answer in answers:
+        grouped.setdefault(answer.decision.operator, []).append(answer)
+    return grouped.values()
+
+
+def _new_wishes(answers: Sequence[Answer]) -> int:
+    wishes = [None, *(answer.decision.plan.change for answer in answers)]
+    return sum(wish is not None and wish != before for before, wish in pairwise(wishes))

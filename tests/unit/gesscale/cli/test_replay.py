@@ -1,0 +1,196 @@
+"""``gesscale replay`` as a user types it, over a record of a real run and over broken ones."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from gesscale.decision import Analysis, Decision, Outcome, OutcomeStatus, Plan, Reason, Verdict
+from gesscale.knowledge.sqlite import SqliteKnowledge
+from perfmodel import Reading
+
+DAY = Path(__file__).parents[3] / "data" / "records" / "day_of_gesscale"
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(DAY, tmp_path / "record"))
+
+
+def test_the_table_shows_what_is_wanted_and_where_they_differ(gesscale, record):
+    code, out, err = gesscale("replay", record, "--policy", "thr-nlaware")
+    assert code == 0
+    # Eight live changes, and the wish of THR at 40 s.
+    assert "What thr-nlaware would have decided in each recorded situation (9 of 26 decisions)" in out
+    assert "Where they differ" in out
+    assert "share of time in batches" in out
+    assert (
+        "first difference after 40 s, operator nearest: live ModelUncalibrated, here Overloaded +edge2" in err
+    )
+    assert "no simulation of what would have come of it" in err
+
+
+def test_all_shows_every_decision(gesscale, record):
+    code, out, err = gesscale("replay", record, "--all")
+    assert code == 0
+    assert "What gesscale would have decided in each recorded situation (26 of 26 decisions)" in out
+    assert "Where they differ" not in out
+    assert "--all" not in err
+
+
+def test_json_has_every_step_with_both_decisions(gesscale, record):
+    code, out, _ = gesscale("replay", record, "--policy", "thr-nlaware", "--output", "json")
+    document = json.loads(out)
+    assert code == 0
+    assert (document["policy"], document["livePolicy"]) == ("thr-nlaware", "gesscale")
+    assert document["summary"]["compared"] == len(document["steps"]) == 26
+    lines = (record / "decisions.jsonl").read_text().splitlines()
+    assert [step["live"] for step in document["steps"]] == [json.loads(line) for line in lines]
+    wish = document["steps"][4]
+    assert (wish["agrees"], wish["same_reason"]) == (False, False)
+    assert wish["decision"]["plan"]["change"] == {"add": ["edge2"], "remove": []}
+    assert wish["decision"]["outcome"]["status"] == "NotAllowed"
+
+
+def test_yaml_says_the_same(gesscale, record):
+    _, out, _ = gesscale("replay", record, "-o", "yaml")
+    assert yaml.safe_load(out)["summary"]["same_reason"] == 26
+
+
+def test_nothing_in_the_record_changes(gesscale, record):
+    before = {file.name: file.read_bytes() for file in record.iterdir()}
+    gesscale("replay", record)
+    assert {file.name: file.read_bytes() for file in record.iterdir()} == before
+
+
+def test_settings_of_the_record_can_be_overridden(gesscale, record):
+    _, out, _ = gesscale("replay", record, "--set", "plan.exclude_nodes=[edge2]", "-o", "json")
+    # The nearest to edge1 is edge2 with 4 ms, the next edge3 with 9 ms.
+    wishes = [step["decision"]["plan"]["change"] for step in json.loads(out)["steps"]]
+    assert next(wish for wish in wishes if wish) == {"add": ["edge3"], "remove": []}
+
+
+def test_settings_can_come_from_elsewhere(gesscale, record):
+    config = record.parent / "mine.yaml"
+    settings = yaml.safe_load((record / "gesscale.yaml").read_text())
+    settings["latency_map"]["file"] = str(record / "latency.csv")
+    config.write_text(yaml.safe_dump({**settings, "analyze": {"policy": "static"}}))
+    (record / "gesscale.yaml").unlink()
+    _, out, _ = gesscale("replay", record, "--config", config, "-o", "json")
+    assert json.loads(out)["summary"]["wanted_changes"] == 0
+
+
+def test_torn_lines_are_counted_and_named(gesscale, record):
+    with (record / "batches.jsonl").open("a") as file:
+        file.write('{"batch_id": 90, "ended')
+    (record / "decisions.jsonl").write_text("{}\n" * 4 + (record / "decisions.jsonl").read_text())
+    code, out, err = gesscale("replay", record)
+    assert code == 0
+    assert "(8 of 26 decisions)" in out
+    assert f"left out: {record / 'batches.jsonl'}, line 91: " in err
+    assert f"left out: {record / 'decisions.jsonl'}, line 1: " in err
+    assert "lines left out: 5" in err
+
+
+def test_several_operators_are_replayed_each_by_its_own_record(gesscale, record):
+    settings = yaml.safe_load((record / "gesscale.yaml").read_text())
+    one = settings["workflow"]["operators"].pop("nearest")
+    settings["workflow"]["operators"] = {"first": one, "second": {**one, "upstream": ["first"]}}
+    (record / "gesscale.yaml").write_text(yaml.safe_dump(settings))
+    for name in ("batches.jsonl", "decisions.jsonl"):
+        lines = [json.loads(line) for line in (record / name).read_text().splitlines()]
+        both = [{**line, "operator": operator} for line in lines for operator in ("first", "second")]
+        (record / name).write_text("".join(json.dumps(line) + "\n" for line in both))
+    code, out, _ = gesscale("replay", record, "-o", "json")
+    document = json.loads(out)
+    assert code == 0
+    assert document["summary"]["compared"] == 52
+    agreeing = {step["operator"] for step in document["steps"] if step["agrees"]}
+    assert agreeing == {"first", "second"}
+    # Both are saturated alike, so the first is held back by the second, which alone grows.
+    wanting = {
+        step["operator"]
+        for step in document["steps"]
+        if (change := step["decision"]["plan"]["change"]) and change["add"]
+    }
+    assert wanting == {"second"}
+
+
+def test_what_was_known_before_the_run_is_known_in_the_replay(gesscale, record):
+    # The knowledge file of a run before that measured 400 rows/s on one node: the model knows its MST from the start.
+    began_s = json.loads((record / "decisions.jsonl").read_text().splitlines()[0])["at_s"]
+    reading = Reading(replicas=1, nd_max_ms=0, rows_per_s=400, batch_rows=1200, at_s=began_s - 60)
+    with SqliteKnowledge(record / "knowledge.sqlite", now_s=began_s) as knowledge:
+        knowledge.remember(
+            Decision(
+                at_s=began_s - 60,
+                operator="nearest",
+                policy="gesscale",
+                analysis=Analysis(
+                    operator="nearest", verdict=Verdict.SAME, reason=Reason.WITHIN_TARGET, evidence=(reading,)
+                ),
+                plan=Plan(operator="nearest", reason=Reason.WITHIN_TARGET, placement=("edge1",)),
+                outcome=Outcome(status=OutcomeStatus.NOTHING_TO_DO),
+            )
+        )
+    _, out, _ = gesscale("replay", record, "-o", "json")
+    second = json.loads(out)["steps"][1]
+    assert second["live"]["reason"] == "ModelUncalibrated"
+    assert second["decision"]["analysis"]["mst"]["mid"] == pytest.approx(400)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--policy", "nobody"), "there is no policy 'nobody'; choose one of "),
+        (
+            ("--set", "workflow.operators={other: {driver_node: edge1, metrics_url: 'http://h:1'}}"),
+            "the settings describe several operators (nearest, other), so each line needs the key operator",
+        ),
+        (("--set", "latency_map.file=nowhere.csv"), "nowhere.csv"),
+        (
+            ("--set", "latency_map.source=agents", "--set", "latency_map.agents=['http://h:1']"),
+            "read the latency map from agents, which cannot tell of the past",
+        ),
+    ],
+    ids=["policy", "operator", "map", "agents"],
+)
+def test_what_does_not_fit_the_record_is_one_line_and_exit_2(gesscale, record, words, said):
+    code, out, err = gesscale("replay", record, *words)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("missing", ["gesscale.yaml", "batches.jsonl", "latency.csv"])
+def test_a_missing_file_is_one_line_and_exit_2(gesscale, record, missing):
+    (record / missing).unlink()
+    code, _, err = gesscale("replay", record)
+    assert code == 2
+    assert missing in err
+    assert err.count("\n") == 1
+
+
+def test_a_missing_or_empty_record_is_one_line_and_exit_2(gesscale, record):
+    code, _, err = gesscale("replay", record / "elsewhere")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "expected a record" in err
+    (record / "batches.jsonl").write_text("")
+    code, _, err = gesscale("replay", record)
+    assert (code, err.count("\n")) == (2, 1)
+    assert "expected a batch a line, got none" in err
+
+
+def test_without_decisions_the_batches_alone_are_replayed(gesscale, record):
+    (record / "decisions.jsonl").unlink()
+    code, out, err = gesscale("replay", record, "-o", "json")
+    document = json.loads(out)
+    assert code == 0
+    assert (document["livePolicy"], document["summary"]["compared"]) == (None, 0)
+    assert {step["live"] for step in document["steps"]} == {None}
+    code, out, err = gesscale("replay", record)
+    assert code == 0
+    assert "no decision is on record" in err

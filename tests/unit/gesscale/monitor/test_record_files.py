@@ -1,0 +1,163 @@
+"""Reading a record: whole, torn, corrupt, of several operators, of another operator, or none at all."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gesscale.errors import InputError
+from gesscale.monitor.record_files import read_recording
+from gesscale.observation import OperatorReading, Unseen
+
+DAY = Path(__file__).parents[3] / "data" / "records" / "day_of_gesscale"
+BATCH = {
+    "batch_id": 7,
+    "ended_at_s": 100.0,
+    "rows": 50,
+    "seconds": 2.5,
+    "nodes": ["near", "hub"],
+    "trigger_s": 2.0,
+    "cap_rows": 200,
+    "offered_rows_total": 900.0,
+    "backlog_rows": 3.0,
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write(tmp_path, BATCH)
+    return tmp_path
+
+
+def write(folder: Path, *lines: object, file: str = "batches.jsonl") -> None:
+    texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
+    (folder / file).write_text("\n".join(texts) + "\n")
+
+
+def overloaded() -> dict:
+    """The decision by which the second replica was added, as it was recorded: the sixth line."""
+    return json.loads((DAY / "decisions.jsonl").read_text().splitlines()[5])
+
+
+def test_a_recorded_run_is_read_whole() -> None:
+    recording = read_recording(DAY, ["nearest"])
+    assert recording.complaints == ()
+    # Lines of the two files.
+    assert (len(recording.batches["nearest"]), len(recording.decisions)) == (90, 26)
+    first, sixth = recording.decisions[0], recording.decisions[5]
+    assert first.seen == Unseen(operator="nearest", detail="no batch has ended yet")
+    assert isinstance(sixth.seen, OperatorReading)
+    assert (sixth.reason, sixth.placement, sixth.planned) == ("Overloaded", ("edge1",), ("edge1", "edge2"))
+    assert (sixth.change.add, sixth.acted, sixth.batches_seen) == (("edge2",), True, 17)
+
+
+def test_the_placement_before_a_removal_has_what_was_removed() -> None:
+    removal = read_recording(DAY, ["nearest"]).decisions[19]
+    assert removal.change.remove == ("edge5",)
+    assert removal.placement == ("edge1", "edge2", "edge3", "edge4", "edge5")
+
+
+def test_batches_come_in_the_order_of_their_ends_with_sorted_nodes(folder: Path) -> None:
+    write(folder, BATCH, {**BATCH, "batch_id": 6, "ended_at_s": 98.0})
+    batches = read_recording(folder, ["op"]).batches["op"]
+    assert [batch.batch_id for batch in batches] == [6, 7]
+    assert batches[0].nodes == ("hub", "near")
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ('{"batch_id": 8, "ended_at', "EOF while parsing"),
+        ("not JSON", "expected"),
+        ("[1, 2]", "valid dictionary"),
+        ({**BATCH, "seconds": None}, "seconds: "),
+        ({key: value for key, value in BATCH.items() if key != "nodes"}, "nodes: "),
+        ({**BATCH, "rows": -3}, "rows: "),
+    ],
+    ids=["torn", "text", "list", "null", "no nodes", "negative"],
+)
+def test_a_corrupt_line_is_left_out_and_named(folder: Path, line: object, complaint: str) -> None:
+    write(folder, BATCH, line, {**BATCH, "batch_id": 9, "ended_at_s": 104.0})
+    recording = read_recording(folder, ["op"])
+    assert [batch.batch_id for batch in recording.batches["op"]] == [7, 9]
+    (said,) = recording.complaints
+    assert said.startswith(f"{folder / 'batches.jsonl'}, line 2: ")
+    assert complaint in said
+
+
+def test_bytes_that_are_no_text_are_a_corrupt_line(folder: Path) -> None:
+    (folder / "batches.jsonl").write_bytes(b"\xff\xfe\x00\n" + json.dumps(BATCH).encode())
+    (said,) = read_recording(folder, ["op"]).complaints
+    assert "line 1: " in said
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda decision: decision.pop("plan"),
+        lambda decision: decision.update(at_s="soon"),
+        lambda decision: decision["plan"].update(change={"add": [], "remove": []}),
+        lambda decision: decision["analysis"]["reading"].update(throughput_rows_per_s=None),
+    ],
+    ids=["no plan", "no time", "empty change", "no throughput"],
+)
+def test_a_corrupt_decision_is_left_out_and_named(folder: Path, spoil) -> None:
+    bad = overloaded()
+    spoil(bad)
+    write(folder, bad, {**overloaded(), "operator": "op"}, file="decisions.jsonl")
+    recording = read_recording(folder, ["op"])
+    assert len(recording.decisions) == 1
+    assert [said.partition(": ")[0] for said in recording.complaints] == [
+        f"{folder / 'decisions.jsonl'}, line 1"
+    ]
+
+
+def test_blank_lines_are_no_fault(folder: Path) -> None:
+    write(folder, BATCH, "", "  ")
+    assert read_recording(folder, ["op"]).complaints == ()
+
+
+def test_batches_of_several_operators_are_told_apart(folder: Path) -> None:
+    write(folder, {**BATCH, "operator": "clean"}, {**BATCH, "operator": "sink", "rows": 9})
+    batches = read_recording(folder, ["clean", "sink"]).batches
+    assert [batch.rows for batch in batches["clean"]] == [50]
+    assert [batch.rows for batch in batches["sink"]] == [9]
+
+
+def test_with_several_operators_each_batch_must_name_its_own(folder: Path) -> None:
+    with pytest.raises(InputError, match=r"several operators \(clean, sink\).* one has none"):
+        read_recording(folder, ["clean", "sink"])
+
+
+def test_a_record_of_another_operator_does_not_fit() -> None:
+    with pytest.raises(
+        InputError, match=r"is of operator 'nearest', but the settings describe op; .*--config"
+    ):
+        read_recording(DAY, ["op"])
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [("", "got none"), ("nonsense\n", "batches.jsonl, line 1: ")],
+    ids=["empty", "corrupt"],
+)
+def test_a_record_without_a_batch_is_refused(folder: Path, content: str, said: str) -> None:
+    (folder / "batches.jsonl").write_text(content)
+    with pytest.raises(InputError, match=f"expected a batch a line, .*{said}"):
+        read_recording(folder, ["op"])
+
+
+def test_a_folder_without_batches_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"batches\.jsonl: No such file or directory; a record is a folder"):
+        read_recording(tmp_path, ["op"])
+
+
+def test_steps_are_at_the_recorded_decisions() -> None:
+    recording = read_recording(DAY, ["nearest"])
+    assert recording.instants_s(10.0) == tuple(decision.at_s for decision in recording.decisions)
+
+
+def test_without_decisions_there_is_a_step_every_period(folder: Path) -> None:
+    write(folder, *({**BATCH, "batch_id": index, "ended_at_s": 100.0 + 5 * index} for index in range(8)))
+    # Batches end from 100 to 135 s.
+    assert read_recording(folder, ["op"]).instants_s(10.0) == (100.0, 110.0, 120.0, 130.0)
