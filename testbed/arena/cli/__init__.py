@@ -2,5 +2,9 @@
 
 from testbed.arena.cli import catalogue, compare, run, score
 from testbed.arena.cli.app import app
+from testbed.simulator.validation.commands import refit, validate
+
+app.command()(validate)
+app.command()(refit)
 
 __all__ = ["app", "catalogue", "compare", "run", "score"]

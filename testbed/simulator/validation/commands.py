@@ -1,37 +1,38 @@
 """``gesscale arena validate`` and ``refit``: the simulator against measurements."""
 
-import csv
-import statistics
-from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Annotated
 
 import typer
 import yaml
 
-from gesscale.cli.output import API_VERSION, Output, emit, table, talk
+from gesscale.cli.output import API_VERSION, Output, emit, talk
 from gesscale.errors import InputError
 from testbed.simulator.figures import read_figures
-from testbed.simulator.spark.constants import FOLDER, SparkPhysics, read_physics
-from testbed.simulator.validation.batch_times import (
-    BatchErrors,
-    batch_errors,
-    of_readings,
-    of_run,
+from testbed.simulator.spark.constants import FOLDER, read_physics
+from testbed.simulator.validation.batch_times import BatchErrors, batch_errors
+from testbed.simulator.validation.comparison import (
+    BUSY,
+    RunComparison,
+    act_again,
+    between_runs,
+    compare_run,
+    parts_of_readings,
 )
-from testbed.simulator.validation.recorded_run import RecordedRun, read_run
-from testbed.simulator.validation.reenactment import CourseErrors, course_errors, reenact
-from testbed.simulator.validation.refit import CALM_S
+from testbed.simulator.validation.fitting import FITTED, held_out_errors
+from testbed.simulator.validation.measured_batch import read_readings
+from testbed.simulator.validation.picture import ActedRun, check_target, draw
+from testbed.simulator.validation.recorded_run import read_run
 from testbed.simulator.validation.refit import refit as fit_again
+from testbed.simulator.validation.tables import readings_tables, run_tables
 
-_BUSY = 0.9
-_QUERIES = {"map": "map", "groupby": "group-by"}
+_PHYSICS = {"map": "map", "groupby": "group-by"}
+"""The bundled constants of each query that a file of readings may name."""
 
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How to write the result.")]
 RunsOption = Annotated[
     list[Path] | None,
-    typer.Option("--run", help="Folder of a recorded run, as the demo leaves it; repeatable."),
+    typer.Option("--run", metavar="FOLDER", help="A recorded run, as the demo leaves it; repeatable."),
 ]
 
 
@@ -39,94 +40,107 @@ def validate(
     runs: RunsOption = None,
     readings: Annotated[
         Path | None,
-        typer.Option(help="CSV of measured batch times: query, replicas, nd_max_ms, batch_ms, ..."),
+        typer.Option(
+            metavar="FILE.csv",
+            help="Measured batch times: query (map or groupby), replicas, nd_max_ms, batch_rows, tasks, batch_ms, "
+            "host_cpu.",
+        ),
     ] = None,
     physics: Annotated[
         str, typer.Option(help="Constants of the recorded runs' query: a name or a file.")
     ] = "local-cluster",
     seeds: Annotated[int, typer.Option(min=1, max=1000, help="How often each run is acted again.")] = 20,
+    picture: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.png", help="Draw the runs, recorded and simulated; .png or .svg."),
+    ] = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Say how far the simulator is from measurements: batch times, and whole runs acted again."""
     if not runs and readings is None:
         message = "expected something to compare with: --readings FILE, --run FOLDER, or both"
         raise InputError(message)
-    measured = {} if readings is None else _compared_readings(readings)
-    acted = {}
-    for folder in runs or []:
-        run = read_run(folder)
-        acted[run.name] = _compared_run(run, read_physics(physics), seeds)
-    document = {"apiVersion": API_VERSION, "physics": physics, "readings": measured, "runs": acted}
-    tables = []
-    if measured:
-        columns = ("batches of", "compared", "mean error, %", "worst, %", "bias, %")
-        rows = [(name, e.count, e.mean_pct, e.max_pct, e.bias_pct) for name, e in measured.items()]
-        tables.append(table("Batch times by the physics, against measured ones", columns, rows))
-    if acted:
-        spreads = [
-            (name, key, *spread.values()) for name, told in acted.items() for key, spread in told.items()
-        ]
-        title = f"Recorded runs acted again, {seeds} seeds: difference in per cent"
-        tables.append(table(title, ("run", "of", "median", "least", "greatest"), spreads))
-    emit(document, output, tables)
+    if picture is not None:
+        check_target(picture)
+        if not runs:
+            message = "--picture: expected runs to draw; name them by --run FOLDER"
+            raise InputError(message)
+    measured, held_out = ({}, {}) if readings is None else _compare_readings(readings)
+    compared, drawn = _compare_runs(runs or [], physics, seeds)
+    between = between_runs([each.run for each in drawn])
+    if picture is not None:
+        draw(drawn, picture)
+        talk.print(f"{picture}: {', '.join(compared)}, recorded and simulated")
+    document = {
+        "apiVersion": API_VERSION,
+        "readings": {"errors": measured, "heldOut": held_out},
+        "physics": {"of": physics, "constants": read_physics(physics)} if compared else None,
+        "seeds": seeds,
+        "runs": compared,
+        "betweenRuns": between,
+    }
+    emit(document, output, [*readings_tables(measured, held_out), *run_tables(compared, between, seeds)])
 
 
 def refit(
-    folders: Annotated[list[Path], typer.Argument(help="Folders of recorded runs.")],
+    folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of recorded runs.")],
     file: Annotated[Path, typer.Option("--file", "-f", help="The file of constants to write.")],
     about: Annotated[str, typer.Option(help="What the constants describe, in a sentence.")],
-    physics: Annotated[str, typer.Option(help="Constants to begin from: a name or a file.")] = "map",
+    physics: Annotated[
+        str, typer.Option(help="What runs do not tell is taken from these: a name or a file.")
+    ] = "map",
 ) -> None:
     """Fit the constants that recorded runs of a real cluster tell, and write them with where they come from."""
     before = read_figures(physics, FOLDER)
     runs = [read_run(folder) for folder in folders]
     fitted = fit_again(read_physics(physics), runs)
-    trigger_s = runs[0].trigger_s
     figures = {
-        name: {"value": each.value, "origin": f"That of {physics}. {each.origin}"}
+        name: {"value": each.value, "origin": f"As {physics}: {each.origin}"}
         for name, each in before.figures.items()
     }
     for name, origin in fitted.origins.items():
         figures[name] = {"value": getattr(fitted.physics, name), "origin": origin}
-    figures["trigger_s"] = {
-        "value": trigger_s,
-        "origin": f"Setting of {', '.join(run.name for run in runs)}.",
-    }
-    file.write_text(yaml.safe_dump({"about": about, "figures": figures}, sort_keys=False, width=118))
-    talk.print(f"{len(fitted.origins)} constants fitted to {len(runs)} runs are in {file}")
-
-
-def _compared_readings(file: Path) -> dict[str, BatchErrors]:
     try:
-        with file.open(newline="", encoding="utf-8") as stream:
-            rows = list(csv.DictReader(stream))
-    except UnicodeDecodeError as error:
-        message = f"{file}: expected a CSV file in UTF-8, got bytes that are none"
+        file.write_text(
+            yaml.safe_dump({"about": about, "figures": figures}, sort_keys=False, width=118), encoding="utf-8"
+        )
+    except OSError as error:
+        message = f"{file}: the constants cannot be written there: {error.strerror}"
         raise InputError(message) from error
-    compared = {}
-    for query in sorted({row.get("query") or "" for row in rows} & {*_QUERIES}):
-        batches = of_readings(rows, query, file)
-        physics = read_physics(_QUERIES[query])
-        calm = [batch for batch in batches if batch.host_cpu < _BUSY]
-        compared[f"{query}, all"] = batch_errors(physics, batches)
-        compared[f"{query}, machine below {100 * _BUSY:.0f} % CPU"] = batch_errors(physics, calm)
-    if not compared:
-        message = f"{file}: expected a column query with {' or '.join(_QUERIES)}, got neither"
+    names = ", ".join(run.name for run in runs)
+    talk.print(f"{file}: {len(fitted.origins)} constants by {names}, the others as {physics}")
+
+
+def _compare_readings(
+    file: Path,
+) -> tuple[dict[str, dict[str, BatchErrors]], dict[str, dict[str, BatchErrors]]]:
+    """Return the errors of each query's bundled constants, and of constants fitted without what they foretell."""
+    known = {query: batches for query, batches in read_readings(file).items() if query in _PHYSICS}
+    if not known:
+        message = f"{file}: expected a column query with {' or '.join(_PHYSICS)}, got neither"
         raise InputError(message)
-    return compared
+    errors, held_out = {}, {}
+    for query, batches in known.items():
+        physics = read_physics(_PHYSICS[query])
+        parts = parts_of_readings(batches)
+        errors[query] = {label: batch_errors(physics, part) for label, part in parts.items() if part}
+        calm = [batch for batch in batches if batch.host_cpu < BUSY]
+        held_out[query] = held_out_errors(physics, FITTED[query], calm)
+    return errors, held_out
 
 
-def _compared_run(run: RecordedRun, physics: SparkPhysics, seeds: int) -> dict[str, dict[str, float]]:
-    warm = batch_errors(physics, of_run(run, from_s=CALM_S))
-    courses = [course_errors(run.batches, reenact(run, physics, seed=seed)) for seed in range(seeds)]
-    told = {
-        "each warm batch, mean": {"median": warm.mean_pct, "least": warm.mean_pct, "greatest": warm.mean_pct}
-    }
-    for name in (field.name for field in fields(CourseErrors)):
-        values = [getattr(course, name) for course in courses]
-        told[name.removesuffix("_pct").replace("_", " ")] = _spread(values)
-    return told
-
-
-def _spread(values: Sequence[float]) -> dict[str, float]:
-    return {"median": statistics.median(values), "least": min(values), "greatest": max(values)}
+def _compare_runs(
+    folders: list[Path], physics_name: str, seeds: int
+) -> tuple[dict[str, RunComparison], list[ActedRun]]:
+    compared: dict[str, RunComparison] = {}
+    drawn = []
+    for folder in folders:
+        run = read_run(folder)
+        if run.name in compared:
+            message = f"--run {folder}: expected folders of different names, got two of {run.name!r}"
+            raise InputError(message)
+        physics = read_physics(physics_name)
+        acted = act_again(run, physics, seeds)
+        compared[run.name] = compare_run(run, physics, acted)
+        drawn.append(ActedRun(run=run, simulated=acted))
+    return compared, drawn

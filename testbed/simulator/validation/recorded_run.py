@@ -1,6 +1,7 @@
 """A live run of one operator, as its record tells it: what was offered, what was ordered, what the batches took."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -10,20 +11,67 @@ import numpy as np
 from gesscale.decision import Change
 from gesscale.errors import InputError
 from gesscale.monitor.evidence import warm
-from gesscale.monitor.record_files import SETTINGS, read_recording
+from gesscale.monitor.record_files import SETTINGS, LiveDecision, read_recording
 from gesscale.monitor.screen import screen
 from gesscale.observation import Batch
 from gesscale.settings import load_settings
 from gesscale.workflow import Operator
-from latency_map import LatencyMap, read_map
+from latency_map import LatencyMap, LatencyMapError, read_map
 from testbed.workloads.workload import Workload
 
 _STEP_S = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """Replicas that were started and removed.
+
+    Attributes
+    ----------
+    at_s
+        When it was given.
+    change
+        What came of it: a replica that did not start is not in it.
+    took_s
+        From the order until the last new replica had registered; None where the record does not tell.
+    """
+
+    at_s: float
+    change: Change
+    took_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """How a new replica came to serve.
+
+    Attributes
+    ----------
+    node
+        Where it is.
+    ordered_at_s
+        When it was ordered.
+    named
+        The first batch that named it.
+    served
+        The first batch that it worked on. It joins in the midst of one and serves from the next on, unless it came
+        while no batch ran.
+    """
+
+    node: str
+    ordered_at_s: float
+    named: Batch
+    served: Batch
+
+    @property
+    def serving_s(self) -> float:
+        """From the order until the first batch that it worked on was done, seconds."""
+        return self.served.ended_at_s - self.ordered_at_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedRun:
-    """A run on time that begins with its first batch, so that it can be acted again.
+    """A run on a time of its own, so that it can be acted again.
 
     Attributes
     ----------
@@ -34,7 +82,8 @@ class RecordedRun:
     delays
         The latency map of its nodes.
     batches
-        Screened, oldest first, on the run's own time.
+        Screened, oldest first. Time is 0 at the last multiple of the trigger interval before the first of them began,
+        so that triggers are due at multiples of it, as Spark has them.
     orders
         When which replicas were started and removed.
     trigger_s
@@ -45,7 +94,7 @@ class RecordedRun:
     operator: Operator
     delays: LatencyMap
     batches: tuple[Batch, ...]
-    orders: tuple[tuple[float, Change], ...]
+    orders: tuple[Order, ...]
     trigger_s: float
 
     @property
@@ -100,20 +149,71 @@ def read_run(folder: Path) -> RecordedRun:
             f"{folder}: expected batches that tell their trigger interval and what was offered, got none"
         )
         raise InputError(message)
-    began_s = kept[0].ended_at_s - kept[0].seconds
+    trigger_s = kept[0].trigger_s
+    began_s = math.floor((kept[0].ended_at_s - kept[0].seconds) / trigger_s) * trigger_s
     group = settings.latency_map
+    try:
+        delays = read_map(group.file or Path(), unit=group.unit, kind=group.kind).latencies
+    except LatencyMapError as error:
+        raise InputError(str(error)) from error
     return RecordedRun(
-        name=folder.name,
+        name=folder.resolve().name,
         operator=operator,
-        delays=read_map(group.file or Path(), unit=group.unit, kind=group.kind).latencies,
+        delays=delays,
         batches=tuple(replace(batch, ended_at_s=batch.ended_at_s - began_s) for batch in kept),
         orders=tuple(
-            (decision.at_s - began_s, decision.change)
+            replace(order, at_s=order.at_s - began_s)
             for decision in recording.decisions
-            if decision.acted and decision.change is not None
+            if (order := order_of(decision)) is not None
         ),
-        trigger_s=kept[0].trigger_s,
+        trigger_s=trigger_s,
     )
+
+
+def order_of(decision: LiveDecision) -> Order | None:
+    """Return what a decision brought about; None for nothing."""
+    if not decision.acted or decision.change is None:
+        return None
+    outcome: Mapping[str, object] = decision.document["outcome"]
+    add, remove = (
+        tuple(node for node in wanted if node in _names(outcome.get(key), wanted))
+        for key, wanted in (("added", decision.change.add), ("removed", decision.change.remove))
+    )
+    if not add and not remove:
+        return None
+    seconds = outcome.get("seconds")
+    only_starts = bool(add) and not remove
+    return Order(
+        at_s=decision.at_s,
+        change=Change(add=add, remove=remove),
+        took_s=float(seconds) if isinstance(seconds, int | float) and seconds > 0 and only_starts else None,
+    )
+
+
+def starts(batches: Sequence[Batch], orders: Sequence[Order], operator: Operator) -> Iterator[Start]:
+    """Yield how each replica that was ordered came to serve; those that never did are left out.
+
+    Parameters
+    ----------
+    batches
+        Of a recorded or of a simulated course, oldest first.
+    orders
+        On the same time.
+    operator
+        Its cap tells whether a batch began with a replica that it names.
+    """
+    for order in orders:
+        for node in order.change.add:
+            following = [batch for batch in batches if batch.ended_at_s > order.at_s]
+            index = next((at for at, batch in enumerate(following) if node in batch.nodes), None)
+            if index is None:
+                continue
+            named = following[index]
+            cap_rows = operator.batch_rows(len(named.nodes))
+            began_with_it = cap_rows is not None and named.cap_rows == cap_rows
+            candidates = following[index if began_with_it else index + 1 :]
+            if candidates and node in candidates[0].nodes:
+                yield Start(node=node, ordered_at_s=order.at_s, named=named, served=candidates[0])
 
 
 def offered_totals(batches: Sequence[Batch]) -> tuple[list[float], list[float]]:
@@ -125,3 +225,7 @@ def offered_totals(batches: Sequence[Batch]) -> tuple[list[float], list[float]]:
     ]
     rising = [told[0], *(later for earlier, later in pairwise(told) if later[0] > earlier[0])]
     return [at for at, _ in rising], [total for _, total in rising]
+
+
+def _names(told: object, otherwise: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(map(str, told)) if isinstance(told, list) else otherwise

@@ -1,23 +1,22 @@
 """Constants of the physics fitted again, to recorded runs of a real cluster and to nothing else."""
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import least_squares
 
 from gesscale.errors import InputError
-from gesscale.observation import Batch
 from testbed.simulator.spark.constants import SparkPhysics
-from testbed.simulator.validation.batch_times import MeasuredBatch, of_batch, of_run, predicted_s
-from testbed.simulator.validation.recorded_run import RecordedRun
+from testbed.simulator.validation.batch_times import predicted_s
+from testbed.simulator.validation.fitting import fit_constants
+from testbed.simulator.validation.measured_batch import of_batch, of_run
+from testbed.simulator.validation.recorded_run import RecordedRun, starts
 
 CALM_S = 30.0
 """So long a driver that has just started is left out: it is cold itself."""
 _FITTED = ("fixed_s", "service_ms_per_row", "driver_round_trips")
+_LEAST_START_S = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +41,7 @@ def refit(physics: SparkPhysics, runs: Sequence[RecordedRun]) -> Refit:
     Parameters
     ----------
     physics
-        What to begin from, and what is kept of constants that runs do not tell.
+        What is kept of constants that runs do not tell.
     runs
         At least one, in which replicas were started.
 
@@ -50,98 +49,128 @@ def refit(physics: SparkPhysics, runs: Sequence[RecordedRun]) -> Refit:
     -------
     Refit
         Fixed time, service time and round trips by robust least squares on warm batches, noise from what is left;
-        what the first batch of a new replica takes longer; how long an executor needs to register.
+        what the first batch of a new replica takes longer, and the second; how long an executor
+        needs to register; what a batch takes longer while replicas leave.
 
     Raises
     ------
     InputError
-        Where the runs have too few warm batches, or no replica was started in them.
+        Where the runs have too few warm batches or several trigger intervals, or no replica was started in them.
     """
+    names = ", ".join(run.name for run in runs)
     measured = [batch for run in runs for batch in of_run(run, from_s=CALM_S)]
     if len(measured) < 2 * len(_FITTED):
-        message = f"expected at least {2 * len(_FITTED)} warm batches, got {len(measured)}; take a longer run"
+        message = f"{names}: expected at least {2 * len(_FITTED)} warm batches, got {len(measured)}; take a longer run"
         raise InputError(message)
-    fitted, residuals = _fit_warm(physics, measured)
-    cold_s = [extra_s for run in runs for extra_s in _cold_extras_s(fitted, run)]
-    starts_s = [start_s for run in runs for start_s in _starts_s(run)]
-    leaves_s = [extra_s for run in runs for extra_s in _leave_extras_s(fitted, run)]
-    if not cold_s or not starts_s:
-        message = "expected runs in which replicas were started, got none; cold starts cannot be told"
+    triggers_s = sorted({run.trigger_s for run in runs})
+    if len(triggers_s) > 1:
+        message = (
+            f"{names}: expected runs of one trigger interval, got {', '.join(f'{s:g} s' for s in triggers_s)}"
+        )
         raise InputError(message)
-    names = ", ".join(run.name for run in runs)
-    spread = float(np.std(np.log(starts_s))) if len(starts_s) > 1 else physics.start_spread
+    fitted, residuals = fit_constants(physics, _FITTED, measured)
     noise = float(1.4826 * np.median(np.abs(residuals - np.median(residuals))))
     warm = f"Fitted to {len(measured)} warm batches of {names}."
-    starts = f"{len(starts_s)} executors of {names}."
+    told: dict[str, tuple[float, str]] = {
+        "trigger_s": (triggers_s[0], f"The setting of {names}."),
+        "batch_noise": (noise, f"Scatter about the fit (median absolute deviation). {warm}"),
+        **_told_by_starts(fitted, runs, names),
+        **_told_by_leaving(fitted, runs, names),
+    }
     return Refit(
-        physics=replace(
-            fitted,
-            batch_noise=round(noise, 4),
-            cold_least_s=round(min(cold_s), 2),
-            cold_most_s=round(max(cold_s), 2),
-            start_s=round(float(np.median(starts_s)), 2),
-            start_spread=round(spread, 3),
-            leave_s=round(max(0.0, float(np.median(leaves_s))), 2) if leaves_s else physics.leave_s,
-        ),
-        origins={
-            **dict.fromkeys(_FITTED, warm),
-            "batch_noise": f"Scatter about the fit (median absolute deviation). {warm}",
-            "cold_least_s": f"What the first batches of {starts[:-1]} took longer than a warm one, the least.",
-            "cold_most_s": f"The same, the most, of {starts}",
-            "start_s": f"From the order to the batch that named the executor, half a batch less; median of {starts}",
-            **(
-                {
-                    "leave_s": f"What a batch took longer while a replica left; median of {len(leaves_s)} in {names}."
-                }
-                if leaves_s
-                else {}
-            ),
-            "start_spread": f"Standard deviation of the logarithm of the same {starts}",
-        },
+        physics=replace(fitted, **{name: round(value, 4) for name, (value, _) in told.items()}),  # type: ignore[arg-type] # all are floats
+        origins={**dict.fromkeys(_FITTED, warm), **{name: origin for name, (_, origin) in told.items()}},
     )
 
 
-def _fit_warm(
-    physics: SparkPhysics, measured: Sequence[MeasuredBatch]
-) -> tuple[SparkPhysics, NDArray[np.float64]]:
-    def with_values(values: Iterable[float]) -> SparkPhysics:
-        return replace(physics, **dict(zip(_FITTED, map(float, values), strict=True)))  # type: ignore[arg-type] # all floats
-
-    def residuals(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        trial = with_values(values)
-        return np.array([math.log(predicted_s(trial, item) / item.seconds) for item in measured])
-
-    start = [max(getattr(physics, name), 1e-3) for name in _FITTED]
-    solution = least_squares(
-        residuals, start, bounds=(1e-6, np.inf), loss="soft_l1", f_scale=0.03, x_scale=start
+def _told_by_starts(
+    physics: SparkPhysics, runs: Sequence[RecordedRun], names: str
+) -> dict[str, tuple[float, str]]:
+    cold_s = [extra_s for run in runs for extra_s in _cold_extras_s(physics, run)]
+    starts_s = [start_s for run in runs for start_s in _starts_s(run)]
+    if not cold_s or not starts_s:
+        message = (
+            f"{names}: expected runs in which replicas were started, got none; cold starts cannot be told"
+        )
+        raise InputError(message)
+    # The ends of an even distribution, unbiased: the samples' own range is too narrow by 2 / (count + 1) of it.
+    beyond_s = (max(cold_s) - min(cold_s)) / (len(cold_s) - 1) if len(cold_s) > 1 else 0.0
+    cold = (
+        f"Range of what {len(cold_s)} first batches of new executors took longer than warm ones in {names}: "
+        f"{min(cold_s):.2f} to {max(cold_s):.2f} s, widened for their number."
     )
-    values = [float(f"{value:.4g}") for value in solution.x]
-    return with_values(values), residuals(np.array(values))
+    start = f"From the order to the registered executor; median of {len(starts_s)} in {names}."
+    told = {
+        "cold_least_s": (max(0.0, min(cold_s) - beyond_s), cold),
+        "cold_most_s": (max(cold_s) + beyond_s, cold),
+        "start_s": (float(np.median(starts_s)), start),
+    }
+    shares = [share for run in runs for share in _warm_up_shares(physics, run)]
+    if shares:
+        origin = (
+            f"What their second batches took longer, as a share of that; median of {len(shares)} in {names}."
+        )
+        told["warm_up_share"] = (float(np.median(shares)), origin)
+    if len(starts_s) > 1:
+        spread = float(np.std(np.log(starts_s), ddof=1))
+        told["start_spread"] = (
+            spread,
+            f"Standard deviation of the logarithm of the same {len(starts_s)} times.",
+        )
+    return told
+
+
+def _told_by_leaving(
+    physics: SparkPhysics, runs: Sequence[RecordedRun], names: str
+) -> dict[str, tuple[float, str]]:
+    leaves_s = [extra_s for run in runs for extra_s in _leave_extras_s(physics, run)]
+    if not leaves_s:
+        return {}
+    origin = f"What a batch took longer while replicas left; median of {len(leaves_s)} in {names}."
+    return {"leave_s": (max(0.0, float(np.median(leaves_s))), origin)}
 
 
 def _cold_extras_s(physics: SparkPhysics, run: RecordedRun) -> Iterator[float]:
-    """Yield what the first batch of a new replica took longer: it joins in the midst of one, and slows the next."""
-    for before, joined, cold in _triples(run.batches):
-        if set(joined.nodes) > set(before.nodes) and cold.nodes == joined.nodes:
-            yield cold.seconds - predicted_s(physics, of_batch(run, cold))
+    """Yield what the first batch of a new replica took longer; several that came together count once."""
+    first = {start.served.batch_id: start.served for start in starts(run.batches, run.orders, run.operator)}
+    for batch in first.values():
+        yield batch.seconds - predicted_s(physics, of_batch(run, batch))
+
+
+def _warm_up_shares(physics: SparkPhysics, run: RecordedRun) -> Iterator[float]:
+    """Yield what the second batch of a new replica took longer, as a share of what the first did."""
+    first = {start.served.batch_id for start in starts(run.batches, run.orders, run.operator)}
+    for cold, second in pairwise(run.batches):
+        if cold.batch_id in first and second.nodes == cold.nodes and second.rows:
+            extras_s = [each.seconds - predicted_s(physics, of_batch(run, each)) for each in (cold, second)]
+            if extras_s[0] > 0:
+                yield min(1.0, max(0.0, extras_s[1] / extras_s[0]))
 
 
 def _leave_extras_s(physics: SparkPhysics, run: RecordedRun) -> Iterator[float]:
-    """Yield what a batch took longer during which replicas left: they end the tasks that they have."""
+    """Yield what a batch took longer during which replicas left: they end the tasks that they have.
+
+    A batch that began after the order is held against those that stay, as the simulator lets it run on them.
+    """
+    removals_s = [order.at_s for order in run.orders if order.change.remove]
     for before, left in pairwise(run.batches):
         if set(left.nodes) < set(before.nodes) and left.rows:
-            yield left.seconds - predicted_s(physics, of_batch(run, replace(left, nodes=before.nodes)))
+            began_s = left.ended_at_s - left.seconds
+            had_begun = any(began_s < at_s < left.ended_at_s for at_s in removals_s)
+            nodes = before.nodes if had_begun else left.nodes
+            yield left.seconds - predicted_s(physics, of_batch(run, left, nodes))
 
 
 def _starts_s(run: RecordedRun) -> Iterator[float]:
-    """Yield for each started replica the time from its order to the middle of the batch that named it first."""
-    for at_s, change in run.orders:
-        for node in change.add:
-            named = next((b for b in run.batches if b.ended_at_s > at_s and node in b.nodes), None)
-            if named is not None:
-                yield max(0.1, named.ended_at_s - named.seconds / 2 - at_s)
+    """Yield for each started replica how long it took to register.
 
-
-def _triples(batches: Sequence[Batch]) -> Iterator[tuple[Batch, Batch, Batch]]:
-    for (before, joined), (_, cold) in pairwise(pairwise(batches)):
-        yield before, joined, cold
+    Where the record does not tell, it was by the middle of what the first batch to name it took after the order.
+    """
+    took_s = {order.at_s: order.took_s for order in run.orders}
+    for start in starts(run.batches, run.orders, run.operator):
+        told_s = took_s[start.ordered_at_s]
+        if told_s is None:
+            named = start.named
+            from_s = max(start.ordered_at_s, named.ended_at_s - named.seconds)
+            told_s = (from_s + named.ended_at_s) / 2 - start.ordered_at_s
+        yield max(_LEAST_START_S, told_s)

@@ -36,6 +36,15 @@ def test_a_topic_counts_what_was_published_until_an_instant() -> None:
     assert topic.offered_rows(8.0) == 40
 
 
+def test_rows_too_few_to_count_do_not_disturb_a_topic() -> None:
+    topic = Topic()
+    topic.publish(1e9, 5.0, 0.0, 4.0)
+    topic.publish(1e-9, 6.0, 4.0, 5.0)  # 1e9 + 1e-9 is 1e9
+    assert topic.offered_rows(6.0) == 1e9
+    topic.publish(10, 7.0, 5.0, 6.0)
+    assert topic.event_span(0, 1e9 + 10) == (0.0, 6.0)
+
+
 def test_a_topic_tells_the_event_time_of_rows_in_the_midst_of_what_was_published() -> None:
     topic = Topic()
     topic.publish(10, 5.0, 0.0, 1.0)

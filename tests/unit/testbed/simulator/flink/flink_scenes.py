@@ -17,8 +17,8 @@ from testbed.workloads.workload import Workload
 
 NODES = ("n0", "n1", "n2", "n3")
 
-PLAIN = FlinkPhysics(service_s=0.01, rows_per_buffer=1.0, restart_s=120.0)
-"""No noise, no delay felt without round trips, never cold: n near replicas of weight 1 sustain 100 n rows/s."""
+PLAIN = FlinkPhysics(service_s=0.01, row_bytes=32_768, restart_s=120.0)
+"""A row a buffer, no noise, never cold: n near replicas of weight 1 sustain 100 n rows/s."""
 
 
 def scene(

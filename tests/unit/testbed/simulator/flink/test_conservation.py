@@ -1,9 +1,11 @@
 """Whatever is ordered and whatever fails: not a row is lost, and none is counted twice."""
 
+import math
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
-from flink_scenes import NODES, PLAIN, chain, plant, scene
+from flink_scenes import NODES, PLAIN, plant, scene
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
@@ -18,10 +20,23 @@ NOISY = replace(
 DURATION_S = 1800.0
 
 rates = st.lists(st.floats(0.0, 120.0), min_size=30, max_size=30).filter(lambda steps: sum(steps) > 1)
-orders = st.lists(
-    st.tuples(st.floats(1.0, DURATION_S), st.sampled_from("abc"), st.sampled_from(NODES), st.booleans()),
-    max_size=8,
+instants = st.one_of(
+    st.floats(1.0, DURATION_S),
+    st.builds(  # at the end of a tick, and a hair beside it
+        lambda tick, off_s: 10.0 * tick + off_s,
+        st.integers(1, 180),
+        st.sampled_from([-1e-6, -1e-7, -2.3e-13, 0.0, 2.3e-13, 1e-7, 1e-6]),
+    ),
 )
+orders = st.lists(
+    st.tuples(instants, st.sampled_from("abcd"), st.sampled_from(NODES), st.booleans()), max_size=8
+)
+SHAPES: dict[str, dict[str, tuple[str, ...]]] = {
+    "chain": {"a": (), "b": ("a",), "c": ("b",)},
+    "diamond": {"a": (), "b": ("a",), "c": ("a",), "d": ("b", "c")},
+    "join": {"a": (), "b": (), "c": (), "d": ("a", "b", "c")},
+}
+PLACES = {"a": ("n0", "n1"), "b": ("n1",), "c": ("n2", "n3"), "d": ("n0",)}
 failures = st.lists(
     st.builds(
         lambda node, from_s, for_s: NodeFailure(node=node, from_s=from_s, until_s=from_s + for_s),
@@ -35,6 +50,7 @@ failures = st.lists(
 
 @settings(max_examples=50, deadline=None, phases=[Phase.explicit, Phase.generate])  # to shrink takes minutes
 @example(  # b loses its node, which returns as the source's node fails
+    shape="chain",
     rates=[0.0] * 29 + [2.0],
     orders=[],
     failures=[
@@ -42,48 +58,81 @@ failures = st.lists(
         NodeFailure(node="n1", from_s=928.0, until_s=931.0),
     ],
     whole=False,
+    restart_s=120.0,
     seed=0,
 )
-@given(rates=rates, orders=orders, failures=failures, whole=st.booleans(), seed=st.integers(0, 5))
+@example(  # a tick counts as over a hair before its end; what was offered until then must count too
+    shape="chain",
+    rates=[0.0] * 16 + [2.0] * 14,
+    orders=[(969.999999, "a", "n2", True), (math.nextafter(1800.0, 0.0), "b", "n2", True)],
+    failures=[],
+    whole=True,
+    restart_s=0.0,
+    seed=0,
+)
+@given(
+    shape=st.sampled_from(sorted(SHAPES)),
+    rates=rates,
+    orders=orders,
+    failures=failures,
+    whole=st.booleans(),
+    restart_s=st.sampled_from([0.0, 120.0]),
+    seed=st.integers(0, 5),
+)
 def test_every_row_comes_through_once(
+    shape: str,
     rates: list[float],
     orders: list[tuple[float, str, str, bool]],
     failures: list[NodeFailure],
     whole: bool,
+    restart_s: float,
     seed: int,
 ) -> None:
-    made = chain(
-        rates,
-        [("n0", "n1"), ("n1",), ("n2", "n3")],
+    upstream = SHAPES[shape]
+    made = scene(
+        {name: rates for name, producers in upstream.items() if not producers},
+        Workflow(
+            Operator(name=name, driver_node="n0", upstream=producers) for name, producers in upstream.items()
+        ),
+        {name: PLACES[name] for name in upstream},
         rtt_ms=40.0,
         failures=tuple(failures),
         selectivity={"a": 0.5, "b": 2.0},
     )
-    flink = plant(made, replace(NOISY, restart_whole_job=whole), seed)
-    completed = 0.0
-    last = {name: flink.tally(name) for name in "abc"}
+    flink = plant(made, replace(NOISY, restart_whole_job=whole, restart_s=restart_s), seed)
+    completed, sink = 0.0, max(upstream)
+    last = {name: flink.tally(name) for name in upstream}
+    last_s = 0.0
     moments = [*sorted(orders), *((DURATION_S + 1000.0 * step, "", "", False) for step in range(1, 13))]
     for at_s, operator, node, adds in moments:
         flink.advance(at_s)
         completed += sum(completion.rows for completion in flink.completions())
-        now = {name: flink.tally(name) for name in "abc"}
+        now = {name: flink.tally(name) for name in upstream}
         for name, tally in now.items():
             assert tally.processed_rows <= tally.offered_rows + 1e-6
             for counter in ("offered_rows", "processed_rows", "work_s", "waiting_s", "replica_seconds"):
                 assert getattr(tally, counter) >= getattr(last[name], counter)
-        # What one emits the next one is offered.
-        assert now["b"].offered_rows == pytest.approx(0.5 * now["a"].processed_rows)
-        assert now["c"].offered_rows == pytest.approx(2.0 * now["b"].processed_rows)
-        assert completed == pytest.approx(now["c"].processed_rows)
-        last = now
-        if operator:
-            try:
+            if not failures:  # the replicas that there were, each for the time that went by
+                kept_s = last[name].supply_replicas * (at_s - last_s)
+                assert tally.replica_seconds - last[name].replica_seconds == pytest.approx(kept_s, abs=1e-4)
+            if upstream[name]:  # what one emits the next one is offered
+                emitted = sum(
+                    made.selectivity.get(producer, 1.0) * now[producer].processed_rows
+                    for producer in upstream[name]
+                )
+                assert tally.offered_rows == pytest.approx(emitted, abs=1e-6)
+        assert completed == pytest.approx(now[sink].processed_rows)
+        if operator in upstream:
+            with suppress(ClusterError):
                 flink.order(operator, Change(add=(node,)) if adds else Change(remove=(node,)))
-            except ClusterError:
-                continue
-    offered = made.workloads["a"].total_rows
-    assert last["a"].processed_rows == pytest.approx(offered, abs=1.0)  # whole rows only
-    assert completed == pytest.approx(last["a"].processed_rows)
+        # An order by itself moves no row.
+        last, last_s = {name: flink.tally(name) for name in upstream}, at_s
+        assert [(tally.offered_rows, tally.processed_rows) for tally in last.values()] == [
+            (tally.offered_rows, tally.processed_rows) for tally in now.values()
+        ]
+    for name, load in made.workloads.items():
+        assert last[name].processed_rows == pytest.approx(load.total_rows, abs=1.0)  # whole rows only
+    assert all(tally.processed_rows == pytest.approx(tally.offered_rows, abs=1e-6) for tally in last.values())
 
 
 def test_two_producers_share_the_room_before_their_consumer() -> None:

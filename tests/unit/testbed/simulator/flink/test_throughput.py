@@ -8,7 +8,8 @@ from testbed.simulator.flink.bundle import read_physics
 from testbed.simulator.flink.physics import FlinkPhysics
 from testbed.simulator.flink.throughput import capacity, circling_rate, key_shares, round_trips_ms
 
-PLAIN = FlinkPhysics(service_s=0.01, rows_per_buffer=2.0)
+PLAIN = FlinkPhysics(service_s=0.01, row_bytes=16_384)
+"""Two rows a buffer."""
 
 NEXMARK_Q1_MAPPER = {
     1: 529573.2,
@@ -62,7 +63,33 @@ def test_one_far_replica_slows_down_the_near_ones() -> None:
     one_far = capacity(PLAIN, [1, 1], [0, 300]).rows_per_s
     all_far = capacity(PLAIN, [1, 1], [300, 300]).rows_per_s
     assert one_far == pytest.approx(all_far)
-    assert one_far < 0.5 * near  # 12 credits of 20 ms are 0.24 s of the 0.6 s that two round trips take
+    assert one_far < 0.5 * near  # 10 credits of 20 ms are 0.2 s of the 0.6 s that two round trips take
+
+
+def test_a_replica_has_a_channel_for_each_sender() -> None:
+    spread = replace(PLAIN, sources_beside_replicas=True)
+    assert [PLAIN.credits(n) for n in (1, 4)] == [2 + 8, 2 + 8]
+    assert [spread.credits(n) for n in (1, 4)] == [2 + 8, 4 * 2 + 8]
+    # Two rows in each of 4 x 10 buffers of the inputs and 4 x 2 + 8 of the output; beside the replicas, four outputs.
+    assert PLAIN.buffered_rows(4) == 2 * (40 + 16)
+    assert spread.buffered_rows(4) == 2 * (4 * 16 + 4 * 16)
+
+
+def test_the_bytes_under_way_bound_the_rate_so_that_only_fast_operators_feel_delay() -> None:
+    taxi = read_physics("taxi-nearest").physics
+    fast = replace(taxi, service_s=taxi.service_s / 1000, checkpoint_round_trips=0.0)
+    slow = replace(taxi, checkpoint_round_trips=0.0)
+    # 10 buffers of 32,768 / 150 rows in two round trips of 300 ms: 3641 rows/s at most, of 71,429 and of 71.
+    near, far = (capacity(fast, [1], [rtt_ms]).rows_per_s for rtt_ms in (0, 300))
+    assert far == pytest.approx(3641 / 71_429 * near, rel=0.02)
+    near, far = (capacity(slow, [1], [rtt_ms]).rows_per_s for rtt_ms in (0, 300))
+    assert far == pytest.approx(near, rel=1e-6)
+
+
+def test_rows_that_are_larger_take_the_delay_in_smaller_numbers() -> None:
+    # Of 1 MB, each takes 32 buffers: 10 of them in 0.6 s are 0.52 rows/s at most.
+    large = replace(PLAIN, row_bytes=2**20)
+    assert capacity(large, [1], [300]).rows_per_s == pytest.approx(10 / 32 / 0.6, rel=0.01)
 
 
 def test_rows_come_from_the_driver_or_from_every_replica() -> None:

@@ -1,0 +1,98 @@
+"""Recorded runs that were never recorded: made by hand, or by the simulator itself from known constants."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from gesscale.decision import Change
+from gesscale.observation import Batch
+from gesscale.workflow import BatchCap, Operator
+from latency_map import LatencyMap
+from testbed.simulator.spark.constants import SparkPhysics
+from testbed.simulator.validation.recorded_run import Order, RecordedRun
+from testbed.simulator.validation.reenactment import reenact
+
+RECORDS = Path(__file__).parents[4] / "data" / "records"
+READINGS = RECORDS.parent / "spark_saturation_readings.csv"
+
+KNOWN = SparkPhysics(
+    trigger_s=2.0,
+    service_ms_per_row=2.3,
+    fixed_s=0.25,
+    task_s=0.08,
+    driver_round_trips=6.0,
+    cold_least_s=5.0,
+    cold_most_s=5.0,
+    start_s=2.5,
+    leave_s=0.5,
+)
+"""No noise, and every new executor is as cold as the others."""
+
+OPERATOR = Operator(name="op", driver_node="n0", max_replicas=5, cap=BatchCap(rows_per_replica=1000))
+NODES = ("n0", "n1", "n2", "n3", "n4")
+_RTT_FROM_N0_MS = (0.0, 10.0, 40.0, 80.0, 150.0)
+
+
+def delays() -> LatencyMap:
+    """Return nodes on a line, n0 at its end."""
+    place = np.array(_RTT_FROM_N0_MS)
+    return LatencyMap(names=NODES, rtt_ms=np.abs(place[:, None] - place[None, :]))
+
+
+def batch(number: int, ended_at_s: float, **more: object) -> Batch:
+    """Return a batch of 100 rows that took 1 s on n0 under a cap of 1000."""
+    figures = {"rows": 100, "seconds": 1.0, "nodes": ("n0",), "trigger_s": 2.0, "cap_rows": 1000}
+    return Batch(
+        batch_id=number,
+        ended_at_s=ended_at_s,
+        **{**figures, "offered_rows_total": 100.0 * number, "backlog_rows": 0.0, **more},  # type: ignore[arg-type]
+    )
+
+
+def run_of(
+    batches: Sequence[Batch], orders: Sequence[Order] = (), *, operator: Operator = OPERATOR
+) -> RecordedRun:
+    """Return a run of these batches on the five nodes."""
+    return RecordedRun(
+        name="made",
+        operator=operator,
+        delays=delays(),
+        batches=tuple(batches),
+        orders=tuple(orders),
+        trigger_s=2.0,
+    )
+
+
+def played_run(physics: SparkPhysics, *, seed: int = 3, told: bool = True) -> RecordedRun:
+    """Return 400 s by the simulator: the load rises and falls, four replicas come one by one, and go again.
+
+    Parameters
+    ----------
+    physics
+        What the run follows.
+    seed
+        Of its noise.
+    told
+        Whether orders tell how long the new replica took to register.
+    """
+    offered = [batch(0, 1.0, rows=0, seconds=0.5, offered_rows_total=0.0)]
+    total = 0.0
+    for second in range(2, 401):
+        total += 250 + 1050 * math.sin(math.pi * min(second, 300) / 300) ** 2
+        offered.append(batch(second, second + 1.0, offered_rows_total=total))
+    took_s = physics.start_s if told else None
+    orders = [
+        *(
+            Order(at_s=60.3 + 25 * index, change=Change(add=(node,)), took_s=took_s)
+            for index, node in enumerate(NODES[1:])
+        ),
+        *(
+            Order(at_s=320.4 + 20 * index, change=Change(remove=(node,)))
+            for index, node in enumerate(reversed(NODES[1:]))
+        ),
+    ]
+    script = run_of(offered, orders)
+    return replace(script, batches=reenact(script, physics, seed=seed))

@@ -1,0 +1,156 @@
+"""``gesscale arena validate`` and ``refit`` as a user types them."""
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+from made_runs import READINGS, RECORDS
+
+from gesscale.cli.app import main
+from testbed.simulator.spark.constants import FOLDER, read_physics
+
+Said = tuple[int, str, str]
+Command = Callable[..., Said]
+
+
+@pytest.fixture
+def arena(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Run ``gesscale arena`` in this process: exit code, stdout, stderr."""
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def command(*words: object) -> Said:
+        monkeypatch.setattr(sys, "argv", ["gesscale", "arena", *map(str, words)])
+        try:
+            main()
+            code = 0
+        except SystemExit as end:
+            code = int(end.code or 0)
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return command
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(RECORDS / "demo-2", tmp_path / "mine"))
+
+
+def test_readings_are_told_by_query_with_what_was_left_out(arena: Command) -> None:
+    code, out, _ = arena("validate", "--readings", READINGS)
+    assert code == 0
+    assert "Readings against the bundled constants" in out
+    rows = [line.split("│")[1:4] for line in out.splitlines() if line.startswith("│")]
+    told = {tuple(cell.strip() for cell in row) for row in rows}
+    # Counted in the file.
+    assert {("map", "all", "39"), ("map", "CPU < 90 %", "28"), ("groupby", "all", "18")} <= told
+    assert {("map", "150 ms", "8"), ("map", "n = 4", "5"), ("groupby", "150 ms", "4")} <= told
+    assert "Runs acted again" not in out
+
+
+def test_json_of_runs_has_every_figure(arena: Command) -> None:
+    both = [word for name in ("demo-1", "demo-2") for word in ("--run", RECORDS / name)]
+    code, out, _ = arena("validate", *both, "--seeds", 2, "-o", "json")
+    document = json.loads(out)
+    assert code == 0
+    assert (document["seeds"], list(document["runs"])) == (2, ["demo-1", "demo-2"])
+    assert document["physics"]["constants"]["trigger_s"] == 2.0
+    told = document["runs"]["demo-2"]
+    assert set(told) == {"warm_batches", "totals", "distances"}
+    assert {"all warm", "full", "not full", "n = 1", "n = 5"} <= set(told["warm_batches"])
+    assert set(told["warm_batches"]["full"]) == {"compared", "batch_time", "throughput"}
+    serving = told["totals"]["serving_s"]
+    # Between the orders and the ends of the first batches, by hand from the two files: 11.58, 9.92, 16.86, 14.23 s.
+    assert serving["recorded"] == pytest.approx((11.58 + 9.92 + 16.86 + 14.23) / 4, abs=0.01)
+    assert serving["simulated"]["least"] <= serving["simulated"]["median"] <= serving["simulated"]["greatest"]
+    assert set(told["distances"]) == set(document["betweenRuns"]["demo-1, demo-2"])
+
+
+def test_a_single_seed_says_nothing_of_chance(arena: Command) -> None:
+    code, out, _ = arena("validate", "--run", RECORDS / "demo-2", "--seeds", 1)
+    assert code == 0
+    assert "–" in next(line for line in out.splitlines() if "end of a row" in line)
+    assert "Recorded runs from each other" not in out
+
+
+def test_a_picture_is_drawn(arena: Command, tmp_path: Path) -> None:
+    file = tmp_path / "runs.png"
+    code, _, err = arena("validate", "--run", RECORDS / "demo-2", "--seeds", 2, "--picture", file)
+    assert code == 0
+    assert file.read_bytes().startswith(b"\x89PNG")
+    assert "demo-2, recorded and simulated" in err
+
+
+def test_refit_writes_constants_that_validate_reads(arena: Command, tmp_path: Path, record: Path) -> None:
+    file = tmp_path / "own.yaml"
+    code, _, err = arena("refit", record, "-f", file, "--about", "Mine.")
+    assert code == 0
+    assert "11 constants by mine, the others as map" in err
+    document = yaml.safe_load(file.read_text())
+    assert document["about"] == "Mine."
+    assert document["figures"]["trigger_s"] == {"value": 2.0, "origin": "The setting of mine."}
+    assert document["figures"]["wave_round_trips"]["origin"].startswith("As map: ")
+    code, out, _ = arena("validate", "--run", record, "--physics", file, "--seeds", 1, "-o", "json")
+    assert code == 0
+    assert json.loads(out)["physics"]["constants"]["fixed_s"] == read_physics(file).fixed_s
+
+
+def test_refit_of_the_bundled_record_is_the_bundled_file(arena: Command, tmp_path: Path) -> None:
+    bundled = FOLDER / "local-cluster.yaml"
+    file = tmp_path / "own.yaml"
+    about = yaml.safe_load(bundled.read_text())["about"]
+    assert arena("refit", RECORDS / "demo-1", "-f", file, "--about", about)[0] == 0
+    written, kept = (yaml.safe_load(path.read_text())["figures"] for path in (file, bundled))
+    assert {name: each["origin"] for name, each in written.items()} == {
+        name: each["origin"] for name, each in kept.items()
+    }
+    # The fit ends where the last digit of four may differ from machine to machine.
+    assert {name: each["value"] for name, each in written.items()} == pytest.approx(
+        {name: each["value"] for name, each in kept.items()}, rel=5e-3
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["validate"], "expected something to compare with: --readings FILE, --run FOLDER, or both"),
+        (["validate", "--run", "nowhere"], "nowhere"),
+        (["validate", "--readings", "nowhere.csv"], "nowhere.csv: expected a CSV file of readings"),
+        (
+            ["validate", "--run", RECORDS / "demo-2", "--physics", "mop"],
+            "mop: expected one of group-by, local-",
+        ),
+        (["validate", "--run", RECORDS / "demo-2", "--run", RECORDS / "demo-2"], "got two of 'demo-2'"),
+        (["validate", "--run", RECORDS / "demo-2", "--picture", "a.gif"], "a.gif: expected a name that ends"),
+        (["validate", "--readings", READINGS, "--picture", "a.png"], "--picture: expected runs to draw"),
+        (["refit", RECORDS / "demo-2", "-f", "nowhere/own.yaml", "--about", "x"], "cannot be written there"),
+        (["refit", "nowhere", "-f", "own.yaml", "--about", "x"], "nowhere"),
+    ],
+)
+def test_wrong_input_ends_in_one_line_and_exit_2(
+    arena: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[object], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, err = arena(*words)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_a_file_with_readings_of_other_queries_is_refused(arena: Command, tmp_path: Path) -> None:
+    file = tmp_path / "own.csv"
+    file.write_text("query,replicas,nd_max_ms,batch_rows,tasks,batch_ms,host_cpu\njoin,3,0,9,3,1,0\n")
+    code, _, err = arena("validate", "--readings", file)
+    assert (code, "expected a column query with map or groupby, got neither" in err) == (2, True)
+
+
+@pytest.mark.parametrize("file", ["batches.jsonl", "gesscale.yaml", "latency.csv"])
+def test_an_incomplete_record_ends_in_one_line_and_exit_2(arena: Command, record: Path, file: str) -> None:
+    (record / file).unlink()
+    code, _, err = arena("validate", "--run", record)
+    assert (code, len(err.strip().splitlines())) == (2, 1)
+    assert file in err
