@@ -24,6 +24,9 @@ from testbed.workloads.workload import Workload
 _BLIND = MetricTraits(gap_share=1.0, cpu=CpuAccount.NOT_MEASURED)
 """The oracle looks at no metric: none is made for it."""
 
+_PERIODS_BESIDE_A_RESTART = 3
+"""How many periods Monitor looks back on Flink beside the length of a restart."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
@@ -91,7 +94,7 @@ def world_of(experiment: Experiment, case: Case) -> World:
         workloads=_workloads(case, workflow),
         initial={name: _nearest(fog, section.initial_replicas) for name, section in varied.operators.items()},
         selectivity={name: section.selectivity for name, section in varied.operators.items()},
-        metrics=_BLIND if ideal else _traits(varied),
+        metrics=_BLIND if ideal else _traits(varied, physics),
         failures=tuple(
             NodeFailure(node=fault.node, from_s=fault.from_s, until_s=fault.until_s)
             for fault in varied.faults.failures
@@ -151,12 +154,16 @@ def _nearest(fog: FogNodes, count: int) -> tuple[str, ...]:
     )
 
 
-def _traits(experiment: Experiment) -> MetricTraits:
-    metrics = experiment.metrics
+def _traits(experiment: Experiment, physics: Mapping[str, Physics]) -> MetricTraits:
+    metrics, history_s = experiment.metrics, experiment.metrics.history_s
+    if experiment.engine is Engine.FLINK:
+        # Nothing is reported during a restart: Monitor looks back beyond it, else it would not see how long it was.
+        restart_s = max(change_takes_s(item) for item in physics.values())
+        history_s = max(history_s, restart_s + _PERIODS_BESIDE_A_RESTART * experiment.period_s)
     return MetricTraits(
         window_s=metrics.window_s,
         stale_after_s=metrics.stale_after_s,
-        history_s=metrics.history_s,
+        history_s=history_s,
         delay_s=metrics.delay_s,
         gap_share=metrics.gap_share,
         jitter_s=metrics.jitter_s,

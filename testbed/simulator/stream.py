@@ -83,15 +83,15 @@ class Topic:
         Parameters
         ----------
         rows
-            How many; none changes nothing.
+            How many; none changes nothing, nor do so few that the sum stays what it is.
         at_s
             When; not before the rows that were published last.
         event_from_s, event_until_s
             When the rows from which they were made entered the workflow.
         """
-        if rows <= 0:
-            return
         until_row = self._published + rows
+        if until_row <= self._published:
+            return
         self._segments.append(_Segment(self._published, until_row, at_s, event_from_s, event_until_s))
         self._published = until_row
         if len(self._segments) > _SEGMENTS:

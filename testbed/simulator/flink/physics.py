@@ -22,16 +22,18 @@ class FlinkPhysics:
     keys
         Distinct keys, all as frequent, hashed to key groups and dealt to the replicas; 0 where rows are dealt in
         turn (rebalance). In both cases all wait for the slowest replica.
-    rows_per_buffer
-        Rows that a network buffer carries on average. It goes with ``service_s``: how long a buffer keeps a replica
-        busy decides which round trips are hidden.
+    row_bytes, buffer_bytes
+        Size of a row on the wire, and of a network buffer. At its limit an operator gets full buffers, whatever
+        ``execution.buffer-timeout`` is: a part-full buffer leaves only where there is credit to spare, and one that
+        waits for credit goes on filling.
     exclusive_buffers, floating_buffers
         Credits of a replica: so many for each channel, and so many beside.
     credit_round_trips
         Round trips from a buffer's departure until its credit is back.
     sources_beside_replicas
         Whether each replica has a part of the source beside it, so that rows go from every replica's node to every
-        other; else the source is on the driver's node alone. In both cases checkpoints are led from there.
+        other, and each replica has as many channels as there are replicas; else the source is on the driver's node
+        alone, and each replica has one channel. In both cases checkpoints are led from there.
     checkpoint_interval_s
         Time between two checkpoints, seconds.
     checkpoint_s, checkpoint_s_per_replica, checkpoint_round_trips
@@ -59,7 +61,8 @@ class FlinkPhysics:
     channel_cost: float = 0.0
     straggle: float = 0.0
     keys: int = 0
-    rows_per_buffer: float
+    row_bytes: float
+    buffer_bytes: int = 32_768
     exclusive_buffers: int = 2
     floating_buffers: int = 8
     credit_round_trips: float = 2.0
@@ -80,7 +83,8 @@ class FlinkPhysics:
     def __post_init__(self) -> None:
         above_0 = {
             "service_s",
-            "rows_per_buffer",
+            "row_bytes",
+            "buffer_bytes",
             "exclusive_buffers",
             "checkpoint_interval_s",
             "noise_memory_s",
@@ -96,10 +100,19 @@ class FlinkPhysics:
             message = f"Flink physics: cold_share: expected a share below 1, got {self.cold_share}"
             raise InputError(message)
 
+    @property
+    def rows_per_buffer(self) -> float:
+        """How many rows a full buffer carries; below 1 where a row takes several."""
+        return self.buffer_bytes / self.row_bytes
+
     def credits(self, replicas: int) -> int:
-        """Return how many buffers may be under way to a replica; there is a channel for each replica."""
-        return self.exclusive_buffers * replicas + self.floating_buffers
+        """Return how many buffers may be under way to a replica."""
+        return self.exclusive_buffers * self._senders(replicas) + self.floating_buffers
 
     def buffered_rows(self, replicas: int) -> float:
-        """Return how many rows the buffers before an operator hold: those of its input and of its sender's output."""
-        return 2 * replicas * self.credits(replicas) * self.rows_per_buffer
+        """Return how many rows the buffers before an operator hold: those of its input and of its senders' output."""
+        outputs = self._senders(replicas) * (self.exclusive_buffers * replicas + self.floating_buffers)
+        return (replicas * self.credits(replicas) + outputs) * self.rows_per_buffer
+
+    def _senders(self, replicas: int) -> int:
+        return replicas if self.sources_beside_replicas else 1

@@ -88,7 +88,8 @@ class FlinkPlant:
                 break
             self._tick(begin_s, end_s)
             self._ticks += 1
-        self._now_s = max(self._now_s, until_s)
+        # A tick that ends within rounding of an instant is over then: so it is not earlier than that end.
+        self._now_s = max(self._now_s, until_s, self._ticks * self._tick_s)
 
     def order(self, operator: str, change: Change) -> Outcome:
         """Begin to stop the job, to start it on other nodes, and return at once.

@@ -182,7 +182,8 @@ class Task:
     def limited_to(self, emits_at_most: float) -> float:
         """Return how many rows it may take so that it emits at most so many."""
         again = self.processed_rows - self.position
-        return again + (emits_at_most / self.selectivity if self.selectivity else math.inf)
+        fresh = max(0.0, emits_at_most) / self.selectivity if self.selectivity else math.inf
+        return again + fresh
 
     def event_span(self, rows: float) -> tuple[float, float]:
         """Return when the first and the last of the newest rows entered the workflow, and let go of all."""

@@ -8,7 +8,7 @@ from gesscale.errors import InputError
 from testbed.simulator.figures import read_figures
 
 FOLDER = Path(__file__).parent / "physics"
-"""Holds the bundled files, ``map.yaml`` and ``group-by.yaml``; each tells where its figures come from."""
+"""Holds the bundled files; each tells where its figures come from."""
 
 _WHOLE = frozenset({"partitions", "slots_per_replica", "state_partitions"})
 _ABOVE_0 = frozenset({"trigger_s", "service_ms_per_row", "slots_per_replica"})
@@ -125,7 +125,7 @@ def read_physics(name_or_path: str | Path) -> SparkPhysics:
     Parameters
     ----------
     name_or_path
-        ``map`` or ``group-by``, or a file of the same form.
+        ``map``, ``group-by``, ``local-cluster``, or a file of the same form.
 
     Raises
     ------

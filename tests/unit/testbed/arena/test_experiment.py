@@ -205,7 +205,7 @@ def test_an_unknown_variant_is_refused_with_those_there_are():
 
 
 def test_an_unknown_experiment_is_refused_with_those_there_are():
-    with pytest.raises(InputError, match="no experiment 'tabel3'; choose one of standard, table3"):
+    with pytest.raises(InputError, match="no experiment 'tabel3'; choose one of adversity, standard, table3"):
         read_experiment("tabel3")
 
 

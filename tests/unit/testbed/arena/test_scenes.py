@@ -131,6 +131,17 @@ def test_what_an_experiment_says_of_an_operator_wins_over_the_physics():
     assert world(operators={"operator": {"constants": {"start_s": 33}}}).change_takes_s == {"operator": 33.0}
 
 
+def test_on_flink_monitor_looks_back_beyond_a_restart_and_on_spark_as_told():
+    def history_s(**settings: object) -> float:
+        return world(**settings).scene.metrics.history_s
+
+    assert history_s() == 180
+    # 120 s and three periods of 60 s.
+    assert history_s(engine="flink") == 300
+    assert history_s(engine="flink", operators={"operator": {"restart": "10m"}}, period="30s") == 690
+    assert history_s(engine="flink", metrics={"history": "20m"}) == 1200
+
+
 def test_a_cap_grows_with_the_replicas_on_spark_and_flink_has_none():
     spark, flink = (
         world(engine=engine).scene.workflow.operators["operator"] for engine in ("spark", "flink")

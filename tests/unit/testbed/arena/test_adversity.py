@@ -1,0 +1,139 @@
+"""The bundled experiment of adverse conditions: each is what its name says, and some do what they are said to do."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from testbed.arena.case import Case
+from testbed.arena.experiment import Experiment, read_experiment
+from testbed.arena.playing import check_experiment, play
+from testbed.arena.scenes import World, world_of
+from testbed.simulator.scene import CpuAccount
+
+VARIANTS = (
+    "default",
+    "gaps=3-of-10",
+    "delay=30s",
+    "delay=90s",
+    "steps=late",
+    "failure=worker",
+    "failure=driver",
+    "link=slower",
+    "speed=unequal-untold",
+    "speed=unequal-told",
+    "partitions=skewed",
+    "query=group-by",
+    "cpu=work-and-waiting",
+    "cpu=not-measured",
+    "noise=loud",
+)
+OP = "operator"
+
+
+@pytest.fixture(scope="module")
+def adversity() -> Experiment:
+    return read_experiment("adversity")
+
+
+@pytest.fixture
+def world(adversity):
+    def build(variant: str, workload: str = "spikes", policy: str = "static") -> World:
+        return world_of(adversity, Case(workload=workload, seed=0, policy=policy, variant=variant))
+
+    return build
+
+
+def test_every_condition_and_load_builds_a_world(adversity):
+    assert adversity.variant_names == VARIANTS
+    check_experiment(adversity)
+
+
+def test_conditions_of_monitor_are_what_they_are_called(world):
+    seen = {variant: world(variant).scene.metrics for variant in VARIANTS}
+    calm = seen["default"]
+    assert (calm.gap_share, calm.delay_s, calm.jitter_s, calm.cpu) == (0.0, 0.0, 0.0, CpuAccount.WORK)
+    assert seen["gaps=3-of-10"].gap_share == 0.3
+    assert seen["delay=30s"].delay_s == 30 < calm.window_s
+    assert seen["delay=90s"].delay_s == 90 > calm.window_s
+    assert seen["steps=late"].jitter_s == 50
+    assert seen["cpu=work-and-waiting"].cpu is CpuAccount.WORK_AND_WAITING
+    assert seen["cpu=not-measured"].cpu is CpuAccount.NOT_MEASURED
+    elsewhere = [
+        variant for variant in VARIANTS if variant.split("=")[0] not in {"gaps", "delay", "steps", "cpu"}
+    ]
+    assert {seen[variant] for variant in elsewhere} == {calm}
+
+
+@pytest.mark.parametrize(("variant", "node"), [("failure=worker", "edge2"), ("failure=driver", "edge1")])
+def test_a_node_fails_for_half_an_hour_and_is_back(world, variant, node):
+    plant = world(variant).plant
+    up = []
+    for at_min in (104, 106, 134, 136):
+        plant.advance(60.0 * at_min)
+        up.append([name for name, state in plant.state().nodes.items() if not state.problem])
+    assert [node in names for names in up] == [True, False, False, True]
+    assert {len(names) for names in up} == {7, 8}
+
+
+def test_the_slow_link_is_not_in_the_map(world):
+    scene = world("link=slower").scene
+    assert scene.delays.delay_ms("edge1", "edge2") == 4.0
+    assert [(each.one, each.other, each.added_ms) for each in scene.slowdowns] == [("edge1", "edge2", 600.0)]
+
+
+def test_waiting_for_a_slow_link_starves_who_looks_at_work_alone(adversity):
+    def played(variant: str) -> Mapping[str, float | int | bool | None]:
+        loaded = adversity.changed({"workloads": ["steps:20"]})
+        return play(loaded, Case(workload="steps:20", seed=0, policy="thr-nlaware", variant=variant)).metrics
+
+    # The link is slow from 30 min on. A full batch then takes 2,400 rows of 5 ms on each slot, 12 s, and 0.31 s beside;
+    # 4.41 round trips of 604 ms are 2.7 s more. Work is 12.07 of 15.0 s, 80 %, and THR adds above 90 %. It has the
+    # three replicas of the second step by then and keeps them. The next steps of 20 min need 4, 5, 7, 5 and 4 of the
+    # 180 min, so 1, 2, 4, 2 and 1 are missing: 10 * 20 / 180 = 1.1.
+    calm, slow = played("default"), played("link=slower")
+    assert slow["accuracy_U"] == pytest.approx(1.1, abs=0.15)
+    assert calm["accuracy_U"] < 0.2
+    assert slow["lag_above_slo_s"] > 3600 > calm["lag_above_slo_s"]
+
+
+def test_a_stage_waits_for_its_slowest_node_told_or_not(world):
+    for variant, told in (("speed=unequal-untold", 1.0), ("speed=unequal-told", 0.5)):
+        plant = world(variant).plant
+        # 2400 rows of 5 ms take 12 s on edge1 and 24 s on edge2, at half the speed: two replicas work off 4800 rows
+        # in what one takes for 4800. The rest of a batch, 0.31 s and 4.41 round trips of 4 ms, is below 3 % of it.
+        both, alone = (plant.mst_rows_per_s(OP, nodes) for nodes in (("edge1", "edge2"), ("edge1",)))
+        assert both == pytest.approx(alone, rel=0.03)
+        assert plant.state().weights["edge2"] == told
+    calm = world("default").plant
+    assert calm.mst_rows_per_s(OP, ("edge1", "edge2")) == pytest.approx(2 * alone, rel=0.03)
+
+
+def test_with_a_hot_partition_a_fifth_replica_gains_nothing(world):
+    best = world("partitions=skewed").best[OP]
+    # A quarter of 9,600 rows is an even share of four replicas: 12 s. Of the 19,200 of eight it is 24 s: twice the
+    # rows in twice the time.
+    assert best[4][0] == pytest.approx(2 * best[2][0], rel=0.02)
+    assert best[8][0] <= best[5][0] <= 1.02 * best[4][0]
+    calm = world("default").best[OP]
+    assert calm[5][0] > 1.2 * calm[4][0]
+
+
+def test_a_group_by_loses_more_by_delay_than_a_map(world):
+    near, far = ("edge1", "edge2"), ("edge1", "edge8")
+    kept = {
+        variant: plant.mst_rows_per_s(OP, far) / plant.mst_rows_per_s(OP, near)
+        for variant in ("default", "query=group-by")
+        for plant in [world(variant).plant]
+    }
+    # Farther by 236 ms: the map has 4.41 round trips to it, 1.0 s of 13.4; the group-by over 20, above 4.7 s of 17.
+    assert kept["default"] > 0.9
+    assert kept["query=group-by"] < 0.8
+
+
+def test_the_night_has_no_row_and_the_day_needs_four_replicas(adversity, world):
+    night = world("default", adversity.workloads[-1])
+    load = night.scene.workloads[OP]
+    assert load.absolute
+    assert load.rate_rows_per_s(90 * 60) == 0.0
+    assert load.offered_rows(160 * 60) == load.offered_rows(60 * 60) == 600 * 3600
+    assert night.best[OP].least(load.rate_rows_per_s(30 * 60))[0] == 4
