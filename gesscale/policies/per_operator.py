@@ -138,8 +138,10 @@ def _hindrance(occasion: Occasion) -> tuple[Reason, str] | None:
     count = len(occasion.placement)
     if cluster.problem:
         return Reason.CLUSTER_UNAVAILABLE, cluster.problem
-    if set(occasion.placement) != set(occasion.reading.placement):
-        # What was read belongs to other nodes than those that would be planned with.
+    idles = occasion.reading.throughput_rows_per_s == 0
+    if set(occasion.placement) != set(occasion.reading.placement) and not idles:
+        # What was read belongs to other nodes than those that would be planned with. (A query that idles runs no
+        # batch, so its newest one is of the time before it was scaled down, all night long.)
         live, read = ", ".join(occasion.placement) or "no node", ", ".join(occasion.reading.placement)
         return Reason.RECONFIGURING, f"replicas live on {live}, but the newest batch ran on {read}"
     if occasion.analysis.verdict is Verdict.MORE and count >= operator.max_replicas:

@@ -120,8 +120,8 @@ def _fault_of_plan(name: str, plan: object) -> str:
 
 def _fault_of_change(plan: Plan, operator: Operator, cluster: ClusterState) -> str:
     change = plan.change
-    if change is None:
-        return ""
+    if change is None or operator.name not in cluster.placements:
+        return ""  # an operator whose driver is down is not listed; the cluster refuses the order, which is no foul
     if fault := _are_no("change.add", change.add, str) or _are_no("change.remove", change.remove, str):
         return fault
     present = cluster.placements.get(operator.name, ())

@@ -271,6 +271,13 @@ def test_a_reading_of_other_nodes_than_the_live_ones_is_not_planned_on():
     assert "live on hub, near, but the newest batch ran on hub" in plans["op"].detail
 
 
+def test_a_query_that_idles_is_planned_on_though_its_newest_batch_ran_on_other_nodes():
+    # far was given up while nothing ran: the newest batch is of the evening before.
+    seen = reading(("far", "hub", "near"), throughput=0)
+    _, plans = decide(policy(), observe(seen), cluster("hub", "near"), EXACT)
+    assert plans["op"].change == Change(remove=("near",))
+
+
 def test_planning_twice_on_one_observation_gives_the_same_plan():
     seen = reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=400)
     chosen, state = policy(), cluster("hub")

@@ -38,7 +38,7 @@ def made(**settings: object) -> Experiment:
     return experiment_of({**LEAST, **settings}, "mine.yaml")
 
 
-@pytest.mark.parametrize("name", ["standard", "table3"])
+@pytest.mark.parametrize("name", ["standard", "table3", "adversity"])
 def test_bundled_experiments_are_sound(name):
     experiment = read_experiment(name)
     assert experiment.name == name
@@ -59,7 +59,7 @@ def test_table3_has_the_papers_figures_beside_it():
     assert set(reference.figures) == set(read_experiment("table3").policies)
 
 
-@pytest.mark.parametrize("name", ["standard", "table3"])
+@pytest.mark.parametrize("name", ["standard", "table3", "adversity"])
 def test_an_experiment_is_the_same_after_a_way_through_json_and_yaml(name):
     experiment = read_experiment(name)
     document = experiment.document()

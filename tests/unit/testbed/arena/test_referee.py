@@ -73,6 +73,13 @@ def test_a_sound_policy_is_let_through_unchanged():
     assert play(Given()) == {"map": STAYS}
 
 
+def test_a_plan_for_an_operator_whose_driver_is_down_is_no_foul():
+    # The cluster does not list it, and would refuse the order; by the last reading the plan is sound.
+    not_listed = replace(CLUSTER, placements={})
+    removes = replace(ADDS, placement=("a",), change=Change(remove=("b",)))
+    assert play(Given(plans={"map": removes}), cluster=not_listed) == {"map": removes}
+
+
 def test_a_policy_that_raises_loses_with_error_place_and_time():
     reason = reason_of(Given(plans=raising(ValueError("no\nidea"))))
     assert reason == "policy mine raised ValueError: no idea in plan at 1,260 s"
