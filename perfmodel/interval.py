@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.optimize import nnls
@@ -139,11 +140,17 @@ def bounds(curve: Curve, calibration: Calibration, seen: Outlook) -> tuple[float
         The point.
     """
     share = calibration.noise * math.sqrt(1 + seen.variance / calibration.counts)
-    half_width = -float(stdtrit(calibration.freedom, TAIL)) * share * calibration.unit
+    half_width = _quantile(calibration.freedom) * share * calibration.unit
     ends = np.array([seen.middle - half_width, seen.middle, seen.middle + half_width])
     low, mid, high = sorted(curve.rows_per_s(ends, seen.point).tolist())
     widen_low, widen_high = _widening(calibration, seen.beyond)
     return low * math.exp(-widen_low), mid, high * math.exp(widen_high)
+
+
+@lru_cache(maxsize=256)
+def _quantile(freedom: float) -> float:
+    """Return how many standard deviations of Student's distribution leave `TAIL` beyond them."""
+    return -float(stdtrit(freedom, TAIL))
 
 
 def _widening(calibration: Calibration, beyond: Reach) -> tuple[float, float]:

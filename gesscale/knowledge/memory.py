@@ -50,7 +50,7 @@ class MemoryKnowledge:
         """Return readings and changes that are not dated later than now."""
         readings = {name: evidence.until(now_s) for name, evidence in self._readings.items()}
         changes = {
-            name: tuple(item for item in items if item.at_s <= now_s)
+            name: tuple([item for item in items if item.at_s <= now_s])
             for name, items in self._reconfigurations.items()
         }
         return Knowledge(

@@ -1,6 +1,7 @@
 """Batches of one operator become its reading over a window. Pure: the clock is an argument."""
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -21,6 +22,7 @@ def summarise(
     window_s: float,
     stale_after_s: float,
     last_progress_at_s: float | None = None,
+    cpu_share: float | None = None,
 ) -> OperatorReading | Unseen:
     """Read an operator over the window that ends now.
 
@@ -40,6 +42,8 @@ def summarise(
         exceed the longest batch that is to be read, for a query says nothing while a batch runs.
     last_progress_at_s
         When the query last said anything, idling included; None where that is not told.
+    cpu_share
+        What was measured of the CPU over the window; the reading bears it.
 
     Returns
     -------
@@ -72,7 +76,7 @@ def summarise(
             f"it idled {now_s - heard_s:.0f} s ago, before the window of {window_s:g} s, and is silent since"
         )
         return Unseen(operator=operator, detail=detail, stale=True)
-    return _reading(operator, kept, span, now_s=now_s, window_s=window_s)
+    return _reading(operator, kept, span, now_s=now_s, window_s=window_s, cpu_share=cpu_share)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +106,7 @@ def _span(kept: Sequence[Batch], *, heard_s: float, window_began_s: float) -> _S
     newest = kept[-1]
     idles = heard_s - newest.ended_at_s >= _trigger_s(newest)
     until_s = heard_s if idles else newest.ended_at_s
-    first = sum(batch.ended_at_s <= window_began_s for batch in kept)
+    first = bisect_right(kept, window_began_s, key=_ended_s)
     if first == len(kept) and idles:
         return _Span(first=first, begin_s=window_began_s, until_s=until_s, idles=idles)
     first = min(first, len(kept) - 1)
@@ -120,15 +124,21 @@ def _span(kept: Sequence[Batch], *, heard_s: float, window_began_s: float) -> _S
 
 
 def _reading(
-    operator: str, kept: Sequence[Batch], span: _Span, *, now_s: float, window_s: float
+    operator: str,
+    kept: Sequence[Batch],
+    span: _Span,
+    *,
+    now_s: float,
+    window_s: float,
+    cpu_share: float | None,
 ) -> OperatorReading:
     newest = kept[-1]
     inside = kept[span.first :]
     seen_s = max(_LEAST_S, span.until_s - span.begin_s - _unseen_s(inside))
     busy_s = sum(batch.ended_at_s - max(_started_s(batch), span.begin_s) for batch in inside)
     back = min(span.first, 2)  # so many batches before it decide whether one is saturated or warm
-    at_limit = saturated(kept[span.first - back :])[back:]
-    is_warm = warm(kept[span.first - back :])[back:]
+    judged = kept[span.first - back :]
+    at_limit, is_warm = saturated(judged)[back:], warm(judged)[back:]
     return OperatorReading(
         operator=operator,
         at_s=now_s,
@@ -138,6 +148,7 @@ def _reading(
         backlog_rows=newest.backlog_rows,
         saturated_share=sum(at_limit) / len(inside) if inside else 0.0,
         busy_share=min(1.0, busy_s / seen_s),
+        cpu_share=cpu_share,
         warm_batches=tuple(
             batch
             for batch, evidence in zip(inside, is_warm, strict=True)
@@ -157,19 +168,17 @@ def _input_rows_per_s(kept: Sequence[Batch], span: _Span) -> float | None:
     if span.first == len(kept):
         return 0.0  # it idles: no source had a row to offer in the whole window
     told = [(index, batch) for index, batch in enumerate(kept) if batch.offered_rows_total is not None]
-    restarts = [
-        position
-        for position, ((_, before), (_, batch)) in enumerate(pairwise(told), start=1)
-        if began_again(before, batch)
-    ]
-    run = told[restarts[-1] :] if restarts else told
-    if not run or run[-1][0] < span.first:
+    if not told or told[-1][0] < span.first:
         return None
-    index, base = next((item for item in reversed(run) if item[0] < span.first), run[0])
+    index, base = told[-1]
+    for earlier_index, earlier in reversed(told[:-1]):
+        if index < span.first or began_again(earlier, base):
+            break
+        index, base = earlier_index, earlier
     from_s = _started_s(base)
     if span.rested and index < span.first:
         from_s = max(from_s, span.begin_s)
-    last = run[-1][1]
+    last = told[-1][1]
     to_s = span.until_s if span.idles else _started_s(last)
     return (_offered(last) - _offered(base)) / (to_s - from_s) if to_s > from_s else None
 
@@ -187,6 +196,10 @@ def _past(instant_s: float | None, now_s: float) -> float:
     if instant_s is None or not math.isfinite(instant_s):
         return -math.inf
     return min(instant_s, now_s)
+
+
+def _ended_s(batch: Batch) -> float:
+    return batch.ended_at_s
 
 
 def _started_s(batch: Batch) -> float:

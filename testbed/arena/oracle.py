@@ -9,6 +9,10 @@ from gesscale.observation import WorkflowObservation
 from gesscale.ports import ClusterState, Knowledge
 from testbed.simulator.demand import BestPlacements
 from testbed.simulator.scene import Scene
+from testbed.workloads.workload import Workload
+
+Inflow = tuple[tuple[Workload, float], ...]
+"""Loads, and how many rows each puts before an operator for each row it offers."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -65,10 +69,17 @@ class OraclePolicy:
 
 def needed_rows_per_s(scene: Scene, operator: str, at_s: float) -> float:
     """Return the rows per second that are on their way to an operator from an instant until the next sample."""
-    until_s = at_s + scene.sample_s
+    return inflow_rows_per_s(inflow_of(scene, operator), at_s, scene.sample_s)
+
+
+def inflow_of(scene: Scene, operator: str) -> Inflow:
+    """Return what reaches an operator in the end."""
+    return tuple((scene.workloads[source], share) for source, share in scene.source_shares(operator).items())
+
+
+def inflow_rows_per_s(inflow: Inflow, at_s: float, seconds: float) -> float:
+    """Return the mean rate of an inflow over some seconds from an instant on."""
+    until_s = at_s + seconds
     return sum(
-        share
-        * (scene.workloads[source].offered_rows(until_s) - scene.workloads[source].offered_rows(at_s))
-        / scene.sample_s
-        for source, share in scene.source_shares(operator).items()
+        [share * (load.offered_rows(until_s) - load.offered_rows(at_s)) / seconds for load, share in inflow]
     )

@@ -8,7 +8,7 @@ from functools import lru_cache
 from gesscale.decision import Decision
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiment import Experiment
-from testbed.arena.oracle import needed_rows_per_s
+from testbed.arena.oracle import Inflow, inflow_of, inflow_rows_per_s
 from testbed.arena.policies import build_policy, check_policy
 from testbed.arena.referee import Referee, RunLost
 from testbed.arena.scenes import World, world_of
@@ -17,6 +17,7 @@ from testbed.scoring.frontier import Frontier, frontier
 from testbed.scoring.recorder import SeriesRecorder
 from testbed.scoring.sample import Completion, Sample, Scores
 from testbed.scoring.scorer import Scorer, combine
+from testbed.simulator.demand import BestPlacements
 from testbed.simulator.scene import Scene
 from testbed.simulator.simulation import simulate
 
@@ -175,10 +176,15 @@ def _frontier_of(world: World, operator: str, scored: Scores) -> Frontier:
 
 def _demand(world: World, operator: str) -> tuple[int, ...]:
     """Return the replicas that each sample of the measurement needs."""
-    scene, best = world.scene, world.best[operator]
-    samples = math.ceil(scene.duration_s / scene.sample_s - 1e-9)
+    scene = world.scene
+    return _demand_of(inflow_of(scene, operator), world.best[operator], scene.duration_s, scene.sample_s)
+
+
+@lru_cache(maxsize=16)  # policies of one world share it
+def _demand_of(inflow: Inflow, best: BestPlacements, duration_s: float, sample_s: float) -> tuple[int, ...]:
+    samples = math.ceil(duration_s / sample_s - 1e-9)
     return tuple(
-        best.least(needed_rows_per_s(scene, operator, index * scene.sample_s))[0] for index in range(samples)
+        best.least(inflow_rows_per_s(inflow, index * sample_s, sample_s))[0] for index in range(samples)
     )
 
 

@@ -96,18 +96,18 @@ class Passage:
         from_s = completion.arrived_from_s
         if from_s is None:
             from_s = until_s
-        first_s = max(0.0, from_s - completion.offered_from_s)
-        last_s = max(0.0, until_s - newest_s)
+        offered_from_s, slo_s = completion.offered_from_s, self.slo_s
+        first_s = from_s - offered_from_s if from_s > offered_from_s else 0.0
+        last_s = until_s - newest_s if until_s > newest_s else 0.0
         self.latencies.add(rows, first_s, last_s)
         if self.newest_s is None or newest_s > self.newest_s:
             self.newest_s = newest_s
-        slo_s = self.slo_s
         if first_s > slo_s or last_s > slo_s:
             crossed_s = from_s
             if (first_s > slo_s) != (last_s > slo_s):
                 crossed_s += (until_s - from_s) * (first_s - slo_s) / (first_s - last_s)
             self._late.add(
-                completion.offered_from_s + slo_s if first_s > slo_s else crossed_s,
+                offered_from_s + slo_s if first_s > slo_s else crossed_s,
                 until_s if last_s > slo_s else crossed_s,
             )
 

@@ -59,7 +59,9 @@ class SimulatedClock:
         self._now_s = 0.0
         self._steps = 0
         self._duration_s = scene.duration_s
+        self._sample_s = scene.sample_s
         self._shares = {name: tuple(scene.source_shares(name).items()) for name in scene.workflow.operators}
+        self._loads = tuple(scene.workloads.items())
         self._offered_rows = dict.fromkeys(scene.workloads, 0.0)
         self._tallies: dict[str, Tally] = {}
         self._tally()
@@ -79,7 +81,7 @@ class SimulatedClock:
         until_s = at_s + self._scene.metrics.jitter_s * self._rng.random()
         if self._cluster.has_orders:
             self._tally()  # what was ordered counts from now on
-        sample_s = self._scene.sample_s
+        sample_s = self._sample_s
         while self._now_s < until_s and not self._is_over():
             while self._steps * sample_s <= self._now_s:
                 self._steps += 1
@@ -87,12 +89,13 @@ class SimulatedClock:
         return not self._is_over()
 
     def _advance(self, until_s: float) -> None:
-        before = self._tallies
+        before, observer = self._tallies, self._observer
         from_s, self._now_s = self._now_s, until_s
         lasted_s = until_s - from_s
         self._plant.advance(until_s)
         self._tally()
         fresh = self._fresh_rows(until_s)
+        has_orders = self._cluster.has_orders
         for name, tally in before.items():
             rows = 0.0
             for source, share in self._shares[name]:
@@ -105,16 +108,16 @@ class SimulatedClock:
                 serving_replicas=tally.serving_replicas,
                 input_rows_per_s=(after.offered_rows - tally.offered_rows) / lasted_s,
                 processed_rows_per_s=(after.processed_rows - tally.processed_rows) / lasted_s,
-                reconfigurations=self._cluster.take_orders(name),
+                reconfigurations=self._cluster.take_orders(name) if has_orders else 0,
             )
-            self._observer.sampled(name, sample)
+            observer.sampled(name, sample)
         for completion in self._plant.completions():
-            self._observer.completed(completion)
+            observer.completed(completion)
 
     def _fresh_rows(self, until_s: float) -> dict[str, float]:
         """Return what each source has offered since the last call."""
         fresh = {}
-        for name, load in self._scene.workloads.items():
+        for name, load in self._loads:
             offered_rows = load.offered_rows(until_s)
             fresh[name] = offered_rows - self._offered_rows[name]
             self._offered_rows[name] = offered_rows

@@ -1,7 +1,8 @@
 """What an operator needs at least: the best placement of each number of replicas, by its true MST."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from itertools import combinations
+from itertools import accumulate, combinations
 
 from gesscale.workflow import Operator
 from testbed.simulator.plant import Plant
@@ -43,6 +44,8 @@ class BestPlacements:
         found = find(mst, sorted(nodes), most)
         self._least = min(operator.min_replicas, most)
         self._best = {len(placement): (capacity, placement) for capacity, placement in found}
+        allowed = (best[0] for replicas, best in self._best.items() if replicas >= self._least)
+        self._reached = tuple(accumulate(allowed, max))  # by so many replicas above the least, or fewer
 
     def __getitem__(self, replicas: int) -> tuple[float, tuple[str, ...]]:
         """Return the greatest MST of so many replicas, rows/s, and its placement, sorted."""
@@ -62,11 +65,9 @@ class BestPlacements:
             At least ``min_replicas``. Where no number of them sustains it, ``max_replicas`` (or all nodes).
         """
         needed = rows_per_s * (1 - _ROUNDING)
-        for replicas, (capacity, placement) in self._best.items():
-            if replicas >= self._least and capacity >= needed:
-                return replicas, placement
-        most = max(self._best)
-        return most, self._best[most][1]
+        more = bisect_left(self._reached, needed)
+        replicas = self._least + min(more, len(self._reached) - 1)
+        return replicas, self._best[replicas][1]
 
 
 def best_placements(scene: Scene, plant: Plant) -> Mapping[str, BestPlacements]:

@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -35,7 +34,8 @@ class CpuTrail:
         used_s = tally.work_s + tally.waiting_s if self._with_waiting else tally.work_s
         notes = self._notes
         notes.append((at_s, used_s, tally.replica_seconds))
-        while len(notes) > 1 and notes[1][0] <= at_s - self._reach_s:
+        oldest_s = at_s - self._reach_s
+        while len(notes) > 1 and notes[1][0] <= oldest_s:
             notes.popleft()
 
     def share(self, until_s: float, window_s: float) -> float | None:
@@ -74,13 +74,14 @@ class SimulatedMetrics:
     ) -> None:
         self._plant = plant
         self._traits = traits
+        self._measures_cpu = traits.cpu is not CpuAccount.NOT_MEASURED
         self._rng = rng
         reach_s = traits.delay_s + traits.window_s
         self._trails = {name: CpuTrail(traits.cpu, reach_s) for name in operators}
 
     def note(self, operator: str, at_s: float, tally: Tally) -> None:
         """Keep an operator's counters, from which its CPU use is told."""
-        if self._traits.cpu is not CpuAccount.NOT_MEASURED:
+        if self._measures_cpu:
             self._trails[operator].note(at_s, tally)
 
     def observe(self, now_s: float) -> WorkflowObservation:
@@ -100,17 +101,15 @@ class SimulatedMetrics:
         if traits.gap_share and self._rng.random() < traits.gap_share:
             return Unseen(operator=operator, detail="the metric source gave no answer")
         until_s = now_s - traits.delay_s
-        seen = summarise(
+        return summarise(
             operator,
             _between(self._plant.batches(operator), now_s - traits.history_s, until_s),
             now_s=now_s,
             window_s=traits.window_s,
             stale_after_s=traits.stale_after_s,
             last_progress_at_s=self._plant.last_progress_at_s(operator, until_s),
+            cpu_share=self._trails[operator].share(until_s, traits.window_s),
         )
-        if isinstance(seen, Unseen):
-            return seen
-        return replace(seen, cpu_share=self._trails[operator].share(until_s, traits.window_s))
 
 
 class FixedLatencies:

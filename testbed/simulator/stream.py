@@ -39,7 +39,6 @@ class Source:
 
     def __init__(self, workload: Workload) -> None:
         self.workload = workload
-        self._last = (0.0, workload.offered_at_s(0.0))
 
     def offered_rows(self, at_s: float) -> float:
         """Return the whole rows offered until an instant, cumulative."""
@@ -47,12 +46,10 @@ class Source:
 
     def event_span(self, from_row: float, until_row: float) -> tuple[float, float]:
         """Return when the first and the last of these rows were offered, seconds."""
-        row, from_s = self._last  # batches follow one another: the end of one is the beginning of the next
-        if row != from_row:
-            from_s = self.workload.offered_at_s(from_row)
-        until_s = self.workload.offered_at_s(until_row)
-        self._last = (until_row, until_s)
-        return from_s, until_s
+        from_s = self.workload.offered_at_s(from_row)
+        # The last row was offered before a pause that begins with it, not when the pause ends.
+        until_s = self.workload.offered_at_s(math.nextafter(until_row, 0.0))
+        return from_s, max(from_s, until_s)
 
     def forget(self, until_row: float) -> None:
         """Do nothing: a workload is told by its steps."""

@@ -9,7 +9,7 @@ import numpy as np
 from gesscale.errors import InputError
 from testbed.workloads.workload import Workload
 
-_MINUTES_MOST = 10080.0
+_MINUTES_MOST = 1440.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class Request:
         return np.random.default_rng([self.seed, crc32(name.encode())])
 
     def minutes(self, default: float) -> float:
-        """Return the parameter where it is a number of minutes, 1..10080.
+        """Return the parameter where it is a number of minutes, 1..1440.
 
         Raises
         ------

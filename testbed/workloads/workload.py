@@ -82,13 +82,14 @@ class Workload:
 
     def offered_rows(self, at_s: float) -> float:
         """Return the rows offered from the beginning until an instant."""
-        position = at_s / self.step_s
+        step_s, rates = self.step_s, self.rows_per_s
+        position = at_s / step_s
         index = int(position)
         if position <= 0:
             return 0.0
-        if index >= len(self.rows_per_s):
+        if index >= len(rates):
             return self._offered[-1]
-        return self._offered[index] + (position - index) * self.step_s * self.rows_per_s[index]
+        return self._offered[index] + (position - index) * step_s * rates[index]
 
     def offered_at_s(self, row: float) -> float:
         """Return when a row was offered, the first being row 0; the inverse of `offered_rows`.
@@ -98,12 +99,12 @@ class Workload:
         row
             Rows offered before it; beyond the last one, the end; below 0, as 0.
         """
-        row = max(0.0, row)
-        if row >= self._offered[-1]:
+        row, offered = max(0.0, row), self._offered
+        if row >= offered[-1]:
             return self.duration_s
-        index = max(0, bisect_right(self._offered, row) - 1)
-        rate = self.rows_per_s[index]
-        return self.step_s * index + (row - self._offered[index]) / rate if rate > 0 else self.step_s * index
+        index = bisect_right(offered, row) - 1
+        begun_s, rate = self.step_s * index, self.rows_per_s[index]
+        return begun_s + (row - offered[index]) / rate if rate > 0 else begun_s
 
     def scaled(self, factor: float) -> "Workload":
         """Return the same shape at rates multiplied by a factor above 0."""

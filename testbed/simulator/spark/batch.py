@@ -142,14 +142,14 @@ def run_batch(
     Course
         Tasks go to the slot that is free first; of several the one that is asked first.
     """
-    paces = crew.paces
+    paces, slots = crew.paces, len(crew.paces)
     driver_waiting_s = physics.driver_round_trips * crew.farthest_s
     begun_s = physics.fixed_s * batch_factor + driver_waiting_s
     warming_s = (
         [cold_s[slot // crew.slots_each] * pace for slot, pace in enumerate(crew.paces)] if cold_s else None
     )
-    loads_s = _loads_s(physics, rows, len(paces), batch_factor)
-    if len(loads_s) <= len(paces):
+    loads_s = _loads_s(physics, rows, slots, batch_factor)
+    if len(loads_s) <= slots:
         first = _one_each(begun_s, loads_s, paces, task_factors, first_slot, warming_s)
     else:
         first = _in_waves(
@@ -163,7 +163,7 @@ def run_batch(
             warming_s=warming_s,
         )
     until_s = done_s = max(first.ends_s)
-    work_s, waiting_s = first.work_s, first.waiting_s + len(paces) * driver_waiting_s
+    work_s, waiting_s = first.work_s, first.waiting_s + slots * driver_waiting_s
     if physics.state_partitions:
         exchange_s = physics.exchange_round_trips * crew.apart_s
         second = _in_waves(
@@ -176,7 +176,7 @@ def run_batch(
             first_slot=first_slot,
         )
         work_s += second.work_s
-        waiting_s += second.waiting_s + len(paces) * exchange_s
+        waiting_s += second.waiting_s + slots * exchange_s
         done_s = max(second.ends_s)
     return Course(
         seconds=done_s,
@@ -219,7 +219,7 @@ def _one_each(
     if factors is None:
         taken_s = [load_s * pace for load_s, pace in zip(loads_s, paces, strict=True)]
     else:
-        taken_s = [load_s * pace * next(factors) for load_s, pace in zip(loads_s, paces, strict=True)]
+        taken_s = [load_s * pace * factor for load_s, pace, factor in zip(loads_s, paces, factors)]  # noqa: B905 - factors have no end
     if warming_s:
         taken_s = [each_s + warming_s[slot] * tasks[slot] for slot, each_s in enumerate(taken_s)]
     return _Stage(ends_s=[begun_s + each_s for each_s in taken_s], tasks=tasks, work_s=sum(taken_s))

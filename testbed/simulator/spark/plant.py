@@ -77,8 +77,9 @@ class SparkPlant:
 
     def advance(self, until_s: float) -> None:
         """Let time pass; an instant in the past does nothing."""
+        alone = self._listed[0] if len(self._listed) == 1 else None
         while True:
-            query = self._listed[0] if len(self._listed) == 1 else min(self._listed, key=_next_s)
+            query = alone or min(self._listed, key=_next_s)
             next_s = query.next_s
             if self._next_fault_s <= next_s and self._next_fault_s <= until_s:
                 self._take_faults(self._next_fault_s)

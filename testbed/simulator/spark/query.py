@@ -100,15 +100,16 @@ class Query:
 
     def tally(self, at_s: float) -> Tally:
         """Return its counters at the present."""
-        work_s, waiting_s = self._account.at(at_s)
+        account, roster = self._account, self._roster
+        work_s, waiting_s = account.at(at_s)
         return Tally(
             offered_rows=self._stream.offered_rows(at_s),
             processed_rows=float(self._done_rows),
             work_s=work_s,
             waiting_s=waiting_s,
-            replica_seconds=self._account.replica_seconds(at_s),
-            supply_replicas=len(self._roster),
-            serving_replicas=len(self._roster.shift_at(at_s).members),
+            replica_seconds=account.replica_seconds(at_s),
+            supply_replicas=len(roster),
+            serving_replicas=len(roster.shift_at(at_s).members),
         )
 
     def last_progress_at_s(self, by_s: float) -> float | None:

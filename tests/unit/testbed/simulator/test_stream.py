@@ -22,7 +22,7 @@ def test_rounding_does_not_lose_the_last_row() -> None:
 
 def test_rows_of_a_source_entered_the_workflow_when_they_were_offered() -> None:
     load = source(10.0, 20.0)  # rows 0..99 in 0..10 s, 100..299 in 10..20 s
-    assert load.event_span(0, 100) == (0.0, 10.0)
+    assert load.event_span(0, 100) == pytest.approx((0.0, 10.0))
     assert load.event_span(100, 150) == (10.0, 12.5)
     assert load.event_span(50, 300) == (5.0, 20.0)  # not where the last call ended
 
@@ -82,3 +82,10 @@ def test_a_backlog_does_not_take_memory_and_keeps_its_rows_and_its_first_and_las
     assert (first, last) == (-1.0, 19_999.0)
     # Row 30,000 was published 10,000th; merged segments tell it within what they span.
     assert topic.event_span(30_000, 30_001)[0] == pytest.approx(10_000, abs=10)
+
+
+def test_rows_before_a_pause_were_offered_before_it() -> None:
+    # 10 rows/s for 10 s, nothing for 50 s, 10 rows/s again: rows 0 to 100 came by 10 s, row 100 comes from 60 s on.
+    load = source(10, 0, 0, 0, 0, 0, 10)
+    assert load.event_span(0.0, 100.0) == (0.0, pytest.approx(10.0))
+    assert load.event_span(100.0, 150.0) == (pytest.approx(60.0), pytest.approx(65.0))
