@@ -18,10 +18,10 @@ import tracemalloc
 from collections.abc import Sequence
 
 from testbed.arena.case import Case, CaseResult
-from testbed.arena.experiment import Experiment, read_experiment
+from testbed.arena.experiments.experiment import Experiment, read_experiment
 from testbed.arena.playing import play
-from testbed.arena.policies import policy_names
-from testbed.arena.running import run_locally
+from testbed.arena.players.policies import policy_names
+from testbed.arena.runs.running import run_locally
 
 POLICIES = ("static", "thr-nlaware", "thr-nlunaware", "mdl-nlunaware", "gesscale")
 WORKLOADS = (

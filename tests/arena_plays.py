@@ -6,7 +6,7 @@ from typing import Any
 
 from gesscale.errors import InputError
 from testbed.arena.case import Case, CaseResult
-from testbed.arena.experiment import Experiment, experiment_of
+from testbed.arena.experiments.experiment import Experiment, experiment_of
 
 
 def small_experiment(**changes: Any) -> Experiment:

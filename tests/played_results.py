@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from testbed.arena.case import Case, CaseResult
-from testbed.arena.experiment import Experiment, experiment_of
+from testbed.arena.experiments.experiment import Experiment, experiment_of
 
 POLICIES = ("thr-nlunaware", "thr-nlaware", "mdl-nlunaware", "gesscale")
 WORKLOADS = ("nyc", "kanis-cosine")

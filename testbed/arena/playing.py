@@ -7,12 +7,12 @@ from functools import lru_cache
 
 from gesscale.decision import Decision
 from testbed.arena.case import Case, CaseResult
-from testbed.arena.experiment import Experiment
-from testbed.arena.oracle import Inflow, inflow_of, inflow_rows_per_s
-from testbed.arena.policies import build_policy, check_policy
-from testbed.arena.referee import Referee, RunLost
-from testbed.arena.scenes import World, world_of
-from testbed.arena.streams import seed_of
+from testbed.arena.experiments.experiment import Experiment
+from testbed.arena.players.oracle import Inflow, inflow_of, inflow_rows_per_s
+from testbed.arena.players.policies import build_policy, check_policy
+from testbed.arena.players.referee import Referee, RunLost
+from testbed.arena.worlds.scenes import World, world_of
+from testbed.arena.worlds.streams import seed_of
 from testbed.scoring.frontier import Frontier, frontier
 from testbed.scoring.recorder import SeriesRecorder
 from testbed.scoring.sample import Completion, Sample, Scores

@@ -21,10 +21,10 @@ from testbed.arena.cli.tables import (
     relation,
     short_name,
 )
-from testbed.arena.comparing import Compared, choose_baseline, choose_metrics, compare_results
-from testbed.arena.experiment import Experiment
+from testbed.arena.judging.comparing import Compared, choose_baseline, choose_metrics, compare_results
+from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.report.numbers import figure
-from testbed.arena.results import read_results
+from testbed.arena.runs.results import read_results
 
 _FEW = 8
 """Below so many seeds an interval is narrower than it says, which is worth a word."""

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from gesscale.cli.output import console, table
 from testbed.arena.report.numbers import figure, span
-from testbed.arena.statistics import Comparison, Interval
+from testbed.arena.judging.statistics import Comparison, Interval
 
 _FRAME = 3
 """Blanks and line that each column adds."""

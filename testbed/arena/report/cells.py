@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from testbed.arena.report.measures import Measure
 from testbed.arena.report.numbers import figure, span
-from testbed.arena.statistics import Interval
+from testbed.arena.judging.statistics import Interval
 
 
 class Verdict(StrEnum):

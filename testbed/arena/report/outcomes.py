@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from testbed.arena.case import CaseResult
-from testbed.arena.experiment import Experiment
+from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.report.course import Series
-from testbed.arena.statistics import Comparison, Interval, compare
-from testbed.arena.summary import Group, group_results
+from testbed.arena.judging.statistics import Comparison, Interval, compare
+from testbed.arena.judging.summary import Group, group_results
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from testbed.arena.policies import IDEAL
+from testbed.arena.players.policies import IDEAL
 from testbed.arena.report.cells import Cell, Column, Row, Table, heads, least, mean_cell, ratio_cell
 from testbed.arena.report.measures import MEASURES, PROVISIONING, Measure
 from testbed.arena.report.numbers import NOTHING, as_given, counted, figure

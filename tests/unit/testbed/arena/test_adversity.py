@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import pytest
 
 from testbed.arena.case import Case
-from testbed.arena.experiment import Experiment, read_experiment
+from testbed.arena.experiments.experiment import Experiment, read_experiment
 from testbed.arena.playing import check_experiment, play
-from testbed.arena.scenes import World, world_of
+from testbed.arena.worlds.scenes import World, world_of
 from testbed.simulator.scene import CpuAccount
 
 VARIANTS = (

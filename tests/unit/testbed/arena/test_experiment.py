@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from gesscale.errors import InputError
 from gesscale.settings.faults import model_within
 from testbed.arena.case import Case
-from testbed.arena.experiment import Experiment, experiment_names, experiment_of, read_experiment
+from testbed.arena.experiments.experiment import Experiment, experiment_names, experiment_of, read_experiment
 from testbed.simulator.scene import CpuAccount
 
 LEAST = {"name": "mine", "policies": ["static"], "workloads": ["nyc"], "nodes": {"topology": "edge8"}}

@@ -5,7 +5,7 @@ import pytest
 from gesscale.errors import InputError
 from testbed.arena import playing
 from testbed.arena.case import METRICS, Case, CaseResult
-from testbed.arena.experiment import Experiment, experiment_of
+from testbed.arena.experiments.experiment import Experiment, experiment_of
 from testbed.arena.playing import check_experiment, play
 
 LEAST = {"name": "mine", "policies": ["static"], "workloads": ["steps:4"], "nodes": {"topology": "edge8"}}

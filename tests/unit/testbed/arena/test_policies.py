@@ -6,9 +6,9 @@ from gesscale.errors import InputError
 from gesscale.policies import PolicyRules
 from gesscale.policies import policy_names as names_of_gesscale
 from testbed.arena.case import Case
-from testbed.arena.experiment import experiment_of
-from testbed.arena.policies import build_policy, check_policy, policy_names
-from testbed.arena.scenes import world_of
+from testbed.arena.experiments.experiment import experiment_of
+from testbed.arena.players.policies import build_policy, check_policy, policy_names
+from testbed.arena.worlds.scenes import world_of
 
 WORLD = world_of(
     experiment_of(

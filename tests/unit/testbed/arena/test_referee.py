@@ -15,7 +15,7 @@ from gesscale.observation import WorkflowObservation
 from gesscale.ports import ClusterState, Knowledge, Node
 from gesscale.workflow import Operator, Workflow
 from perfmodel import Estimate
-from testbed.arena.referee import OutOfTime, Referee, RunLost, interrupted_after
+from testbed.arena.players.referee import OutOfTime, Referee, RunLost, interrupted_after
 
 WORKFLOW = Workflow([Operator(name="map", driver_node="a", min_replicas=1, max_replicas=3)])
 CLUSTER = ClusterState(

@@ -7,7 +7,7 @@ import arena_plays
 import pytest
 
 from gesscale.errors import GesscaleError, InputError
-from testbed.arena.running import ARENA_FAULT, run_locally
+from testbed.arena.runs.running import ARENA_FAULT, run_locally
 
 
 def played(play, *, jobs, **changes):

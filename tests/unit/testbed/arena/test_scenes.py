@@ -5,9 +5,9 @@ import pytest
 
 from gesscale.errors import InputError
 from testbed.arena.case import Case
-from testbed.arena.experiment import Experiment, experiment_of
-from testbed.arena.scenes import World, scene_of, world_of
-from testbed.arena.streams import seed_of, stream
+from testbed.arena.experiments.experiment import Experiment, experiment_of
+from testbed.arena.worlds.scenes import World, scene_of, world_of
+from testbed.arena.worlds.streams import seed_of, stream
 from testbed.simulator.flink.plant import FlinkPlant
 from testbed.simulator.spark.plant import SparkPlant
 

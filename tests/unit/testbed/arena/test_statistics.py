@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from testbed.arena.statistics import compare, mean_interval
+from testbed.arena.judging.statistics import compare, mean_interval
 
 TEN = [3.0, 5.0, 4.0, 8.0, 1.0, 6.0, 2.0, 9.0, 4.0, 8.0]  # mean 5.0
 

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from gesscale.errors import GesscaleError, InputError
 from testbed.arena.case import Case, CaseResult
-from testbed.arena.experiment import Experiment
+from testbed.arena.experiments.experiment import Experiment
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """Environment of a worker: the cases are what runs side by side, not the sums within them."""

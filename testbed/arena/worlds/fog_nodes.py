@@ -11,8 +11,8 @@ from latency_map import LatencyMap, LatencyMapError, read_map
 from latency_map.delays import Delays
 from latency_map.generate.survey import Flaws, generate, node_names
 from latency_map.generate.topologies import Clusters, Span, clustered, star
-from testbed.arena.sections import GeneratedMap, MapKind, NodesSection
-from testbed.arena.streams import stream
+from testbed.arena.experiments.sections import GeneratedMap, MapKind, NodesSection
+from testbed.arena.worlds.streams import stream
 from testbed.cluster.topology import read_topology
 from testbed.simulator.scene import SimulatedNode
 

@@ -15,7 +15,7 @@ from gesscale.policies import policy_names as names_of_gesscale
 from gesscale.ports import Policy
 from gesscale.words import suggestion
 from gesscale.workflow import Workflow
-from testbed.arena.oracle import OraclePolicy
+from testbed.arena.players.oracle import OraclePolicy
 from testbed.simulator.demand import BestPlacements
 from testbed.simulator.scene import Scene
 

@@ -11,7 +11,7 @@ from gesscale.decision import Analysis, Plan
 from gesscale.observation import WorkflowObservation
 from gesscale.ports import ClusterState, Knowledge, Policy
 from gesscale.workflow import Workflow
-from testbed.arena.fouls import fault_of_analyses, fault_of_plans, shown
+from testbed.arena.players.fouls import fault_of_analyses, fault_of_plans, shown
 
 _INSIST_S = 0.05
 """An interruption that a policy swallows is repeated after this long."""

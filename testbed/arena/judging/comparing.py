@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from gesscale.errors import InputError
 from gesscale.words import suggestion
 from testbed.arena.case import CaseResult
-from testbed.arena.experiment import Experiment
-from testbed.arena.statistics import Comparison, Interval, compare
-from testbed.arena.summary import Group, group_results, metric_names
+from testbed.arena.experiments.experiment import Experiment
+from testbed.arena.judging.statistics import Comparison, Interval, compare
+from testbed.arena.judging.summary import Group, group_results, metric_names
 
 PAPERS_METRICS = (
     "accuracy_O",
@@ -64,7 +64,7 @@ def compare_results(
     Parameters
     ----------
     experiment, results
-        As `testbed.arena.results.read_results` gives them.
+        As `testbed.arena.runs.results.read_results` gives them.
     baseline
         A policy that has results.
     metrics

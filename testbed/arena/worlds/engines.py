@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
 from gesscale.errors import InputError
-from testbed.arena.sections import Engine, OperatorSection
+from testbed.arena.experiments.sections import Engine, OperatorSection
 from testbed.simulator.flink.bundle import read_physics as read_flink_physics
 from testbed.simulator.flink.physics import FlinkPhysics
 from testbed.simulator.flink.plant import FlinkPlant

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, ValidationError, field_validator, m
 from gesscale.errors import InputError
 from gesscale.settings.fields import Duration
 from testbed.arena.case import Case
-from testbed.arena.sections import (
+from testbed.arena.experiments.sections import (
     Engine,
     FaultsSection,
     MetricsSection,
@@ -21,9 +21,9 @@ from testbed.arena.sections import (
     RulesSection,
     Section,
 )
-from testbed.arena.variants import VariantsSection, distinct
+from testbed.arena.experiments.variants import VariantsSection, distinct
 
-BUNDLED = Path(__file__).parent / "experiments"
+BUNDLED = Path(__file__).parent
 MAX_SEEDS = 100_000
 
 _OF_CASES = ("name", "policies", "workloads", "seeds", "variants")

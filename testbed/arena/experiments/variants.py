@@ -7,7 +7,7 @@ from typing import Literal, Self
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
-from testbed.arena.sections import Section
+from testbed.arena.experiments.sections import Section
 
 MAX_VARIANTS = 1000
 

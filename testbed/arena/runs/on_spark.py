@@ -12,8 +12,8 @@ from typing import IO, Any
 
 from gesscale.errors import GesscaleError, InputError
 from testbed.arena.case import Case, CaseResult
-from testbed.arena.experiment import Experiment
-from testbed.arena.running import ONE_THREAD, Play, play_case
+from testbed.arena.experiments.experiment import Experiment
+from testbed.arena.runs.running import ONE_THREAD, Play, play_case
 
 START_LIMIT_S = 120.0
 """The first worker must have answered after this time."""
@@ -37,7 +37,7 @@ def run_on_spark(
     done: Callable[[CaseResult], None],
     play: Play,
 ) -> None:
-    """Play cases on a cluster; the results are those that `testbed.arena.running.run_locally` gives.
+    """Play cases on a cluster; the results are those that `testbed.arena.runs.running.run_locally` gives.
 
     Each case is a Spark job of one task, many of them in flight: a result is here as soon as its task has ended, and
     a task that kills its worker twice loses its own case only. The workers need the same Python and packages as this
@@ -46,7 +46,7 @@ def run_on_spark(
     Parameters
     ----------
     experiment, cases, done, play
-        As for `testbed.arena.running.run_locally`.
+        As for `testbed.arena.runs.running.run_locally`.
     master
         As Spark writes it: ``spark://host:7077``, ``local[2]``, ``k8s://...``.
 

@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from testbed.arena.case import CaseResult
-from testbed.arena.summary import records
+from testbed.arena.judging.summary import records
 
 
 def write_parquet(results: Sequence[CaseResult], runs_file: Path, series_file: Path) -> bool:
@@ -18,7 +18,7 @@ def write_parquet(results: Sequence[CaseResult], runs_file: Path, series_file: P
     results
         Of one experiment.
     runs_file
-        Columns: as `testbed.arena.summary.records`.
+        Columns: as `testbed.arena.judging.summary.records`.
     series_file
         Columns: policy, workload, variant, seed, and those of the series. Not written where no series was kept.
 

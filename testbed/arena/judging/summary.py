@@ -8,8 +8,8 @@ from typing import Any
 from gesscale.cli.output import API_VERSION
 from gesscale.document import as_document
 from testbed.arena.case import CaseResult
-from testbed.arena.experiment import Experiment
-from testbed.arena.statistics import Interval, mean_interval
+from testbed.arena.experiments.experiment import Experiment
+from testbed.arena.judging.statistics import Interval, mean_interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,13 +8,13 @@ from gesscale.errors import InputError
 from gesscale.workflow import BatchCap, Operator, Workflow
 from latency_map import LatencyMap
 from testbed.arena.case import Case
-from testbed.arena.engines import Physics, change_takes_s, physics_of, plant_of
-from testbed.arena.experiment import Experiment
-from testbed.arena.fog_nodes import FogNodes, fog_nodes
-from testbed.arena.oracle import needed_rows_per_s
-from testbed.arena.policies import IDEAL, STATIC
-from testbed.arena.sections import Engine, OperatorSection
-from testbed.arena.streams import seed_of
+from testbed.arena.worlds.engines import Physics, change_takes_s, physics_of, plant_of
+from testbed.arena.experiments.experiment import Experiment
+from testbed.arena.worlds.fog_nodes import FogNodes, fog_nodes
+from testbed.arena.players.oracle import needed_rows_per_s
+from testbed.arena.players.policies import IDEAL, STATIC
+from testbed.arena.experiments.sections import Engine, OperatorSection
+from testbed.arena.worlds.streams import seed_of
 from testbed.simulator.demand import BestPlacements, best_placements
 from testbed.simulator.plant import Plant
 from testbed.simulator.scene import CpuAccount, LinkSlowdown, MetricTraits, NodeFailure, Scene, SimulatedNode

@@ -1,0 +1,1 @@
+"""Experiments: what is played and varied, as files and as checked values."""

@@ -1,0 +1,1 @@
+"""What results say: intervals over the seeds, summaries, comparisons with a baseline."""

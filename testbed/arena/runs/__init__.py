@@ -1,0 +1,1 @@
+"""Many cases, here or on Spark, and what came of them, kept."""

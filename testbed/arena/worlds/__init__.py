@@ -1,0 +1,1 @@
+"""The world of a case: nodes, delays, engine and load, from an experiment and a seed."""
