@@ -29,7 +29,7 @@ class HeldOut:
     repeats: bool
 
 
-HELD_OUT = (HeldOut("demo-2", repeats=True),)
+HELD_OUT = (HeldOut("demo-2", repeats=True), HeldOut("demo-3", repeats=False))
 
 
 def test_the_bundled_constants_are_what_the_record_gives() -> None:
