@@ -46,9 +46,10 @@ class Source:
 
     def event_span(self, from_row: float, until_row: float) -> tuple[float, float]:
         """Return when the first and the last of these rows were offered, seconds."""
-        from_s = self.workload.offered_at_s(from_row)
-        # The last row was offered before a pause that begins with it, not when the pause ends.
-        until_s = self.workload.offered_at_s(math.nextafter(until_row, 0.0))
+        # A row is there once it is whole, and that is before a pause which begins with it, not when the pause ends.
+        from_s, until_s = (
+            self.workload.offered_at_s(math.nextafter(row, 0.0)) for row in (from_row + 1, until_row)
+        )
         return from_s, max(from_s, until_s)
 
     def forget(self, until_row: float) -> None:

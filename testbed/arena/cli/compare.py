@@ -21,8 +21,8 @@ from testbed.arena.cli.tables import (
     relation,
     short_name,
 )
-from testbed.arena.judging.comparing import Compared, choose_baseline, choose_metrics, compare_results
 from testbed.arena.experiments.experiment import Experiment
+from testbed.arena.judging.comparing import Compared, choose_baseline, choose_metrics, compare_results
 from testbed.arena.report.numbers import figure
 from testbed.arena.runs.results import read_results
 

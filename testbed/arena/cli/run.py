@@ -25,13 +25,13 @@ from testbed.arena.case import Case, CaseResult
 from testbed.arena.cli.app import Form, app
 from testbed.arena.cli.summary_tables import note_lost, summary_tables
 from testbed.arena.experiments.experiment import Experiment, read_experiment
-from testbed.arena.runs.on_spark import run_on_spark
-from testbed.arena.playing import check_experiment, play
-from testbed.arena.players.policies import policy_names
-from testbed.arena.runs.results import ResultsFolder, open_results
-from testbed.arena.runs.running import ARENA_FAULT, run_locally
 from testbed.arena.experiments.sections import Engine
 from testbed.arena.judging.summary import results_document
+from testbed.arena.players.policies import policy_names
+from testbed.arena.playing import check_experiment, play
+from testbed.arena.runs.on_spark import run_on_spark
+from testbed.arena.runs.results import ResultsFolder, open_results
+from testbed.arena.runs.running import ARENA_FAULT, run_locally
 
 ALL = "all"
 _INTERRUPTED = 130

@@ -8,8 +8,8 @@ from rich.table import Table
 from gesscale.cli.output import talk
 from testbed.arena.case import CaseResult
 from testbed.arena.cli.tables import Column, below, first_of_each, fitted, folded, short_name
-from testbed.arena.judging.comparing import choose_metrics
 from testbed.arena.experiments.experiment import Experiment
+from testbed.arena.judging.comparing import choose_metrics
 from testbed.arena.judging.summary import group_results
 
 _REASONS_SHOWN = 5

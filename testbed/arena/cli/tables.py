@@ -8,8 +8,8 @@ from pathlib import Path
 from rich.table import Table
 
 from gesscale.cli.output import console, table
-from testbed.arena.report.numbers import figure, span
 from testbed.arena.judging.statistics import Comparison, Interval
+from testbed.arena.report.numbers import figure, span
 
 _FRAME = 3
 """Blanks and line that each column adds."""

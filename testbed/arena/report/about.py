@@ -7,10 +7,10 @@ from importlib.metadata import version
 import yaml
 
 from testbed.arena.experiments.experiment import Experiment
+from testbed.arena.experiments.sections import Engine, OperatorSection
 from testbed.arena.players.policies import policy_names
 from testbed.arena.report.numbers import counted, figure
 from testbed.arena.report.outcomes import Outcomes
-from testbed.arena.experiments.sections import Engine, OperatorSection
 
 HELD_EQUAL = (
     "Within a seed every policy meets the same world: the same load, the same latency map and the same noise; only "

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from testbed.arena.judging.statistics import Interval
 from testbed.arena.report.measures import Measure
 from testbed.arena.report.numbers import figure, span
-from testbed.arena.judging.statistics import Interval
 
 
 class Verdict(StrEnum):

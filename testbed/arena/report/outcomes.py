@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from testbed.arena.case import CaseResult
 from testbed.arena.experiments.experiment import Experiment
-from testbed.arena.report.course import Series
 from testbed.arena.judging.statistics import Comparison, Interval, compare
 from testbed.arena.judging.summary import Group, group_results
+from testbed.arena.report.course import Series
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from gesscale.errors import GesscaleError, InputError
 from testbed.arena.case import CaseResult
-from testbed.arena.judging.comparing import choose_baseline
 from testbed.arena.experiments.experiment import Experiment
+from testbed.arena.judging.comparing import choose_baseline
+from testbed.arena.judging.statistics import RESAMPLES
 from testbed.arena.report import about
 from testbed.arena.report.course import LEGEND
 from testbed.arena.report.measures import DELAY, DISTANCE, PROVISIONING
@@ -17,7 +18,6 @@ from testbed.arena.report.outcomes import Outcomes
 from testbed.arena.report.parts import tradeoffs, workload_part
 from testbed.arena.report.svg import POLICY_COLOURS, POLICY_SIGNS
 from testbed.arena.report.tables import at_a_glance, lost_runs
-from testbed.arena.judging.statistics import RESAMPLES
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -21,8 +21,8 @@ from gesscale.cli.output import API_VERSION
 from gesscale.errors import InputError
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment, experiment_of
-from testbed.arena.runs.running import ARENA_FAULT
 from testbed.arena.judging.summary import results_document
+from testbed.arena.runs.running import ARENA_FAULT
 from testbed.arena.runs.tabular import write_parquet
 
 EXPERIMENT, LINES, DOCUMENT = "experiment.json", "results.jsonl", "results.json"

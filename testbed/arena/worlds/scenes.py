@@ -8,12 +8,12 @@ from gesscale.errors import InputError
 from gesscale.workflow import BatchCap, Operator, Workflow
 from latency_map import LatencyMap
 from testbed.arena.case import Case
-from testbed.arena.worlds.engines import Physics, change_takes_s, physics_of, plant_of
 from testbed.arena.experiments.experiment import Experiment
-from testbed.arena.worlds.fog_nodes import FogNodes, fog_nodes
+from testbed.arena.experiments.sections import Engine, OperatorSection
 from testbed.arena.players.oracle import needed_rows_per_s
 from testbed.arena.players.policies import IDEAL, STATIC
-from testbed.arena.experiments.sections import Engine, OperatorSection
+from testbed.arena.worlds.engines import Physics, change_takes_s, physics_of, plant_of
+from testbed.arena.worlds.fog_nodes import FogNodes, fog_nodes
 from testbed.arena.worlds.streams import seed_of
 from testbed.simulator.demand import BestPlacements, best_placements
 from testbed.simulator.plant import Plant

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from gesscale.errors import InputError
-from testbed.arena.worlds.fog_nodes import FogNodes, fog_nodes
 from testbed.arena.experiments.sections import NodesSection
+from testbed.arena.worlds.fog_nodes import FogNodes, fog_nodes
 
 
 def found(seed: int = 0, **settings: object) -> FogNodes:

@@ -9,9 +9,9 @@ from pyarrow import parquet
 
 from gesscale.errors import InputError
 from testbed.arena.case import CaseResult
+from testbed.arena.judging.summary import records
 from testbed.arena.runs.results import open_results, read_results
 from testbed.arena.runs.running import ARENA_FAULT
-from testbed.arena.judging.summary import records
 
 
 @pytest.fixture

@@ -22,9 +22,10 @@ def test_rounding_does_not_lose_the_last_row() -> None:
 
 def test_rows_of_a_source_entered_the_workflow_when_they_were_offered() -> None:
     load = source(10.0, 20.0)  # rows 0..99 in 0..10 s, 100..299 in 10..20 s
-    assert load.event_span(0, 100) == pytest.approx((0.0, 10.0))
-    assert load.event_span(100, 150) == pytest.approx((10.0, 12.5))
-    assert load.event_span(50, 300) == pytest.approx((5.0, 20.0))
+    # A row is there when it is whole: row 0 after 0.1 s, row 100 after 10 + 0.05 s, row 50 after 5.1 s.
+    assert load.event_span(0, 100) == pytest.approx((0.1, 10.0))
+    assert load.event_span(100, 150) == pytest.approx((10.05, 12.5))
+    assert load.event_span(50, 300) == pytest.approx((5.1, 20.0))
 
 
 def test_a_topic_counts_what_was_published_until_an_instant() -> None:
@@ -87,5 +88,11 @@ def test_a_backlog_does_not_take_memory_and_keeps_its_rows_and_its_first_and_las
 def test_rows_before_a_pause_were_offered_before_it() -> None:
     # 10 rows/s for 10 s, nothing for 50 s, 10 rows/s again: rows 0 to 100 came by 10 s, row 100 comes from 60 s on.
     load = source(10, 0, 0, 0, 0, 0, 10)
-    assert load.event_span(0.0, 100.0) == (0.0, pytest.approx(10.0))
-    assert load.event_span(100.0, 150.0) == (pytest.approx(60.0), pytest.approx(65.0))
+    assert load.event_span(0.0, 100.0) == pytest.approx((0.1, 10.0))
+    assert load.event_span(100.0, 150.0) == pytest.approx((60.1, 65.0))
+
+
+def test_a_row_that_is_not_whole_when_a_pause_begins_is_offered_after_it() -> None:
+    # 0.25 rows/s for 10 s make 2.5 rows; the third is whole 2 s after the pause of 50 s.
+    load = source(0.25, 0, 0, 0, 0, 0, 0.25)
+    assert load.event_span(2.0, 3.0) == pytest.approx((62.0, 62.0))

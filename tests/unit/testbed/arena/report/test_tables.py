@@ -1,11 +1,11 @@
 from played_results import an_experiment
 
 from testbed.arena.case import Case, CaseResult
+from testbed.arena.judging.statistics import Interval
 from testbed.arena.report.cells import Verdict, verdict_of
 from testbed.arena.report.measures import PROVISIONING
 from testbed.arena.report.outcomes import Outcomes
 from testbed.arena.report.tables import at_a_glance, beside_reference, comparison, lost_runs, sensitivities
-from testbed.arena.judging.statistics import Interval
 
 COST = tuple(measure for measure in PROVISIONING if measure.name == "cost")
 

@@ -74,10 +74,10 @@ def test_rows_come_through_evenly_and_with_their_latencies() -> None:
     flink.advance(20.0)
     done = flink.completions()
     assert [completion.rows for completion in done] == [500.0, 500.0]
-    assert [(c.offered_from_s, c.offered_until_s, c.arrived_from_s, c.at_s) for c in done] == [
-        (0.0, 10.0, 0.0, 10.0),
-        (10.0, 20.0, 10.0, 20.0),
-    ]
+    # A row is there once it is whole: the first of each tick after 1 / 50 s.
+    assert [c.offered_from_s for c in done] == pytest.approx([0.02, 10.02])
+    assert [c.offered_until_s for c in done] == pytest.approx([10.0, 20.0])
+    assert [(c.arrived_from_s, c.at_s) for c in done] == [(0.0, 10.0), (10.0, 20.0)]
     assert flink.completions() == []
 
 
