@@ -1,8 +1,8 @@
-"""A recorded series as a CSV file: read, checked, scored; and written."""
+"""A recorded series as a CSV file: read, checked and scored."""
 
 import csv
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, TextIO
@@ -113,48 +113,6 @@ def score_series(samples: Sequence[Sample], slo_s: float, *, restart_is_supply: 
         for completion in queue.hold(at_s, until_s, sample.input_rows_per_s, sample.processed_rows_per_s):
             scorer.completed(completion)
     return scorer.scores(samples[-1].t_s - began_s)
-
-
-class SeriesWriter:
-    """Writes the samples of an operator to a CSV file that `read_series` reads, row by row."""
-
-    def __init__(self, stream: TextIO) -> None:
-        """Write the header; a file is to be opened with ``newline=""``."""
-        self._write = csv.writer(stream, lineterminator="\n").writerow
-        self._sample: Sample | None = None
-        self._write((*REQUIRED, *OPTIONAL))
-
-    def sampled(self, sample: Sample) -> None:
-        """Take a sample, in the order of time; of two at one instant the later holds.
-
-        Raises
-        ------
-        InputError
-            Where more than one reconfiguration was ordered at one instant: the file has no word for it.
-        """
-        before = self._sample
-        if before is not None and before.t_s == sample.t_s:
-            sample = replace(sample, reconfigurations=before.reconfigurations + sample.reconfigurations)
-        elif before is not None:
-            self._row(before)
-        if sample.reconfigurations > 1:
-            message = (
-                f"series: expected one reconfiguration at most at {sample.t_s:g} s, got {sample.reconfigurations}; "
-                "take samples more often"
-            )
-            raise InputError(message)
-        self._sample = sample
-
-    def ended(self, at_s: float) -> None:
-        """Write the last rows; the newest sample held until this instant."""
-        if self._sample is not None:
-            self._row(self._sample)
-            if at_s > self._sample.t_s:
-                self._row(replace(self._sample, t_s=at_s, reconfigurations=0))
-
-    def _row(self, sample: Sample) -> None:
-        t_s, demand, supply, serving, offered, processed, reconfigurations = astuple(sample)
-        self._write((t_s, demand, supply, offered, processed, reconfigurations, serving))
 
 
 def _samples(path: Path, file: TextIO) -> Iterator[Sample]:

@@ -50,12 +50,6 @@ class World:
     change_takes_s: Mapping[str, float]
 
 
-def scene_of(experiment: Experiment, case: Case) -> tuple[Scene, Plant]:
-    """Return what a case simulates; see `world_of`."""
-    world = world_of(experiment, case)
-    return world.scene, world.plant
-
-
 def world_of(experiment: Experiment, case: Case) -> World:
     """Build the world of a case.
 

@@ -6,7 +6,7 @@ import pytest
 from gesscale.errors import InputError
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import Experiment, experiment_of
-from testbed.arena.worlds.scenes import World, scene_of, world_of
+from testbed.arena.worlds.scenes import World, world_of
 from testbed.arena.worlds.streams import seed_of, stream
 from testbed.simulator.flink.plant import FlinkPlant
 from testbed.simulator.spark.plant import SparkPlant
@@ -107,7 +107,7 @@ def test_static_begins_with_what_the_peak_needs_at_its_best_placement():
 @pytest.mark.parametrize(("engine", "plant"), [("spark", SparkPlant), ("flink", FlinkPlant)])
 def test_each_engine_has_its_plant(engine, plant):
     experiment = made(engine=engine)
-    assert isinstance(scene_of(experiment, experiment.cases()[0])[1], plant)
+    assert isinstance(world_of(experiment, experiment.cases()[0]).plant, plant)
 
 
 @pytest.mark.parametrize("engine", ["spark", "flink"])

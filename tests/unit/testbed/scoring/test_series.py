@@ -1,5 +1,4 @@
-import io
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from gesscale.errors import InputError
 from testbed.scoring.sample import Sample
 from testbed.scoring.scorer import Scorer
-from testbed.scoring.series import SeriesWriter, read_series, score_series
+from testbed.scoring.series import read_series, score_series
 
 HEADER = "t_s,demand_replicas,supply_replicas,input_rows_per_s,processed_rows_per_s,reconfiguration\n"
 GOOD = HEADER + "0,1,1,10,0,0\n50,1,2,10,20,1\n100,0,2,0,0,0\n120,0,2,0,0,0\n"
@@ -168,29 +167,6 @@ def test_a_series_without_input_has_no_measurement(series: Path) -> None:
     series.write_text(HEADER + "0,1,1,0,5,0\n60,1,1,7,5,0\n", "utf-8")
     with pytest.raises(InputError, match="an input rate above 0 before the last row, got none in 2 rows"):
         score_series(read_series(series), 10)
-
-
-def test_a_written_series_is_read_as_it_was(series: Path) -> None:
-    course = [sample(0, 1, 1 / 3, 0.1), sample(10, 2, 5, 5, reconfigurations=1), sample(17.5, 2, 0, 1)]
-    with series.open("w", newline="", encoding="utf-8") as file:
-        writer = SeriesWriter(file)
-        for each in course:
-            writer.sampled(replace(each, serving_replicas=0))
-        writer.ended(20)
-    read = read_series(series)
-    assert read[:-1] == tuple(replace(each, serving_replicas=0) for each in course)
-    assert (read[-1].t_s, read[-1].reconfigurations) == (20, 0)
-
-
-def test_a_writer_joins_samples_of_an_instant_and_refuses_two_orders_at_one() -> None:
-    stream = io.StringIO()
-    writer = SeriesWriter(stream)
-    writer.sampled(sample(0, 1, 1, 1, reconfigurations=1))
-    writer.sampled(sample(0, 2, 1, 1))
-    writer.ended(0)
-    assert stream.getvalue().splitlines()[1:] == ["0,1,2,1,1,1,2"]
-    with pytest.raises(InputError, match="one reconfiguration at most at 0 s, got 2"):
-        writer.sampled(sample(0, 2, 1, 1, reconfigurations=1))
 
 
 rates = st.sampled_from([0.0, 2.0, 4.0, 10.0])
