@@ -1,5 +1,7 @@
 # Two commands for everybody: `make demo` and `make test`. Both do all their set-up. `make lock` is for maintainers.
 PYTHON_OF_PROJECT := .venv/bin/python
+# All cores work on these; what runs real Spark, Kafka, Prometheus, networks or Kubernetes has the machine to itself.
+PURE_TESTS := tests/unit tests/contract tests/property tests/scenario perfmodel latency_map gesscale
 
 .PHONY: demo test lock
 demo:
@@ -12,7 +14,8 @@ test:
 	@.venv/bin/ruff check .
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports
-	@PATH="$(CURDIR)/.cache:$$PATH" .venv/bin/pytest
+	@PATH="$(CURDIR)/.cache:$$PATH" .venv/bin/pytest -n auto --dist loadfile $(PURE_TESTS)
+	@PATH="$(CURDIR)/.cache:$$PATH" .venv/bin/pytest tests/real
 
 lock:
 	@.venv/bin/pip install --quiet uv

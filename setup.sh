@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Prepares everything that `make demo` and `make test` need, and nothing twice:
 #   setup.sh demo    virtual environment with the locked packages, a Java 17+ runtime, iproute2, a C compiler if to be had
-#   setup.sh test    the same, and what the tests of real adapters run: Kafka, Prometheus, sshd and Chromium
+#   setup.sh test    the same, and what the tests of real adapters run: Kafka, Prometheus, sshd, Chromium, Kubernetes
 set -euo pipefail
 cd "$(dirname "$0")"
 purpose=${1:-demo}
@@ -64,6 +64,16 @@ if [ ! -f $stamp ] || [ "$(cat $stamp)" != "$wanted" ]; then
   echo "$wanted" > $stamp
 fi
 
+if [ "$purpose" = test ] && [ "$(id -u)" = 0 ]; then
+  if command -v go >/dev/null || [ -x /usr/local/go/bin/go ]; then
+    # Takes minutes on a new machine, so it goes on beside the first tests; those that need it come last and wait.
+    mkdir -p $cache/kubernetes
+    nice -n 15 $venv/bin/python -m testbed.kubernetes build > $cache/kubernetes/build.log 2>&1 < /dev/null &
+  else
+    say "no Go: the tests on Kubernetes will say so and be skipped"
+  fi
+fi
+
 # A class archive for Spark executors: new replicas start about a second sooner. Once per Java and Spark version.
 $venv/bin/testbed prepare
 
@@ -85,10 +95,13 @@ unpack() { # FOLDER PACKAGE...: unpacks packages there; installed, a server woul
   rm -rf $downloads
 }
 
-if [ "$purpose" = test ] && [ ! -x $cache/prometheus ] && ! command -v prometheus >/dev/null; then
-  say "fetching the Prometheus server for the tests of its adapter"
+if [ "$purpose" = test ] && ! { [ -x $cache/prometheus ] && [ -x $cache/promtool ]; } &&
+   ! { command -v prometheus && command -v promtool; } >/dev/null; then
+  say "fetching Prometheus and promtool for the tests of its adapter and of the alert rules"
   unpack $cache/unpacked prometheus
-  [ ! -x $cache/unpacked/usr/bin/prometheus ] || mv $cache/unpacked/usr/bin/prometheus $cache/prometheus
+  for program in prometheus promtool; do
+    [ ! -x $cache/unpacked/usr/bin/$program ] || mv $cache/unpacked/usr/bin/$program $cache/$program
+  done
   rm -rf $cache/unpacked
 fi
 if [ "$purpose" = test ] && [ ! -x $cache/openssh/usr/sbin/sshd ] && ! { [ -x /usr/sbin/sshd ] && command -v ping >/dev/null; }; then
@@ -98,5 +111,13 @@ fi
 if [ "$purpose" = test ] && ! { [ -x /usr/bin/chromium ] && [ -x /usr/bin/chromedriver ]; }; then
   { [ "$(id -u)" = 0 ] && (apt_install "Chromium and its driver, for the test of the arena's report" chromium-driver); } ||
     say "no Chromium: the test of the arena's report in a browser will say so and be skipped"
+fi
+if [ "$purpose" = test ] && [ "$(id -u)" = 0 ] && [ ! -x $cache/containerd/bin/busybox ]; then
+  say "fetching containerd, runc, network plugins and busybox for the tests on Kubernetes"
+  if command -v containerd >/dev/null && command -v runc >/dev/null; then
+    unpack $cache/containerd containernetworking-plugins busybox-static
+  else
+    unpack $cache/containerd containerd runc containernetworking-plugins busybox-static
+  fi
 fi
 say "ready"
