@@ -17,6 +17,8 @@ from gesscale.monitor.prometheus import PrometheusMetrics
 from gesscale.policies import policy_named
 from gesscale.ports import Cluster, KnowledgeStore, MetricSource
 from gesscale.settings import Settings
+from gesscale.settings.groups import MonitorSettings
+from gesscale.settings.operators import KafkaSettings
 from latency_map import LatencyMap, LatencyMapError
 
 _NAMES_SHOWN = 12
@@ -162,15 +164,38 @@ def host_names(settings: Settings, cluster: Cluster) -> Mapping[str, str]:
 
 
 def open_metrics(settings: Settings, hosts: Mapping[str, str]) -> MetricSource:
-    """Open the metric source that the settings name; operators with a topic get their input rate from the broker."""
-    group = settings.monitor
-    source = _open_batches(settings, hosts)
-    topics = {
-        name: KafkaOffsets(operator.kafka.bootstrap, operator.kafka.topic)
-        for name, operator in settings.workflow.operators.items()
-        if operator.kafka is not None
-    }
-    return KafkaInput(source, topics, group.timeout_s) if topics else source
+    """Open the metric source that the settings name."""
+    operators = settings.workflow.operators
+    return open_monitor(
+        settings.monitor,
+        {name: operator.metrics_url or "" for name, operator in operators.items()},
+        hosts,
+        {name: operator.kafka for name, operator in operators.items() if operator.kafka is not None},
+    )
+
+
+def open_monitor(
+    group: MonitorSettings,
+    urls: Mapping[str, str],
+    hosts: Mapping[str, str],
+    topics: Mapping[str, KafkaSettings],
+) -> MetricSource:
+    """Open the metric source of some operators.
+
+    Parameters
+    ----------
+    group
+        What is read, and how often.
+    urls
+        By operator, where its driver publishes batches; a Prometheus server is asked for the same operators.
+    hosts
+        Node names by the host addresses of replicas. Both are looked at anew in every step.
+    topics
+        By operator that reads a Kafka topic: the broker then tells its input rate.
+    """
+    source = _open_batches(group, urls, hosts)
+    offsets = {name: KafkaOffsets(topic.bootstrap, topic.topic) for name, topic in topics.items()}
+    return KafkaInput(source, offsets, group.timeout_s) if offsets else source
 
 
 def _cluster_entry(settings: Settings) -> EntryPoint | None:
@@ -207,12 +232,11 @@ def _some(names: tuple[str, ...]) -> str:
     return ", ".join(names[:_NAMES_SHOWN]) + (", ..." if len(names) > _NAMES_SHOWN else "")
 
 
-def _open_batches(settings: Settings, hosts: Mapping[str, str]) -> MetricSource:
-    group = settings.monitor
+def _open_batches(group: MonitorSettings, urls: Mapping[str, str], hosts: Mapping[str, str]) -> MetricSource:
     if group.source == "prometheus":
         return PrometheusMetrics(
             group.prometheus_url or "",
-            tuple(settings.workflow.operators),
+            tuple(urls),
             hosts=hosts,
             window_s=group.window_s,
             stale_after_s=group.stale_after_s,
@@ -220,7 +244,7 @@ def _open_batches(settings: Settings, hosts: Mapping[str, str]) -> MetricSource:
             timeout_s=group.timeout_s,
         )
     return DriverMetrics(
-        {name: operator.metrics_url or "" for name, operator in settings.workflow.operators.items()},
+        urls,
         hosts=hosts,
         window_s=group.window_s,
         stale_after_s=group.stale_after_s,

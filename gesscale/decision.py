@@ -17,6 +17,8 @@ class Reason(StrEnum):
     OVERLOADED = "Overloaded"
     UNDERUSED = "Underused"
     REPLICA_LOST = "ReplicaLost"
+    FIRST_PLACEMENT = "FirstPlacement"
+    OVERRIDDEN = "Overridden"
     # nothing needs to change
     WITHIN_TARGET = "WithinTarget"
     NOT_ROOT_OF_OVERLOAD = "NotRootOfOverload"
@@ -30,6 +32,7 @@ class Reason(StrEnum):
     LATENCY_MAP_STALE = "LatencyMapStale"
     RECONFIGURING = "Reconfiguring"
     MODEL_UNCALIBRATED = "ModelUncalibrated"
+    PAUSED = "Paused"
     # nothing can change
     AT_MAX_REPLICAS = "AtMaxReplicas"
     AT_MIN_REPLICAS = "AtMinReplicas"
@@ -43,6 +46,7 @@ class Reason(StrEnum):
     NO_ROOM = "NoRoom"
     EXCLUDED = "Excluded"
     WRONG_ARCHITECTURE = "WrongArchitecture"
+    NOT_IN_POOL = "NotInPool"
     DELAY_UNKNOWN = "DelayUnknown"
     NOT_DRAWN = "NotDrawn"
 
@@ -144,10 +148,15 @@ class Plan:
 
 
 class OutcomeStatus(StrEnum):
-    """What became of a plan."""
+    """What became of a plan.
+
+    Ordered: the cluster was told and makes it so in its own time. Rehearsed: it was asked whether it would obey.
+    """
 
     NOTHING_TO_DO = "NothingToDo"
     NOT_ALLOWED = "NotAllowed"
+    REHEARSED = "Rehearsed"
+    ORDERED = "Ordered"
     APPLIED = "Applied"
     PARTLY_APPLIED = "PartlyApplied"
     FAILED = "Failed"

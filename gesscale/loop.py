@@ -3,12 +3,14 @@
 The live cluster, the simulator and the replay run this same file over other adapters.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 from gesscale.decision import Analysis, Decision, MapStanding, Outcome, OutcomeStatus, Plan
 from gesscale.errors import ClusterError
 from gesscale.observation import WorkflowObservation
+from gesscale.plan.beginning import place_first
+from gesscale.plan.directives import Directive, obey
 from gesscale.plan.settling import restore_lost, settled
 from gesscale.ports import (
     Clock,
@@ -38,6 +40,8 @@ class ControlLoop:
         False for advice only: nothing is started or removed.
     settle_timeout_s
         A change that has not settled after this long no longer blocks the next one.
+    directives
+        What people say of single operators over the policy's head.
     """
 
     metrics: MetricSource
@@ -48,6 +52,7 @@ class ControlLoop:
     acts: bool
     settle_timeout_s: float
     excluded_nodes: frozenset[str] = frozenset()
+    directives: Mapping[str, Directive] = field(default_factory=dict)
 
     def step(self, now_s: float) -> tuple[Decision, ...]:
         """Run one step; every operator gets a decision, whatever happens.
@@ -68,6 +73,8 @@ class ControlLoop:
         known = replace(self._settle(observation, now_s), latencies=latencies)
         analyses = self.policy.analyze(observation, known)
         plans = restore_lost(self.policy.plan(analyses, state, known), state, known)
+        plans = place_first(plans, self.directives, state, known)
+        plans = obey(plans, self.directives, state, known, now_s)
         return tuple(
             self._execute(analyses[name], plan, latencies.standing, now_s) for name, plan in plans.items()
         )
@@ -107,10 +114,14 @@ class ControlLoop:
         except ClusterError as error:
             return ClusterState(problem=str(error))
 
+    def _may_act(self, operator: str) -> bool:
+        directive = self.directives.get(operator)
+        return self.acts and (directive is None or directive.acts)
+
     def _execute(self, analysis: Analysis, plan: Plan, standing: MapStanding, now_s: float) -> Decision:
         if plan.change is None:
             outcome = Outcome(status=OutcomeStatus.NOTHING_TO_DO)
-        elif not self.acts:
+        elif not self._may_act(plan.operator):
             outcome = Outcome(status=OutcomeStatus.NOT_ALLOWED, detail="advice only: the mode is not act")
         else:
             try:

@@ -16,6 +16,7 @@ NODE_PROBLEMS = (
     Reason.NO_ROOM,
     Reason.EXCLUDED,
     Reason.WRONG_ARCHITECTURE,
+    Reason.NOT_IN_POOL,
 )
 """Why a node cannot take a replica, whatever its delays."""
 
@@ -33,8 +34,7 @@ class Node:
     problem
         Why it cannot take a replica now, in a sentence; empty where it can.
     reason
-        The same in a word: NotReady, Cordoned, NoRoom, Excluded or WrongArchitecture. Without a problem it
-        says nothing.
+        The same in a word, one of `NODE_PROBLEMS`. Without a problem it says nothing.
 
     Raises
     ------
@@ -64,13 +64,30 @@ class ClusterState:
     ----------
     placements
         By operator; one that does not run at all is missing.
+    unplaced
+        Operators that wait for their first replicas to be placed.
+    coming
+        By operator, the nodes on which the cluster is starting a replica by itself, as it was ordered.
+    unfit
+        By operator, the nodes that cannot take a replica of this one: its pool, its image, its requests.
     problem
         Why the cluster could not be read; empty where it could.
     """
 
     nodes: Mapping[str, Node] = field(default_factory=dict)
     placements: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unplaced: frozenset[str] = frozenset()
+    coming: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unfit: Mapping[str, Mapping[str, Node]] = field(default_factory=dict)
     problem: str = ""
+
+    def seen_by(self, operator: str) -> "ClusterState":
+        """Return the same cluster with the nodes as they are to one operator; a problem for all comes first."""
+        unfit = self.unfit.get(operator)
+        if not unfit:
+            return self
+        nodes = {name: node if node.problem else unfit.get(name, node) for name, node in self.nodes.items()}
+        return replace(self, nodes=nodes)
 
     @property
     def weights(self) -> Mapping[str, float]:
@@ -213,6 +230,10 @@ class KnowledgeStore(Protocol):
 
     def settle(self, reconfiguration: Reconfiguration) -> None:
         """Keep the measured downtime of a change that has settled."""
+        ...
+
+    def adopt(self, known: Knowledge) -> None:
+        """Take over what another store knew of operators of which this one knows nothing."""
         ...
 
     def close(self) -> None:

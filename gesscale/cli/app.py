@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from gesscale.cli import config, explain, latency_map, model, replay
+from gesscale.cli import config, crd, explain, latency_map, model, replay
 from gesscale.cli import run as run_commands
 from gesscale.cli.output import talk
 from gesscale.errors import GesscaleError, InputError
@@ -33,6 +33,7 @@ app.command()(replay.replay)
 app.add_typer(model.app, name="model")
 app.add_typer(latency_map.app, name="latency-map")
 app.add_typer(config.app, name="config")
+app.add_typer(crd.app, name="crd")
 for _command in entry_points(group="gesscale.commands"):
     app.add_typer(_command.load(), name=_command.name)
 

@@ -7,11 +7,15 @@ from typing import Annotated
 import typer
 
 from gesscale.assembly import build_loop
+from gesscale.cli.controller import PROBES_PORT, serve_controller
 from gesscale.cli.output import API_VERSION, Output, emit, table, talk
 from gesscale.clock import SystemClock
 from gesscale.decision import Decision, OutcomeStatus, Reason, Verdict
 from gesscale.document import decision_document
+from gesscale.errors import InputError
 from gesscale.settings import Settings, load_settings
+from latency_map import LatencyMapError
+from latency_map.measure.places import split_place
 
 ConfigOption = Annotated[Path, typer.Option("--config", "-c", help="The settings file (YAML).")]
 SetOption = Annotated[
@@ -31,15 +35,71 @@ NOT_FEASIBLE = {
 
 
 def run(
-    config: ConfigOption,
+    config: Annotated[
+        Path | None, typer.Option("--config", "-c", help="The settings file (YAML); or --kubernetes.")
+    ] = None,
     set_: SetOption = None,
     steps: Annotated[int, typer.Option(min=0, help="Stop after so many steps; 0: go on.")] = 0,
+    kubernetes: Annotated[
+        bool,
+        typer.Option(
+            "--kubernetes", help="Be the controller of a cluster: StreamAutoscalers instead of settings."
+        ),
+    ] = False,
+    kubeconfig: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --kubernetes: the file of the cluster; else the pod's own account or KUBECONFIG."
+        ),
+    ] = None,
+    context: Annotated[str | None, typer.Option(help="With --kubernetes: a context of that file.")] = None,
+    namespace: Annotated[
+        str | None, typer.Option(help="With --kubernetes: steer the StreamAutoscalers of this one only.")
+    ] = None,
+    knowledge: Annotated[Path, typer.Option(help="With --kubernetes: folder of the knowledge files.")] = Path(
+        "gesscale-knowledge"
+    ),
+    listen: Annotated[
+        str, typer.Option(help="With --kubernetes: HOST:PORT of /healthz, /readyz and /metrics.")
+    ] = "0.0.0.0:8080",
 ) -> None:
-    """Step once per period until Ctrl-C or SIGTERM; acts only where execute.mode is act.
+    """Step once per period until Ctrl-C or SIGTERM; acts only where execute.mode, or the resource's mode, is to act.
 
     Either signal ends the loop after the step that is going on, with exit code 0.
     """
-    settings = _load(config, set_)
+    if kubernetes:
+        if config is not None or set_ or steps:
+            message = (
+                "run: expected --kubernetes without --config, --set and --steps: its settings are resources"
+            )
+            raise InputError(message)
+        host, port = _host_and_port(listen)
+        serve_controller(
+            kubeconfig=kubeconfig,
+            context=context,
+            namespace=namespace,
+            folder=knowledge,
+            host=host,
+            port=port,
+        )
+        return
+    if config is None:
+        message = "run: expected --config FILE, or --kubernetes to be the controller of a cluster"
+        raise InputError(message)
+    _run_settings(_load(config, set_), steps)
+
+
+def once(config: ConfigOption, set_: SetOption = None, output: OutputOption = Output.TABLE) -> None:
+    """Run one step; acts only where execute.mode is act. Exit 3: more is needed but not to be had."""
+    _step(_load(config, set_), output, advise_only=False)
+
+
+def recommend(config: ConfigOption, set_: SetOption = None, output: OutputOption = Output.TABLE) -> None:
+    """Say what a step would do. Never acts. Exit 3: more is needed but not to be had."""
+    _step(_load(config, set_), output, advise_only=True)
+
+
+def _run_settings(settings: Settings, steps: int) -> None:
     clock = SystemClock()
     loop = build_loop(settings, clock.now_s())
     clock.stop_on_signals()
@@ -60,14 +120,12 @@ def run(
     talk.print(f"stopped after {done} steps")
 
 
-def once(config: ConfigOption, set_: SetOption = None, output: OutputOption = Output.TABLE) -> None:
-    """Run one step; acts only where execute.mode is act. Exit 3: more is needed but not to be had."""
-    _step(_load(config, set_), output, advise_only=False)
-
-
-def recommend(config: ConfigOption, set_: SetOption = None, output: OutputOption = Output.TABLE) -> None:
-    """Say what a step would do. Never acts. Exit 3: more is needed but not to be had."""
-    _step(_load(config, set_), output, advise_only=True)
+def _host_and_port(listen: str) -> tuple[str, int]:
+    try:
+        return split_place(listen, default_port=PROBES_PORT)
+    except LatencyMapError as error:
+        message = f"--listen: {error}"
+        raise InputError(message) from error
 
 
 def _load(config: Path, overrides: list[str] | None) -> Settings:

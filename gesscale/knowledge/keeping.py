@@ -1,12 +1,12 @@
 """What is kept of a decision, and how much of it."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 from gesscale.decision import Decision
 from gesscale.errors import InputError
-from gesscale.ports import Reconfiguration
+from gesscale.ports import Knowledge, Reconfiguration
 
 PARAMETER_TOLERANCE = 0.01
 """Relative change of a parameter that makes a new version of a model: below it a refit is only noise."""
@@ -36,6 +36,11 @@ def reconfiguration_of(decision: Decision) -> Reconfiguration | None:
     if not decision.acted:
         return None
     return Reconfiguration(at_s=decision.at_s, operator=decision.operator, placement=decision.plan.placement)
+
+
+def strangers(known: Knowledge, own: Collection[str]) -> tuple[str, ...]:
+    """Return the operators that are known elsewhere and not here, by name."""
+    return tuple(sorted((known.readings.keys() | known.reconfigurations.keys()) - set(own)))
 
 
 def is_new_version(previous: Mapping[str, Any] | None, model: Mapping[str, Any]) -> bool:

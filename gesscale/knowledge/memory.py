@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from gesscale.decision import Decision
 from gesscale.document import decision_document, model_document
 from gesscale.errors import KnowledgeError
-from gesscale.knowledge.keeping import KnowledgeLimits, is_new_version, reconfiguration_of
+from gesscale.knowledge.keeping import KnowledgeLimits, is_new_version, reconfiguration_of, strangers
 from gesscale.ports import Knowledge, Reconfiguration
 from perfmodel import Model, Reading
 
@@ -40,8 +40,7 @@ class MemoryKnowledge:
         self._reconfigurations: dict[str, deque[Reconfiguration]] = {}
         self._numbers = count()
         if known is not None:
-            self._readings = {name: _Evidence(items) for name, items in known.readings.items()}
-            self._reconfigurations = {name: deque(items) for name, items in known.reconfigurations.items()}
+            self.adopt(known)
 
     def close(self) -> None:
         """Do nothing: there is no file."""
@@ -72,6 +71,14 @@ class MemoryKnowledge:
             self.remember_change(change)
         decisions = self._decisions.setdefault(name, deque(maxlen=limits.decisions_per_operator))
         decisions.appendleft((next(self._numbers), decision))
+
+    def adopt(self, known: Knowledge) -> None:
+        """Take over what another store knew of operators of which this one knows nothing."""
+        for name in strangers(known, {*self._readings, *self._reconfigurations}):
+            self._readings[name] = _Evidence(known.readings.get(name, ()))
+            self._readings[name].forget_beyond(self._limits.readings_per_operator)
+            for change in reversed(known.reconfigurations.get(name, ())):
+                self.remember_change(change)
 
     def remember_change(self, change: Reconfiguration) -> None:
         """Keep a change that was carried out, whoever decided it."""

@@ -13,7 +13,7 @@ from gesscale.decision import Decision
 from gesscale.document import decision_document, model_document
 from gesscale.errors import KnowledgeError
 from gesscale.knowledge.file import faults_in_words, open_for_reading, open_for_writing
-from gesscale.knowledge.keeping import KnowledgeLimits, is_new_version, reconfiguration_of
+from gesscale.knowledge.keeping import KnowledgeLimits, is_new_version, reconfiguration_of, strangers
 from gesscale.ports import Knowledge, Reconfiguration
 from perfmodel import Reading
 
@@ -156,9 +156,10 @@ class SqliteKnowledge(_KnowledgeFile):
     def remember(self, decision: Decision) -> None:
         """Keep a decision and all it brought, in one transaction."""
         with self._transaction() as connection:
-            self._remember_readings(connection, decision)
+            self._remember_readings(connection, decision.operator, decision.analysis.evidence)
             self._remember_model(connection, decision)
-            self._remember_reconfiguration(connection, decision)
+            if (change := reconfiguration_of(decision)) is not None:
+                self._remember_reconfiguration(connection, change)
             document = decision_document(decision)
             connection.execute(
                 "INSERT INTO decision (operator, at_s, policy, reason, acted, document) "
@@ -193,14 +194,26 @@ class SqliteKnowledge(_KnowledgeFile):
                 )
                 raise KnowledgeError(message)
 
-    def _remember_readings(self, connection: sqlite3.Connection, decision: Decision) -> None:
-        rows = [(decision.operator, *astuple(reading)) for reading in decision.analysis.evidence]
-        connection.executemany(_KEEP_READING, rows)
+    def adopt(self, known: Knowledge) -> None:
+        """Take over what another store knew of operators of which this one knows nothing; in one transaction."""
+        with self._transaction() as connection:
+            own = connection.execute(
+                "SELECT operator FROM reading UNION SELECT operator FROM reconfiguration"
+            ).fetchall()
+            for name in strangers(known, {operator for (operator,) in own}):
+                self._remember_readings(connection, name, tuple(reversed(known.readings.get(name, ()))))
+                for change in reversed(known.reconfigurations.get(name, ())):
+                    self._remember_reconfiguration(connection, change)
+
+    def _remember_readings(
+        self, connection: sqlite3.Connection, operator: str, readings: Iterable[Reading]
+    ) -> None:
+        connection.executemany(_KEEP_READING, [(operator, *astuple(reading)) for reading in readings])
         for saturated in (0, 1):
             connection.execute(
                 "DELETE FROM reading WHERE operator = ?1 AND saturated = ?2 AND id <= (SELECT id FROM reading "
                 "WHERE operator = ?1 AND saturated = ?2 ORDER BY id DESC LIMIT 1 OFFSET ?3)",
-                (decision.operator, saturated, self._limits.readings_per_operator),
+                (operator, saturated, self._limits.readings_per_operator),
             )
 
     def _remember_model(self, connection: sqlite3.Connection, decision: Decision) -> None:
@@ -217,13 +230,10 @@ class SqliteKnowledge(_KnowledgeFile):
             )
             _forget(connection, "model", decision.operator, self._limits.models_per_operator)
 
-    def _remember_reconfiguration(self, connection: sqlite3.Connection, decision: Decision) -> None:
-        change = reconfiguration_of(decision)
-        if change is None:
-            return
+    def _remember_reconfiguration(self, connection: sqlite3.Connection, change: Reconfiguration) -> None:
         connection.execute(
-            "INSERT INTO reconfiguration (operator, at_s, placement) VALUES (?, ?, ?)",
-            (change.operator, change.at_s, _json(change.placement)),
+            "INSERT INTO reconfiguration (operator, at_s, placement, downtime_s) VALUES (?, ?, ?, ?)",
+            (change.operator, change.at_s, _json(change.placement), change.downtime_s),
         )
         _forget(connection, "reconfiguration", change.operator, self._limits.reconfigurations_per_operator)
 

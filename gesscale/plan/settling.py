@@ -75,7 +75,7 @@ def restore_lost(
     mapping of str to Plan
         The same, with a plan of reason ReplicaLost where a usable node has lost its replica.
     """
-    return {name: _restored(plan, cluster, knowledge) for name, plan in plans.items()}
+    return {name: _restored(plan, cluster.seen_by(name), knowledge) for name, plan in plans.items()}
 
 
 def _restored(plan: Plan, cluster: ClusterState, knowledge: Knowledge) -> Plan:
@@ -83,10 +83,11 @@ def _restored(plan: Plan, cluster: ClusterState, knowledge: Knowledge) -> Plan:
     if ordered is None or cluster.problem or plan.operator not in cluster.placements:
         return plan
     live = set(cluster.placements[plan.operator])
+    there = live | set(cluster.coming.get(plan.operator, ()))
     lost = [
         name
         for name in ordered.placement
-        if name not in live and name in cluster.nodes and not cluster.nodes[name].problem
+        if name not in there and name in cluster.nodes and not cluster.nodes[name].problem
     ]
     if not lost:
         return plan

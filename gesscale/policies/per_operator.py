@@ -69,7 +69,8 @@ class PerOperatorPolicy(ABC):
     ) -> Mapping[str, Plan]:
         """Choose for every operator its nodes; see `gesscale.ports.Policy`."""
         return {
-            name: self._plan(analysis, cluster, knowledge.latencies) for name, analysis in analyses.items()
+            name: self._plan(analysis, cluster.seen_by(name), knowledge.latencies)
+            for name, analysis in analyses.items()
         }
 
     @abstractmethod

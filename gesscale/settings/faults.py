@@ -23,15 +23,19 @@ class Source:
     document: Mapping[str, Any]
 
 
-def describe_faults(error: ValidationError, sources: Sequence[Source]) -> Iterator[str]:
+def describe_faults(
+    error: ValidationError, sources: Sequence[Source], root: type[BaseModel] = Settings
+) -> Iterator[str]:
     """Describe each fault in one line.
 
     Parameters
     ----------
     error
-        Of the validation of `Settings`.
+        Of the validation of ``root``.
     sources
         Where the settings came from; the first that holds a setting is the one that was taken.
+    root
+        What was validated.
 
     Yields
     ------
@@ -44,7 +48,7 @@ def describe_faults(error: ValidationError, sources: Sequence[Source]) -> Iterat
             (f"{source.name}: " for source in sources if path and _holds(source.document, path)), ""
         )
         subject = f"{'.'.join(path)}: " if path else ""
-        yield f"{origin}{subject}{_problem(fault, path)}"
+        yield f"{origin}{subject}{_problem(fault, path, root)}"
 
 
 def model_within(annotation: object) -> type[BaseModel] | None:
@@ -54,9 +58,9 @@ def model_within(annotation: object) -> type[BaseModel] | None:
     return next((found for arg in get_args(annotation) if (found := model_within(arg))), None)
 
 
-def _problem(fault: ErrorDetails, path: Sequence[str]) -> str:
+def _problem(fault: ErrorDetails, path: Sequence[str], root: type[BaseModel]) -> str:
     if fault["type"] == "extra_forbidden":
-        return f"there is no such setting; {suggestion(path[-1], _known_keys(path[:-1]))}"
+        return f"there is no such setting; {suggestion(path[-1], _known_keys(root, path[:-1]))}"
     if fault["type"] == "missing":
         return "this setting is required"
     text = fault["msg"].removeprefix("Value error, ")
@@ -70,14 +74,14 @@ def _expected(match: re.Match[str]) -> str:
     return "expected a group of settings" if match[1] else "expected "
 
 
-def _known_keys(path: Sequence[str]) -> Collection[str]:
-    group: type[BaseModel] = Settings
+def _known_keys(root: type[BaseModel], path: Sequence[str]) -> Collection[str]:
+    group = root
     parts = iter(path)
     for part in parts:
         field = next(item for name, item in group.model_fields.items() if part in {name, item.alias})
         group = model_within(field.annotation) or group
-        if get_origin(field.annotation) is Mapping:
-            next(parts, None)  # the name of a member, such as an operator's
+        if get_origin(field.annotation) in {Mapping, dict, tuple}:
+            next(parts, None)  # the name or number of a member, such as an operator's
     return [field.alias or name for name, field in group.model_fields.items()]
 
 

@@ -175,6 +175,30 @@ def test_settling_an_unknown_change_is_an_error(store: Store) -> None:
         store.settle(Reconfiguration(at_s=7, operator="nearest", placement=(), downtime_s=1))
 
 
+def test_what_another_store_knew_is_taken_over_as_it_was(store: Store) -> None:
+    change = Reconfiguration(at_s=2, operator="nearest", placement=("edge1",), downtime_s=1.5)
+    pending = Reconfiguration(at_s=4, operator="nearest", placement=("edge1", "edge2"))
+    theirs = Knowledge(
+        readings={"nearest": (reading(3), reading(1))}, reconfigurations={"nearest": (pending, change)}
+    )
+    store.adopt(theirs)
+    assert store.recall(9) == theirs
+    store.settle(replace(pending, downtime_s=2.0))
+    assert store.recall(9).pending("nearest") is None
+
+
+def test_own_knowledge_of_an_operator_is_better_than_another_stores(store: Store) -> None:
+    store.remember(decision(5, evidence=(reading(5),)))
+    store.adopt(Knowledge(readings={"nearest": (reading(1),), "clean": (reading(2),)}))
+    assert store.recall(9).readings == {"nearest": (reading(5),), "clean": (reading(2),)}
+
+
+def test_what_is_taken_over_is_bounded_too(store: Store) -> None:
+    store.adopt(Knowledge(readings={"nearest": tuple(reading(at_s) for at_s in (5, 4, 3, 2, 1))}))
+    # Limit 3: the newest of five.
+    assert [item.at_s for item in store.recall(9).readings["nearest"]] == [5, 4, 3]
+
+
 def test_decisions_keep_reasons_numbers_and_losing_candidates(store: Store) -> None:
     made = decision(1, evidence=(reading(1),), model=Calibrated(1900), added=("edge2",))
     store.remember(made)

@@ -13,7 +13,14 @@ from gesscale.plan.placement import additions, usable
 from gesscale.policies import PolicyRules, policy_named
 from gesscale.ports import ClusterState, Node
 
-UNFIT = (Reason.NOT_READY, Reason.CORDONED, Reason.NO_ROOM, Reason.EXCLUDED, Reason.WRONG_ARCHITECTURE)
+ON_ANY_LIST = (
+    Reason.NOT_READY,
+    Reason.CORDONED,
+    Reason.NO_ROOM,
+    Reason.EXCLUDED,
+    Reason.WRONG_ARCHITECTURE,
+)
+UNFIT = (*ON_ANY_LIST, Reason.NOT_IN_POOL)
 OVERLOADED = reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=9e4)
 
 
@@ -33,6 +40,31 @@ def test_a_node_with_a_replica_is_neither_candidate_nor_loser():
     assert [item.node for item in usable(state, ("hub",)).rejections] == ["near"]
 
 
+def test_a_node_may_be_unfit_for_one_operator_alone():
+    nodes = {"near": Node(name="near"), "mid": Node(name="mid", problem="down")}
+    outside = Node(name="near", problem="not in its pool", reason=Reason.NOT_IN_POOL)
+    elsewhere = Node(name="mid", problem="not in its pool", reason=Reason.NOT_IN_POOL)
+    state = ClusterState(nodes=nodes, unfit={"op": {"near": outside, "mid": elsewhere}})
+    assert usable(state.seen_by("other"), ()).nodes == ("near",)
+    # What stands in every operator's way is said first: mid is down.
+    assert [item.reason for item in usable(state.seen_by("op"), ()).rejections] == [
+        Reason.NOT_READY,
+        Reason.NOT_IN_POOL,
+    ]
+
+
+def test_the_loop_keeps_an_operator_off_the_nodes_that_are_unfit_for_it():
+    class Pooled(FakeCluster):
+        def state(self) -> ClusterState:
+            outside = {"near": Node(name="near", problem="not in its pool", reason=Reason.NOT_IN_POOL)}
+            return replace(super().state(), unfit={"op": outside})
+
+    (everywhere,) = loop(FakeCluster({"op": ("hub",)}), OVERLOADED).step(1000.0)
+    (pooled,) = loop(Pooled({"op": ("hub",)}), OVERLOADED).step(1000.0)
+    # Round trips from hub: near 10 ms, mid 50 ms.
+    assert (everywhere.plan.change, pooled.plan.change) == (Change(add=("near",)), Change(add=("mid",)))
+
+
 @pytest.mark.parametrize("reason", sorted(set(Reason) - set(UNFIT)))
 def test_no_other_reason_keeps_a_node_from_taking_a_replica(reason):
     with pytest.raises(ClusterError, match=r"^node near: expected a reason of NotReady, Cordoned, "):
@@ -42,7 +74,7 @@ def test_no_other_reason_keeps_a_node_from_taking_a_replica(reason):
 def test_the_latency_map_has_the_same_words():
     from latency_map.choose.candidates import Unfit
 
-    ours = {reason.name: reason.value for reason in (*UNFIT, Reason.DELAY_UNKNOWN)}
+    ours = {reason.name: reason.value for reason in (*ON_ANY_LIST, Reason.DELAY_UNKNOWN)}
     assert {name: Unfit[name].value for name in ours} == ours
 
 

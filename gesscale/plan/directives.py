@@ -1,0 +1,211 @@
+"""What people say over the policy's head: only advise, pause, hold a placement by hand until some time."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from gesscale.decision import Change, Plan, Reason
+from gesscale.errors import InputError
+from gesscale.plan.placement import additions, shrinking, usable
+from gesscale.ports import ClusterState, Knowledge, Latencies
+from gesscale.words import in_words
+from gesscale.workflow import Operator
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pause:
+    """No change until an instant.
+
+    Attributes
+    ----------
+    until_s
+        Seconds since the epoch; None until it is taken back.
+    why
+        In a few words; may be empty.
+    """
+
+    until_s: float | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Override:
+    """Replicas that a person asks for, until an instant.
+
+    Attributes
+    ----------
+    until_s
+        Seconds since the epoch.
+    replicas
+        How many, on nodes that are chosen by the latency map; None where the nodes are named.
+    nodes
+        On which; empty where only their number is given.
+
+    Raises
+    ------
+    InputError
+        Where neither or both are given, a node twice, or fewer than one replica.
+    """
+
+    until_s: float
+    replicas: int | None = None
+    nodes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        counted = self.replicas is not None
+        if counted == bool(self.nodes) or len(set(self.nodes)) != len(self.nodes) or self.replicas == 0:
+            message = (
+                "an override gives either a positive number of replicas or the nodes, each once; got "
+                f"replicas={self.replicas}, nodes={list(self.nodes)}"
+            )
+            raise InputError(message)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Directive:
+    """What holds for one operator, whatever its policy concludes. A pause comes before an override.
+
+    Attributes
+    ----------
+    acts
+        False for advice only.
+    """
+
+    operator: Operator
+    acts: bool = True
+    pause: Pause | None = None
+    override: Override | None = None
+
+
+def obey(
+    plans: Mapping[str, Plan],
+    directives: Mapping[str, Directive],
+    cluster: ClusterState,
+    knowledge: Knowledge,
+    now_s: float,
+) -> Mapping[str, Plan]:
+    """Let the plans yield to what people say.
+
+    Parameters
+    ----------
+    plans
+        What is wanted, by operator.
+    directives
+        By operator; one that is missing says nothing.
+    cluster
+        The live replicas and the usable nodes.
+    knowledge
+        Changes that have not settled, and the latency map.
+    now_s
+        Seconds since the epoch; what has expired is as if it were not there.
+
+    Returns
+    -------
+    mapping of str to Plan
+        The same, with reason Paused or Overridden where somebody has spoken.
+    """
+    return {
+        name: _obeyed(plan, directives[name], cluster.seen_by(name), knowledge, now_s)
+        if name in directives
+        else plan
+        for name, plan in plans.items()
+    }
+
+
+def _obeyed(
+    plan: Plan, directive: Directive, cluster: ClusterState, knowledge: Knowledge, now_s: float
+) -> Plan:
+    pause, override = directive.pause, directive.override
+    if pause is not None and (pause.until_s is None or now_s < pause.until_s):
+        return _paused(plan, pause, cluster, now_s)
+    if override is not None and now_s < override.until_s:
+        return _overridden(plan, directive.operator, override, cluster, knowledge, now_s)
+    return plan
+
+
+def _paused(plan: Plan, pause: Pause, cluster: ClusterState, now_s: float) -> Plan:
+    until = "until it is resumed" if pause.until_s is None else f"for {in_words(pause.until_s - now_s)} more"
+    detail = f"paused {until}" + (f" ({pause.why})" if pause.why else "")
+    if plan.change is not None:
+        detail += f"; else: {plan.reason.value}, {plan.detail}"
+    return _at(_live(plan, cluster), plan, Reason.PAUSED, detail)
+
+
+def _overridden(
+    plan: Plan,
+    operator: Operator,
+    override: Override,
+    cluster: ClusterState,
+    knowledge: Knowledge,
+    now_s: float,
+) -> Plan:
+    live = _live(plan, cluster)
+    wish = f"{', '.join(override.nodes)}" if override.nodes else f"{override.replicas} replicas"
+    detail = f"{wish} by hand, for {in_words(override.until_s - now_s)} more"
+    if cluster.problem:
+        return _at(live, plan, Reason.CLUSTER_UNAVAILABLE, cluster.problem)
+    if override.nodes:
+        target, lacking = _named(override.nodes, live, cluster)
+    else:
+        target, lacking = _counted(override.replicas or 1, live, operator, cluster, knowledge.latencies)
+    pending = knowledge.pending(operator.name)
+    if target == live or (pending is not None and pending.placement == target):
+        return _at(live, plan, Reason.OVERRIDDEN, f"{detail}{lacking}")
+    change = Change(
+        add=tuple(node for node in target if node not in live),
+        remove=tuple(node for node in live if node not in target),
+    )
+    return Plan(
+        operator=plan.operator,
+        reason=Reason.OVERRIDDEN,
+        detail=f"{detail}{lacking}",
+        placement=target,
+        change=change,
+        rejections=plan.rejections,
+    )
+
+
+def _named(
+    nodes: tuple[str, ...], live: tuple[str, ...], cluster: ClusterState
+) -> tuple[tuple[str, ...], str]:
+    """Return the placement that can be had, and a remark on what cannot; nothing to hold on to leaves all as it is."""
+    free = usable(cluster, live).nodes
+    target = tuple(sorted(node for node in nodes if node in live or node in free))
+    refused = [_refusal(node, cluster) for node in nodes if node not in target]
+    return target or live, "".join(f"; {refusal}" for refusal in refused)
+
+
+def _refusal(node: str, cluster: ClusterState) -> str:
+    known = cluster.nodes.get(node)
+    return f"{node}: {known.problem}" if known is not None else f"{node}: the cluster has no such node"
+
+
+def _counted(
+    replicas: int, live: tuple[str, ...], operator: Operator, cluster: ClusterState, latencies: Latencies
+) -> tuple[tuple[str, ...], str]:
+    """Return that many nodes: the nearest are added, the farthest given up; by name where no map tells."""
+    if replicas > len(live):
+        known = additions(latencies.map, cluster, live, operator.driver_node).nodes
+        free = usable(cluster, live).nodes
+        candidates = [*known, *(node for node in free if node not in known)]
+        added = candidates[: replicas - len(live)]
+        lacking = replicas - len(live) - len(added)
+        return tuple(sorted((*live, *added))), f"; no usable node for {lacking} of them" if lacking else ""
+    if replicas == len(live):
+        return live, ""
+    steps = shrinking(latencies.map, live, operator.driver_node)
+    return next((kept for kept in steps if len(kept) == replicas), tuple(live[:replicas])), ""
+
+
+def _live(plan: Plan, cluster: ClusterState) -> tuple[str, ...]:
+    """Return the present placement: as the cluster sees it, else as the plan began with it."""
+    before = set(plan.placement)
+    if plan.change is not None:
+        before = (before - set(plan.change.add)) | set(plan.change.remove)
+    return tuple(sorted(cluster.placements.get(plan.operator, before)))
+
+
+def _at(placement: tuple[str, ...], plan: Plan, reason: Reason, detail: str) -> Plan:
+    """Return the plan without its change."""
+    return replace(
+        plan, reason=reason, detail=detail, placement=placement, change=None, mst=None, nd_max_ms=None
+    )

@@ -1,0 +1,150 @@
+"""What people say over the policy's head: advice only, pause, override; all of it ends by itself."""
+
+from dataclasses import replace
+
+import pytest
+from edge import FakeCluster, FakeLatencies, FakeMetrics, known, observe, operator, reading, workflow
+
+from gesscale.decision import Change, OutcomeStatus, Plan, Reason
+from gesscale.errors import InputError
+from gesscale.knowledge.memory import MemoryKnowledge
+from gesscale.loop import ControlLoop
+from gesscale.plan.directives import Directive, Override, Pause, obey
+from gesscale.policies import PolicyRules, policy_named
+from gesscale.ports import ClusterState, Knowledge, Node, Reconfiguration
+
+NOW_S = 1000.0
+# The map's round trips from hub: near 10, mid 50, far 200, edge 300.
+NODES = {name: Node(name=name) for name in ("hub", "near", "mid", "far", "edge")}
+LIVE = ClusterState(nodes=NODES, placements={"op": ("hub", "mid")})
+MORE = Plan(
+    operator="op", reason=Reason.OVERLOADED, detail="too much", placement=("hub", "mid", "near"),
+    change=Change(add=("near",)),
+)  # fmt: skip
+
+
+def obeyed(directive, *, plan=MORE, cluster=LIVE, knowledge=None, now_s=NOW_S):
+    return obey({"op": plan}, {"op": directive}, cluster, knowledge or known(), now_s)["op"]
+
+
+def directive(**said):
+    return Directive(operator=operator(), **said)
+
+
+def test_where_nobody_speaks_the_plan_stands():
+    assert obeyed(directive()) is MORE
+    assert obey({"op": MORE}, {}, LIVE, known(), NOW_S)["op"] is MORE
+
+
+def test_a_pause_holds_the_placement_and_says_what_would_have_been_done():
+    plan = obeyed(directive(pause=Pause(until_s=NOW_S + 600, why="cabling")))
+    assert (plan.reason, plan.change, plan.placement) == (Reason.PAUSED, None, ("hub", "mid"))
+    assert plan.detail == "paused for 10 min more (cabling); else: Overloaded, too much"
+
+
+def test_a_pause_without_an_end_lasts_and_one_with_an_end_does_not():
+    assert obeyed(directive(pause=Pause()), now_s=9e9).reason is Reason.PAUSED
+    assert obeyed(directive(pause=Pause(until_s=NOW_S))) is MORE
+
+
+def test_a_pause_comes_before_an_override():
+    both = directive(pause=Pause(), override=Override(until_s=NOW_S + 60, replicas=4))
+    assert obeyed(both).reason is Reason.PAUSED
+
+
+def test_an_override_by_name_adds_and_removes_what_it_takes():
+    plan = obeyed(directive(override=Override(until_s=NOW_S + 60, nodes=("far", "hub"))))
+    assert (plan.reason, plan.placement) == (Reason.OVERRIDDEN, ("far", "hub"))
+    assert plan.change == Change(add=("far",), remove=("mid",))
+    assert plan.detail == "far, hub by hand, for 60 s more"
+
+
+def test_an_expired_override_is_as_if_it_were_not_there():
+    assert obeyed(directive(override=Override(until_s=NOW_S, replicas=4))) is MORE
+
+
+@pytest.mark.parametrize(
+    ("replicas", "change"),
+    [
+        (3, Change(add=("near",))),  # 10 ms from hub, 45 from mid; edge and far are farther
+        (4, Change(add=("far", "near"))),  # next: far (200) before edge (300); a change lists them sorted
+        (1, Change(remove=("mid",))),  # hub is the driver's node and stays
+    ],
+)
+def test_an_override_by_number_takes_the_nearest_and_gives_up_the_farthest(replicas, change):
+    assert obeyed(directive(override=Override(until_s=NOW_S + 60, replicas=replicas))).change == change
+
+
+def test_an_override_that_is_fulfilled_keeps_the_policy_quiet():
+    plan = obeyed(directive(override=Override(until_s=NOW_S + 60, replicas=2)))
+    assert (plan.reason, plan.change) == (Reason.OVERRIDDEN, None)
+
+
+def test_an_override_that_is_on_its_way_is_not_ordered_again():
+    held = directive(override=Override(until_s=NOW_S + 60, nodes=("far", "hub")))
+    ordered = Reconfiguration(at_s=NOW_S - 5, operator="op", placement=("far", "hub"))
+    assert obeyed(held, knowledge=known(reconfigurations={"op": (ordered,)})).change is None
+    settled = replace(ordered, downtime_s=1.0)
+    assert obeyed(held, knowledge=known(reconfigurations={"op": (settled,)})).change is not None
+
+
+def test_a_node_that_cannot_take_a_replica_is_left_out_and_named():
+    full = {**NODES, "far": Node(name="far", problem="asks 1 CPU, 0.2 free", reason=Reason.NO_ROOM)}
+    plan = obeyed(
+        directive(override=Override(until_s=NOW_S + 60, nodes=("far", "hub", "mars"))),
+        cluster=replace(LIVE, nodes=full),
+    )
+    assert plan.change == Change(remove=("mid",))
+    assert plan.detail.endswith("; far: asks 1 CPU, 0.2 free; mars: the cluster has no such node")
+
+
+def test_an_override_that_names_no_usable_node_changes_nothing():
+    plan = obeyed(directive(override=Override(until_s=NOW_S + 60, nodes=("mars",))))
+    assert (plan.change, plan.placement) == (None, ("hub", "mid"))
+
+
+def test_without_a_map_an_override_by_number_still_holds():
+    held = directive(override=Override(until_s=NOW_S + 60, replicas=3))
+    # By name, since no map tells: edge comes before far and near.
+    assert obeyed(held, knowledge=Knowledge()).change == Change(add=("edge",))
+
+
+def test_more_replicas_than_nodes_is_said():
+    plan = obeyed(directive(override=Override(until_s=NOW_S + 60, replicas=7)))
+    assert plan.placement == ("edge", "far", "hub", "mid", "near")
+    assert plan.detail.endswith("; no usable node for 2 of them")
+
+
+def test_an_override_waits_for_a_cluster_that_cannot_be_read():
+    plan = obeyed(
+        directive(override=Override(until_s=NOW_S + 60, replicas=4)),
+        cluster=replace(LIVE, problem="the API server does not answer"),
+    )
+    assert (plan.reason, plan.change) == (Reason.CLUSTER_UNAVAILABLE, None)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{}, {"replicas": 2, "nodes": ("a",)}, {"nodes": ("a", "a")}, {"replicas": 0}]
+)
+def test_an_override_that_says_nothing_or_too_much_is_refused(wrong):
+    with pytest.raises(InputError, match="either a positive number of replicas or the nodes"):
+        Override(until_s=1.0, **wrong)
+
+
+def test_the_loop_acts_for_one_operator_and_advises_for_another():
+    overloaded = {
+        name: reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=9e4, operator=name)
+        for name in ("a", "b")
+    }
+    loop = ControlLoop(
+        metrics=FakeMetrics([observe(*overloaded.values())]),
+        latencies=FakeLatencies(),
+        policy=policy_named("gesscale", workflow(operator("a"), operator("b")), PolicyRules()),
+        cluster=FakeCluster(placements={"a": ("hub",), "b": ("hub",)}),
+        knowledge=MemoryKnowledge(),
+        acts=True,
+        settle_timeout_s=60.0,
+        directives={"b": Directive(operator=operator("b"), acts=False)},
+    )
+    made = {decision.operator: decision.outcome.status for decision in loop.step(NOW_S)}
+    assert made == {"a": OutcomeStatus.APPLIED, "b": OutcomeStatus.NOT_ALLOWED}
