@@ -1,11 +1,14 @@
-"""What a user adds to a PySpark streaming job: one line before the query starts.
+"""What a user adds to a PySpark streaming job: a line before the query starts, on Kubernetes one before the session.
 
+    builder = gesscale.spark.place(SparkSession.builder, autoscaler="taxi")
+    spark = builder.getOrCreate()
     gesscale.spark.attach(spark, operator="nearest", port=9108, cap_rows=12000, trigger_s=2.0)
 
 From then on the driver serves ``/metrics`` (Prometheus text), ``/batches`` (JSON, what Monitor reads) and
-``/replicas``. The query never fails because of it.
+``/replicas``, and executors join and leave where the StreamAutoscaler orders it. The query never fails because of it.
 """
 
 from gesscale.spark.attachment import Attachment, attach
+from gesscale.spark.placing import place
 
-__all__ = ["Attachment", "attach"]
+__all__ = ["Attachment", "attach", "place"]

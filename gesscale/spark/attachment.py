@@ -1,25 +1,31 @@
-"""Attach the listener and its endpoint to a Spark session: the only lines here that know both."""
+"""Attach the listener, its endpoint and the steering to a Spark session: the only lines here that know them all."""
 
 import contextlib
 import logging
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from gesscale.errors import InputError
 from gesscale.spark.offsets import OffsetRows, sum_of_leaves
 from gesscale.spark.records import OperatorSettings
 
 if TYPE_CHECKING:
-    from gesscale.spark.endpoint import Endpoint, Page
+    from gesscale.endpoint import Endpoint, Page
+    from gesscale.spark.executors import ExecutorWatch
+    from gesscale.spark.obeying import Obedience
     from gesscale.spark.operator_state import OperatorState
+    from gesscale.spark.reconcile import LiveExecutor
+    from gesscale.spark.restarting import RestartableQuery, StartQuery
 
 _LOG = logging.getLogger("gesscale.spark")
 
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A session that is being watched.
+    """A session that is being watched, and steered where there is a StreamAutoscaler.
 
     Attributes
     ----------
@@ -31,9 +37,38 @@ class Attachment:
     _spark: Any
     _listener: Any
     _endpoint: "Endpoint | None"
+    _obedience: "Obedience | None" = None
+    _restartable: "RestartableQuery | None" = None
+
+    @property
+    def query(self) -> Any:
+        """Return the query of ``restart`` that runs now; None before `run` or without ``restart``."""
+        return self._restartable.query if self._restartable is not None else None
+
+    def run(self, stopping: threading.Event | None = None) -> None:
+        """Start the query of ``restart``, start it anew by every order that asks for it, return when it has ended.
+
+        Parameters
+        ----------
+        stopping
+            Set it to stop the query.
+
+        Raises
+        ------
+        InputError
+            Where ``attach`` was given no ``restart``.
+        Exception
+            What ended the query.
+        """
+        if self._restartable is None:
+            message = "Attachment.run: expected attach(..., restart=start_query), got none; start the query yourself"
+            raise InputError(message)
+        self._restartable.run(_first_replicas(self._spark), stopping or threading.Event())
 
     def close(self) -> None:
-        """Take the listener off and stop the endpoint; safe after the session has stopped."""
+        """Take the listener off and stop endpoint and steering; safe after the session has stopped."""
+        if self._obedience is not None:
+            self._obedience.stop()
         if self._endpoint is not None:
             self._endpoint.close()
         if self._listener is not None:
@@ -51,11 +86,14 @@ def attach(
     cap_rows_per_replica: int | None = None,
     trigger_s: float | None = None,
     offset_rows: OffsetRows = sum_of_leaves,
+    autoscaler: str | None = None,
+    namespace: str | None = None,
+    restart: "StartQuery | None" = None,
 ) -> Attachment:
-    """Watch a session's streaming queries; call it before they start.
+    """Watch a session's streaming queries, and obey the orders of a StreamAutoscaler; call it before they start.
 
-    Nothing that happens afterwards can fail a query: a port in use or a Spark that does not answer is logged,
-    and metrics are off or incomplete.
+    Nothing that happens afterwards can fail a query: a port in use, a Spark or an API server that does not answer
+    is logged, and metrics are off or incomplete, or executors stay where they are.
 
     Parameters
     ----------
@@ -75,6 +113,12 @@ def attach(
         The trigger's interval.
     offset_rows
         Counts the rows of a source's offset (JSON text); by default the sum of its numbers.
+    autoscaler, namespace
+        The StreamAutoscaler whose orders are obeyed; by default the one that `gesscale.spark.place` was told.
+        Outside Kubernetes there is nothing to steer, which is said.
+    restart
+        Starts the query, for orders of strategy Restart: session and replicas in, StreamingQuery out. Then start
+        it by `Attachment.run`.
 
     Returns
     -------
@@ -94,14 +138,20 @@ def attach(
         trigger_s=trigger_s,
         offset_rows=offset_rows,
     )
-    from gesscale.spark.executors import ExecutorWatch, live_hosts
+    from gesscale.spark.executors import ExecutorWatch
+    from gesscale.spark.obeying import obey
     from gesscale.spark.operator_state import OperatorState
+    from gesscale.spark.restarting import RestartableQuery
+    from gesscale.spark.scheduler import live_executors
 
-    state = OperatorState(settings, ExecutorWatch(lambda: live_hosts(spark), time.time), time.time)
-    endpoint = _serve(host or _address(spark), port, state)
-    if endpoint is None:
-        return Attachment(None, spark, None, None)
-    return Attachment(endpoint.url, spark, _listen(spark, state), endpoint)
+    watch = ExecutorWatch(lambda: live_executors(spark), time.time)
+    state = OperatorState(settings, watch, time.time)
+    restartable = RestartableQuery(spark, restart, state) if restart is not None else None
+    obedience = obey(spark, state, watch, autoscaler=autoscaler, namespace=namespace, restart=restartable)
+    endpoint = _serve(host or _address(spark), port, _pages(state, watch, obedience, restartable), operator)
+    watched = endpoint is not None or obedience is not None or restartable is not None
+    listener = _listen(spark, state) if watched else None
+    return Attachment(endpoint.url if endpoint else None, spark, listener, endpoint, obedience, restartable)
 
 
 def _listen(spark: Any, state: "OperatorState") -> Any:
@@ -116,25 +166,30 @@ def _listen(spark: Any, state: "OperatorState") -> Any:
     return listener
 
 
-def _serve(host: str, port: int, state: "OperatorState") -> "Endpoint | None":
-    from gesscale.spark.endpoint import Endpoint
+def _serve(host: str, port: int, pages: "Mapping[str, Page]", operator: str) -> "Endpoint | None":
+    from gesscale.endpoint import Endpoint
 
     try:
-        return Endpoint(host, port, _pages(state))
+        return Endpoint(host, port, pages)
     except (OSError, OverflowError) as error:
         _LOG.warning(
             "operator %s: expected to serve metrics on %s:%s, but %s; metrics are off and the query runs "
             "without them. Free the port, or give attach another one (0 takes any).",
-            state.settings.operator, host, port, error,
+            operator, host, port, error,
         )  # fmt: skip
         return None
 
 
-def _pages(state: "OperatorState") -> "Mapping[str, Page]":
+def _pages(
+    state: "OperatorState",
+    watch: "ExecutorWatch",
+    obedience: "Obedience | None",
+    restartable: "RestartableQuery | None",
+) -> "Mapping[str, Page]":
     from prometheus_client import CollectorRegistry
     from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
-    from gesscale.spark.endpoint import json_body
+    from gesscale.endpoint import json_body
     from gesscale.spark.gauges import OperatorGauges
 
     registry = CollectorRegistry(auto_describe=False)
@@ -152,13 +207,39 @@ def _pages(state: "OperatorState") -> "Mapping[str, Page]":
     def replicas(_parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
         executors = state.executors()
         hosts = None if executors is None else executors.hosts
-        return json_body({"replicas": None if hosts is None else len(hosts), "hosts": hosts})
+        document = {
+            "replicas": None if hosts is None else len(hosts),
+            "hosts": hosts,
+            "executors": [_told(each, watch) for each in executors.members] if executors else None,
+            "steering": obedience.document() if obedience is not None else None,
+            "restarts": restartable.document() if restartable is not None else [],
+        }
+        return json_body(document)
 
     return {
         "/metrics": lambda _parameters: (CONTENT_TYPE_PLAIN_0_0_4, generate_latest(registry)),
         "/batches": batches,
         "/replicas": replicas,
     }
+
+
+def _told(executor: "LiveExecutor", watch: "ExecutorWatch") -> dict[str, Any]:
+    return {
+        "id": executor.id,
+        "node": executor.node or executor.host,
+        "order": executor.order or None,
+        "added_at_s": executor.added_at_s,
+        "first_task_at_s": watch.first_task_at_s(executor.id),
+    }
+
+
+def _first_replicas(spark: Any) -> int:
+    """Return how many replicas the first start is for: as many as were asked for, else as live."""
+    try:
+        asked = spark.sparkContext.getConf().get("spark.executor.instances")
+        return max(1, int(asked) if asked else int(spark.sparkContext.defaultParallelism))
+    except Exception:  # noqa: BLE001 - Spark Connect has no context
+        return 1
 
 
 def _app_name(spark: Any) -> str:

@@ -2,9 +2,9 @@
 
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Sequence
 
+from gesscale.spark.reconcile import LiveExecutor
 from gesscale.spark.records import Executors
 
 FRESH_S = 0.2
@@ -16,24 +16,30 @@ class ExecutorWatch:
 
     Parameters
     ----------
-    hosts
-        Asks Spark: the host address of every live executor; raises where Spark does not tell.
+    executors
+        Asks Spark for every live executor; raises where Spark does not tell.
     clock_s
         Seconds since the epoch.
     """
 
-    def __init__(self, hosts: Callable[[], list[str]], clock_s: Callable[[], float]) -> None:
-        self._hosts = hosts
+    def __init__(self, executors: Callable[[], Sequence[LiveExecutor]], clock_s: Callable[[], float]) -> None:
+        self._executors = executors
         self._clock_s = clock_s
         self._seen: deque[Executors] = deque(maxlen=_REMEMBERED)
+        self._first_task_at_s: dict[str, float] = {}
+        self._leaving: frozenset[str] = frozenset()
         self._lock = threading.Lock()
 
     def now(self, *, fresh_s: float = FRESH_S) -> Executors:
-        """Return the live executors, asked at most so many seconds ago."""
+        """Return the live executors, asked less than so many seconds ago."""
         with self._lock:
-            if self._seen and 0 <= self._clock_s() - self._seen[-1].at_s <= fresh_s:
+            if self._seen and 0 <= self._clock_s() - self._seen[-1].at_s < fresh_s:
                 return self._seen[-1]
-            executors = Executors(hosts=tuple(sorted(self._hosts())), at_s=self._clock_s())
+            members = tuple(self._executors())
+            now_s = self._clock_s()
+            self._note_first_tasks(members, now_s)
+            staying = [each for each in members if each.id not in self._leaving]
+            executors = Executors(hosts=hosts_of(staying), at_s=now_s, members=members)
             self._seen.append(executors)
             return executors
 
@@ -43,51 +49,27 @@ class ExecutorWatch:
             earlier = [executors for executors in self._seen if executors.at_s <= at_s]
             return earlier[-1] if earlier else next(iter(self._seen), None)
 
+    def first_task_at_s(self, executor: str) -> float | None:
+        """Return when an executor was first seen to have been given a task; None where it was not yet."""
+        return self._first_task_at_s.get(executor)
 
-def live_hosts(spark: Any) -> list[str]:
-    """Return the host of every live executor of a session; in local mode the driver is the one executor.
+    def expect_to_leave(self, executors: frozenset[str]) -> None:
+        """Note who was told to go: they get no further tasks, so they are no replicas any more."""
+        with self._lock:
+            self._leaving = executors
 
-    Parameters
-    ----------
-    spark
-        A classic (not Connect) Spark session.
-
-    Returns
-    -------
-    list of str
-        One entry for each executor, as Spark spells its host.
-    """
-    context = spark._jsc.sc()
-    listed = context.statusStore().executorList(True)
-    summaries = [listed.apply(index) for index in range(listed.size())]
-    addresses = {summary.id(): summary.hostPort() for summary in summaries}
-    return hosts_of(addresses, is_local=context.isLocal())
+    def _note_first_tasks(self, members: Sequence[LiveExecutor], now_s: float) -> None:
+        self._first_task_at_s = {
+            each.id: self._first_task_at_s.get(each.id, now_s) for each in members if each.has_worked
+        }
 
 
-def hosts_of(addresses: Mapping[str, str], *, is_local: bool) -> list[str]:
-    """Return the hosts of executors.
-
-    Parameters
-    ----------
-    addresses
-        Host and port by executor id, the driver among them; an executor that is just registering has none yet.
-    is_local
-        Whether the driver itself runs the tasks.
-
-    Returns
-    -------
-    list of str
-        One for each executor.
+def hosts_of(executors: Sequence[LiveExecutor]) -> tuple[str, ...]:
+    """Return where executors are, sorted: the names of their nodes, or their addresses where they do not tell.
 
     Examples
     --------
-    >>> hosts_of({"driver": "10.0.0.1:7079", "1": "10.0.0.2:40000", "2": ""}, is_local=False)
-    ['10.0.0.2']
-    >>> hosts_of({"driver": "laptop:7079"}, is_local=True)
-    ['laptop']
+    >>> hosts_of([LiveExecutor(id="1", host="10.0.0.2"), LiveExecutor(id="2", host="10.1.0.7", node="edge1")])
+    ('10.0.0.2', 'edge1')
     """
-    hosts = {name: address.rpartition(":")[0] for name, address in addresses.items()}
-    driver = hosts.pop("driver", "")
-    if driver and is_local:
-        return [driver]
-    return [host for host in hosts.values() if host]
+    return tuple(sorted(each.node or each.host for each in executors))

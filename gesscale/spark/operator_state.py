@@ -44,6 +44,11 @@ class OperatorState:
         self._histories: dict[str, QueryHistory] = {}
         self._lock = threading.Lock()
         self._said: set[str] = set()
+        self._border_listeners: list[Callable[[], None]] = []
+
+    def tell_borders_to(self, listener: Callable[[], None]) -> None:
+        """Call somebody whenever a batch has ended."""
+        self._border_listeners.append(listener)
 
     def histories(self) -> list[QueryHistory]:
         """Return the known queries, newest last."""
@@ -64,6 +69,8 @@ class OperatorState:
         batch = history.add(report, self.settings, planned_with=planned_with, now=now)
         if batch is not None:
             self._say_what_is_unknown(batch)
+            for tell in self._border_listeners:
+                tell()
 
     def idle(self, run_id: str) -> None:
         """Note that a query lives and has nothing to do."""
@@ -78,6 +85,13 @@ class OperatorState:
             history = self._histories.get(run_id)
         if history is not None:
             history.active = False
+
+    def batch_ends_s(self, run_id: str) -> tuple[float, float] | None:
+        """Return when the first and the last known batch of a run ended; None before the first."""
+        with self._lock:
+            history = self._histories.get(run_id)
+        batches = list(history.batches) if history else []
+        return (batches[0].ended_at_s, batches[-1].ended_at_s) if batches else None
 
     def executors(self) -> Executors | None:
         """Return the live executors now; None where Spark does not tell, which is said once."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from gesscale.errors import InputError
 from gesscale.spark.offsets import OffsetRows, sum_of_leaves, total_rows
+from gesscale.spark.reconcile import LiveExecutor
 
 API_VERSION = "gesscale.dev/v1"
 RING_BATCHES = 512
@@ -69,10 +70,21 @@ class OperatorSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Executors:
-    """The live executors at an instant: one host address each, sorted."""
+    """The live executors at an instant.
+
+    Attributes
+    ----------
+    at_s
+        Seconds since the epoch.
+    hosts
+        Where those are that get tasks: one name of a node or address each, sorted.
+    members
+        All that live, those that were told to go among them.
+    """
 
     at_s: float
     hosts: tuple[str, ...]
+    members: tuple[LiveExecutor, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,6 +48,8 @@ class Role(StrEnum):
     DRIVER = "driver"
     EXECUTOR = "executor"
     PROBE = "probe"
+    CONTROL_PLANE = "control-plane"
+    NODE = "node"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

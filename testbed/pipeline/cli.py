@@ -8,6 +8,7 @@ import numpy as np
 import typer
 
 from gesscale.cli.output import Output, emit, table
+from testbed.pipeline.operator import Work
 from testbed.pipeline.stream import KafkaRoute, StreamOptions
 
 app = typer.Typer(
@@ -84,6 +85,8 @@ def stream(
     kafka: Annotated[str | None, typer.Option(help="Bootstrap server: topics instead of files.")] = None,
     topic: Annotated[str, typer.Option(help="Topic to read.")] = "rides",
     output_topic: Annotated[str, typer.Option(help="Topic to write.")] = "nearest",
+    autoscaler: Annotated[str | None, typer.Option(help="StreamAutoscaler to obey, on Kubernetes.")] = None,
+    work: Annotated[Work, typer.Option(help="What is done with a ride.")] = Work.NEAREST,
 ) -> None:
     """Run the operator until all is processed or SIGTERM comes; then exit 0."""
     from testbed.pipeline.kafka_jars import connector_jars
@@ -98,6 +101,7 @@ def stream(
         start_at_s=start_at_s, cap_rows=cap_rows, cap_rows_per_replica=cap_rows_per_replica,
         trigger_s=trigger_s, service_s_per_row=service_ms_per_row / 1000, metrics_port=metrics_port,
         tasks_per_slot=tasks_per_slot, expected_rows=expected_rows, linger=linger, kafka=route,
+        autoscaler=autoscaler, work=work,
     )  # fmt: skip
     run_stream(options)
 
@@ -109,11 +113,16 @@ def produce(
     topic: Annotated[str, typer.Option(help="Topic to write.")] = "rides",
     speed: Annotated[float, typer.Option(help="Seconds of the day per second.")] = 1.0,
     copies: Annotated[int, typer.Option(help="How often each ride is sent.")] = 1,
+    broken_share: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of rows sent without a position.")
+    ] = 0.0,
 ) -> None:
     """Send the rides to a topic when they are due."""
     from testbed.pipeline.kafka_topic import produce_rides
 
-    rows = produce_rides(rides, bootstrap=kafka, topic=topic, speed=speed, copies=copies)
+    rows = produce_rides(
+        rides, bootstrap=kafka, topic=topic, speed=speed, copies=copies, broken_share=broken_share
+    )
     emit({"rows": rows}, Output.JSON)
 
 

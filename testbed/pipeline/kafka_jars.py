@@ -63,6 +63,9 @@ def connector_jars() -> Jars:
         Where neither can be fetched.
     """
     wanted = installed_version("pyspark")
+    on_board = [path for path in _pyspark_jars() if path.name.startswith(f"{CONNECTOR[1]}-")]
+    if on_board:  # in an image such as that of the taxi example
+        return Jars(version=on_board[0].stem.removeprefix(f"{CONNECTOR[1]}-"), paths=())
     try:
         found = _resolve((*CONNECTOR, wanted), version=wanted)
     except GesscaleError as missing:

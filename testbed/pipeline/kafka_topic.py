@@ -15,9 +15,12 @@ from testbed.pipeline.sink import SinkCount, count_keys
 _TICK_S = 0.05
 _FLUSH_S = 30.0
 _READ_S = 60.0
+_GOLDEN = 0.6180339887498949  # multiples of it, modulo 1, are spread evenly
 
 
-def produce_rides(rides: Path, *, bootstrap: str, topic: str, speed: float, copies: int) -> int:
+def produce_rides(
+    rides: Path, *, bootstrap: str, topic: str, speed: float, copies: int, broken_share: float = 0.0
+) -> int:
     """Send every ride ``copies`` times when it is due; returns when the broker has all of them.
 
     Parameters
@@ -28,6 +31,9 @@ def produce_rides(rides: Path, *, bootstrap: str, topic: str, speed: float, copi
         Where to.
     speed, copies
         See `ReplaySchedule`; the first ride is due at once.
+    broken_share
+        Share of the rows whose position is 0, 0, as in records of a taximeter without a signal. Which ones, their
+        numbers decide.
 
     Returns
     -------
@@ -53,7 +59,7 @@ def produce_rides(rides: Path, *, bootstrap: str, topic: str, speed: float, copi
     sent = 0
     while sent < schedule.rows_total and not failures:
         offered = schedule.offered_rows(time.time())
-        for key, value in _messages(store, schedule, sent, offered):
+        for key, value in _messages(store, schedule, sent, offered, broken_share):
             _send(producer, topic, key, value, note)
         sent = max(sent, offered)
         producer.poll(_TICK_S)
@@ -114,7 +120,9 @@ def verify_topic(bootstrap: str, topic: str, expected_rows: int) -> SinkCount:
     return count_keys(ride, copy, expected_rows)
 
 
-def _messages(store: Any, schedule: ReplaySchedule, start: int, end: int) -> list[tuple[str, str]]:
+def _messages(
+    store: Any, schedule: ReplaySchedule, start: int, end: int, broken_share: float
+) -> list[tuple[str, str]]:
     copies = schedule.copies
     table = store.read(start // copies, end // copies).to_pylist()
     messages = []
@@ -123,6 +131,8 @@ def _messages(store: Any, schedule: ReplaySchedule, start: int, end: int) -> lis
         pickup_time = ride["pickup_time"].strftime("%Y-%m-%dT%H:%M:%S")
         for copy in range(copies):
             row = {**ride, "copy": copy, "pickup_time": pickup_time, "due_at_s": due_at_s}
+            if (ride["ride"] * copies + copy) * _GOLDEN % 1 < broken_share:
+                row |= {"pickup_longitude": 0.0, "pickup_latitude": 0.0}
             messages.append((f"{ride['ride']}:{copy}", json.dumps(row)))
     return messages
 

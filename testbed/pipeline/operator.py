@@ -1,18 +1,28 @@
-"""The operator: for each pickup the nearest of three tourist hot spots, as in the paper's section V."""
+"""The operators: valid rides only, and for each pickup the nearest of three hot spots, as in the paper's section V."""
 
 import time
 from collections.abc import Callable, Iterator
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from testbed.pipeline.capacity import node_capacity
+from testbed.pipeline.clean import NEW_YORK
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _FrameFunction = Callable[[Iterator["pd.DataFrame"]], Iterator["pd.DataFrame"]]
+
+
+class Work(StrEnum):
+    """What an operator does with a ride: drop it unless it is valid, or append its nearest hot spot."""
+
+    VALID = "valid"
+    NEAREST = "nearest"
+
 
 HOT_SPOTS = (
     ("Times Square", -73.9855, 40.7580),
@@ -21,10 +31,12 @@ HOT_SPOTS = (
 )
 """Name, longitude, latitude in degrees. The paper does not name its three; these are ours."""
 
-OUTPUT_SCHEMA = (
+RIDE_SCHEMA = (
     "ride long, copy int, pickup_time timestamp_ntz, pickup_longitude double, pickup_latitude double, "
-    "due_at_s double, hot_spot string, distance_deg double"
+    "due_at_s double"
 )
+"""What both operators read, and what valid rides are written as."""
+OUTPUT_SCHEMA = f"{RIDE_SCHEMA}, hot_spot string, distance_deg double"
 
 
 def nearest_hot_spot(
@@ -48,9 +60,7 @@ def nearest_hot_spot(
     return nearest, distance_deg[np.arange(nearest.size), nearest]
 
 
-def append_nearest(
-    service_s_per_row: float,
-) -> Callable[[Iterator["pd.DataFrame"]], Iterator["pd.DataFrame"]]:
+def append_nearest(service_s_per_row: float) -> _FrameFunction:
     """Return the function for ``mapInPandas``: appends name and distance, at the node's emulated capacity.
 
     Parameters
@@ -77,3 +87,31 @@ def append_nearest(
             yield result
 
     return append
+
+
+def keep_valid(service_s_per_row: float) -> _FrameFunction:
+    """Return the function for ``mapInPandas``: keeps rides that began in New York, at the node's emulated capacity.
+
+    Parameters
+    ----------
+    service_s_per_row
+        Time for a row on a node of weight 1, kept or not.
+
+    Returns
+    -------
+    callable
+        Frames in, frames of `RIDE_SCHEMA` out.
+    """
+
+    def keep(frames: Iterator["pd.DataFrame"]) -> Iterator["pd.DataFrame"]:
+        west, east, south, north = NEW_YORK
+        capacity = node_capacity(service_s_per_row)
+        for frame in frames:
+            began_s = time.perf_counter()
+            inside = frame["pickup_longitude"].between(west, east) & frame["pickup_latitude"].between(
+                south, north
+            )
+            time.sleep(capacity.pause_s(len(frame), time.perf_counter() - began_s))
+            yield frame[inside]
+
+    return keep

@@ -14,13 +14,10 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 
 from gesscale.errors import InputError
 from testbed.pipeline.live_replicas import LiveReplicas
+from testbed.pipeline.operator import RIDE_SCHEMA
 from testbed.pipeline.ride_store import open_rides
 from testbed.pipeline.schedule import ReplaySchedule, split_rows
 
-SCHEMA = (
-    "ride long, copy int, pickup_time timestamp_ntz, pickup_longitude double, pickup_latitude double, "
-    "due_at_s double"
-)
 _N = TypeVar("_N", int, float)
 _ANY_ROWS = 2**31 - 1  # the cap per replica is applied when a batch is planned, not by Spark's fixed limit
 
@@ -102,7 +99,7 @@ class RideReplay(DataSource):  # type: ignore[misc] # pyspark is not followed by
 
     def schema(self) -> str:
         """Return the columns of a row."""
-        return SCHEMA
+        return RIDE_SCHEMA
 
     def streamReader(self, schema: Any) -> "ReplayReader":  # noqa: ARG002, N802 - Spark's signature
         """Return the reader of a query."""

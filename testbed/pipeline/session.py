@@ -5,6 +5,8 @@ import shlex
 import sys
 from typing import Any
 
+from gesscale.spark import place
+
 _QUIET = "--conf spark.ui.showConsoleProgress=false"  # a shell's default is true
 _DEFAULTS = {
     "spark.ui.enabled": "false",
@@ -14,7 +16,7 @@ _DEFAULTS = {
 }
 
 
-def open_session(app: str, *, jars: str = "") -> Any:
+def open_session(app: str, *, jars: str = "", autoscaler: str | None = None) -> Any:
     """Open a session: what spark-submit or PYSPARK_SUBMIT_ARGS say holds, ``local[2]`` without them.
 
     Parameters
@@ -24,6 +26,8 @@ def open_session(app: str, *, jars: str = "") -> Any:
     jars
         Further jars, separated by commas. They must be there when the JVM starts, so under spark-submit, or
         where PYSPARK_SUBMIT_ARGS names jars, that is where they have to be named.
+    autoscaler
+        The StreamAutoscaler that chooses the executors' nodes; outside Kubernetes it changes nothing.
 
     Returns
     -------
@@ -44,4 +48,7 @@ def open_session(app: str, *, jars: str = "") -> Any:
     conf = SparkConf().setAppName(app)
     for name, value in _DEFAULTS.items():
         conf.setIfMissing(name, value)
-    return SparkSession.builder.config(conf=conf).getOrCreate()
+    builder = SparkSession.builder.config(conf=conf)
+    if autoscaler is not None:
+        builder = place(builder, autoscaler)
+    return builder.getOrCreate()

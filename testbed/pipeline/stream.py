@@ -11,7 +11,7 @@ from typing import Any
 
 from gesscale.errors import GesscaleError, InputError
 from gesscale.spark import attach
-from testbed.pipeline.operator import OUTPUT_SCHEMA, append_nearest
+from testbed.pipeline.operator import OUTPUT_SCHEMA, RIDE_SCHEMA, Work, append_nearest, keep_valid
 from testbed.pipeline.session import open_session
 
 _LOG = logging.getLogger(__name__)
@@ -59,6 +59,10 @@ class StreamOptions:
         Go on serving metrics when everything is processed, until SIGTERM comes.
     kafka
         Read from and write to topics instead.
+    autoscaler
+        The StreamAutoscaler whose orders the executors follow, on Kubernetes.
+    work
+        What is done with a ride.
     """
 
     operator: str
@@ -77,6 +81,8 @@ class StreamOptions:
     expected_rows: int | None = None
     linger: bool = False
     kafka: KafkaRoute | None = None
+    autoscaler: str | None = None
+    work: Work = Work.NEAREST
 
     def __post_init__(self) -> None:
         if self.kafka is None and (self.rides is None or self.output is None):
@@ -113,7 +119,8 @@ def run_stream(options: StreamOptions) -> None:
         expected_rows = None
     from pyspark.errors import PySparkException
 
-    spark = open_session(options.operator, jars=",".join(options.kafka.jars) if options.kafka else "")
+    jars = ",".join(options.kafka.jars) if options.kafka else ""
+    spark = open_session(options.operator, jars=jars, autoscaler=options.autoscaler)
     try:
         attachment = attach(
             spark,
@@ -122,6 +129,7 @@ def run_stream(options: StreamOptions) -> None:
             cap_rows=options.cap_rows,
             cap_rows_per_replica=options.cap_rows_per_replica,
             trigger_s=options.trigger_s,
+            autoscaler=options.autoscaler,
         )
         _LOG.warning("operator %s: metrics at %s", options.operator, attachment.url)
         _wait(_start(spark, options, attachment.url), expected_rows, stopping)
@@ -144,7 +152,10 @@ def processed_rows(progress: dict[str, Any] | None) -> int:
 
 def _start(spark: Any, options: StreamOptions, url: str | None) -> Any:
     rows = _kafka_rows(spark, options) if options.kafka else _replay(spark, options, url)
-    result = rows.mapInPandas(append_nearest(options.service_s_per_row), OUTPUT_SCHEMA)
+    if options.work is Work.VALID:
+        result = rows.mapInPandas(keep_valid(options.service_s_per_row), RIDE_SCHEMA)
+    else:
+        result = rows.mapInPandas(append_nearest(options.service_s_per_row), OUTPUT_SCHEMA)
     if options.kafka:
         from pyspark.sql import functions as f
 
@@ -186,8 +197,6 @@ def _replay(spark: Any, options: StreamOptions, url: str | None) -> Any:
 def _kafka_rows(spark: Any, options: StreamOptions) -> Any:
     from pyspark.sql import functions as f
 
-    from testbed.pipeline.replay import SCHEMA
-
     route = options.kafka
     assert route is not None  # noqa: S101 - the caller branches on it
     source = (
@@ -198,7 +207,7 @@ def _kafka_rows(spark: Any, options: StreamOptions) -> Any:
     )
     if options.cap_rows is not None:
         source = source.option("maxOffsetsPerTrigger", options.cap_rows)
-    value = f.from_json(f.col("value").cast("string"), SCHEMA)
+    value = f.from_json(f.col("value").cast("string"), RIDE_SCHEMA)
     return source.load().select(value.alias("row")).select("row.*")
 
 

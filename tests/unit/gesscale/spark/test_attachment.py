@@ -26,3 +26,18 @@ def test_a_port_that_is_none_is_said_and_harms_nobody(caplog):
 def test_wrong_arguments_are_refused():
     with pytest.raises(InputError, match="cap_rows > 0, got -1"):
         attach(NotSpark(), operator="nearest", port=0, cap_rows=-1)
+
+
+def test_a_session_that_cannot_be_steered_is_watched_all_the_same(caplog):
+    attachment = attach(NotSpark(), operator="nearest", port=0, autoscaler="taxi")
+    assert attachment.url is not None
+    assert "not steered" in caplog.text
+    attachment.close()
+
+
+def test_running_a_query_needs_the_function_that_starts_it():
+    attachment = attach(NotSpark(), operator="nearest", port=0)
+    with pytest.raises(InputError, match="restart=start_query"):
+        attachment.run()
+    assert attachment.query is None
+    attachment.close()

@@ -5,6 +5,7 @@ from prometheus_client import CollectorRegistry
 from gesscale.spark.executors import ExecutorWatch
 from gesscale.spark.gauges import OperatorGauges
 from gesscale.spark.operator_state import OperatorState
+from gesscale.spark.reconcile import LiveExecutor
 from gesscale.spark.records import OperatorSettings
 
 
@@ -28,7 +29,7 @@ class Bench:
     def _ask(self):
         if self.hosts is None:
             raise RuntimeError("no JVM")
-        return self.hosts
+        return [LiveExecutor(id=str(number), host=host) for number, host in enumerate(self.hosts)]
 
     def batch(self, run="r1", query="q1", batch_id=0, latest='{"rows": 350}'):
         source = {"startOffset": "None", "endOffset": '{"rows": 100}', "latestOffset": latest}
@@ -132,3 +133,15 @@ def test_a_batch_is_attributed_to_the_executors_it_was_planned_with():
     bench.batch()
     batch = bench.state.document(after=-1)["batches"][0]
     assert (batch["hosts_at_start"], batch["hosts"], batch["cap_rows"]) == (("a", "b"), ("a", "b", "c"), 100)
+
+
+def test_borders_between_batches_are_told_and_the_ends_of_a_run_are_known():
+    bench, told = Bench(), []
+    bench.state.tell_borders_to(lambda: told.append(bench.now_s))
+    assert bench.state.batch_ends_s("r1") is None
+    bench.batch()
+    bench.state.progress(
+        "r1", "q1", {"batchId": 1, "timestamp": "1970-01-01T00:01:40.000Z", "durationMs": {}}
+    )
+    assert told == [100.0]  # a trigger without a batch is no border
+    assert bench.state.batch_ends_s("r1") == (99.5, 99.5)  # began at 99 s, took 0.5 s

@@ -4,7 +4,7 @@ import pytest
 
 from gesscale.errors import InputError
 from testbed.pipeline.capacity import NodeCapacity, node_capacity
-from testbed.pipeline.operator import HOT_SPOTS, append_nearest, nearest_hot_spot
+from testbed.pipeline.operator import HOT_SPOTS, append_nearest, keep_valid, nearest_hot_spot
 
 
 def test_a_hot_spot_is_nearest_to_itself():
@@ -37,6 +37,16 @@ def test_name_and_distance_are_appended():
             "hot_spot": "Statue of Liberty ferry", "distance_deg": 0.0,
         }
     ]  # fmt: skip
+
+
+def test_only_rides_that_began_in_new_york_are_kept():
+    # Times Square; the equator; Times Square without a longitude
+    lon, lat = HOT_SPOTS[0][1:]
+    frame = pd.DataFrame(
+        {"ride": [1, 2, 3], "pickup_longitude": [lon, 0, np.nan], "pickup_latitude": [lat, 0, lat]}
+    )
+    (result,) = keep_valid(0.0)(iter([frame]))
+    assert list(result["ride"]) == [1]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A small HTTP server inside the driver: ``/metrics``, ``/batches?after=ID`` and ``/replicas``."""
+"""A small HTTP server for pages that can only be read: a driver's batches and metrics, a controller's probes."""
 
 import json
 import threading
@@ -11,6 +11,10 @@ Page = Callable[[Mapping[str, list[str]]], tuple[str, bytes]]
 """Answers a GET: parameters in, content type and body out; raises ValueError where the former are wrong."""
 
 _SLOW_CLIENT_S = 5.0
+
+
+class Unavailable(Exception):  # noqa: N818 - it is an answer, status 503, not an accident
+    """The page's answer is no; the message is the body."""
 
 
 def json_body(value: object) -> tuple[str, bytes]:
@@ -76,6 +80,8 @@ class _PageHandler(BaseHTTPRequestHandler):
             kind, body = page(parse_qs(parts.query))
         except ValueError as error:
             self._answer(400, "text/plain", f"{error}\n".encode())
+        except Unavailable as answer:
+            self._answer(503, "text/plain", f"{answer}\n".encode())
         except Exception as error:  # noqa: BLE001 - whatever fails is told to who asked, not to the driver
             self._answer(500, "text/plain", f"{type(error).__name__}: {error}\n".encode())
         else:

@@ -6,7 +6,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from gesscale.spark.endpoint import Endpoint, json_body
+from gesscale.endpoint import Endpoint, json_body
 
 
 def _refuse(parameters):

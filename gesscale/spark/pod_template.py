@@ -1,0 +1,184 @@
+"""The pod template of executors: the user's own, and on which nodes they may be. Pure: values in, values out."""
+
+import copy
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gesscale.errors import InputError
+
+AUTOSCALER_LABEL = "gesscale.dev/autoscaler"
+ORDER_ANNOTATION = "gesscale.dev/order"
+CONTAINER = "spark-kubernetes-executor"
+ATTRIBUTE_PREFIX = "SPARK_EXECUTOR_ATTRIBUTE_"
+"""An executor tells the driver every variable of this prefix: Spark's own way, see ``extractAttributes``."""
+NODE_ATTRIBUTE, ORDER_ATTRIBUTE = "NODE", "GESSCALE_ORDER"
+
+_LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """Where new executors may be.
+
+    Attributes
+    ----------
+    order
+        Id of the order that says so; empty where there is none yet.
+    nodes
+        Exactly these nodes may hold one each; None where there is no order yet.
+    pool
+        Without nodes: the LabelSelector of the node pool, all nodes where it is empty.
+    """
+
+    order: str = ""
+    nodes: tuple[str, ...] | None = None
+    pool: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        if self.nodes is not None and not self.nodes:
+            message = "a placement names at least one node; an operator without a replica would stand still"
+            raise InputError(message)
+
+
+def executor_template(
+    base: Mapping[str, Any], placement: Placement, *, autoscaler: str, container: str | None = None
+) -> dict[str, Any]:
+    """Return the pod template of the next executors.
+
+    A node must fulfil both what the user's template asks and the placement: terms of node affinity are ORed by
+    Kubernetes, so each of the user's is joined with each node. Everything else of the user's is kept.
+
+    Parameters
+    ----------
+    base
+        The user's own template; empty where there is none.
+    placement
+        Where executors may be.
+    autoscaler
+        Name of the StreamAutoscaler.
+    container
+        Spark's container in the template; by default its first one, as Spark itself takes it.
+
+    Returns
+    -------
+    dict
+        JSON values only; `base` is left as it was.
+
+    Raises
+    ------
+    InputError
+        Where the template is no pod, or the name cannot be a label.
+    """
+    if not _LABEL_VALUE.fullmatch(autoscaler):
+        message = (
+            "a StreamAutoscaler's name becomes a label: expected at most 63 letters, digits, . _ or -, "
+            f"got {autoscaler!r}"
+        )
+        raise InputError(message)
+    pod = copy.deepcopy(dict(base))
+    if pod.get("kind", "Pod") != "Pod":
+        message = f"executor pod template: expected kind Pod, got {pod['kind']!r}"
+        raise InputError(message)
+    pod |= {"apiVersion": "v1", "kind": "Pod"}
+    metadata = _part(pod, "metadata")
+    _part(metadata, "labels")[AUTOSCALER_LABEL] = autoscaler
+    annotations = _part(metadata, "annotations")
+    annotations.pop(ORDER_ANNOTATION, None)
+    if placement.order:
+        annotations[ORDER_ANNOTATION] = placement.order
+    spec = _part(pod, "spec")
+    affinity = _part(spec, "affinity")
+    _require_nodes(_part(affinity, "nodeAffinity"), _node_terms(placement))
+    _keep_apart(_part(affinity, "podAntiAffinity"), autoscaler)
+    _tell_attributes(_spark_container(spec, container), placement.order)
+    return pod
+
+
+def _part(owner: dict[str, Any], name: str) -> dict[str, Any]:
+    value = owner.get(name)
+    if value is not None and not isinstance(value, dict):
+        message = f"executor pod template: expected {name} as a mapping, got {value!r}"
+        raise InputError(message)
+    part: dict[str, Any] = value or {}
+    owner[name] = part
+    return part
+
+
+def _items(owner: dict[str, Any], name: str) -> list[Any]:
+    value = owner.get(name)
+    if value is not None and not isinstance(value, list):
+        message = f"executor pod template: expected {name} as a list, got {value!r}"
+        raise InputError(message)
+    items: list[Any] = value or []
+    owner[name] = items
+    return items
+
+
+def _node_terms(placement: Placement) -> list[dict[str, Any]]:
+    """Return the terms that a node may fulfil; one for each node, since matchFields takes a single value."""
+    if placement.nodes is not None:
+        return [
+            {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
+            for node in placement.nodes
+        ]
+    pool = placement.pool or {}
+    labels = pool.get("matchLabels") or {}
+    expressions = [{"key": key, "operator": "In", "values": [labels[key]]} for key in sorted(labels)]
+    expressions += copy.deepcopy(list(pool.get("matchExpressions") or []))
+    return [{"matchExpressions": expressions}] if expressions else []
+
+
+def _require_nodes(node_affinity: dict[str, Any], terms: Sequence[Mapping[str, Any]]) -> None:
+    if not terms:
+        return
+    required = _part(node_affinity, _REQUIRED)
+    own = _items(required, "nodeSelectorTerms")
+    usable = [term for term in own if term and any(term.values())]  # an empty term matches no node
+    if own and not usable:
+        message = "executor pod template: its own node affinity has only empty terms, which match no node"
+        raise InputError(message)
+    required["nodeSelectorTerms"] = [_both(mine, term) for mine in usable or [{}] for term in terms]
+
+
+def _both(mine: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    joined = {
+        name: copy.deepcopy([*(mine.get(name) or []), *(other.get(name) or [])])
+        for name in ("matchExpressions", "matchFields")
+    }
+    return {name: requirements for name, requirements in joined.items() if requirements}
+
+
+def _keep_apart(anti_affinity: dict[str, Any], autoscaler: str) -> None:
+    """Let no node hold two executors of this operator; the driver bears the label too, but another role."""
+    _items(anti_affinity, _REQUIRED).append(
+        {
+            "labelSelector": {"matchLabels": {AUTOSCALER_LABEL: autoscaler, "spark-role": "executor"}},
+            "topologyKey": "kubernetes.io/hostname",
+        }
+    )
+
+
+def _spark_container(spec: dict[str, Any], name: str | None) -> dict[str, Any]:
+    containers = _items(spec, "containers")
+    named = [each for each in containers if name is not None and each.get("name") == name]
+    if not containers:
+        containers.append({"name": name or CONTAINER})
+    chosen = (named or containers)[0]
+    if not isinstance(chosen, dict):
+        message = f"executor pod template: expected a container as a mapping, got {chosen!r}"
+        raise InputError(message)
+    return chosen
+
+
+def _tell_attributes(container: dict[str, Any], order: str) -> None:
+    node, given = ATTRIBUTE_PREFIX + NODE_ATTRIBUTE, ATTRIBUTE_PREFIX + ORDER_ATTRIBUTE
+    kept = [each for each in _items(container, "env") if each.get("name") not in (node, given)]
+    ours: list[dict[str, Any]] = [
+        {"name": node, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "spec.nodeName"}}}
+    ]
+    if order:
+        ours.append({"name": given, "value": order})
+    container["env"] = kept + ours

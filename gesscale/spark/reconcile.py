@@ -1,0 +1,167 @@
+"""From the executors that are there to those that are ordered: which steps, in which order. Pure: no Spark here."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveExecutor:
+    """An executor that the driver knows.
+
+    Attributes
+    ----------
+    id
+        Spark's.
+    host
+        Its address, as Spark spells it.
+    node
+        Name of its node; None where it does not tell.
+    order
+        Id of the order it was made by; empty where none.
+    added_at_s
+        When it registered, seconds since the epoch; None where unknown.
+    has_worked
+        Whether it was ever given a task.
+    """
+
+    id: str
+    host: str
+    node: str | None = None
+    order: str = ""
+    added_at_s: float | None = None
+    has_worked: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutorPod:
+    """A pod of an executor, as the API server tells of it.
+
+    Attributes
+    ----------
+    name
+        The pod's.
+    executor
+        Spark's id of the executor in it.
+    node
+        Where it is bound to; None while no node was found.
+    order
+        Id of the order it was made by; empty where none.
+    waits
+        Whether it is Pending: bound or not, its executor does not run yet.
+    """
+
+    name: str
+    executor: str
+    node: str | None
+    order: str
+    waits: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Actions:
+    """What is to be done now.
+
+    Attributes
+    ----------
+    total
+        How many executors Spark is to keep, leaving ones among them.
+    decommission
+        Ids of the executors that are to finish their tasks and go.
+    withdraw
+        Names of waiting pods that are to be deleted.
+    missing
+        Nodes that are to hold an executor and hold none that works.
+    surplus
+        Ids of executors that are to go, now or once nothing is missing any more.
+    """
+
+    total: int
+    decommission: tuple[str, ...] = ()
+    withdraw: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    surplus: tuple[str, ...] = ()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the executors are where they are to be."""
+        return not self.missing and not self.surplus and not self.withdraw
+
+
+def reconcile(
+    order: str,
+    nodes: Collection[str],
+    executors: Sequence[LiveExecutor],
+    *,
+    leaving: Collection[str] = (),
+    pods: Sequence[ExecutorPod] = (),
+    may_remove: bool = True,
+) -> Actions:
+    """Return the steps that bring the executors nearer to an order; the same situation gives the same steps.
+
+    New executors come first and old ones go when nothing is missing, so that capacity never dips. As long as an
+    executor that is to go still runs, Spark counts it, so the total is larger by it while others are to come.
+
+    Parameters
+    ----------
+    order
+        Id of the order; a waiting pod of another one may wait for a node that is no longer meant.
+    nodes
+        That are to hold one executor each; at least one.
+    executors
+        The live ones, leaving ones among them.
+    leaving
+        Ids of executors that were already told to go.
+    pods
+        The executors' pods; empty where they were not asked for.
+    may_remove
+        Whether executors may be told to go now.
+
+    Returns
+    -------
+    Actions
+        Empty but for the total where all is as ordered.
+
+    Raises
+    ------
+    ValueError
+        Where there are no nodes: the last executor never goes.
+    """
+    if not nodes:
+        message = "expected at least one node: an operator never goes below one executor"
+        raise ValueError(message)
+    holders = _holders(set(nodes), [each for each in executors if each.id not in leaving])
+    held = set(holders.values())
+    others = [each for each in executors if each.id not in held]
+    surplus = tuple(each.id for each in others if each.id not in leaving)
+    missing = tuple(sorted(set(nodes) - set(holders)))
+    return Actions(
+        total=len(set(nodes)) + (len(others) if missing else 0),
+        decommission=surplus if may_remove and not missing else (),
+        withdraw=_withdraw(order, missing, {each.id for each in executors}, pods),
+        missing=missing,
+        surplus=surplus,
+    )
+
+
+def _holders(nodes: Collection[str], executors: Sequence[LiveExecutor]) -> dict[str, str]:
+    """Return the executor that counts for each node: the oldest one there."""
+    holders: dict[str, str] = {}
+    for each in sorted(executors, key=lambda each: (len(each.id), each.id)):
+        if each.node is not None and each.node in nodes:
+            holders.setdefault(each.node, each.id)
+    return holders
+
+
+def _withdraw(
+    order: str, missing: Collection[str], known: Collection[str], pods: Sequence[ExecutorPod]
+) -> tuple[str, ...]:
+    waiting = [pod for pod in pods if pod.waits and pod.executor not in known]
+    wrong = [
+        pod for pod in waiting if (pod.node not in missing if pod.node is not None else pod.order != order)
+    ]
+    on_their_way = sum(
+        pod.executor not in known and pod not in wrong and pod.node is not None for pod in pods
+    )
+    unbound = [pod for pod in waiting if pod.node is None and pod.order == order]
+    wanted = max(0, len(missing) - on_their_way)
+    return tuple(sorted(pod.name for pod in [*wrong, *unbound[wanted:]]))

@@ -1,0 +1,160 @@
+"""A query that stops at a batch border and starts again from its checkpoint: for jobs that cannot grow running."""
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from gesscale.spark.operator_state import OperatorState
+
+_LOG = logging.getLogger("gesscale.spark")
+_POLL_S = 0.1
+_BORDER_WITHIN_S = 60.0
+_REMEMBERED = 10
+
+StartQuery = Callable[[Any, int], Any]
+"""Starts the query: session and replicas in, StreamingQuery out; the same checkpoint each time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restart:
+    """One restart.
+
+    Attributes
+    ----------
+    order
+        By which order.
+    replicas
+        With how many it was started again.
+    stopped_run, started_run
+        Spark's run ids.
+    """
+
+    order: str
+    replicas: int
+    stopped_run: str
+    started_run: str
+
+
+class RestartableQuery:
+    """Holds the query that runs now.
+
+    Parameters
+    ----------
+    spark
+        The session.
+    start
+        Starts the query.
+    state
+        The operator's batches, which tell the downtime.
+    """
+
+    def __init__(self, spark: Any, start: StartQuery, state: OperatorState) -> None:
+        self._spark, self._start, self._state = spark, start, state
+        self._lock = threading.Lock()
+        self._border = threading.Event()
+        state.tell_borders_to(self._border.set)
+        self._query: Any = None
+        self._replicas: int | None = None
+        self._failure: Exception | None = None
+        self._restarts: list[Restart] = []
+
+    @property
+    def query(self) -> Any:
+        """Return the query that runs, or the last one; None before the first start."""
+        return self._query
+
+    @property
+    def replicas(self) -> int | None:
+        """Return how many replicas it was started with; None before the first start."""
+        return self._replicas
+
+    def run(self, replicas: int, stopping: threading.Event) -> None:
+        """Start the query, and return when it has ended by itself or was asked to stop.
+
+        Parameters
+        ----------
+        replicas
+            To start with.
+        stopping
+            Set to stop it.
+
+        Raises
+        ------
+        Exception
+            What ended the query, or kept it from starting again.
+        """
+        with self._lock:
+            self._begin(replicas)
+        while not stopping.wait(_POLL_S):
+            with self._lock:
+                if self._failure is not None:
+                    raise self._failure
+                if not self._query.isActive:
+                    break
+        with self._lock:
+            if stopping.is_set():
+                self._query.stop()
+            failure = self._query.exception()
+        if failure is not None:
+            raise failure
+
+    def restart(self, order: str, exchange: Callable[[], int]) -> None:
+        """Stop the query at a batch border, exchange the executors, and start it from its checkpoint.
+
+        Parameters
+        ----------
+        order
+            By which order.
+        exchange
+            Lets executors go, and returns how many replicas there are.
+        """
+        if self._query is None:
+            return  # it starts on what is there
+        self._await_border()
+        with self._lock:  # from here on `run` waits
+            stopped = self._query
+            if not stopped.isActive:
+                return  # it has ended by itself
+            stopped.stop()
+            try:
+                self._begin(exchange())
+            except Exception as error:
+                self._failure = error
+                raise
+            self._restarts.append(
+                Restart(
+                    order=order,
+                    replicas=self._replicas or 0,
+                    stopped_run=str(stopped.runId),
+                    started_run=str(self._query.runId),
+                )
+            )
+            del self._restarts[:-_REMEMBERED]
+        _LOG.info("order %s: the query runs again with %s replicas", order, self._replicas)
+
+    def document(self) -> list[dict[str, Any]]:
+        """Return the last restarts as JSON values, each with its downtime once a batch has ended after it."""
+        return [asdict(each) | self._downtime(each) for each in self._restarts]
+
+    def _begin(self, replicas: int) -> None:
+        self._query = self._start(self._spark, replicas)
+        self._replicas = replicas
+
+    def _await_border(self) -> None:
+        """Wait until no batch is worked on, or one has just ended; a batch that is stopped would be done again."""
+        self._border.clear()
+        waited_s = 0.0
+        while waited_s < _BORDER_WITHIN_S and self._query.isActive and self._query.status["isTriggerActive"]:
+            if self._border.wait(_POLL_S):
+                return
+            waited_s += _POLL_S
+
+    def _downtime(self, restart: Restart) -> dict[str, float | None]:
+        before, after = (self._state.batch_ends_s(run) for run in (restart.stopped_run, restart.started_run))
+        return {
+            "last_batch_ended_at_s": before[1] if before else None,
+            "first_batch_ended_at_s": after[0] if after else None,
+            "downtime_s": after[0] - before[1] if before and after else None,
+        }

@@ -1,0 +1,115 @@
+"""The few calls into Spark's own scheduler; the only lines here that know its Java side.
+
+Verified on PySpark 4.3.0 with real pods, see docs/spark_on_kubernetes.md. The executors' template is read from the
+context's live settings for each executor that is built.
+"""
+
+import json
+import os
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from gesscale.spark.pod_template import NODE_ATTRIBUTE, ORDER_ATTRIBUTE
+from gesscale.spark.reconcile import LiveExecutor
+
+TEMPLATE_SETTING = "spark.kubernetes.executor.podTemplateFile"
+_WHY = "gesscale: its node has left the placement"
+
+
+class Scheduler:
+    """Executors of a running application: who lives, how many are wanted, who is to go.
+
+    Parameters
+    ----------
+    spark
+        A classic (not Connect) session.
+    """
+
+    def __init__(self, spark: Any) -> None:
+        self._spark = spark
+        self._context = spark._jsc.sc()
+        self._jvm = spark._jvm
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the session has ended."""
+        return bool(self._context.isStopped())
+
+    @property
+    def application(self) -> str:
+        """The application's id, as pods bear it in ``spark-app-selector``."""
+        return str(self._context.applicationId())
+
+    def setting(self, name: str) -> str:
+        """Return a live setting; empty where it is not set."""
+        return str(self._context.conf().get(name, ""))
+
+    def use_template(self, path: Path, template: Mapping[str, Any]) -> None:
+        """Let the executors that are built from now on follow a template."""
+        write_template(path, template)
+        self._context.conf().set(TEMPLATE_SETTING, str(path))
+
+    def request_total(self, executors: int) -> None:
+        """Tell Spark how many executors to keep; fewer than there are kills none."""
+        nobody = self._jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(self._jvm.java.util.HashMap())
+        self._context.requestTotalExecutors(executors, 0, nobody)
+
+    def decommission(self, executors: Collection[str]) -> None:
+        """Let executors finish their tasks and go; the total is left as it is.
+
+        Spark would otherwise count the total down by itself, and from 0 where it was never requested.
+        """
+        backend = self._context.schedulerBackend()
+        for executor in executors:
+            why = self._jvm.org.apache.spark.scheduler.ExecutorDecommissionInfo(
+                _WHY, self._jvm.scala.Option.empty()
+            )
+            backend.decommissionExecutor(executor, why, False, False)
+
+    def is_between_batches(self) -> bool:
+        """Return whether no query of the session works on a batch right now."""
+        return not any(query.status["isTriggerActive"] for query in self._spark.streams.active)
+
+    def executors(self) -> list[LiveExecutor]:
+        """Return the live executors; see `live_executors`."""
+        return live_executors(self._spark)
+
+
+def live_executors(spark: Any) -> list[LiveExecutor]:
+    """Return the live executors of a session; in local mode the driver is the one executor.
+
+    Parameters
+    ----------
+    spark
+        A classic (not Connect) session.
+    """
+    context = spark._jsc.sc()
+    listed = context.statusStore().executorList(True)
+    is_local = context.isLocal()
+    found = [_executor(listed.apply(index)) for index in range(listed.size())]
+    # one that is just registering has no address yet
+    return [each for each in found if each.host and (each.id != "driver" or is_local)]
+
+
+def _executor(summary: Any) -> LiveExecutor:
+    attributes = summary.attributes()
+    return LiveExecutor(
+        id=str(summary.id()),
+        host=str(summary.hostPort()).rpartition(":")[0],
+        node=_attribute(attributes, NODE_ATTRIBUTE),
+        order=_attribute(attributes, ORDER_ATTRIBUTE) or "",
+        added_at_s=summary.addTime().getTime() / 1000,
+        has_worked=bool(summary.totalTasks() > 0),
+    )
+
+
+def _attribute(attributes: Any, name: str) -> str | None:
+    return str(attributes.apply(name)) if attributes.contains(name) else None
+
+
+def write_template(path: Path, template: Mapping[str, Any]) -> None:
+    """Write a pod template so that a reader sees the old one or the new one, never half of it."""
+    fresh = path.with_suffix(f".{os.getpid()}.new")
+    fresh.write_text(json.dumps(template, indent=1) + "\n", "utf-8")  # JSON is YAML
+    fresh.replace(path)

@@ -1,0 +1,204 @@
+"""What no sequence of events brings the controller to order."""
+
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from kube import EPOCH_S, FakeApi, FakeCluster, NoMap, by_hand, node, order, pod, refused
+
+from gesscale.decision import Change
+from gesscale.errors import ClusterError
+from gesscale.kubernetes.api import ApiError
+from gesscale.kubernetes.cluster import KubernetesCluster
+from gesscale.kubernetes.documents import Documents
+from gesscale.kubernetes.metrics import ControllerMetrics
+from gesscale.kubernetes.ordering import OrderDesk
+from gesscale.kubernetes.patience import Patience
+from gesscale.kubernetes.phases import Stopwatch
+from gesscale.kubernetes.promises import Promises
+from gesscale.kubernetes.steering import Surroundings, WorkflowSteering
+from gesscale.kubernetes.telling import Teller
+
+NAMES = ("a", "b", "c", "d", "e", "f")
+POOL = ("a", "b", "c", "d")
+LOW, HIGH = 1, 3
+
+
+class Silent:
+    def publish(self, *_, **__):
+        pass
+
+
+class Orders(RuleBasedStateMachine):
+    """Pods come and go, nodes open and close, writes are refused, controllers die: orders keep to what people say."""
+
+    @initialize(wishes=st.sets(st.sampled_from(NAMES), min_size=LOW, max_size=HIGH))
+    def begin(self, wishes):
+        self.folder = tempfile.TemporaryDirectory()
+        self.api, self.now_s, self.term, self.number = FakeApi(), EPOCH_S, 1, 0
+        self.world = FakeCluster(
+            nodes=[node(each, labels={"pool": "x" if each in POOL else "y"}) for each in NAMES]
+        )
+        self.world.pods = [pod("e0", "a")]
+        spec = by_hand(*sorted(wishes), nodePool={"matchLabels": {"pool": "x"}})
+        self.api.put(status={}, **spec)
+        self.promises, self.steering = Promises(), None
+        self.seen_orders, self.stale = [], False
+        self.take_over()
+
+    def take_over(self):
+        if self.steering is not None:
+            self.steering.close()
+        term = self.term
+        self.api.catch_up()
+        documents = Documents(self.api, self.api.watched)
+        now_s = lambda: self.now_s  # noqa: E731  # a clock
+        self.teller = Teller(documents, Silent(), ControllerMetrics("1"), lambda: self.term, now_s)
+        self.desk = OrderDesk(documents, lambda: self.term, now_s)
+        surroundings = Surroundings(
+            connection=NoMap(),
+            look=self.world.look,
+            desk=self.desk,
+            promises=self.promises,
+            folder=Path(self.folder.name),
+            identity=f"controller-{term:012d}",
+            stopwatch=Stopwatch(time.monotonic, lambda *_: None),
+        )
+        status = self.api.seen["streams/op"]["status"]
+        self.steering = WorkflowSteering(self.api.workflow(), surroundings, term, {"op": status}, self.now_s)
+
+    def _check(self, before, live):
+        """Look at an order that is new; return whether there is one."""
+        after = self.api.status().get("order")
+        if after == before:
+            return False
+        assert not self.stale
+        closed = {each.name for each in self.world.nodes if each.cordoned}
+        fresh = set(after["placement"]) - live
+        assert fresh <= set(POOL) - closed
+        self.seen_orders.append(after)
+        return True
+
+    @rule(after_s=st.sampled_from([1.0, 60.0, 700.0]), watched=st.booleans())
+    def step(self, after_s, watched):
+        self.now_s += after_s
+        self.world.at_s += after_s
+        self.age()
+        before = self.api.status().get("order")
+        workflow = self.api.workflow()
+        step = self.steering.step(workflow, self.now_s)
+        if self._check(before, set(step.cluster.placements.get("op", ()))):
+            assert step.decisions[0].plan.placement == tuple(self.api.status()["order"]["placement"])
+        try:
+            self.teller.tell_step(workflow, step, self.steering.term)
+        except ApiError as error:
+            self.lost = str(error)  # what the API server refused is told by the next step
+        if watched:
+            self.api.catch_up()
+
+    @rule(add=st.sets(st.sampled_from(NAMES), max_size=3), remove=st.sets(st.sampled_from(NAMES), max_size=3))
+    def propose(self, add, remove):
+        """Ask for what a policy might ask for, sensible or not."""
+        before = self.api.status().get("order")
+        cluster = KubernetesCluster(
+            workflow=self.api.workflow(),
+            look=self.world.look,
+            desk=self.desk,
+            promises=self.promises,
+            term=self.term,
+            patience=self.steering._patience or {"op": Patience()},
+        )
+        live: set[str] = set()
+        try:
+            live = set(cluster.state().placements["op"])
+            if (add - live) or (remove & live):
+                cluster.apply(
+                    "op", Change(add=tuple(sorted(add - live)), remove=tuple(sorted(remove & live)))
+                )
+        except ClusterError:
+            assert self.api.status().get("order") == before
+        self._check(before, live)
+
+    @rule(on=st.sampled_from(NAMES))
+    def wish(self, on):
+        nodes = sorted({on, *self.api.served["streams/op"]["spec"]["override"]["nodes"][: HIGH - 1]})
+        self.api.put(override={"nodes": nodes, "until": "2040-01-01T00:00:00Z"})
+
+    @rule()
+    def obey(self):
+        """The driver makes the standing order so, all at once."""
+        placement = self.api.status().get("order", {}).get("placement")
+        if placement:
+            self.number += 1
+            self.world.pods = [pod(f"e{self.number}-{on}", on) for on in placement]
+
+    @precondition(lambda self: self.world.pods)
+    @rule(index=st.integers(0, 5))
+    def lose(self, index):
+        self.world.pods = [
+            each for at, each in enumerate(self.world.pods) if at != index % len(self.world.pods)
+        ]
+
+    @precondition(lambda self: self.world.pods)
+    @rule(index=st.integers(0, 5), how=st.sampled_from(["ready", "leaving"]))
+    def trouble(self, index, how):
+        at = index % len(self.world.pods)
+        changed = replace(self.world.pods[at], **{how: how == "leaving"})
+        self.world.pods = [*self.world.pods[:at], changed, *self.world.pods[at + 1 :]]
+
+    @rule(on=st.sampled_from(NAMES))
+    def cordon_or_open(self, on):
+        self.world.nodes = [
+            replace(each, cordoned=not each.cordoned) if each.name == on else each
+            for each in self.world.nodes
+        ]
+
+    @rule(status=st.sampled_from([403, 409, 500]))
+    def refuse(self, status):
+        self.api.faults = [refused(status)]
+
+    def age(self):
+        self.world.stale_since_s = {"pods": self.world.at_s - 60.0} if self.stale else {}
+
+    @rule()
+    def turn_stale_or_fresh(self):
+        self.stale = not self.stale
+        self.age()
+
+    @rule()
+    def die(self):
+        self.term += 1
+        self.take_over()
+
+    @rule()
+    def forget(self):
+        self.api.write_status("op", memory=None)
+        self.api.catch_up()
+
+    @rule(on=st.sampled_from(POOL))
+    def foreign_order(self, on):
+        """A controller that led before was still on its way with an order."""
+        self.number += 1
+        self.api.write_status("op", order=order(1000 + self.number, on, term=self.term, at_s=self.now_s))
+
+    @invariant()
+    def orders_keep_to_the_limits_and_grow_in_rank(self):
+        for each in getattr(self, "seen_orders", []):
+            assert LOW <= len(each["placement"]) <= HIGH
+        numbers = [(each["term"], int(each["id"].split("-")[1])) for each in getattr(self, "seen_orders", [])]
+        assert numbers == sorted(set(numbers))
+
+    def teardown(self):
+        if hasattr(self, "steering") and self.steering is not None:
+            self.steering.close()
+            self.folder.cleanup()
+
+
+Orders.TestCase.settings = settings(
+    max_examples=25, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+)
+test_orders_keep_to_what_people_say = Orders.TestCase

@@ -1,0 +1,42 @@
+"""An API server that dies and comes back, under whoever watches it."""
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from testbed.cluster import processes, state
+
+
+@contextlib.contextmanager
+def stopped_api_server(cluster) -> Iterator[None]:
+    """Kill the API server; start it again as it was, and wait until it answers."""
+    cluster.in_control_plane(("true",))  # skips where the cluster is not ours
+    folder = str(state.state_directory(cluster.topology.name))
+    (found,) = [
+        each for each in processes.find(folder) if each.mark.operator == "kube-apiserver" and each.started
+    ]
+    command = Path(f"/proc/{found.pid}/cmdline").read_bytes().decode().split("\0")[:-1]
+    os.kill(found.pid, signal.SIGKILL)
+    try:
+        yield
+    finally:
+        processes.start(
+            cluster.in_control_plane(command),
+            found.mark,
+            environment=processes.base_environment(),
+            log=cluster.files.log("kube-apiserver"),
+        )
+        end_s = time.monotonic() + 120
+        while not _answers(cluster):
+            assert time.monotonic() < end_s, "the API server is not ready again"
+            time.sleep(0.2)
+
+
+def _answers(cluster) -> bool:
+    try:
+        return cluster.run_kubectl("get", "--raw", "/readyz", timeout_s=10) == "ok"
+    except Exception:  # noqa: BLE001  # whatever it is, it is no answer
+        return False

@@ -1,0 +1,162 @@
+import copy
+
+import pytest
+
+from gesscale.errors import InputError
+from gesscale.spark.pod_template import Placement, executor_template
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def node(name):
+    return {"key": "metadata.name", "operator": "In", "values": [name]}
+
+
+def terms(pod):
+    return pod["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
+
+
+def test_an_order_allows_exactly_its_nodes_and_says_which_one_it_is():
+    pod = executor_template({}, Placement(order="7-3", nodes=("a", "b")), autoscaler="taxi")
+    # one term for each node, since terms are ORed and matchFields takes one value
+    assert terms(pod) == [{"matchFields": [node("a")]}, {"matchFields": [node("b")]}]
+    assert pod["metadata"]["labels"] == {"gesscale.dev/autoscaler": "taxi"}
+    assert pod["metadata"]["annotations"] == {"gesscale.dev/order": "7-3"}
+    assert pod["spec"]["containers"] == [
+        {
+            "name": "spark-kubernetes-executor",
+            "env": [
+                {
+                    "name": "SPARK_EXECUTOR_ATTRIBUTE_NODE",
+                    "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": "spec.nodeName"}},
+                },
+                {"name": "SPARK_EXECUTOR_ATTRIBUTE_GESSCALE_ORDER", "value": "7-3"},
+            ],
+        }
+    ]
+
+
+def test_no_node_may_hold_two_executors_of_one_operator():
+    pod = executor_template({}, Placement(nodes=("a",)), autoscaler="taxi")
+    # the driver bears the first label too
+    assert pod["spec"]["affinity"]["podAntiAffinity"][REQUIRED] == [
+        {
+            "labelSelector": {"matchLabels": {"gesscale.dev/autoscaler": "taxi", "spark-role": "executor"}},
+            "topologyKey": "kubernetes.io/hostname",
+        }
+    ]
+
+
+def test_a_node_must_fulfil_the_users_terms_and_the_placement():
+    arm = {"key": "kubernetes.io/arch", "operator": "In", "values": ["arm64"]}
+    fast = {"key": "disk", "operator": "In", "values": ["ssd"]}
+    soft = [{"weight": 1, "preference": {"matchExpressions": [fast]}}]
+    own = {
+        REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [arm]}, {"matchFields": [node("c")]}, {}]},
+        "preferredDuringSchedulingIgnoredDuringExecution": soft,
+    }
+    base = {"spec": {"affinity": {"nodeAffinity": own}}}
+    pod = executor_template(base, Placement(order="1-1", nodes=("a", "b")), autoscaler="taxi")
+    # 2 terms that can match x 2 nodes; the empty term matches no node, joined it would match
+    assert terms(pod) == [
+        {"matchExpressions": [arm], "matchFields": [node("a")]},
+        {"matchExpressions": [arm], "matchFields": [node("b")]},
+        {"matchFields": [node("c"), node("a")]},
+        {"matchFields": [node("c"), node("b")]},
+    ]
+    preferred = "preferredDuringSchedulingIgnoredDuringExecution"
+    assert pod["spec"]["affinity"]["nodeAffinity"][preferred] == soft
+
+
+def test_everything_else_of_the_users_template_is_kept_and_it_is_not_changed():
+    base = {
+        "metadata": {"labels": {"team": "x"}, "annotations": {"a": "b", "gesscale.dev/order": "0-0"}},
+        "spec": {
+            "tolerations": [{"operator": "Exists"}],
+            "volumes": [{"name": "usr", "hostPath": {"path": "/usr"}}],
+            "affinity": {"podAntiAffinity": {REQUIRED: [{"topologyKey": "zone"}]}},
+            "containers": [
+                {"name": "sidecar"},
+                {
+                    "name": "spark",
+                    "volumeMounts": [{"name": "usr", "mountPath": "/usr"}],
+                    "env": [
+                        {"name": "A", "value": "1"},
+                        {"name": "SPARK_EXECUTOR_ATTRIBUTE_NODE", "value": "x"},
+                    ],
+                },
+            ],
+        },
+    }
+    before = copy.deepcopy(base)
+    pod = executor_template(base, Placement(nodes=("a",)), autoscaler="taxi", container="spark")
+    assert base == before
+    assert pod["metadata"]["labels"] == {"team": "x", "gesscale.dev/autoscaler": "taxi"}
+    assert pod["metadata"]["annotations"] == {"a": "b"}  # an order that is none of ours is gone
+    assert pod["spec"]["tolerations"] == before["spec"]["tolerations"]
+    assert pod["spec"]["volumes"] == before["spec"]["volumes"]
+    assert [each["topologyKey"] for each in pod["spec"]["affinity"]["podAntiAffinity"][REQUIRED]] == [
+        "zone",
+        "kubernetes.io/hostname",
+    ]
+    sidecar, spark = pod["spec"]["containers"]
+    assert sidecar == {"name": "sidecar"}
+    assert spark["volumeMounts"] == before["spec"]["containers"][1]["volumeMounts"]
+    assert [each["name"] for each in spark["env"]] == ["A", "SPARK_EXECUTOR_ATTRIBUTE_NODE"]
+
+
+def test_without_a_named_container_the_first_one_is_sparks():
+    base = {"spec": {"containers": [{"name": "x"}, {"name": "y"}]}}
+    pod = executor_template(base, Placement(nodes=("a",)), autoscaler="taxi")
+    assert ["env" in each for each in pod["spec"]["containers"]] == [True, False]
+
+
+def test_before_the_first_order_the_pool_chooses():
+    pool = {
+        "matchLabels": {"tier": "edge", "arch": "arm64"},
+        "matchExpressions": [{"key": "gpu", "operator": "DoesNotExist"}],
+    }
+    pod = executor_template({}, Placement(pool=pool), autoscaler="taxi")
+    assert terms(pod) == [
+        {
+            "matchExpressions": [
+                {"key": "arch", "operator": "In", "values": ["arm64"]},
+                {"key": "tier", "operator": "In", "values": ["edge"]},
+                {"key": "gpu", "operator": "DoesNotExist"},
+            ]
+        }
+    ]
+    assert pod["metadata"]["annotations"] == {}
+
+
+def test_an_empty_pool_is_every_node():
+    pod = executor_template({}, Placement(pool={}), autoscaler="taxi")
+    assert pod["spec"]["affinity"]["nodeAffinity"] == {}
+
+
+@pytest.mark.parametrize(
+    ("base", "said"),
+    [
+        ({"kind": "Deployment"}, "expected kind Pod, got 'Deployment'"),
+        ({"spec": []}, None),
+        ({"spec": "x"}, "expected spec as a mapping, got 'x'"),
+        ({"spec": {"containers": {"name": "x"}}}, "expected containers as a list"),
+        ({"spec": {"containers": ["x"]}}, "expected a container as a mapping, got 'x'"),
+        (
+            {"spec": {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{}]}}}}},
+            "has only empty terms",
+        ),
+    ],
+)
+def test_a_template_that_is_no_pod_is_refused(base, said):
+    if said is None:
+        said = r"expected spec as a mapping, got \[\]"
+    with pytest.raises(InputError, match=said):
+        executor_template(base, Placement(nodes=("a",)), autoscaler="taxi")
+
+
+def test_a_placement_without_a_node_and_a_name_that_is_no_label_are_refused():
+    with pytest.raises(InputError, match="at least one node"):
+        Placement(order="1-1", nodes=())
+    with pytest.raises(InputError, match="at most 63"):
+        executor_template({}, Placement(nodes=("a",)), autoscaler="x" * 64)
