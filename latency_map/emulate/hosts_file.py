@@ -1,4 +1,4 @@
-"""Files that say where nodes are: CSV with a heading, YAML, or what ``kubectl get nodes -o json`` prints."""
+"""Files that say where nodes are: CSV with a heading, or YAML."""
 
 import csv
 import io
@@ -13,24 +13,19 @@ from latency_map.errors import LatencyMapError, enumerate_some
 COLUMNS = ("name", "address", "device", "networks", "user", "port", "ssh")
 
 
-def parse_hosts(
-    text: str, source: str, *, device: str = DEVICE, pod_networks: bool = False
-) -> tuple[Host, ...]:
+def parse_hosts(text: str, source: str, *, device: str = DEVICE) -> tuple[Host, ...]:
     """Read where nodes are.
 
     Parameters
     ----------
     text
         CSV with a heading of ``name,address`` and any of ``device``, ``networks`` (separated by blanks),
-        ``user``, ``port``, ``ssh``; YAML with a list of such mappings, or with one mapping of names to
-        addresses; or the JSON that ``kubectl get nodes -o json`` prints.
+        ``user``, ``port``, ``ssh``; or YAML with a list of such mappings, or with one mapping of names to
+        addresses.
     source
         Names the text in messages.
     device
         The device of nodes for which the text gives none.
-    pod_networks
-        Take the pod network of each Kubernetes node too: needed where pods' packets are not wrapped into
-        packets between nodes, as with flannel's host-gw.
 
     Returns
     -------
@@ -50,8 +45,6 @@ def parse_hosts(
     except (yaml.YAMLError, RecursionError) as error:
         message = f"{source}: expected hosts as CSV with a heading, or as YAML: {_first_line(error)}"
         raise LatencyMapError(message) from None
-    if isinstance(content, Mapping) and isinstance(content.get("items"), list):
-        return _kubernetes_hosts(content["items"], source, device, pod_networks)
     if isinstance(content, Mapping):
         content = [{"name": name, "address": address} for name, address in content.items()]
     if not isinstance(content, list):
@@ -61,24 +54,6 @@ def parse_hosts(
         )
         raise LatencyMapError(message)
     return _hosts(content, source, device)
-
-
-def _kubernetes_hosts(items: Iterable[Any], source: str, device: str, pod_networks: bool) -> tuple[Host, ...]:
-    try:
-        return tuple(_kubernetes_host(item, source, device, pod_networks) for item in items)
-    except (KeyError, TypeError, AttributeError) as error:
-        message = f"{source}: expected what kubectl get nodes -o json prints, got: {error!r}"
-        raise LatencyMapError(message) from None
-
-
-def _kubernetes_host(item: Mapping[str, Any], source: str, device: str, pod_networks: bool) -> Host:
-    name = str(item["metadata"]["name"])
-    addresses = [each["address"] for each in item["status"]["addresses"] if each["type"] == "InternalIP"]
-    if not addresses:
-        message = f"{source}: expected an address of type InternalIP for node {name!r}, got none"
-        raise LatencyMapError(message)
-    networks = tuple(item.get("spec", {}).get("podCIDRs", ())) if pod_networks else ()
-    return Host(name=name, address=addresses[0], device=device, networks=networks)
 
 
 def _csv_entries(text: str, source: str) -> list[dict[str, Any]]:

@@ -7,9 +7,11 @@ from typing import TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from gesscale.cli.latency_map.kubectl import KubectlNodes, KubectlPods, Quantity, to_candidates
+from gesscale.cli.latency_map.kubectl import KubectlNodes, KubectlPods, to_candidates
 from gesscale.cli.output import talk
 from gesscale.errors import InputError
+from gesscale.kubernetes.nodes import first_fault
+from gesscale.kubernetes.quantity import Quantity
 from latency_map.choose.candidates import Candidate
 
 _SOME_NODES = "expected a list of nodes, each with a name, or the output of kubectl get nodes -o json"
@@ -92,11 +94,7 @@ def _valid(form: type[T], document: object, file: Path, expected: str) -> T:
     try:
         return TypeAdapter(form).validate_python(document)
     except ValidationError as error:
-        fault = error.errors(include_url=False, include_context=False)[0]
-        place = ".".join(str(part) for part in fault["loc"])
-        message = (
-            f"{file}: {expected}; {place + ': ' if place else ''}{fault['msg']}, got {fault['input']!r:.60}"
-        )
+        message = f"{file}: {expected}; {first_fault(error)}"
         raise InputError(message) from None
 
 

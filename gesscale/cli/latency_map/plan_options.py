@@ -1,12 +1,15 @@
 """What ``latency-map plan`` and ``testbed apply`` have in common: options, hosts, and the plan of both."""
 
+import json
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+import yaml
 
 from gesscale.cli.latency_map.app import load_map
+from gesscale.cli.latency_map.kubectl import to_host
 from gesscale.cli.output import talk
 from gesscale.errors import InputError
 from latency_map import Asymmetry, LatencyMap, LatencyMapError
@@ -41,14 +44,20 @@ For = Annotated[
 
 
 def read_hosts(file: Path, device: str, *, pod_networks: bool = False) -> tuple[Host, ...]:
-    """Read a file of hosts.
+    """Read a file of hosts, or what ``kubectl get nodes -o json`` prints.
+
+    Parameters
+    ----------
+    pod_networks
+        Take the pod network of each Kubernetes node too: needed where pods' packets are not wrapped into
+        packets between nodes, as with flannel's host-gw.
 
     Raises
     ------
     LatencyMapError
         It is none.
     InputError
-        It cannot be read.
+        It cannot be read, or is not what kubectl prints.
     """
     try:
         text = file.read_text(encoding="utf-8")
@@ -58,7 +67,22 @@ def read_hosts(file: Path, device: str, *, pod_networks: bool = False) -> tuple[
     except OSError as error:
         message = f"{file}: expected a file of hosts: {error.strerror}"
         raise InputError(message) from None
-    return parse_hosts(text, str(file), device=device, pod_networks=pod_networks)
+    if (nodes := _kubectl_items(text)) is None:
+        return parse_hosts(text, str(file), device=device)
+    return tuple(to_host(each, str(file), device, pod_networks=pod_networks) for each in nodes)
+
+
+def _kubectl_items(text: str) -> list[Any] | None:
+    """Return the items of a list that kubectl has printed; None where the text is none."""
+    if "items" not in text:
+        return None
+    plain = text.removeprefix("\ufeff")
+    try:
+        content = json.loads(plain) if plain.lstrip().startswith("{") else yaml.safe_load(plain)
+    except (ValueError, yaml.YAMLError, RecursionError):
+        return None
+    items = content.get("items") if isinstance(content, dict) else None
+    return items if isinstance(items, list) else None
 
 
 def plan_for(

@@ -1,7 +1,5 @@
 """Where nodes are, as files say it."""
 
-import json
-
 import pytest
 
 from latency_map import LatencyMapError
@@ -21,24 +19,6 @@ LIST = """
 """
 
 
-def kubectl(*nodes):
-    return json.dumps(
-        {
-            "kind": "List",
-            "items": [
-                {
-                    "metadata": {"name": name},
-                    "spec": {"podCIDR": pods[0], "podCIDRs": list(pods)} if pods else {},
-                    "status": {
-                        "addresses": [{"type": kind, "address": address} for kind, address in addresses]
-                    },
-                }
-                for name, addresses, pods in nodes
-            ],
-        }
-    )
-
-
 @pytest.mark.parametrize("text", [CSV, "\ufeff" + CSV, LIST], ids=["csv", "csv with a mark", "yaml"])
 def test_hosts_are_read_from_csv_and_yaml(text):
     assert parse_hosts(text, "hosts", device="wlan0") == WANTED
@@ -49,18 +29,6 @@ def test_the_shortest_file_maps_names_to_addresses():
         Host(name="edge1", address="10.0.0.1"),
         Host(name="7", address="10.0.0.7"),
     )
-
-
-def test_kubernetes_nodes_are_taken_at_their_internal_address():
-    text = kubectl(
-        ("n1", [("Hostname", "n1"), ("InternalIP", "10.0.0.1"), ("InternalIP", "fd00::1")], ["10.42.0.0/24"]),
-        ("n2", [("ExternalIP", "192.0.2.2"), ("InternalIP", "10.0.0.2")], []),
-    )
-    assert parse_hosts(text, "nodes", device="ens3") == (
-        Host(name="n1", address="10.0.0.1", device="ens3"),
-        Host(name="n2", address="10.0.0.2", device="ens3"),
-    )
-    assert parse_hosts(text, "nodes", pod_networks=True)[0].networks == ("10.42.0.0/24",)
 
 
 @pytest.mark.parametrize(
@@ -82,8 +50,6 @@ def test_kubernetes_nodes_are_taken_at_their_internal_address():
         ("name,address,networks\nedge1,10.0.0.1,10.42.0.1/24\n", "expected a network such as"),
         ("a: [", "hosts: expected hosts as CSV with a heading, or as YAML"),
         ("- 7\n", "host 1: expected name and address, got 7"),
-        ('{"items": [{"metadata": {"name": "n"}}]}', "what kubectl get nodes -o json prints"),
-        (kubectl(("n1", [("Hostname", "n1")], [])), "type InternalIP for node 'n1'"),
     ],
 )
 def test_what_is_no_file_of_hosts_is_said(text, says):

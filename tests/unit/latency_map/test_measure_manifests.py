@@ -79,7 +79,8 @@ def test_the_pod_is_restricted_and_yet_its_group_may_send_echoes(pod):
     first, last = (int(group) for group in sysctl["value"].split())
     assert first <= context["runAsGroup"] <= last
     assert not pod.get("hostNetwork")  # which would not let the sysctl be set
-    enforced = load("namespace.yaml")["metadata"]["labels"]["pod-security.kubernetes.io/enforce"]
+    namespace = load("../base/namespace.yaml")
+    enforced = namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"]
     assert enforced == "restricted"
 
 

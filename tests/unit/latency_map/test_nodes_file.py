@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from gesscale.cli.latency_map.kubectl import parse_quantity
 from gesscale.cli.latency_map.nodes_file import read_nodes
 from gesscale.errors import InputError
+from gesscale.kubernetes.quantity import parse_quantity
 from latency_map.choose.candidates import Candidate
 
 MIB = 2.0**20
@@ -103,7 +103,7 @@ def test_nodes_of_kubectl_have_room_architecture_and_zone(written):
             {"spec": {"taints": [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]}},
             True,
             False,
-            "it has the taint gpu:NoSchedule",
+            "it has the taint gpu=yes:NoSchedule",
         ),
         ({"spec": {"taints": [{"key": "slow", "effect": "PreferNoSchedule"}]}}, True, True, ""),
     ],
