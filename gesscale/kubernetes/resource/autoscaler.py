@@ -1,0 +1,121 @@
+"""A StreamAutoscaler as a value: what the API server holds, checked once more."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+
+from gesscale.errors import InputError
+from gesscale.kubernetes.resource.parts import Part, Rule, in_camel_case
+from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
+from gesscale.kubernetes.resource.status import StreamAutoscalerStatus
+from gesscale.settings.faults import describe_faults
+
+GROUP, VERSION = "gesscale.dev", "v1alpha1"
+API_VERSION = f"{GROUP}/{VERSION}"
+KIND, PLURAL, SINGULAR, SHORT = "StreamAutoscaler", "streamautoscalers", "streamautoscaler", "sas"
+AUTOSCALER_LABEL = f"{GROUP}/autoscaler"
+"""Label of a driver's and its executors' pods: the name of their StreamAutoscaler."""
+DRIVER_LABELS: Mapping[str, str] = {"spark-role": "driver"}
+"""Labels of a driver pod beside `AUTOSCALER_LABEL`."""
+
+
+class Metadata(BaseModel):
+    """What is read of an object's metadata."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, alias_generator=to_camel)
+
+    name: str = Field(min_length=1, max_length=63)
+    namespace: str = "default"
+    uid: str = ""
+    generation: int = 0
+    resource_version: str = ""
+
+
+class StreamAutoscaler(Part):
+    """One operator of a workflow: what people want of it, and what is reported of it."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    metadata: Metadata
+    spec: StreamAutoscalerSpec = Field(
+        default_factory=StreamAutoscalerSpec, description="What people want of it."
+    )
+    status: StreamAutoscalerStatus = Field(
+        default_factory=StreamAutoscalerStatus, description="What is reported of it."
+    )
+    RULES = (
+        Rule(
+            cel="size(self.metadata.name) <= 63",
+            message="expected a name of at most 63 characters, since pods carry it as a label",
+        ),
+        Rule(
+            cel="!has(self.spec.upstream) || !(self.metadata.name in self.spec.upstream)",
+            message="upstream names the resource itself",
+            holds=lambda it: it.metadata.name not in it.spec.upstream,
+        ),
+        Rule(
+            cel="(has(self.spec.workflow) ? self.spec.workflow : self.metadata.name) == "
+            "(has(oldSelf.spec.workflow) ? oldSelf.spec.workflow : oldSelf.metadata.name)",
+            message="workflow cannot be changed: create the resource anew",
+        ),
+    )
+
+    @property
+    def name(self) -> str:
+        """Name of the resource and of the operator."""
+        return self.metadata.name
+
+    @property
+    def namespace(self) -> str:
+        """Namespace of the resource."""
+        return self.metadata.namespace
+
+    @property
+    def workflow(self) -> str:
+        """Name of the workflow."""
+        return self.spec.workflow or self.name
+
+
+def read_autoscaler(document: Mapping[str, Any]) -> StreamAutoscaler:
+    """Check a resource that the API server gave, which may keep an older definition, or none of ours.
+
+    Parameters
+    ----------
+    document
+        The object as JSON.
+
+    Returns
+    -------
+    StreamAutoscaler
+        With every default filled in. Its status is left out: what somebody else wrote there, a newer controller or
+        a hand, must not keep us from obeying the spec, nor from writing a status of our own.
+
+    Raises
+    ------
+    InputError
+        In one line: every member that is wrong, what was expected there, and what came.
+    """
+    said = {key: value for key, value in document.items() if key != "status"}
+    try:
+        # As JSON and strictly: else "1" would pass for a number, which the API server refuses.
+        return StreamAutoscaler.model_validate_json(json.dumps(said), strict=True)
+    except ValidationError as error:
+        faults = describe_faults(error, [], StreamAutoscaler)
+        message = f"{said_name(document)}: {in_camel_case('; '.join(faults))}"
+        raise InputError(message) from None
+
+
+def said_name(document: Mapping[str, Any]) -> str:
+    """Return how a message calls an object, sound or not.
+
+    Examples
+    --------
+    >>> said_name({"metadata": {"name": "clean", "namespace": "taxi"}}), said_name({})
+    ('streamautoscaler taxi/clean', 'streamautoscaler default/?')
+    """
+    metadata = document.get("metadata")
+    known = metadata if isinstance(metadata, Mapping) else {}
+    return f"{SINGULAR} {known.get('namespace', 'default')}/{known.get('name', '?')}"

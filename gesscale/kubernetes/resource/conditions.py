@@ -1,0 +1,216 @@
+"""The standard conditions of a StreamAutoscaler, from a decision and from what people say."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gesscale.decision import Decision, OutcomeStatus, Reason, Verdict
+from gesscale.kubernetes.resource.spans import format_instant
+from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
+from gesscale.kubernetes.resource.status import Condition
+from gesscale.kubernetes.resource.translate import Fault
+
+_METRICS_LACKING = {Reason.METRICS_MISSING, Reason.METRICS_STALE}
+_CANNOT_CHANGE = {Reason.CLUSTER_UNAVAILABLE, Reason.RECONFIGURING}
+_LIMITS = {
+    Reason.AT_MAX_REPLICAS,
+    Reason.AT_MIN_REPLICAS,
+    Reason.NO_CANDIDATE_NODE,
+    Reason.DELAY_EATS_GAIN,
+    Reason.LATENCY_MAP_MISSING,
+    Reason.LATENCY_MAP_STALE,
+    Reason.DELAY_UNKNOWN,
+}
+"""Something is wanted that cannot be had."""
+
+MEANING = {
+    "Ready": "The operator is watched and could be scaled; its reason is that of the last decision.",
+    "MetricsAvailable": "Its batches are seen (MetricsFound), and they are new enough.",
+    "ModelFitted": "The performance model rests on enough readings to predict an MST.",
+    "AbleToScale": "A change could be made now: the cluster answers, and none is under way.",
+    "ScalingActive": "Changes are carried out: mode Act, not paused, metrics there.",
+    "ScalingLimited": "Something is wanted that cannot be had: a limit of replicas, nodes or what is known of delays.",
+    "Paused": "spec.pause holds.",
+}
+"""Every condition with what True means."""
+TYPES = tuple(MEANING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One condition before it is known since when it holds.
+
+    Attributes
+    ----------
+    holds
+        None where nobody can tell.
+    """
+
+    type: str
+    holds: bool | None
+    reason: str
+    message: str = ""
+
+
+def findings_of(decision: Decision, spec: StreamAutoscalerSpec, now_s: float) -> tuple[Finding, ...]:
+    """Judge every condition after a step.
+
+    Parameters
+    ----------
+    decision
+        What the step concluded and did.
+    spec
+        What people say: mode, pause.
+    now_s
+        Seconds since the epoch, for pauses that have expired.
+
+    Returns
+    -------
+    tuple of Finding
+        One of each of `TYPES`.
+    """
+    paused = _paused(spec, now_s)
+    metrics, able = _metrics(decision), _able(decision)
+    return (
+        _ready(decision, metrics, able),
+        metrics,
+        _model(decision),
+        able,
+        _active(spec, paused, metrics),
+        _limited(decision),
+        paused,
+    )
+
+
+def findings_of_fault(fault: Fault) -> tuple[Finding, ...]:
+    """Judge every condition of a resource that cannot be obeyed: it is not ready, and the rest nobody can tell."""
+    others = (
+        Finding(type=name, holds=None, reason=fault.reason, message="see condition Ready")
+        for name in TYPES[1:]
+    )
+    return Finding(type="Ready", holds=False, reason=fault.reason, message=fault.message), *others
+
+
+def conditions_of(
+    findings: Iterable[Finding], before: Iterable[Condition], *, generation: int, now_s: float
+) -> tuple[Condition, ...]:
+    """Date the findings.
+
+    Parameters
+    ----------
+    findings
+        What holds now.
+    before
+        The conditions as they stood; the time of transition moves only where the status changes.
+    generation
+        Of the spec that was obeyed.
+    now_s
+        Seconds since the epoch.
+
+    Returns
+    -------
+    tuple of Condition
+        In the order of the findings.
+    """
+    stood = {condition.type: condition for condition in before}
+    return tuple(_dated(finding, stood.get(finding.type), generation, now_s) for finding in findings)
+
+
+def _dated(finding: Finding, stood: Condition | None, generation: int, now_s: float) -> Condition:
+    status = {True: "True", False: "False", None: "Unknown"}[finding.holds]
+    same = stood is not None and stood.status == status
+    return Condition.model_validate(
+        {
+            "type": finding.type,
+            "status": status,
+            "reason": finding.reason,
+            "message": finding.message,
+            "last_transition_time_s": stood.last_transition_time_s if stood and same else float(now_s),
+            "observed_generation": generation,
+        }
+    )
+
+
+def _ready(decision: Decision, metrics: Finding, able: Finding) -> Finding:
+    if not metrics.holds:
+        return Finding(type="Ready", holds=False, reason=metrics.reason, message=metrics.message)
+    if not able.holds and able.reason != Reason.RECONFIGURING:
+        return Finding(type="Ready", holds=False, reason=able.reason, message=able.message)
+    return Finding(type="Ready", holds=True, reason=decision.plan.reason, message=decision.sentence)
+
+
+def _metrics(decision: Decision) -> Finding:
+    analysis = decision.analysis
+    if analysis.reading is not None:
+        return Finding(
+            type="MetricsAvailable", holds=True, reason="MetricsFound", message="the driver reports batches"
+        )
+    reason = analysis.reason if analysis.reason in _METRICS_LACKING else Reason.METRICS_MISSING
+    return Finding(type="MetricsAvailable", holds=False, reason=reason, message=analysis.detail)
+
+
+def _model(decision: Decision) -> Finding:
+    model = decision.analysis.model
+    if model is None:
+        return Finding(
+            type="ModelFitted",
+            holds=False,
+            reason=Reason.MODEL_UNCALIBRATED,
+            message="no model was fitted in the last step: there is no usable evidence, or the policy needs none",
+        )
+    readings = f"law {model.law}, {model.readings_used} readings"
+    if not model.calibrated:
+        message = f"{readings}; three distinct ones are needed"
+        return Finding(type="ModelFitted", holds=False, reason=Reason.MODEL_UNCALIBRATED, message=message)
+    reason = "ModelDrifted" if model.drift else "ModelCalibrated"
+    return Finding(
+        type="ModelFitted", holds=True, reason=reason, message="; ".join((readings, *model.warnings))
+    )
+
+
+def _able(decision: Decision) -> Finding:
+    outcome, plan = decision.outcome, decision.plan
+    if outcome.status in {OutcomeStatus.FAILED, OutcomeStatus.PARTLY_APPLIED}:
+        return Finding(type="AbleToScale", holds=False, reason="OrderFailed", message=outcome.detail)
+    for said in (plan, decision.analysis):
+        if said.reason in _CANNOT_CHANGE:
+            return Finding(type="AbleToScale", holds=False, reason=said.reason, message=said.detail)
+    return Finding(
+        type="AbleToScale", holds=True, reason="ReadyForNewScale", message="a change could be made now"
+    )
+
+
+def _active(spec: StreamAutoscalerSpec, paused: Finding, metrics: Finding) -> Finding:
+    if spec.mode != "Act":
+        message = f"mode is {spec.mode}: set it to Act to let the controller scale"
+        return Finding(type="ScalingActive", holds=False, reason=f"{spec.mode}Only", message=message)
+    if paused.holds:
+        return Finding(type="ScalingActive", holds=False, reason="Paused", message=paused.message)
+    if not metrics.holds:
+        return Finding(type="ScalingActive", holds=False, reason=metrics.reason, message=metrics.message)
+    return Finding(
+        type="ScalingActive", holds=True, reason="Acting", message="the controller scales as it decides"
+    )
+
+
+def _limited(decision: Decision) -> Finding:
+    plan = decision.plan
+    wanted = decision.analysis.verdict in {Verdict.MORE, Verdict.FEWER}
+    if wanted and plan.change is None and plan.reason in _LIMITS:
+        return Finding(type="ScalingLimited", holds=True, reason=plan.reason, message=plan.detail)
+    return Finding(
+        type="ScalingLimited", holds=False, reason="DesiredWithinRange", message="what is wanted can be had"
+    )
+
+
+def _paused(spec: StreamAutoscalerSpec, now_s: float) -> Finding:
+    pause = spec.pause
+    if pause is None:
+        return Finding(type="Paused", holds=False, reason="NotPaused", message="spec.pause is not set")
+    if pause.until_s is not None and now_s >= pause.until_s:
+        message = f"the pause ended at {format_instant(pause.until_s)}; take spec.pause out"
+        return Finding(type="Paused", holds=False, reason="PauseExpired", message=message)
+    until = (
+        "until spec.pause is taken out" if pause.until_s is None else f"until {format_instant(pause.until_s)}"
+    )
+    because = f": {pause.reason}" if pause.reason else ""
+    return Finding(type="Paused", holds=True, reason="PausedByUser", message=f"{until}{because}")

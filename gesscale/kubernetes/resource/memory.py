@@ -1,0 +1,159 @@
+"""What a new controller needs to go on where an old one died: exact, bounded, in the status of the resource."""
+
+from collections.abc import Iterable, Mapping
+from itertools import zip_longest
+
+from pydantic import Field
+
+from gesscale.kubernetes.resource.parts import NODES_AT_MOST, NodeName, Reported
+from gesscale.ports import Knowledge, Reconfiguration
+from perfmodel import Reading
+
+READINGS_AT_MOST = 20
+
+
+class ReadingStatus(Reported):
+    """One reading of the performance model, as exact as it was taken."""
+
+    replicas: int = Field(ge=1, description="Replicas.")
+    nd_max_ms: float = Field(ge=0, description="NDmax of the placement, round trip, ms.")
+    rows_per_second: float = Field(gt=0, description="Observed throughput.")
+    saturated: bool = Field(description="Whether the operator worked at its limit, so that this was its MST.")
+    batch_rows: float | None = Field(None, gt=0, description="Rows of the batch.")
+    tasks: int | None = Field(None, ge=1, description="Tasks of the batch.")
+    weight: float | None = Field(None, gt=0, description="Sum of the capacity weights of the replicas.")
+    at_seconds: float = Field(description="When, seconds since the epoch, to the last bit.")
+
+    @classmethod
+    def of(cls, reading: Reading) -> "ReadingStatus":
+        """Return a reading as the status holds it."""
+        return cls(
+            replicas=reading.replicas,
+            nd_max_ms=reading.nd_max_ms,
+            rows_per_second=reading.rows_per_s,
+            saturated=reading.saturated,
+            batch_rows=reading.batch_rows,
+            tasks=reading.tasks,
+            weight=reading.weight,
+            at_seconds=reading.at_s,
+        )
+
+    def reading(self) -> Reading:
+        """Return the very reading that this was made of."""
+        return Reading(
+            replicas=self.replicas,
+            nd_max_ms=self.nd_max_ms,
+            rows_per_s=self.rows_per_second,
+            saturated=self.saturated,
+            batch_rows=self.batch_rows,
+            tasks=self.tasks,
+            weight=self.weight,
+            at_s=self.at_seconds,
+        )
+
+
+class ReconfigurationStatus(Reported):
+    """The last change that was ordered."""
+
+    at_seconds: float = Field(description="When, seconds since the epoch, to the last bit.")
+    placement: tuple[NodeName, ...] = Field(
+        max_length=NODES_AT_MOST, description="The nodes it was to lead to, sorted."
+    )
+    downtime_seconds: float | None = Field(
+        None,
+        ge=0,
+        description="The longest time without a finished batch around it; absent until it has settled.",
+    )
+
+
+class MemoryStatus(Reported):
+    """The essence of what a controller knows of the operator."""
+
+    readings: tuple[ReadingStatus, ...] = Field(
+        (), max_length=READINGS_AT_MOST, description="Evidence for the performance model, newest first."
+    )
+    reconfiguration: ReconfigurationStatus | None = Field(
+        None, description="The last change that was ordered."
+    )
+
+    @classmethod
+    def of(cls, known: Knowledge, operator: str) -> "MemoryStatus":
+        """Return the essence of what is known of an operator.
+
+        Parameters
+        ----------
+        known
+            As recalled after a step.
+        operator
+            Its name.
+        """
+        latest = known.latest(operator)
+        readings = essence(known.readings.get(operator, ()))
+        return cls(
+            readings=tuple(ReadingStatus.of(reading) for reading in readings),
+            reconfiguration=None
+            if latest is None
+            else ReconfigurationStatus(
+                at_seconds=latest.at_s, placement=latest.placement, downtime_seconds=latest.downtime_s
+            ),
+        )
+
+
+def knowledge_of(memories: Mapping[str, MemoryStatus]) -> Knowledge:
+    """Return what the statuses of a workflow's resources remember, for `KnowledgeStore.adopt`.
+
+    Parameters
+    ----------
+    memories
+        By operator.
+
+    Returns
+    -------
+    Knowledge
+        Without a latency map.
+    """
+    return Knowledge(
+        readings={
+            name: tuple(reading.reading() for reading in memory.readings)
+            for name, memory in memories.items()
+            if memory.readings
+        },
+        reconfigurations={
+            name: (
+                Reconfiguration(
+                    at_s=change.at_seconds,
+                    operator=name,
+                    placement=change.placement,
+                    downtime_s=change.downtime_seconds,
+                ),
+            )
+            for name, memory in memories.items()
+            if (change := memory.reconfiguration) is not None
+        },
+    )
+
+
+def essence(readings: Iterable[Reading], limit: int = READINGS_AT_MOST) -> tuple[Reading, ...]:
+    """Choose the readings that tell most of the model: of many placements, saturated first, the newest of each.
+
+    Parameters
+    ----------
+    readings
+        Newest first.
+    limit
+        At most so many.
+
+    Returns
+    -------
+    tuple of Reading
+        Newest first.
+    """
+    kinds: dict[tuple[bool, int, float], list[Reading]] = {}
+    for reading in readings:
+        kinds.setdefault((not reading.saturated, reading.replicas, reading.nd_max_ms), []).append(reading)
+    chosen: list[Reading] = []
+    for saturated in (True, False):
+        columns = [kept for (unsaturated, *_), kept in kinds.items() if unsaturated is not saturated]
+        turns = zip_longest(*columns)  # first the newest of each placement, then the second newest
+        chosen += [reading for turn in turns for reading in turn if reading is not None]
+    return tuple(sorted(chosen[:limit], key=lambda reading: -reading.at_s))

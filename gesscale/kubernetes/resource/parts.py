@@ -1,0 +1,228 @@
+"""What the parts of a resource are made of: names in camelCase, rules that Python and the API server both keep.
+
+A rule is written twice in one place: in CEL for the API server, and in Python for resources that a server with an
+older definition let through.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    StringConstraints,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic.alias_generators import to_camel
+
+from gesscale.kubernetes.resource.spans import (
+    INSTANT_PATTERN,
+    LONGEST_SPAN_H,
+    SPAN_PATTERN,
+    format_instant,
+    format_span,
+    parse_instant_s,
+    parse_span_s,
+)
+from gesscale.settings.fields import WebAddress
+
+NEVER = "Never"
+"""How a resource says that a limit of time does not hold; null would be lost by ``kubectl apply``."""
+
+NODES_AT_MOST = 500
+"""Nodes that one list holds: the API server counts what its rules may cost at worst."""
+
+_LIMITS = ("gt", "ge", "lt", "le", "min_length")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """What the members of a part must keep towards each other.
+
+    Attributes
+    ----------
+    cel
+        In the Common Expression Language, where ``self`` is the part.
+    message
+        What was expected.
+    holds
+        The same in Python; always true where only the API server can tell.
+    """
+
+    cel: str
+    message: str
+    holds: Callable[[Any], bool] = lambda _: True
+
+
+class Part(BaseModel):
+    """A part of a resource: frozen, members in camelCase, times without the ``_s`` of the code."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        alias_generator=lambda name: to_camel(name.removesuffix("_s")),
+        allow_inf_nan=False,
+    )
+    RULES: ClassVar[tuple[Rule, ...]] = ()
+
+    @model_validator(mode="after")
+    def _keep_rules(self) -> Self:
+        for rule in self.RULES:
+            if not rule.holds(self):
+                raise ValueError(rule.message)
+        return self
+
+
+class Reported(Part):
+    """A part of a status: may also be built by the names of the code; what a newer controller added is passed over."""
+
+    model_config = ConfigDict(extra="ignore", validate_by_name=True, validate_by_alias=True)
+
+    def document(self) -> dict[str, Any]:
+        """Return it as the resource holds it: absent rather than null."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def like(group: type[BaseModel], name: str, **changed: Any) -> Any:
+    """Return a field with the default, the description and the limits that a setting has.
+
+    Parameters
+    ----------
+    group, name
+        The group of settings and the setting, as the code calls it.
+    changed
+        What differs, as `pydantic.Field` takes it.
+
+    Returns
+    -------
+    pydantic.fields.FieldInfo
+        Its description speaks of other settings in camelCase.
+    """
+    field = group.model_fields[name]
+    limits = {key: getattr(item, key) for item in field.metadata for key in _LIMITS if hasattr(item, key)}
+    said = {"default": field.default, "description": in_camel_case(field.description or "")}
+    return Field(**{**said, **limits, **changed})
+
+
+def as_settings(part: BaseModel, group: type[BaseModel]) -> dict[str, Any]:
+    """Return what a part says of a group of settings, as that group is validated from.
+
+    Examples
+    --------
+    >>> from gesscale.settings.operators import KafkaSettings
+    >>> as_settings(KafkaSettings(bootstrap="kafka:9092", topic="rides"), KafkaSettings)
+    {'bootstrap': 'kafka:9092', 'topic': 'rides'}
+    """
+    return {
+        field.alias or name: getattr(part, name)
+        for name, field in group.model_fields.items()
+        if name in type(part).model_fields
+    }
+
+
+def in_camel_case(text: str) -> str:
+    """Write the names of settings within a text in camelCase.
+
+    Examples
+    --------
+    >>> in_camel_case("expected cpu_low_pct < cpu_high_pct")
+    'expected cpuLowPct < cpuHighPct'
+    """
+    return re.sub(r"\b[a-z]+(?:_[a-z]+)+\b", lambda match: to_camel(match[0].removesuffix("_s")), text)
+
+
+def _span_or_never(value: object) -> float | None:
+    return None if value in (NEVER, None) else parse_span_s(value)
+
+
+def _positive(cel: str) -> list[dict[str, str]]:
+    message = f"expected a positive duration, at most {LONGEST_SPAN_H}h"
+    return [{"rule": cel, "message": message}]
+
+
+_IN_BOUNDS = f"duration(self) > duration('0s') && duration(self) <= duration('{LONGEST_SPAN_H}h')"
+
+Span = Annotated[
+    float,
+    BeforeValidator(parse_span_s),
+    PlainSerializer(format_span, return_type=str),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "pattern": f"^{SPAN_PATTERN}$",
+            "maxLength": 36,
+            "x-kubernetes-validations": _positive(_IN_BOUNDS),
+        }
+    ),
+]
+"""A duration in seconds; text such as ``5m`` in the resource."""
+
+SpanOrNever = Annotated[
+    float | None,
+    BeforeValidator(_span_or_never),
+    PlainSerializer(lambda value: NEVER if value is None else format_span(value), return_type=str),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "pattern": f"^({NEVER}|{SPAN_PATTERN})$",
+            "maxLength": 36,
+            "x-kubernetes-validations": _positive(f"self == '{NEVER}' || ({_IN_BOUNDS})"),
+        }
+    ),
+]
+"""A duration in seconds, None for the word ``Never``."""
+
+_INSTANT_SCHEMA = WithJsonSchema(
+    {"type": "string", "format": "date-time", "pattern": INSTANT_PATTERN, "maxLength": 36}
+)
+
+Instant = Annotated[
+    float,
+    BeforeValidator(parse_instant_s),
+    PlainSerializer(format_instant, return_type=str),
+    _INSTANT_SCHEMA,
+]
+"""Seconds since the epoch; RFC 3339 text in the resource."""
+
+Moment = Annotated[
+    float,
+    BeforeValidator(lambda value: value if isinstance(value, float) else parse_instant_s(value)),
+    PlainSerializer(format_instant, return_type=str),
+    _INSTANT_SCHEMA,
+]
+"""The same where we write it ourselves: may be given in seconds since the epoch too."""
+
+NodeName = Annotated[
+    str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", min_length=1, max_length=253)
+]
+"""The name of a Kubernetes node."""
+
+ShortName = Annotated[
+    str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", min_length=1, max_length=63)
+]
+"""A name that also fits into the value of a label."""
+
+_ADDRESS_PATTERN = r"^https?://[A-Za-z0-9._\[\]:-]+(/[!-~]*)?$"
+_ADDRESS_LONGEST = 2048
+
+
+def _plain_address(value: str) -> str:
+    if len(value) > _ADDRESS_LONGEST or not re.search(_ADDRESS_PATTERN, value):
+        message = "expected an address such as http://10.0.0.1:9090"
+        raise ValueError(message)
+    return value
+
+
+Address = Annotated[
+    WebAddress,
+    AfterValidator(_plain_address),
+    WithJsonSchema({"type": "string", "pattern": _ADDRESS_PATTERN, "maxLength": _ADDRESS_LONGEST}),
+]
+"""An http or https address."""

@@ -1,0 +1,289 @@
+"""What people want of one operator: the ``spec`` of a StreamAutoscaler."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, WithJsonSchema
+
+from gesscale.kubernetes.resource.parts import (
+    NODES_AT_MOST,
+    Address,
+    Instant,
+    NodeName,
+    Part,
+    Rule,
+    ShortName,
+    Span,
+    like,
+)
+from gesscale.kubernetes.resource.selector import LabelSelector
+from gesscale.kubernetes.resource.spec_groups import LatencyMapSpec, MonitorSpec, PolicySpec
+from gesscale.settings.groups import PlanSettings
+from gesscale.settings.operators import KafkaSettings, OperatorSettings
+
+METRICS_PORT = 9108
+"""Where gesscale.spark publishes batches in the driver pod."""
+
+_QUANTITY = r"^([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,2}|[KMGTPE]i|[numkMGTPE])?$"
+_WHOLE = {"type": "integer", "minimum": 0}
+
+
+def _quantity(value: object) -> object:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+Quantity = Annotated[
+    str,
+    StringConstraints(pattern=_QUANTITY, max_length=32),
+    BeforeValidator(_quantity),
+    WithJsonSchema(
+        {
+            "anyOf": [{"type": "integer"}, {"type": "string"}],
+            "x-kubernetes-int-or-string": True,
+            "pattern": _QUANTITY,
+            "maxLength": 32,
+            "minimum": 0,
+        }
+    ),
+]
+"""An amount as Kubernetes writes it, such as 500m or 1Gi."""
+
+_SET: dict[str, Any] = {"x-kubernetes-list-type": "set"}
+
+
+def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(names)) != len(names):
+        message = "expected every name once"
+        raise ValueError(message)
+    return names
+
+
+NodeNames = Annotated[tuple[NodeName, ...], Field(max_length=NODES_AT_MOST), AfterValidator(_distinct)]
+Upstream = Annotated[tuple[ShortName, ...], Field(max_length=64), AfterValidator(_distinct)]
+Architecture = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+$", min_length=1, max_length=16)]
+Architectures = Annotated[tuple[Architecture, ...], Field(max_length=8), AfterValidator(_distinct)]
+
+
+class DriverSpec(Part):
+    """Where the Spark driver is: a pod that is found by its labels, or a process outside the cluster."""
+
+    selector: LabelSelector | None = Field(
+        None,
+        description="Labels of the driver pod. Default: gesscale.dev/autoscaler=NAME and spark-role=driver, which "
+        "spark-submit sets when told spark.kubernetes.driver.label.gesscale.dev/autoscaler=NAME.",
+    )
+    port: int = Field(
+        METRICS_PORT,
+        ge=1,
+        le=65535,
+        description="Port of the driver pod where gesscale.spark publishes batches. Default: its own default.",
+    )
+    node: NodeName | None = Field(
+        None,
+        description="Node of a driver outside the cluster; it counts towards NDmax. Default: the driver is a pod.",
+    )
+    metrics_url: Address | None = Field(
+        None,
+        description="Where a driver outside the cluster publishes batches. Default: the driver is a pod.",
+    )
+    RULES = (
+        Rule(
+            cel="has(self.node) == has(self.metricsUrl)",
+            message="a driver outside the cluster needs both node and metricsUrl; a driver pod neither",
+            holds=lambda it: (it.node is None) == (it.metrics_url is None),
+        ),
+        Rule(
+            cel="!(has(self.selector) && has(self.node))",
+            message="expected a selector of the driver pod, or node and metricsUrl of a driver outside, not both",
+            holds=lambda it: it.selector is None or it.node is None,
+        ),
+    )
+
+
+class BatchCapSpec(Part):
+    """The cap on the rows of one micro-batch: fixed, or growing with the replicas."""
+
+    rows: int | None = like(OperatorSettings, "batch_cap_rows", le=2**53)
+    rows_per_replica: int | None = like(OperatorSettings, "batch_cap_rows_per_replica", le=2**53)
+    RULES = (
+        Rule(
+            cel="has(self.rows) != has(self.rowsPerReplica)",
+            message="expected either rows or rowsPerReplica",
+            holds=lambda it: (it.rows is None) != (it.rows_per_replica is None),
+        ),
+    )
+
+
+class RequestsSpec(Part):
+    """What one executor asks of its node."""
+
+    cpu: Quantity | None = Field(
+        None, description="CPUs, such as 500m. Default: what a running executor of this operator asks."
+    )
+    memory: Quantity | None = Field(
+        None, description="Memory, such as 900Mi. Default: what a running executor of this operator asks."
+    )
+
+
+class ExecutorSpec(Part):
+    """Which nodes can take an executor, beside the pool."""
+
+    requests: RequestsSpec = Field(
+        default_factory=RequestsSpec,
+        description="What one executor asks of its node; a node needs so much free.",
+    )
+    architectures: Architectures = Field(
+        (),
+        json_schema_extra=_SET,
+        description="Architectures of the image, such as arm64 and amd64. Default: those of the nodes on which "
+        "driver and executors run.",
+    )
+    exclude_nodes: NodeNames = like(PlanSettings, "exclude_nodes", json_schema_extra=_SET)
+
+
+class KafkaSpec(Part):
+    """Where the operator's source is a Kafka topic."""
+
+    bootstrap: Annotated[str, StringConstraints(min_length=1, max_length=2048)] = like(
+        KafkaSettings, "bootstrap"
+    )
+    topic: Annotated[str, StringConstraints(min_length=1, max_length=249)] = like(KafkaSettings, "topic")
+
+
+class ReconfigurationSpec(Part):
+    """How replicas are exchanged."""
+
+    strategy: Literal["Live", "Restart"] = Field(
+        "Live",
+        description="Live: executors come and go under the running query. Restart: the query stops at a checkpoint "
+        "and starts on the new placement. Default: Live, which stops nothing; Restart is for jobs whose state or "
+        "Kafka partitions cap the useful replicas.",
+    )
+    settle_timeout_s: Span = like(PlanSettings, "settle_timeout_s")
+
+
+class PauseSpec(Part):
+    """No change for the time being; figures and advice go on."""
+
+    until_s: Instant | None = Field(
+        None, description="When it ends. Default: when it is taken out of the resource."
+    )
+    reason: Annotated[str, StringConstraints(max_length=256)] = Field(
+        "", description="Why, for those who read it later. Default: not told."
+    )
+
+
+class OverrideSpec(Part):
+    """Replicas that a person asks for, whatever the policy concludes."""
+
+    replicas: int | None = Field(
+        None,
+        ge=1,
+        le=NODES_AT_MOST,
+        description="How many, on nodes that are chosen by the latency map. Default: the nodes are named.",
+    )
+    nodes: NodeNames = Field(
+        (),
+        json_schema_extra=_SET,
+        description="On which nodes, one each. Default: their number is given.",
+    )
+    until_s: Instant = Field(description="When it ends; required, so that none is forgotten.")
+    RULES = (
+        Rule(
+            cel="has(self.replicas) != (has(self.nodes) && size(self.nodes) > 0)",
+            message="expected either replicas or nodes",
+            holds=lambda it: (it.replicas is None) == bool(it.nodes),
+        ),
+    )
+
+    @property
+    def count(self) -> int:
+        """How many replicas it asks for."""
+        return len(self.nodes) if self.replicas is None else self.replicas
+
+
+class StreamAutoscalerSpec(Part):
+    """What people want of one operator."""
+
+    workflow: ShortName | None = Field(
+        None,
+        description="Name of the workflow; operators of one namespace that name the same one form it. Cannot be "
+        "changed. Default: the resource's own name, a workflow of one operator.",
+    )
+    upstream: Upstream = Field(
+        (),
+        json_schema_extra=_SET,
+        description="StreamAutoscalers of the same workflow whose output this operator reads. Default: it reads a "
+        "source of the workflow.",
+    )
+    driver: DriverSpec = Field(default_factory=DriverSpec, description="Where the Spark driver is.")
+    min_replicas: int = like(OperatorSettings, "min_replicas", le=NODES_AT_MOST)
+    max_replicas: int = like(OperatorSettings, "max_replicas", le=NODES_AT_MOST)
+    batch_cap: BatchCapSpec | None = Field(
+        None, description="The cap on the rows of one micro-batch. Default: the query has none."
+    )
+    node_pool: LabelSelector = Field(
+        default_factory=LabelSelector, description="Nodes that may hold an executor. Default: all nodes."
+    )
+    executor: ExecutorSpec = Field(
+        default_factory=ExecutorSpec, description="Which nodes can take an executor, beside the pool."
+    )
+    kafka: KafkaSpec | None = like(OperatorSettings, "kafka")
+    latency_map: LatencyMapSpec = Field(
+        default_factory=LatencyMapSpec,
+        description="How far apart the nodes are. The same for all operators of a workflow.",
+    )
+    monitor: MonitorSpec = Field(
+        default_factory=MonitorSpec,
+        description="What is read, and how often. The same for all operators of a workflow.",
+    )
+    policy: PolicySpec = Field(
+        default_factory=PolicySpec,
+        description="When replicas are needed or not. The same for all operators of a workflow.",
+    )
+    reconfiguration: ReconfigurationSpec = Field(
+        default_factory=ReconfigurationSpec, description="How replicas are exchanged."
+    )
+    mode: Literal["Recommend", "DryRun", "Act"] = Field(
+        "Recommend",
+        description="Recommend: decide and report only. DryRun: send the order too, but let the API server keep "
+        "nothing of it. Act: scale. Default: nothing is touched until that is asked for.",
+    )
+    pause: PauseSpec | None = Field(
+        None, description="No change for the time being; comes before an override. Default: not paused."
+    )
+    override: OverrideSpec | None = Field(
+        None, description="Replicas that a person asks for. Default: the policy decides."
+    )
+    RULES = (
+        Rule(
+            cel="self.latencyMap.source != 'Prometheus' || has(self.latencyMap.prometheusUrl) || "
+            "has(self.monitor.prometheusUrl)",
+            message="latencyMap.source Prometheus needs latencyMap.prometheusUrl or monitor.prometheusUrl, such as "
+            "http://prometheus.monitoring:9090",
+            holds=lambda it: (
+                it.latency_map.source != "Prometheus"
+                or (it.latency_map.prometheus_url or it.monitor.prometheus_url) is not None
+            ),
+        ),
+        Rule(
+            cel="self.minReplicas <= self.maxReplicas",
+            message="expected minReplicas <= maxReplicas",
+            holds=lambda it: it.min_replicas <= it.max_replicas,
+        ),
+        Rule(
+            cel="!has(self.override) || !has(self.override.replicas) || "
+            "(self.override.replicas >= self.minReplicas && self.override.replicas <= self.maxReplicas)",
+            message="expected override.replicas between minReplicas and maxReplicas",
+            holds=lambda it: _within(it, it.override and it.override.replicas),
+        ),
+        Rule(
+            cel="!has(self.override) || !has(self.override.nodes) || size(self.override.nodes) == 0 || "
+            "(size(self.override.nodes) >= self.minReplicas && size(self.override.nodes) <= self.maxReplicas)",
+            message="expected between minReplicas and maxReplicas names in override.nodes",
+            holds=lambda it: _within(it, it.override and len(it.override.nodes)),
+        ),
+    )
+
+
+def _within(spec: StreamAutoscalerSpec, replicas: int | None) -> bool:
+    return not replicas or spec.min_replicas <= replicas <= spec.max_replicas

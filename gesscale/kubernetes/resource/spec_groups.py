@@ -1,0 +1,178 @@
+"""What the operators of a workflow share: monitor, policy, latency map; with the defaults of the settings."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, StringConstraints
+
+from gesscale.kubernetes.resource.parts import (
+    NEVER,
+    Address,
+    Part,
+    Rule,
+    Span,
+    SpanOrNever,
+    as_settings,
+    like,
+)
+from gesscale.policies import policy_names
+from gesscale.settings.groups import AnalyzeSettings, MonitorSettings
+from gesscale.settings.latency_map import LatencyMapSettings
+from latency_map import Asymmetry, DelayKind, DelayUnit
+from latency_map.measure.places import split_place
+
+AGENTS_DNS = "latency-agents.gesscale:9109"
+"""The headless service of deploy/k3s/latency-agent."""
+
+
+def _place(value: str) -> str:
+    split_place(value)
+    return value
+
+
+Place = Annotated[
+    str,
+    StringConstraints(pattern=r"^[A-Za-z0-9._\[\]:-]+$", min_length=1, max_length=320),
+    AfterValidator(_place),
+]
+
+
+def _policy(value: str) -> str:
+    if value not in policy_names():
+        message = f"expected one of {', '.join(policy_names())}"
+        raise ValueError(message)
+    return value
+
+
+class MonitorSpec(Part):
+    """What is read, and how often."""
+
+    source: Literal["Driver", "Prometheus"] = like(MonitorSettings, "source", default="Driver")
+    prometheus_url: Address | None = like(
+        MonitorSettings,
+        "prometheus_url",
+        description="The Prometheus server. Default: none; source Prometheus needs one.",
+    )
+    period_s: Span = like(MonitorSettings, "period_s")
+    window_s: Span = like(MonitorSettings, "window_s")
+    history_s: Span = like(MonitorSettings, "history_s")
+    stale_after_s: Span = like(MonitorSettings, "stale_after_s")
+    timeout_s: Span = like(MonitorSettings, "timeout_s")
+    RULES = (
+        Rule(
+            cel="duration(self.window) <= duration(self.history)",
+            message="expected window <= history; a longer history costs little",
+            holds=lambda it: it.window_s <= it.history_s,
+        ),
+        Rule(
+            cel="self.source != 'Prometheus' || has(self.prometheusUrl)",
+            message="source Prometheus needs prometheusUrl, such as http://prometheus.monitoring:9090",
+            holds=lambda it: it.source != "Prometheus" or it.prometheus_url is not None,
+        ),
+    )
+
+    def settings(self) -> MonitorSettings:
+        """Return the settings of the monitor; which host is which node the cluster tells."""
+        return MonitorSettings.model_validate(
+            {**as_settings(self, MonitorSettings), "source": self.source.lower()}
+        )
+
+
+class PolicySpec(Part):
+    """When an operator needs more or fewer replicas: a policy and its thresholds."""
+
+    name: Annotated[str, AfterValidator(_policy)] = like(
+        AnalyzeSettings, "policy", json_schema_extra={"enum": list(policy_names())}
+    )
+    law: Literal["gesscale", "microbatch", "auto"] = like(AnalyzeSettings, "law")
+    back_pressure_threshold: float = like(AnalyzeSettings, "back_pressure_threshold")
+    slack_threshold_pct: float = like(AnalyzeSettings, "slack_threshold_pct")
+    recovery_target_s: Span = like(AnalyzeSettings, "recovery_target_s")
+    hold_off_s: Span | None = like(AnalyzeSettings, "hold_off_s")
+    reading_max_age_s: SpanOrNever = like(
+        AnalyzeSettings,
+        "reading_max_age_s",
+        description="Evidence older than this is left out, unless Never. Default: a week, the longest rhythm that "
+        "loads usually have.",
+    )
+    reading_half_life_s: SpanOrNever = like(
+        AnalyzeSettings,
+        "reading_half_life_s",
+        description="Age at which evidence counts half; Never: age does not count. Default: a day, so that "
+        "yesterday's cycle still tells.",
+    )
+    cpu_high_pct: float = like(AnalyzeSettings, "cpu_high_pct")
+    cpu_low_pct: float = like(AnalyzeSettings, "cpu_low_pct")
+    seed: int = like(AnalyzeSettings, "seed", le=2**53)
+    RULES = (
+        Rule(
+            cel="self.cpuLowPct < self.cpuHighPct",
+            message="expected cpuLowPct < cpuHighPct",
+            holds=lambda it: it.cpu_low_pct < it.cpu_high_pct,
+        ),
+    )
+
+    def settings(self) -> AnalyzeSettings:
+        """Return the settings of Analyze."""
+        return AnalyzeSettings.model_validate({**as_settings(self, AnalyzeSettings), "policy": self.name})
+
+
+class ConfigMapSpec(Part):
+    """A latency map in a ConfigMap of the namespace, in any form that `gesscale latency-map import` reads."""
+
+    name: Annotated[
+        str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", min_length=1, max_length=253)
+    ] = Field(description="Name of the ConfigMap.")
+    key: Annotated[str, StringConstraints(pattern=r"^[-._a-zA-Z0-9]+$", min_length=1, max_length=253)] = (
+        Field(
+            "latency.csv",
+            description="Its key. Default: what `kubectl create configmap NAME --from-file=latency.csv` gives.",
+        )
+    )
+    unit: DelayUnit | None = like(LatencyMapSettings, "unit")
+    kind: DelayKind | None = like(LatencyMapSettings, "kind")
+
+
+class LatencyMapSpec(Part):
+    """How far apart the nodes are."""
+
+    source: Literal["Agents", "Prometheus", "ConfigMap"] = Field(
+        "Agents",
+        description="Where the map is read: the agents of `gesscale latency-map agent`, the Prometheus server that "
+        "scrapes them, or a ConfigMap (again whenever it changes). Default: the agents, which deploy/k3s brings.",
+    )
+    agents_dns: Place = like(
+        LatencyMapSettings,
+        "agents_dns",
+        default=AGENTS_DNS,
+        description="HOST:PORT that stands for all agents. Default: the headless service of deploy/k3s.",
+    )
+    prometheus_url: Address | None = like(LatencyMapSettings, "prometheus_url")
+    config_map: ConfigMapSpec | None = Field(
+        None, description="Where the map is kept. Default: none; source ConfigMap needs one."
+    )
+    refresh_s: Span = like(
+        LatencyMapSettings,
+        "refresh_s",
+        description="Time after which the source is asked again. Default: delays change more slowly, and asking many "
+        "agents costs traffic.",
+    )
+    max_age_s: SpanOrNever = like(
+        LatencyMapSettings,
+        "max_age_s",
+        description="Age from which a map is stale, unless Never: no replica is removed by it, and no evidence taken "
+        "under it. Default: a day, the rhythm of the load on shared links.",
+    )
+    asymmetry: Asymmetry | None = like(LatencyMapSettings, "asymmetry")
+    RULES = (
+        Rule(
+            cel="self.source != 'ConfigMap' || has(self.configMap)",
+            message="source ConfigMap needs configMap, such as {name: latency-map}",
+            holds=lambda it: it.source != "ConfigMap" or it.config_map is not None,
+        ),
+        Rule(
+            cel=f"self.source == 'ConfigMap' || self.maxAge == '{NEVER}' || "
+            "duration(self.refresh) < duration(self.maxAge)",
+            message="expected refresh < maxAge; else a map is stale before it is asked for again",
+            holds=lambda it: it.source == "ConfigMap" or it.max_age_s is None or it.refresh_s < it.max_age_s,
+        ),
+    )

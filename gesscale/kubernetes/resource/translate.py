@@ -1,0 +1,280 @@
+"""From the resources of a namespace to the workflows that the loop steers; what is wrong with one stops no other."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from gesscale.errors import InputError
+from gesscale.kubernetes.resource.agreement import differences
+from gesscale.kubernetes.resource.autoscaler import (
+    AUTOSCALER_LABEL,
+    DRIVER_LABELS,
+    StreamAutoscaler,
+    read_autoscaler,
+)
+from gesscale.kubernetes.resource.selector import LabelSelector
+from gesscale.kubernetes.resource.spec_groups import LatencyMapSpec
+from gesscale.plan.directives import Directive, Override, Pause
+from gesscale.settings.groups import AnalyzeSettings, MonitorSettings
+from gesscale.workflow import BatchCap, Operator, Workflow
+
+Key = tuple[str, str]
+"""Namespace and name, of a resource or of a workflow."""
+
+
+class FaultReason(StrEnum):
+    """Why a resource cannot be obeyed; the reason of its condition Ready."""
+
+    SPEC_INVALID = "SpecInvalid"
+    SETTINGS_DIFFER = "SettingsDiffer"
+    UPSTREAM_UNKNOWN = "UpstreamUnknown"
+    WORKFLOW_CYCLIC = "WorkflowCyclic"
+    WORKFLOW_BROKEN = "WorkflowBroken"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """What is wrong with a resource, in a word and in a sentence that names it."""
+
+    reason: FaultReason
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriverPlace:
+    """Where an operator's Spark driver is; empty where nobody knows.
+
+    Attributes
+    ----------
+    node
+        The node that runs it.
+    metrics_url
+        Where it publishes batches.
+    """
+
+    node: str = ""
+    metrics_url: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SteeredWorkflow:
+    """The resources of one workflow, which agree.
+
+    Attributes
+    ----------
+    namespace, name
+        Of the workflow.
+    resources
+        By operator, which is the resource's name; at least one.
+    """
+
+    namespace: str
+    name: str
+    resources: Mapping[str, StreamAutoscaler]
+
+    @property
+    def policy(self) -> AnalyzeSettings:
+        """The policy and its thresholds."""
+        return self._any.spec.policy.settings()
+
+    @property
+    def monitor(self) -> MonitorSettings:
+        """What is read, and how often."""
+        return self._any.spec.monitor.settings()
+
+    @property
+    def latency_map(self) -> LatencyMapSpec:
+        """Where the latency map is read; from Prometheus, the monitor's server stands in for a missing address."""
+        group = self._any.spec.latency_map
+        return group.model_copy(
+            update={"prometheus_url": group.prometheus_url or self._any.spec.monitor.prometheus_url}
+        )
+
+    @property
+    def settle_timeout_s(self) -> float:
+        """After this long a change that has not settled no longer blocks the next."""
+        return self._any.spec.reconfiguration.settle_timeout_s
+
+    def build(self, drivers: Mapping[str, DriverPlace]) -> Workflow:
+        """Return the workflow as the loop knows it.
+
+        Parameters
+        ----------
+        drivers
+            By operator; one that is missing has the place that its resource tells, or none.
+        """
+        return Workflow(_operator(item, drivers.get(name)) for name, item in self.resources.items())
+
+    def directives(self, workflow: Workflow) -> Mapping[str, Directive]:
+        """Return what people say of each operator of `build`'s workflow. DryRun acts too: the cluster rehearses."""
+        return {
+            name: Directive(
+                operator=workflow.operators[name],
+                acts=item.spec.mode != "Recommend",
+                pause=_pause(item),
+                override=_override(item),
+            )
+            for name, item in self.resources.items()
+        }
+
+    @property
+    def _any(self) -> StreamAutoscaler:
+        return next(iter(self.resources.values()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gathered:
+    """All resources, judged.
+
+    Attributes
+    ----------
+    workflows
+        Those that can be steered, by namespace and name.
+    faults
+        Of every resource that cannot be obeyed, by namespace and name.
+    """
+
+    workflows: Mapping[Key, SteeredWorkflow] = field(default_factory=dict)
+    faults: Mapping[Key, Fault] = field(default_factory=dict)
+
+
+def gather(documents: Iterable[Mapping[str, Any]]) -> Gathered:
+    """Form workflows of resources.
+
+    A workflow with a broken member stands still as a whole: the policy judges an overload by all its operators.
+
+    Parameters
+    ----------
+    documents
+        The objects as JSON, of any namespaces and workflows.
+
+    Returns
+    -------
+    Gathered
+        Every resource is in a workflow or has a fault.
+    """
+    sound: dict[Key, dict[str, StreamAutoscaler]] = {}
+    broken: dict[Key, dict[str, Fault]] = {}
+    for document in documents:
+        try:
+            resource = read_autoscaler(document)
+        except InputError as error:
+            key, name = _said_place(document)
+            broken.setdefault(key, {})[name] = Fault(reason=FaultReason.SPEC_INVALID, message=str(error))
+        else:
+            sound.setdefault((resource.namespace, resource.workflow), {})[resource.name] = resource
+    workflows: dict[Key, SteeredWorkflow] = {}
+    faults: dict[Key, Fault] = {}
+    for key in sorted({*sound, *broken}):
+        namespace, name = key
+        members = dict(sorted(sound.get(key, {}).items()))
+        found = broken.get(key) or _faults_between(members, key, sound)
+        if not found:
+            workflows[key] = SteeredWorkflow(namespace=namespace, name=name, resources=members)
+        for member in {**members, **found}:
+            if found:
+                faults[namespace, member] = found.get(member) or _stands_still(member, name, found)
+    return Gathered(workflows=workflows, faults=faults)
+
+
+def driver_selector(resource: StreamAutoscaler) -> LabelSelector:
+    """Return the labels by which the driver's pod is found."""
+    return resource.spec.driver.selector or LabelSelector.model_validate(
+        {"matchLabels": {AUTOSCALER_LABEL: resource.name, **DRIVER_LABELS}}
+    )
+
+
+def outside_driver(resource: StreamAutoscaler) -> DriverPlace | None:
+    """Return the place of a driver outside the cluster; None where the driver is a pod."""
+    driver = resource.spec.driver
+    if driver.node is None or driver.metrics_url is None:
+        return None
+    return DriverPlace(node=driver.node, metrics_url=driver.metrics_url)
+
+
+def _said_place(document: Mapping[str, Any]) -> tuple[Key, str]:
+    """Return workflow and name of a resource that cannot be read."""
+    metadata, spec = (
+        group if isinstance(group := document.get(key), Mapping) else {} for key in ("metadata", "spec")
+    )
+    name = str(metadata.get("name", "?"))
+    workflow = spec.get("workflow")
+    namespace = str(metadata.get("namespace", "default"))
+    return (namespace, workflow if isinstance(workflow, str) else name), name
+
+
+def _faults_between(
+    members: Mapping[str, StreamAutoscaler],
+    key: Key,
+    all_members: Mapping[Key, Mapping[str, StreamAutoscaler]],
+) -> dict[str, Fault]:
+    unknown = {
+        name: Fault(reason=FaultReason.UPSTREAM_UNKNOWN, message=message)
+        for name, item in members.items()
+        if (message := _unknown_upstream(item, key, all_members))
+    }
+    if unknown:
+        return unknown
+    try:
+        Workflow(_operator(item, None) for item in members.values())
+    except InputError as error:
+        message = f"workflow {'/'.join(key)}: {error}"
+        return dict.fromkeys(members, Fault(reason=FaultReason.WORKFLOW_CYCLIC, message=message))
+    if differing := tuple(differences(tuple(members.values()))):
+        message = (
+            f"the operators of workflow {'/'.join(key)} must agree, but differ in {'; '.join(differing)}; "
+            "give them the same"
+        )
+        return dict.fromkeys(members, Fault(reason=FaultReason.SETTINGS_DIFFER, message=message))
+    return {}
+
+
+def _unknown_upstream(
+    item: StreamAutoscaler, key: Key, all_members: Mapping[Key, Mapping[str, StreamAutoscaler]]
+) -> str:
+    namespace, workflow = key
+    for upstream in item.spec.upstream:
+        if upstream in all_members[key]:
+            continue
+        elsewhere = [
+            other for (space, other), kept in all_members.items() if space == namespace and upstream in kept
+        ]
+        where = f"it belongs to workflow {elsewhere[0]}" if elsewhere else "there is none of that name"
+        return (
+            f"streamautoscaler {namespace}/{item.name}: spec.upstream: expected StreamAutoscalers of workflow "
+            f"{workflow}, got {upstream!r}: {where}; create it there or correct the name"
+        )
+    return ""
+
+
+def _stands_still(member: str, workflow: str, found: Mapping[str, Fault]) -> Fault:
+    culprit, fault = next(iter(found.items()))
+    message = f"{member} stands still, since workflow {workflow} cannot be judged without {culprit}: {fault.message}"
+    return Fault(reason=FaultReason.WORKFLOW_BROKEN, message=message)
+
+
+def _operator(item: StreamAutoscaler, driver: DriverPlace | None) -> Operator:
+    spec = item.spec
+    place = driver or outside_driver(item) or DriverPlace()
+    cap = spec.batch_cap
+    return Operator(
+        name=item.name,
+        driver_node=place.node,
+        upstream=spec.upstream,
+        min_replicas=spec.min_replicas,
+        max_replicas=spec.max_replicas,
+        cap=None if cap is None else BatchCap(rows=cap.rows or 0, rows_per_replica=cap.rows_per_replica or 0),
+    )
+
+
+def _pause(item: StreamAutoscaler) -> Pause | None:
+    pause = item.spec.pause
+    return None if pause is None else Pause(until_s=pause.until_s, why=pause.reason)
+
+
+def _override(item: StreamAutoscaler) -> Override | None:
+    wish = item.spec.override
+    if wish is None:
+        return None
+    return Override(until_s=wish.until_s, replicas=wish.replicas, nodes=wish.nodes)

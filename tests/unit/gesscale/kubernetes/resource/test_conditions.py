@@ -1,0 +1,185 @@
+"""Conditions: what each says of a decision, and since when."""
+
+from dataclasses import dataclass, replace
+
+import pytest
+from edge import reading
+
+from gesscale.decision import Analysis, Decision, Outcome, OutcomeStatus, Plan, Reason, Verdict
+from gesscale.kubernetes.resource.conditions import TYPES, conditions_of, findings_of, findings_of_fault
+from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
+from gesscale.kubernetes.resource.translate import Fault, FaultReason
+
+NOW = 1_800_000_000.0  # 2027-01-15T08:00:00Z
+
+
+@dataclass(frozen=True)
+class FittedModel:
+    calibrated: bool = True
+    drift: bool = False
+    law: str = "gesscale"
+    readings_used: int = 5
+    warnings: tuple[str, ...] = ()
+
+
+def decision(reason=Reason.WITHIN_TARGET, *, verdict=Verdict.SAME, seen=True, planned=None, **changes):
+    analysis = Analysis(
+        operator="op",
+        verdict=verdict,
+        reason=reason,
+        detail="as analyzed",
+        reading=reading(placement=("hub", "near")) if seen else None,
+        model=changes.pop("model", None),
+    )
+    plan = Plan(operator="op", reason=planned or reason, detail="as planned", placement=("hub", "near"))
+    made = Decision(
+        at_s=NOW,
+        operator="op",
+        policy="gesscale",
+        analysis=analysis,
+        plan=plan,
+        outcome=Outcome(status=OutcomeStatus.NOTHING_TO_DO),
+    )
+    return replace(made, **changes)
+
+
+def found(made, **spec):
+    judged = findings_of(made, StreamAutoscalerSpec.model_validate(spec), NOW)
+    assert [finding.type for finding in judged] == list(TYPES)
+    return {finding.type: (finding.holds, finding.reason) for finding in judged}
+
+
+def test_a_calm_operator_that_may_be_scaled():
+    assert found(decision(model=FittedModel()), mode="Act") == {
+        "Ready": (True, "WithinTarget"),
+        "MetricsAvailable": (True, "MetricsFound"),
+        "ModelFitted": (True, "ModelCalibrated"),
+        "AbleToScale": (True, "ReadyForNewScale"),
+        "ScalingActive": (True, "Acting"),
+        "ScalingLimited": (False, "DesiredWithinRange"),
+        "Paused": (False, "NotPaused"),
+    }
+
+
+@pytest.mark.parametrize("reason", [Reason.METRICS_MISSING, Reason.METRICS_STALE])
+def test_without_metrics_nothing_is_ready_and_each_says_why(reason):
+    judged = found(decision(reason, verdict=Verdict.UNKNOWN, seen=False), mode="Act")
+    for name in ("Ready", "MetricsAvailable", "ScalingActive"):
+        assert judged[name] == (False, reason.value)
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        (None, (False, "ModelUncalibrated")),
+        (FittedModel(calibrated=False), (False, "ModelUncalibrated")),
+        (FittedModel(drift=True), (True, "ModelDrifted")),
+    ],
+)
+def test_a_model_is_fitted_once_it_is_calibrated(model, expected):
+    assert found(decision(model=model))["ModelFitted"] == expected
+
+
+def test_a_change_under_way_blocks_the_next_but_is_no_fault():
+    judged = found(decision(Reason.RECONFIGURING), mode="Act")
+    assert judged["AbleToScale"] == (False, "Reconfiguring")
+    assert judged["Ready"] == (True, "Reconfiguring")
+
+
+def test_a_cluster_that_does_not_answer_is_a_fault():
+    judged = found(decision(Reason.OVERLOADED, verdict=Verdict.MORE, planned=Reason.CLUSTER_UNAVAILABLE))
+    assert judged["AbleToScale"] == judged["Ready"] == (False, "ClusterUnavailable")
+
+
+def test_an_order_that_could_not_be_written_is_a_fault():
+    judged = found(decision(outcome=Outcome(status=OutcomeStatus.FAILED, detail="409")))
+    assert judged["AbleToScale"] == judged["Ready"] == (False, "OrderFailed")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "reason"),
+    [
+        (Verdict.MORE, Reason.AT_MAX_REPLICAS),
+        (Verdict.FEWER, Reason.AT_MIN_REPLICAS),
+        (Verdict.MORE, Reason.NO_CANDIDATE_NODE),
+        (Verdict.MORE, Reason.DELAY_EATS_GAIN),
+        (Verdict.FEWER, Reason.LATENCY_MAP_STALE),
+    ],
+)
+def test_what_is_wanted_and_not_to_be_had_limits(verdict, reason):
+    made = decision(Reason.OVERLOADED, verdict=verdict, planned=reason)
+    assert found(made)["ScalingLimited"] == (True, reason.value)
+
+
+def test_at_a_limit_without_wanting_more_nothing_is_limited():
+    assert found(decision(Reason.AT_MAX_REPLICAS))["ScalingLimited"] == (False, "DesiredWithinRange")
+
+
+@pytest.mark.parametrize(("mode", "reason"), [("Recommend", "RecommendOnly"), ("DryRun", "DryRunOnly")])
+def test_only_act_is_active(mode, reason):
+    assert found(decision(), mode=mode)["ScalingActive"] == (False, reason)
+
+
+def test_a_pause_holds_until_its_end():
+    judged = found(decision(), mode="Act", pause={"until": "2027-01-15T08:00:01Z"})
+    assert judged["Paused"] == (True, "PausedByUser")
+    assert judged["ScalingActive"] == (False, "Paused")
+    ended = found(decision(), mode="Act", pause={"until": "2027-01-15T08:00:00Z"})
+    assert ended["Paused"] == (False, "PauseExpired")
+    assert ended["ScalingActive"] == (True, "Acting")
+
+
+def test_the_reason_of_a_pause_is_told():
+    (*_, paused) = findings_of(
+        decision(), StreamAutoscalerSpec.model_validate({"pause": {"reason": "disk is full"}}), NOW
+    )
+    assert paused.message == "until spec.pause is taken out: disk is full"
+
+
+def test_a_resource_that_cannot_be_obeyed_is_not_ready_and_the_rest_unknown():
+    fault = Fault(reason=FaultReason.SETTINGS_DIFFER, message="they differ")
+    ready, *others = conditions_of(findings_of_fault(fault), (), generation=4, now_s=NOW)
+    assert (ready.type, ready.status, ready.reason, ready.message) == (
+        "Ready",
+        "False",
+        "SettingsDiffer",
+        "they differ",
+    )
+    assert {(item.status, item.reason) for item in others} == {("Unknown", "SettingsDiffer")}
+    assert {item.observed_generation for item in (ready, *others)} == {4}
+
+
+def test_the_time_of_transition_moves_with_the_status_only():
+    spec = StreamAutoscalerSpec.model_validate({})
+    first = conditions_of(findings_of(decision(), spec, NOW), (), generation=1, now_s=NOW)
+    assert {item.last_transition_time_s for item in first} == {NOW}
+    # Another reason, the same status: since then.
+    second = conditions_of(
+        findings_of(decision(Reason.RECONFIGURING), spec, NOW + 60), first, generation=2, now_s=NOW + 60
+    )
+    moved = {item.type for item in second if item.last_transition_time_s == NOW + 60}
+    assert moved == {"AbleToScale"}  # True, then False; Ready stays True with another reason
+    ready = second[0]
+    assert (ready.reason, ready.observed_generation, ready.last_transition_time_s) == (
+        "Reconfiguring",
+        2,
+        NOW,
+    )
+
+
+def test_every_reason_is_one_that_the_definition_accepts():
+    for reason in Reason:
+        for verdict in Verdict:
+            judged = findings_of(
+                decision(reason, verdict=verdict, seen=verdict is not Verdict.UNKNOWN),
+                StreamAutoscalerSpec.model_validate({}),
+                NOW,
+            )
+            assert len(conditions_of(judged, (), generation=1, now_s=NOW)) == len(TYPES)
+
+
+def test_a_message_that_is_too_long_is_cut_rather_than_refused():
+    fault = Fault(reason=FaultReason.SPEC_INVALID, message="x" * 5000)
+    ready, *_ = conditions_of(findings_of_fault(fault), (), generation=1, now_s=NOW)
+    assert len(ready.message) == 1024
+    assert ready.message.endswith("x...")

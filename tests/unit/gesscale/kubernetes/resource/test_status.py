@@ -1,0 +1,127 @@
+"""The status: figures that stay calm, memory that is exact, documents that the definition accepts."""
+
+import json
+import math
+
+import pytest
+from structural import faults
+
+from gesscale.kubernetes.resource.crd import definition
+from gesscale.kubernetes.resource.memory import READINGS_AT_MOST, MemoryStatus, essence, knowledge_of
+from gesscale.kubernetes.resource.status import (
+    ChangeStatus,
+    Condition,
+    DecisionStatus,
+    EstimateStatus,
+    LoadStatus,
+    ModelStatus,
+    StreamAutoscalerStatus,
+    rounded,
+)
+from gesscale.ports import Knowledge, Reconfiguration
+from perfmodel import Reading
+
+STATUS = definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]
+NOW = 1_800_000_000.0  # 2027-01-15T08:00:00Z
+
+
+def taken(replicas, at_s, *, nd_max_ms=10.0, saturated=True):
+    return Reading(
+        replicas=replicas, nd_max_ms=nd_max_ms, rows_per_s=100.0 * replicas, saturated=saturated, at_s=at_s
+    )
+
+
+def test_a_document_has_no_null_and_the_definition_accepts_it():
+    status = StreamAutoscalerStatus(
+        observed_generation=3,
+        replicas=2,
+        placement=("edge1", "edge2"),
+        mst=EstimateStatus(low=600.4, mid=640.123, high=700),
+        load=LoadStatus(input_rows_per_second=812.34),
+        model=ModelStatus(
+            law="gesscale", alpha=333.3333, beta=0.91234, gamma=0.5, calibrated=True, readings=5
+        ),
+        last_decision=DecisionStatus(at_s=NOW, verdict="More", reason="Overloaded", outcome="Ordered"),
+        history=(ChangeStatus(at_s=NOW, from_=1, to=2, reason="Overloaded", outcome="Ordered"),),
+        conditions=(Condition(type="Ready", status="True", reason="Overloaded", last_transition_time_s=NOW),),
+    )
+    document = status.document()
+    assert "null" not in json.dumps(document)
+    assert not list(faults(STATUS, document))
+    assert document["mst"] == {"low": 600.0, "mid": 640.0, "high": 700.0, "reason": ""}
+    assert document["load"] == {"inputRowsPerSecond": 812.0}
+    assert document["model"]["alpha"] == 333.0
+    assert document["history"][0]["from"] == 1
+    assert document["history"][0]["at"] == "2027-01-15T08:00:00Z"
+    assert StreamAutoscalerStatus.model_validate(document).document() == document
+
+
+@pytest.mark.parametrize(
+    ("value", "three_digits"),
+    [(1234.4, 1230.0), (0.0012345, 0.00123), (999.6, 1000.0), (0.0, 0.0), (-5.678, -5.68)],
+)
+def test_figures_have_three_digits(value, three_digits):
+    assert rounded(value) == three_digits
+
+
+def test_memory_comes_back_to_the_last_bit_through_json():
+    readings = (
+        Reading(
+            replicas=3,
+            nd_max_ms=math.pi,
+            rows_per_s=1e3 / 3,
+            saturated=False,
+            batch_rows=500.0,
+            tasks=7,
+            weight=2.5,
+            at_s=1_800_000_000.123456,
+        ),
+        Reading(replicas=2, nd_max_ms=0.1 + 0.2, rows_per_s=200.0, at_s=1_799_999_000.5),
+    )
+    change = Reconfiguration(
+        at_s=1_799_999_999.987654, operator="near", placement=("a", "b"), downtime_s=1 / 3
+    )
+    known = Knowledge(readings={"near": readings}, reconfigurations={"near": (change,)})
+    text = json.dumps(MemoryStatus.of(known, "near").document())
+    back = knowledge_of({"near": MemoryStatus.model_validate(json.loads(text))})
+    assert back == known
+
+
+def test_a_change_that_has_not_settled_is_still_pending_afterwards():
+    change = Reconfiguration(at_s=NOW, operator="near", placement=("a",))
+    known = Knowledge(reconfigurations={"near": (change,)})
+    back = knowledge_of({"near": MemoryStatus.of(known, "near")})
+    assert back.pending("near") == change
+    assert back.readings == {}
+
+
+def test_of_many_readings_those_of_many_placements_are_kept_newest_first():
+    # 30 saturated ones of two replicas, newer than one of three and one of four; 30 unsaturated ones newest of all.
+    calm = [taken(2, NOW - index, saturated=False) for index in range(30)]
+    busy = [taken(2, NOW - 100 - index) for index in range(30)]
+    few = [taken(3, NOW - 500), taken(4, NOW - 600)]
+    kept = essence([*calm, *busy, *few])
+    assert len(kept) == READINGS_AT_MOST
+    assert kept == (*busy[:18], *few)
+
+
+def test_unsaturated_readings_fill_what_room_there_is():
+    calm = [taken(2, NOW - index, saturated=False) for index in range(3)]
+    assert essence([*calm, taken(2, NOW - 50)]) == (*calm, taken(2, NOW - 50))
+
+
+def test_an_operator_that_is_not_known_has_an_empty_memory():
+    assert MemoryStatus.of(Knowledge(), "near").document() == {"readings": []}
+    assert knowledge_of({"near": MemoryStatus()}) == Knowledge()
+
+
+def test_the_fullest_status_stays_small():
+    readings = tuple(
+        taken(1 + index, NOW + index / 7, nd_max_ms=index / 3) for index in range(READINGS_AT_MOST)
+    )
+    known = Knowledge(readings={"near": readings})
+    change = ChangeStatus(
+        at_s=NOW, from_=1, to=2, reason="Overloaded", outcome="Ordered", downtime_seconds=1.23
+    )
+    status = StreamAutoscalerStatus(history=(change,) * 10, memory=MemoryStatus.of(known, "near"))
+    assert len(json.dumps(status.document())) < 8192

@@ -1,0 +1,171 @@
+"""From resources to workflows: who belongs together, what must agree, and that one broken resource stops no other."""
+
+import pytest
+
+from gesscale.kubernetes.resource.autoscaler import read_autoscaler
+from gesscale.kubernetes.resource.translate import (
+    DriverPlace,
+    FaultReason,
+    driver_selector,
+    gather,
+    outside_driver,
+)
+from gesscale.plan.directives import Override, Pause
+from gesscale.workflow import BatchCap
+
+
+def resource(name, namespace="taxi", **spec):
+    return {"metadata": {"name": name, "namespace": namespace}, "spec": spec}
+
+
+def the_fault(faults, name):
+    return faults["taxi", name]
+
+
+def test_resources_of_one_namespace_and_name_form_a_workflow():
+    found = gather(
+        [
+            resource("clean", workflow="rides"),
+            resource("near", workflow="rides", upstream=["clean"], batchCap={"rows": 500}, minReplicas=2),
+            resource("clean", namespace="other", workflow="rides"),
+            resource("alone"),
+        ]
+    )
+    assert found.faults == {}
+    assert list(found.workflows) == [("other", "rides"), ("taxi", "alone"), ("taxi", "rides")]
+    rides = found.workflows["taxi", "rides"]
+    workflow = rides.build({"near": DriverPlace(node="edge1", metrics_url="http://10.0.0.1:9108")})
+    assert workflow.upstream("near") == ("clean",)
+    near = workflow.operators["near"]
+    assert (near.driver_node, near.min_replicas, near.cap) == ("edge1", 2, BatchCap(rows=500))
+    assert workflow.operators["clean"].driver_node == ""  # nobody has seen its driver
+
+
+def test_modes_pauses_and_overrides_become_directives():
+    found = gather(
+        [
+            resource(
+                "a", workflow="w", mode="Act", pause={"until": "1970-01-01T00:01:00Z", "reason": "backup"}
+            ),
+            resource(
+                "b",
+                workflow="w",
+                mode="DryRun",
+                override={"nodes": ["n2", "n1"], "until": "1970-01-01T01:00:00Z"},
+            ),
+            resource("c", workflow="w", pause={}),
+        ]
+    ).workflows["taxi", "w"]
+    said = found.directives(found.build({}))
+    assert [said[name].acts for name in "abc"] == [True, True, False]
+    assert said["a"].pause == Pause(until_s=60.0, why="backup")
+    assert said["c"].pause == Pause()
+    assert said["b"].override == Override(until_s=3600.0, nodes=("n2", "n1"))
+    assert said["b"].operator.name == "b"
+
+
+def test_operators_of_a_workflow_must_agree():
+    found = gather(
+        [
+            resource("clean", workflow="rides", policy={"law": "auto"}),
+            resource("near", workflow="rides", monitor={"period": "30s"}),
+            resource("alone"),
+        ]
+    )
+    assert list(found.workflows) == [("taxi", "alone")]
+    assert the_fault(found.faults, "clean") == the_fault(found.faults, "near")
+    fault = the_fault(found.faults, "near")
+    assert fault.reason is FaultReason.SETTINGS_DIFFER
+    assert fault.message == (
+        "the operators of workflow taxi/rides must agree, but differ in policy.law ('auto' in clean, 'gesscale' in "
+        "near); monitor.period ('1m' in clean, '30s' in near); give them the same"
+    )
+
+
+def test_the_same_duration_in_other_words_agrees():
+    assert not gather(
+        [
+            resource("a", workflow="w", monitor={"window": "60s"}, reconfiguration={"settleTimeout": "300s"}),
+            resource("b", workflow="w", monitor={"window": "1m"}, reconfiguration={"strategy": "Restart"}),
+        ]
+    ).faults
+
+
+def test_an_unknown_upstream_is_named_and_the_rest_of_the_workflow_waits():
+    found = gather([resource("near", workflow="w", upstream=["far"]), resource("clean", workflow="w")])
+    assert found.workflows == {}
+    assert the_fault(found.faults, "near").reason is FaultReason.UPSTREAM_UNKNOWN
+    assert the_fault(found.faults, "near").message == (
+        "streamautoscaler taxi/near: spec.upstream: expected StreamAutoscalers of workflow w, got 'far': there is none "
+        "of that name; create it there or correct the name"
+    )
+    assert the_fault(found.faults, "clean").reason is FaultReason.WORKFLOW_BROKEN
+    assert (
+        "clean stands still, since workflow w cannot be judged without near: "
+        in the_fault(found.faults, "clean").message
+    )
+
+
+def test_an_upstream_of_another_workflow_is_said_to_be_there():
+    found = gather([resource("near", workflow="w", upstream=["clean"]), resource("clean", workflow="v")])
+    assert "got 'clean': it belongs to workflow v;" in the_fault(found.faults, "near").message
+    assert list(found.workflows) == [("taxi", "v")]
+
+
+def test_a_cycle_is_named():
+    found = gather([resource("a", workflow="w", upstream=["b"]), resource("b", workflow="w", upstream=["a"])])
+    fault = the_fault(found.faults, "a")
+    assert fault.reason is FaultReason.WORKFLOW_CYCLIC
+    assert fault.message == "workflow taxi/w: a workflow has no cycles, but its streams join a -> b -> a"
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        {"metadata": {"name": "bad", "namespace": "taxi"}, "spec": {"workflow": "w", "mode": "act"}},
+        {
+            "metadata": {"name": "bad", "namespace": "taxi"},
+            "spec": {"workflow": "w", "override": {"replicas": 3}},
+        },
+    ],
+)
+def test_a_broken_resource_holds_up_its_own_workflow_only(nonsense):
+    found = gather([nonsense, resource("fine", workflow="w"), resource("other")])
+    assert list(found.workflows) == [("taxi", "other")]
+    assert the_fault(found.faults, "bad").reason is FaultReason.SPEC_INVALID
+    assert the_fault(found.faults, "bad").message.startswith("streamautoscaler taxi/bad: ")
+    assert the_fault(found.faults, "fine").reason is FaultReason.WORKFLOW_BROKEN
+
+
+@pytest.mark.parametrize(
+    "nonsense", [{}, {"metadata": 3, "spec": []}, {"spec": {"workflow": {}}}, {"metadata": {}}]
+)
+def test_even_an_object_without_a_name_stops_nothing(nonsense):
+    found = gather([nonsense, resource("other")])
+    assert list(found.workflows) == [("taxi", "other")]
+    assert [fault.reason for fault in found.faults.values()] == [FaultReason.SPEC_INVALID]
+
+
+def test_a_driver_pod_is_found_by_the_name_of_its_resource():
+    assert driver_selector(read_autoscaler(resource("near"))).match_labels == {
+        "gesscale.dev/autoscaler": "near",
+        "spark-role": "driver",
+    }
+    own = resource("near", driver={"selector": {"matchLabels": {"app": "taxi"}}})
+    assert driver_selector(read_autoscaler(own)).match_labels == {"app": "taxi"}
+
+
+def test_a_driver_outside_the_cluster_is_where_the_resource_says():
+    place = DriverPlace(node="edge1", metrics_url="http://10.0.0.1:9108")
+    outside = resource("near", driver={"node": "edge1", "metricsUrl": "http://10.0.0.1:9108"})
+    assert outside_driver(read_autoscaler(outside)) == place
+    assert outside_driver(read_autoscaler(resource("near"))) is None
+    workflow = gather([outside]).workflows["taxi", "near"].build({})
+    assert workflow.operators["near"].driver_node == "edge1"
+
+
+def test_the_map_of_prometheus_is_asked_of_the_monitors_server():
+    spec = {"latencyMap": {"source": "Prometheus"}, "monitor": {"prometheusUrl": "http://p:9090"}}
+    found = gather([resource("near", **spec)]).workflows["taxi", "near"]
+    assert found.latency_map.prometheus_url == "http://p:9090"
+    assert (found.settle_timeout_s, found.policy.policy, found.monitor.period_s) == (300.0, "gesscale", 60.0)
