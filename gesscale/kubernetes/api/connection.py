@@ -1,0 +1,336 @@
+"""The way to the API server: requests by verb and resource, each with a time limit, each counted.
+
+Credentials and their renewal, TLS and proxies are the ``kubernetes`` package's; requests go through its `ApiClient`
+by path, with mappings in and out. Its generated methods are not used: they build typed models, which costs memory
+and time on a small machine, and they wait for ever unless each call says otherwise.
+"""
+
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+from kubernetes.client import ApiClient, Configuration
+from urllib3 import HTTPResponse
+
+from gesscale.kubernetes.api.answers import (
+    ANSWER_MAX_BYTES,
+    FAULT_MAX_BYTES,
+    Lines,
+    ResponseLines,
+    read_whole,
+)
+from gesscale.kubernetes.api.faults import (
+    THE_CONTROLLER,
+    ApiError,
+    Asker,
+    Call,
+    broken_answer,
+    from_answer,
+    told_as_faults,
+)
+from gesscale.kubernetes.api.resources import Resource
+
+Object = dict[str, Any]
+"""An object of the API, as its JSON."""
+
+MERGE_PATCH = "application/merge-patch+json"
+_METHODS = {
+    "get": "GET",
+    "list": "GET",
+    "watch": "GET",
+    "create": "POST",
+    "update": "PUT",
+    "patch": "PATCH",
+    "delete": "DELETE",
+}
+
+CONNECTIONS = 16
+"""Kept open: eight steps, three watches, the lease, rights and events at once."""
+
+
+class Connection:
+    """Requests to one API server; for any number of threads.
+
+    Attributes
+    ----------
+    namespace
+        Our own: the pod's, or that of the kubeconfig's context.
+    timeout_s
+        For a whole request, its answer included; a watch has its own.
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        *,
+        namespace: str,
+        user_agent: str,
+        timeout_s: float = 10.0,
+        asker: Asker = THE_CONTROLLER,
+    ) -> None:
+        self.namespace, self.timeout_s, self._asker = namespace, timeout_s, asker
+        configuration.retries = False  # who asks knows best whether and when to ask again
+        configuration.keep_alive = (
+            True  # a peer that vanished is noticed by the kernel, also in a silent watch
+        )
+        configuration.connection_pool_maxsize = CONNECTIONS
+        self._configuration = configuration
+        self._client = ApiClient(configuration)
+        self._client.user_agent = user_agent
+        self._counting = threading.Lock()
+        self._requests: Counter[tuple[str, str, str]] = Counter()
+
+    @property
+    def url(self) -> str:
+        """Where the API server is."""
+        return str(self._configuration.host)
+
+    @property
+    def requests(self) -> Mapping[tuple[str, str, str], int]:
+        """How many requests there were, by verb, resource such as ``pods`` and status, or word of the fault."""
+        with self._counting:
+            return MappingProxyType(dict(self._requests))
+
+    def get(
+        self,
+        resource: Resource,
+        name: str,
+        *,
+        namespace: str | None = None,
+        subresource: str = "",
+        timeout_s: float | None = None,
+    ) -> Object:
+        """Read one object.
+
+        Raises
+        ------
+        ApiError
+            As all requests here.
+        """
+        call = Call(verb="get", resource=resource, namespace=namespace, name=name, subresource=subresource)
+        return self._ask(call, timeout_s=timeout_s)
+
+    def pages(
+        self,
+        resource: Resource,
+        *,
+        namespace: str | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+        page_size: int = 250,
+        timeout_s: float | None = None,
+    ) -> Iterator[Object]:
+        """List objects page by page, so that no more than one page is in memory at once.
+
+        Parameters
+        ----------
+        namespace
+            None for all.
+        timeout_s
+            For each page.
+
+        Yields
+        ------
+        dict
+            A list object; all have the resourceVersion of the first.
+        """
+        call = Call(verb="list", resource=resource, namespace=namespace)
+        query = {"limit": str(page_size), **_selectors(label_selector, field_selector)}
+        while True:
+            page = self._ask(call, query=query, timeout_s=timeout_s)
+            yield page
+            more = page.get("metadata", {}).get("continue")
+            if not more:
+                return
+            query = {**query, "continue": str(more)}
+
+    def create(
+        self,
+        resource: Resource,
+        body: Object,
+        *,
+        namespace: str | None = None,
+        dry_run: bool = False,
+        timeout_s: float | None = None,
+    ) -> Object:
+        """Create an object; return it as the server keeps it."""
+        name = str(body.get("metadata", {}).get("name", ""))
+        call = Call(verb="create", resource=resource, namespace=namespace, name=name)
+        return self._ask(call, body=body, query=_dry(dry_run), timeout_s=timeout_s)
+
+    def update(
+        self,
+        resource: Resource,
+        body: Object,
+        *,
+        namespace: str | None = None,
+        subresource: str = "",
+        dry_run: bool = False,
+        timeout_s: float | None = None,
+    ) -> Object:
+        """Replace an object; with its resourceVersion in it, only if nobody has changed it since."""
+        call = Call(
+            verb="update",
+            resource=resource,
+            namespace=namespace,
+            name=str(body["metadata"]["name"]),
+            subresource=subresource,
+        )
+        return self._ask(call, body=body, query=_dry(dry_run), timeout_s=timeout_s)
+
+    def patch(
+        self,
+        resource: Resource,
+        name: str,
+        body: Object,
+        *,
+        namespace: str | None = None,
+        subresource: str = "",
+        dry_run: bool = False,
+        timeout_s: float | None = None,
+    ) -> Object:
+        """Merge a patch into an object; with ``metadata.resourceVersion`` in it, only if nobody has changed it."""
+        call = Call(verb="patch", resource=resource, namespace=namespace, name=name, subresource=subresource)
+        return self._ask(call, body=body, query=_dry(dry_run), content_type=MERGE_PATCH, timeout_s=timeout_s)
+
+    def delete(
+        self, resource: Resource, name: str, *, namespace: str | None = None, timeout_s: float | None = None
+    ) -> None:
+        """Delete an object."""
+        self._ask(Call(verb="delete", resource=resource, namespace=namespace, name=name), timeout_s=timeout_s)
+
+    def watch(
+        self,
+        resource: Resource,
+        *,
+        resource_version: str,
+        namespace: str | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+        lasts_s: float = 300.0,
+        silence_s: float = 90.0,
+    ) -> Lines:
+        """Open a watch with bookmarks.
+
+        Parameters
+        ----------
+        lasts_s
+            After which the server ends it.
+        silence_s
+            After which a watch without a line counts as lost; bookmarks come about every minute.
+
+        Returns
+        -------
+        Lines
+            One JSON event each.
+        """
+        call = Call(verb="watch", resource=resource, namespace=namespace)
+        query = {
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": resource_version,
+            "timeoutSeconds": str(max(1, round(lasts_s))),
+            **_selectors(label_selector, field_selector),
+        }
+        response = self._open(call, query=query, timeout_s=(self.timeout_s, silence_s))
+        return ResponseLines(call, response)
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._client.close()  # type: ignore[no-untyped-call]  # the package leaves it untyped
+
+    def _ask(
+        self,
+        call: Call,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Object | None = None,
+        content_type: str = "application/json",
+        timeout_s: float | None = None,
+    ) -> Object:
+        limit_s = self.timeout_s if timeout_s is None else timeout_s
+        until_s = time.monotonic() + limit_s
+        response = self._open(
+            call, query=query or {}, body=body, content_type=content_type, timeout_s=(limit_s, limit_s)
+        )
+        try:
+            with told_as_faults(call):
+                text = read_whole(response, ANSWER_MAX_BYTES, until_s)
+                answer = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise broken_answer(call, error) from None
+        finally:
+            response.release_conn()
+        if not isinstance(answer, dict):
+            raise broken_answer(call, type(answer).__name__)
+        return answer
+
+    def _open(
+        self,
+        call: Call,
+        *,
+        query: Mapping[str, str],
+        timeout_s: tuple[float, float],
+        body: Object | None = None,
+        content_type: str = "",
+    ) -> HTTPResponse:
+        """Return an answer of status 2xx, its body unread."""
+        try:
+            response = self._request(replace(call, asker=self._asker), query, timeout_s, body, content_type)
+        except ApiError as fault:
+            self._count(call, fault.word)
+            raise
+        self._count(call, str(response.status))
+        return response
+
+    def _request(
+        self,
+        call: Call,
+        query: Mapping[str, str],
+        timeout_s: tuple[float, float],
+        body: Object | None,
+        content_type: str,
+    ) -> HTTPResponse:
+        headers = {"Accept": "application/json"}
+        if body is not None:
+            headers["Content-Type"] = content_type
+        in_collection = call.verb in {"create", "list", "watch"}
+        with told_as_faults(call):
+            request = self._client.param_serialize(
+                _METHODS[call.verb],
+                call.resource.path(
+                    namespace=call.namespace,
+                    name="" if in_collection else call.name,
+                    subresource=call.subresource,
+                ),
+                query_params=list(query.items()),
+                header_params=headers,
+                body=body,
+                auth_settings=["BearerToken"],
+            )
+            response: HTTPResponse = self._client.call_api(*request, _request_timeout=timeout_s).response
+            if 200 <= response.status <= 299:
+                return response
+            try:
+                text = read_whole(response, FAULT_MAX_BYTES, time.monotonic() + timeout_s[0])
+            finally:
+                response.release_conn()
+        raise from_answer(call, response.status, response.reason or "", text, dict(response.headers))
+
+    def _count(self, call: Call, word: str) -> None:
+        with self._counting:
+            self._requests[call.verb, call.target, word] += 1
+
+
+def _selectors(label_selector: str, field_selector: str) -> dict[str, str]:
+    selectors = {"labelSelector": label_selector, "fieldSelector": field_selector}
+    return {key: value for key, value in selectors.items() if value}
+
+
+def _dry(dry_run: bool) -> Mapping[str, str]:
+    return {"dryRun": "All"} if dry_run else {}

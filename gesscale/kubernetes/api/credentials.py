@@ -1,0 +1,110 @@
+"""Where the API server is and who we are there: inside a pod, or by a kubeconfig file."""
+
+import os
+from importlib.metadata import version
+from pathlib import Path
+
+import yaml
+from kubernetes.client import Configuration
+from kubernetes.config import (
+    ConfigException,
+    list_kube_config_contexts,
+    load_incluster_config,
+    load_kube_config,
+)
+
+from gesscale.errors import ClusterError, InputError
+from gesscale.kubernetes.api.connection import Connection
+from gesscale.kubernetes.api.faults import THE_CONTROLLER, Asker
+
+USER_AGENT = f"gesscale/{version('gesscale')}"
+_POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+_USUAL_FILE = Path("~/.kube/config")
+
+
+def connect(
+    kubeconfig: Path | None = None,
+    context: str | None = None,
+    *,
+    namespace: str | None = None,
+    timeout_s: float = 10.0,
+    asker: Asker = THE_CONTROLLER,
+) -> Connection:
+    """Find the API server; nothing is asked of it yet.
+
+    Parameters
+    ----------
+    kubeconfig
+        A file; by default the pod's own ServiceAccount inside a pod, else the files that ``KUBECONFIG`` names,
+        else ``~/.kube/config``.
+    context
+        Of the kubeconfig; by default its current one.
+    namespace
+        Our own; by default the pod's, or that of the context, or ``default``.
+    asker
+        Who we are in messages about missing rights: `THE_CONTROLLER` or `THE_DRIVER`.
+
+    Returns
+    -------
+    Connection
+        Ready for requests.
+
+    Raises
+    ------
+    InputError
+        There is no such file or context, or it is not a kubeconfig.
+    ClusterError
+        The pod's own credentials cannot be used.
+    """
+    configuration = Configuration()
+    if kubeconfig is None and context is None and "KUBERNETES_SERVICE_HOST" in os.environ:
+        found = _use_pod(configuration)
+    else:
+        found = _use_file(configuration, kubeconfig, context)
+    return Connection(
+        configuration,
+        namespace=namespace or found,
+        user_agent=USER_AGENT,
+        timeout_s=timeout_s,
+        asker=asker,
+    )
+
+
+def _use_pod(configuration: Configuration) -> str:
+    try:
+        load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]  # untyped there
+        return _POD_NAMESPACE.read_text("utf-8").strip() or "default"
+    except (ConfigException, OSError) as error:
+        message = (
+            f"this runs in a pod, but its ServiceAccount cannot be used: {error};"
+            " set automountServiceAccountToken: true, or name a file with --kubeconfig"
+        )
+        raise ClusterError(message) from None
+
+
+def _use_file(configuration: Configuration, kubeconfig: Path | None, context: str | None) -> str:
+    usual = os.environ.get("KUBECONFIG") or str(_USUAL_FILE.expanduser())
+    source = str(kubeconfig) if kubeconfig is not None else usual
+    if not any(Path(each).expanduser().is_file() for each in source.split(os.pathsep)):
+        wanted = "a kubeconfig file" if kubeconfig is not None else "to run in a pod, or a kubeconfig file"
+        message = (
+            f"expected {wanted}, got none at {source}; name one with --kubeconfig or the variable KUBECONFIG"
+        )
+        raise InputError(message)
+    try:
+        contexts, current = list_kube_config_contexts(config_file=source)  # type: ignore[no-untyped-call]  # untyped there
+        known = {each["name"]: each for each in contexts}
+        if context is not None and context not in known:
+            message = f"{source}: expected the context {context!r}, got {', '.join(sorted(known)) or 'none'}"
+            raise InputError(message)
+        load_kube_config(  # type: ignore[no-untyped-call]  # untyped there
+            config_file=source, context=context, client_configuration=configuration, persist_config=False
+        )
+        chosen = known[context] if context is not None else current
+        return str(chosen["context"].get("namespace") or "default")
+    except (ConfigException, yaml.YAMLError, OSError, UnicodeDecodeError) as error:
+        reason = " ".join(str(error).split())
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        reason = f"{type(error).__name__} {error}"
+    message = f"{source}: expected a kubeconfig as kubectl reads it: {reason}"
+    raise InputError(message)

@@ -1,0 +1,234 @@
+"""Events that ``kubectl describe`` shows on a StreamAutoscaler: best effort, never used as state.
+
+They are written through events.k8s.io/v1, not core/v1: it is the API that new reporters are to use, it checks what is
+written, its series say in one object how often the same thing came again, and ``kubectl describe`` and ``get events``
+show its objects as well. The package ``kubernetes`` has no recorder; client-go's way is followed in small: the first
+of its kind creates an object, the same again within an interval only raises the count of its series, and that not
+more often than once per `REFRESH_S`.
+"""
+
+import threading
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from hashlib import sha256
+from typing import Protocol
+from uuid import uuid4
+
+from gesscale.kubernetes.api.connection import Object
+from gesscale.kubernetes.api.faults import ApiError
+from gesscale.kubernetes.api.resources import EVENTS, Resource
+
+CONTROLLER = "gesscale.dev/controller"
+NOTE_CHARS = 1024
+"""What the API takes at most."""
+INTERVAL_S = 1800.0
+"""The same thing after a longer silence is a new event; events live for an hour."""
+REFRESH_S = 300.0
+REMEMBERED = 1000
+_NAME_CHARS = 200
+_INSTANCE_CHARS = 128
+
+
+class EventType(StrEnum):
+    """Whether people should look."""
+
+    NORMAL = "Normal"
+    WARNING = "Warning"
+
+
+class Incident(StrEnum):
+    """The reasons of our events."""
+
+    RESCALING = "Rescaling"
+    SUCCESSFUL_RESCALE = "SuccessfulRescale"
+    FAILED_RESCALE = "FailedRescale"
+    SCALING_REPORT = "ScalingReport"
+    SCALING_VETOED = "ScalingVetoed"
+    SCALING_LIMITED = "ScalingLimited"
+    METRICS_MISSING = "MetricsMissing"
+    MODEL_REFITTED = "ModelRefitted"
+    PAUSED = "Paused"
+    RESUMED = "Resumed"
+    OVERRIDDEN = "Overridden"
+    INVALID_SPEC = "InvalidSpec"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Regarding:
+    """The object that an event is about."""
+
+    resource: Resource
+    namespace: str
+    name: str
+    uid: str = ""
+
+    @classmethod
+    def of(cls, resource: Resource, item: Mapping[str, object]) -> "Regarding":
+        """Return the reference to an object of the API."""
+        metadata = item.get("metadata")
+        known = metadata if isinstance(metadata, Mapping) else {}
+        return cls(
+            resource=resource,
+            namespace=str(known.get("namespace", "")),
+            name=str(known.get("name", "")),
+            uid=str(known.get("uid", "")),
+        )
+
+
+class Writer(Protocol):
+    """Creates and patches; `Connection` is one."""
+
+    def create(self, resource: Resource, body: Object, *, namespace: str) -> Object:
+        """Create an object."""
+        ...
+
+    def patch(self, resource: Resource, name: str, body: Object, *, namespace: str) -> Object:
+        """Merge a patch into an object."""
+        ...
+
+
+@dataclass(slots=True, kw_only=True)
+class _Series:
+    name: str
+    count: int
+    last_s: float
+    written_s: float
+
+
+class Events:
+    """Writes events; a fault is counted and never raised.
+
+    Parameters
+    ----------
+    instance
+        Which of the controllers writes them.
+    now_s
+        Seconds since the epoch.
+    """
+
+    def __init__(self, writer: Writer, instance: str, *, now_s: Callable[[], float] = time.time) -> None:
+        self._writer, self._now_s = writer, now_s
+        self._instance = instance[:_INSTANCE_CHARS] or "unknown"
+        self._series: OrderedDict[str, _Series] = OrderedDict()
+        self._lock = threading.Lock()
+        self._faults: Counter[str] = Counter()
+        self._problem = ""
+
+    @property
+    def faults(self) -> Mapping[str, int]:
+        """How many events were lost, by HTTP status or word."""
+        with self._lock:
+            return dict(self._faults)
+
+    @property
+    def problem(self) -> str:
+        """Why the last event was lost; empty where it was not."""
+        return self._problem
+
+    def publish(
+        self,
+        regarding: Regarding,
+        reason: Incident,
+        note: str,
+        *,
+        kind: EventType = EventType.NORMAL,
+        action: str = "Scale",
+        same: str | None = None,
+    ) -> None:
+        """Say that something happened to an object.
+
+        Parameters
+        ----------
+        note
+            One sentence; cut at 1024 characters.
+        action
+            What was being done, in one word.
+        same
+            What makes two events the same beside object, type and reason; by default the note. Give it where
+            the note has figures that change each time.
+        """
+        now_s = self._now_s()
+        key = _key(regarding, reason, kind, note if same is None else same)
+        with self._lock:
+            series = self._series.get(key)
+            if series is not None and now_s - series.last_s <= INTERVAL_S:
+                series.count, series.last_s = series.count + 1, now_s
+                self._series.move_to_end(key)
+                if now_s - series.written_s < REFRESH_S:
+                    return
+            else:
+                series = None
+        try:
+            if series is None or not self._raise_count(regarding, series, now_s):
+                self._create(key, regarding, reason, note, kind, action, now_s)
+            self._problem = ""
+        except ApiError as fault:
+            self._problem = str(fault)
+            with self._lock:
+                self._faults[fault.word] += 1
+
+    def _raise_count(self, regarding: Regarding, series: _Series, now_s: float) -> bool:
+        """Write the count; False where the event has expired meanwhile."""
+        series.written_s = now_s
+        body: Object = {"series": {"count": series.count, "lastObservedTime": _micro_time(series.last_s)}}
+        try:
+            self._writer.patch(EVENTS, series.name, body, namespace=regarding.namespace)
+        except ApiError as fault:
+            if fault.absent:
+                return False
+            raise
+        return True
+
+    def _create(
+        self,
+        key: str,
+        regarding: Regarding,
+        reason: Incident,
+        note: str,
+        kind: EventType,
+        action: str,
+        now_s: float,
+    ) -> None:
+        name = f"{regarding.name[:_NAME_CHARS]}.{uuid4().hex[:16]}"
+        body: Object = {
+            "apiVersion": EVENTS.api_version,
+            "kind": EVENTS.kind,
+            "metadata": {"name": name, "namespace": regarding.namespace},
+            "eventTime": _micro_time(now_s),
+            "reportingController": CONTROLLER,
+            "reportingInstance": self._instance,
+            "action": action,
+            "reason": reason.value,
+            "type": kind.value,
+            "note": _cut(note),
+            "regarding": {
+                "apiVersion": regarding.resource.api_version,
+                "kind": regarding.resource.kind,
+                "namespace": regarding.namespace,
+                "name": regarding.name,
+                "uid": regarding.uid,
+            },
+        }
+        self._writer.create(EVENTS, body, namespace=regarding.namespace)
+        with self._lock:
+            self._series[key] = _Series(name=name, count=1, last_s=now_s, written_s=now_s)
+            self._series.move_to_end(key)
+            while len(self._series) > REMEMBERED:
+                self._series.popitem(last=False)
+
+
+def _key(regarding: Regarding, reason: Incident, kind: EventType, same: str) -> str:
+    parts = (regarding.namespace, regarding.name, regarding.uid, reason.value, kind.value, same)
+    return sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _cut(note: str) -> str:
+    return note if len(note) <= NOTE_CHARS else note[: NOTE_CHARS - 4] + " ..."
+
+
+def _micro_time(at_s: float) -> str:
+    return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,0 +1,340 @@
+"""Leadership by a Lease: of several controllers at most one acts, and its orders carry a term that only grows.
+
+Why not `kubernetes.leaderelection` (37.0.2). Its rule is the right one: a holder counts as gone only after its record
+has not changed for the lease's duration by the candidate's own clock. But it goes by the wall clock, which on a Pi
+without a battery jumps when the time server is first reached; it cannot be stopped, does not give the lease back, and
+answers no question such as "may I act now": between a lost renewal and its callback it has no opinion; it never writes
+leaseTransitions, so that there is no term to fence orders with; it reads any answer that is not an ApiException (a
+timeout, a refused connection) as the end of its thread; and it speaks by logging only. Everything but those forty
+lines of rule would have to be wrapped, and the term cannot be.
+
+Safety rests on two times: a leader trusts a renewal for `renew_deadline_s` from the moment it *sent* it, a candidate
+waits `duration_s` from the moment it *saw* the record change. Clocks may run apart by the ratio of the two. Who finds
+no Lease makes one at once, but leads only `duration_s` later, and under a term taken then: somebody may have deleted
+it under a leader who has not noticed yet.
+"""
+
+import random
+import socket
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Protocol
+from uuid import uuid4
+
+from gesscale.errors import InputError
+from gesscale.kubernetes.api.connection import Connection, Object
+from gesscale.kubernetes.api.faults import ApiError
+from gesscale.kubernetes.api.resources import LEASES
+
+LEASE_NAME = "gesscale-controller"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElectionTimes:
+    """The times of an election, seconds.
+
+    Attributes
+    ----------
+    duration_s
+        How long a lease holds after it was seen to change.
+    renew_deadline_s
+        How long a leader trusts a renewal.
+    renew_every_s
+        How often it renews: client-go's every 2 s would be 43,000 writes a day on an SD card.
+    retry_s
+        How often anybody else tries, and a leader after a fault.
+
+    Raises
+    ------
+    InputError
+        They are not in that order, so that two could lead at once.
+    """
+
+    duration_s: float = 15.0
+    renew_deadline_s: float = 10.0
+    renew_every_s: float = 4.0
+    retry_s: float = 2.0
+
+    def __post_init__(self) -> None:
+        if not self.duration_s > self.renew_deadline_s > self.renew_every_s >= self.retry_s > 0:
+            message = (
+                "expected lease duration > renew deadline > renewal >= retry > 0 s, got"
+                f" {self.duration_s:g}, {self.renew_deadline_s:g}, {self.renew_every_s:g}, {self.retry_s:g}"
+            )
+            raise InputError(message)
+
+
+class Lock(Protocol):
+    """A record that can be read and replaced by whoever knows its newest version."""
+
+    def read(self) -> Object | None:
+        """Return the Lease; None where there is none. Raises `ApiError`."""
+        ...
+
+    def create(self, spec: Mapping[str, Any]) -> Object:
+        """Create it; a conflict where there is one."""
+        ...
+
+    def replace(self, lease: Object) -> Object:
+        """Replace it; a conflict where it is not the newest version."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseLock:
+    """A Lease in the cluster.
+
+    Attributes
+    ----------
+    timeout_s
+        For each request; a renewal that takes longer is one that failed.
+    """
+
+    connection: Connection
+    namespace: str
+    name: str = LEASE_NAME
+    timeout_s: float = 3.0
+
+    def read(self) -> Object | None:
+        """Return the Lease; None where there is none."""
+        try:
+            return self.connection.get(LEASES, self.name, namespace=self.namespace, timeout_s=self.timeout_s)
+        except ApiError as fault:
+            if fault.absent:
+                return None
+            raise
+
+    def create(self, spec: Mapping[str, Any]) -> Object:
+        """Create it."""
+        body = {
+            "apiVersion": LEASES.api_version,
+            "kind": LEASES.kind,
+            "metadata": {"name": self.name, "namespace": self.namespace},
+            "spec": dict(spec),
+        }
+        return self.connection.create(LEASES, body, namespace=self.namespace, timeout_s=self.timeout_s)
+
+    def replace(self, lease: Object) -> Object:
+        """Replace it, if it is the newest version."""
+        return self.connection.update(LEASES, lease, namespace=self.namespace, timeout_s=self.timeout_s)
+
+
+def new_identity() -> str:
+    """Return a name for this process that no other has, not even its successor in the same pod."""
+    return f"{socket.gethostname()}_{uuid4().hex[:12]}"
+
+
+def steady_now_s() -> float:
+    """Return seconds that never jump and go on while the machine sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Elector:
+    """One candidate.
+
+    Parameters
+    ----------
+    lock
+        What is fought for.
+    identity
+        Ours, different from everybody's.
+    term_floor
+        The highest term in anybody's order: a Lease that somebody deleted must not begin at 0 again.
+    on_change
+        Called from the thread when leadership was won or lost.
+    now_s
+        A clock that never jumps.
+    utc_now
+        For the times in the Lease, which people read and nobody decides by.
+    """
+
+    def __init__(
+        self,
+        lock: Lock,
+        identity: str,
+        *,
+        times: ElectionTimes = ElectionTimes(),
+        term_floor: Callable[[], int] = lambda: -1,
+        on_change: Callable[[], None] = lambda: None,
+        now_s: Callable[[], float] = steady_now_s,
+        utc_now: Callable[[], datetime] = _utc_now,
+        draw: Callable[[], float] = random.random,
+    ) -> None:
+        self.identity, self.times = identity, times
+        self._lock_object, self._term_floor, self._on_change = lock, term_floor, on_change
+        self._now_s, self._utc_now, self._draw = now_s, utc_now, draw
+        self._kept: Object | None = None
+        self._seen: tuple[str, str] | None = None
+        self._seen_s = now_s()
+        self._probation_until_s: float | None = None
+        self._trusted_until_s = float("-inf")
+        self._term: int | None = None
+        self._told = False
+        self._holder = ""
+        self._problem = ""
+        self._faults: Counter[str] = Counter()
+        self._guard = threading.Lock()
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def term(self) -> int | None:
+        """The term of the leadership that is or was ours last; None before the first."""
+        return self._term
+
+    @property
+    def holder(self) -> str:
+        """Who held the Lease when it was last read; empty where nobody did."""
+        return self._holder
+
+    @property
+    def problem(self) -> str:
+        """What went wrong at the last try; empty where nothing did."""
+        return self._problem
+
+    @property
+    def faults(self) -> Mapping[str, int]:
+        """How many tries failed, by HTTP status or word."""
+        with self._guard:
+            return dict(self._faults)
+
+    def is_leader(self, now_s: float | None = None) -> bool:
+        """Whether we may act now; False as soon as the last renewal is too old to be trusted.
+
+        Parameters
+        ----------
+        now_s
+            By the elector's own clock; by default now.
+        """
+        at_s = self._now_s() if now_s is None else now_s
+        return self._probation_until_s is None and at_s < self._trusted_until_s
+
+    def step(self) -> float:
+        """Try once to win or keep the Lease; return seconds until the next try."""
+        sent_s = self._now_s()
+        try:
+            won = self._acquire_or_renew()
+            self._problem = ""
+        except ApiError as fault:
+            won = False
+            self._problem = str(fault)
+            self._count(fault.word)
+        except Exception as error:  # noqa: BLE001  # a dead thread would never lead again, and nobody would know
+            won = False
+            self._problem = f"cannot take part in the election: {type(error).__name__}: {error}"
+            self._count(type(error).__name__)
+        if won and not self._stopping.is_set():
+            self._trusted_until_s = sent_s + self.times.renew_deadline_s
+        leads = self.is_leader()
+        if leads != self._told:
+            self._told = leads
+            self._on_change()
+        if won and leads:
+            return self.times.renew_every_s
+        return self.times.retry_s * (1.0 if leads else 1.0 + 0.2 * self._draw())
+
+    def release(self) -> None:
+        """Stop leading and give the Lease back, so that another need not wait for its end; best effort."""
+        self._stopping.set()
+        self._trusted_until_s = float("-inf")
+        try:
+            # One on probation keeps it: the next holder would lead at once.
+            gives = self._holder == self.identity and self._probation_until_s is None
+            lease = self._lock_object.read() if gives else None
+            if lease is not None and _spec(lease).get("holderIdentity") == self.identity:
+                spec = {**_spec(lease), "holderIdentity": "", "renewTime": self._stamp()}
+                self._lock_object.replace({**lease, "spec": spec})
+        except ApiError as fault:
+            self._problem = str(fault)
+
+    def start(self) -> None:
+        """Begin, in a thread."""
+        self._thread = threading.Thread(target=self.run, name="lease", daemon=True)
+        self._thread.start()
+
+    def run(self) -> None:
+        """Try again and again until `stop`; what `start` does in a thread."""
+        wait_s = 0.0
+        while not self._stopping.wait(wait_s):
+            wait_s = self.step()
+
+    def stop(self, timeout_s: float = 10.0) -> None:
+        """End the thread and give the Lease back."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join(timeout_s)
+        self.release()
+
+    def _count(self, word: str) -> None:
+        with self._guard:
+            self._faults[word] += 1
+
+    def _acquire_or_renew(self) -> bool:
+        # A leader knows the Lease as it wrote it; if somebody else did meanwhile, replacing it is a conflict.
+        kept, self._kept = self._kept, None
+        lease = kept if kept is not None and self.is_leader() else self._lock_object.read()
+        spec = {} if lease is None else _spec(lease)
+        self._observe(lease, spec)
+        holder = self._holder
+        ours = holder == self.identity
+        given_back = lease is not None and not holder
+        if not (ours or given_back or lease is None) and self._now_s() < self._seen_s + self._patience_s(
+            spec
+        ):
+            return False
+        term = _whole(spec.get("leaseTransitions"))
+        probation_until_s = self._probation_until_s if ours else None
+        if ours and probation_until_s is not None and self._now_s() >= probation_until_s:
+            # Served: the term is to be above all that was ordered until now.
+            probation_until_s, term = None, max(term, self._term_floor() + 1)
+        elif not ours or self._term is None:
+            term = max(term + (lease is not None), self._term_floor() + 1)
+        stamp = self._stamp()
+        wanted = {
+            **spec,
+            "holderIdentity": self.identity,
+            "leaseDurationSeconds": max(1, round(self.times.duration_s)),
+            "acquireTime": spec.get("acquireTime", stamp) if ours else stamp,
+            "renewTime": stamp,
+            "leaseTransitions": term,
+        }
+        if lease is None:
+            kept = self._lock_object.create(wanted)
+            # It may have been deleted under a leader who has not noticed yet: that one's trust must have run out.
+            probation_until_s = self._now_s() + self.times.duration_s
+        else:
+            kept = self._lock_object.replace({**lease, "spec": wanted})
+        self._observe(kept, _spec(kept))
+        self._kept, self._term, self._probation_until_s = kept, term, probation_until_s
+        return True
+
+    def _observe(self, lease: Object | None, spec: Mapping[str, Any]) -> None:
+        metadata = {} if lease is None else lease["metadata"]
+        seen = str(metadata.get("uid", "")), str(metadata.get("resourceVersion", ""))
+        self._holder = str(spec.get("holderIdentity") or "")
+        if seen != self._seen:
+            self._seen, self._seen_s = seen, self._now_s()
+
+    def _patience_s(self, spec: Mapping[str, Any]) -> float:
+        """Return how long the holder may be silent: what it was promised, if that is longer than ours."""
+        return max(self.times.duration_s, float(_whole(spec.get("leaseDurationSeconds"))))
+
+    def _stamp(self) -> str:
+        return self._utc_now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _spec(lease: Object) -> dict[str, Any]:
+    spec = lease.get("spec")
+    return spec if isinstance(spec, dict) else {}
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) and value >= 0 else 0

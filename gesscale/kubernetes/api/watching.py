@@ -1,0 +1,366 @@
+"""What the cluster holds of one kind, kept up to date by list and watch, and honest about its age.
+
+Why not `kubernetes.informer.SharedInformer` (37.0.2), which has the same purpose. After 401, 403, 500, a refused
+connection or a broken line it opens the watch again at once: against a local server that refused each watch it sent
+more than a thousand requests a minute with 403, and ten times as many with a broken line (only a 429 or 503 with
+Retry-After is waited for, by urllib3, which then cannot be stopped). It does not ask for bookmarks, so that a quiet
+kind expires and is listed whole; it lists without pages; it builds typed objects and keeps them whole, with no way to
+trim them before; and nobody can learn from it that its view is old, since when, or why. Wrapping its list function
+would mend the pages only. `kubernetes.watch.Watch`, one layer below, builds typed objects too and hands out a broken
+line as None; told not to build them, it raises KeyError at an ERROR event instead of the 410 in it. What is left of
+it, cutting a stream into lines, is in `Connection.watch`.
+"""
+
+import json
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Generic, Protocol, TypeVar
+
+from gesscale.kubernetes.api.answers import Lines
+from gesscale.kubernetes.api.backoff import Backoff
+from gesscale.kubernetes.api.connection import Object
+from gesscale.kubernetes.api.faults import ApiError, Call, broken_answer, from_answer
+from gesscale.kubernetes.api.resources import Resource
+
+T = TypeVar("T")
+
+UNREADABLE_MAX = 100
+"""Objects whose faults are kept."""
+_STEADY_S = 5.0
+"""A watch that lasted as long, or brought a line, was a good one."""
+
+
+class Source(Protocol):
+    """Lists and watches; `Connection` is one."""
+
+    def pages(
+        self, resource: Resource, *, namespace: str | None, label_selector: str, field_selector: str
+    ) -> Iterator[Object]:
+        """List page by page."""
+        ...
+
+    def watch(
+        self,
+        resource: Resource,
+        *,
+        resource_version: str,
+        namespace: str | None,
+        label_selector: str,
+        field_selector: str,
+        lasts_s: float,
+    ) -> Lines:
+        """Watch from a version on."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View(Generic[T]):
+    """What is known of a kind at one instant.
+
+    Attributes
+    ----------
+    objects
+        What was kept of each, by ``namespace/name``, or by name for kinds without namespaces.
+    listed
+        False until all of them were listed once; before that an empty view says nothing.
+    contact_s
+        When the API server was last heard, seconds since the epoch; None where never.
+    stale_since_s
+        Since when changes may have been missed; None while none can have been.
+    problem
+        Why; empty while none can have been.
+    unreadable
+        Why an object's newest state could not be read, by its key; its former state, if any, is kept.
+    revision
+        Grows with every change.
+    """
+
+    objects: Mapping[str, T]
+    listed: bool = False
+    contact_s: float | None = None
+    stale_since_s: float | None = None
+    problem: str = ""
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+    revision: int = 0
+
+    @property
+    def fresh(self) -> bool:
+        """Whether it is whole and no change can have been missed: only then may be acted on it."""
+        return self.listed and self.stale_since_s is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """Time and chance, so that tests can set them.
+
+    Attributes
+    ----------
+    now_s
+        Seconds since the epoch.
+    sleep
+        Waits; returns True where the wait was ended early because all is to stop. None waits for `Cache.stop`.
+    random
+        Draws from [0, 1).
+    watch_s
+        How long one watch lasts at least; half as much again is drawn.
+    """
+
+    now_s: Callable[[], float] = time.time
+    sleep: Callable[[float], bool] | None = None
+    random: Callable[[], float] = random.random
+    first_wait_s: float = 0.5
+    longest_wait_s: float = 60.0
+    watch_s: float = 300.0
+
+
+class Cache(Generic[T]):
+    """One kind of objects, kept up to date by a thread of its own.
+
+    A fault never empties it: what was seen last stays, and the view says since when it is stale and why.
+
+    Parameters
+    ----------
+    source
+        Where to list and watch.
+    keep
+        What to keep of an object, as small as possible; None to keep nothing. It may raise ValueError or
+        `GesscaleError` at an object that it cannot read.
+    namespace
+        None for all.
+    on_change
+        Called from the thread after a change, and when the view becomes stale or fresh.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        resource: Resource,
+        keep: Callable[[Mapping[str, Any]], T | None],
+        *,
+        namespace: str | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+        on_change: Callable[[], None] = lambda: None,
+        timing: Timing = Timing(),
+    ) -> None:
+        self._source, self.resource, self._keep, self._timing = source, resource, keep, timing
+        self._where = {
+            "namespace": namespace,
+            "label_selector": label_selector,
+            "field_selector": field_selector,
+        }
+        self._call = Call(verb="watch", resource=resource, namespace=namespace)
+        self._on_change = on_change
+        self._backoff = Backoff(
+            random=timing.random, first_s=timing.first_wait_s, longest_s=timing.longest_wait_s
+        )
+        self._stopping = threading.Event()
+        self._sleep = timing.sleep or self._stopping.wait
+        self._lock = threading.Lock()
+        self._objects: dict[str, T] = {}
+        self._unreadable: dict[str, str] = {}
+        self._version: str | None = None
+        self._lines: Lines | None = None
+        self._thread: threading.Thread | None = None
+        self._faults: Counter[str] = Counter()
+        self._view: View[T] = View(objects=MappingProxyType({}), problem="nothing was listed yet")
+        self._begun_s = timing.now_s()
+        self._ready = threading.Event()
+
+    @property
+    def faults(self) -> Mapping[str, int]:
+        """How many faults there were, by HTTP status or word."""
+        with self._lock:
+            return dict(self._faults)
+
+    def snapshot(self) -> View[T]:
+        """Return what is known now; it does not change any more."""
+        with self._lock:
+            return self._view
+
+    def wait_until_listed(self, timeout_s: float) -> bool:
+        """Wait until all objects were listed once; False where that did not come in time."""
+        return self._ready.wait(timeout_s)
+
+    def start(self) -> None:
+        """Begin, in a thread."""
+        name = f"watch-{self.resource.plural}"
+        self._thread = threading.Thread(target=self.run, name=name, daemon=True)
+        self._thread.start()
+
+    def stop(self, timeout_s: float = 5.0) -> None:
+        """End the thread; the view stays."""
+        self._stopping.set()
+        with self._lock:
+            lines = self._lines
+        if lines is not None:
+            lines.interrupt()
+        if self._thread is not None:
+            self._thread.join(timeout_s)
+
+    def run(self) -> None:
+        """List and watch until `stop`; what `start` does in a thread."""
+        while not self._stopping.is_set():
+            wait_s = self._round()
+            if self._stopping.is_set() or (wait_s > 0 and self._sleep(wait_s)):
+                return
+
+    def _round(self) -> float:
+        """List where that is due, watch until the watch ends; return how long to wait then."""
+        try:
+            if self._version is None:
+                self._list()
+            steady = self._watch(self._version or "")
+        except ApiError as fault:
+            if fault.expired or fault.reason == "BrokenAnswer":
+                self._version = None
+            return self._note(str(fault), fault.word, fault.retry_after_s)
+        except Exception as error:  # noqa: BLE001  # a dead thread would leave a view that looks fresh for ever
+            self._version = None
+            return self._note(
+                f"cannot {self._call.sentence}: {type(error).__name__}: {error}", type(error).__name__, None
+            )
+        if steady:
+            self._backoff.succeeded()
+            return 0.0
+        return self._note(f"cannot {self._call.sentence}: the API server ends it at once", "ShortWatch", None)
+
+    def _note(self, problem: str, word: str, retry_after_s: float | None) -> float:
+        if self._stopping.is_set():
+            return 0.0
+        with self._lock:
+            self._faults[word] += 1
+            before = self._view
+            since_s = before.stale_since_s
+            if since_s is None:
+                since_s = self._begun_s if before.contact_s is None else before.contact_s
+            self._show(stale_since_s=since_s, problem=problem)
+        self._on_change()
+        return self._backoff.after_fault_s(retry_after_s)
+
+    def _list(self) -> None:
+        objects: dict[str, T] = {}
+        unreadable: dict[str, str] = {}
+        version = ""
+        for page in self._source.pages(self.resource, **self._where):  # type: ignore[arg-type]  # as their keys say
+            items, version = page.get("items") or (), page.get("metadata", {}).get("resourceVersion", "")
+            for item in items:
+                self._take(item, objects, unreadable)
+            if self._stopping.is_set():
+                return
+        for key in unreadable.keys() & self._objects.keys():
+            objects[key] = self._objects[key]
+        with self._lock:
+            self._objects, self._unreadable, self._version = objects, unreadable, str(version)
+            self._show(changed=True, heard=True)
+        self._ready.set()
+        self._on_change()
+
+    def _watch(self, version: str) -> bool:
+        """Follow the changes; return whether the watch was a good one."""
+        timing = self._timing
+        opened_s = timing.now_s()
+        lines = self._source.watch(
+            self.resource,
+            resource_version=version,
+            lasts_s=timing.watch_s * (1.0 + 0.5 * timing.random()),
+            **self._where,  # type: ignore[arg-type]  # as their keys say
+        )
+        with self._lock:
+            self._lines = lines
+            was_stale = self._view.stale_since_s is not None
+            self._show(heard=True)
+        if was_stale:
+            self._on_change()
+        heard = False
+        try:
+            if not self._stopping.is_set():
+                for line in lines:
+                    self._follow(line)
+                    heard = True
+        except ApiError as fault:
+            if fault.reason != "Timeout":
+                raise  # a silent watch is none: it is opened anew, and that tells whether the server is there
+        finally:
+            with self._lock:
+                self._lines = None
+            lines.close()
+        return heard or timing.now_s() - opened_s >= _STEADY_S
+
+    def _follow(self, line: bytes) -> None:
+        try:
+            event = json.loads(line)
+            kind, item = event["type"], event["object"]
+            version = "" if kind == "ERROR" else str(item["metadata"]["resourceVersion"])
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise broken_answer(self._call, f"the line {line[:60]!r}") from None
+        if kind == "ERROR":
+            raise _said_by(self._call, item)
+        with self._lock:
+            if kind == "DELETED":
+                key = _key(item)
+                self._objects.pop(key, None)
+                self._unreadable.pop(key, None)
+            elif kind in {"ADDED", "MODIFIED"}:
+                self._take(item, self._objects, self._unreadable)
+            self._version = version
+            self._show(changed=kind != "BOOKMARK", heard=True)
+        if kind != "BOOKMARK":
+            self._on_change()
+
+    def _take(self, item: Mapping[str, Any], objects: dict[str, T], unreadable: dict[str, str]) -> None:
+        try:
+            key = _key(item)
+        except (KeyError, TypeError):
+            raise broken_answer(self._call, f"the object {str(item)[:60]!r}") from None
+        try:
+            kept = self._keep(item)
+        except Exception as error:  # noqa: BLE001  # one object that cannot be read must not hide the others
+            self._faults["Unreadable"] += 1
+            if len(unreadable) < UNREADABLE_MAX:
+                unreadable[key] = " ".join(str(error).split())[:300] or type(error).__name__
+            return
+        unreadable.pop(key, None)
+        if kept is None:
+            objects.pop(key, None)
+        else:
+            objects[key] = kept
+
+    def _show(
+        self,
+        *,
+        changed: bool = False,
+        heard: bool = False,
+        stale_since_s: float | None = None,
+        problem: str = "",
+    ) -> None:
+        """Put a new view in the place of the old one; the lock is held."""
+        before = self._view
+        self._view = View(
+            objects=MappingProxyType(dict(self._objects)) if changed else before.objects,
+            unreadable=MappingProxyType(dict(self._unreadable)) if changed else before.unreadable,
+            listed=before.listed or changed,
+            contact_s=self._timing.now_s() if heard else before.contact_s,
+            stale_since_s=stale_since_s,
+            problem=problem,
+            revision=before.revision + changed,
+        )
+
+
+def _key(item: Mapping[str, Any]) -> str:
+    metadata = item["metadata"]
+    namespace = metadata.get("namespace")
+    return f"{namespace}/{metadata['name']}" if namespace else str(metadata["name"])
+
+
+def _said_by(call: Call, status: object) -> ApiError:
+    """Return the fault that an ERROR event tells of."""
+    code = status.get("code") if isinstance(status, Mapping) else None
+    if not isinstance(code, int):
+        return broken_answer(call, f"the error event {str(status)[:60]!r}")
+    return from_answer(call, code, "", json.dumps(status))

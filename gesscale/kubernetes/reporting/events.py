@@ -1,0 +1,210 @@
+"""Which transitions are worth an event. Said once when they happen: what lasts is in the conditions."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gesscale.decision import Decision, OutcomeStatus, Reason, Verdict
+from gesscale.kubernetes.api.events import EventType, Incident
+from gesscale.kubernetes.reporting.history import SettledChange, replicas_before
+from gesscale.kubernetes.reporting.writing import moved
+from gesscale.kubernetes.resource.translate import Fault
+from gesscale.words import in_words
+
+_VETOES = {
+    Reason.NO_CANDIDATE_NODE,
+    Reason.DELAY_EATS_GAIN,
+    Reason.LATENCY_MAP_MISSING,
+    Reason.LATENCY_MAP_STALE,
+    Reason.DELAY_UNKNOWN,
+    Reason.CLUSTER_UNAVAILABLE,
+}
+_BLIND = {Reason.METRICS_MISSING, Reason.METRICS_STALE}
+_ADVICE = {OutcomeStatus.NOT_ALLOWED, OutcomeStatus.REHEARSED}
+_FAILURES = {OutcomeStatus.FAILED, OutcomeStatus.PARTLY_APPLIED}
+_NODES_NAMED = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Telling:
+    """An event worth writing.
+
+    Attributes
+    ----------
+    kind
+        Whether people should look.
+    reason
+        What happened, in a word.
+    message
+        The same in a sentence.
+    same
+        What makes two of them the same; None for the message itself.
+    """
+
+    kind: EventType
+    reason: Incident
+    message: str
+    same: str | None = None
+
+
+def events_of(
+    old: Mapping[str, Any], new: Mapping[str, Any], decision: Decision, settled: Iterable[SettledChange] = ()
+) -> tuple[Telling, ...]:
+    """Return what a step brought that is worth an event.
+
+    Parameters
+    ----------
+    old, new
+        The status before the step, and as it will stand after it is written: what both say alike is no event.
+    decision
+        Of the step.
+    settled
+        See `gesscale.kubernetes.reporting.settled_changes`, for the old status.
+
+    Returns
+    -------
+    tuple of Telling
+        Mostly none.
+    """
+    before = old.get("lastDecision") or {}
+    repeated = before.get("at") == (new.get("lastDecision") or {}).get("at")
+    return (
+        *(_end(change, new) for change in settled),
+        *(() if repeated else _change(before, old, new, decision)),
+        *_standstill(before, decision),
+        *_model(old.get("model") or {}, new.get("model") or {}),
+    )
+
+
+def event_of_fault(old: Mapping[str, Any], fault: Fault, generation: int) -> tuple[Telling, ...]:
+    """Return the event of a resource that cannot be obeyed; none where the old status says it of this generation.
+
+    Parameters
+    ----------
+    old
+        The status before.
+    fault
+        What is wrong.
+    generation
+        Of the resource.
+    """
+    said = (old.get("lastDecision") or {}).get("reason") == fault.reason.value
+    if said and old.get("observedGeneration") == generation:
+        return ()
+    return (Telling(kind=EventType.WARNING, reason=Incident.INVALID_SPEC, message=fault.message),)
+
+
+def change_sentence(decision: Decision) -> str:
+    """Write a change as people ask for it: from, to, why, which nodes, load against MST.
+
+    Where load and MST do not speak for the verdict by themselves, the policy's own words stand in their place.
+    """
+    plan, change = decision.plan, decision.plan.change
+    nodes = [*(f"+{node}" for node in change.add), *(f"-{node}" for node in change.remove)] if change else []
+    named = [*nodes[:_NODES_NAMED], f"{len(nodes) - _NODES_NAMED} more"]
+    why = ", ".join([plan.reason.value, *(named if len(nodes) > _NODES_NAMED else nodes)])
+    figures = _load_against_mst(decision) or plan.detail or decision.analysis.detail
+    return f"replicas {replicas_before(decision)} -> {len(plan.placement)} ({why}): {figures}"
+
+
+def _load_against_mst(decision: Decision) -> str:
+    analysis, reading = decision.analysis, decision.analysis.reading
+    if analysis.mst is None or reading is None or decision.plan.reason is not analysis.reason:
+        return ""
+    load = reading.throughput_rows_per_s if reading.input_rows_per_s is None else reading.input_rows_per_s
+    mst = analysis.mst.mid
+    sign = {Verdict.MORE: ">", Verdict.FEWER: "<"}.get(analysis.verdict)
+    if sign is None or (load > mst) is not (sign == ">"):
+        return ""
+    return f"load {load:.0f} rows/s {sign} MST {mst:.0f}"
+
+
+def _end(change: SettledChange, new: Mapping[str, Any]) -> Telling:
+    replicas = f"replicas {change.before} -> {change.after} ({change.reason})"
+    if change.arrived:
+        message = (
+            f"{replicas}: settled after {in_words(change.seconds)}, "
+            f"longest time without a finished batch {change.downtime_s:.1f} s"
+        )
+        return Telling(kind=EventType.NORMAL, reason=Incident.SUCCESSFUL_RESCALE, message=message)
+    message = (
+        f"{replicas}: not there after {in_words(change.seconds)}, ordered {_listed(change.placement)}; "
+        f"live are {_listed(new.get('placement') or ())}"
+    )
+    return Telling(kind=EventType.WARNING, reason=Incident.FAILED_RESCALE, message=message)
+
+
+def _listed(nodes: Iterable[str]) -> str:
+    names = list(nodes)
+    rest = f" and {len(names) - _NODES_NAMED} more" if len(names) > _NODES_NAMED else ""
+    return ", ".join(names[:_NODES_NAMED]) + rest or "none"
+
+
+def _change(
+    before: Mapping[str, Any], old: Mapping[str, Any], new: Mapping[str, Any], decision: Decision
+) -> Iterator[Telling]:
+    """Yield what became of a plan that changes something."""
+    status, sentence = decision.outcome.status, change_sentence(decision)
+    if decision.acted:
+        yield Telling(kind=EventType.NORMAL, reason=Incident.RESCALING, message=sentence)
+    if status in _FAILURES and before.get("outcome") != status:
+        message = f"{sentence}: {decision.outcome.detail or 'not all of it could be done'}"
+        yield Telling(
+            kind=EventType.WARNING,
+            reason=Incident.FAILED_RESCALE,
+            message=message,
+            same=decision.outcome.detail,
+        )
+    if status in _ADVICE and (before.get("outcome") != status or _advised(old) != _advised(new)):
+        rehearsed = status is OutcomeStatus.REHEARSED
+        done = "rehearsed, nothing is changed" if rehearsed else "advice only, nothing is changed"
+        message = f"{sentence} ({done})"
+        yield Telling(kind=EventType.NORMAL, reason=Incident.SCALING_REPORT, message=message)
+
+
+def _advised(status: Mapping[str, Any]) -> Any:
+    return (status.get("recommendation") or {}).get("placement")
+
+
+def _standstill(before: Mapping[str, Any], decision: Decision) -> Iterator[Telling]:
+    """Yield why nothing changes though something is wanted, when the reason is a new one."""
+    plan, was = decision.plan, before.get("reason")
+    if plan.reason == was:
+        return
+    detail = plan.detail or decision.analysis.detail
+    said = {"message": f"{plan.reason.value}: {detail}", "same": plan.reason.value}
+    if was == Reason.PAUSED:
+        yield Telling(kind=EventType.NORMAL, reason=Incident.RESUMED, message="the pause has ended", same="")
+    if plan.reason is Reason.PAUSED:
+        yield Telling(kind=EventType.NORMAL, reason=Incident.PAUSED, message=detail, same="")
+    elif plan.reason in _BLIND:
+        yield Telling(kind=EventType.WARNING, reason=Incident.METRICS_MISSING, **said)
+    elif plan.reason is Reason.OVERRIDDEN:
+        yield Telling(kind=EventType.NORMAL, reason=Incident.OVERRIDDEN, message=detail, same="")
+    elif plan.change is None and decision.analysis.verdict in {Verdict.MORE, Verdict.FEWER}:
+        if plan.reason is Reason.AT_MAX_REPLICAS:
+            yield Telling(kind=EventType.WARNING, reason=Incident.SCALING_LIMITED, **said)
+        elif plan.reason in _VETOES:
+            yield Telling(kind=EventType.WARNING, reason=Incident.SCALING_VETOED, **said)
+
+
+def _model(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Telling]:
+    if not new.get("calibrated") or not _refitted(old, new):
+        return
+    parameters = ", ".join(f"{name} {value:g}" for name, value in _parameters(new).items())
+    message = f"law {new['law']}: {parameters}, from {new['readings']} readings"
+    yield Telling(
+        kind=EventType.NORMAL, reason=Incident.MODEL_REFITTED, message=message, same=str(new["law"])
+    )
+
+
+def _refitted(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    if not old.get("calibrated") or old.get("law") != new["law"]:
+        return True
+    was, now = _parameters(old), _parameters(new)
+    return was.keys() != now.keys() or any(moved(was[name], now[name]) for name in now)
+
+
+def _parameters(model: Mapping[str, Any]) -> dict[str, float]:
+    named = {name: model[name] for name in ("alpha", "beta", "gamma") if name in model}
+    return named | dict(model.get("parameters") or {})

@@ -1,0 +1,76 @@
+"""A step, or a fault, turned into what is to be written: the status patch and the events."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gesscale.kubernetes.reporting.events import Telling, event_of_fault, events_of
+from gesscale.kubernetes.reporting.history import SettledChange, settled_changes
+from gesscale.kubernetes.reporting.status import Seen, fault_status, new_status
+from gesscale.kubernetes.reporting.writing import REFRESH_S, merged, status_patch
+from gesscale.kubernetes.resource.translate import Fault
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What is to be told of one operator after a step.
+
+    Attributes
+    ----------
+    status
+        As the resource will hold it once the patch is written.
+    patch
+        For the status subresource, as a merge patch; None where nothing is worth a write.
+    tellings
+        Events; mostly none.
+    settled
+        The changes that were found settled.
+    """
+
+    status: Mapping[str, Any]
+    patch: dict[str, Any] | None = None
+    tellings: tuple[Telling, ...] = ()
+    settled: tuple[SettledChange, ...] = ()
+
+
+def report_step(old: Mapping[str, Any], seen: Seen, now_s: float, *, refresh_s: float = REFRESH_S) -> Report:
+    """Report what a step brought for one operator.
+
+    Parameters
+    ----------
+    old
+        The status as it stands in the resource.
+    seen
+        What the step brought.
+    now_s
+        Seconds since the epoch.
+    refresh_s
+        Seconds between two writes for figures' sake.
+    """
+    decision = seen.decision
+    patch = status_patch(old, new_status(old, seen, now_s), refresh_s=refresh_s)
+    status = merged(old, patch or {})
+    settled = settled_changes(old, seen.known, decision.operator, seen.live, now_s)
+    return Report(
+        status=status, patch=patch, tellings=events_of(old, status, decision, settled), settled=settled
+    )
+
+
+def report_fault(old: Mapping[str, Any], fault: Fault, generation: int, now_s: float) -> Report:
+    """Report a resource that cannot be obeyed.
+
+    Parameters
+    ----------
+    old
+        The status as it stands in the resource.
+    fault
+        What is wrong with it.
+    generation
+        Of the resource.
+    now_s
+        Seconds since the epoch.
+    """
+    patch = status_patch(old, fault_status(old, fault, generation, now_s))
+    return Report(
+        status=merged(old, patch or {}), patch=patch, tellings=event_of_fault(old, fault, generation)
+    )

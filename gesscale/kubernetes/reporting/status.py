@@ -1,0 +1,281 @@
+"""The new status of a StreamAutoscaler from what one step brought. Nothing here raises because of a figure."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from gesscale.decision import Decision, MapStanding, OutcomeStatus, Verdict
+from gesscale.kubernetes.figures import desired_placement
+from gesscale.kubernetes.reporting.history import new_history, settled_changes
+from gesscale.kubernetes.resource.conditions import Finding, conditions_of, findings_of, findings_of_fault
+from gesscale.kubernetes.resource.memory import MemoryStatus
+from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
+from gesscale.kubernetes.resource.status import (
+    Condition,
+    DecisionStatus,
+    DriverStatus,
+    EstimateStatus,
+    LatencyMapStatus,
+    LoadStatus,
+    ModelStatus,
+    NodePoolStatus,
+    RecommendationStatus,
+    RejectedStatus,
+    StreamAutoscalerStatus,
+)
+from gesscale.kubernetes.resource.translate import Fault
+from gesscale.observation import OperatorReading
+from gesscale.plan.placement import usable
+from gesscale.ports import ClusterState, Knowledge
+from perfmodel import Estimate, Model
+
+_LASTING = ("order", "history", "memory", "model")
+_WORD_CHARS = 64
+_FINDING_CHARS = 256
+_NODE_CHARS = 200
+_DECISION_CHARS = 512
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What one step brought for one operator.
+
+    Attributes
+    ----------
+    spec, generation
+        What people say, and which generation of it was obeyed.
+    decision
+        What the step concluded and did.
+    known
+        Knowledge as recalled after the step.
+    live
+        The nodes that hold a replica now; None where nobody could tell.
+    driver
+        The driver that was found; None where none was.
+    node_pool
+        See `node_pool_of`; None where the cluster could not be read.
+    """
+
+    spec: StreamAutoscalerSpec
+    generation: int
+    decision: Decision
+    known: Knowledge
+    live: tuple[str, ...] | None = None
+    driver: DriverStatus | None = None
+    node_pool: NodePoolStatus | None = None
+
+
+def new_status(old: Mapping[str, Any], seen: Seen, now_s: float) -> dict[str, Any]:
+    """Return the status after a step, as the resource is to hold it.
+
+    Parameters
+    ----------
+    old
+        The status as it stands in the resource; its order is kept as it is.
+    seen
+        What the step brought.
+    now_s
+        Seconds since the epoch.
+
+    Returns
+    -------
+    dict
+        What is not known is absent, save the model, which stays as fitted last.
+    """
+    decision, known = seen.decision, seen.known
+    analysis, name = decision.analysis, decision.operator
+    settled = settled_changes(old, known, name, seen.live, now_s)
+    desired = desired_placement(decision, known)
+    findings = findings_of(decision, seen.spec, now_s)
+    status = StreamAutoscalerStatus(
+        observed_generation=seen.generation,
+        replicas=None if seen.live is None else len(seen.live),
+        desired_replicas=len(desired) or None,
+        placement=tuple(sorted(seen.live or ())),
+        driver=seen.driver,
+        node_pool=seen.node_pool,
+        mst=_estimate(analysis.mst),
+        load=_load(analysis.reading),
+        nd_max_ms=_figure(analysis.nd_max_ms),
+        model=_model(analysis.model),
+        latency_map=_latency_map(decision.latency_map),
+        last_decision=_decision(decision),
+        recommendation=_recommendation(decision, desired),
+        history=new_history(old, decision, known, settled),
+        memory=MemoryStatus.of(known, name),
+        conditions=_conditions(old, findings, seen.generation, now_s),
+    ).document()
+    if seen.live is None:
+        del status["placement"]
+    kept = {"order": old.get("order"), "model": status.get("model") or old.get("model")}
+    return status | {key: value for key, value in kept.items() if value is not None}
+
+
+def fault_status(old: Mapping[str, Any], fault: Fault, generation: int, now_s: float) -> dict[str, Any]:
+    """Return the status of a resource that cannot be obeyed: what outlasts steps stays, what each step tells goes.
+
+    Parameters
+    ----------
+    old
+        The status as it stands in the resource.
+    fault
+        What is wrong with it.
+    generation
+        Of the resource.
+    now_s
+        Seconds since the epoch.
+    """
+    decided = DecisionStatus(
+        at_s=float(now_s),
+        verdict=Verdict.UNKNOWN.value,
+        reason=fault.reason.value,
+        message=shortened(fault.message, _DECISION_CHARS),
+        outcome=OutcomeStatus.NOTHING_TO_DO.value,
+    )
+    conditions = _conditions(old, findings_of_fault(fault), generation, now_s, _DECISION_CHARS)
+    kept = {key: old[key] for key in _LASTING if key in old}
+    return kept | {
+        "observedGeneration": generation,
+        "lastDecision": decided.document(),
+        "conditions": [condition.document() for condition in conditions],
+    }
+
+
+def node_pool_of(cluster: ClusterState, operator: str) -> NodePoolStatus | None:
+    """Say which nodes could take one more replica of an operator, and why the others cannot.
+
+    Parameters
+    ----------
+    cluster
+        The nodes and the live replicas.
+    operator
+        Its name.
+
+    Returns
+    -------
+    NodePoolStatus or None
+        With one sentence for each reason; None where the cluster could not be read.
+    """
+    if cluster.problem:
+        return None
+    ranked = usable(cluster.seen_by(operator), cluster.placements.get(operator, ()))
+    by_reason: dict[str, list[str]] = {}
+    for rejection in ranked.rejections:
+        said = f"{rejection.node}: {rejection.detail}"
+        by_reason.setdefault(rejection.reason.value, []).append(said)
+    rejected = tuple(
+        RejectedStatus(reason=reason, count=len(said), message=shortened(said[0], _NODE_CHARS))
+        for reason, said in sorted(by_reason.items())
+    )
+    return NodePoolStatus(candidates=len(ranked.nodes), rejected=rejected)
+
+
+def shortened(text: str, chars: int) -> str:
+    """Return a text of bounded length.
+
+    Examples
+    --------
+    >>> shortened("the API server is out of reach", 20)
+    'the API server is...'
+    """
+    return text if len(text) <= chars else text[: chars - 3] + "..."
+
+
+def _conditions(
+    old: Mapping[str, Any],
+    findings: Iterable[Finding],
+    generation: int,
+    now_s: float,
+    chars: int = _FINDING_CHARS,
+) -> tuple[Condition, ...]:
+    short = (replace(finding, message=shortened(finding.message, chars)) for finding in findings)
+    return conditions_of(short, _stood(old), generation=generation, now_s=now_s)
+
+
+def _stood(old: Mapping[str, Any]) -> tuple[Condition, ...]:
+    """Return the conditions that can be read; an older controller may have written others."""
+    stood = []
+    for item in old.get("conditions") or ():
+        try:
+            stood.append(Condition.model_validate(item))
+        except ValidationError:
+            continue
+    return tuple(stood)
+
+
+def _figure(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _estimate(estimate: Estimate | None) -> EstimateStatus | None:
+    if estimate is None or not math.isfinite(estimate.high):
+        return None
+    return EstimateStatus(
+        low=estimate.low,
+        mid=estimate.mid,
+        high=estimate.high,
+        reason=shortened(estimate.reason, _WORD_CHARS),
+    )
+
+
+def _load(reading: OperatorReading | None) -> LoadStatus | None:
+    if reading is None:
+        return None
+    return LoadStatus(
+        input_rows_per_second=_figure(reading.input_rows_per_s),
+        throughput_rows_per_second=_figure(reading.throughput_rows_per_s),
+        backlog_rows=_figure(reading.backlog_rows),
+        busy_share=_figure(reading.busy_share),
+        saturated_share=_figure(reading.saturated_share),
+    )
+
+
+def _model(model: Model | None) -> ModelStatus | None:
+    if model is None:
+        return None
+    parameters = {name: value for name, value in model.parameters.items() if _figure(value) is not None}
+    return ModelStatus(
+        law=model.law,
+        alpha=parameters.pop("alpha", None),
+        beta=parameters.pop("beta", None),
+        gamma=parameters.pop("gamma", None),
+        parameters=parameters,
+        calibrated=model.calibrated,
+        readings=model.readings_used,
+    )
+
+
+def _latency_map(standing: MapStanding) -> LatencyMapStatus:
+    return LatencyMapStatus(
+        age_seconds=_figure(standing.age_s),
+        stale=bool(standing.stale),
+        message=shortened("; ".join(filter(None, (standing.stale, standing.problem))), _NODE_CHARS),
+    )
+
+
+def _decision(decision: Decision) -> DecisionStatus:
+    detail = decision.outcome.detail if decision.outcome.status is OutcomeStatus.FAILED else ""
+    return DecisionStatus(
+        at_s=float(decision.at_s),
+        verdict=decision.analysis.verdict.value,
+        reason=decision.plan.reason.value,
+        message=shortened("; ".join(filter(None, (decision.sentence, detail))), _DECISION_CHARS),
+        outcome=decision.outcome.status.value,
+    )
+
+
+def _recommendation(decision: Decision, desired: tuple[str, ...]) -> RecommendationStatus | None:
+    if not desired:
+        return None
+    plan = decision.plan
+    sized = plan.placement == desired
+    return RecommendationStatus(
+        replicas=len(desired),
+        placement=desired,
+        reason=plan.reason.value,
+        mst=_estimate(plan.mst) if sized else None,
+        nd_max_ms=_figure(plan.nd_max_ms) if sized else None,
+    )

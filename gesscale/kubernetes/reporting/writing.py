@@ -1,0 +1,180 @@
+"""What of a new status is worth a write: each one is a revision in etcd, and often a block on an SD card.
+
+A change of state is written at once. Figures and sentences move all the time; they are written when they have moved
+noticeably, and not more often than every ``refresh_s``. A time or an age by itself is no news. The order is never
+written here: it belongs to the cluster adapter, which writes it under optimistic locking.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from enum import IntEnum
+from typing import Any
+
+from gesscale.kubernetes.resource.spans import parse_instant_s
+
+REFRESH_S = 60.0
+EVIDENCE_REFRESH_S = 600.0
+"""Newer readings of placements that the memory knows already only replace older ones; they can wait."""
+MOVED_SHARE = 0.05
+_ALIKE_MS = 1.0
+_NOT_OURS = frozenset({"order"})
+
+
+class Worth(IntEnum):
+    """How much a difference is worth."""
+
+    NOTHING = 0
+    EVIDENCE = 1
+    FIGURE = 2
+    STATE = 3
+
+
+_NO_NEWS = frozenset({("lastDecision", "at"), ("latencyMap", "ageSeconds")})
+_FIGURES = frozenset(
+    {"load", "mst", "ndMaxMs", "parameters", "alpha", "beta", "gamma", "readings", "candidates", "count"}
+)
+_SENTENCES = frozenset({"message"})
+
+
+def status_patch(
+    old: Mapping[str, Any],
+    new: Mapping[str, Any],
+    *,
+    refresh_s: float = REFRESH_S,
+    evidence_refresh_s: float = EVIDENCE_REFRESH_S,
+) -> dict[str, Any] | None:
+    """Return the merge patch that leads from one status to the next, or None where that is not worth a write.
+
+    Parameters
+    ----------
+    old
+        As it stands in the resource; ``lastDecision.at`` tells when it was written.
+    new
+        As `gesscale.kubernetes.reporting.new_status` made it.
+    refresh_s
+        Seconds between two writes for figures' and sentences' sake.
+    evidence_refresh_s
+        The same for readings that add nothing but their newness.
+
+    Returns
+    -------
+    dict or None
+        RFC 7386: keys that have vanished are null; ``order`` is never among them.
+    """
+    wait_s = {
+        Worth.STATE: 0.0,
+        Worth.FIGURE: refresh_s,
+        Worth.EVIDENCE: max(refresh_s, evidence_refresh_s),
+    }
+    worth = max(_differences((), old, new), default=Worth.NOTHING)
+    if worth is Worth.NOTHING or _age_s(old, new) < wait_s[worth]:
+        return None
+    return _merge_patch(_ours(old), _ours(new)) or None
+
+
+def merged(target: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """Apply a merge patch, as the API server does (RFC 7386).
+
+    Examples
+    --------
+    >>> merged({"a": {"b": 1, "c": 2}, "d": [1]}, {"a": {"b": None}, "d": [2]})
+    {'a': {'c': 2}, 'd': [2]}
+    """
+    result = dict(target)
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        elif isinstance(value, Mapping):
+            inner = result.get(key)
+            result[key] = merged(inner if isinstance(inner, Mapping) else {}, value)
+        else:
+            result[key] = value
+    return result
+
+
+def _merge_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    patch: dict[str, Any] = {key: None for key in old if key not in new}
+    for key, value in new.items():
+        before = old.get(key)
+        if isinstance(value, Mapping) and isinstance(before, Mapping):
+            if inner := _merge_patch(before, value):
+                patch[key] = inner
+        elif key not in old or before != value:
+            patch[key] = value
+    return patch
+
+
+def _ours(status: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in status.items() if key not in _NOT_OURS}
+
+
+def _age_s(old: Mapping[str, Any], new: Mapping[str, Any]) -> float:
+    """Return for how long the old status stands; endless where it does not say when it was written."""
+    try:
+        written_s = parse_instant_s(old["lastDecision"]["at"])
+        return abs(parse_instant_s(new["lastDecision"]["at"]) - written_s)
+    except (KeyError, TypeError, ValueError):
+        return float("inf")
+
+
+def _differences(path: tuple[str, ...], old: Any, new: Any) -> Iterator[Worth]:
+    """Yield what each difference below a path is worth."""
+    if old == new or path in _NO_NEWS or (path and path[0] in _NOT_OURS):
+        return
+    if path == ("memory", "readings"):
+        yield _evidence_worth(old or (), new or ())
+    elif path and path[-1] in _SENTENCES:
+        yield Worth.FIGURE if _wording(old) != _wording(new) else Worth.NOTHING
+    elif any(part in _FIGURES for part in path):
+        yield from _figure_worth(old, new)
+    elif isinstance(old, Mapping) and isinstance(new, Mapping):
+        for key in {*old, *new}:
+            yield from _differences((*path, key), old.get(key), new.get(key))
+    elif _are_rows(old) and _are_rows(new) and len(old) == len(new):
+        for before, after in zip(old, new, strict=True):
+            yield from _differences((*path, "*"), before, after)
+    else:
+        yield Worth.STATE
+
+
+def _are_rows(value: Any) -> bool:
+    return isinstance(value, Sequence) and all(isinstance(each, Mapping) for each in value)
+
+
+def _wording(text: Any) -> str:
+    return re.sub(r"\d+(\.\d+)?", "#", str(text or ""))
+
+
+def _figure_worth(old: Any, new: Any) -> Iterator[Worth]:
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for key in {*old, *new}:
+            yield from _figure_worth(old.get(key), new.get(key))
+    elif isinstance(old, int | float) and isinstance(new, int | float):
+        yield Worth.FIGURE if moved(old, new) else Worth.NOTHING
+    else:  # it came, it went, or it is in words
+        yield Worth.FIGURE if _wording(old) != _wording(new) else Worth.NOTHING
+
+
+def moved(old: float, new: float) -> bool:
+    """Say whether a figure moved noticeably, or to, from or across zero.
+
+    Examples
+    --------
+    >>> moved(100.0, 105.0), moved(100.0, 106.0), moved(0.0, 0.1), moved(0.0, 0.0)
+    (False, True, True, False)
+    """
+    if old == new:
+        return False
+    return old * new <= 0 or abs(new - old) > MOVED_SHARE * abs(old)
+
+
+def _evidence_worth(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> Worth:
+    """Judge readings: one of a placement unknown so far changes what a new controller would conclude."""
+    fresh = [each for each in new if not any(_is_alike(each, known) for known in old)]
+    return Worth.STATE if fresh else Worth.EVIDENCE
+
+
+def _is_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    same = all(one.get(key) == other.get(key) for key in ("saturated", "replicas"))
+    here, there = one.get("ndMaxMs", 0.0), other.get("ndMaxMs", 0.0)
+    return same and abs(here - there) <= max(_ALIKE_MS, MOVED_SHARE * abs(there))
