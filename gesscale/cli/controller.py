@@ -1,0 +1,74 @@
+"""``gesscale run --kubernetes``: the loop as a controller in a cluster, or beside one."""
+
+import logging
+import signal
+from importlib.metadata import version
+from pathlib import Path
+
+from gesscale.cli.output import talk
+from gesscale.errors import InputError
+
+PROBES_PORT = 8080
+"""Where probes and metrics are served, unless told otherwise."""
+
+
+def serve_controller(
+    *,
+    kubeconfig: Path | None,
+    context: str | None,
+    namespace: str | None,
+    folder: Path,
+    host: str,
+    port: int,
+) -> None:
+    """Run the controller until SIGINT or SIGTERM.
+
+    Parameters
+    ----------
+    kubeconfig, context
+        See `gesscale.kubernetes.api.connect`.
+    namespace
+        Whose StreamAutoscalers are steered; None for all.
+    folder
+        Where knowledge files are kept.
+    host, port
+        Where probes and metrics are served.
+
+    Raises
+    ------
+    InputError
+        Where the package kubernetes is not installed, the kubeconfig cannot be used, or the port is taken.
+    ClusterError
+        Where the pod's own credentials cannot be used.
+    """
+    try:
+        from gesscale.kubernetes.api import connect
+        from gesscale.kubernetes.api.lease import steady_now_s
+        from gesscale.kubernetes.controller import Controller, ControllerOptions
+        from gesscale.kubernetes.probes import serve_probes
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "kubernetes":
+            raise
+        message = "the controller needs the package kubernetes; install: pip install 'gesscale[kubernetes]'"
+        raise InputError(message) from None
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    connection = connect(kubeconfig, context)
+    options = ControllerOptions(folder=folder, namespace=namespace)
+    controller = Controller(connection, options, version=version("gesscale"))
+    try:
+        probes = serve_probes(controller.vitals, controller.metrics.page, steady_now_s, host=host, port=port)
+    except (OSError, OverflowError) as error:
+        message = f"--listen: expected a free address, got {host}:{port}: {error}"
+        raise InputError(message) from error
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: controller.stop())
+    scope = f"namespace {namespace}" if namespace else "all namespaces"
+    talk.print(
+        f"controller {controller.identity} at {connection.url}, {scope}; probes and metrics at {probes.url}"
+    )
+    try:
+        controller.run()
+    finally:
+        probes.close()
+        connection.close()
+    talk.print("stopped; the lease is given back")

@@ -1,0 +1,84 @@
+"""Where a workflow's latency map is read, as its resources say."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from gesscale.kubernetes.api import Connection
+from gesscale.kubernetes.api.resources import CONFIG_MAPS
+from gesscale.kubernetes.resource.spec_groups import ConfigMapSpec, LatencyMapSpec
+from gesscale.monitor.kept_latencies import Found, KeptLatencies
+from gesscale.monitor.latencies import AgentLatencies, FileLatencies, PrometheusLatencies
+from latency_map import LatencyMapError
+
+
+@dataclass(slots=True, kw_only=True)
+class ConfigMapLatencies(FileLatencies):
+    """A map in a ConfigMap, asked for again when that is due.
+
+    Attributes
+    ----------
+    fetch
+        Returns the text; raises ClusterError or LatencyMapError where there is none.
+    """
+
+    fetch: Callable[[], str]
+
+    def read(self, now_s: float) -> Found | None:
+        """Return what it holds, where that has changed."""
+        text = self.fetch()
+        if not self.file.exists() or self.file.read_text(encoding="utf-8") != text:
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            self.file.write_text(text, encoding="utf-8")
+        return FileLatencies.read(self, now_s)
+
+
+def open_latency_map(
+    spec: LatencyMapSpec, *, namespace: str, connection: Connection, timeout_s: float, scratch: Path
+) -> KeptLatencies:
+    """Open the source that a workflow's resources name; nothing is asked of it yet.
+
+    Parameters
+    ----------
+    spec
+        Where the map is read.
+    namespace
+        Of the resources, and so of a ConfigMap.
+    connection
+        The API server.
+    timeout_s
+        Bound on the answer of each agent.
+    scratch
+        A folder of our own for the copy of a ConfigMap's map.
+    """
+    source = _source(spec, namespace, connection, timeout_s, scratch)
+    source.max_age_s, source.asymmetry, source.refresh_s = spec.max_age_s, spec.asymmetry, spec.refresh_s
+    return source
+
+
+def _source(
+    spec: LatencyMapSpec, namespace: str, connection: Connection, timeout_s: float, scratch: Path
+) -> KeptLatencies:
+    if spec.source == "Prometheus":
+        return PrometheusLatencies(url=spec.prometheus_url or "", timeout_s=timeout_s)
+    kept = spec.config_map
+    if spec.source == "Agents" or kept is None:
+        return AgentLatencies(service=spec.agents_dns, timeout_s=timeout_s)
+    return ConfigMapLatencies(
+        file=scratch / kept.key,
+        unit=kept.unit,
+        kind=kept.kind,
+        fetch=lambda: _text(connection, namespace, kept),
+    )
+
+
+def _text(connection: Connection, namespace: str, kept: ConfigMapSpec) -> str:
+    found = connection.get(CONFIG_MAPS, kept.name, namespace=namespace)
+    entries = found.get("data") or {}
+    if kept.key not in entries:
+        message = (
+            f"ConfigMap {namespace}/{kept.name}: expected a key {kept.key!r}, "
+            f"it has {', '.join(entries) or 'none'}"
+        )
+        raise LatencyMapError(message)
+    return str(entries[kept.key])

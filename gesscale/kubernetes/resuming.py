@@ -1,0 +1,98 @@
+"""Taking over where the controller before us stopped: from the statuses, the only thing that all controllers share."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from gesscale.errors import KnowledgeError
+from gesscale.knowledge.memory import MemoryKnowledge
+from gesscale.knowledge.sqlite import SqliteKnowledge
+from gesscale.kubernetes.resource.memory import MemoryStatus, knowledge_of
+from gesscale.ports import Knowledge, KnowledgeStore
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Legacy:
+    """What the statuses of a workflow's resources hand down.
+
+    Attributes
+    ----------
+    known
+        Readings and changes, none dated later than now.
+    lost
+        Operators whose memory is gone though something was decided for them.
+    """
+
+    known: Knowledge
+    lost: frozenset[str]
+
+
+def read_legacy(statuses: Mapping[str, Mapping[str, Any]], now_s: float) -> Legacy:
+    """Read what is handed down.
+
+    Parameters
+    ----------
+    statuses
+        By operator, as they stand in the resources.
+    now_s
+        Seconds since the epoch. What is dated later, by a clock that ran ahead, counts as of now: else a change that
+        is under way would be forgotten until then.
+    """
+    memories = {name: _memory_of(status) for name, status in statuses.items()}
+    known = knowledge_of({name: memory for name, memory in memories.items() if memory is not None})
+    return Legacy(
+        known=Knowledge(
+            readings={
+                name: tuple(replace(each, at_s=min(each.at_s, now_s)) for each in readings)
+                for name, readings in known.readings.items()
+            },
+            reconfigurations={
+                name: tuple(replace(each, at_s=min(each.at_s, now_s)) for each in changes)
+                for name, changes in known.reconfigurations.items()
+            },
+        ),
+        lost=frozenset(name for name, status in statuses.items() if _is_lost(memories[name], status)),
+    )
+
+
+def open_store(file: Path, others: str, now_s: float) -> KnowledgeStore:
+    """Open a knowledge file of our own; without a place for it, what matters is kept by the statuses alone.
+
+    Parameters
+    ----------
+    file
+        Ours.
+    others
+        Pattern of the files of this workflow; what others than we left there is deleted.
+    now_s
+        Seconds since the epoch.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        for other in file.parent.glob(others):
+            if not other.name.startswith(file.name):
+                other.unlink(missing_ok=True)
+        return SqliteKnowledge(file, now_s=now_s)
+    except (OSError, KnowledgeError) as error:
+        _LOG.warning("no history is kept, the statuses keep what matters: %s", error)
+        return MemoryKnowledge()
+
+
+def _memory_of(status: Mapping[str, Any]) -> MemoryStatus | None:
+    try:
+        return MemoryStatus.model_validate(status["memory"])
+    except (KeyError, TypeError, ValidationError):
+        return None
+
+
+def _is_lost(memory: MemoryStatus | None, status: Mapping[str, Any]) -> bool:
+    """Say whether there must have been a memory. An order alone need not have reached it: its controller died."""
+    if memory is None:
+        return bool(status.get("history") or status.get("order"))
+    return bool(status.get("history")) and memory.reconfiguration is None

@@ -1,0 +1,279 @@
+"""One workflow under the loop: the same `gesscale.loop`, over what the cluster shows and the drivers tell."""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from gesscale.assembly import open_monitor
+from gesscale.decision import Decision
+from gesscale.errors import KnowledgeError
+from gesscale.knowledge.memory import MemoryKnowledge
+from gesscale.kubernetes.api import Connection
+from gesscale.kubernetes.applications import Application
+from gesscale.kubernetes.cluster import KubernetesCluster
+from gesscale.kubernetes.latencies import open_latency_map
+from gesscale.kubernetes.order_knowledge import OrderKnowledge
+from gesscale.kubernetes.ordering import OrderDesk
+from gesscale.kubernetes.patience import Patience
+from gesscale.kubernetes.phases import Stopwatch, timed
+from gesscale.kubernetes.promises import Promises
+from gesscale.kubernetes.resource.translate import SteeredWorkflow
+from gesscale.kubernetes.resuming import open_store, read_legacy
+from gesscale.kubernetes.watches import ClusterView
+from gesscale.loop import ControlLoop
+from gesscale.monitor.kept_latencies import KeptLatencies
+from gesscale.plan.directives import Directive, Pause
+from gesscale.policies import policy_named
+from gesscale.ports import ClusterState, Knowledge, MetricSource
+from gesscale.settings.operators import KafkaSettings
+from gesscale.workflow import Workflow
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What all workflows of one controller share.
+
+    Attributes
+    ----------
+    connection
+        The API server.
+    look
+        Returns what is watched.
+    desk, promises
+        Orders, and the room that they take.
+    folder
+        Where knowledge files are kept.
+    identity
+        Of the controller; a knowledge file of another one is not gone on with, since others decided meanwhile.
+    stopwatch
+        Told how long each phase takes.
+    """
+
+    connection: Connection
+    look: Callable[[], ClusterView]
+    desk: OrderDesk
+    promises: Promises
+    folder: Path
+    identity: str
+    stopwatch: Stopwatch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What one step brought.
+
+    Attributes
+    ----------
+    decisions
+        One for each operator.
+    applications
+        By operator, what runs of it.
+    workflow
+        As the loop knew it.
+    cluster
+        As the loop saw it.
+    known
+        Knowledge as recalled after the step.
+    """
+
+    decisions: tuple[Decision, ...]
+    applications: Mapping[str, Application]
+    workflow: Workflow
+    cluster: ClusterState
+    known: Knowledge
+
+
+class WorkflowSteering:
+    """Steers one workflow for as long as this process leads; used by one thread at a time.
+
+    Parameters
+    ----------
+    workflow
+        The resources as they are now.
+    surroundings
+        Of the controller.
+    term
+        Of the leadership under which it decides; with another one it orders nothing.
+    statuses
+        By operator, what the resources report: a new controller resumes from that.
+    now_s
+        Seconds since the epoch.
+
+    Attributes
+    ----------
+    last_s
+        When it was begun or stepped last.
+    """
+
+    def __init__(
+        self,
+        workflow: SteeredWorkflow,
+        surroundings: Surroundings,
+        term: int,
+        statuses: Mapping[str, Mapping[str, Any]],
+        now_s: float,
+    ) -> None:
+        self._surroundings, self.term, self.last_s = surroundings, term, now_s
+        # Neither a namespace nor a name has an underscore in it.
+        self._name = f"{workflow.namespace}_{workflow.name}"
+        self._file = surroundings.folder / f"{self._name}_{term}_{_digest(workflow, surroundings)}.sqlite"
+        self._patience: dict[str, Patience] = {}
+        self._urls: dict[str, str] = {}
+        self._hosts: dict[str, str] = {}
+        self._metrics: tuple[object, MetricSource] | None = None
+        self._latencies: tuple[object, KeptLatencies] | None = None
+        legacy = read_legacy(statuses, now_s)
+        cautious_until_s = now_s + workflow.monitor.history_s
+        self._cautious_until_s = dict.fromkeys(legacy.lost, cautious_until_s)
+        self._store = OrderKnowledge(open_store(self._file, f"{self._name}_*.sqlite*", now_s))
+        try:
+            self._store.adopt(legacy.known)
+        except KnowledgeError as error:
+            self._give_up_file(error, legacy.known)
+
+    def step(self, workflow: SteeredWorkflow, now_s: float) -> Step:
+        """Run one step of the loop.
+
+        Parameters
+        ----------
+        workflow
+            The resources as they are now.
+        now_s
+            Seconds since the epoch.
+
+        Raises
+        ------
+        KnowledgeError
+            Where what it brought could not be kept; the next step does without the file.
+        """
+        self.last_s = now_s
+        patience = {name: self._patience.get(name) or Patience() for name in workflow.resources}
+        self._patience = patience
+        for each in patience.values():
+            each.wait_s = workflow.settle_timeout_s
+        cluster = KubernetesCluster(
+            workflow=workflow,
+            look=self._surroundings.look,
+            desk=self._surroundings.desk,
+            promises=self._surroundings.promises,
+            term=self.term,
+            patience=patience,
+        )
+        self._look_for_drivers(cluster)
+        self._store.hear(cluster.standing, now_s)
+        places = {
+            name: found.place for name, found in cluster.applications.items() if found.place is not None
+        }
+        built = workflow.build(places)
+        loop = ControlLoop(
+            metrics=self._open_metrics(workflow),
+            latencies=self._open_latencies(workflow),
+            policy=policy_named(workflow.policy.policy, built, workflow.policy.rules()),
+            cluster=cluster,
+            knowledge=self._store,
+            acts=True,
+            settle_timeout_s=workflow.settle_timeout_s,
+            directives=self._directives(workflow, built, now_s),
+        )
+        try:
+            decisions = timed(loop, self._surroundings.stopwatch).step(now_s)
+            known = self._store.recall(now_s)
+        except KnowledgeError as error:
+            self._give_up_file(error, self._recalled(now_s))
+            raise
+        return Step(
+            decisions=decisions,
+            applications=cluster.applications,
+            workflow=built,
+            cluster=cluster.seen,
+            known=known,
+        )
+
+    def close(self) -> None:
+        """Let go of the knowledge file."""
+        self._store.close()
+
+    def discard(self) -> None:
+        """Let go of the knowledge file and delete it: it tells of resources that are gone."""
+        self.close()
+        for part in ("", "-wal", "-shm"):
+            self._file.with_name(self._file.name + part).unlink(missing_ok=True)
+
+    def _recalled(self, now_s: float) -> Knowledge:
+        try:
+            return self._store.inner.recall(now_s)
+        except KnowledgeError:
+            return Knowledge()
+
+    def _give_up_file(self, error: KnowledgeError, known: Knowledge) -> None:
+        """Go on without the file: a full or broken disk must not stand in the way of scaling."""
+        _LOG.warning("workflow %s: it is gone on without a knowledge file: %s", self._name, error)
+        self._store.inner.close()
+        self._store.inner = MemoryKnowledge(known=known)
+
+    def _look_for_drivers(self, cluster: KubernetesCluster) -> None:
+        view = cluster.look_around()
+        self._urls.clear()
+        self._hosts.clear()
+        for name, application in cluster.applications.items():
+            if application.place is not None:
+                self._urls[name] = application.place.metrics_url
+            self._hosts.update({pod.ip: pod.node for pod in application.executors if pod.ip and pod.node})
+        for node in view.nodes.objects.values():
+            self._hosts.update(dict.fromkeys(node.addresses, node.name))
+
+    def _open_metrics(self, workflow: SteeredWorkflow) -> MetricSource:
+        """Return the metric source, the same one until the settings change: it remembers an idle query's batch."""
+        topics = {
+            name: KafkaSettings(bootstrap=resource.spec.kafka.bootstrap, topic=resource.spec.kafka.topic)
+            for name, resource in workflow.resources.items()
+            if resource.spec.kafka is not None
+        }
+        wanted = (workflow.monitor, topics, tuple(self._urls))
+        if self._metrics is None or self._metrics[0] != wanted:
+            self._metrics = (wanted, open_monitor(workflow.monitor, self._urls, self._hosts, topics))
+        return self._metrics[1]
+
+    def _open_latencies(self, workflow: SteeredWorkflow) -> KeptLatencies:
+        """Return the source of the latency map, the same one until the settings change: it keeps the last good map."""
+        wanted = (workflow.latency_map, workflow.monitor.timeout_s)
+        if self._latencies is None or self._latencies[0] != wanted:
+            opened = open_latency_map(
+                workflow.latency_map,
+                namespace=workflow.namespace,
+                connection=self._surroundings.connection,
+                timeout_s=workflow.monitor.timeout_s,
+                scratch=self._surroundings.folder / self._name,
+            )
+            self._latencies = (wanted, opened)
+        return self._latencies[1]
+
+    def _directives(
+        self, workflow: SteeredWorkflow, built: Workflow, now_s: float
+    ) -> Mapping[str, Directive]:
+        """Return what people say; where the memory was lost, look on for one history first, unless told by hand."""
+        return {
+            name: _cautious(said, self._cautious_until_s.get(name, now_s), now_s)
+            for name, said in workflow.directives(built).items()
+        }
+
+
+def _digest(workflow: SteeredWorkflow, surroundings: Surroundings) -> str:
+    """Return what no other controller, and no other generation of the resources, has in its file's name."""
+    uids = sorted(resource.metadata.uid for resource in workflow.resources.values())
+    return sha256(" ".join((surroundings.identity, *uids)).encode()).hexdigest()[:12]
+
+
+def _cautious(said: Directive, until_s: float, now_s: float) -> Directive:
+    by_hand = said.override is not None and now_s < said.override.until_s
+    paused = said.pause is not None and (said.pause.until_s is None or said.pause.until_s >= until_s)
+    if by_hand or paused or now_s >= until_s:
+        return said
+    return replace(
+        said, pause=Pause(until_s=until_s, why="this controller resumes without the memory of the one before")
+    )

@@ -1,0 +1,204 @@
+"""A Kubernetes in memory for unit tests: resources with versions, a watch that lags, nodes and pods as records."""
+
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+from gesscale.kubernetes.api import ApiError, Call, View
+from gesscale.kubernetes.api.resources import STREAM_AUTOSCALERS
+from gesscale.kubernetes.applications import APPLICATION_LABEL
+from gesscale.kubernetes.documents import Documents
+from gesscale.kubernetes.nodes import NodeRecord
+from gesscale.kubernetes.ordering import OrderDesk
+from gesscale.kubernetes.pods import PodRecord
+from gesscale.kubernetes.quantity import Room
+from gesscale.kubernetes.reporting.writing import merged
+from gesscale.kubernetes.resource.translate import SteeredWorkflow, gather
+from gesscale.kubernetes.watches import ClusterView
+
+MIB = 1 << 20
+SPACE = "streams"
+EPOCH_S = 1_700_000_000.0
+
+
+def refused(status: int, verb: str = "patch") -> ApiError:
+    return ApiError(Call(verb=verb, resource=STREAM_AUTOSCALERS), f"refused with {status}", status=status)
+
+
+@dataclass
+class FakeApi:
+    """Keeps StreamAutoscalers as the API server does: a patch with an old version is a conflict.
+
+    Attributes
+    ----------
+    faults
+        Raised by the next patches, one each, before they are looked at.
+    meanwhile
+        Called once before the next patch is looked at: somebody else is faster.
+    """
+
+    served: dict[str, dict[str, Any]] = field(default_factory=dict)
+    seen: dict[str, dict[str, Any]] = field(default_factory=dict)
+    patches: list[dict[str, Any]] = field(default_factory=list)
+    faults: list[Exception] = field(default_factory=list)
+    meanwhile: Callable[[], None] | None = None
+    version: int = 100
+
+    def put(self, name: str = "op", *, status: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+        """Create a resource, or change its spec, by hand; the watch sees it."""
+        self.version += 1
+        before = self.served.get(f"{SPACE}/{name}")
+        metadata = {
+            "name": name,
+            "namespace": SPACE,
+            "uid": before["metadata"]["uid"] if before else f"uid-{self.version}",
+            "generation": before["metadata"]["generation"] + 1 if before else 1,
+            "resourceVersion": str(self.version),
+        }
+        kept = before.get("status", {}) if before else {}
+        self.served[f"{SPACE}/{name}"] = {
+            "metadata": metadata,
+            "spec": {**(before["spec"] if before else {}), **spec},
+            "status": kept if status is None else status,
+        }
+        self.catch_up()
+        return self.served[f"{SPACE}/{name}"]
+
+    def write_status(self, name: str, **status: Any) -> None:
+        """Change a status as another controller does; the watch does not see it yet."""
+        self.version += 1
+        document = deepcopy(self.served[f"{SPACE}/{name}"])
+        document["metadata"]["resourceVersion"] = str(self.version)
+        document["status"] = merged(document["status"], status)
+        self.served[f"{SPACE}/{name}"] = document
+
+    def delete(self, name: str) -> None:
+        del self.served[f"{SPACE}/{name}"]
+
+    def catch_up(self) -> None:
+        self.seen = deepcopy(self.served)
+
+    def watched(self) -> dict[str, dict[str, Any]]:
+        return self.seen
+
+    def status(self, name: str = "op") -> dict[str, Any]:
+        return self.served[f"{SPACE}/{name}"]["status"]
+
+    def patch(self, resource, name, body, *, namespace, subresource, dry_run):
+        assert (resource, subresource) == (STREAM_AUTOSCALERS, "status")
+        if self.faults:
+            raise self.faults.pop(0)
+        if self.meanwhile is not None:
+            act, self.meanwhile = self.meanwhile, None
+            act()
+        document = self.served.get(f"{namespace}/{name}")
+        if document is None:
+            raise refused(404)
+        if body["metadata"]["resourceVersion"] != document["metadata"]["resourceVersion"]:
+            raise refused(409)
+        if dry_run:
+            return document
+        self.patches.append(body)
+        self.write_status(name, **body["status"])
+        return deepcopy(self.served[f"{namespace}/{name}"])
+
+    def pages(self, resource, *, namespace, field_selector) -> Iterator[dict[str, Any]]:
+        assert resource is STREAM_AUTOSCALERS
+        name = field_selector.removeprefix("metadata.name=")
+        found = self.served.get(f"{namespace}/{name}")
+        yield {"items": [deepcopy(found)] if found else []}
+
+    def workflow(self) -> SteeredWorkflow:
+        """Return the one workflow of the resources as watched."""
+        gathered = gather(self.seen.values())
+        assert not gathered.faults
+        (only,) = gathered.workflows.values()
+        return only
+
+
+def order(number: int = 1, *placement: str, term: int = 1, at_s: float = EPOCH_S) -> dict[str, Any]:
+    from datetime import UTC, datetime
+
+    at = datetime.fromtimestamp(at_s, UTC).isoformat()
+    return {
+        "id": f"{term}-{number}",
+        "term": term,
+        "placement": sorted(placement),
+        "at": at,
+        "strategy": "Live",
+    }
+
+
+def node(name: str, **changes: Any) -> NodeRecord:
+    room = changes.pop("room", Room(cpu_m=4000, memory_bytes=4096 * MIB, pods=110))
+    return NodeRecord(name=name, architecture=changes.pop("architecture", "arm64"), room=room, **changes)
+
+
+def pod(name: str, on: str = "", *, role: str = "executor", of: str = "op", **changes: Any) -> PodRecord:
+    labels = {"spark-role": role, "gesscale.dev/autoscaler": of, APPLICATION_LABEL: f"app-{of}"}
+    given = {
+        "namespace": SPACE,
+        "name": name,
+        "node": on,
+        "phase": "Running" if on else "Pending",
+        "ready": bool(on),
+        "labels": labels,
+        "takes": Room(cpu_m=1000, memory_bytes=512 * MIB, pods=1),
+        "ip": "10.244.0.9" if role == "driver" else "",
+    }
+    return PodRecord(**{**given, **changes})
+
+
+def driver(on: str = "hub", of: str = "op", **changes: Any) -> PodRecord:
+    return pod(f"{of}-driver", on, role="driver", of=of, **changes)
+
+
+@dataclass
+class FakeCluster:
+    """Nodes and pods that a test sets, as the watches show them."""
+
+    nodes: list[NodeRecord] = field(default_factory=lambda: [node(name) for name in ("a", "b", "c", "d")])
+    pods: list[PodRecord] = field(default_factory=lambda: [driver("a")])
+    at_s: float = 0.0
+    stale_since_s: dict[str, float] = field(default_factory=dict)
+
+    def look(self) -> ClusterView:
+        def view(kind: str, objects: dict) -> View:
+            since_s = self.stale_since_s.get(kind)
+            problem = "" if since_s is None else "the API server is out of reach"
+            return View(objects=objects, listed=True, stale_since_s=since_s, problem=problem)
+
+        return ClusterView(
+            at_s=self.at_s,
+            nodes=view("nodes", {each.name: each for each in self.nodes}),
+            pods=view("pods", {f"{each.namespace}/{each.name}": each for each in self.pods}),
+            resources=view("resources", {}),
+        )
+
+
+def desk_of(api: FakeApi, term: Callable[[], int | None] = lambda: 1, now_s: float = EPOCH_S) -> OrderDesk:
+    return OrderDesk(Documents(api, api.watched), term, lambda: now_s)
+
+
+class NoMap:
+    """A connection by which no ConfigMap is found: nodes are then chosen by name, as by an override."""
+
+    def get(self, *_: object, **__: object) -> dict[str, Any]:
+        raise refused(404, "get")
+
+
+OUTSIDE = {"node": "a", "metricsUrl": "http://127.0.0.1:9"}
+"""A driver that nobody reaches, so that only what people say is done."""
+
+
+def by_hand(*nodes: str, **spec: Any) -> dict[str, Any]:
+    """Return a spec by which executors are to be on exactly these nodes."""
+    return {
+        "mode": "Act",
+        "maxReplicas": 3,
+        "driver": OUTSIDE,
+        "latencyMap": {"source": "ConfigMap", "configMap": {"name": "map"}},
+        "override": {"nodes": list(nodes), "until": "2040-01-01T00:00:00Z"},
+        **spec,
+    }

@@ -1,0 +1,309 @@
+"""Requests to the API server: what is sent, what is counted, and what a fault says."""
+
+import socket
+import ssl
+import subprocess
+import threading
+import time
+from contextlib import closing, suppress
+
+import pytest
+from kubernetes.client import Configuration
+from scripted_api import as_json, as_text, connection_to, refusal, stream
+
+from gesscale.errors import ClusterError
+from gesscale.kubernetes.api import ApiError, Connection
+from gesscale.kubernetes.api.faults import THE_DRIVER
+from gesscale.kubernetes.api.resources import LEASES, NODES, PODS, STREAM_AUTOSCALERS
+
+POD = {"metadata": {"name": "driver", "namespace": "streams", "resourceVersion": "7"}}
+
+
+def test_a_request_names_us_and_carries_our_token(server, connection):
+    server.says(as_json(POD))
+    assert connection.get(PODS, "driver", namespace="streams") == POD
+    (asked,) = server.asked
+    assert (asked.method, asked.path) == ("GET", "/api/v1/namespaces/streams/pods/driver")
+    assert asked.headers["user-agent"] == "gesscale/test"
+    assert asked.headers["authorization"] == "Bearer secret"
+    assert connection.url == server.url
+
+
+def test_a_status_is_patched_only_if_nobody_was_faster_and_can_be_rehearsed(server, connection):
+    server.says(as_json(POD))
+    body = {"metadata": {"resourceVersion": "7"}, "status": {"replicas": 2}}
+    connection.patch(
+        STREAM_AUTOSCALERS, "taxi", body, namespace="streams", subresource="status", dry_run=True
+    )
+    (asked,) = server.asked
+    assert asked.method == "PATCH"
+    assert asked.path == "/apis/gesscale.dev/v1alpha1/namespaces/streams/streamautoscalers/taxi/status"
+    assert asked.query == {"dryRun": "All"}
+    assert asked.headers["content-type"] == "application/merge-patch+json"
+    assert asked.body == body
+
+
+def test_objects_are_created_in_their_collection_and_replaced_and_deleted_by_name(server, connection):
+    server.says(as_json(POD))
+    connection.create(PODS, POD, namespace="streams")
+    connection.update(PODS, POD, namespace="streams")
+    connection.delete(PODS, "driver", namespace="streams")
+    one = "/api/v1/namespaces/streams/pods"
+    assert [(each.method, each.path) for each in server.asked] == [
+        ("POST", one),
+        ("PUT", f"{one}/driver"),
+        ("DELETE", f"{one}/driver"),
+    ]
+
+
+def test_lists_come_in_pages(server, connection):
+    first = {"metadata": {"resourceVersion": "9", "continue": "more"}, "items": [1, 2]}
+    last = {"metadata": {"resourceVersion": "9"}, "items": [3]}
+    server.says(as_json(first), as_json(last))
+    pages = list(connection.pages(PODS, label_selector="spark-role=driver", page_size=2))
+    assert [page["items"] for page in pages] == [[1, 2], [3]]
+    assert [each.query for each in server.asked] == [
+        {"limit": "2", "labelSelector": "spark-role=driver"},
+        {"limit": "2", "labelSelector": "spark-role=driver", "continue": "more"},
+    ]
+
+
+def test_requests_are_counted_by_verb_resource_and_status(server, connection):
+    server.says(as_json(POD), as_json(POD), refusal(409, "Conflict", "changed"))
+    connection.get(PODS, "driver", namespace="streams")
+    connection.get(PODS, "driver", namespace="streams")
+    with pytest.raises(ApiError):
+        connection.patch(STREAM_AUTOSCALERS, "taxi", {}, namespace="streams", subresource="status")
+    assert connection.requests == {
+        ("get", "pods", "200"): 2,
+        ("patch", "streamautoscalers/status", "409"): 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "traits", "says"),
+    [
+        (400, "BadRequest", set(), r"the API server calls it invalid \(400\): because"),
+        (
+            401,
+            "Unauthorized",
+            {"forbidden"},
+            r"does not accept the credentials \(401\) to patch .* renew the token",
+        ),
+        (
+            403,
+            "Forbidden",
+            {"forbidden"},
+            "the controller may not patch streamautoscalers/status in namespace streams: give its role that verb;"
+            " deploy/k3s/controller/rbac.yaml has it",
+        ),
+        (
+            404,
+            "NotFound",
+            {"absent"},
+            r"cannot patch streamautoscalers/status taxi in namespace streams: it does not",
+        ),
+        (
+            409,
+            "Conflict",
+            {"conflict", "transient"},
+            r"somebody else was first \(409\): because; read it anew",
+        ),
+        (410, "Expired", {"expired", "transient"}, r"too old \(410\): because; list anew"),
+        (422, "Invalid", set(), r"the API server calls it invalid \(422\): because"),
+        (429, "TooManyRequests", {"transient"}, r"too much to do \(429\): because"),
+        (500, "InternalError", {"transient"}, r"the API server answered \(500\): because"),
+        (503, "ServiceUnavailable", {"transient"}, r"the API server answered \(503\): because"),
+    ],
+)
+def test_a_refusal_says_what_was_refused_and_what_to_do(server, connection, status, reason, traits, says):
+    server.says(refusal(status, reason, "because"))
+    with pytest.raises(ClusterError, match=says) as caught:
+        connection.patch(STREAM_AUTOSCALERS, "taxi", {}, namespace="streams", subresource="status")
+    fault = caught.value
+    assert (fault.status, fault.reason, fault.word) == (status, reason, str(status))
+    names = ("forbidden", "absent", "conflict", "expired", "transient")
+    assert {name for name in names if getattr(fault, name)} == traits
+
+
+def test_a_missing_right_of_a_driver_is_not_said_to_be_the_controllers(server):
+    server.says(refusal(403, "Forbidden", "no"))
+    driver = Connection(
+        Configuration(host=server.url), namespace="streams", user_agent="gesscale/test", asker=THE_DRIVER
+    )
+    with pytest.raises(
+        ApiError, match=r"^the Spark driver may not get pods in namespace streams: .*driver's Role"
+    ):
+        driver.get(PODS, "x", namespace="streams")
+    driver.close()
+
+
+def test_a_kind_that_nobody_has_defined_is_told_from_a_missing_object(server, connection):
+    server.says(as_text("404 page not found\n", 404))
+    with pytest.raises(
+        ApiError, match=r"does not know that kind \(404\): 404 page not found; is the CRD applied"
+    ):
+        list(connection.pages(STREAM_AUTOSCALERS))
+
+
+@pytest.mark.parametrize(
+    ("header", "patience_s"),
+    [("7", 7.0), ("100000", 120.0), ("-3", None), ("soon", None), ("٣", None), (None, None)],
+)
+def test_patience_is_read_as_the_server_asks_for_it(server, connection, header, patience_s):
+    headers = {} if header is None else {"Retry-After": header.encode().decode("latin-1")}
+    server.says(refusal(429, "TooManyRequests", "busy", headers))
+    with pytest.raises(ApiError) as caught:
+        connection.get(NODES, "pi1")
+    assert caught.value.retry_after_s == patience_s
+
+
+def test_a_proxys_long_page_is_cut(server, connection):
+    server.says(as_text("<html>" + "x" * 5000, 502))
+    with pytest.raises(ApiError) as caught:
+        connection.get(NODES, "pi1")
+    assert caught.value.status == 502
+    assert len(str(caught.value)) < 700
+
+
+@pytest.mark.parametrize("text", ["", "<html>", "[1]", '{"a": '])
+def test_an_answer_that_is_no_object_is_a_fault(server, connection, text):
+    server.says(as_text(text))
+    with pytest.raises(ApiError, match="expected JSON as the API sends it") as caught:
+        connection.get(NODES, "pi1")
+    assert caught.value.reason == "BrokenAnswer"
+
+
+def test_a_redirect_is_not_followed_with_our_token(server, connection):
+    server.says(as_text("", 302, {"Location": f"{server.url}/elsewhere"}))
+    with pytest.raises(ApiError, match="302"):
+        connection.get(NODES, "pi1")
+    assert len(server.asked) == 1
+
+
+def test_a_server_that_hangs_is_given_up(server):
+    server.says(lambda _handler: server.over.wait(10))
+    connection = connection_to(server.url, timeout_s=0.3)
+    with pytest.raises(ApiError, match="cannot get nodes pi1: no answer in time") as caught:
+        connection.get(NODES, "pi1")
+    assert (caught.value.reason, caught.value.transient) == ("Timeout", True)
+    assert connection.requests == {("get", "nodes", "Timeout"): 1}
+    connection.close()
+
+
+def test_an_answer_that_drips_is_given_up(server):
+    def drip(handler):
+        handler.send_response(200)
+        handler.send_header("Content-Length", "1000000")
+        handler.end_headers()
+        while not server.over.wait(0.02):
+            handler.wfile.write(b" ")
+
+    server.says(drip)
+    connection = connection_to(server.url, timeout_s=0.3)
+    with pytest.raises(ApiError) as caught:
+        connection.get(NODES, "pi1")
+    assert caught.value.reason == "Timeout"
+    connection.close()
+
+
+def test_a_server_that_is_not_there_is_said():
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        port = listener.getsockname()[1]
+    connection = connection_to(f"http://127.0.0.1:{port}")
+    with pytest.raises(ApiError, match="is the API server up") as caught:
+        connection.get(NODES, "pi1")
+    assert (caught.value.reason, caught.value.transient) == ("Unreachable", True)
+    connection.close()
+
+
+def test_a_certificate_of_a_stranger_is_refused(tmp_path):
+    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
+    subject = ("-subj", "/CN=stranger", "-days", "1", "-nodes", "-newkey", "rsa:2048")
+    command = ("openssl", "req", "-x509", *subject, "-keyout", str(key), "-out", str(certificate))
+    subprocess.run(command, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+
+        def shake() -> None:
+            peer, _ = listener.accept()
+            with closing(peer), suppress(OSError):
+                context.wrap_socket(peer, server_side=True)
+
+        thread = threading.Thread(target=shake, daemon=True)
+        thread.start()
+        configuration = Configuration(host=f"https://127.0.0.1:{listener.getsockname()[1]}")
+        opened = Connection(configuration, namespace="x", user_agent="gesscale/test", timeout_s=5)
+        with pytest.raises(ApiError, match="certificate is not accepted") as caught:
+            opened.get(NODES, "pi1")
+        thread.join(10)
+    assert caught.value.reason == "TLS"
+    opened.close()
+
+
+def test_a_watch_yields_lines_however_they_are_cut(server, connection):
+    def pieces(handler):
+        handler.send_response(200)
+        handler.send_header("Transfer-Encoding", "chunked")
+        handler.end_headers()
+        for part in (b'{"a": 1}\n{"b"', b": 2}", b"\n\n", b"0" * 70_000 + b"\n"):
+            handler.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
+            handler.wfile.flush()
+        handler.wfile.write(b"0\r\n\r\n")
+
+    server.says(pieces, to="watch")
+    lines = list(connection.watch(PODS, resource_version="7", lasts_s=61.4))
+    assert lines == [b'{"a": 1}', b'{"b": 2}', b"0" * 70_000]
+    assert server.asked[0].query == {
+        "watch": "true",
+        "allowWatchBookmarks": "true",
+        "resourceVersion": "7",
+        "timeoutSeconds": "61",
+    }
+
+
+def test_a_watch_that_breaks_off_within_a_line_is_a_fault(server, connection):
+    server.says(stream({"a": 1}, raw=b'{"type": "ADD'), to="watch")
+    lines = iter(connection.watch(PODS, resource_version="7"))
+    assert next(lines) == b'{"a": 1}'
+    with pytest.raises(ApiError, match="a line that breaks off"):
+        next(lines)
+
+
+def test_a_watch_whose_connection_breaks_is_a_fault(server, connection):
+    server.says(stream({"a": 1}, cut=True), to="watch")
+    lines = iter(connection.watch(PODS, resource_version="7"))
+    next(lines)
+    with pytest.raises(ApiError, match="the connection broke"):
+        next(lines)
+
+
+def test_a_silent_watch_ends_as_a_timeout(server, connection):
+    server.says(stream(then=lambda _handler: server.over.wait(10)), to="watch")
+    with pytest.raises(ApiError) as caught:
+        list(connection.watch(LEASES, resource_version="7", silence_s=0.2))
+    assert caught.value.reason == "Timeout"
+
+
+def test_interrupting_a_watch_wakes_who_waits_for_its_next_line(server, connection):
+    server.says(stream({"a": 1}, then=lambda _handler: server.over.wait(30)), to="watch")
+    lines = connection.watch(PODS, resource_version="7", silence_s=30)
+    heard = threading.Event()
+    ended = threading.Event()
+
+    def read() -> None:
+        try:
+            for _ in lines:
+                heard.set()
+        except ApiError:
+            pass
+        ended.set()
+
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+    assert heard.wait(10)
+    time.sleep(0.05)  # so that it waits for the second line
+    lines.interrupt()
+    assert ended.wait(10)
+    thread.join(10)

@@ -1,0 +1,136 @@
+"""Events on a StreamAutoscaler: the same thing again is counted, and nothing that goes wrong is raised."""
+
+import pytest
+from scripted_api import as_json, refusal
+
+from gesscale.kubernetes.api import Events, EventType, Incident
+from gesscale.kubernetes.api import events as module
+from gesscale.kubernetes.api.events import Regarding
+from gesscale.kubernetes.api.resources import STREAM_AUTOSCALERS
+
+TAXI = Regarding.of(
+    STREAM_AUTOSCALERS, {"metadata": {"namespace": "streams", "name": "taxi", "uid": "u-1"}, "spec": {}}
+)
+AT_S = 1_795_291_200.25  # 2026-11-21T20:00:00.25Z
+
+
+class Reporter(Events):
+    def __init__(self, connection):
+        self.clock_s = AT_S
+        super().__init__(connection, "gesscale-controller-abc", now_s=lambda: self.clock_s)
+
+    def after(self, seconds, note="replicas 4 -> 6", **options):
+        self.clock_s += seconds
+        self.publish(TAXI, Incident.SUCCESSFUL_RESCALE, note, **options)
+
+
+@pytest.fixture
+def reporter(server, connection):
+    server.says(as_json({}))
+    return Reporter(connection)
+
+
+def sent(server):
+    return [(each.method, each.body) for each in server.asked]
+
+
+def test_an_event_says_what_happened_to_which_object(server, reporter):
+    reporter.after(0, kind=EventType.WARNING)
+    ((method, body),) = sent(server)
+    assert method == "POST"
+    assert server.asked[0].path == "/apis/events.k8s.io/v1/namespaces/streams/events"
+    name = body["metadata"].pop("name")
+    assert name.startswith("taxi.")
+    assert body == {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"namespace": "streams"},
+        "eventTime": "2026-11-21T20:00:00.250000Z",
+        "reportingController": "gesscale.dev/controller",
+        "reportingInstance": "gesscale-controller-abc",
+        "action": "Scale",
+        "reason": "SuccessfulRescale",
+        "type": "Warning",
+        "note": "replicas 4 -> 6",
+        "regarding": {
+            "apiVersion": "gesscale.dev/v1alpha1",
+            "kind": "StreamAutoscaler",
+            "namespace": "streams",
+            "name": "taxi",
+            "uid": "u-1",
+        },
+    }
+
+
+def test_the_same_again_raises_a_count_and_not_each_time(server, reporter):
+    reporter.after(0)
+    reporter.after(60)
+    reporter.after(60)
+    assert len(server.asked) == 1
+    reporter.after(180)  # 300 s after what was written last
+    assert len(server.asked) == 2
+    first, second = server.asked
+    assert (second.method, second.path) == ("PATCH", f"{first.path}/{first.body['metadata']['name']}")
+    assert second.body == {"series": {"count": 4, "lastObservedTime": "2026-11-21T20:05:00.250000Z"}}
+
+
+def test_after_a_long_silence_the_same_is_news(server, reporter):
+    reporter.after(0)
+    reporter.after(module.INTERVAL_S + 1)
+    assert [method for method, _ in sent(server)] == ["POST", "POST"]
+
+
+def test_another_note_is_another_event_unless_it_is_said_to_be_the_same(server, reporter):
+    reporter.after(0, "load 812 rows/s")
+    reporter.after(1, "load 813 rows/s")
+    assert len(server.asked) == 2
+    reporter.after(1, "load 814 rows/s", same="vetoed by the map")
+    reporter.after(1, "load 815 rows/s", same="vetoed by the map")
+    assert len(server.asked) == 3
+
+
+def test_another_object_or_reason_or_type_is_another_event(server, reporter):
+    again = Regarding(resource=STREAM_AUTOSCALERS, namespace="streams", name="taxi", uid="u-2")
+    reporter.after(0)
+    reporter.after(0, kind=EventType.WARNING)
+    reporter.publish(TAXI, Incident.PAUSED, "replicas 4 -> 6")
+    reporter.publish(again, Incident.SUCCESSFUL_RESCALE, "replicas 4 -> 6")
+    assert [method for method, _ in sent(server)] == ["POST"] * 4
+
+
+def test_a_long_note_is_cut_to_what_the_api_takes(server, reporter):
+    reporter.after(0, "x" * 1024)
+    reporter.after(0, "y" * 1025)
+    notes = [body["note"] for _, body in sent(server)]
+    assert [len(note) for note in notes] == [1024, 1024]
+    assert notes[1].endswith("y ...")
+
+
+def test_an_event_that_has_expired_is_written_anew(server, reporter):
+    reporter.after(0)
+    server.says(refusal(404, "NotFound", "gone"), to="PATCH")
+    reporter.after(301)
+    assert [method for method, _ in sent(server)] == ["POST", "PATCH", "POST"]
+    assert reporter.faults == {}
+
+
+def test_a_fault_is_counted_and_never_raised(server, reporter):
+    server.says(refusal(403, "Forbidden", "no"))
+    reporter.after(0)
+    reporter.after(1)  # it was not written, so that it is no repetition
+    assert reporter.faults == {"403": 2}
+    assert "may not create events in namespace streams" in reporter.problem
+    server.says(as_json({}))
+    reporter.after(1)
+    assert reporter.problem == ""
+    server.says(refusal(500, "InternalError", "no"), to="PATCH")
+    reporter.after(301)
+    assert reporter.faults == {"403": 2, "500": 1}
+
+
+def test_only_so_many_are_remembered(server, reporter, monkeypatch):
+    monkeypatch.setattr(module, "REMEMBERED", 2)
+    for note in ("a", "b", "c", "a", "c"):
+        reporter.after(1, note)
+    # a was forgotten for c, so that it is written again; c is remembered still
+    assert [body["note"] for _, body in sent(server)] == ["a", "b", "c", "a"]

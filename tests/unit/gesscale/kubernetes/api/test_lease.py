@@ -1,0 +1,336 @@
+"""One candidate for the Lease, step by step; many of them at once are in tests/property/test_lease.py."""
+
+import threading
+from datetime import UTC, datetime
+
+import pytest
+from scripted_api import as_json, connection_to, refusal
+
+from gesscale.errors import InputError
+from gesscale.kubernetes.api import ApiError, ElectionTimes, Elector, LeaseLock, new_identity
+from gesscale.kubernetes.api.faults import Call
+from gesscale.kubernetes.api.resources import LEASES
+
+AT = datetime(2026, 11, 21, 20, 0, 0, 250_000, tzinfo=UTC)
+
+
+class Store:
+    """A Lease as the API server keeps it, and the fault that the next request meets."""
+
+    def __init__(self, **spec):
+        self.version = 1
+        self.lease = None
+        if spec:
+            self.lease = {"metadata": {"name": "l", "uid": "u1", "resourceVersion": "1"}, "spec": spec}
+        self.fault = None
+
+    def _meet_fault(self):
+        if self.fault is not None:
+            raise self.fault
+
+    def read(self):
+        self._meet_fault()
+        return self.lease
+
+    def create(self, spec):
+        self._meet_fault()
+        if self.lease is not None:
+            raise fault(409, "AlreadyExists")
+        self.version += 1
+        self.lease = {
+            "metadata": {"name": "l", "uid": f"u{self.version}", "resourceVersion": str(self.version)},
+            "spec": dict(spec),
+        }
+        return self.lease
+
+    def replace(self, lease):
+        self._meet_fault()
+        if self.lease is None:
+            raise fault(404, "NotFound")
+        if lease["metadata"]["resourceVersion"] != self.lease["metadata"]["resourceVersion"]:
+            raise fault(409, "Conflict")
+        self.version += 1
+        self.lease = {
+            "metadata": {**lease["metadata"], "resourceVersion": str(self.version)},
+            "spec": dict(lease["spec"]),
+        }
+        return self.lease
+
+
+def fault(status, reason="x"):
+    return ApiError(Call(verb="update", resource=LEASES), f"{status}", status=status, reason=reason)
+
+
+class Candidate(Elector):
+    def __init__(self, store, name="me", **options):
+        self.clock_s = 100.0
+        super().__init__(
+            store, name, now_s=lambda: self.clock_s, utc_now=lambda: AT, draw=lambda: 0.5, **options
+        )
+
+    def after(self, seconds):
+        self.clock_s += seconds
+        return self.step()
+
+
+def held_by_another(**more):
+    return Store(holderIdentity="other", leaseDurationSeconds=15, leaseTransitions=6, **more)
+
+
+def test_a_lease_that_was_given_back_is_taken_at_once_with_the_next_term():
+    store = Store(holderIdentity="", leaseDurationSeconds=1, leaseTransitions=6)
+    candidate = Candidate(store)
+    assert candidate.step() == 4.0  # the next renewal
+    assert candidate.is_leader()
+    assert candidate.term == 7
+    assert store.lease["spec"] == {
+        "holderIdentity": "me",
+        "leaseDurationSeconds": 15,
+        "acquireTime": "2026-11-21T20:00:00.250000Z",
+        "renewTime": "2026-11-21T20:00:00.250000Z",
+        "leaseTransitions": 7,
+    }
+
+
+def test_anothers_lease_is_taken_only_after_its_record_has_not_changed_for_its_duration():
+    store = held_by_another(renewTime="1999-01-01T00:00:00.000000Z")  # its clock is nobody's business
+    candidate = Candidate(store)
+    assert candidate.step() == pytest.approx(2.2)  # 2 s and half of the 20 % that are drawn
+    candidate.after(14.9)
+    assert not candidate.is_leader()
+    assert candidate.holder == "other"
+    store.lease["metadata"]["resourceVersion"] = "2"  # a renewal
+    candidate.after(0.2)
+    candidate.after(14.9)
+    assert not candidate.is_leader()
+    candidate.after(0.2)
+    assert candidate.is_leader()
+    assert candidate.term == 7
+
+
+def test_a_longer_promise_is_kept():
+    candidate = Candidate(Store(holderIdentity="other", leaseDurationSeconds=60))
+    candidate.step()
+    candidate.after(59)
+    assert not candidate.is_leader()
+    candidate.after(2)
+    assert candidate.is_leader()
+
+
+def test_who_makes_the_lease_leads_only_when_a_former_leader_must_have_noticed():
+    store, floor = Store(), [-1]
+    candidate = Candidate(store, term_floor=lambda: floor[0])
+    candidate.step()
+    assert store.lease["spec"]["holderIdentity"] == "me"
+    for _ in range(7):
+        candidate.after(2.0)
+    candidate.after(0.9)  # 14.9 s of 15
+    assert not candidate.is_leader()
+    floor[0] = 3  # the former leader of a Lease that was deleted has ordered under term 3
+    candidate.after(0.2)
+    assert (candidate.is_leader(), candidate.term) == (True, 4)
+
+
+def test_a_lease_that_is_made_anew_is_not_given_back_before_its_time():
+    store = Store()
+    candidate = Candidate(store)
+    candidate.step()
+    candidate.release()
+    assert store.lease["spec"]["holderIdentity"] == "me"
+
+
+@pytest.mark.parametrize(("floor", "term"), [(-1, 7), (6, 7), (40, 41)])
+def test_the_term_is_above_every_term_that_orders_have(floor, term):
+    candidate = Candidate(Store(holderIdentity="", leaseTransitions=6), term_floor=lambda: floor)
+    candidate.step()
+    assert candidate.term == term
+
+
+def test_a_deleted_lease_does_not_begin_its_terms_anew():
+    store = Store(holderIdentity="", leaseTransitions=6)
+    candidate = Candidate(store, term_floor=lambda: 7)
+    candidate.step()
+    store.lease = None
+    candidate.after(4)
+    assert store.lease is None
+    candidate.after(15)
+    assert candidate.term == 8
+
+
+def test_a_renewal_keeps_the_term_and_what_others_have_written():
+    store = Store(holderIdentity="", leaseTransitions=6, strategy="OldestEmulationVersion")
+    candidate = Candidate(store)
+    candidate.step()
+    taken = dict(store.lease["spec"])
+    candidate.after(4)
+    assert store.lease["spec"] == taken  # the clock of this test stands still
+    assert store.lease["metadata"]["resourceVersion"] == "3"
+    assert candidate.term == 7
+
+
+def test_leadership_ends_by_itself_when_the_renewal_is_too_old():
+    store = Store(holderIdentity="")
+    candidate = Candidate(store)
+    candidate.step()
+    store.fault = fault(500)
+    assert candidate.after(5) == 2.0
+    assert candidate.is_leader()
+    candidate.clock_s = 109.9  # 10 s from the renewal that was sent at 100 s
+    assert candidate.is_leader()
+    candidate.clock_s = 110.0
+    assert not candidate.is_leader()
+    assert candidate.is_leader(109.0)
+
+
+def test_a_renewal_counts_from_when_it_was_sent():
+    store = Store(holderIdentity="")
+    candidate = Candidate(store)
+    kept = store.replace
+
+    def slow(lease):
+        candidate.clock_s += 3
+        return kept(lease)
+
+    store.replace = slow
+    candidate.step()
+    # sent at 100 s, answered at 103 s
+    assert (candidate.is_leader(109.9), candidate.is_leader(110.0)) == (True, False)
+
+
+@pytest.mark.parametrize("status", [0, 401, 403, 409, 429, 500])
+def test_a_fault_is_survived_said_and_counted(status):
+    store = Store(holderIdentity="")
+    store.fault = fault(status, "Timeout")
+    candidate = Candidate(store)
+    candidate.step()
+    assert not candidate.is_leader()
+    assert candidate.problem == str(status)
+    assert candidate.faults == {str(status) if status else "Timeout": 1}
+    store.fault = None
+    candidate.step()
+    assert (candidate.is_leader(), candidate.problem) == (True, "")
+
+
+def test_a_broken_answer_is_survived_too():
+    store = held_by_another()
+    store.lease = {"metadata": None}
+    candidate = Candidate(store)
+    candidate.step()
+    assert candidate.faults == {"AttributeError": 1}
+    assert "cannot take part in the election" in candidate.problem
+
+
+def test_winning_and_losing_are_told_once():
+    store, told = Store(holderIdentity=""), []
+    candidate = Candidate(store, on_change=lambda: told.append(candidate.is_leader()))
+    candidate.step()
+    candidate.after(4)
+    store.fault = fault(500)
+    candidate.after(5)
+    candidate.after(6)
+    candidate.after(6)
+    assert told == [True, False]
+
+
+def test_a_released_lease_is_free_for_others_at_once():
+    store = Store(holderIdentity="")
+    first, second = Candidate(store, "first"), Candidate(store, "second")
+    first.step()
+    second.step()
+    assert not second.is_leader()
+    first.release()
+    assert not first.is_leader()
+    second.step()
+    assert (second.is_leader(), second.term) == (True, 2)
+
+
+def test_who_does_not_hold_the_lease_releases_nothing():
+    store = held_by_another()
+    candidate = Candidate(store)
+    candidate.step()
+    candidate.release()
+    assert store.lease["spec"]["holderIdentity"] == "other"
+
+
+def test_a_release_that_fails_is_said_and_leads_no_more():
+    store = Store(holderIdentity="")
+    candidate = Candidate(store)
+    candidate.step()
+    store.fault = fault(500)
+    candidate.release()
+    assert (candidate.is_leader(), candidate.problem) == (False, "500")
+
+
+def test_a_successor_of_the_same_name_leads_with_a_term_of_its_own():
+    store = Store(holderIdentity="me", leaseTransitions=6)
+    candidate = Candidate(store)
+    candidate.step()
+    assert candidate.term == 7
+
+
+def test_no_two_processes_have_one_name():
+    assert new_identity() != new_identity()
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        {"duration_s": 10.0},
+        {"renew_deadline_s": 4.0},
+        {"renew_every_s": 1.0},
+        {"retry_s": 0.0},
+    ],
+)
+def test_times_that_would_let_two_lead_are_refused(times):
+    with pytest.raises(InputError, match="lease duration > renew deadline > renewal >= retry > 0 s"):
+        ElectionTimes(**times)
+
+
+def test_a_lease_in_the_cluster_is_read_created_and_replaced_by_version(server, connection):
+    lock = LeaseLock(connection, "gesscale", "gesscale-controller")
+    server.says(refusal(404, "NotFound", "no such lease"), to="GET")
+    server.says(as_json({"metadata": {"resourceVersion": "1"}}))
+    assert lock.read() is None
+    lock.create({"holderIdentity": "me"})
+    lock.replace({"metadata": {"name": "gesscale-controller", "resourceVersion": "1"}, "spec": {}})
+    at = "/apis/coordination.k8s.io/v1/namespaces/gesscale/leases"
+    assert [(each.method, each.path) for each in server.asked] == [
+        ("GET", f"{at}/gesscale-controller"),
+        ("POST", at),
+        ("PUT", f"{at}/gesscale-controller"),
+    ]
+    assert server.asked[2].body["metadata"]["resourceVersion"] == "1"
+
+
+def test_a_thread_leads_until_it_is_stopped_and_gives_the_lease_back(server):
+    lease = {"metadata": {"name": "l", "resourceVersion": "1"}, "spec": {"holderIdentity": ""}}
+    server.says(as_json(lease), as_json({**lease, "spec": {"holderIdentity": "me"}}), to="GET")
+    server.says(as_json({**lease, "spec": {"holderIdentity": "me"}}), to="PUT")
+    opened = connection_to(server.url)
+    won = threading.Event()
+    elector = Elector(LeaseLock(opened, "gesscale"), "me", on_change=won.set)
+    elector.start()
+    assert won.wait(10)
+    elector.stop()
+    assert not elector.is_leader()
+    assert [each.body["spec"]["holderIdentity"] for each in server.asked if each.method == "PUT"] == [
+        "me",
+        "",
+    ]
+    opened.close()
+
+
+def test_a_leader_renews_without_reading_and_reads_again_after_a_conflict():
+    store, reads = Store(holderIdentity="", leaseTransitions=1), []
+    plain_read = store.read
+    store.read = lambda: reads.append(1) or plain_read()
+    me = Candidate(store)
+    me.step()
+    me.after(4)
+    me.after(4)
+    assert (len(reads), me.is_leader()) == (1, True)  # once, to win it
+    store.replace(store.lease)  # somebody else writes: the version that we know is no longer the newest
+    me.after(4)
+    assert me.faults == {"409": 1}
+    me.after(2)
+    assert (len(reads), me.is_leader()) == (2, True)

@@ -1,0 +1,290 @@
+"""A kind kept up to date: what the view says through every fault, and how long is waited after it."""
+
+import re
+import threading
+
+import pytest
+from scripted_api import as_json, as_text, refusal, stream
+
+from gesscale.kubernetes.api.resources import PODS
+from gesscale.kubernetes.api.watching import Cache, Timing
+
+
+def pod(name, version="1", **labels):
+    metadata = {"name": name, "namespace": "streams", "resourceVersion": version, "labels": labels}
+    return {"metadata": metadata, "spec": {"containers": ["much", "that", "nobody", "needs"]}}
+
+
+def listed(*pods, version="10"):
+    return as_json({"metadata": {"resourceVersion": version}, "items": list(pods)})
+
+
+def event(kind, item):
+    return {"type": kind, "object": item}
+
+
+def bookmark(version):
+    return event("BOOKMARK", {"metadata": {"resourceVersion": version}})
+
+
+def expired():
+    return event("ERROR", {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"})
+
+
+def labels_of(item):
+    return dict(item["metadata"]["labels"])
+
+
+class Steps:
+    """Time that passes only where it is waited, an end to the waits, and what was seen meanwhile."""
+
+    def __init__(self, cache_of, waits):
+        self.now_s, self.waits, self.cache = 1000.0, [], None
+        timing = Timing(now_s=lambda: self.now_s, sleep=self._sleep, random=lambda: 0.0, first_wait_s=1.0)
+        self._left = waits
+        self.views, self.told = [], []
+        self.cache = cache_of(timing, lambda: self.told.append(self.cache.snapshot()))
+
+    def _sleep(self, seconds):
+        self.waits.append(seconds)
+        self.views.append(self.cache.snapshot())
+        self.now_s += seconds
+        return len(self.waits) >= self._left
+
+
+@pytest.fixture
+def through(connection):
+    """Run a cache until it has waited so often; every wait is after a fault."""
+
+    def run(waits, keep=labels_of):
+        steps = Steps(
+            lambda timing, told: Cache(connection, PODS, keep, timing=timing, on_change=told), waits
+        )
+        steps.cache.run()
+        return steps
+
+    return run
+
+
+def watches(server):
+    return [each.query["resourceVersion"] for each in server.asked_for("watch")]
+
+
+def test_before_the_first_list_the_view_says_that_it_knows_nothing(connection):
+    view = Cache(connection, PODS, labels_of).snapshot()
+    assert (view.fresh, view.listed, view.objects, view.problem) == (
+        False,
+        False,
+        {},
+        "nothing was listed yet",
+    )
+
+
+def test_a_list_and_its_changes_make_the_view(server, through):
+    server.says(listed(pod("a", x="1"), pod("b", x="2")))
+    server.says(
+        stream(
+            event("ADDED", pod("c", "11", x="3")),
+            event("MODIFIED", pod("a", "12", x="9")),
+            event("DELETED", pod("b", "13")),
+            bookmark("20"),
+        ),
+        refusal(500, "InternalError", "boom"),
+        to="watch",
+    )
+    steps = through(1)
+    assert steps.views[0].objects == {"streams/a": {"x": "9"}, "streams/c": {"x": "3"}}
+    # the list once, three changes: a bookmark changes nothing
+    assert steps.views[0].revision == 4
+    assert watches(server) == ["10", "20"]  # it goes on from the bookmark, and does not list again
+    assert len(server.asked_for("list")) == 1
+
+
+def test_a_page_after_the_other_makes_one_list(server, through):
+    first = {"metadata": {"resourceVersion": "10", "continue": "c"}, "items": [pod("a")]}
+    server.says(as_json(first), listed(pod("b")))
+    server.says(refusal(500, "InternalError", "boom"), to="watch")
+    assert set(through(1).views[0].objects) == {"streams/a", "streams/b"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "word", "waits", "says"),
+    [
+        (refusal(401, "Unauthorized", "no"), "401", [0.5, 1.0, 2.0], "renew the token"),
+        (
+            refusal(403, "Forbidden", "no"),
+            "403",
+            [0.5, 1.0, 2.0],
+            "may not watch pods: give its role that verb",
+        ),
+        # what the server asks for, and the jittered wait on top of it, so that not all come back at once
+        (
+            refusal(429, "TooManyRequests", "no", {"Retry-After": "7"}),
+            "429",
+            [7.5, 8.0, 9.0],
+            "too much to do",
+        ),
+        (refusal(500, "InternalError", "no"), "500", [0.5, 1.0, 2.0], "answered \\(500\\)"),
+        (as_text("<html>", 503), "503", [0.5, 1.0, 2.0], "answered \\(503\\): <html>"),
+        (stream(raw=b'{"type":'), "BrokenAnswer", [0.5, 1.0, 2.0], "a line that breaks off"),
+        (stream(raw=b"nonsense\n"), "BrokenAnswer", [0.5, 1.0, 2.0], "the line b'nonsense'"),
+        (stream(raw=b'{"type": "ADDED"}\n'), "BrokenAnswer", [0.5, 1.0, 2.0], "expected JSON as the API"),
+        (stream(raw=b'{"type": "ERROR", "object": 7}\n'), "BrokenAnswer", [0.5, 1.0, 2.0], "the error event"),
+        (stream(cut=True), "Unreachable", [0.5, 1.0, 2.0], "the connection broke"),
+        (stream(), "ShortWatch", [0.5, 1.0, 2.0], "the API server ends it at once"),
+        (stream(expired()), "410", [0.5, 1.0, 2.0], "that version is too old"),
+    ],
+)
+def test_a_fault_empties_nothing_is_said_counted_and_waited_for_longer_each_time(
+    server, through, answer, word, waits, says
+):
+    server.says(listed(pod("a", x="1")))
+    server.says(answer, to="watch")
+    steps = through(3)
+    assert steps.waits == waits  # with a draw of 0, half of 1, 2 and 4 s
+    assert steps.cache.faults == {word: 3}
+    last = steps.views[-1]
+    assert last.objects == {"streams/a": {"x": "1"}}
+    assert last.listed
+    assert not last.fresh
+    assert re.search(says, last.problem)
+
+
+def test_staleness_counts_from_the_last_word_of_the_server(server, through):
+    server.says(listed(pod("a")))
+    server.says(refusal(403, "Forbidden", "no"), to="watch")
+    steps = through(3)
+    # listed at 1000 s; the watches after it are refused, at 1000, 1000.5 and 1001.5 s
+    assert [view.stale_since_s for view in steps.views] == [1000.0, 1000.0, 1000.0]
+    assert steps.views[-1].contact_s == 1000.0
+
+
+def test_before_any_list_staleness_counts_from_the_start(server, through):
+    server.says(refusal(403, "Forbidden", "no"))
+    steps = through(2)
+    assert steps.views[-1].stale_since_s == 1000.0
+    assert steps.views[-1].contact_s is None
+    assert "may not list pods: give its role that verb" in steps.views[-1].problem
+
+
+def test_a_server_that_comes_back_makes_the_view_fresh_and_the_waits_short(server, through):
+    server.says(listed(pod("a")))
+    boom = refusal(500, "InternalError", "boom")
+    server.says(boom, boom, stream(bookmark("11")), boom, to="watch")
+    steps = through(4)
+    assert steps.waits == [0.5, 1.0, 0.5, 1.0]
+    # listed at 1000 s and stale since; the good watch is opened at 1001.5 s, when the server is heard again
+    assert [view.stale_since_s for view in steps.views] == [1000.0, 1000.0, 1001.5, 1001.5]
+    # one after the list and one as the third watch is opened; the bookmark is no change
+    assert [view.fresh for view in steps.told] == [True, False, False, True, False, False]
+    assert watches(server) == ["10", "10", "10", "11", "11"]
+
+
+def test_an_expired_version_is_listed_anew_and_what_is_gone_goes(server, through):
+    server.says(listed(pod("a"), pod("b")), listed(pod("b", x="new"), version="50"))
+    server.says(stream(bookmark("11"), expired()), refusal(500, "InternalError", "boom"), to="watch")
+    steps = through(2)
+    assert set(steps.views[0].objects) == {"streams/a", "streams/b"}  # still there, said to be stale
+    assert steps.views[1].objects == {"streams/b": {"x": "new"}}
+    assert watches(server) == ["10", "50"]
+
+
+def test_an_expired_version_may_come_as_a_refusal_too(server, through):
+    server.says(listed(pod("a")), listed(pod("a"), version="50"))
+    server.says(refusal(410, "Expired", "too old"), refusal(500, "InternalError", "boom"), to="watch")
+    through(2)
+    assert watches(server) == ["10", "50"]
+
+
+def test_a_list_that_breaks_off_between_pages_leaves_the_former_objects(server, through):
+    page = {"metadata": {"resourceVersion": "60", "continue": "c"}, "items": [pod("z")]}
+    server.says(listed(pod("a")), as_json(page), refusal(410, "Expired", "continue token"))
+    server.says(stream(expired()), to="watch")
+    assert set(through(2).views[-1].objects) == {"streams/a"}
+
+
+def test_an_object_that_cannot_be_read_hides_no_other_and_keeps_its_former_state(server, through):
+    def keep(item):
+        if item["metadata"]["labels"].get("x") == "bad":
+            raise ValueError("expected a number,\n got 'bad'")
+        return labels_of(item)
+
+    server.says(listed(pod("a", x="1"), pod("b", x="bad")))
+    server.says(
+        stream(event("MODIFIED", pod("a", "11", x="bad")), event("ADDED", pod("c", "12", x="3"))),
+        refusal(500, "InternalError", "boom"),
+        to="watch",
+    )
+    steps = through(1, keep=keep)
+    view = steps.views[0]
+    assert view.objects == {"streams/a": {"x": "1"}, "streams/c": {"x": "3"}}
+    assert view.unreadable == dict.fromkeys(("streams/a", "streams/b"), "expected a number, got 'bad'")
+    assert steps.cache.faults == {"Unreadable": 2, "500": 1}
+
+
+def test_what_is_not_to_be_kept_is_not(server, through):
+    server.says(listed(pod("a", x="1"), pod("b")))
+    server.says(stream(event("MODIFIED", pod("a", "11"))), refusal(500, "Error", "boom"), to="watch")
+    assert through(1, keep=lambda item: labels_of(item) or None).views[0].objects == {}
+
+
+def test_a_snapshot_does_not_change(server, through):
+    server.says(listed(pod("a")))
+    server.says(stream(event("DELETED", pod("a", "11"))), refusal(500, "Error", "boom"), to="watch")
+    assert [set(view.objects) for view in through(1).told] == [{"streams/a"}, set(), set()]
+
+
+def test_a_thread_lists_watches_and_ends_at_once_when_told(server, connection):
+    server.says(listed(pod("a")))
+    server.says(
+        stream(event("ADDED", pod("b", "11")), then=lambda _handler: server.over.wait(30)), to="watch"
+    )
+    seen_b = threading.Event()
+
+    def look():
+        if "streams/b" in cache.snapshot().objects:
+            seen_b.set()
+
+    cache = Cache(connection, PODS, labels_of, on_change=look)
+    cache.start()
+    assert cache.wait_until_listed(10)
+    assert seen_b.wait(10)
+    assert cache.snapshot().fresh
+    cache.stop(timeout_s=10)
+    assert not any(each.name == "watch-pods" for each in threading.enumerate())
+    assert set(cache.snapshot().objects) == {"streams/a", "streams/b"}
+    assert cache.faults == {}
+
+
+def test_a_thread_that_waits_after_a_fault_ends_at_once_too(server, connection):
+    server.says(refusal(403, "Forbidden", "no"))
+    failed = threading.Event()
+    timing = Timing(first_wait_s=60.0)
+    cache = Cache(connection, PODS, labels_of, on_change=failed.set, timing=timing)
+    cache.start()
+    assert failed.wait(10)
+    assert not cache.wait_until_listed(0)
+    cache.stop(timeout_s=10)
+    assert not any(each.name == "watch-pods" for each in threading.enumerate())
+
+
+def test_a_silent_watch_is_opened_anew_and_is_no_fault(server, connection):
+    class Impatient:
+        def __init__(self):
+            self.opened = 0
+
+        def pages(self, resource, **where):
+            return connection.pages(resource, **where)
+
+        def watch(self, resource, **where):
+            self.opened += 1
+            if self.opened == 3:
+                cache._stopping.set()  # the end of this test
+            return connection.watch(resource, silence_s=0.05, **where)
+
+    server.says(listed(pod("a")))
+    server.says(stream(bookmark("11"), then=lambda _handler: server.over.wait(5)), to="watch")
+    cache = Cache(Impatient(), PODS, labels_of)
+    cache.run()
+    assert cache.faults == {}
+    assert cache.snapshot().fresh

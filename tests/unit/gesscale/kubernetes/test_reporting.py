@@ -1,0 +1,263 @@
+"""What the controller tells of an operator: its status, its history, and events at transitions."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from edge import known
+from told_steps import T0_S, after, decided, evidence, ordered, overloaded, reasons, told
+
+from gesscale.decision import Change, OutcomeStatus, Reason, Verdict
+from gesscale.kubernetes.reporting import node_pool_of, report_fault
+from gesscale.kubernetes.resource.memory import READINGS_AT_MOST
+from gesscale.kubernetes.resource.status import HISTORY_AT_MOST, StreamAutoscalerStatus
+from gesscale.kubernetes.resource.translate import Fault, FaultReason
+from gesscale.ports import ClusterState, Node, Reconfiguration
+from perfmodel import Estimate, law_named
+
+
+def test_the_status_holds_what_the_step_saw_and_is_one_the_definition_knows():
+    status = told({}, after(decided())).status
+    assert status["observedGeneration"] == 3
+    assert (status["replicas"], status["desiredReplicas"], status["placement"]) == (2, 2, ["hub", "near"])
+    assert status["driver"] == {"pod": "driver", "node": "hub"}
+    assert status["load"]["inputRowsPerSecond"] == 500.0
+    assert {key: status["mst"][key] for key in ("low", "mid", "high")} == {
+        "low": 600,
+        "mid": 640,
+        "high": 700,
+    }
+    assert status["lastDecision"]["at"] == "2027-01-15T08:00:00Z"
+    assert StreamAutoscalerStatus.model_validate(status).document() == status
+    assert {item["type"]: item["status"] for item in status["conditions"]}["Ready"] == "True"
+
+
+def test_what_is_not_known_is_absent_and_the_model_and_order_stay():
+    order = {"id": "7-3", "term": 7, "placement": ["hub"], "at": "2027-01-15T08:00:00Z", "strategy": "Live"}
+    model = law_named("gesscale").fit(evidence(3))
+    old = {**told({}, after(decided(model=model))).status, "order": order}
+    blind = decided(
+        T0_S + 60, reason=Reason.METRICS_MISSING, verdict=Verdict.UNKNOWN, seen=False, placement=()
+    )
+    status = told(old, after(blind, live=None, driver=None)).status
+    absent = {
+        "replicas",
+        "desiredReplicas",
+        "placement",
+        "load",
+        "mst",
+        "ndMaxMs",
+        "driver",
+        "recommendation",
+    }
+    assert not absent & status.keys()
+    assert (status["order"], status["model"]) == (order, old["model"])
+
+
+def test_while_an_order_settles_it_is_what_is_desired_and_recommended():
+    waiting = decided(T0_S + 60, reason=Reason.RECONFIGURING)
+    status = told({}, after(waiting, ordered())).status
+    assert (status["replicas"], status["desiredReplicas"]) == (2, 3)
+    assert status["recommendation"]["placement"] == ["hub", "mid", "near"]
+
+
+@pytest.mark.parametrize("figure", [float("nan"), float("inf")])
+def test_a_figure_that_is_none_is_left_out_and_nothing_breaks(figure):
+    seen = decided(mst=Estimate(low=0.0, mid=1.0, high=float("inf")))
+    strange = replace(seen.analysis.reading, backlog_rows=figure)
+    status = told({}, after(replace(seen, analysis=replace(seen.analysis, reading=strange)))).status
+    assert "mst" not in status
+    assert "backlogRows" not in status["load"]
+    json.dumps(status, allow_nan=False)
+
+
+def test_entries_of_an_older_controller_that_cannot_be_read_are_dropped():
+    old = {"history": [{"when": 1}, "x"], "conditions": [{"type": "Ready"}], "lastDecision": {"at": "soon"}}
+    report = told(old, after(decided()))
+    assert report.patch is not None
+    assert report.status["history"] == []
+    assert len(report.status["conditions"]) == 7
+
+
+def test_the_pool_is_summed_up_by_reason():
+    nodes = {
+        "hub": Node(name="hub"),
+        "near": Node(name="near"),
+        "mid": Node(name="mid", problem="it is cordoned", reason=Reason.CORDONED),
+        "far": Node(name="far", problem="asks 1 CPU, 0.4 of 3.8 free", reason=Reason.NO_ROOM),
+        "edge": Node(name="edge", problem="asks 1 CPU, 0 of 3.8 free", reason=Reason.NO_ROOM),
+    }
+    pool = node_pool_of(ClusterState(nodes=nodes, placements={"op": ("hub",)}), "op")
+    assert pool.candidates == 1  # near: hub holds a replica already
+    assert [(item.reason, item.count) for item in pool.rejected] == [("Cordoned", 1), ("NoRoom", 2)]
+    assert pool.rejected[1].message == "edge: asks 1 CPU, 0 of 3.8 free"
+    assert node_pool_of(ClusterState(problem="out of reach"), "op") is None
+
+
+def test_history_and_memory_are_bounded_and_the_status_stays_small():
+    old, history = {}, []
+    for turn in range(15):
+        at_s = T0_S + 600 * turn
+        change = Reconfiguration(at_s=at_s, operator="op", placement=("hub", "mid", "near"), downtime_s=2.0)
+        history.insert(0, change)
+        knowledge = known(readings={"op": evidence(60)}, reconfigurations={"op": tuple(history)})
+        decision = overloaded(at_s, detail="so much that no sentence suffices " * 100)
+        old = told(old, after(decision, knowledge, node_pool=_full_pool())).status
+    assert (len(old["history"]), len(old["memory"]["readings"])) == (HISTORY_AT_MOST, READINGS_AT_MOST)
+    assert old["history"][0]["at"] == "2027-01-15T10:20:00Z"  # 14 times 10 min after 08:00
+    assert len(json.dumps(old)) < 16 * 1024
+
+
+def _full_pool():
+    nodes = {
+        f"n{n}": Node(name=f"n{n}", problem="for reasons too long to be told " * 50, reason=reason)
+        for n, reason in enumerate((Reason.NOT_READY, Reason.CORDONED, Reason.NO_ROOM, Reason.EXCLUDED))
+    }
+    return node_pool_of(ClusterState(nodes=nodes, placements={}), "op")
+
+
+# History
+
+
+def test_an_order_begins_the_history_and_its_end_is_told_with_the_downtime():
+    began = told({}, after(overloaded(), ordered()))
+    assert began.status["history"] == [
+        {"at": "2027-01-15T08:00:00Z", "from": 2, "to": 3, "reason": "Overloaded", "outcome": "Ordered"}
+    ]
+    there = ("hub", "mid", "near")
+    calm = decided(T0_S + 90, placement=there)
+    ended = told(began.status, after(calm, ordered(downtime_s=4.25), live=there))
+    assert ended.status["history"][0]["outcome"] == "Applied"
+    assert ended.status["history"][0]["downtimeSeconds"] == 4.25
+    assert [(change.seconds, change.arrived) for change in ended.settled] == [(90.0, True)]
+    assert [(telling.reason, telling.message) for telling in ended.tellings] == [
+        (
+            "SuccessfulRescale",
+            "replicas 2 -> 3 (Overloaded): settled after 90 s, longest time without a finished batch 4.2 s",
+        )
+    ]
+    assert told(ended.status, after(calm, ordered(downtime_s=4.25), live=there)).tellings == ()
+
+
+def test_a_change_that_was_given_up_is_a_failure():
+    began = told({}, after(overloaded(), ordered())).status
+    ended = told(began, after(decided(T0_S + 600), ordered(downtime_s=0.0)))
+    assert ended.status["history"][0]["outcome"] == "Failed"
+    (telling,) = ended.tellings
+    assert (telling.kind, telling.reason) == ("Warning", "FailedRescale")
+    assert telling.message.endswith("not there after 10 min, ordered hub, mid, near; live are hub, near")
+
+
+def test_a_change_that_is_overtaken_is_told_as_superseded():
+    began = told({}, after(overloaded(), ordered())).status
+    by_hand = decided(
+        T0_S + 60, reason=Reason.OVERRIDDEN, placement=("hub",), change=Change(remove=("near",)),
+        status=OutcomeStatus.ORDERED,
+    )  # fmt: skip
+    status = told(began, after(by_hand, ordered(T0_S + 60, placement=("hub",)))).status
+    assert [item["outcome"] for item in status["history"]] == ["Ordered", "Superseded"]
+
+
+def test_a_change_whose_controller_died_comes_into_the_history_and_its_end_is_told():
+    there = ("hub", "mid", "near")
+    old = told({}, after(decided())).status
+    taken_over = told(old, after(decided(T0_S + 60, reason=Reason.RECONFIGURING), ordered(T0_S + 30.25)))
+    assert taken_over.status["history"] == [
+        {"at": "2027-01-15T08:00:30Z", "from": 2, "to": 3, "reason": "Unrecorded", "outcome": "Ordered"}
+    ]
+    calm = after(decided(T0_S + 120, placement=there), ordered(T0_S + 30.25, downtime_s=3.0), live=there)
+    ended = told(taken_over.status, calm)
+    assert reasons(ended) == ["SuccessfulRescale"]
+    assert [item["outcome"] for item in ended.status["history"]] == ["Applied"]
+
+
+# Events
+
+
+def test_an_order_is_told_with_load_against_mst():
+    (telling,) = told({}, after(overloaded(), ordered())).tellings
+    assert (telling.kind, telling.reason) == ("Normal", "Rescaling")
+    assert telling.message == "replicas 2 -> 3 (Overloaded, +mid): load 812 rows/s > MST 640"
+
+
+def test_figures_that_contradict_the_verdict_are_not_told_as_its_cause():
+    (telling,) = told({}, after(overloaded(load=500.0), ordered())).tellings
+    assert telling.message == "replicas 2 -> 3 (Overloaded, +mid): saturated"
+
+
+def test_a_failure_is_told_once_as_long_as_it_lasts():
+    first = told({}, after(overloaded(status=OutcomeStatus.FAILED)))
+    assert reasons(first) == ["FailedRescale"]
+    again = told(first.status, after(overloaded(T0_S + 60, status=OutcomeStatus.FAILED)))
+    assert reasons(again) == []
+
+
+def test_advice_is_told_when_it_is_new():
+    advice = OutcomeStatus.NOT_ALLOWED
+    first = told({}, after(overloaded(status=advice)))
+    assert reasons(first) == ["ScalingReport"]
+    assert first.tellings[0].message.endswith("MST 640 (advice only, nothing is changed)")
+    assert reasons(told(first.status, after(overloaded(T0_S + 60, status=advice)))) == []
+    assert first.status["history"] == []
+
+
+@pytest.mark.parametrize(
+    ("reason", "verdict", "event"),
+    [
+        (Reason.AT_MAX_REPLICAS, Verdict.MORE, ["ScalingLimited"]),
+        (Reason.NO_CANDIDATE_NODE, Verdict.MORE, ["ScalingVetoed"]),
+        (Reason.DELAY_EATS_GAIN, Verdict.MORE, ["ScalingVetoed"]),
+        (Reason.LATENCY_MAP_STALE, Verdict.SAME, []),  # nothing was wanted
+        (Reason.AT_MIN_REPLICAS, Verdict.FEWER, []),  # every calm night
+        (Reason.METRICS_MISSING, Verdict.UNKNOWN, ["MetricsMissing"]),
+        (Reason.METRICS_STALE, Verdict.UNKNOWN, ["MetricsMissing"]),
+        (Reason.PAUSED, Verdict.MORE, ["Paused"]),
+        (Reason.OVERRIDDEN, Verdict.SAME, ["Overridden"]),
+    ],
+)
+def test_a_standstill_is_told_when_its_reason_is_new(reason, verdict, event):
+    old = told({}, after(decided())).status
+    first = told(old, after(decided(T0_S + 60, reason=reason, verdict=verdict)))
+    assert reasons(first) == event
+    assert reasons(told(first.status, after(decided(T0_S + 120, reason=reason, verdict=verdict)))) == []
+
+
+def test_the_end_of_a_pause_is_told():
+    paused = told({}, after(decided(reason=Reason.PAUSED))).status
+    assert reasons(told(paused, after(decided(T0_S + 60)))) == ["Resumed"]
+
+
+def test_a_model_is_told_once_it_is_calibrated_and_when_it_moves():
+    def fitted(at_s, readings):
+        return after(
+            decided(at_s, model=law_named("gesscale").fit(readings)), known(readings={"op": readings})
+        )
+
+    # Three distinct readings calibrate: one does not, five do.
+    few = told({}, fitted(T0_S, evidence(1)))
+    assert reasons(few) == []
+    calibrated = told(few.status, fitted(T0_S + 1, evidence(5)))
+    assert calibrated.status["model"]["calibrated"]
+    assert reasons(calibrated) == ["ModelRefitted"]
+    assert calibrated.tellings[0].message.startswith("law gesscale: alpha ")
+    assert reasons(told(calibrated.status, fitted(T0_S + 120, evidence(5)))) == []
+    slower = tuple(replace(item, rows_per_s=item.rows_per_s / 2) for item in evidence(5))
+    too_soon = told(calibrated.status, fitted(T0_S + 30, slower))
+    assert (too_soon.patch, reasons(too_soon)) == (None, [])  # an event for each write, not for each step
+    assert reasons(told(calibrated.status, fitted(T0_S + 61, slower))) == ["ModelRefitted"]
+
+
+def test_a_resource_that_cannot_be_obeyed_says_so_once_and_keeps_what_lasts():
+    fault = Fault(reason=FaultReason.SETTINGS_DIFFER, message="a and b differ in policy.law")
+    running = told({}, after(overloaded(), ordered())).status
+    report = report_fault(running, fault, 4, T0_S + 1)
+    assert {item["type"]: item["status"] for item in report.status["conditions"]}["Ready"] == "False"
+    assert report.status["lastDecision"]["reason"] == "SettingsDiffer"
+    assert (report.status["memory"], report.status["history"]) == (running["memory"], running["history"])
+    assert "load" not in report.status
+    assert reasons(report) == ["InvalidSpec"]
+    again = report_fault(report.status, fault, 4, T0_S + 61)
+    assert (again.patch, again.tellings) == (None, ())
+    assert reasons(report_fault(report.status, fault, 5, T0_S + 61)) == ["InvalidSpec"]
+    kept = StreamAutoscalerStatus.model_validate(report.status)
+    assert kept.last_decision.reason == "SettingsDiffer"

@@ -1,0 +1,120 @@
+"""What of a new status is worth a write: state at once, figures seldom, ages never."""
+
+from dataclasses import replace
+
+import pytest
+from edge import known
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from told_steps import T0_S, after, decided, evidence, ordered, overloaded, told
+
+from gesscale.decision import MapStanding, Reason, Verdict
+from gesscale.kubernetes.reporting.writing import merged, status_patch
+from gesscale.kubernetes.resource.status import DriverStatus, StreamAutoscalerStatus
+from perfmodel import Reading
+
+
+def test_the_same_decision_told_again_is_not_written_again():
+    seen = after(overloaded(), ordered())
+    first = told({}, seen)
+    assert first.patch is not None
+    second = told(first.status, seen)
+    assert (second.patch, second.tellings) == (None, ())
+
+
+def test_figures_wait_for_a_noticeable_move_and_for_their_time():
+    old = told({}, after(decided())).status
+    wait = [(520.0, 3600), (600.0, 59)]  # 4 % after an hour, 20 % too soon
+    assert [told(old, after(decided(T0_S + s, load=load))).patch for load, s in wait] == [None, None]
+    patch = told(old, after(decided(T0_S + 60, load=600.0))).patch
+    assert patch["load"] == {"inputRowsPerSecond": 600.0, "throughputRowsPerSecond": 600.0}
+    assert patch["lastDecision"] == {"at": "2027-01-15T08:01:00Z"}  # and nothing else of it has changed
+
+
+def test_a_figure_that_leaves_zero_or_comes_up_has_moved():
+    old = {"lastDecision": {"at": "2027-01-15T08:00:00Z"}, "load": {"backlogRows": 0.0}}
+    new = {"lastDecision": {"at": "2027-01-15T08:01:00Z"}, "load": {"backlogRows": 0.01}}
+    assert status_patch(old, new) is not None
+    new["load"] = {"backlogRows": 0.0, "busyShare": 0.2}
+    assert status_patch(old, new) is not None
+    new["load"] = {"backlogRows": 0.0}
+    assert status_patch(old, new) is None
+
+
+def test_numbers_in_sentences_and_the_age_of_the_map_are_no_news():
+    old = told({}, after(decided(detail="slack 43 %, threshold 50 %"))).status
+    later = decided(T0_S + 3600, detail="slack 44.5 %, threshold 50 %", standing=MapStanding(age_s=3630.0))
+    assert told(old, after(later)).patch is None
+    reworded = decided(T0_S + 3600, detail="a backlog is being processed")
+    assert "backlog" in told(old, after(reworded)).patch["lastDecision"]["message"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"decision": decided(T0_S + 1, reason=Reason.DRAINING_BACKLOG)},
+        {"decision": decided(T0_S + 1, standing=MapStanding(age_s=31.0, stale="it is 8 days old"))},
+        {"live": ("hub",)},
+        {"generation": 4},
+        {"driver": DriverStatus(pod="driver-2", node="hub")},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_change_of_state_is_written_at_once(change):
+    old = told({}, after(decided())).status
+    seen = replace(after(decided(T0_S + 1)), **change)
+    assert told(old, seen).patch is not None
+
+
+def test_a_reading_of_a_new_placement_is_remembered_at_once_and_one_more_of_a_known_one_can_wait():
+    old = told({}, after(decided(), known(readings={"op": evidence(2)}))).status
+    more = known(readings={"op": evidence(3)})
+    assert "memory" in told(old, after(decided(T0_S + 1), more)).patch
+    again = Reading(replicas=1, nd_max_ms=0.9, rows_per_s=301.0, at_s=T0_S + 1)  # as 1 replica at 0 ms
+    same = known(readings={"op": (again, *evidence(2))})
+    assert told(old, after(decided(T0_S + 599), same)).patch is None
+    assert "memory" in told(old, after(decided(T0_S + 600), same)).patch
+
+
+def test_vanished_keys_become_null_and_the_order_is_never_touched():
+    old = told({}, after(decided())).status | {"order": {"id": "7-3"}, "leftOver": 1}
+    blind = decided(T0_S + 1, reason=Reason.METRICS_MISSING, verdict=Verdict.UNKNOWN, seen=False)
+    patch = told(old, after(blind)).patch
+    assert (patch["load"], patch["mst"], patch["leftOver"]) == (None, None, None)
+    assert "order" not in patch
+    without = {key: value for key, value in old.items() if key != "order"}
+    assert status_patch(old, without) is None
+
+
+PLAIN = st.recursive(
+    st.integers() | st.text(max_size=3) | st.booleans() | st.lists(st.integers(), max_size=3),
+    lambda inner: st.dictionaries(st.sampled_from("abcd"), inner, max_size=4),
+    max_leaves=12,
+)
+STATUSES = st.dictionaries(st.sampled_from(["load", "mst", "history", "driver", "replicas"]), PLAIN)
+
+
+@settings(deadline=None)
+@given(old=STATUSES, new=STATUSES)
+def test_the_patch_applied_to_the_old_status_gives_the_new_one(old, new):
+    patch = status_patch(old, new)
+    if patch is not None:
+        assert merged(old, patch) == new
+    else:  # figures may differ by a little, nothing else may
+        assert all(old.get(key) == new.get(key) for key in ("history", "driver", "replicas"))
+    assert status_patch(new, new) is None
+
+
+@settings(deadline=None)
+@given(
+    loads=st.lists(st.floats(0, 1e6), min_size=2, max_size=8),
+    picks=st.lists(st.sampled_from([Reason.WITHIN_TARGET, Reason.DRAINING_BACKLOG]), min_size=8, max_size=8),
+)
+def test_after_any_course_the_written_status_is_sound_and_tells_the_newest_reason(loads, picks):
+    status = {}
+    for step, (load, reason) in enumerate(zip(loads, picks, strict=False)):
+        report = told(status, after(decided(T0_S + 10 * step, load=load, reason=reason)))
+        assert merged(status, report.patch or {}) == report.status
+        status = report.status
+    assert StreamAutoscalerStatus.model_validate(status).document() == status
+    assert status["lastDecision"]["reason"] == picks[len(loads) - 1]

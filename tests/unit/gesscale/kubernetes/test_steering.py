@@ -1,0 +1,203 @@
+"""One workflow under the loop: what it resumes from, and what it survives."""
+
+import time
+
+import pytest
+from kube import EPOCH_S, FakeApi, FakeCluster, NoMap, by_hand, desk_of, order, pod
+
+from gesscale.decision import OutcomeStatus, Reason
+from gesscale.errors import KnowledgeError
+from gesscale.kubernetes.phases import Stopwatch
+from gesscale.kubernetes.promises import Promises
+from gesscale.kubernetes.resource.memory import MemoryStatus
+from gesscale.kubernetes.steering import Surroundings, WorkflowSteering
+from gesscale.ports import Knowledge, Reconfiguration
+
+ALIVE = pod("e1", "a")
+
+
+class Scene:
+    """Operator op, one executor on a; people want it on a and b. History 5 min, settling 10 min, both defaults."""
+
+    def __init__(self, folder, *, status=None, **spec):
+        self.folder, self.api, self.world = folder, FakeApi(), FakeCluster(pods=[ALIVE])
+        self.api.put(status=status or {}, **by_hand("a", "b", **spec))
+        self.steering = self.begin()
+
+    def begin(self, identity="one", term=1, now_s=EPOCH_S):
+        surroundings = Surroundings(
+            connection=NoMap(),
+            look=self.world.look,
+            desk=desk_of(self.api, lambda: term, now_s),
+            promises=Promises(),
+            folder=self.folder,
+            identity=identity,
+            stopwatch=Stopwatch(time.monotonic, lambda *_: None),
+        )
+        statuses = {"op": self.api.seen["streams/op"]["status"]}
+        self.steering = WorkflowSteering(self.api.workflow(), surroundings, term, statuses, now_s)
+        return self.steering
+
+    def step(self, after_s=1.0):
+        step = self.steering.step(self.api.workflow(), EPOCH_S + after_s)
+        return step, step.decisions[0]
+
+    @property
+    def ordered(self):
+        return tuple(self.api.status().get("order", {}).get("placement", ()))
+
+    def remember(self, step):
+        """Write into the status what a controller would."""
+        memory = MemoryStatus.of(step.known, "op").document()
+        self.api.write_status("op", memory=memory)
+        self.api.catch_up()
+
+
+@pytest.fixture
+def scene(tmp_path):
+    scene = Scene(tmp_path)
+    yield scene
+    scene.steering.close()
+
+
+def test_a_step_orders_remembers_and_tells(scene):
+    step, decision = scene.step()
+    assert scene.ordered == ("a", "b")
+    assert (decision.outcome.status, decision.plan.placement) == (OutcomeStatus.ORDERED, ("a", "b"))
+    assert step.known.pending("op").placement == ("a", "b")
+    assert step.cluster.placements == {"op": ("a",)}
+    assert step.applications["op"].placement == ("a",)
+
+
+def test_the_second_step_orders_nothing_although_the_watch_lags(scene):
+    scene.step()
+    _, decision = scene.step(3.0)
+    assert decision.outcome.status is OutcomeStatus.NOTHING_TO_DO
+    assert len(scene.api.patches) == 1
+
+
+def test_a_new_controller_knows_the_change_under_way_and_orders_nothing(scene):
+    step, _ = scene.step()
+    scene.remember(step)
+    scene.steering.close()
+    scene.begin("two", term=2, now_s=EPOCH_S + 4.0)
+    step, decision = scene.step(5.0)
+    assert step.known.pending("op").at_s == EPOCH_S + 1.0
+    assert decision.outcome.status is OutcomeStatus.NOTHING_TO_DO
+    assert scene.api.status()["order"]["id"] == "1-1"
+
+
+def test_one_whose_predecessor_died_before_it_could_write_it_down_knows_it_too(scene):
+    scene.step()  # nothing of it reaches the status but the order
+    scene.api.catch_up()
+    scene.steering.close()
+    scene.api.put(override=None)
+    scene.begin("two", term=2)
+    step, decision = scene.step(5.0)
+    assert step.known.pending("op") == Reconfiguration(at_s=EPOCH_S, operator="op", placement=("a", "b"))
+    assert decision.plan.change is None
+
+
+def test_an_order_whose_answer_was_lost_is_under_way(scene):
+    scene.api.put(override=None)
+    scene.api.write_status("op", order=order(1, "a", "c"))
+    scene.api.catch_up()
+    step, decision = scene.step()
+    assert step.known.pending("op").placement == ("a", "c")
+    assert decision.plan.change is None
+
+
+def test_without_the_memory_it_looks_on_for_one_history(tmp_path):
+    lost = {"order": order(1, "a", at_s=EPOCH_S - 3600), "history": [{"at": "2023-11-14T21:00:00Z"}]}
+    scene = Scene(tmp_path, status=lost, override=None)
+    for after_s, reason in ((1.0, Reason.PAUSED), (299.0, Reason.PAUSED), (300.0, Reason.METRICS_MISSING)):
+        _, decision = scene.step(after_s)
+        assert decision.plan.reason is reason
+    scene.steering.close()
+
+
+def test_a_hand_is_obeyed_even_without_the_memory(tmp_path):
+    scene = Scene(tmp_path, status={"history": [{"at": "2023-11-14T21:00:00Z"}]})
+    scene.step()
+    assert scene.ordered == ("a", "b")
+    scene.steering.close()
+
+
+def test_a_longer_pause_of_people_is_left_as_it_is(tmp_path):
+    scene = Scene(tmp_path, status={"order": order(1, "a")}, override=None, pause={"reason": "by hand"})
+    _, decision = scene.step()
+    assert "by hand" in decision.plan.detail
+    scene.steering.close()
+
+
+def test_a_file_of_another_controller_or_of_a_former_resource_is_not_gone_on_with(scene):
+    scene.step()
+    scene.steering.close()
+    (own,) = scene.folder.glob("*.sqlite")
+    scene.begin("two", term=1)
+    scene.steering.close()
+    (other,) = scene.folder.glob("*.sqlite")
+    scene.api.delete("op")
+    scene.api.put(status={}, **by_hand("a", "b"))
+    scene.begin("two", term=1)
+    (third,) = scene.folder.glob("*.sqlite")
+    assert len({own, other, third}) == 3
+    assert scene.steering.step(scene.api.workflow(), EPOCH_S).known.reconfigurations["op"][1:] == ()
+
+
+def test_the_same_controller_goes_on_with_its_file(scene):
+    scene.step()
+    scene.steering.close()
+    scene.api.catch_up()
+    scene.api.write_status("op", memory=None)
+    scene.begin("one", term=1)
+    step, _ = scene.step(5.0)
+    assert step.known.latest("op").at_s == EPOCH_S + 1.0
+
+
+def test_a_discarded_file_is_gone(scene):
+    scene.step()
+    scene.steering.discard()
+    assert list(scene.folder.glob("*.sqlite*")) == []
+
+
+def test_a_disk_that_fails_costs_one_step_and_not_what_is_known(scene):
+    scene.step()
+    store = scene.steering._store
+    store.inner.close()  # every use of the file fails from now on
+    with pytest.raises(KnowledgeError):
+        scene.step(3.0)
+    step, decision = scene.step(5.0)
+    assert decision.outcome.status is OutcomeStatus.NOTHING_TO_DO
+    # The file is lost; that the order is under way is known by the order itself.
+    assert step.known.latest("op").placement == ("a", "b")
+    assert len(scene.api.patches) == 1
+
+
+def test_nothing_is_ordered_on_a_stale_view_and_it_is_said(scene):
+    scene.world.stale_since_s = {"pods": -60.0}
+    step, decision = scene.step()
+    assert (decision.plan.reason, scene.ordered) == (Reason.CLUSTER_UNAVAILABLE, ())
+    assert "is 60 s old" in step.cluster.problem
+
+
+def test_operators_that_leave_the_workflow_are_not_waited_for_any_more(scene):
+    scene.api.put("other", **by_hand("c"), workflow="op")
+    scene.step()
+    assert set(scene.steering._patience) == {"op", "other"}
+    scene.api.delete("other")
+    scene.api.catch_up()
+    scene.step(3.0)
+    assert set(scene.steering._patience) == {"op"}
+
+
+def test_a_memory_dated_in_the_future_by_a_clock_that_ran_ahead_still_blocks(tmp_path):
+    ahead = Knowledge(
+        reconfigurations={"op": (Reconfiguration(at_s=EPOCH_S + 7200, operator="op", placement=("a", "b")),)}
+    )
+    memory = MemoryStatus.of(ahead, "op").document()
+    scene = Scene(tmp_path, status={"memory": memory, "order": order(1, "a", "b")}, override=None)
+    step, decision = scene.step()
+    assert step.known.pending("op").at_s == EPOCH_S
+    assert decision.plan.change is None
+    scene.steering.close()
