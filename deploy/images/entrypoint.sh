@@ -1,0 +1,27 @@
+#!/bin/bash
+# What Spark on Kubernetes asks of an image: "executor" and "driver" as first argument, their settings in SPARK_...
+# variables. Anything else is run as it is.
+set -eu
+conf=${SPARK_CONF_DIR:-$SPARK_HOME/conf}
+case ${1:-} in
+  executor)
+    # Spark numbers its Java options: SPARK_JAVA_OPT_0, SPARK_JAVA_OPT_1 ...; their values may hold spaces.
+    options=()
+    for ((i = 0; ; i++)); do
+      name=SPARK_JAVA_OPT_$i
+      [ -n "${!name+set}" ] || break
+      options+=("${!name}")
+    done
+    exec java "${options[@]}" "-Xms$SPARK_EXECUTOR_MEMORY" "-Xmx$SPARK_EXECUTOR_MEMORY" \
+      -cp "$conf:${SPARK_CLASSPATH:-}:$SPARK_HOME/jars/*:${SPARK_EXTRA_CLASSPATH:-}" \
+      org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend \
+      --driver-url "$SPARK_DRIVER_URL" --executor-id "$SPARK_EXECUTOR_ID" --cores "$SPARK_EXECUTOR_CORES" \
+      --app-id "$SPARK_APPLICATION_ID" --hostname "$SPARK_EXECUTOR_POD_IP" \
+      --resourceProfileId "$SPARK_RESOURCE_PROFILE_ID" --podName "$SPARK_EXECUTOR_POD_NAME" ;;
+  driver)
+    shift
+    exec "$SPARK_HOME/bin/spark-submit" --conf "spark.driver.bindAddress=$SPARK_DRIVER_BIND_ADDRESS" \
+      --deploy-mode client "$@" ;;
+  *)
+    exec "$@" ;;
+esac

@@ -1,0 +1,133 @@
+"""The images of deploy/images, built for real by buildah; no Docker and no registry needed.
+
+The base image is what ``debootstrap`` makes of Debian's packages, under the name of the registry's. All is kept in
+.cache/images, so that a second run rebuilds only what has changed.
+"""
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / ".cache" / "images"
+BASE = "debian:bookworm-slim"
+_CERTIFICATES = "/etc/certificates-of-the-builder.crt"
+_PASSED_ON = {"cert", "index-url", "extra-index-url", "trusted-host", "proxy", "timeout", "default-timeout"}
+_UNWANTED = (
+    "var/cache/apt",
+    "var/lib/apt/lists",
+    "usr/share/doc",
+    "usr/share/man",
+    "usr/share/locale",
+    "var/log",
+)
+
+
+def _run(*command, timeout_s, **options):
+    environment = {
+        **os.environ,
+        "CONTAINERS_STORAGE_CONF": str(FOLDER / "storage.conf"),
+        "BUILDAH_ISOLATION": "chroot",
+    }
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=timeout_s, check=False, env=environment, **options
+    )
+    assert done.returncode == 0, f"{command}: {(done.stdout + done.stderr)[-3000:]}"
+    return done.stdout.strip()
+
+
+def buildah(*arguments, timeout_s=120):
+    """Run buildah over the storage of these tests and return what it says."""
+    return _run("buildah", *arguments, timeout_s=timeout_s)
+
+
+def require_building():
+    """Skip where images cannot be built, or nobody asked for it: it takes minutes and 3 GB."""
+    if os.environ.get("GESSCALE_TEST_IMAGES") != "1":
+        pytest.skip("building images takes minutes and 3 GB: set GESSCALE_TEST_IMAGES=1 to have it done")
+    missing = [name for name in ("buildah", "debootstrap") if shutil.which(name) is None]
+    if missing or os.getuid() != 0:
+        pytest.skip(
+            f"building images needs root and {', '.join(missing) or 'nothing else'} (Debian's packages of that name)"
+        )
+
+
+@functools.cache
+def built(target):
+    """Build an image and return its name, or skip where that cannot be done.
+
+    Parameters
+    ----------
+    target
+        A stage of the Dockerfile: agent, controller, taxi.
+    """
+    require_building()
+    _prepare()
+    name = f"localhost/gesscale-{target}:0.1.0"
+    images = ROOT / "deploy" / "images"
+    buildah(
+        "bud", "--layers", "--pull-never", "--ignorefile", str(images / "Dockerfile.dockerignore"),
+        "-f", str(images / "Dockerfile"), "--target", target, *_mounts(), "-t", name, str(ROOT), timeout_s=900,
+    )  # fmt: skip
+    return name
+
+
+@functools.cache
+def archived(target):
+    """Return the image as an archive that a node's containerd imports."""
+    name = built(target)
+    path = FOLDER / f"{target}.tar"
+    path.unlink(missing_ok=True)
+    buildah("push", "-q", name, f"docker-archive:{path}:{name}", timeout_s=300)
+    return path
+
+
+def in_image(target, *command):
+    """Run a command in a container of an image and return what it says."""
+    container = buildah("from", "--pull-never", built(target))
+    try:
+        return buildah("run", container, "--", *command)
+    finally:
+        buildah("rm", container)
+
+
+def _prepare():
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    (FOLDER / "storage.conf").write_text(
+        f'[storage]\ndriver = "overlay"\ngraphroot = "{FOLDER}/storage"\nrunroot = "{FOLDER}/run"\n'
+    )
+    if BASE in buildah("images", "--format", "{{.Name}}:{{.Tag}}", "--filter", f"reference={BASE}"):
+        return
+    root = FOLDER / "base"
+    shutil.rmtree(root, ignore_errors=True)
+    _run("debootstrap", "--variant=minbase", "bookworm", str(root), timeout_s=600)
+    for folder in _UNWANTED:
+        shutil.rmtree(root / folder)
+        (root / folder).mkdir()
+    container = buildah("from", "scratch")
+    buildah("add", "-q", container, str(root), "/")
+    buildah("commit", "-q", "--rm", container, BASE)
+    shutil.rmtree(root)
+
+
+def _mounts():
+    """Give the build this machine's pip settings and the jars that it has, by mounts: no layer holds them."""
+    said = _run(sys.executable, "-m", "pip", "config", "list", timeout_s=60).splitlines()
+    found = (re.fullmatch(r"(?:\w+|:env:)\.([\w-]+)='(.*)'", line) for line in said)
+    settings = {each[1]: each[2] for each in found if each and each[1] in _PASSED_ON}
+    mounts = []
+    if certificates := settings.get("cert"):
+        settings["cert"] = _CERTIFICATES
+        mounts += ["-v", f"{certificates}:{_CERTIFICATES}:ro"]
+    written = FOLDER / "pip.conf"
+    written.write_text("[global]\n" + "".join(f"{name} = {value}\n" for name, value in settings.items()))
+    jars = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gesscale"
+    if (jars / "jars").is_dir():
+        mounts += ["-v", f"{jars}:/root/.cache/gesscale"]
+    return [*mounts, "-v", f"{written}:/etc/pip.conf:ro"]

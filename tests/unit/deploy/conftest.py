@@ -1,0 +1,75 @@
+"""The manifests as `kubectl kustomize` renders them, and the tools that judge them."""
+
+import functools
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from testbed.kubernetes.build import build, is_built
+
+ROOT = Path(__file__).parents[3]
+K3S = ROOT / "deploy" / "k3s"
+
+
+def tool(name):
+    """Find a program in the project's cache or the PATH, or skip."""
+    folders = [str(ROOT / ".cache"), os.environ["PATH"]]
+    if is_built():
+        folders.append(str(build().parent))  # the test bed's own kubectl
+    found = shutil.which(name, path=os.pathsep.join(folders))
+    if found is None:
+        pytest.skip(f"needs {name}; ./setup.sh test fetches it")
+    return found
+
+
+@functools.cache
+def _rendered(folder):
+    done = subprocess.run(
+        [tool("kubectl"), "kustomize", K3S / folder], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="session")
+def render():
+    """Render a folder below deploy/k3s to its objects, fresh copies each time."""
+    return lambda folder: list(yaml.safe_load_all(_rendered(folder)))
+
+
+@pytest.fixture(scope="session")
+def promtool():
+    return tool("promtool")
+
+
+def find(objects, kind, name):
+    """Return the one object of that kind and name."""
+    (found,) = (each for each in objects if each["kind"] == kind and each["metadata"]["name"] == name)
+    return found
+
+
+def pods(objects):
+    """Yield the name and the pod template of everything that makes pods."""
+    for each in objects:
+        if each["kind"] in {"Deployment", "DaemonSet", "StatefulSet", "Job"}:
+            yield each["metadata"]["name"], each["spec"]["template"]
+
+
+def containers(pod):
+    """Return all containers of a pod template."""
+    return [*pod["spec"].get("initContainers", []), *pod["spec"]["containers"]]
+
+
+@pytest.fixture(scope="session")
+def look():
+    """Bundle the readers, since a conftest cannot be imported."""
+
+    class Look:
+        find, pods, containers = staticmethod(find), staticmethod(pods), staticmethod(containers)
+        root, k3s = ROOT, K3S
+
+    return Look

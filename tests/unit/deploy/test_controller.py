@@ -1,0 +1,91 @@
+"""The controller's Deployment and what the overlays make of it."""
+
+import pytest
+from typer.main import get_command
+
+from gesscale.cli.app import app
+
+NAME = "gesscale-controller"
+
+
+@pytest.fixture
+def deployment(render, look):
+    return lambda folder: look.find(render(folder), "Deployment", NAME)
+
+
+def pod(deployment):
+    return deployment["spec"]["template"]["spec"]
+
+
+def test_a_spare_stands_by_and_small_clusters_do_without(deployment):
+    assert deployment(".")["spec"]["replicas"] == 2
+    assert deployment("overlays/raspberry-pi")["spec"]["replicas"] == 1
+    assert deployment("overlays/single-node")["spec"]["replicas"] == 1
+
+
+def test_the_spare_prefers_another_node_but_does_not_need_one(deployment):
+    assert pod(deployment("."))["affinity"]["podAntiAffinity"].keys() == {
+        "preferredDuringSchedulingIgnoredDuringExecution"
+    }
+    assert "affinity" not in pod(deployment("overlays/single-node"))
+
+
+def test_it_leaves_a_dead_node_after_seconds_not_minutes(deployment):
+    limits = {
+        each["key"]: each.get("tolerationSeconds")
+        for each in pod(deployment("."))["tolerations"]
+        if each["effect"] == "NoExecute"
+    }
+    assert limits == {"node.kubernetes.io/not-ready": 20, "node.kubernetes.io/unreachable": 20}
+
+
+def test_probes_and_service_speak_to_the_port_it_listens_on(deployment, render, look):
+    (container,) = pod(deployment("."))["containers"]
+    (port,) = container["ports"]
+    assert f"--listen=0.0.0.0:{port['containerPort']}" in container["args"]
+    paths = {kind: container[kind]["httpGet"] for kind in ("startupProbe", "livenessProbe", "readinessProbe")}
+    assert {got["port"] for got in paths.values()} == {port["name"]}
+    assert paths["startupProbe"]["path"] == paths["livenessProbe"]["path"] == "/healthz"
+    assert paths["readinessProbe"]["path"] == "/readyz"
+    (served,) = look.find(render("."), "Service", NAME)["spec"]["ports"]
+    assert served["targetPort"] == port["name"]
+    assert served["port"] == port["containerPort"]
+
+
+def test_its_history_is_on_no_persistent_volume_and_on_a_pi_not_on_the_card(deployment):
+    for folder, medium in ((".", None), ("overlays/raspberry-pi", "Memory"), ("overlays/single-node", None)):
+        volumes = pod(deployment(folder))["volumes"]
+        assert [volume.keys() for volume in volumes] == [{"emptyDir", "name"}] * 2
+        assert {volume["emptyDir"].get("medium") for volume in volumes} == {medium}
+        assert all("sizeLimit" in volume["emptyDir"] for volume in volumes)
+
+
+def test_on_a_pi_it_fits_beside_an_executor(deployment):
+    # A node of 2 GB offers about 1.6 GiB; an executor of the example asks 896 MiB, the agent 64 MiB.
+    (container,) = pod(deployment("overlays/raspberry-pi"))["containers"]
+    requested = int(container["resources"]["requests"]["memory"].removesuffix("Mi"))
+    assert requested + 896 + 64 <= 1600
+
+
+def test_the_pi_overlay_runs_it_where_its_image_is(deployment):
+    assert pod(deployment("overlays/raspberry-pi"))["nodeSelector"] == {"kubernetes.io/arch": "arm64"}
+    assert "nodeSelector" not in pod(deployment("."))
+
+
+def test_its_account_is_the_one_that_the_roles_are_bound_to(deployment, render):
+    account = pod(deployment("."))["serviceAccountName"]
+    bindings = [each for each in render(".") if each["kind"] in {"RoleBinding", "ClusterRoleBinding"}]
+    assert len(bindings) == 2
+    for binding in bindings:
+        assert binding["subjects"] == [{"kind": "ServiceAccount", "name": account, "namespace": "gesscale"}]
+
+
+def test_the_command_line_knows_its_arguments_and_writes_to_its_volume(deployment):
+    (container,) = pod(deployment("."))["containers"]
+    program, command, *arguments = [*container["command"], *container["args"]]
+    assert program == "gesscale"
+    with get_command(app).commands[command].make_context(command, arguments) as context:
+        options = context.params
+    assert options["kubernetes"] is True
+    mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+    assert str(options["knowledge"]) == mounts["state"]

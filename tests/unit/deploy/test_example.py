@@ -1,0 +1,171 @@
+"""The example workflow: topics that chain, drivers that can be found, executors that the template lets run."""
+
+import shlex
+
+import pytest
+import yaml
+
+from gesscale.kubernetes.api.roles import driver_roles
+from gesscale.kubernetes.resource.translate import gather
+from gesscale.spark.pod_template import Placement, executor_template
+
+OPERATORS = ("clean", "nearest")
+
+
+@pytest.fixture
+def objects(render):
+    return render("example")
+
+
+@pytest.fixture
+def settings(look):
+    """The settings of spark.conf."""
+    lines = (look.k3s / "example" / "spark" / "spark.conf").read_text().splitlines()
+    return dict(line.split(maxsplit=1) for line in lines if line and not line.startswith("#"))
+
+
+@pytest.fixture
+def template(look):
+    return yaml.safe_load((look.k3s / "example" / "spark" / "executor.yaml").read_text())
+
+
+def driver(objects, look, name):
+    pod = look.find(objects, "StatefulSet", name)["spec"]["template"]
+    (container,) = pod["spec"]["containers"]
+    options = dict(
+        argument.removeprefix("--").split("=", 1)
+        for argument in container["args"]
+        if argument.startswith("--")
+    )
+    return pod, container, options
+
+
+def test_the_resources_make_one_workflow_that_the_controller_takes(objects):
+    found = gather(each for each in objects if each["kind"] == "StreamAutoscaler")
+    assert not found.faults
+    (workflow,) = found.workflows.values()
+    assert sorted(workflow.resources) == list(OPERATORS)
+
+
+def test_nothing_scales_until_it_is_asked_for(objects):
+    modes = {each["spec"]["mode"] for each in objects if each["kind"] == "StreamAutoscaler"}
+    assert modes == {"Recommend"}
+
+
+def test_each_operator_reads_what_the_one_before_it_writes(objects, look):
+    _, _, clean = driver(objects, look, "clean")
+    _, _, nearest = driver(objects, look, "nearest")
+    producer = look.find(objects, "Job", "producer")["spec"]["template"]["spec"]["containers"][0]["args"]
+    assert f"--topic={clean['topic']}" in producer
+    assert clean["output-topic"] == nearest["topic"]
+    assert look.find(objects, "StreamAutoscaler", "nearest")["spec"]["upstream"] == ["clean"]
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_the_resource_tells_the_truth_about_the_query(objects, look, name):
+    spec = look.find(objects, "StreamAutoscaler", name)["spec"]
+    _, _, options = driver(objects, look, name)
+    assert options["operator"] == options["autoscaler"] == name
+    assert spec["batchCap"] == {"rows": int(options["cap-rows"])}
+    assert spec["kafka"]["topic"] == options["topic"]
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_no_operator_may_have_more_replicas_than_its_topic_has_partitions(objects, look, name):
+    properties = look.find(
+        objects, "ConfigMap", next(n for n in config_maps(objects) if n.startswith("kafka-"))
+    )["data"]["server.properties"]
+    (partitions,) = (
+        int(line.partition("=")[2]) for line in properties.splitlines() if line.startswith("num.partitions=")
+    )
+    assert look.find(objects, "StreamAutoscaler", name)["spec"]["maxReplicas"] == partitions
+
+
+def config_maps(objects):
+    return [each["metadata"]["name"] for each in objects if each["kind"] == "ConfigMap"]
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_the_controller_finds_the_driver_and_its_figures(objects, look, name):
+    pod, container, options = driver(objects, look, name)
+    labels = pod["metadata"]["labels"]
+    assert labels["spark-role"] == "driver"
+    assert labels["gesscale.dev/autoscaler"] == name
+    (metrics,) = (port for port in container["ports"] if port["name"] == "metrics")
+    assert metrics["containerPort"] == int(options["metrics-port"]) == 9108  # spec.driver.port's default
+    policy = look.find(objects, "NetworkPolicy", "drivers")
+    assert policy["spec"]["podSelector"]["matchLabels"].items() <= labels.items()
+    allowed = [
+        source["namespaceSelector"]["matchLabels"]
+        for rule in policy["spec"]["ingress"]
+        if {"protocol": "TCP", "port": 9108} in rule["ports"]
+        for source in rule["from"]
+    ]
+    assert {"kubernetes.io/metadata.name": "gesscale"} in allowed
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_spark_is_told_its_pod_and_ports_that_executors_may_reach(objects, look, settings, name):
+    pod, container, _ = driver(objects, look, name)
+    (submit,) = (entry["value"] for entry in container["env"] if entry["name"] == "PYSPARK_SUBMIT_ARGS")
+    words = shlex.split(submit)
+    assert words[:2] == ["--properties-file", "/etc/spark/spark.conf"]
+    assert words[-1] == "pyspark-shell"
+    # Spark 4 tells executors the address that the driver binds to, not the driver's host.
+    assert {"spark.driver.host=$(POD_IP)", "spark.driver.bindAddress=$(POD_IP)"} <= set(words)
+    assert "spark.kubernetes.driver.pod.name=$(POD_NAME)" in words
+    ports = {port["containerPort"] for port in container["ports"]}
+    assert {int(settings["spark.driver.port"]), int(settings["spark.driver.blockManager.port"])} <= ports
+    assert pod["spec"]["serviceAccountName"] == name
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_a_driver_may_read_its_own_resource_and_start_executors_and_no_more(look, name):
+    written = (look.k3s / "example" / name / "rbac.yaml").read_text()
+    assert written == driver_roles(name, "taxi", name), "write it anew by gesscale.kubernetes.api.roles"
+
+
+def test_executors_run_the_image_of_their_driver_without_a_token(objects, look, settings, template):
+    _, container, _ = driver(objects, look, "nearest")
+    assert settings["spark.kubernetes.container.image"] == container["image"]
+    assert settings["spark.kubernetes.container.image.pullPolicy"] == "IfNotPresent"
+    assert settings["spark.kubernetes.namespace"] == "taxi"
+    assert template["spec"]["automountServiceAccountToken"] is False
+
+
+def test_executors_keep_the_restricted_standard_wherever_they_are_placed(template):
+    placed = executor_template(template, Placement(order="1-1", nodes=("pi1", "pi2")), autoscaler="nearest")
+    spec = placed["spec"]
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    (container,) = spec["containers"]
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert spec["tolerations"] == template["spec"]["tolerations"]
+
+
+def test_an_executor_fits_into_a_pi_of_2_gb_beside_the_controller_and_the_agent(settings):
+    asked = sum(
+        int(settings[name].removesuffix("m"))
+        for name in ("spark.executor.memory", "spark.executor.memoryOverhead")
+    )
+    assert asked == 896  # 192 MiB controller + 64 MiB agent + 896 < about 1600 MiB that such a node offers
+    assert settings["spark.kubernetes.local.dirs.tmpfs"] == "true"
+
+
+def test_the_programs_know_the_arguments_that_the_pods_give_them(objects, look):
+    from typer.main import get_command
+
+    from testbed.pipeline.cli import app
+
+    commands = get_command(app).commands
+    for name, pod in look.pods(objects):
+        for container in look.containers(pod):
+            if container["args"][:3] != ["python", "-m", "testbed.pipeline"]:
+                continue
+            command, *arguments = container["args"][3:]
+            with commands[command].make_context(command, arguments) as context:
+                assert context.params, name

@@ -1,0 +1,179 @@
+"""What the images are built from, and the entry point by which Spark starts executors."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+LOCK = """\
+alpha==1.0 \\
+    --hash=sha256:aa
+    # via gesscale (pyproject.toml)
+beta==2.0 ; python_full_version < '3.12' \\
+    --hash=sha256:b1
+    # via
+    #   alpha
+    #   delta
+beta==3.0 ; python_full_version >= '3.12' \\
+    --hash=sha256:b2
+    # via alpha
+delta==4.0 \\
+    --hash=sha256:dd
+    # via gesscale (pyproject.toml)
+epsilon==5.0 \\
+    --hash=sha256:ee
+    # via delta
+"""
+PROJECT = """\
+[project]
+name = "gesscale"
+dependencies = ["alpha>=1"]
+[project.optional-dependencies]
+extra = ["delta>=4"]
+all = ["gesscale[extra]"]
+"""
+
+
+@pytest.fixture
+def images(look):
+    return look.root / "deploy" / "images"
+
+
+@pytest.fixture
+def locked(images, tmp_path):
+    """Run locked.py on the little lock above."""
+    (tmp_path / "pyproject.toml").write_text(PROJECT)
+    (tmp_path / "lock").write_text(LOCK)
+
+    def run(*names):
+        command = (
+            sys.executable,
+            images / "locked.py",
+            tmp_path / "pyproject.toml",
+            tmp_path / "lock",
+            *names,
+        )
+        return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+
+    return run
+
+
+def chosen(done):
+    assert done.returncode == 0, done.stderr
+    return re.findall(r"^\w+==[\d.]+", done.stdout, flags=re.MULTILINE)
+
+
+def test_an_image_gets_its_packages_what_they_need_and_every_hash(locked):
+    # alpha is the project's own and needs both betas; delta and epsilon only come with the extra.
+    done = locked("--only", "alpha")
+    assert chosen(done) == ["alpha==1.0", "beta==2.0", "beta==3.0"]
+    assert done.stdout.count("--hash=") == 3
+    assert chosen(locked("all")) == ["alpha==1.0", "beta==2.0", "beta==3.0", "delta==4.0", "epsilon==5.0"]
+
+
+@pytest.mark.parametrize(
+    ("names", "complaint"),
+    [(("nothing",), "no extra nothing"), (("--only", "omega"), "does not hold omega")],
+)
+def test_what_is_not_there_is_named(locked, names, complaint):
+    done = locked(*names)
+    assert done.returncode == 1
+    assert complaint in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_dockerfile_makes_the_images_that_the_manifests_name(images, look):
+    text = (images / "Dockerfile").read_text()
+    stages = re.findall(r"^FROM \S+ AS (\S+)$", text, flags=re.MULTILINE)
+    named = set(re.findall(r"name: gesscale-(\w+)$", "".join(
+        path.read_text() for path in look.k3s.rglob("kustomization.yaml")
+    ), flags=re.MULTILINE))  # fmt: skip
+    assert named - {"prometheus", "dashboard"} == {"controller", "agent", "taxi"} <= set(stages)
+    assert stages[-1] == "controller"  # what a build without --target makes
+
+
+def test_all_that_the_dockerfile_copies_is_there_and_let_through(images, look):
+    copied = re.findall(
+        r"^COPY (?:--chmod=\d+ )?(?!--from)(.+) \S+$", (images / "Dockerfile").read_text(), re.MULTILINE
+    )
+    ignored = (images / "Dockerfile.dockerignore").read_text().splitlines()
+    let_through = tuple(line.removeprefix("!") for line in ignored if line.startswith("!"))
+    sources = [source for line in copied for source in line.split()]
+    assert len(sources) > 5
+    for source in sources:
+        assert (look.root / source).exists(), source
+        assert source.startswith(let_through), source
+
+
+def test_no_image_runs_as_root(images):
+    text = (images / "Dockerfile").read_text()
+    for stage in ("agent", "taxi", "controller"):
+        (body,) = re.findall(rf"^FROM python AS {stage}\n(.*?)(?=^FROM|\Z)", text, re.MULTILINE | re.DOTALL)
+        assert re.search(r"^USER (?!0)\d+:(?!0)\d+$", body, re.MULTILINE), stage  # a name would not prove it
+
+
+@pytest.fixture
+def entry(images, tmp_path):
+    """Run the entry point with a java and a spark-submit that only write down what they are given."""
+    for path in (tmp_path / "java", tmp_path / "bin" / "spark-submit"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text('#!/bin/bash\nprintf "%s\\n" "${0##*/}" "$@"\n')
+        path.chmod(0o755)
+
+    def run(*arguments, **variables):
+        environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SPARK_HOME": str(tmp_path), **variables}
+        done = subprocess.run(
+            (images / "entrypoint.sh", *arguments),
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+        return done.returncode, done.stdout.splitlines(), done.stderr
+
+    return run
+
+
+EXECUTOR = {
+    "SPARK_EXECUTOR_MEMORY": "512m", "SPARK_DRIVER_URL": "spark://CoarseGrainedScheduler@10.0.0.1:7078",
+    "SPARK_EXECUTOR_ID": "3", "SPARK_EXECUTOR_CORES": "1", "SPARK_APPLICATION_ID": "spark-1",
+    "SPARK_EXECUTOR_POD_IP": "10.0.0.2", "SPARK_RESOURCE_PROFILE_ID": "0", "SPARK_EXECUTOR_POD_NAME": "exec-3",
+}  # fmt: skip
+
+
+def test_an_executor_gets_its_options_in_order_whatever_they_hold(entry):
+    options = {f"SPARK_JAVA_OPT_{number}": f"-Dn{number}=a b{number}" for number in range(12)}
+    code, said, _ = entry("executor", **EXECUTOR, **options)
+    assert code == 0
+    assert said[:13] == ["java", *(f"-Dn{number}=a b{number}" for number in range(12))]  # 10 comes after 9
+    assert said[13:15] == ["-Xms512m", "-Xmx512m"]
+    told = dict(
+        zip(said[said.index("--driver-url") :: 2], said[said.index("--driver-url") + 1 :: 2], strict=True)
+    )
+    assert told == {
+        "--driver-url": EXECUTOR["SPARK_DRIVER_URL"], "--executor-id": "3", "--cores": "1", "--app-id": "spark-1",
+        "--hostname": "10.0.0.2", "--resourceProfileId": "0", "--podName": "exec-3",
+    }  # fmt: skip
+
+
+def test_an_executor_that_lacks_a_setting_says_which(entry):
+    missing = {name: value for name, value in EXECUTOR.items() if name != "SPARK_DRIVER_URL"}
+    code, _, complaint = entry("executor", **missing)
+    assert code != 0
+    assert "SPARK_DRIVER_URL" in complaint
+
+
+def test_a_driver_of_spark_submit_runs_in_client_mode(entry):
+    code, said, _ = entry("driver", "--properties-file", "p", "job.py", SPARK_DRIVER_BIND_ADDRESS="10.0.0.1")
+    assert code == 0
+    assert said == [
+        "spark-submit", "--conf", "spark.driver.bindAddress=10.0.0.1", "--deploy-mode", "client",
+        "--properties-file", "p", "job.py",
+    ]  # fmt: skip
+
+
+def test_any_other_command_runs_as_it_is(entry):
+    assert entry("printf", "%s|", "a b", "c")[:2] == (0, ["a b|c|"])

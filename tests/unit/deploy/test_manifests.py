@@ -1,0 +1,123 @@
+"""All of deploy/k3s as kubectl renders it: complete, restricted, and of one piece."""
+
+import pytest
+
+INSTALLED = (".", "overlays/raspberry-pi", "overlays/single-node")
+ALL = (*INSTALLED, "example")
+ELSEWHERE = {"system-node-critical"}
+
+
+@pytest.mark.parametrize("folder", ALL)
+def test_no_object_is_there_twice_and_each_has_its_namespace(render, folder):
+    objects = render(folder)
+    keys = [(each["kind"], each["metadata"].get("namespace"), each["metadata"]["name"]) for each in objects]
+    assert len(set(keys)) == len(keys)
+    cluster_wide = {
+        "Namespace",
+        "CustomResourceDefinition",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "PriorityClass",
+    }
+    for kind, namespace, _ in keys:
+        assert (namespace is None) == (kind in cluster_wide), kind
+    (own,) = (each["metadata"]["name"] for each in objects if each["kind"] == "Namespace")
+    assert {namespace for _, namespace, _ in keys} == {None, own}
+
+
+@pytest.mark.parametrize("folder", INSTALLED)
+def test_one_command_brings_all_parts(render, folder):
+    kinds = {(each["kind"], each["metadata"]["name"]) for each in render(folder)}
+    assert kinds >= {
+        ("Namespace", "gesscale"),
+        ("CustomResourceDefinition", "streamautoscalers.gesscale.dev"),
+        ("ClusterRole", "gesscale-controller"),
+        ("Deployment", "gesscale-controller"),
+        ("DaemonSet", "latency-agent"),
+        ("Service", "latency-agents"),
+        ("ConfigMap", "gesscale-prometheus"),
+        ("ConfigMap", "gesscale-dashboard"),
+    }
+
+
+@pytest.mark.parametrize("folder", ALL)
+def test_every_namespace_is_restricted(render, folder):
+    for each in render(folder):
+        if each["kind"] == "Namespace":
+            assert each["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
+
+
+@pytest.mark.parametrize("folder", ALL)
+def test_every_pod_keeps_the_restricted_standard(render, look, folder):
+    for name, pod in look.pods(render(folder)):
+        context = pod["spec"]["securityContext"]
+        assert context["runAsNonRoot"] is True, name
+        assert context["seccompProfile"] == {"type": "RuntimeDefault"}, name
+        assert not {"hostNetwork", "hostPID", "hostIPC"} & pod["spec"].keys(), name
+        assert not [volume for volume in pod["spec"].get("volumes", []) if "hostPath" in volume], name
+        for container in look.containers(pod):
+            assert container["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            }, (name, container["name"])
+
+
+@pytest.mark.parametrize("folder", ALL)
+def test_every_container_says_what_it_needs_and_how_much_memory_at_most(render, look, folder):
+    for name, pod in look.pods(render(folder)):
+        for container in look.containers(pod):
+            resources = container["resources"]
+            assert resources["requests"].keys() == {"cpu", "memory"}, name
+            assert "memory" in resources["limits"], name
+
+
+@pytest.mark.parametrize("folder", ALL)
+def test_images_come_from_nowhere_but_the_node(render, look, folder):
+    for name, pod in look.pods(render(folder)):
+        for container in look.containers(pod):
+            assert container["image"].startswith("localhost/gesscale-"), name
+            assert container["image"].endswith(":0.1.0"), name
+            assert container["imagePullPolicy"] == "IfNotPresent", name
+
+
+@pytest.mark.parametrize("folder", ALL)
+def test_what_a_pod_refers_to_is_there(render, look, folder):
+    objects = render(folder)
+    for name, pod in look.pods(objects):
+        spec = pod["spec"]
+        if "serviceAccountName" in spec:
+            look.find(objects, "ServiceAccount", spec["serviceAccountName"])
+        if "priorityClassName" in spec:
+            look.find(objects, "PriorityClass", spec["priorityClassName"])
+        for volume in spec.get("volumes", []):
+            if "configMap" in volume:
+                look.find(objects, "ConfigMap", volume["configMap"]["name"])
+        given = {volume["name"] for volume in spec.get("volumes", [])}
+        given |= {
+            claim["metadata"]["name"]
+            for each in objects
+            if each["kind"] == "StatefulSet" and each["metadata"]["name"] == name
+            for claim in each["spec"]["volumeClaimTemplates"]
+        }
+        for container in look.containers(pod):
+            assert (
+                {mount["name"] for mount in container["volumeMounts"]} <= given
+                if ("volumeMounts" in container)
+                else True
+            ), name
+
+
+@pytest.mark.parametrize("folder", ALL)
+def test_services_and_policies_choose_pods_that_exist(render, look, folder):
+    objects = render(folder)
+    labels = [pod["metadata"]["labels"] for _, pod in look.pods(objects)]
+    labels.append({"spark-role": "executor"})  # made by Spark at run time
+    for each in objects:
+        if each["kind"] == "Service":
+            wanted = each["spec"]["selector"]
+        elif each["kind"] == "NetworkPolicy":
+            wanted = each["spec"]["podSelector"]["matchLabels"]
+        else:
+            continue
+        assert any(wanted.items() <= have.items() for have in labels), each["metadata"]["name"]

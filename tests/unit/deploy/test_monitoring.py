@@ -1,0 +1,189 @@
+"""Prometheus' configuration and rules by promtool, and that every figure they name is exported."""
+
+import json
+import re
+import subprocess
+
+import pytest
+import yaml
+from prometheus_client import CollectorRegistry
+
+from gesscale.decision import MapStanding
+from gesscale.kubernetes.figures import OperatorFigures
+from gesscale.kubernetes.metrics import PHASES, ApiFigures, ControllerMetrics, StepFigures
+from perfmodel import Estimate
+
+METRIC = re.compile(r"\bgesscale_[a-z_]+")
+VARIABLES = {
+    "$__rate_interval": "5m", "$namespace": ".*", "$workflow": ".*", "$operator": ".*", "${datasource}": "",
+}  # fmt: skip
+
+
+@pytest.fixture
+def folder(look):
+    return look.k3s / "monitoring"
+
+
+@pytest.fixture
+def dashboard(folder):
+    return json.loads((folder / "grafana" / "gesscale.json").read_text())
+
+
+def expressions(dashboard):
+    return [
+        target["expr"]
+        for panel in dashboard["panels"]
+        if panel["type"] != "row"
+        for target in panel["targets"]
+    ]
+
+
+def run(*command):
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_the_rules_are_sound_and_fire_when_they_must(promtool, folder):
+    rules = folder / "prometheus"
+    checked = run(promtool, "check", "rules", rules / "rules.yaml")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    tested = run(promtool, "test", "rules", rules / "rules_test.yaml")
+    assert tested.returncode == 0, tested.stdout + tested.stderr
+
+
+def test_every_alert_is_tested_to_fire(folder):
+    rules = yaml.safe_load((folder / "prometheus" / "rules.yaml").read_text())
+    alerts = {rule["alert"] for group in rules["groups"] for rule in group["rules"]}
+    tests = yaml.safe_load((folder / "prometheus" / "rules_test.yaml").read_text())["tests"]
+    fired = {case["alertname"] for each in tests for case in each["alert_rule_test"] if case["exp_alerts"]}
+    assert fired == alerts
+
+
+def test_prometheus_takes_the_scrape_configuration(promtool, folder, tmp_path):
+    source = folder / "prometheus"
+    (tmp_path / "rules.yaml").write_text((source / "rules.yaml").read_text())
+    config = tmp_path / "prometheus.yaml"
+    config.write_text((source / "prometheus.yaml").read_text())
+    checked = run(promtool, "check", "config", config)
+    if "kubernetes_sd_configs not found" in checked.stderr:
+        # Debian builds Prometheus without the discovery in Kubernetes: the rest of the job is judged without it.
+        whole = yaml.safe_load(config.read_text())
+        for job in whole["scrape_configs"]:
+            job.pop("kubernetes_sd_configs", None)
+        config.write_text(yaml.safe_dump(whole))
+        checked = run(promtool, "check", "config", config)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_the_operators_rules_are_the_plain_ones(folder, look):
+    plain = yaml.safe_load((folder / "prometheus" / "rules.yaml").read_text())
+    wrapped = yaml.safe_load((look.k3s / "components/prometheus-operator/rules.yaml").read_text())
+    assert wrapped["spec"] == plain, "write it anew: the command stands in its second line"
+
+
+def test_scrapes_and_monitors_go_where_things_listen(folder, look, render):
+    jobs = {
+        job["job_name"]: job
+        for job in yaml.safe_load((folder / "prometheus" / "prometheus.yaml").read_text())["scrape_configs"]
+    }
+    services = {
+        each["metadata"]["name"]: each["spec"]["ports"][0]["port"]
+        for each in render(".")
+        if each["kind"] == "Service"
+    }
+    for job in ("gesscale-controller", "gesscale-latency-agent"):
+        (place,) = jobs[job]["dns_sd_configs"]
+        (name,) = place["names"]
+        service, namespace, *_ = name.split(".")
+        assert namespace == "gesscale"
+        assert services.pop(service) == place["port"]
+    assert services == {}
+    (selector,) = jobs["gesscale-driver"]["kubernetes_sd_configs"][0]["selectors"]
+    for driver in ("clean", "nearest"):
+        labels = look.find(render("example"), "StatefulSet", driver)["spec"]["template"]["metadata"]["labels"]
+        assert labels["spark-role"] == "driver"
+        assert "gesscale.dev/autoscaler" in labels
+    assert selector["label"] == "spark-role=driver,gesscale.dev/autoscaler"
+
+
+def test_the_config_maps_hold_the_files(folder, render, look):
+    objects = render(".")
+    given = look.find(objects, "ConfigMap", "gesscale-prometheus")["data"]
+    assert {name: (folder / "prometheus" / name).read_text() for name in given} == given
+    shown = look.find(objects, "ConfigMap", "gesscale-dashboard")
+    assert shown["metadata"]["labels"]["grafana_dashboard"] == "1"
+    assert json.loads(shown["data"]["gesscale.json"])["title"]
+
+
+def test_every_panel_asks_a_question_that_prometheus_understands(promtool, dashboard, tmp_path):
+    rules = []
+    for number, expression in enumerate(expressions(dashboard)):
+        asked = re.sub("|".join(map(re.escape, VARIABLES)), lambda found: VARIABLES[found[0]], expression)
+        rules.append({"record": f"panel:{number}", "expr": asked})
+    path = tmp_path / "panels.yaml"
+    path.write_text(yaml.safe_dump({"groups": [{"name": "panels", "rules": rules}]}))
+    checked = run(promtool, "check", "rules", path)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_the_dashboard_is_bound_to_no_server_and_its_panels_overlap_nowhere(dashboard):
+    assert [each["name"] for each in dashboard["templating"]["list"]] == [
+        "datasource", "namespace", "workflow", "operator",
+    ]  # fmt: skip
+    taken = set()
+    for panel in dashboard["panels"]:
+        if panel["type"] != "row":
+            assert panel["datasource"] == {"type": "prometheus", "uid": "${datasource}"}
+        place = panel["gridPos"]
+        cells = {
+            (x, y)
+            for x in range(place["x"], place["x"] + place["w"])
+            for y in range(place["y"], place["y"] + place["h"])
+        }
+        assert not cells & taken, panel["title"]
+        taken |= cells
+    assert max(x for x, _ in taken) == 23  # Grafana's grid has 24 columns
+    ids = [panel["id"] for panel in dashboard["panels"]]
+    assert len(set(ids)) == len(ids)
+
+
+@pytest.fixture(scope="module")
+def exported():
+    """Names and labels of every series that the controller, the drivers and the agents serve."""
+    from gesscale.spark.gauges import OperatorGauges
+    from gesscale.spark.records import OperatorSettings
+    from latency_map.measure.gauges import PREFIX
+
+    asked = ApiFigures(requests={("get", "nodes", "200"): 1}, stale_s={"nodes": 0.0}, missing_rights=0)
+    metrics = ControllerMetrics("1", lambda: asked)
+    metrics.lead(True)
+    figures = OperatorFigures(
+        min_replicas=1, max_replicas=4, current_replicas=2, desired_replicas=3, input_rows_per_s=1.0,
+        throughput_rows_per_s=1.0, backlog_rows=1.0, mst=Estimate(low=1.0, mid=2.0, high=3.0), nd_max_s=0.1,
+        saturated_share=0.5, order_pending_s=1.0, model_error_share=0.1,
+    )  # fmt: skip
+    step = StepFigures(at_s=1.0, operators={"o": figures}, latency_map=MapStanding(age_s=1.0))
+    metrics.step_done("n", "w", step, ())
+    metrics.phase_took(PHASES[0], 0.1)
+    metrics.rescale_took(1.0)
+    families = list(metrics.registry.collect())
+    drivers = CollectorRegistry(auto_describe=False)
+    settings = OperatorSettings(
+        app="a", operator="o", cap_rows=None, cap_rows_per_replica=None, trigger_s=None
+    )
+    drivers.register(OperatorGauges(settings, lambda: [], lambda: None, lambda: 0))
+    families += list(drivers.collect())
+    names = set()
+    for family in families:
+        names |= {family.name, *(sample.name for sample in family.samples)}
+        if family.type == "counter":
+            names.add(f"{family.name}_total")
+    return names | {f"{PREFIX}rtt_seconds"}
+
+
+def test_rules_and_panels_name_only_what_is_exported(folder, dashboard, exported):
+    rules = yaml.safe_load((folder / "prometheus" / "rules.yaml").read_text())
+    asked = [rule["expr"] for group in rules["groups"] for rule in group["rules"]]
+    asked += expressions(dashboard)
+    named = {name for expression in asked for name in METRIC.findall(expression)}
+    assert named <= exported
+    assert len(named) > 15
