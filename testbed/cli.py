@@ -14,6 +14,8 @@ from testbed.cluster.processes import Role
 from testbed.cluster.topology import read_topology
 from testbed.emulation.cli import apply
 from testbed.emulation.report import emit_checks
+from testbed.kubernetes import control_groups
+from testbed.kubernetes.cli import app as kubernetes_app
 
 app = typer.Typer(
     name="testbed",
@@ -84,12 +86,15 @@ def down(
     if name is not None or (names and not all_):
         names = (state.only_cluster(name),)
     swept = {each: lifecycle.down(each) for each in names}
+    for each in names:
+        control_groups.remove(each)  # of a Kubernetes on it; elsewhere there are none
     privilege.release()
     rows = [(each, found.processes, found.network_parts) for each, found in swept.items()]
     emit(swept, output, [table("removed", ("cluster", "processes", "namespaces and devices"), rows)])
 
 
 app.command()(apply)
+app.add_typer(kubernetes_app)
 
 
 def _show(name: str, output: Output) -> None:

@@ -1,0 +1,105 @@
+"""Control groups: one per node, made before its kubelet starts and removed after it."""
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from gesscale.errors import ClusterError
+from testbed.cluster.namespaces import namespace
+
+ROOT = Path("/sys/fs/cgroup")
+_REMOVAL_TIMEOUT_S = 10.0
+
+
+def are_writable() -> bool:
+    """Whether this process can make control groups; tried."""
+    trial = next(_hierarchies(), ROOT) / f"gesscale-trial-{os.getpid()}"
+    try:
+        trial.mkdir(exist_ok=True)
+        trial.rmdir()
+    except OSError:
+        return False
+    return True
+
+
+def create(cluster: str, node: str) -> str:
+    """Make the group of a node in every hierarchy; return its name, which a kubelet takes as its root.
+
+    Raises
+    ------
+    ClusterError
+        Where it cannot be made.
+    """
+    name = namespace(cluster, node)
+    try:
+        if _is_unified():
+            _delegate(ROOT)
+        for hierarchy in _hierarchies():
+            group = hierarchy / name
+            group.mkdir(exist_ok=True)
+            for setting in ("cpuset.cpus", "cpuset.mems"):
+                if not _is_unified() and (group / setting).exists():  # version 1 starts these empty
+                    (group / setting).write_bytes((hierarchy / setting).read_bytes())
+            if _is_unified():
+                _delegate(group)
+    except OSError as error:
+        message = f"cannot make control group {name!r} of node {node!r}: {error}; is {ROOT} writable?"
+        raise ClusterError(message) from error
+    return f"/{name}"
+
+
+def existing(cluster: str) -> tuple[Path, ...]:
+    """Return the groups of a cluster's nodes, in every hierarchy."""
+    pattern = namespace(cluster, "*")
+    return tuple(found for hierarchy in _hierarchies() for found in hierarchy.glob(pattern) if found.is_dir())
+
+
+def remove(cluster: str) -> int:
+    """Remove the groups of a cluster whose processes have ended; return how many there were.
+
+    Raises
+    ------
+    ClusterError
+        Where some stay, as a process is in them.
+    """
+    found = existing(cluster)
+    deadline = time.monotonic() + _REMOVAL_TIMEOUT_S
+    while (left := existing(cluster)) and time.monotonic() < deadline:
+        for group in left:
+            _remove_tree(group)
+        time.sleep(0.05)
+    if left:
+        message = (
+            f"control groups {', '.join(map(str, left))} cannot be removed; end the processes in cgroup.procs"
+        )
+        raise ClusterError(message)
+    return len(found)
+
+
+def _remove_tree(group: Path) -> None:
+    for child in [*(path for path in group.rglob("*") if path.is_dir())][::-1]:
+        with contextlib.suppress(OSError):  # its processes are ending
+            child.rmdir()
+    with contextlib.suppress(OSError):
+        group.rmdir()
+
+
+def _is_unified() -> bool:
+    return (ROOT / "cgroup.controllers").exists()
+
+
+def _hierarchies() -> Iterator[Path]:
+    if _is_unified():
+        yield ROOT
+        return
+    if ROOT.is_dir():
+        yield from (at for at in sorted(ROOT.iterdir()) if not at.is_symlink() and at.is_mount())
+
+
+def _delegate(group: Path) -> None:
+    controllers = (group / "cgroup.controllers").read_text(encoding="ascii").split()
+    (group / "cgroup.subtree_control").write_text(
+        " ".join(f"+{each}" for each in controllers), encoding="ascii"
+    )

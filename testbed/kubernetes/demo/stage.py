@@ -1,0 +1,235 @@
+"""What the demo puts on a cluster: definition, latency map, StreamAutoscaler, controller and driver."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from gesscale.errors import ClusterError
+from gesscale.kubernetes.api.roles import driver_roles
+from latency_map import write_csv
+from testbed.cluster.spark_command import SMALL_JVM
+from testbed.demo.scenario import Scenario
+from testbed.kubernetes.cluster import KubernetesCluster
+from testbed.kubernetes.host_programs import host_programs
+from testbed.kubernetes.images import HOST
+from testbed.kubernetes.kubectl import define_autoscalers
+
+SPACE = "streams"
+SUBMIT_S = 180
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """One operator on a cluster.
+
+    Attributes
+    ----------
+    cluster
+        It is up.
+    scenario
+        What is played.
+    folder
+        Where sink, checkpoint and logs go; pods see it under the same path.
+    """
+
+    cluster: KubernetesCluster
+    scenario: Scenario
+    folder: Path
+
+    @property
+    def driver_node(self) -> str:
+        """The node of the driver's pod: the first that holds pods."""
+        return self.cluster.node_names[0]
+
+    def kubectl(self, *arguments: str, given: str | None = None) -> str:
+        """Run kubectl in the demo's namespace."""
+        return self.cluster.run_kubectl("-n", SPACE, *arguments, given=given)
+
+    def driver_log(self) -> str:
+        """Return the last lines of the driver."""
+        return self.kubectl("logs", f"{self.scenario.operator}-driver", "--tail=20")
+
+    def document(self, *what: str) -> dict[str, Any]:
+        """Return an object or a list as JSON."""
+        found = json.loads(self.kubectl("get", *what, "-o", "json"))
+        if not isinstance(found, dict):
+            message = f"kubectl get {' '.join(what)}: expected an object, got {type(found).__name__}"
+            raise ClusterError(message)
+        return found
+
+    def set(self) -> None:
+        """Create everything but controller and driver."""
+        define_autoscalers(self.cluster.run_kubectl)
+        self.cluster.run_kubectl("delete", "namespace", SPACE, "--ignore-not-found", "--wait=true")
+        self.cluster.run_kubectl("create", "namespace", SPACE)
+        table = self.folder / "latency.csv"
+        write_csv(self.cluster.topology.map, table)
+        self.kubectl("create", "configmap", "latency-map", f"--from-file=latency.csv={table}")
+        name = self.scenario.operator
+        self.kubectl("create", "-f", "-", given=driver_roles(name, SPACE, f"{name}-driver"))
+        self.kubectl("create", "-f", "-", given=json.dumps(self.autoscaler()))
+
+    def autoscaler(self) -> dict[str, Any]:
+        """Return the StreamAutoscaler as its users write it."""
+        scenario = self.scenario
+        return {
+            "apiVersion": "gesscale.dev/v1alpha1",
+            "kind": "StreamAutoscaler",
+            "metadata": {"name": scenario.operator},
+            "spec": {
+                "maxReplicas": scenario.max_replicas,
+                "batchCap": {"rowsPerReplica": scenario.cap_rows_per_replica},
+                "latencyMap": {
+                    "source": "ConfigMap",
+                    "configMap": {"name": "latency-map", "unit": "ms", "kind": "rtt"},
+                },
+                "monitor": {
+                    "period": f"{scenario.period_s:g}s",
+                    "window": f"{scenario.period_s:g}s",
+                    "staleAfter": f"{4 * scenario.period_s:g}s",
+                },
+                "policy": {"name": scenario.policy, "recoveryTarget": f"{3 * scenario.period_s:g}s"},
+                "reconfiguration": {"settleTimeout": f"{9 * scenario.period_s:g}s"},
+                "mode": "Act",
+            },
+        }
+
+    @contextmanager
+    def controller(self) -> Iterator[None]:
+        """Run the controller, as its users start it, for as long as the context lasts."""
+        command = (
+            *(str(Path(sys.executable).with_name("gesscale")), "run", "--kubernetes"),
+            *("--kubeconfig", str(self.cluster.kubeconfig), "--namespace", SPACE),
+            *("--knowledge", str(self.folder / "knowledge"), "--listen", "127.0.0.1:0"),
+        )
+        with (self.folder / "controller.log").open("w") as log:
+            process = subprocess.Popen(command, stdout=log, stderr=log)
+        try:
+            yield
+        finally:
+            process.terminate()
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait(10)
+
+    def submit(self, rides: Path) -> None:
+        """Submit the driver in cluster mode; the day begins when its query does.
+
+        Parameters
+        ----------
+        rides
+            Folder of cleaned rides.
+
+        Raises
+        ------
+        ClusterError
+            Where spark-submit fails.
+        """
+        program = self.folder / "driver.py"
+        program.write_text(
+            "from gesscale.cli.app import run\nfrom testbed.pipeline.cli import app\n\nrun(app)\n"
+        )
+        home = _spark_home()
+        options = [word for pair in self._settings().items() for word in ("--conf", "=".join(pair))]
+        command = (
+            *(
+                f"{home}/bin/spark-submit",
+                "--master",
+                f"k8s://{self.cluster.api_url}",
+                "--deploy-mode",
+                "cluster",
+            ),
+            *(*options, f"local://{program}", "stream", *self._stream_options(rides)),
+        )
+        environment = {**os.environ, "SPARK_HOME": home, "KUBECONFIG": str(self.cluster.kubeconfig)}
+        try:
+            subprocess.run(
+                self.cluster.in_control_plane(command),
+                env=environment, capture_output=True, text=True, timeout=SUBMIT_S, check=True,
+            )  # fmt: skip
+        except subprocess.SubprocessError as error:
+            message = f"spark-submit failed: {str(getattr(error, 'stderr', '') or error)[-2000:]}"
+            raise ClusterError(message) from error
+
+    def _stream_options(self, rides: Path) -> Iterator[str]:
+        scenario = self.scenario
+        options = {
+            "operator": scenario.operator,
+            "autoscaler": scenario.operator,
+            "rides": rides.resolve(),
+            "output": self.folder / "sink",
+            "checkpoint": self.folder / "checkpoint",
+            "speed": scenario.speed,
+            "copies": scenario.copies,
+            "cap-rows-per-replica": scenario.cap_rows_per_replica,
+            "trigger-s": scenario.trigger_s,
+            "service-ms-per-row": scenario.service_ms_per_row,
+            "metrics-port": scenario.metrics_port,
+        }
+        for name, value in options.items():
+            yield from (f"--{name}", str(value))
+        yield "--linger"
+
+    def _settings(self) -> Mapping[str, str]:
+        small = " ".join(SMALL_JVM)
+        name = self.scenario.operator
+        pod = self._pod_template()
+        driver = {
+            "metadata": {"name": name},
+            "spec": {**pod["spec"], "nodeSelector": {"kubernetes.io/hostname": self.driver_node}},
+        }
+        files = {"executor": self.folder / "executor.yaml", "driver": self.folder / "driver.yaml"}
+        files["executor"].write_text(yaml.safe_dump(pod))
+        files["driver"].write_text(yaml.safe_dump(driver))
+        return {
+            "spark.kubernetes.namespace": SPACE,
+            "spark.kubernetes.container.image": HOST,
+            "spark.kubernetes.executor.podTemplateFile": str(files["executor"]),
+            "spark.kubernetes.driver.podTemplateFile": str(files["driver"]),
+            "spark.kubernetes.driver.pod.name": f"{name}-driver",
+            "spark.kubernetes.driver.label.gesscale.dev/autoscaler": name,
+            "spark.kubernetes.authenticate.driver.serviceAccountName": f"{name}-driver",
+            "spark.kubernetes.authenticate.submission.caCertFile": str(self.cluster.authority),
+            "spark.kubernetes.authenticate.submission.oauthToken": self.cluster.token,
+            "spark.kubernetes.submission.waitAppCompletion": "false",
+            "spark.kubernetes.executor.useDriverPodIP": "true",
+            "spark.kubernetes.driver.request.cores": "0.1",
+            "spark.kubernetes.executor.request.cores": "0.1",
+            "spark.executor.cores": "1",
+            "spark.executor.memory": "512m",
+            "spark.executor.memoryOverhead": "256m",
+            "spark.driver.memory": "768m",
+            "spark.driver.extraJavaOptions": small,
+            "spark.executor.extraJavaOptions": small,
+            "spark.task.maxFailures": "16",
+        }
+
+    def _pod_template(self) -> dict[str, Any]:
+        program = host_programs()
+        work = {"name": "work", "mountPath": str(self.folder)}
+        container = {
+            "name": "spark",
+            "env": list(program.environment),
+            "volumeMounts": [*program.mounts, work],
+        }
+        volumes = [*program.volumes, {"name": "work", "hostPath": {"path": str(self.folder)}}]
+        return {"spec": {"volumes": volumes, "containers": [container]}}
+
+
+def _spark_home() -> str:
+    found = find_spec("pyspark")
+    if found is None or found.origin is None:
+        message = "the demo needs PySpark; install: pip install 'gesscale[spark]'"
+        raise ClusterError(message)
+    return str(Path(found.origin).parent)

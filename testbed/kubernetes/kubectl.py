@@ -1,0 +1,67 @@
+"""Running kubectl."""
+
+import json
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from gesscale.errors import ClusterError
+from gesscale.kubernetes.resource.crd import definition
+
+_SERVED_WITHIN_S = 60.0
+
+
+def run_kubectl(
+    program: Path, kubeconfig: Path, *arguments: str, given: str | None = None, timeout_s: float = 60.0
+) -> str:
+    """Run kubectl and return its output.
+
+    Parameters
+    ----------
+    given
+        What it reads from its standard input.
+
+    Raises
+    ------
+    ClusterError
+        Where it fails; the message holds what it said.
+    """
+    command = (str(program), "--kubeconfig", str(kubeconfig), *arguments)
+    try:
+        done = subprocess.run(
+            command, input=given, capture_output=True, text=True, timeout=timeout_s, check=True
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        said = (getattr(error, "stderr", "") or str(error)).strip()
+        message = f"kubectl {' '.join(arguments)}: {said}"
+        raise ClusterError(message) from error
+    return done.stdout
+
+
+def define_autoscalers(kubectl: Callable[..., str]) -> None:
+    """Apply the definition of StreamAutoscalers, and wait until the API server serves them.
+
+    ``kubectl wait`` would fail at once on a definition that has no conditions yet.
+
+    Parameters
+    ----------
+    kubectl
+        Runs it, with ``given`` as its standard input.
+
+    Raises
+    ------
+    ClusterError
+        Where they are not served in time.
+    """
+    kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", given=json.dumps(definition()))
+    deadline_s = time.monotonic() + _SERVED_WITHIN_S
+    while True:
+        try:
+            kubectl("get", "streamautoscalers", "--all-namespaces")
+        except ClusterError:
+            if time.monotonic() > deadline_s:
+                raise
+            time.sleep(0.5)
+        else:
+            return

@@ -1,0 +1,65 @@
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from gesscale.errors import ClusterError, InputError
+from testbed.cluster.topology import Topology
+from testbed.kubernetes.cluster import KubernetesCluster, kubelet_nodes
+from testbed.kubernetes.credentials import Files
+from testbed.kubernetes.nodes import (
+    MEMORY_BYTES,
+    containerd_settings,
+    kubelet_settings,
+    pod_network_settings,
+    start_node,
+)
+from testbed.kubernetes.tools import Tools
+
+
+def test_containerd_is_told_its_tools_and_never_lowers_a_score_it_may_not(tools: Tools) -> None:
+    settings = tomllib.loads(containerd_settings(Path("/n"), tools, snapshotter="native"))
+    cri = settings["plugins"]["io.containerd.grpc.v1.cri"]
+    assert cri["restrict_oom_score_adj"] is True
+    assert cri["cni"] == {"bin_dir": "/tools/cni", "conf_dir": "/n/cni"}
+    assert cri["containerd"]["snapshotter"] == "native"
+    assert cri["containerd"]["runtimes"]["runc"]["options"]["BinaryName"] == "/tools/sbin/runc"
+
+
+def test_a_kubelet_sets_aside_all_memory_beyond_an_edge_nodes() -> None:
+    settings = kubelet_settings(Path("/n"), "/group", host_memory_bytes=MEMORY_BYTES + 1000)
+    assert settings["systemReserved"] == {"memory": "1000"}
+    small = kubelet_settings(Path("/n"), "/group", host_memory_bytes=MEMORY_BYTES - 1000)
+    assert small["systemReserved"] == {"memory": "0"}
+
+
+def test_pods_get_addresses_of_their_nodes_network() -> None:
+    plugin = pod_network_settings("10.137.3.0/24")["plugins"][0]
+    assert plugin["ipam"]["ranges"] == [[{"subnet": "10.137.3.0/24"}]]
+    assert plugin["mtu"] == 8950  # the relay's 9000 less VXLAN's 50
+
+
+@pytest.mark.parametrize(
+    ("folder", "why"), [("/run/gesscale", "/run looks different"), (f"/tmp/{'x' * 90}", "too long")]
+)
+def test_a_state_directory_in_which_no_node_can_live_is_refused(
+    folder: str, why: str, three: Topology, tools: Tools
+) -> None:
+    with pytest.raises(ClusterError, match=f"{why}.*GESSCALE_TESTBED_STATE"):
+        start_node(three, "a", program=Path("/p"), tools=tools, files=Files(directory=Path(folder)))
+
+
+def test_pods_live_on_every_node_but_that_of_the_control_plane(three: Topology) -> None:
+    assert kubelet_nodes(three) == ("a", "b")
+
+
+def test_only_nodes_with_pods_can_be_cut_off(three: Topology, tmp_path: Path) -> None:
+    cluster = KubernetesCluster(topology=three, state_root=tmp_path)
+    with pytest.raises(InputError, match=r"expected a node that holds pods \(a, b\), got 'hub'"):
+        cluster.cut_off("hub")
+
+
+def test_a_cluster_that_is_not_up_says_how_to_bring_it_up(three: Topology, tmp_path: Path) -> None:
+    cluster = KubernetesCluster(topology=three, state_root=tmp_path)
+    with pytest.raises(ClusterError, match="testbed kubernetes up"):
+        _ = cluster.api_url

@@ -1,0 +1,110 @@
+"""What is needed before a cluster can start: the program, the tools, the credentials."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from gesscale.errors import ClusterError
+from testbed.kubernetes import build, tools
+from testbed.kubernetes.api import wait_until
+from testbed.kubernetes.credentials import Files, write_kubeconfig, write_tokens
+
+
+@pytest.fixture
+def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a copy of the program's sources that builds look at instead; the cache is empty."""
+    copy = tmp_path / "sources"
+    shutil.copytree(build.SOURCES, copy)
+    monkeypatch.setattr(build, "SOURCES", copy)
+    monkeypatch.setattr(build, "CACHE", tmp_path / "cache")
+    return copy
+
+
+def test_the_program_is_built_anew_when_a_source_changes_and_only_then(sources: Path) -> None:
+    before = build.program_path()
+    assert build.program_path() == before
+    (sources / "main.go").write_text((sources / "main.go").read_text() + "\n")
+    assert build.program_path() != before
+
+
+@pytest.mark.usefixtures("sources")
+def test_without_go_the_build_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "find_go", lambda: None)
+    with pytest.raises(ClusterError, match=r"needs Go 1\.26"):
+        build.build()
+
+
+@pytest.mark.usefixtures("sources")
+def test_a_compiler_that_fails_is_quoted_and_leaves_no_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiler = tmp_path / "go"
+    compiler.write_text("#!/bin/sh\necho main.go: no such thing\nexit 1\n")
+    compiler.chmod(0o755)
+    monkeypatch.setattr(build, "find_go", lambda: str(compiler))
+    with pytest.raises(ClusterError, match=r"main\.go: no such thing"):
+        build.build()
+    assert not build.is_built()
+
+
+def test_the_version_stamped_is_the_one_that_is_linked() -> None:
+    assert f"k8s.io/kubernetes {build.VERSION}\n" in (build.SOURCES / "go.mod").read_text()
+
+
+def test_all_missing_tools_are_named_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "runc").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(tools, "UNPACKED", tmp_path / "nothing")
+    monkeypatch.setattr(tools, "SYSTEM", ())
+    with pytest.raises(ClusterError, match=r"containerd, ctr, busybox, CNI plugins.*setup\.sh test"):
+        tools.find_tools()
+
+
+def test_a_kubelet_has_the_rights_of_its_node_only(tmp_path: Path) -> None:
+    files = Files(directory=tmp_path)
+    tokens = write_tokens(files, ("a", "b"))
+    rows = {line.split(",")[0]: line.split(",")[1:] for line in files.tokens.read_text().splitlines()}
+    assert rows[tokens["a"]] == ["system:node:a", "a", "system:nodes"]
+    assert rows[tokens["admin"]][-1] == "system:masters"
+    assert len(rows) == 3
+
+
+def test_a_kubeconfig_names_server_authority_and_token(tmp_path: Path) -> None:
+    path = write_kubeconfig(Files(directory=tmp_path), "admin", url="https://10.0.0.1:443", token="t0")  # noqa: S106 - made up
+    document = yaml.safe_load(path.read_text())
+    assert document["clusters"][0]["cluster"] == {
+        "server": "https://10.0.0.1:443",
+        "certificate-authority": str(tmp_path / "certificates" / "apiserver.crt"),
+    }
+    assert document["users"][0]["user"] == {"token": "t0"}
+
+
+def test_waiting_in_vain_tells_the_last_fault_and_the_end_of_the_log(tmp_path: Path) -> None:
+    log = tmp_path / "part.log"
+    log.write_text("started\nport is taken\n")
+
+    def refused() -> bool:
+        raise ConnectionRefusedError("nobody listens")
+
+    with pytest.raises(ClusterError, match=r"(?s)the part is up: .*nobody listens.*port is taken"):
+        wait_until(refused, what="the part is up", timeout_s=0.2, look_at=log)
+
+
+def test_the_command_bridge_of_iproute2_is_not_taken_for_the_network_plugin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands, plugins = tmp_path / "sbin", tmp_path / "unpacked" / "usr" / "lib" / "cni"
+    for folder, names in ((commands, ("bridge",)), (plugins, ("bridge", "host-local", "loopback"))):
+        folder.mkdir(parents=True)
+        for name in names:
+            (folder / name).touch(mode=0o755)
+    for program in ("containerd", "ctr", "runc"):
+        (commands / program).touch(mode=0o755)
+    (tmp_path / "unpacked" / "bin").mkdir()
+    (tmp_path / "unpacked" / "bin" / "busybox").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(commands))
+    monkeypatch.setattr(tools, "UNPACKED", tmp_path / "unpacked")
+    monkeypatch.setattr(tools, "SYSTEM", (str(commands),))
+    assert tools.find_tools().plugins == plugins
