@@ -1,0 +1,389 @@
+"""The API shell against a real API server: caches, leadership, events, rights, and how room is counted."""
+
+import contextlib
+import json
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+import yaml
+from kubernetes.client import Configuration
+from stopped_api import stopped_api_server
+
+from gesscale.kubernetes.api import (
+    ApiError,
+    Cache,
+    Connection,
+    ElectionTimes,
+    Elector,
+    Events,
+    EventType,
+    Incident,
+    LeaseLock,
+    Resource,
+    connect,
+    missing_rights,
+    new_identity,
+)
+from gesscale.kubernetes.api.events import Regarding
+from gesscale.kubernetes.api.resources import CONFIG_MAPS, EVENTS, LEASES, NODES, PODS, STREAM_AUTOSCALERS
+from gesscale.kubernetes.api.rights import CONTROLLER_RIGHTS, Right, Scope
+from gesscale.kubernetes.api.roles import controller_roles
+from gesscale.kubernetes.api.watching import Timing
+from gesscale.kubernetes.nodes import read_node
+from gesscale.kubernetes.pods import read_pod
+from gesscale.kubernetes.room import ExecutorNeeds, judge_nodes
+
+pytestmark = pytest.mark.real
+
+ROOT = Path(__file__).parents[3]
+PATIENCE_S = 60.0
+QUICK = ElectionTimes(duration_s=3.0, renew_deadline_s=2.0, renew_every_s=0.5, retry_s=0.25)
+
+
+def until(done: Callable[[], object], what: str, within_s: float = PATIENCE_S) -> None:
+    end_s = time.monotonic() + within_s
+    while not done():
+        assert time.monotonic() < end_s, f"expected within {within_s:g} s: {what}"
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def admin(cluster) -> Iterator[Connection]:
+    connection = connect(cluster.kubeconfig)
+    yield connection
+    connection.close()
+
+
+@pytest.fixture(scope="module")
+def defined(cluster, admin) -> None:
+    """Have StreamAutoscalers served."""
+    definition = ROOT / "deploy" / "k3s" / "crd" / "streamautoscalers.yaml"
+    cluster.run_kubectl("apply", "--server-side", "--force-conflicts", "-f", str(definition))
+
+    def served() -> bool:
+        try:
+            return bool(list(admin.pages(STREAM_AUTOSCALERS)))
+        except ApiError:
+            return False
+
+    until(served, "StreamAutoscalers are served")
+
+
+def config_map(name: str, value: str) -> dict:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"v": value}}
+
+
+def value_of(item) -> str | None:
+    return item["data"]["v"] if item["metadata"]["name"].startswith("map-") else None
+
+
+@pytest.fixture
+def watched(admin, namespace) -> Iterator[Cache[str]]:
+    cache = Cache(admin, CONFIG_MAPS, value_of, namespace=namespace, timing=Timing(longest_wait_s=2.0))
+    cache.start()
+    assert cache.wait_until_listed(PATIENCE_S)
+    yield cache
+    cache.stop(timeout_s=10)
+    assert not any(each.name == "watch-configmaps" for each in threading.enumerate())
+
+
+def test_a_cache_follows_what_is_made_changed_and_deleted(admin, namespace, watched):
+    admin.create(CONFIG_MAPS, config_map("map-a", "1"), namespace=namespace)
+    admin.create(CONFIG_MAPS, config_map("map-b", "1"), namespace=namespace)
+    admin.create(CONFIG_MAPS, config_map("other", "1"), namespace=namespace)
+    admin.patch(CONFIG_MAPS, "map-a", {"data": {"v": "2"}}, namespace=namespace)
+    admin.delete(CONFIG_MAPS, "map-b", namespace=namespace)
+    until(lambda: watched.snapshot().objects == {f"{namespace}/map-a": "2"}, "the view has map-a only")
+    assert watched.snapshot().fresh
+    assert watched.faults == {}
+
+
+def test_a_list_in_pages_is_whole(admin, namespace):
+    for number in range(7):
+        admin.create(CONFIG_MAPS, config_map(f"map-{number}", "1"), namespace=namespace)
+    pages = list(admin.pages(CONFIG_MAPS, namespace=namespace, page_size=3))
+    names = [item["metadata"]["name"] for page in pages for item in page["items"]]
+    assert {f"map-{number}" for number in range(7)} <= set(names)
+    assert len(names) == len(set(names))
+    assert len(pages) >= 3
+
+
+class FromTheBeginning:
+    """Asks its first watch from the first version there ever was."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection, self.asked = connection, 0
+
+    def pages(self, resource: Resource, **where):
+        return self.connection.pages(resource, **where)
+
+    def watch(self, resource: Resource, *, resource_version: str, **where):
+        self.asked += 1
+        version = "1" if self.asked == 1 else resource_version
+        return self.connection.watch(resource, resource_version=version, **where)
+
+
+def test_a_cache_survives_a_restart_of_the_api_server_and_versions_that_it_has_forgotten(
+    cluster, admin, namespace, watched
+):
+    admin.create(CONFIG_MAPS, config_map("map-a", "1"), namespace=namespace)
+    until(lambda: watched.snapshot().objects, "map-a is seen")
+    with stopped_api_server(cluster):
+        until(lambda: not watched.snapshot().fresh, "the view is said to be stale")
+        view = watched.snapshot()
+        assert view.objects == {f"{namespace}/map-a": "1"}
+        assert view.stale_since_s is not None
+        assert "configmaps" in view.problem
+        with pytest.raises(ApiError) as caught:
+            admin.get(CONFIG_MAPS, "map-a", namespace=namespace)
+        assert caught.value.transient
+    until(lambda: watched.snapshot().fresh, "the view is fresh again")
+    admin.create(CONFIG_MAPS, config_map("map-b", "1"), namespace=namespace)
+    until(lambda: f"{namespace}/map-b" in watched.snapshot().objects, "map-b is seen")
+    # a new API server knows no changes from before its start: a watch from there is answered by 410
+    source = FromTheBeginning(admin)
+    cache = Cache(source, CONFIG_MAPS, value_of, namespace=namespace)
+    cache.start()
+    until(lambda: source.asked > 1 and cache.snapshot().fresh, "the list after a version that is too old")
+    cache.stop(timeout_s=10)
+    assert cache.faults == {"410": 1}
+    assert cache.snapshot().objects == {f"{namespace}/map-a": "1", f"{namespace}/map-b": "1"}
+
+
+def elector(admin, namespace, told=lambda: None) -> Elector:
+    lock = LeaseLock(admin, namespace, timeout_s=1.0)
+    return Elector(lock, new_identity(), times=QUICK, on_change=told)
+
+
+def test_of_two_electors_one_leads_and_the_other_follows_when_it_stops(admin, namespace):
+    first, second = elector(admin, namespace), elector(admin, namespace)
+    both_led = threading.Event()
+
+    def look() -> None:
+        if first.is_leader() and second.is_leader():
+            both_led.set()
+
+    first.start()
+    until(first.is_leader, "the first leads")
+    second.start()
+    for _ in range(40):
+        look()
+        time.sleep(0.05)
+    assert not second.is_leader()
+    first.stop()
+    until(lambda: (look(), second.is_leader())[1], "the second leads", within_s=QUICK.duration_s)
+    assert second.term == first.term + 1
+    lease = admin.get(LEASES, "gesscale-controller", namespace=namespace)["spec"]
+    assert lease["holderIdentity"] == second.identity
+    assert lease["leaseTransitions"] == second.term
+    second.stop()
+    assert not both_led.is_set()
+
+
+def test_a_leader_that_dies_is_followed_after_the_leases_end(admin, namespace):
+    first, second = elector(admin, namespace), elector(admin, namespace)
+    first.step()
+    time.sleep(QUICK.duration_s + 0.5)
+    first.step()
+    assert first.is_leader()
+    second.start()
+    until(second.is_leader, "the second leads")
+    assert not first.is_leader()
+    first.step()
+    assert not first.is_leader()
+    assert first.holder == second.identity
+    second.stop()
+
+
+@pytest.mark.usefixtures("defined")
+def test_events_are_seen_by_kubectl_describe(cluster, admin, namespace):
+    body = {
+        "apiVersion": STREAM_AUTOSCALERS.api_version,
+        "kind": "StreamAutoscaler",
+        "metadata": {"name": "taxi"},
+        "spec": {},
+    }
+    made = admin.create(STREAM_AUTOSCALERS, body, namespace=namespace)
+    now_s = [time.time()]
+    events = Events(admin, "gesscale-controller-0", now_s=lambda: now_s[0])
+    about = Regarding.of(STREAM_AUTOSCALERS, made)
+    events.publish(about, Incident.SUCCESSFUL_RESCALE, "replicas 1 -> 2 (Overloaded, +edge-b)")
+    for _ in range(3):
+        events.publish(about, Incident.SCALING_VETOED, "the map is stale", kind=EventType.WARNING)
+        now_s[0] += 301
+    events.publish(about, Incident.PAUSED, "x" * 5000)
+    assert (events.faults, events.problem) == ({}, "")
+    said = cluster.run_kubectl("describe", "streamautoscaler", "taxi", "-n", namespace)
+    assert re.search(r"Normal +SuccessfulRescale .* replicas 1 -> 2 \(Overloaded, \+edge-b\)", said)
+    assert re.search(r"Warning +ScalingVetoed +.*\(x3 over .*\) .* the map is stale", said)
+    kept = json.loads(cluster.run_kubectl("get", "events.events.k8s.io", "-n", namespace, "-o", "json"))
+    assert sorted(each["reason"] for each in kept["items"]) == [
+        "Paused",
+        "ScalingVetoed",
+        "SuccessfulRescale",
+    ]
+
+
+def test_each_verb_that_is_removed_is_noticed_and_named(granted):
+    connection, remove = granted
+
+    def missed(right: Right) -> bool:
+        return bool(missing_rights(connection, [right]))
+
+    for right in CONTROLLER_RIGHTS:
+        for verb in right.verbs:
+            with remove(right, verb):
+                until(partial(missed, right), f"{verb} {right.target} is missed")
+                (lacking,) = missing_rights(connection)
+                assert (lacking.target, lacking.verbs) == (right.target, (verb,))
+                with pytest.raises(ApiError) as caught:
+                    attempt(connection, right, verb)
+                assert caught.value.status == 403
+                assert f"may not {verb} {right.target}" in str(caught.value)
+            until(lambda: not missing_rights(connection), f"{verb} {right.target} is back")
+
+
+def attempt(connection: Connection, right: Right, verb: str) -> None:
+    """Do what needs a verb, on an object that need not exist."""
+    namespace = connection.namespace if right.resource.namespaced else None
+    name = right.names[0] if right.names else "none"
+    body = {
+        "apiVersion": right.resource.api_version,
+        "kind": right.resource.kind,
+        "metadata": {"name": name, "namespace": namespace},
+    }
+    match verb:
+        case "list":
+            list(connection.pages(right.resource))
+        case "watch":
+            connection.watch(right.resource, resource_version="0").close()
+        case "get":
+            connection.get(right.resource, name, namespace=namespace)
+        case "create":
+            connection.create(right.resource, body, namespace=namespace)
+        case "update":
+            connection.update(right.resource, body, namespace=namespace)
+        case "patch":
+            connection.patch(right.resource, name, {}, namespace=namespace, subresource=right.subresource)
+
+
+@pytest.fixture
+def granted(cluster, admin, namespace, tmp_path):
+    """A connection as the controller's ServiceAccount with the generated roles, and a way to remove one verb."""
+    account = f"controller-{namespace}"
+    manifest = tmp_path / "rbac.yaml"
+    manifest.write_text(controller_roles(namespace, account))
+    cluster.run_kubectl("apply", "-f", str(manifest))
+    token = cluster.run_kubectl("create", "token", account, "-n", namespace).strip()
+    configuration = Configuration(host=admin.url, ssl_ca_cert=str(authority(cluster, tmp_path)))
+    configuration.api_key["BearerToken"] = f"Bearer {token}"
+    connection = Connection(configuration, namespace=namespace, user_agent="gesscale/test")
+    documents = list(yaml.safe_load_all(manifest.read_text()))
+
+    @contextlib.contextmanager
+    def remove(right: Right, verb: str) -> Iterator[None]:
+        kind = "ClusterRole" if right.scope is Scope.CLUSTER else "Role"
+        role = Resource(
+            group="rbac.authorization.k8s.io",
+            plural=f"{kind.lower()}s",
+            kind=kind,
+            namespaced=kind == "Role",
+        )
+        (rules,) = [each["rules"] for each in documents if each["kind"] == kind]
+        fewer = [
+            {**rule, "verbs": [each for each in rule["verbs"] if each != verb]}
+            if (rule["resources"], rule.get("resourceNames", [])) == ([right.target], list(right.names))
+            else rule
+            for rule in rules
+        ]
+        kept = [rule for rule in fewer if rule["verbs"]]
+        place = namespace if kind == "Role" else None
+        admin.patch(role, account, {"rules": kept}, namespace=place)
+        yield
+        admin.patch(role, account, {"rules": rules}, namespace=place)
+
+    until(lambda: not missing_rights(connection), "the roles are in force")
+    yield connection, remove
+    connection.close()
+    cluster.run_kubectl("delete", "clusterrole,clusterrolebinding", account, "--wait=false")
+
+
+def authority(cluster, folder: Path) -> Path:
+    text = cluster.run_kubectl("get", "configmap", "kube-root-ca.crt", "-n", "default", "-o", "json")
+    path = folder / "ca.crt"
+    path.write_text(json.loads(text)["data"]["ca.crt"])
+    return path
+
+
+def test_the_roles_do_no_more_than_what_is_listed(granted):
+    connection, _ = granted
+    for resource, verb in (
+        (NODES, "patch"),
+        (STREAM_AUTOSCALERS, "patch"),
+        (CONFIG_MAPS, "list"),
+        (PODS, "create"),
+    ):
+        asked = Right(resource=resource, verbs=(verb,), why="")
+        assert missing_rights(connection, [asked]) == (asked,)
+    others = Right(
+        resource=LEASES, verbs=("get", "update"), scope=Scope.OWN_NAMESPACE, names=("other",), why=""
+    )
+    assert missing_rights(connection, [others]) == (others,)
+    deleting = Right(resource=EVENTS, verbs=("delete", "list"), why="")
+    assert missing_rights(connection, [deleting]) == (deleting,)
+
+
+def test_room_is_counted_as_kubectl_describe_counts_it(cluster, admin, namespace):
+    node = cluster.node_names[0]
+    always = {"restartPolicy": "Always"}
+    part = lambda name, cpu, memory, **more: {  # noqa: E731  # three words are enough for a table of containers
+        "name": name,
+        "image": "localhost/none:1",
+        "imagePullPolicy": "Never",
+        "resources": {"requests": {"cpu": cpu, "memory": memory}},
+        **more,
+    }
+    bodies = {
+        "plain": {"containers": [part("a", "101m", "16Mi"), part("b", "50m", "8Mi")]},
+        "inits": {"containers": [part("a", "10m", "1Mi")], "initContainers": [part("i", "203m", "32Mi")]},
+        "sidecar": {
+            "containers": [part("a", "11m", "5Mi")],
+            "initContainers": [part("s", "20m", "4Mi", **always), part("i", "30m", "4Mi")],
+        },
+        "whole": {"containers": [part("a", "10m", "1Mi")], "resources": {"requests": {"cpu": "77m"}}},
+    }
+    for name, spec in bodies.items():
+        body = {
+            "metadata": {"name": name},
+            "spec": {"nodeName": node, "terminationGracePeriodSeconds": 0, **spec},
+        }
+        admin.create(PODS, {"apiVersion": "v1", "kind": "Pod", **body}, namespace=namespace)
+    pods = [read_pod(item) for page in admin.pages(PODS) for item in page["items"]]
+    nodes = [read_node(item) for page in admin.pages(NODES) for item in page["items"]]
+    assert {each.name for each in nodes} >= set(cluster.node_names)
+    takes = {each.name: each.takes for each in pods if each.namespace == namespace}
+    assert {name: each.cpu_m for name, each in takes.items()} == {
+        "plain": 151,
+        "inits": 203,
+        "sidecar": 50,  # the sidecar's 20 and the init container's 30 beside it; with the container it is 31
+        "whole": 77,
+    }
+    said = cluster.run_kubectl("describe", "node", node)
+    cpu, memory = re.search(
+        r"  cpu +(\S+) .*\n  memory +(\S+) ", said.split("Allocated resources:")[1]
+    ).groups()
+    taken = [each.takes for each in pods if each.node == node and not each.over]
+    judged = judge_nodes(nodes, pods, ExecutorNeeds())
+    assert judged[node].problem == ""
+    assert f"{sum(each.cpu_m for each in taken)}m" == cpu
+    assert in_bytes(memory) == sum(each.memory_bytes for each in taken)
+
+
+def in_bytes(quantity: str) -> int:
+    number, unit = re.fullmatch(r"(\d+)([KM]i)?", quantity).groups()
+    return int(number) * {None: 1, "Ki": 1 << 10, "Mi": 1 << 20}[unit]

@@ -1,0 +1,231 @@
+"""The Kubernetes of the test bed itself: nodes, placement, delays, names, rights."""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from gesscale.errors import ClusterError
+from testbed.kubernetes.cluster import KubernetesCluster
+from testbed.kubernetes.host_programs import host_programs
+from testbed.kubernetes.images import BUSYBOX, HOST
+
+pytestmark = pytest.mark.real
+
+TOLERANCE_MS = 4.0
+
+
+def until(done: Callable[[], bool], what: str, timeout_s: float = 180.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        if done():
+            return
+        time.sleep(0.2)
+    pytest.fail(f"{what}: not so within {timeout_s} s")
+
+
+def busybox_pod(name: str, node: str, command: str = "sleep 600") -> dict[str, Any]:
+    """Return a pod that must run on one node, restricted as Kubernetes' strictest profile asks."""
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {"app": "pairs"}},
+        "spec": {
+            "terminationGracePeriodSeconds": 0,
+            "affinity": {
+                "nodeAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}
+                }
+            },
+            "securityContext": restricted_pod(),
+            "containers": [
+                {
+                    "name": "main",
+                    "image": BUSYBOX,
+                    "command": ["sh", "-c", command],
+                    "securityContext": restricted_container(),
+                }
+            ],
+        },
+    }
+
+
+def restricted_pod() -> dict[str, Any]:
+    return {"runAsNonRoot": True, "runAsUser": 65534, "seccompProfile": {"type": "RuntimeDefault"}}
+
+
+def restricted_container() -> dict[str, Any]:
+    return {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+
+
+def create(cluster: KubernetesCluster, namespace: str, *objects: dict[str, Any]) -> None:
+    listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
+    cluster.run_kubectl("-n", namespace, "create", "-f", "-", given=listed)
+
+
+def get(cluster: KubernetesCluster, namespace: str, kind: str, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(cluster.run_kubectl("-n", namespace, "get", kind, name, "-o", "json"))
+    return found
+
+
+def wait_ready(cluster: KubernetesCluster, namespace: str) -> None:
+    cluster.run_kubectl(
+        "-n", namespace, "wait", "--for=condition=Ready", "pod", "--all", "--timeout=180s", timeout_s=200
+    )
+
+
+def test_nodes_register_and_are_ready(cluster: KubernetesCluster) -> None:
+    items = json.loads(cluster.run_kubectl("get", "nodes", "-o", "json"))["items"]
+    ready = {
+        item["metadata"]["name"]
+        for item in items
+        if any(c["type"] == "Ready" and c["status"] == "True" for c in item["status"]["conditions"])
+    }
+    assert ready == set(cluster.node_names)
+    assert len(ready) >= 3
+
+
+def test_a_node_offers_the_memory_of_an_edge_node_not_that_of_this_machine(
+    cluster: KubernetesCluster, namespace: str
+) -> None:
+    _ = cluster.topology  # another cluster has nodes of its own sizes
+    node = get(cluster, namespace, "node", cluster.node_names[0])
+    assert node["status"]["allocatable"]["memory"] == "4Gi"  # MEMORY_BYTES; the rest is systemReserved
+
+
+def test_pods_run_where_required_affinity_says_and_feel_the_maps_delays(
+    cluster: KubernetesCluster, namespace: str
+) -> None:
+    topology, nodes = cluster.topology, cluster.node_names
+    pods_of_root = [busybox_pod(f"on-{node}", node) for node in nodes]
+    for pod in pods_of_root:  # may send echoes
+        pod["spec"]["securityContext"] = {}
+        del pod["spec"]["containers"][0]["securityContext"]
+    create(cluster, namespace, *pods_of_root)
+    wait_ready(cluster, namespace)
+    pods = {node: get(cluster, namespace, "pod", f"on-{node}") for node in nodes}
+    assert {node: pod["spec"]["nodeName"] for node, pod in pods.items()} == {node: node for node in nodes}
+    assert all(pod["status"]["phase"] == "Running" for pod in pods.values())
+    pairs = [(a, b) for index, a in enumerate(nodes) for b in nodes[index + 1 :]]
+    for first, second in pairs:
+        measured = echo_ms(cluster, namespace, f"on-{first}", pods[second]["status"]["podIP"])
+        assert measured == pytest.approx(topology.rtt_ms(first, second), abs=TOLERANCE_MS)
+    hub = topology.driver_node  # a driver beside the control plane is as far from pods as the map says
+    measured = echo_ms(cluster, namespace, f"on-{nodes[0]}", cluster.address(hub))
+    assert measured == pytest.approx(topology.rtt_ms(nodes[0], hub), abs=TOLERANCE_MS)
+
+
+def echo_ms(cluster: KubernetesCluster, namespace: str, pod: str, address: str) -> float:
+    """Return the least of some round trips from a pod; others run on this machine, so the mean says little."""
+    said = cluster.run_kubectl("-n", namespace, "exec", pod, "--", "ping", "-c", "6", "-i", "0.2", address)
+    return float(said.rpartition("= ")[2].split("/")[0])
+
+
+def test_an_affinity_that_no_node_meets_leaves_the_pod_pending(
+    cluster: KubernetesCluster, namespace: str
+) -> None:
+    create(cluster, namespace, busybox_pod("nowhere", "no-such-node"))
+
+    def unschedulable() -> bool:
+        conditions = get(cluster, namespace, "pod", "nowhere")["status"].get("conditions", ())
+        return any(each.get("reason") == "Unschedulable" for each in conditions)
+
+    until(unschedulable, "the scheduler gives the reason")
+
+
+def test_names_of_a_headless_service_lead_to_its_pods(cluster: KubernetesCluster, namespace: str) -> None:
+    _ = cluster.topology
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "pairs"},
+        "spec": {"clusterIP": "None", "selector": {"app": "pairs"}, "ports": [{"port": 8080}]},
+    }
+    nodes = cluster.node_names[:2]
+    create(cluster, namespace, service, *(busybox_pod(f"on-{node}", node) for node in nodes))
+    wait_ready(cluster, namespace)
+    addresses = {get(cluster, namespace, "pod", f"on-{node}")["status"]["podIP"] for node in nodes}
+    name = f"pairs.{namespace}.svc.cluster.local"
+
+    def resolved() -> bool:
+        try:
+            said = cluster.run_kubectl("-n", namespace, "exec", f"on-{nodes[0]}", "--", "nslookup", name)
+        except ClusterError:  # no answer yet
+            return False
+        return all(address in said for address in addresses)
+
+    until(resolved, f"{name} has both addresses")
+
+
+def test_a_pod_reaches_the_api_server_with_its_service_account_and_only_as_it_may(
+    cluster: KubernetesCluster, namespace: str
+) -> None:
+    _ = cluster.topology  # mounts programs of this machine
+    cluster.run_kubectl("-n", namespace, "create", "role", "reader", "--verb=list", "--resource=pods")
+    account = f"--serviceaccount={namespace}:default"
+    cluster.run_kubectl("-n", namespace, "create", "rolebinding", "reader", "--role=reader", account)
+    program = f"""
+import kubernetes
+kubernetes.config.load_incluster_config()
+core = kubernetes.client.CoreV1Api()
+print([pod.metadata.name for pod in core.list_namespaced_pod({namespace!r}).items])
+try:
+    core.list_namespaced_secret({namespace!r})
+except kubernetes.client.ApiException as error:
+    print(error.status)
+"""
+    programs = host_programs()
+    create(
+        cluster,
+        namespace,
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "asking"},
+            "spec": {
+                "restartPolicy": "Never",
+                "volumes": list(programs.volumes),
+                "securityContext": restricted_pod(),
+                "containers": [
+                    {
+                        "name": "main",
+                        "image": HOST,
+                        "args": [sys.executable, "-c", program],
+                        "env": list(programs.environment),
+                        "volumeMounts": list(programs.mounts),
+                    }
+                ],
+            },
+        },
+    )
+    until(
+        lambda: get(cluster, namespace, "pod", "asking")["status"]["phase"] in {"Succeeded", "Failed"},
+        "the program ends",
+    )
+    said = cluster.run_kubectl("-n", namespace, "logs", "asking")
+    assert said.split("\n")[:2] == ["['asking']", "403"]
+
+
+def test_a_namespace_under_the_restricted_profile_refuses_a_pod_that_runs_as_root(
+    cluster: KubernetesCluster, namespace: str
+) -> None:
+    cluster.run_kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted")
+    create(cluster, namespace, busybox_pod("good", cluster.node_names[0]))
+    bad = busybox_pod("bad", cluster.node_names[0])
+    bad["spec"]["securityContext"] = {}
+    with pytest.raises(ClusterError, match="violates PodSecurity"):
+        create(cluster, namespace, bad)
+
+
+def test_a_node_that_is_cut_off_is_noticed_and_comes_back(cluster: KubernetesCluster) -> None:
+    node = cluster.node_names[-1]
+    cluster.cut_off(node)
+    try:
+        until(lambda: cluster.not_ready() == (node,), f"{node} is found unreachable")
+    finally:
+        cluster.reconnect(node)
+    until(lambda: cluster.not_ready() == (), f"{node} is ready again")

@@ -1,0 +1,321 @@
+"""The controller against a real cluster, run as a user runs it; drivers and executors are those of `steered_world`."""
+
+import contextlib
+import json
+import signal
+import threading
+import time
+from importlib.metadata import version
+
+import pytest
+import yaml
+from kubernetes.client import Configuration
+from steered_world import PERIOD_S, World, controller, define, until
+from stopped_api import stopped_api_server
+
+from gesscale.kubernetes.api import Connection, connect
+from gesscale.kubernetes.api.rights import CONTROLLER_RIGHTS, Scope
+from gesscale.kubernetes.api.roles import controller_roles
+from gesscale.kubernetes.controller import Controller, ControllerOptions
+from gesscale.kubernetes.probes import why_unready
+from testbed.kubernetes.images import BUSYBOX
+
+pytestmark = pytest.mark.real
+YEARS_AHEAD = "2040-01-01T00:00:00Z"
+
+
+@pytest.fixture(scope="module")
+def defined(cluster):
+    admin = connect(cluster.kubeconfig)
+    define(cluster, admin)
+    admin.close()
+    return cluster
+
+
+@pytest.fixture
+def world(defined, namespace, tmp_path):
+    with World(defined, namespace, tmp_path) as opened:
+        yield opened
+
+
+def some_periods(count: int = 3) -> None:
+    """Give a controller the time in which it would do what it is not to do."""
+    time.sleep(count * PERIOD_S)
+
+
+def test_operators_are_scaled_advised_rehearsed_and_left_alone_as_people_say(world):
+    near, mid, far = world.nodes
+    world.add("acts")
+    world.add("advises", mode="Recommend")
+    world.add("rehearses", mode="DryRun")
+    world.add("pauses", pause={"reason": "maintenance"})
+    until_s = time.time() + 45
+    until_text = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(until_s))
+    world.add("told", offered=100, override={"nodes": [near, far], "until": YEARS_AHEAD})
+    world.add("expires", offered=100, override={"nodes": [far], "until": until_text})
+    world.add("torn", workflow="both", policy={"slackThresholdPct": 20})
+    world.add("whole", workflow="both")
+    with controller(world) as process:
+        until(lambda: len(world.pods_of("acts")) == 2, "an executor on a second node")
+        # edge-b is 5 ms from edge-a, edge-c 40 ms.
+        assert world.order("acts")["placement"] == [near, mid]
+        assert (
+            world.order("acts")["id"]
+            == f"{world.order('acts')['term']}-{world.order('acts')['id'].split('-')[1]}"
+        )
+        until(lambda: world.condition("acts", "Ready").get("reason") == "AtMaxReplicas", "the end of scaling")
+        until(lambda: world.reason("advises") == "Overloaded", "advice")
+        assert world.status("advises")["lastDecision"]["outcome"] == "NotAllowed"
+        assert world.status("advises")["recommendation"]["placement"] == [near, mid]
+        until(lambda: world.status("rehearses")["lastDecision"]["outcome"] == "Rehearsed", "a rehearsal")
+        until(lambda: world.reason("pauses") == "Paused", "a pause")
+        until(lambda: sorted(world.pods_of("told")) == [near, far], "the nodes that were named")
+        until(lambda: world.reason("told") == "Overridden", "an override")
+        until(lambda: world.condition("torn", "Ready").get("reason") == "SettingsDiffer", "a fault")
+        assert "policy.slackThresholdPct" in world.condition("whole", "Ready")["message"]
+        for name in ("advises", "rehearses", "pauses", "torn", "whole"):
+            assert not world.order(name), name
+        assert sorted(world.pods_of("expires")) == [far]
+        world.patch("pauses", {"pause": None})
+        world.patch("torn", {"policy": {"slackThresholdPct": 30}})
+        until(lambda: world.order("pauses"), "an order after the pause")
+        until(lambda: world.order("torn") and world.order("whole"), "orders after the settings agree")
+        until(lambda: world.reason("expires") not in {"", "Overridden"}, "the end of the override", 150)
+        assert time.time() >= int(until_s)  # it is written in whole seconds
+        until(
+            lambda: {"Rescaling", "SuccessfulRescale"} <= world.event_reasons("acts"), "events of a rescaling"
+        )
+        assert "ScalingReport" in world.event_reasons("advises")
+        assert {"Paused", "Resumed"} <= world.event_reasons("pauses")
+        assert "InvalidSpec" in world.event_reasons("whole")
+        assert process.readyz() == (200, "ready: leader, steps 7 workflows\n")
+        told = world.cluster.run_kubectl("-n", world.namespace, "get", "sas")
+        described = world.cluster.run_kubectl("-n", world.namespace, "describe", "sas", "acts")
+        print(told, described, sep="\n")  # noqa: T201  # a transcript for those who run the tests with -s
+    assert told.split()[:6] == ["NAME", "MIN", "MAX", "REPLICAS", "DESIRED", "MST"]
+    assert "SuccessfulRescale" in described
+    assert process.popen.returncode == 0
+    assert "Traceback" not in process.log.read_text()
+
+
+def test_a_controller_that_is_killed_in_the_middle_of_a_change_is_followed_by_one_that_goes_on(world):
+    near, mid, _ = world.nodes
+    operator = world.add("kept", obeys=False, maxReplicas=3)
+    world.add("wiped", maxReplicas=3)
+    with controller(world, "first") as first:
+        until(lambda: world.order("kept") and world.status("kept").get("memory"), "an order")
+        until(lambda: len(world.pods_of("wiped")) >= 2, "executors")
+        first.signal(signal.SIGKILL)
+        first.popen.wait(10)
+    before, readings = world.order("kept"), world.status("kept")["memory"]["readings"]
+    wiped = world.order("wiped")
+    world.patch_status("wiped", {"memory": None})
+    with controller(world, "second") as second:
+        until(lambda: second.leads, "the second leads when the lease has ended")
+        until(lambda: world.reason("wiped") == "Paused", "caution")
+        some_periods()
+        assert "without the memory" in world.status("wiped")["lastDecision"]["message"]
+        assert world.order("wiped") == wiped
+        assert world.order("kept") == before
+        until(lambda: world.reason("kept") == "Reconfiguring", "the change under way is known")
+        kept = world.status("kept")["memory"]["readings"]
+        assert {each["atSeconds"] for each in readings} <= {each["atSeconds"] for each in kept}
+        operator.obeys = True
+        until(lambda: sorted(world.pods_of("kept")) == [near, mid], "the change is made")
+        until(lambda: "SuccessfulRescale" in world.event_reasons("kept"), "the change is settled")
+    later = world.order("kept")
+    assert later == before or later["term"] > before["term"]
+    assert "Traceback" not in second.log.read_text()
+
+
+def test_of_two_controllers_one_orders_and_a_frozen_one_does_nothing_when_it_thaws(world):
+    near, mid, far = world.nodes
+    world.add("op", offered=100, maxReplicas=3)
+    with controller(world, "one") as one:
+        until(lambda: one.leads, "the first leads")
+        with controller(world, "two") as two:
+            until(lambda: "follower" in two.readyz()[1], "the second follows")
+            world.patch("op", {"override": {"nodes": [near, mid], "until": YEARS_AHEAD}})
+            until(lambda: world.order("op").get("placement") == [near, mid], "an order")
+            of_first = world.order("op")
+            one.signal(signal.SIGSTOP)
+            until(lambda: two.leads, "the second takes over")
+            world.patch("op", {"override": {"nodes": [near, far]}})
+            until(lambda: world.order("op")["placement"] == [near, far], "an order of the second")
+            of_second = world.order("op")
+            assert of_second["term"] > of_first["term"]
+            one.signal(signal.SIGCONT)
+            until(lambda: "follower" in one.readyz()[1], "the first has noticed")
+            some_periods()
+            assert world.order("op") == of_second
+    assert "not leading any more" in one.log.read_text()
+
+
+def test_nodes_that_cannot_take_an_executor_are_not_chosen_and_named(world):
+    cluster, (near, mid, far) = world.cluster, world.nodes
+    fill(world, mid)
+    cluster.run_kubectl("cordon", far)
+    try:
+        world.add("op", executor={"requests": {"cpu": "300m"}})
+        with controller(world) as process:
+            until(lambda: world.reason("op") == "NoCandidateNode", "no node can be had")
+            rejected = {
+                each["reason"]: each["message"] for each in world.status("op")["nodePool"]["rejected"]
+            }
+            assert (sorted(rejected), world.order("op")) == (["Cordoned", "NoRoom"], {})
+            assert rejected["NoRoom"].startswith(f"{mid}: asks 0.3 CPU")
+            cluster.cut_off(far)
+
+            def said() -> set[str]:
+                return {each["reason"] for each in world.status("op")["nodePool"].get("rejected", ())}
+
+            until(lambda: "NotReady" in said(), "it is noticed that the node is cut off")
+            cluster.run_kubectl("uncordon", far)
+            some_periods()
+            assert not world.order("op")
+            cluster.reconnect(far)
+            until(lambda: world.order("op"), "an order when the node is back")
+            assert world.order("op")["placement"] == [near, far]
+            until(lambda: sorted(world.pods_of("op")) == [near, far], "executors")
+            evicted = world.pods_of("op")[far]["metadata"]["name"]
+            order = world.order("op")
+            evict(cluster, world.namespace, evicted)
+            until(
+                lambda: far in (pods := world.pods_of("op")) and pods[far]["metadata"]["name"] != evicted,
+                "another",
+            )
+            some_periods()
+            assert world.order("op") == order
+            assert process.readyz()[0] == 200
+    finally:
+        cluster.reconnect(far)
+        cluster.run_kubectl("uncordon", far)
+
+
+def fill(world: World, node: str) -> None:
+    """Take all but 0.1 CPU of a node."""
+    found = json.loads(world.cluster.run_kubectl("get", "node", node, "-o", "json"))
+    cpu = found["status"]["allocatable"]["cpu"]
+    free_m = int(cpu[:-1]) if cpu.endswith("m") else 1000 * int(cpu)
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "filler", "namespace": world.namespace},
+        "spec": {
+            "nodeName": node,
+            "terminationGracePeriodSeconds": 0,
+            "automountServiceAccountToken": False,
+            "containers": [
+                {
+                    "name": "c",
+                    "image": BUSYBOX,
+                    "command": ["sleep", "100000"],
+                    "resources": {"requests": {"cpu": f"{free_m - 100}m"}},
+                }
+            ],
+        },
+    }
+    world.cluster.run_kubectl("create", "-f", "-", given=json.dumps(pod))
+
+
+def evict(cluster, namespace: str, pod: str) -> None:
+    body = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": pod, "namespace": namespace},
+    }
+    path = f"/api/v1/namespaces/{namespace}/pods/{pod}/eviction"
+    cluster.run_kubectl("create", "--raw", path, "-f", "-", given=json.dumps(body))
+
+
+def test_a_resource_that_is_deleted_and_created_anew_begins_anew_and_the_api_server_may_restart(world):
+    near, mid, far = world.nodes
+    world.add("op", offered=100, maxReplicas=3, override={"nodes": [near, mid], "until": YEARS_AHEAD})
+    with controller(world) as process:
+        until(lambda: sorted(world.pods_of("op")) == [near, mid], "executors")
+        world.cluster.run_kubectl("-n", world.namespace, "delete", "sas", "op")
+        world.create("op", override={"nodes": [near, mid], "until": YEARS_AHEAD})
+        until(lambda: world.reason("op") == "Overridden", "it is taken up again")
+        some_periods()
+        # What runs is what is wanted, so that nothing is ordered; nor is anything left of the former resource.
+        assert not world.order("op")
+        assert not world.status("op").get("history")
+        with stopped_api_server(world.cluster):
+            time.sleep(2)
+        world.patch("op", {"override": {"nodes": [near, far]}})
+        until(lambda: world.order("op").get("placement") == [near, far], "an order after the restart")
+        until(lambda: process.readyz()[0] == 200, "it is ready again")
+    assert "Traceback" not in process.log.read_text()
+
+
+def verbs():
+    return [(right, verb) for right in CONTROLLER_RIGHTS for verb in right.verbs]
+
+
+def test_each_right_that_is_missing_is_named_and_nothing_is_scaled_down_for_want_of_it(world, tmp_path):
+    near, mid, _ = world.nodes
+    world.add("op", offered=600, on=(near, mid), minReplicas=1, maxReplicas=2)
+    cases = {"all": None, **{f"case-{index}": case for index, case in enumerate(verbs())}}
+    accounts = {name: f"{world.namespace}-{name}" for name in cases}
+    documents = [doc for name, case in cases.items() for doc in roles(world.namespace, accounts[name], case)]
+    world.cluster.run_kubectl("apply", "-f", "-", given=yaml.safe_dump_all(documents))
+    try:
+        with contextlib.ExitStack() as stack:
+            running = {
+                name: stack.enter_context(in_process(world, account, name, tmp_path))
+                for name, account in accounts.items()
+            }
+            until(
+                lambda: not unready(running["all"]) and running["all"].vitals().missing_rights == (),
+                "all is well",
+            )
+            for name, case in cases.items():
+                if case is not None:
+                    right, verb = case
+                    said = f"a right is missing: {verb} {right.target}"
+                    until(lambda name=name, said=said: said in unready(running[name]), f"{name}: {said}")
+            some_periods()
+            assert len(world.order("op").get("placement", [near, mid])) == 2
+    finally:
+        kinds = "clusterrole,clusterrolebinding"
+        world.cluster.run_kubectl("delete", kinds, *accounts.values(), "--wait=false", "--ignore-not-found")
+
+
+def unready(controller: Controller) -> str:
+    return "\n".join(why_unready(controller.vitals(), time.clock_gettime(time.CLOCK_BOOTTIME)))
+
+
+def roles(namespace: str, account: str, missing):
+    """Return the generated roles of an account, without one verb."""
+    for document in yaml.safe_load_all(controller_roles(namespace, account)):
+        if missing is not None and document["kind"] in {"ClusterRole", "Role"}:
+            right, verb = missing
+            kind = "ClusterRole" if right.scope is Scope.CLUSTER else "Role"
+            for rule in document["rules"] if document["kind"] == kind else ():
+                if (rule["resources"], rule.get("resourceNames", [])) == ([right.target], list(right.names)):
+                    rule["verbs"].remove(verb)
+            document["rules"] = [rule for rule in document["rules"] if rule["verbs"]]
+        yield document
+
+
+@contextlib.contextmanager
+def in_process(world, account, name, folder):
+    """Run a controller with the rights of an account, with a lease of its own where it may have one."""
+    token = world.cluster.run_kubectl("create", "token", account, "-n", world.namespace).strip()
+    text = world.cluster.run_kubectl("get", "configmap", "kube-root-ca.crt", "-n", "default", "-o", "json")
+    authority = folder / f"{name}.crt"
+    authority.write_text(json.loads(text)["data"]["ca.crt"])
+    configuration = Configuration(host=world.admin.url, ssl_ca_cert=str(authority))
+    configuration.api_key["BearerToken"] = f"Bearer {token}"
+    connection = Connection(configuration, namespace=world.namespace, user_agent="gesscale/test")
+    options = ControllerOptions(folder=folder / name, namespace=world.namespace)
+    running = Controller(connection, options, version=version("gesscale"))
+    thread = threading.Thread(target=running.run, name=name)
+    thread.start()
+    try:
+        yield running
+    finally:
+        running.stop()
+        thread.join(30)
+        connection.close()
+        assert not thread.is_alive()

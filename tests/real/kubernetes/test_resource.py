@@ -1,0 +1,392 @@
+"""The StreamAutoscaler on a real API server: what it refuses and fills in, what people see of it."""
+
+import json
+import time
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gesscale.errors import InputError
+from gesscale.kubernetes.resource.autoscaler import GROUP, PLURAL, VERSION, read_autoscaler
+from gesscale.kubernetes.resource.conditions import conditions_of, findings_of_fault
+from gesscale.kubernetes.resource.crd import definition
+from gesscale.kubernetes.resource.memory import MemoryStatus, knowledge_of
+from gesscale.kubernetes.resource.status import EstimateStatus, LoadStatus, StreamAutoscalerStatus
+from gesscale.kubernetes.resource.translate import Fault, FaultReason
+from gesscale.ports import Knowledge, Reconfiguration
+from perfmodel import Reading
+
+kubernetes = pytest.importorskip("kubernetes", reason="needs the extra gesscale[kubernetes]")
+pytestmark = pytest.mark.real
+
+UNTIL = "2030-01-01T00:00:00Z"
+ORDER = {
+    "id": "3-1",
+    "term": 3,
+    "placement": ["edge1", "edge2"],
+    "at": "2026-11-21T21:00:00Z",
+    "strategy": "Live",
+}
+
+
+class Resources:
+    """StreamAutoscalers of one namespace."""
+
+    def __init__(self, client, namespace):
+        self.objects = kubernetes.client.CustomObjectsApi(client)
+        self.namespace = namespace
+        self.place = {"group": GROUP, "version": VERSION, "namespace": namespace, "plural": PLURAL}
+
+    def create(self, spec, name="near", **more):
+        metadata = {"name": name, "namespace": self.namespace}
+        body = {
+            "apiVersion": f"{GROUP}/{VERSION}",
+            "kind": "StreamAutoscaler",
+            "metadata": metadata,
+            "spec": spec,
+        }
+        return self.objects.create_namespaced_custom_object(**self.place, body=body, **more)
+
+    def refusal(self, spec, name="near"):
+        """What the API server says against it; empty where it takes it. Nothing is kept."""
+        try:
+            self.create(spec, name, dry_run="All")
+        except kubernetes.client.ApiException as error:
+            if error.status != 422:
+                raise
+            return json.loads(error.body)["message"]
+        return ""
+
+    def patch(self, body, name="near"):
+        return self.objects.patch_namespaced_custom_object(**self.place, name=name, body=body)
+
+    def patch_status(self, status, name="near"):
+        return self.objects.patch_namespaced_custom_object_status(
+            **self.place, name=name, body={"status": status}
+        )
+
+    def get(self, name="near"):
+        return self.objects.get_namespaced_custom_object(**self.place, name=name)
+
+
+@pytest.fixture(scope="module")
+def client(cluster):
+    """A client of the cluster, with the definition in force."""
+    opened = kubernetes.config.new_client_from_config(str(cluster.kubeconfig))
+    definitions = kubernetes.client.ApiextensionsV1Api(opened)
+    body = definition()
+    name = body["metadata"]["name"]
+    try:
+        definitions.create_custom_resource_definition(body)
+    except kubernetes.client.ApiException as error:
+        if error.status != 409:
+            raise
+        present = definitions.read_custom_resource_definition(name)
+        body["metadata"]["resourceVersion"] = present.metadata.resource_version
+        definitions.replace_custom_resource_definition(name, body)
+    # "Established" comes before the API server serves it: ask for what it serves.
+    end = time.monotonic() + 30
+    while not is_served(opened) and time.monotonic() < end:
+        time.sleep(0.1)
+    yield opened
+    opened.close()
+
+
+def is_served(client):
+    try:
+        kubernetes.client.CustomObjectsApi(client).list_cluster_custom_object(GROUP, VERSION, PLURAL)
+    except kubernetes.client.ApiException:
+        return False
+    return True
+
+
+@pytest.fixture
+def rehearsed(client):
+    """StreamAutoscalers of which nothing is kept."""
+    return Resources(client, "default")
+
+
+@pytest.fixture
+def resources(client, namespace):
+    """StreamAutoscalers of one fresh namespace."""
+    return Resources(client, namespace)
+
+
+def test_an_empty_spec_gets_the_defaults_of_the_models(resources):
+    served = resources.create({})
+    assert read_autoscaler(served).spec == read_autoscaler({"metadata": {"name": "near"}}).spec
+    assert served["spec"]["policy"]["readingMaxAge"] == "168h"
+
+
+def test_a_part_of_a_group_keeps_the_other_defaults(resources):
+    served = resources.create({"monitor": {"period": "30s"}, "policy": {"readingMaxAge": "Never"}})
+    assert served["spec"]["monitor"]["window"] == "1m"
+    assert read_autoscaler(served).spec.policy.reading_max_age_s is None
+
+
+REFUSED = [
+    ({"minReplicas": 3, "maxReplicas": 2}, "expected minReplicas <= maxReplicas"),
+    ({"minReplicas": 0}, "spec.minReplicas in body should be greater than or equal to 1"),
+    ({"maxReplicas": 501}, "spec.maxReplicas in body should be less than or equal to 500"),
+    ({"batchCap": {"rows": 5, "rowsPerReplica": 5}}, "expected either rows or rowsPerReplica"),
+    ({"batchCap": {}}, "expected either rows or rowsPerReplica"),
+    ({"driver": {"node": "edge1"}}, "a driver outside the cluster needs both node and metricsUrl"),
+    ({"driver": {"metricsUrl": "http://e:1"}}, "a driver outside the cluster needs both node and metricsUrl"),
+    (
+        {"driver": {"node": "e", "metricsUrl": "http://e:1", "selector": {"matchLabels": {"a": "b"}}}},
+        "or node and metricsUrl of a driver outside, not both",
+    ),
+    ({"driver": {"node": "e", "metricsUrl": "ftp://e"}}, "spec.driver.metricsUrl in body should match"),
+    ({"override": {"replicas": 2}}, "spec.override.until: Required value"),
+    ({"override": {"until": UNTIL}}, "expected either replicas or nodes"),
+    ({"override": {"until": UNTIL, "nodes": []}}, "expected either replicas or nodes"),
+    ({"override": {"until": UNTIL, "replicas": 2, "nodes": ["a"]}}, "expected either replicas or nodes"),
+    (
+        {"override": {"until": UNTIL, "replicas": 9}},
+        "expected override.replicas between minReplicas and maxReplicas",
+    ),
+    (
+        {"minReplicas": 2, "override": {"until": UNTIL, "nodes": ["a"]}},
+        "expected between minReplicas and maxReplicas names in override.nodes",
+    ),
+    ({"override": {"until": UNTIL, "nodes": ["a", "a"]}}, 'spec.override.nodes[1]: Duplicate value: "a"'),
+    (
+        {"override": {"until": "tomorrow", "replicas": 2}},
+        "spec.override.until in body must be of type date-time",
+    ),
+    ({"upstream": ["near"]}, "upstream names the resource itself"),
+    ({"upstream": ["a", "a"]}, 'spec.upstream[1]: Duplicate value: "a"'),
+    ({"latencyMap": {"source": "ConfigMap"}}, "source ConfigMap needs configMap"),
+    ({"latencyMap": {"source": "Prometheus"}}, "needs latencyMap.prometheusUrl or monitor.prometheusUrl"),
+    ({"latencyMap": {"refresh": "24h"}}, "expected refresh < maxAge"),
+    ({"monitor": {"source": "Prometheus"}}, "source Prometheus needs prometheusUrl"),
+    ({"monitor": {"window": "6m"}}, "expected window <= history"),
+    ({"monitor": {"period": "0s"}}, "spec.monitor.period: Invalid value"),
+    ({"monitor": {"period": "7d"}}, "spec.monitor.period in body should match"),
+    ({"monitor": {"period": "99999h"}}, "expected a positive duration, at most 87600h"),
+    ({"policy": {"cpuLowPct": 95}}, "expected cpuLowPct < cpuHighPct"),
+    (
+        {"policy": {"backPressureThreshold": 1}},
+        "spec.policy.backPressureThreshold in body should be less than 1",
+    ),
+    ({"policy": {"name": "gescale"}}, 'spec.policy.name: Unsupported value: "gescale"'),
+    (
+        {"nodePool": {"matchExpressions": [{"key": "pool", "operator": "In"}]}},
+        "operator In or NotIn needs values, Exists or DoesNotExist takes none",
+    ),
+    ({"executor": {"requests": {"cpu": "lots"}}}, "spec.executor.requests.cpu in body should match"),
+    ({"mode": "act"}, 'spec.mode: Unsupported value: "act"'),
+]
+
+
+@pytest.mark.parametrize(("spec", "said"), REFUSED)
+def test_what_contradicts_itself_is_refused_and_the_models_refuse_it_too(rehearsed, spec, said):
+    assert said in rehearsed.refusal(spec)
+    with pytest.raises(InputError):
+        read_autoscaler({"metadata": {"name": "near"}, "spec": spec})
+
+
+ACCEPTED = [
+    {"workflow": "rides", "upstream": ["clean"], "mode": "Act", "minReplicas": 2, "maxReplicas": 3},
+    {"driver": {"node": "edge1", "metricsUrl": "http://10.0.0.1:9108/"}},
+    {"driver": {"selector": {"matchLabels": {"app": "taxi"}}, "port": 9200}},
+    {
+        "nodePool": {
+            "matchLabels": {"pool": "edge"},
+            "matchExpressions": [{"key": "gpu", "operator": "DoesNotExist"}],
+        }
+    },
+    {
+        "executor": {
+            "requests": {"cpu": 1, "memory": "900Mi"},
+            "architectures": ["arm64"],
+            "excludeNodes": ["a"],
+        }
+    },
+    {
+        "latencyMap": {
+            "source": "ConfigMap",
+            "configMap": {"name": "m", "unit": "ms", "kind": "rtt"},
+            "maxAge": "Never",
+        }
+    },
+    {
+        "latencyMap": {"source": "Prometheus"},
+        "monitor": {"prometheusUrl": "http://prometheus.monitoring:9090"},
+    },
+    {"pause": {}},
+    {"pause": {"until": UNTIL, "reason": "the disk is full"}},
+    {"override": {"nodes": ["edge1", "edge2"], "until": "2030-01-01T02:00:00+02:00"}},
+    {"policy": {"holdOff": "1h30m", "seed": 7, "cpuHighPct": 75.5}},
+]
+
+
+@pytest.mark.parametrize("spec", ACCEPTED)
+def test_what_makes_sense_is_taken_and_means_the_same_to_the_models(rehearsed, spec):
+    served = rehearsed.create(spec, dry_run="All")
+    assert read_autoscaler(served).spec == read_autoscaler({"metadata": {"name": "near"}, "spec": spec}).spec
+
+
+def test_the_workflow_cannot_be_changed(resources):
+    resources.create({})
+    resources.patch({"spec": {"workflow": "near"}})  # said in words, it is the same
+    with pytest.raises(
+        kubernetes.client.ApiException, match="workflow cannot be changed: create the resource anew"
+    ):
+        resources.patch({"spec": {"workflow": "other"}})
+
+
+def test_a_name_that_fits_no_label_is_refused(rehearsed):
+    assert "expected a name of at most 63 characters" in rehearsed.refusal({}, name="x" * 64)
+    assert rehearsed.refusal({}, name="x" * 63) == ""
+
+
+def test_null_is_dropped_and_unknown_members_are_pruned(rehearsed):
+    served = rehearsed.create({"pause": None, "monitor": {"period": None}, "minReplica": 3}, dry_run="All")
+    assert "pause" not in served["spec"]
+    assert served["spec"]["monitor"]["period"] == "1m"
+    assert "minReplica" not in served["spec"]
+
+
+def test_spec_and_status_are_written_apart(resources):
+    resources.create({})
+    resources.patch({"status": {"replicas": 5}})
+    assert "status" not in resources.get()
+    resources.patch_status({"replicas": 2, "order": ORDER})
+    resources.objects.patch_namespaced_custom_object_status(
+        **resources.place, name="near", body={"spec": {"mode": "Act"}}
+    )
+    found = resources.get()
+    assert (found["spec"]["mode"], found["status"]["replicas"], found["metadata"]["generation"]) == (
+        "Recommend",
+        2,
+        1,
+    )
+    resources.patch({"spec": {"mode": "Act"}})
+    found = resources.get()
+    assert (found["metadata"]["generation"], found["status"]["order"]) == (2, ORDER)
+
+
+def test_an_order_of_nonsense_is_refused(resources):
+    resources.create({})
+    for wrong in (
+        {**ORDER, "placement": []},
+        {**ORDER, "term": -1},
+        {"id": "1-1"},
+        {**ORDER, "strategy": "live"},
+    ):
+        with pytest.raises(kubernetes.client.ApiException) as refused:
+            resources.patch_status({"order": wrong})
+        assert refused.value.status == 422
+
+
+def test_what_is_remembered_comes_back_to_the_last_bit(resources):
+    resources.create({})
+    readings = tuple(
+        Reading(
+            replicas=1 + index,
+            nd_max_ms=100 / (3 + index),
+            rows_per_s=1e4 / 7 * (1 + index),
+            saturated=index % 3 > 0,
+            batch_rows=None if index % 2 else 3000.0,
+            at_s=1_800_000_000.123456 - index / 3,
+        )
+        for index in range(20)
+    )
+    change = Reconfiguration(
+        at_s=1_800_000_000.7654321, operator="near", placement=("a", "b"), downtime_s=1 / 3
+    )
+    known = Knowledge(readings={"near": readings}, reconfigurations={"near": (change,)})
+    resources.patch_status({"memory": MemoryStatus.of(known, "near").document()})
+    status = read_autoscaler(resources.get()).status
+    assert status.memory is not None
+    assert knowledge_of({"near": status.memory}) == known
+
+
+def test_the_columns_tell_an_operator_at_a_glance(cluster, resources):
+    resources.create({"workflow": "rides", "mode": "Act"})
+    conditions = conditions_of(
+        findings_of_fault(Fault(reason=FaultReason.SETTINGS_DIFFER, message="they differ")),
+        (),
+        generation=1,
+        now_s=1_800_000_000.0,
+    )
+    status = StreamAutoscalerStatus(
+        replicas=2,
+        desired_replicas=3,
+        placement=("edge1", "edge2"),
+        mst=EstimateStatus(low=600, mid=640.2, high=700),
+        load=LoadStatus(input_rows_per_second=812.34),
+        conditions=conditions,
+    )
+    resources.patch_status(status.document())
+    head, row = cluster.run_kubectl("get", "sas", "-n", resources.namespace).splitlines()
+    assert head.split() == [
+        "NAME",
+        "MIN",
+        "MAX",
+        "REPLICAS",
+        "DESIRED",
+        "MST",
+        "LOAD",
+        "MODE",
+        "READY",
+        "AGE",
+    ]
+    assert row.split()[:-1] == ["near", "1", "8", "2", "3", "640", "812", "Act", "False"]
+    head, row = cluster.run_kubectl("get", "sas", "-o", "wide", "-n", resources.namespace).splitlines()
+    assert head.split()[-4:] == ["REASON", "WORKFLOW", "PLACEMENT", "AGE"]
+    assert 'SettingsDiffer   rides      ["edge1","edge2"]' in row
+    described = cluster.run_kubectl("describe", "sas", "near", "-n", resources.namespace)
+    assert "they differ" in described
+
+
+def test_kubectl_explains_every_member(cluster, client):
+    assert is_served(client)
+    said = " ".join(cluster.run_kubectl("explain", "sas.spec.policy.slackThresholdPct").split())
+    assert "DT from which fewer replicas are asked for, per cent. Default: the authors' scripts." in said
+    assert "Written by" not in cluster.run_kubectl("explain", "sas.status.order", "--recursive")
+
+
+SPANS = st.sampled_from(("1s", "60s", "5m", "1h30m", "168h", "0s", "Never", "1m1m1m1m", "250ms", "1.5h"))
+DOCUMENTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "minReplicas": st.integers(0, 10),
+        "maxReplicas": st.integers(0, 10),
+        "monitor": st.fixed_dictionaries({}, optional={"window": SPANS, "history": SPANS, "period": SPANS}),
+        "latencyMap": st.fixed_dictionaries(
+            {},
+            optional={"refresh": SPANS, "maxAge": SPANS, "source": st.sampled_from(("Agents", "ConfigMap"))},
+        ),
+        "policy": st.fixed_dictionaries(
+            {},
+            optional={"cpuLowPct": st.integers(0, 100), "cpuHighPct": st.integers(0, 100), "holdOff": SPANS},
+        ),
+        "override": st.fixed_dictionaries(
+            {"until": st.just(UNTIL)},
+            optional={
+                "replicas": st.integers(0, 10),
+                "nodes": st.lists(st.sampled_from(("edge1", "edge2", "Edge")), max_size=3),
+            },
+        ),
+        "executor": st.fixed_dictionaries(
+            {},
+            optional={
+                "requests": st.fixed_dictionaries({"cpu": st.sampled_from((1, -1, "500m", "1e3", "x", ".5"))})
+            },
+        ),
+    },
+)
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(spec=DOCUMENTS)
+def test_the_models_and_the_api_server_take_the_same_documents(rehearsed, spec):
+    by_server, by_models = rehearsed.refusal(spec), ""
+    try:
+        read_autoscaler({"metadata": {"name": "near"}, "spec": spec})
+    except InputError as error:
+        by_models = str(error)
+    assert bool(by_server) == bool(by_models), f"the API server: {by_server!r}; the models: {by_models!r}"

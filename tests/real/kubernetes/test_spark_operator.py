@@ -1,0 +1,199 @@
+"""A driver that Kubeflow's Spark operator starts obeys orders, and the operator does not get in their way.
+
+Opt-in: GESSCALE_TEST_SPARK_OPERATOR names the operator's binary, built in its unpacked module, whose definitions are
+applied, too. Go fetches and builds it; some minutes on two cores:
+
+    module=github.com/kubeflow/spark-operator/v2@v2.3.0
+    cp -r "$(go mod download -json $module | python3 -c 'import json, sys; print(json.load(sys.stdin)["Dir"])')" /tmp/spark-operator
+    chmod -R u+w /tmp/spark-operator && cd /tmp/spark-operator
+    CGO_ENABLED=0 GOFLAGS=-mod=mod go build -o spark-operator ./cmd/operator
+    export GESSCALE_TEST_SPARK_OPERATOR=/tmp/spark-operator/spark-operator
+"""  # noqa: E501  a command line is not broken
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+import yaml
+from real.kubernetes.test_executors import RIGHTS, Application, until
+
+from testbed.cluster.spark_command import SMALL_JVM
+from testbed.kubernetes.images import HOST
+
+BINARY = "GESSCALE_TEST_SPARK_OPERATOR"
+CONTAINERS = {"driver": "spark-kubernetes-driver", "executor": "spark-kubernetes-executor"}
+
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(
+        BINARY not in os.environ,
+        reason=f"Kubeflow's Spark operator is not here: {BINARY} names its binary; this file says how to build it",
+    ),
+]
+
+
+class OperatedApplication(Application):
+    """An application that the operator submits, as its users write it."""
+
+    def start_operator(self):
+        binary = Path(os.environ[BINARY])
+        for file in sorted(binary.parent.glob("config/crd/bases/*.yaml")):
+            self.cluster.run_kubectl("apply", "--server-side", "-f", str(file))
+        until("its definitions are established", self._is_defined, self)
+        api = urlsplit(self.cluster.api_url)
+        environment = {
+            **os.environ,
+            "KUBECONFIG": str(self.cluster.kubeconfig),
+            "KUBERNETES_SERVICE_HOST": api.hostname,
+            "KUBERNETES_SERVICE_PORT": str(api.port or 443),
+            "SPARK_HOME": str(Path(find_spec("pyspark").origin).parent),
+        }
+        command = [str(binary), "controller", "start", "--namespaces", self.namespace]
+        command += ["--health-probe-bind-address", "0", "--controller-threads", "2"]
+        with (self.folder / "operator.log").open("w") as log:
+            return subprocess.Popen(
+                self.cluster.in_control_plane(command),
+                env=environment, stdout=log, stderr=log, start_new_session=True,
+            )  # fmt: skip
+
+    def _is_defined(self):
+        """Whether SparkApplications are known; `kubectl wait` fails on a definition that has no conditions yet."""
+        name = "crd/sparkapplications.sparkoperator.k8s.io"
+        status = json.loads(self.cluster.run_kubectl("get", name, "-o", "json")).get("status", {})
+        conditions = {each["type"]: each["status"] for each in status.get("conditions") or ()}
+        return conditions.get("Established") == "True"
+
+    def submit(self, node):
+        """Create the account and the SparkApplication; the operator does the rest."""
+        rbac = "rbac.authorization.k8s.io"
+        self.create("ServiceAccount", "driver")
+        self.create("Role", "driver", group=f"{rbac}/v1", rules=yaml.safe_load(RIGHTS))
+        role = {"apiGroup": rbac, "kind": "Role", "name": "driver"}
+        subject = {"kind": "ServiceAccount", "name": "driver", "namespace": self.namespace}
+        self.create("RoleBinding", "driver", group=f"{rbac}/v1", roleRef=role, subjects=[subject])
+        small = {"cores": 1, "coreRequest": "100m", "memory": "512m", "javaOptions": " ".join(SMALL_JVM)}
+        spec = {
+            "type": "Python",
+            "mode": "cluster",
+            "sparkVersion": "4.3.0",
+            "image": HOST,
+            "mainApplicationFile": f"local://{self.folder}/program.py",
+            "arguments": [str(self.folder)],
+            "restartPolicy": {"type": "Always", "onFailureRetryInterval": 1},
+            "sparkConf": {
+                "spark.kubernetes.executor.useDriverPodIP": "true",  # no names are needed
+                "spark.kubernetes.authenticate.submission.caCertFile": str(self.cluster.authority),
+                "spark.kubernetes.authenticate.submission.oauthToken": self.cluster.token,
+                "spark.ui.enabled": "false",
+                "spark.log.level": "WARN",
+            },
+            "driver": {
+                **small,
+                "podName": "driver",
+                "serviceAccount": "driver",
+                "labels": {"gesscale.dev/autoscaler": "taxi"},
+                "template": self._template("driver", nodeSelector={"kubernetes.io/hostname": node}),
+            },
+            "executor": {
+                **small,
+                "instances": 1,
+                "memoryOverhead": "256m",
+                "template": self._template("executor"),
+            },
+        }
+        self.create("SparkApplication", "rides", group="sparkoperator.k8s.io/v1beta2", spec=spec)
+        until("the driver pod has an address", lambda: self.driver() and self.address, self)
+
+    def _template(self, role, **fields):
+        spec = self.pod["spec"]
+        return {
+            "spec": {**spec, "containers": [{**spec["containers"][0], "name": CONTAINERS[role]}], **fields}
+        }
+
+    def driver(self):
+        """The driver pod's identity; it is the one to ask from now on."""
+        listed = self.kubectl("get", "pods", "-l", "spark-role=driver", "-o", "json")
+        pod = json.loads(listed)["items"][0]
+        self.address = pod["status"].get("podIP")
+        return pod["metadata"]["uid"]
+
+    def operated(self):
+        """What the operator says: the application's state, and that of its executors by pod."""
+        listed = json.loads(self.kubectl("get", "sparkapplication", "rides", "-o", "json"))["status"]
+        return listed["applicationState"]["state"], listed.get("executorState", {})
+
+    def log(self):
+        return (self.folder / "operator.log").read_text()[-3000:] + super().log()
+
+
+@pytest.fixture(scope="module")
+def nodes(cluster):
+    return cluster.node_names
+
+
+@pytest.fixture(scope="module")
+def application(cluster, nodes, tmp_path_factory):
+    """A query whose driver the operator started on the last node; its first placement is the first node."""
+    cluster.in_control_plane(("true",))  # a foreign cluster: skip before anything is made
+    application = OperatedApplication(cluster, tmp_path_factory.mktemp("operated"))
+    operator = application.start_operator()
+    try:
+        order = application.order(nodes[0])
+        application.submit(nodes[2])
+        until("the first executor has worked", lambda: application.obeys(order, nodes[0]), application)
+        yield application
+    finally:
+        with contextlib.suppress(OSError, RuntimeError):
+            application.kubectl("delete", "sparkapplication", "rides")
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(operator.pid, signal.SIGKILL)  # its spark-submit, too
+        operator.wait(timeout=30)
+        cluster.run_kubectl("delete", "namespace", application.namespace, "--wait=false")
+
+
+def test_executors_stand_on_exactly_the_ordered_nodes_whatever_the_operator_was_told(application, nodes):
+    first, second, third = nodes
+    driver, runs = application.driver(), application.runs()
+    application.obey(first, second, third)  # spec.executor.instances is 1
+    application.obey(second, third)
+    application.obey(third)
+    until("the others' pods are gone", lambda: len(application.pods()) == 1, application)
+    assert application.driver() == driver
+    assert application.runs() == runs  # neither the driver nor the query was restarted
+    assert application.is_exactly_once()
+
+
+def test_the_operator_sees_executors_come_and_go_and_leaves_them_alone(application, nodes):
+    application.obey(*nodes[:2])
+    until("the leaving pods are gone", lambda: len(application.pods()) == 2, application)
+    placed = set(application.pods().values())
+
+    def seen():
+        state, executors = application.operated()
+        return (state, list(executors.values()).count("RUNNING")) == ("RUNNING", 2)
+
+    until("it counts two", seen, application)
+    time.sleep(20)  # several of its reconciliations
+    assert set(application.pods().values()) == placed == {(nodes[0], "Running"), (nodes[1], "Running")}
+    assert seen()
+
+
+def test_a_driver_that_the_operator_starts_again_comes_back_to_its_placement(application, nodes):
+    application.obey(nodes[0], nodes[1])
+    identity, before = application.ask("replicas")["steering"]["order"], application.driver()
+    application.kubectl("delete", "pod", "driver", "--wait=false", "--now")
+    until("another driver is there", lambda: application.driver() != before, application)
+    until(
+        "its executors are where they were",
+        lambda: application.driver() and application.obeys(identity, nodes[0], nodes[1]),
+        application,
+    )
+    assert application.is_exactly_once()
