@@ -1,0 +1,330 @@
+"""What the controller costs: memory, CPU and API requests while it steers many operators, against one that steers one.
+
+Run ``python benchmarks/controller_footprint.py [MINUTES]``. A real API server on loopback (the program of
+`testbed.kubernetes.build`) holds two worlds in turn: a small one (1 operator, 3 nodes) and a large one (50 operators
+on 100 nodes, 3,000 pods that take room). Nodes and pods are objects only; nobody runs them. Each operator has a driver
+outside the cluster, whose batches a local server tells; its load moves by a tenth up and down, so that statuses are
+written as on a real stream. In each world the controller runs as a user starts it, with its default period of 60 s.
+After two minutes of warming up it prints per world, for the minutes that follow: resident memory (VmRSS at the end),
+CPU seconds per minute, requests to the API server per minute by verb and kind (watches count once each time they are
+opened), and the ratios of the large world to the small one. It also prints what reading by polling would have asked
+for at least: nodes, pods and resources listed once per period by each operator.
+"""
+
+import json
+import math
+import os
+import re
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.request import urlopen
+
+import yaml
+
+from gesscale.kubernetes.api import Connection, connect
+from gesscale.kubernetes.api.resources import CONFIG_MAPS, NODES, PODS, STREAM_AUTOSCALERS, Resource
+from testbed.kubernetes.build import build
+
+CRDS = Resource(
+    group="apiextensions.k8s.io",
+    plural="customresourcedefinitions",
+    kind="CustomResourceDefinition",
+    namespaced=False,
+)
+NAMESPACES = Resource(plural="namespaces", kind="Namespace", namespaced=False)
+WORLDS = {"small": (1, 3, 30), "large": (50, 100, 3000)}  # operators, nodes, other pods
+WARM_UP_S = 120.0
+PERIOD_S = 60.0
+BATCH_S = 2.0
+API_PORT, STORE_PORT, PEER_PORT, PROBES_PORT = 26443, 22379, 22380, 28080
+ROOT = Path(__file__).parents[1]
+
+
+@contextmanager
+def api_server(folder: Path) -> Iterator[Path]:
+    """Run etcd and an API server until the context ends; yield a kubeconfig."""
+    program, token = build(), secrets.token_hex(16)
+    key, public = folder / "sa.key", folder / "sa.pub"
+    subprocess.run(("openssl", "genrsa", "-out", key, "2048"), check=True, capture_output=True)
+    subprocess.run(("openssl", "rsa", "-in", key, "-pubout", "-out", public), check=True, capture_output=True)
+    (folder / "tokens.csv").write_text(f"{token},admin,admin,system:masters\n")
+    store = f"http://127.0.0.1:{STORE_PORT}"
+    commands = (
+        (
+            *(program, "etcd", "--data-dir", folder / "etcd"),
+            *("--client-url", store, "--peer-url", f"http://127.0.0.1:{PEER_PORT}"),
+        ),
+        (
+            *(program, "kube-apiserver", "--etcd-servers", store, "--bind-address=127.0.0.1"),
+            *(f"--secure-port={API_PORT}", "--endpoint-reconciler-type=none", "--cert-dir", folder / "certs"),
+            *("--service-cluster-ip-range=10.96.0.0/16", "--token-auth-file", folder / "tokens.csv"),
+            *("--service-account-key-file", public, "--service-account-signing-key-file", key),
+            "--service-account-issuer=https://kubernetes.default.svc",
+            *("--disable-admission-plugins=ServiceAccount", "--authorization-mode=RBAC"),
+        ),
+    )
+    logs = [(folder / f"{part}.log").open("w") for part in ("etcd", "api")]
+    running = [
+        subprocess.Popen(tuple(map(str, command)), stdout=log, stderr=log)
+        for command, log in zip(commands, logs, strict=True)
+    ]
+    kubeconfig = folder / "kubeconfig"
+    cluster = {
+        "server": f"https://127.0.0.1:{API_PORT}",
+        "certificate-authority": str(folder / "certs/apiserver.crt"),
+    }
+    kubeconfig.write_text(
+        yaml.safe_dump(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "clusters": [{"name": "c", "cluster": cluster}],
+                "users": [{"name": "u", "user": {"token": token}}],
+                "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+                "current-context": "c",
+            }
+        )
+    )
+    try:
+        yield kubeconfig
+    finally:
+        for process in reversed(running):
+            process.terminate()
+            process.wait(30)
+
+
+def patiently(connect_: Path, tries: int = 120) -> Connection:
+    """Return a connection to an API server that answers."""
+    said = ""
+    for _ in range(tries):
+        try:
+            connection = connect(connect_)
+            next(connection.pages(NAMESPACES))
+        except Exception as error:  # noqa: BLE001 - it is not up yet, whatever it says
+            said = str(error)
+            time.sleep(0.5)
+        else:
+            return connection
+    raise SystemExit(f"the API server did not come up: {said}")
+
+
+def fill(connection: Connection, world: str, batches_port: int) -> None:
+    """Create the objects of a world."""
+    operators, nodes, pods = WORLDS[world]
+    names = [f"{world}-{index:03d}" for index in range(nodes)]
+    connection.create(NAMESPACES, {"metadata": {"name": world}})
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda index: _node(connection, names[index], index), range(nodes)))
+        list(
+            pool.map(
+                lambda index: _pod(connection, world, f"other-{index}", names[index % nodes], {}), range(pods)
+            )
+        )
+    delays = [
+        [5 + 5 * abs(row - column) % 90 if row != column else 0 for column in range(nodes)]
+        for row in range(nodes)
+    ]
+    table = "\n".join(
+        [
+            "node," + ",".join(names),
+            *(f"{name},{','.join(map(str, row))}" for name, row in zip(names, delays, strict=True)),
+        ]
+    )
+    connection.create(
+        CONFIG_MAPS, {"metadata": {"name": "map"}, "data": {"latency.csv": table}}, namespace=world
+    )
+    for index in range(operators):
+        operator = f"operator-{index}"
+        labels = {"spark-role": "executor", "gesscale.dev/autoscaler": operator}
+        _pod(connection, world, f"{operator}-exec-1", names[index % nodes], labels)
+        spec = {
+            "driver": {
+                "node": names[index % nodes],
+                "metricsUrl": f"http://127.0.0.1:{batches_port}/{names[index % nodes]}/{operator}",
+            },
+            "latencyMap": {"source": "ConfigMap", "configMap": {"name": "map", "unit": "ms", "kind": "rtt"}},
+            "mode": "Act",
+        }
+        body = {
+            "apiVersion": STREAM_AUTOSCALERS.api_version,
+            "kind": STREAM_AUTOSCALERS.kind,
+            "metadata": {"name": operator},
+            "spec": spec,
+        }
+        connection.create(STREAM_AUTOSCALERS, body, namespace=world)
+
+
+def _node(connection: Connection, name: str, index: int) -> None:
+    room = {"cpu": "4", "memory": "4Gi", "pods": "110"}
+    labels = {"kubernetes.io/arch": "arm64", "kubernetes.io/hostname": name}
+    connection.create(NODES, {"metadata": {"name": name, "labels": labels}})
+    status = {
+        "allocatable": room,
+        "capacity": room,
+        "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
+        "addresses": [{"type": "InternalIP", "address": f"10.0.{index // 250}.{1 + index % 250}"}],
+    }
+    connection.patch(NODES, name, {"status": status}, subresource="status")
+    connection.patch(NODES, name, {"spec": {"taints": None}})
+
+
+def _pod(connection: Connection, namespace: str, name: str, node: str, labels: dict[str, str]) -> None:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "20m", "memory": "20Mi"}}}
+    connection.create(
+        PODS,
+        {"metadata": {"name": name, "labels": labels}, "spec": {"nodeName": node, "containers": [container]}},
+        namespace=namespace,
+    )
+    status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    connection.patch(PODS, name, {"status": status}, namespace=namespace, subresource="status")
+
+
+class Batches(BaseHTTPRequestHandler):
+    """Tells the batches of any operator: ``/NODE/OPERATOR/batches``; one every two seconds, never full."""
+
+    began_s = time.time()
+
+    def do_GET(self) -> None:
+        """Answer with the newest 200 batches."""
+        _, node, operator, _ = self.path.split("/")
+        now_s = time.time()
+        newest = int((now_s - self.began_s + 600) / BATCH_S)
+        rows = [
+            round(500 + 50 * math.sin(number / 17 + hash(operator) % 7))
+            for number in range(newest - 200, newest)
+        ]
+        total = sum(rows)
+        batches = [
+            {
+                "batch_id": newest - 200 + offset,
+                "started_at_s": self.began_s - 600 + BATCH_S * (newest - 200 + offset),
+                "ended_at_s": self.began_s - 600 + BATCH_S * (newest - 200 + offset) + 1.2,
+                "rows": count,
+                "seconds": 1.2,
+                "trigger_s": BATCH_S,
+                "cap_rows": 1000,
+                "offered_rows_total": float(sum(rows[: offset + 1])),
+                "processed_rows_total": sum(rows[: offset + 1]),
+                "backlog_rows": 0.0,
+                "replicas": 1,
+                "hosts": [node],
+                "hosts_at_start": [node],
+            }
+            for offset, count in enumerate(rows)
+        ]
+        document = {
+            "apiVersion": "gesscale.dev/v1", "app": "a", "operator": operator, "query": "q", "now_s": now_s,
+            "active": True, "last_progress_at_s": now_s, "cap_rows": 1000, "trigger_s": BATCH_S,
+            "listener_errors": 0, "batches": batches, "total": total,
+        }  # fmt: skip
+        body = json.dumps(document).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it so
+        """Say nothing."""
+
+
+def requests_so_far() -> Counter[str]:
+    """Return the controller's own count of requests by verb, kind and status."""
+    with urlopen(f"http://127.0.0.1:{PROBES_PORT}/metrics", timeout=10) as answer:
+        text = answer.read().decode()
+    counts: Counter[str] = Counter()
+    for labels, value in re.findall(
+        r"^gesscale_kubernetes_requests_total\{(.*)\} (\S+)$", text, re.MULTILINE
+    ):
+        told = dict(re.findall(r'(\w+)="([^"]*)"', labels))
+        counts[f"{told['verb']} {told['resource']} {told['code']}"] += int(float(value))
+    return counts
+
+
+def cpu_s(pid: int) -> float:
+    """Return the CPU seconds that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def memory_mib(pid: int) -> dict[str, float]:
+    """Return the resident memory of a process now and at its most."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    found = {
+        key: int(kib) / 1024 for key, kib in re.findall(r"^(VmRSS|VmHWM):\s+(\d+) kB", status, re.MULTILINE)
+    }
+    return {"now": round(found["VmRSS"], 1), "most": round(found["VmHWM"], 1)}
+
+
+def measure(kubeconfig: Path, world: str, folder: Path, minutes: float) -> dict[str, object]:
+    """Run the controller over one world and return its figures."""
+    command = (
+        *(
+            str(Path(sys.executable).with_name("gesscale")),
+            "run",
+            "--kubernetes",
+            "--kubeconfig",
+            str(kubeconfig),
+        ),
+        *("--namespace", world, "--knowledge", str(folder / world), "--listen", f"127.0.0.1:{PROBES_PORT}"),
+    )
+    with (folder / f"{world}.log").open("w") as log:
+        process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
+    try:
+        time.sleep(WARM_UP_S)
+        before, used_s, began_s = requests_so_far(), cpu_s(process.pid), time.monotonic()
+        time.sleep(60 * minutes)
+        passed_min = (time.monotonic() - began_s) / 60
+        asked = requests_so_far() - before
+        figures = {
+            "memory_mib": memory_mib(process.pid),
+            "cpu_s_per_min": round((cpu_s(process.pid) - used_s) / passed_min, 2),
+            "requests_per_min": round(sum(asked.values()) / passed_min, 1),
+            "by_kind_per_min": {kind: round(count / passed_min, 2) for kind, count in asked.most_common()},
+        }
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
+    operators = WORLDS[world][0]
+    return {**figures, "polling_would_ask_per_min_at_least": 3 * operators * 60 / PERIOD_S}
+
+
+def main() -> None:
+    minutes = float(sys.argv[1]) if len(sys.argv) > 1 else 5.0
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Batches)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with tempfile.TemporaryDirectory() as name, api_server(Path(name)) as kubeconfig:
+        folder = Path(name)
+        connection = patiently(kubeconfig)
+        definition = yaml.safe_load((ROOT / "deploy/k3s/crd/streamautoscalers.yaml").read_text())
+        connection.create(CRDS, definition)
+        time.sleep(5.0)
+        results = {}
+        for world in WORLDS:
+            fill(connection, world, server.server_port)
+            results[world] = measure(kubeconfig, world, folder, minutes)
+            print(world, json.dumps(results[world]), file=sys.stderr)
+    small, large = results["small"], results["large"]
+    ratios = {
+        "memory": round(large["memory_mib"]["now"] / small["memory_mib"]["now"], 2),
+        **{
+            key: round(large[key] / small[key], 1)
+            for key in ("cpu_s_per_min", "requests_per_min")
+            if small[key]
+        },
+    }
+    print(json.dumps({"minutes": minutes, **results, "large_to_small": ratios}, indent=2))
+
+
+if __name__ == "__main__":
+    main()
