@@ -37,6 +37,10 @@ _INHERITED = (
     "XDG_CACHE_HOME",
 )
 
+_BECOMES_S = 2.0
+_ENVIRONMENT = slice(47, 49)
+"""Where env_start and env_end are in /proc/PID/stat after the program's name (fields 50 and 51 of proc(5))."""
+
 _children: list[subprocess.Popen[bytes]] = []
 
 
@@ -147,7 +151,6 @@ def start(command: Sequence[str], mark: Mark, *, environment: Mapping[str, str],
         message = f"cannot start {mark.role.value} {mark.node}: {error}; is {command[0]} installed?"
         raise ClusterError(message) from error
     _children.append(child)
-    _await_mark(child)
     return Process(pid=child.pid, mark=mark, started=True)
 
 
@@ -161,7 +164,7 @@ def find(cluster: str) -> tuple[Process, ...]:
         if not entry.name.isdecimal() or int(entry.name) in own:
             continue
         with contextlib.suppress(OSError):  # gone meanwhile, or of another user
-            content = (entry / "environ").read_bytes()
+            content = _environment(entry)
             if marker not in content:
                 continue
             pairs = (item.decode(errors="replace").partition("=") for item in content.split(b"\0"))
@@ -264,14 +267,21 @@ def _wait_gone(handles: Iterable[int], seconds: float) -> list[int]:
     return sorted(left)
 
 
-def _await_mark(child: subprocess.Popen[bytes]) -> None:
-    """Wait until the kernel shows the environment of a process that has just been started."""
-    deadline = time.monotonic() + 2.0
-    while child.poll() is None and time.monotonic() < deadline:
-        with contextlib.suppress(OSError):
-            if Path(f"/proc/{child.pid}/environ").read_bytes():
-                return
+def _environment(entry: Path) -> bytes:
+    """Read a process's environment; while it becomes another program, the kernel shows none for a moment."""
+    deadline = time.monotonic() + _BECOMES_S
+    while not (content := (entry / "environ").read_bytes()):
+        if time.monotonic() > deadline or _has_none(entry):
+            break
         time.sleep(0.001)
+    return content
+
+
+def _has_none(entry: Path) -> bool:
+    """Say whether a process has no environment at all; raises OSError for zombies and the kernel's own processes."""
+    (entry / "exe").readlink()
+    start, end = (entry / "stat").read_bytes().rpartition(b")")[2].split()[_ENVIRONMENT]
+    return start == end != b"0"
 
 
 def _ancestry() -> set[int]:
