@@ -62,7 +62,7 @@ def build_loop(
     return ControlLoop(
         metrics=open_metrics(settings, host_names(settings, opened)),
         latencies=latencies,
-        policy=policy_named(settings.analyze.policy, workflow, settings.analyze.rules()),
+        policy=policy_named(settings.analyze.policy, workflow, settings.analyze.options()),
         cluster=opened,
         knowledge=open_knowledge(settings, now_s, advise_only=advise_only),
         acts=settings.execute.mode == "act" and not advise_only,

@@ -31,6 +31,7 @@ class Reason(StrEnum):
     LATENCY_MAP_MISSING = "LatencyMapMissing"
     LATENCY_MAP_STALE = "LatencyMapStale"
     RECONFIGURING = "Reconfiguring"
+    COOLING_DOWN = "CoolingDown"
     MODEL_UNCALIBRATED = "ModelUncalibrated"
     PAUSED = "Paused"
     # nothing can change
@@ -89,6 +90,11 @@ class Analysis:
         NDmax of the present placement with the driver's node, round trip.
     slack_pct
         DT of Algorithm 2, per cent.
+    wanted_replicas
+        How many replicas it should have, by a policy that says a number; None by one that does not.
+    memo
+        What the policy is to be told of this operator in its next step (`gesscale.ports.Knowledge.memos`): JSON
+        that only it reads. None leaves what it was told before.
     """
 
     operator: str
@@ -101,6 +107,8 @@ class Analysis:
     mst: Estimate | None = None
     nd_max_ms: float | None = None
     slack_pct: float | None = None
+    wanted_replicas: int | None = None
+    memo: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -104,7 +104,7 @@ def decision_document(decision: Decision) -> dict[str, Any]:
 
 
 def _analysis_document(analysis: Analysis) -> dict[str, Any]:
-    replaced = {"reading", "model"}
+    replaced = {"reading", "model", "memo"}
     plain = {
         field.name: as_document(getattr(analysis, field.name))
         for field in dataclasses.fields(analysis)

@@ -30,6 +30,8 @@ class Batch:
         Rows offered and not yet processed; None where a source does not tell.
     nodes
         The nodes that held a replica when the batch ended.
+    output_rows
+        Rows it handed on; None where the sink does not tell.
     """
 
     batch_id: int
@@ -41,6 +43,7 @@ class Batch:
     cap_rows: int | None = None
     offered_rows_total: float | None = None
     backlog_rows: float | None = None
+    output_rows: int | None = None
 
     @property
     def is_full(self) -> bool:
@@ -55,6 +58,22 @@ class Batch:
     def is_late(self) -> bool:
         """Whether the batch took at least the trigger interval."""
         return self.trigger_s is not None and self.seconds >= self.trigger_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeReading:
+    """A replica over one monitoring window.
+
+    Attributes
+    ----------
+    throughput_rows_per_s
+        Rows that it processed per second.
+    cpu_share
+        Its CPU utilisation, 0..1: the share of the window in which it computed.
+    """
+
+    throughput_rows_per_s: float
+    cpu_share: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +98,12 @@ class OperatorReading:
         Share of the window's batches in which the operator was saturated, 0..1.
     busy_share
         Share of the window spent inside batches, 0..1; waiting for the network counts as busy.
+    output_rows_per_s
+        Rows handed on per second over the window; None where that is not told.
     cpu_share
         CPU utilisation of the replicas, 0..1; None where it is not measured.
+    by_node
+        Each replica on its own, by node; empty where that is not measured.
     warm_batches
         The batches of the window that are evidence: whole inside it, same placement throughout, not the first
         after a change of placement.
@@ -98,7 +121,9 @@ class OperatorReading:
     busy_share: float
     input_rows_per_s: float | None = None
     backlog_rows: float | None = None
+    output_rows_per_s: float | None = None
     cpu_share: float | None = None
+    by_node: Mapping[str, NodeReading] = field(default_factory=dict)
     warm_batches: tuple[Batch, ...] = ()
     batches: tuple[Batch, ...] = ()
     trigger_s: float | None = None

@@ -154,11 +154,14 @@ class Knowledge:
         Past changes by operator, newest first, bounded.
     latencies
         The latency map of this step.
+    memos
+        By operator, what the policy said last that it is to be told (`gesscale.decision.Analysis.memo`).
     """
 
     readings: Mapping[str, tuple[Reading, ...]] = field(default_factory=dict)
     reconfigurations: Mapping[str, tuple[Reconfiguration, ...]] = field(default_factory=dict)
     latencies: Latencies = field(default_factory=Latencies)
+    memos: Mapping[str, str] = field(default_factory=dict)
 
     def pending(self, operator: str) -> Reconfiguration | None:
         """Return the operator's newest change while it has not settled."""

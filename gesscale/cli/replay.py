@@ -55,7 +55,7 @@ def replay(
     """
     settings = _settings(record, config, set_ or [])
     name = policy or settings.analyze.policy
-    chosen = policy_named(name, settings.workflow.build(), settings.analyze.rules())
+    chosen = policy_named(name, settings.workflow.build(), settings.analyze.options())
     recording = read_recording(record, settings.workflow.operators)
     instants_s = recording.instants_s(settings.monitor.period_s)
     answers = answers_of(

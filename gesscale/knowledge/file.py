@@ -16,7 +16,10 @@ from pathlib import Path
 from gesscale.errors import KnowledgeError
 
 APPLICATION_ID = 0x67657363
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+MEMOS_SINCE = 2
+"""Version of the schema from which on files keep memos."""
+
 LOCK_TIMEOUT_S = 5.0
 """How long a writer waits for another one; a step writes for milliseconds."""
 
@@ -135,18 +138,31 @@ def _open(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         if not known:
-            connection.executescript(files("gesscale.knowledge").joinpath("schema.sql").read_text("utf-8"))
+            connection.executescript(_script("schema.sql"))
+        elif schema_version(connection) < SCHEMA_VERSION:
+            connection.executescript(_script("memo.sql"))
         connection.execute("BEGIN IMMEDIATE")  # fails now, not at the first decision, on a read-only file
         connection.execute("COMMIT")
         undo.pop_all()
     return connection
 
 
+def schema_version(connection: sqlite3.Connection) -> int:
+    """Return the version of an open file's schema; one that is only read may be older than ours."""
+    version: int
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return version
+
+
+def _script(name: str) -> str:
+    return files("gesscale.knowledge").joinpath(name).read_text("utf-8")
+
+
 def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
     """Return False for a new file; raise at one that is not ours to use."""
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    version = schema_version(connection)
     if tables == 0:
         return False
     if application != APPLICATION_ID:

@@ -40,7 +40,8 @@ def reconfiguration_of(decision: Decision) -> Reconfiguration | None:
 
 def strangers(known: Knowledge, own: Collection[str]) -> tuple[str, ...]:
     """Return the operators that are known elsewhere and not here, by name."""
-    return tuple(sorted((known.readings.keys() | known.reconfigurations.keys()) - set(own)))
+    told = known.readings.keys() | known.reconfigurations.keys() | known.memos.keys()
+    return tuple(sorted(told - set(own)))
 
 
 def is_new_version(previous: Mapping[str, Any] | None, model: Mapping[str, Any]) -> bool:

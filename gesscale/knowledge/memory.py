@@ -38,6 +38,7 @@ class MemoryKnowledge:
         self._newest_model: dict[str, Model] = {}
         self._decisions: dict[str, deque[tuple[int, Decision]]] = {}
         self._reconfigurations: dict[str, deque[Reconfiguration]] = {}
+        self._memos: dict[str, str] = {}
         self._numbers = count()
         if known is not None:
             self.adopt(known)
@@ -55,6 +56,7 @@ class MemoryKnowledge:
         return Knowledge(
             readings={name: items for name, items in readings.items() if items},
             reconfigurations={name: items for name, items in changes.items() if items},
+            memos=dict(self._memos),
         )
 
     def remember(self, decision: Decision) -> None:
@@ -67,6 +69,8 @@ class MemoryKnowledge:
         evidence.forget_beyond(limits.readings_per_operator)
         if decision.analysis.model is not None:
             self._remember_model(name, decision.analysis.model, decision.at_s)
+        if decision.analysis.memo is not None:
+            self._memos[name] = decision.analysis.memo
         if (change := reconfiguration_of(decision)) is not None:
             self.remember_change(change)
         decisions = self._decisions.setdefault(name, deque(maxlen=limits.decisions_per_operator))
@@ -74,7 +78,9 @@ class MemoryKnowledge:
 
     def adopt(self, known: Knowledge) -> None:
         """Take over what another store knew of operators of which this one knows nothing."""
-        for name in strangers(known, {*self._readings, *self._reconfigurations}):
+        for name in strangers(known, {*self._readings, *self._reconfigurations, *self._memos}):
+            if name in known.memos:
+                self._memos[name] = known.memos[name]
             self._readings[name] = _Evidence(known.readings.get(name, ()))
             self._readings[name].forget_beyond(self._limits.readings_per_operator)
             for change in reversed(known.reconfigurations.get(name, ())):

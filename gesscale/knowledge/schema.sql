@@ -1,4 +1,4 @@
--- Version 1 of the knowledge file. `id` is the order of arrival: a clock may step back, an id does not.
+-- Version 2 of the knowledge file; memo.sql brings version 1 up to it. `id` is the order of arrival: a clock may step back, an id does not.
 -- JSON columns hold what is shown and not searched. Applied in one transaction, version included, so that a
 -- process killed meanwhile leaves either the empty file or the whole schema.
 BEGIN IMMEDIATE;
@@ -46,6 +46,9 @@ CREATE TABLE reconfiguration (
     downtime_s REAL
 ) STRICT;
 
+-- What the policy said last that it is to be told, in its own words.
+CREATE TABLE memo (operator TEXT PRIMARY KEY, at_s REAL NOT NULL, text TEXT NOT NULL) STRICT;
+
 -- An index entry ends with the id, so these also order the newest first within an operator.
 CREATE INDEX reading_by_operator ON reading (operator);
 CREATE INDEX model_by_operator ON model (operator);
@@ -53,5 +56,5 @@ CREATE INDEX decision_by_operator ON decision (operator);
 CREATE INDEX reconfiguration_by_operator ON reconfiguration (operator);
 
 PRAGMA application_id = 0x67657363;  -- "gesc"
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 COMMIT;

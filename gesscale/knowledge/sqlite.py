@@ -12,7 +12,13 @@ from typing import Any, Self, TypeVar
 from gesscale.decision import Decision
 from gesscale.document import decision_document, model_document
 from gesscale.errors import KnowledgeError
-from gesscale.knowledge.file import faults_in_words, open_for_reading, open_for_writing
+from gesscale.knowledge.file import (
+    MEMOS_SINCE,
+    faults_in_words,
+    open_for_reading,
+    open_for_writing,
+    schema_version,
+)
 from gesscale.knowledge.keeping import KnowledgeLimits, is_new_version, reconfiguration_of, strangers
 from gesscale.ports import Knowledge, Reconfiguration
 from perfmodel import Reading
@@ -56,6 +62,7 @@ class _KnowledgeFile:
                 (row["operator"], _reconfiguration(row))
                 for row in self._rows("SELECT * FROM reconfiguration WHERE at_s <= ? ORDER BY id DESC", now_s)
             ),
+            memos=self._memos(now_s),
         )
 
     def decisions(self, operator: str | None = None, limit: int = 20) -> tuple[dict[str, Any], ...]:
@@ -104,6 +111,13 @@ class _KnowledgeFile:
         return tuple(
             {"at_s": row["at_s"], "operator": row["operator"], **json.loads(row["document"])} for row in rows
         )
+
+    def _memos(self, now_s: float) -> dict[str, str]:
+        if schema_version(self._connection) < MEMOS_SINCE:
+            return {}
+        return {
+            row["operator"]: row["text"] for row in self._rows("SELECT * FROM memo WHERE at_s <= ?", now_s)
+        }
 
     def _rows(self, sql: str, *values: object) -> list[sqlite3.Row]:
         with self._lock, faults_in_words(self.path):
@@ -158,6 +172,8 @@ class SqliteKnowledge(_KnowledgeFile):
         with self._transaction() as connection:
             self._remember_readings(connection, decision.operator, decision.analysis.evidence)
             self._remember_model(connection, decision)
+            if decision.analysis.memo is not None:
+                _remember_memo(connection, decision.operator, decision.at_s, decision.analysis.memo)
             if (change := reconfiguration_of(decision)) is not None:
                 self._remember_reconfiguration(connection, change)
             document = decision_document(decision)
@@ -198,12 +214,15 @@ class SqliteKnowledge(_KnowledgeFile):
         """Take over what another store knew of operators of which this one knows nothing; in one transaction."""
         with self._transaction() as connection:
             own = connection.execute(
-                "SELECT operator FROM reading UNION SELECT operator FROM reconfiguration"
+                "SELECT operator FROM reading UNION SELECT operator FROM reconfiguration "
+                "UNION SELECT operator FROM memo"
             ).fetchall()
             for name in strangers(known, {operator for (operator,) in own}):
                 self._remember_readings(connection, name, tuple(reversed(known.readings.get(name, ()))))
                 for change in reversed(known.reconfigurations.get(name, ())):
                     self._remember_reconfiguration(connection, change)
+                if name in known.memos:
+                    _remember_memo(connection, name, 0.0, known.memos[name])
 
     def _remember_readings(
         self, connection: sqlite3.Connection, operator: str, readings: Iterable[Reading]
@@ -247,6 +266,12 @@ class SqliteKnowledge(_KnowledgeFile):
             finally:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
+
+
+def _remember_memo(connection: sqlite3.Connection, operator: str, at_s: float, text: str) -> None:
+    connection.execute(
+        "INSERT OR REPLACE INTO memo (operator, at_s, text) VALUES (?, ?, ?)", (operator, at_s, text)
+    )
 
 
 def _forget(connection: sqlite3.Connection, table: str, operator: str, keep: int) -> None:

@@ -173,7 +173,7 @@ class WorkflowSteering:
         loop = ControlLoop(
             metrics=self._open_metrics(workflow),
             latencies=self._open_latencies(workflow),
-            policy=policy_named(workflow.policy.policy, built, workflow.policy.rules()),
+            policy=policy_named(workflow.policy.policy, built, workflow.policy.options()),
             cluster=cluster,
             knowledge=self._store,
             acts=True,

@@ -14,8 +14,9 @@ from gesscale.decision import Analysis, Change, Plan, Reason, Rejection, Verdict
 from gesscale.observation import OperatorReading, WorkflowObservation
 from gesscale.plan.placement import nd_max_ms
 from gesscale.plan.sizing import Sized
-from gesscale.policies.per_operator import Occasion, PerOperatorPolicy
-from gesscale.policies.rules import stay, unknown_delays
+from gesscale.plan.staying import stay, unknown_delays
+from gesscale.policies.choosing import Occasion
+from gesscale.policies.per_operator import PerOperatorPolicy
 from gesscale.ports import Knowledge, Latencies
 from perfmodel import Estimator, law_named
 
@@ -42,7 +43,7 @@ class GesscalePolicy(PerOperatorPolicy):
         # A stale map would teach the model a price of delays that may be others by now; one node alone has none.
         alone = {*reading.placement} == {operator.driver_node}
         told_nd = nd if alone or not knowledge.latencies.standing.stale else None
-        evidence = evidence_of(reading, told_nd, weight, self.rules.back_pressure_threshold)
+        evidence = evidence_of(reading, told_nd, weight, self.options.back_pressure_threshold)
         model = fit((*evidence, *knowledge.readings.get(name, ())), self._law(), observation.at_s)
         mst = predict(model, reading.placement, nd, operator, weight)
         seen = Analysis(
@@ -55,7 +56,7 @@ class GesscalePolicy(PerOperatorPolicy):
             mst=mst,
             nd_max_ms=nd,
         )
-        if reading.saturated_share > self.rules.back_pressure_threshold:
+        if reading.saturated_share > self.options.back_pressure_threshold:
             return self._analyze_saturated(seen, reading, observation)
         if held_up := self._held_up(reading.operator, observation, knowledge):
             detail = f"rows that are to come wait at {', '.join(held_up)}"
@@ -76,9 +77,9 @@ class GesscalePolicy(PerOperatorPolicy):
 
     def _law(self) -> Estimator:
         return law_named(
-            self.rules.law if self.latency_aware else "proportional",
-            half_life_s=self.rules.reading_half_life_s,
-            max_age_s=self.rules.reading_max_age_s,
+            self.options.law if self.latency_aware else "proportional",
+            half_life_s=self.options.reading_half_life_s,
+            max_age_s=self.options.reading_max_age_s,
         )
 
     def _analyze_saturated(
@@ -88,7 +89,7 @@ class GesscalePolicy(PerOperatorPolicy):
             consumer
             for consumer in self.workflow.downstream(reading.operator)
             if (other := observation.readings.get(consumer)) is not None
-            and other.saturated_share > self.rules.back_pressure_threshold
+            and other.saturated_share > self.options.back_pressure_threshold
         ]
         if pushed_back:
             return replace(
@@ -97,7 +98,7 @@ class GesscalePolicy(PerOperatorPolicy):
                 detail=f"saturated, but held back by {', '.join(pushed_back)}",
             )
         drain_s = drain_time_s(reading)
-        if drain_s is not None and drain_s <= self.rules.recovery_target_s:
+        if drain_s is not None and drain_s <= self.options.recovery_target_s:
             return replace(
                 seen,
                 reason=Reason.DRAINING_BACKLOG,
@@ -133,9 +134,9 @@ class GesscalePolicy(PerOperatorPolicy):
         slack = slack_pct(seen.mst.low, reading.throughput_rows_per_s)
         detail = (
             f"throughput {reading.throughput_rows_per_s:.0f} of at least {seen.mst.low:.0f} rows/s, "
-            f"slack {slack:.0f} %, threshold {self.rules.slack_threshold_pct:.0f} %"
+            f"slack {slack:.0f} %, threshold {self.options.slack_threshold_pct:.0f} %"
         )
-        if slack >= self.rules.slack_threshold_pct:
+        if slack >= self.options.slack_threshold_pct:
             return replace(
                 seen, verdict=Verdict.FEWER, reason=Reason.UNDERUSED, detail=detail, slack_pct=slack
             )

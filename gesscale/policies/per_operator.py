@@ -1,163 +1,32 @@
-"""Policies that decide each operator on its own (paper IV-A): what they share, and the two things each must say."""
+"""Policies that decide each operator on its own (paper IV-A)."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from gesscale.analyze.screening import screen
-from gesscale.decision import Analysis, Plan, Reason, Verdict
+from gesscale.decision import Analysis
 from gesscale.observation import OperatorReading, WorkflowObservation
-from gesscale.plan.placement import Ranked, additions, drawn, shrinking, usable
-from gesscale.policies.rules import PolicyRules, present_placement, stay, unknown_delays
-from gesscale.ports import ClusterState, Knowledge, Latencies
-from gesscale.workflow import Operator, Workflow
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Occasion:
-    """An operator that needs another number of replicas, and what there is to choose from.
-
-    Attributes
-    ----------
-    operator, analysis, reading
-        The operator, what Analyze concluded, and from which reading.
-    placement
-        The nodes that hold its replicas now, sorted.
-    cluster
-        The nodes there are.
-    latencies
-        How far apart they are.
-    """
-
-    operator: Operator
-    analysis: Analysis
-    reading: OperatorReading
-    placement: tuple[str, ...]
-    cluster: ClusterState
-    latencies: Latencies
+from gesscale.policies.choosing import ChoosingPolicy
+from gesscale.ports import Knowledge
 
 
 @dataclass(frozen=True, slots=True)
-class PerOperatorPolicy(ABC):
-    """Screens the readings, keeps the limits, and leaves the rest to the policy.
-
-    Attributes
-    ----------
-    workflow, rules
-        What is scaled, the thresholds.
-    latency_aware
-        Whether nodes are chosen by the latency map. One that is missing then lets nothing be changed, and one
-        that is stale, or lacks a replica's node, nothing be removed. Else a seeded draw takes its place.
-    """
-
-    workflow: Workflow
-    rules: PolicyRules
-    latency_aware: bool = True
+class PerOperatorPolicy(ChoosingPolicy):
+    """Screens the readings and leaves each to the policy."""
 
     def analyze(self, observation: WorkflowObservation, knowledge: Knowledge) -> Mapping[str, Analysis]:
         """Conclude for every operator what it needs; see `gesscale.ports.Policy`."""
         analyses = {}
         for name in self.workflow.operators:
-            screened = screen(name, observation, knowledge, self.rules.hold_off_s)
+            screened = screen(name, observation, knowledge, self.options.hold_off_s)
             if isinstance(screened, OperatorReading):
                 screened = self.analyze_operator(screened, observation, knowledge)
             analyses[name] = screened
         return analyses
-
-    def plan(
-        self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge
-    ) -> Mapping[str, Plan]:
-        """Choose for every operator its nodes; see `gesscale.ports.Policy`."""
-        return {
-            name: self._plan(analysis, cluster.seen_by(name), knowledge.latencies)
-            for name, analysis in analyses.items()
-        }
 
     @abstractmethod
     def analyze_operator(
         self, reading: OperatorReading, observation: WorkflowObservation, knowledge: Knowledge
     ) -> Analysis:
         """Conclude what an operator with a usable reading needs."""
-
-    @abstractmethod
-    def plan_more(self, occasion: Occasion) -> Plan:
-        """Choose where one more replica goes; ``max_replicas`` leaves room for it."""
-
-    @abstractmethod
-    def plan_fewer(self, occasion: Occasion) -> Plan:
-        """Choose which replicas go; there are more than ``min_replicas``."""
-
-    def candidates(self, occasion: Occasion) -> Ranked:
-        """Rank the nodes that could take one more replica: the nearest first, or as drawn."""
-        cluster, present = occasion.cluster, occasion.placement
-        if self.latency_aware:
-            return additions(occasion.latencies.map, cluster, present, occasion.operator.driver_node)
-        free = usable(cluster, present)
-        return replace(free, nodes=self._drawn(free.nodes, occasion))
-
-    def shrunk(self, occasion: Occasion) -> tuple[tuple[str, ...], ...]:
-        """Return the placements that remain as replicas go one by one: the farthest first, or as drawn."""
-        present = occasion.placement
-        if self.latency_aware:
-            return shrinking(occasion.latencies.map, present, occasion.operator.driver_node)
-        order = self._drawn(present, occasion)
-        return tuple(tuple(sorted(order[gone:])) for gone in range(1, len(order)))
-
-    @property
-    def passed_over(self) -> Reason:
-        """Why a node that would have done was not taken."""
-        return Reason.FARTHER if self.latency_aware else Reason.NOT_DRAWN
-
-    def _drawn(self, nodes: Sequence[str], occasion: Occasion) -> tuple[str, ...]:
-        return drawn(nodes, self.rules.seed, occasion.operator.name, occasion.reading.at_s)
-
-    def _plan(self, analysis: Analysis, cluster: ClusterState, latencies: Latencies) -> Plan:
-        if analysis.reading is None or analysis.verdict not in {Verdict.MORE, Verdict.FEWER}:
-            return stay(analysis, cluster)
-        occasion = Occasion(
-            operator=self.workflow.operators[analysis.operator],
-            analysis=analysis,
-            reading=analysis.reading,
-            placement=present_placement(analysis, cluster),
-            cluster=cluster,
-            latencies=latencies,
-        )
-        hindrance = _hindrance(occasion) or (_doubt(occasion) if self.latency_aware else None)
-        if hindrance is not None:
-            return stay(analysis, cluster, *hindrance)
-        if analysis.verdict is Verdict.FEWER:
-            return self.plan_fewer(occasion)
-        plan = self.plan_more(occasion)
-        if plan.change and self.latency_aware and latencies.standing.stale:
-            return replace(plan, detail=f"{plan.detail}; mind that {latencies.standing.stale}")
-        return plan
-
-
-def _hindrance(occasion: Occasion) -> tuple[Reason, str] | None:
-    """Return why nothing may change, whatever the policy would like."""
-    cluster, operator = occasion.cluster, occasion.operator
-    count = len(occasion.placement)
-    if cluster.problem:
-        return Reason.CLUSTER_UNAVAILABLE, cluster.problem
-    idles = occasion.reading.throughput_rows_per_s == 0
-    if set(occasion.placement) != set(occasion.reading.placement) and not idles:
-        # What was read belongs to other nodes than those that would be planned with. (A query that idles runs no
-        # batch, so its newest one is of the time before it was scaled down, all night long.)
-        live, read = ", ".join(occasion.placement) or "no node", ", ".join(occasion.reading.placement)
-        return Reason.RECONFIGURING, f"replicas live on {live}, but the newest batch ran on {read}"
-    if occasion.analysis.verdict is Verdict.MORE and count >= operator.max_replicas:
-        return Reason.AT_MAX_REPLICAS, f"max_replicas is {operator.max_replicas}"
-    if occasion.analysis.verdict is Verdict.FEWER and count <= operator.min_replicas:
-        return Reason.AT_MIN_REPLICAS, f"min_replicas is {operator.min_replicas}"
-    return None
-
-
-def _doubt(occasion: Occasion) -> tuple[Reason, str] | None:
-    """Return why the latency map cannot carry what is wanted: nothing without one, no removal by a poor one."""
-    analysis, standing = occasion.analysis, occasion.latencies.standing
-    unknown = unknown_delays(occasion.latencies, occasion.placement, occasion.operator.driver_node)
-    if analysis.verdict is Verdict.MORE:
-        return unknown if occasion.latencies.map is None else None
-    if unknown is None and standing.stale:
-        return Reason.LATENCY_MAP_STALE, f"{analysis.detail}; but nothing is removed: {standing.stale}"
-    return unknown

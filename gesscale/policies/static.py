@@ -7,7 +7,8 @@ from typing import ClassVar
 from gesscale.analyze.screening import screen
 from gesscale.decision import Analysis, Plan, Reason, Verdict
 from gesscale.observation import OperatorReading, WorkflowObservation
-from gesscale.policies.rules import PolicyRules, stay
+from gesscale.options import PolicyOptions
+from gesscale.plan.staying import stay
 from gesscale.ports import ClusterState, Knowledge
 from gesscale.workflow import Workflow
 
@@ -19,7 +20,7 @@ class StaticPolicy:
     name: ClassVar[str] = "static"
 
     workflow: Workflow
-    rules: PolicyRules
+    options: PolicyOptions
 
     def analyze(self, observation: WorkflowObservation, knowledge: Knowledge) -> Mapping[str, Analysis]:
         """Report what was read; see `gesscale.ports.Policy`."""
@@ -33,7 +34,7 @@ class StaticPolicy:
         return {name: stay(analysis, cluster) for name, analysis in analyses.items()}
 
     def _analyze(self, name: str, observation: WorkflowObservation, knowledge: Knowledge) -> Analysis:
-        seen = screen(name, observation, knowledge, self.rules.hold_off_s)
+        seen = screen(name, observation, knowledge, self.options.hold_off_s)
         if not isinstance(seen, OperatorReading):
             return seen
         return Analysis(

@@ -6,9 +6,16 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
+from gesscale.fields import Duration, Group, WebAddress
 from gesscale.knowledge.keeping import KnowledgeLimits
-from gesscale.policies import PolicyRules, policy_names
-from gesscale.settings.fields import Duration, Group, WebAddress
+from gesscale.options import PolicyOptions
+from gesscale.options.autrascale import AutrascaleSettings
+from gesscale.options.daedalus import DaedalusSettings
+from gesscale.options.dhalion import DhalionSettings
+from gesscale.options.ds2 import Ds2Settings
+from gesscale.options.hpa import HpaCpuSettings, HpaVargaSettings
+from gesscale.options.rules import RulesSettings
+from gesscale.policies import policy_names
 from gesscale.settings.latency_map import LatencyMapSettings
 from gesscale.settings.operators import WorkflowSettings
 
@@ -112,6 +119,18 @@ class AnalyzeSettings(Group):
     seed: int = Field(
         0, ge=0, description="Of the draws of policies that draw. Default: any; fixed, so runs repeat."
     )
+    node_choice: Literal["drawn", "nearest"] = Field(
+        "drawn",
+        description="Where policies that know no delays put replicas (all but gesscale, mdl and thr). Default: drawn, "
+        "as a scheduler does that does not know them either.",
+    )
+    hpa_cpu: HpaCpuSettings = Field(HpaCpuSettings(), description="Of `hpa-cpu`.")
+    hpa_varga: HpaVargaSettings = Field(HpaVargaSettings(), description="Of `hpa-varga`.")
+    dhalion: DhalionSettings = Field(DhalionSettings(), description="Of `dhalion`.")
+    ds2: Ds2Settings = Field(Ds2Settings(), description="Of `ds2`.")
+    daedalus: DaedalusSettings = Field(DaedalusSettings(), description="Of `daedalus`.")
+    rules: RulesSettings = Field(RulesSettings(), description="Of `rules`.")
+    autrascale: AutrascaleSettings = Field(AutrascaleSettings(), description="Of `autrascale`.")
 
     @model_validator(mode="after")
     def _check_thresholds(self) -> Self:
@@ -122,9 +141,9 @@ class AnalyzeSettings(Group):
             raise ValueError(message)
         return self
 
-    def rules(self) -> PolicyRules:
+    def options(self) -> PolicyOptions:
         """Return the thresholds as policies take them."""
-        return PolicyRules(
+        return PolicyOptions(
             law=self.law,
             back_pressure_threshold=self.back_pressure_threshold,
             slack_threshold_pct=self.slack_threshold_pct,
@@ -135,6 +154,14 @@ class AnalyzeSettings(Group):
             cpu_high_share=self.cpu_high_pct / 100,
             cpu_low_share=self.cpu_low_pct / 100,
             seed=self.seed,
+            node_choice=self.node_choice,
+            hpa_cpu=self.hpa_cpu,
+            hpa_varga=self.hpa_varga,
+            dhalion=self.dhalion,
+            ds2=self.ds2,
+            daedalus=self.daedalus,
+            rules=self.rules,
+            autrascale=self.autrascale,
         )
 
 

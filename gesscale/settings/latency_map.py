@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from gesscale.settings.fields import Duration, Group, WebAddress
+from gesscale.fields import Duration, Group, WebAddress
 from latency_map import Asymmetry, DelayKind, DelayUnit
 from latency_map.measure.places import split_place
 

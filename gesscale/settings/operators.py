@@ -6,7 +6,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from gesscale.errors import InputError
-from gesscale.settings.fields import Group, WebAddress
+from gesscale.fields import Group, WebAddress
 from gesscale.workflow import BatchCap, Operator, Workflow
 
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from gesscale.fields import format_duration
 from gesscale.settings.faults import model_within
-from gesscale.settings.fields import format_duration
 from gesscale.settings.groups import Settings
 
 _HEAD = """\
@@ -65,7 +65,7 @@ def _kind(annotation: Any) -> str:  # noqa: PLR0911 - one return for each kind o
         return _kind(args[0])
     if issubclass(annotation, Enum):
         return ", ".join(f"`{member.value}`" for member in annotation)
-    return {str: "text", int: "integer", float: "number", Path: "path"}[annotation]
+    return {str: "text", int: "integer", float: "number", bool: "yes or no", Path: "path"}[annotation]
 
 
 def _default(field: FieldInfo, is_duration: bool) -> str:

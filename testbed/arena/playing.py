@@ -52,7 +52,7 @@ def play(experiment: Experiment, case: Case, *, with_series: bool = False) -> Ca
     check_policy(case.policy)
     world = world_of(experiment, case)
     scene = world.scene
-    rules = replace(varied.rules.rules(), seed=seed_of(case.seed, "policy") % _SEED_OF_POLICIES)
+    rules = replace(varied.rules.options(), seed=seed_of(case.seed, "policy") % _SEED_OF_POLICIES)
     judge = Judge(scene, varied.slo_s, restart_is_supply=varied.restart_is_supply, with_series=with_series)
     try:
         policy = Referee(

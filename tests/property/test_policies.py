@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gesscale.decision import Reason
-from gesscale.policies import PolicyRules, policy_named, policy_names
+from gesscale.options import PolicyOptions
+from gesscale.policies import policy_named, policy_names
 from gesscale.ports import ClusterState, Knowledge, Latencies, Node
 from perfmodel import Reading
 
@@ -74,7 +75,7 @@ readings = st.builds(
 def test_a_plan_adds_or_removes_and_never_swaps_a_running_replica_for_a_nearer_node(
     name, seen, learned, known_map, cluster_nodes, moved
 ):
-    chosen = policy_named(name, workflow(operator()), PolicyRules(recovery_target_s=1.0))
+    chosen = policy_named(name, workflow(operator()), PolicyOptions(recovery_target_s=1.0))
     knowledge = Knowledge(readings={"op": learned}, latencies=known_map)
     live = seen.placement[:-1] if moved else seen.placement
     state = ClusterState(nodes=cluster_nodes, placements={"op": live})

@@ -14,8 +14,9 @@ from gesscale.loop import ControlLoop
 from gesscale.monitor.latencies import FileLatencies
 from gesscale.monitor.window import summarise
 from gesscale.observation import Batch, OperatorReading, WorkflowObservation
+from gesscale.options import PolicyOptions
 from gesscale.plan.placement import nd_max_ms
-from gesscale.policies import PolicyRules, policy_named
+from gesscale.policies import policy_named
 from gesscale.ports import Latencies, LatencySource
 from gesscale.workflow import BatchCap, Workflow
 from latency_map import Survey, write_survey
@@ -121,7 +122,7 @@ def play_all(policy: str, latencies: LatencySource) -> tuple[MicroBatches, list]
     loop = ControlLoop(
         metrics=plant,
         latencies=latencies,
-        policy=policy_named(policy, workflow, PolicyRules(recovery_target_s=30.0)),
+        policy=policy_named(policy, workflow, PolicyOptions(recovery_target_s=30.0)),
         cluster=cluster,
         knowledge=MemoryKnowledge(),
         acts=True,

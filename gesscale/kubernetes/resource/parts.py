@@ -22,6 +22,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
+from gesscale.fields import WebAddress
 from gesscale.kubernetes.resource.spans import (
     INSTANT_PATTERN,
     LONGEST_SPAN_H,
@@ -31,7 +32,6 @@ from gesscale.kubernetes.resource.spans import (
     parse_instant_s,
     parse_span_s,
 )
-from gesscale.settings.fields import WebAddress
 
 NEVER = "Never"
 """How a resource says that a limit of time does not hold; null would be lost by ``kubectl apply``."""

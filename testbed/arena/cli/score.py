@@ -8,7 +8,7 @@ import typer
 
 from gesscale.cli.output import API_VERSION, Output, emit, table
 from gesscale.errors import InputError
-from gesscale.settings.fields import parse_duration_s
+from gesscale.fields import parse_duration_s
 from testbed.arena.cli.app import Form, app
 from testbed.scoring.series import read_series, score_series
 

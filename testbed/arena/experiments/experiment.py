@@ -8,7 +8,7 @@ import yaml
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 
 from gesscale.errors import InputError
-from gesscale.settings.fields import Duration
+from gesscale.fields import Duration
 from testbed.arena.case import Case
 from testbed.arena.experiments.sections import (
     Engine,

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from gesscale.settings.fields import Duration, Group, parse_duration_s
+from gesscale.fields import Duration, Group, parse_duration_s
 from gesscale.settings.groups import AnalyzeSettings
 from latency_map import DelayKind, DelayUnit
 from latency_map.names import MAX_NODES

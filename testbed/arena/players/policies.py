@@ -10,7 +10,8 @@ from types import ModuleType
 from zlib import crc32
 
 from gesscale.errors import InputError
-from gesscale.policies import PolicyRules, policy_named
+from gesscale.options import PolicyOptions
+from gesscale.policies import policy_named
 from gesscale.policies import policy_names as names_of_gesscale
 from gesscale.ports import Policy
 from gesscale.words import suggestion
@@ -26,7 +27,7 @@ STATIC = "static"
 OWN = "FILE.py:NAME or PACKAGE.MODULE:NAME"
 """How a policy of one's own is named."""
 
-Build = Callable[[Workflow, PolicyRules], Policy]
+Build = Callable[[Workflow, PolicyOptions], Policy]
 
 
 def policy_names() -> Mapping[str, str]:
@@ -50,7 +51,7 @@ def check_policy(name: str) -> None:
         raise InputError(message)
 
 
-def build_policy(name: str, scene: Scene, rules: PolicyRules, best: Mapping[str, BestPlacements]) -> Policy:
+def build_policy(name: str, scene: Scene, rules: PolicyOptions, best: Mapping[str, BestPlacements]) -> Policy:
     """Build a policy for a run.
 
     Parameters

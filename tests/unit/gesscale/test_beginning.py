@@ -8,9 +8,10 @@ from gesscale.decision import Change, OutcomeStatus, Plan, Reason
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
 from gesscale.observation import WorkflowObservation
+from gesscale.options import PolicyOptions
 from gesscale.plan.beginning import place_first
 from gesscale.plan.directives import Directive, Pause
-from gesscale.policies import PolicyRules, policy_named
+from gesscale.policies import policy_named
 from gesscale.ports import ClusterState, Knowledge, Node
 
 BLANK = Plan(operator="op", reason=Reason.METRICS_MISSING, placement=())
@@ -65,7 +66,7 @@ def loop(fresh, **said):
     return ControlLoop(
         metrics=FakeMetrics([WorkflowObservation(at_s=1000.0)]),
         latencies=FakeLatencies(),
-        policy=policy_named("gesscale", workflow(operator(min_replicas=2)), PolicyRules()),
+        policy=policy_named("gesscale", workflow(operator(min_replicas=2)), PolicyOptions()),
         cluster=Fresh({"op": fresh}),
         knowledge=MemoryKnowledge(),
         acts=True,

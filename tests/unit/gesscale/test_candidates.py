@@ -9,8 +9,9 @@ from gesscale.decision import Change, Reason
 from gesscale.errors import ClusterError
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
+from gesscale.options import PolicyOptions
 from gesscale.plan.placement import additions, usable
-from gesscale.policies import PolicyRules, policy_named
+from gesscale.policies import policy_named
 from gesscale.ports import ClusterState, Node
 
 ON_ANY_LIST = (
@@ -82,7 +83,7 @@ def loop(cluster, seen, *excluded):
     return ControlLoop(
         metrics=FakeMetrics([observe(seen)]),
         latencies=FakeLatencies(),
-        policy=policy_named("gesscale", workflow(), PolicyRules()),
+        policy=policy_named("gesscale", workflow(), PolicyOptions()),
         cluster=cluster,
         knowledge=MemoryKnowledge(),
         acts=True,

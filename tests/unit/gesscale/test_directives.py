@@ -9,8 +9,9 @@ from gesscale.decision import Change, OutcomeStatus, Plan, Reason
 from gesscale.errors import InputError
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
+from gesscale.options import PolicyOptions
 from gesscale.plan.directives import Directive, Override, Pause, obey
-from gesscale.policies import PolicyRules, policy_named
+from gesscale.policies import policy_named
 from gesscale.ports import ClusterState, Knowledge, Node, Reconfiguration
 
 NOW_S = 1000.0
@@ -139,7 +140,7 @@ def test_the_loop_acts_for_one_operator_and_advises_for_another():
     loop = ControlLoop(
         metrics=FakeMetrics([observe(*overloaded.values())]),
         latencies=FakeLatencies(),
-        policy=policy_named("gesscale", workflow(operator("a"), operator("b")), PolicyRules()),
+        policy=policy_named("gesscale", workflow(operator("a"), operator("b")), PolicyOptions()),
         cluster=FakeCluster(placements={"a": ("hub",), "b": ("hub",)}),
         knowledge=MemoryKnowledge(),
         acts=True,

@@ -6,7 +6,8 @@ from edge import NODES, FakeCluster, FakeLatencies, FakeMetrics, known, latencie
 from gesscale.decision import Change, MapStanding, Reason
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
-from gesscale.policies import PolicyRules, policy_named
+from gesscale.options import PolicyOptions
+from gesscale.policies import policy_named
 from gesscale.ports import ClusterState, Knowledge, Latencies, Node
 from perfmodel import Reading
 
@@ -28,7 +29,7 @@ IDLE = reading(("far", "hub", "mid", "near"), throughput=20, cpu_share=0.1)
 
 
 def decide(policy, seen, knowledge, nodes=NODES):
-    chosen = policy_named(policy, workflow(), PolicyRules())
+    chosen = policy_named(policy, workflow(), PolicyOptions())
     state = ClusterState(nodes={name: Node(name=name) for name in nodes}, placements={"op": seen.placement})
     analyses = chosen.analyze(observe(seen), knowledge)
     return analyses["op"], chosen.plan(analyses, state, knowledge)["op"]
@@ -123,7 +124,7 @@ def loop(given, seen, cluster):
     return ControlLoop(
         metrics=FakeMetrics([observe(seen)]),
         latencies=FakeLatencies(given),
-        policy=policy_named("gesscale", workflow(), PolicyRules()),
+        policy=policy_named("gesscale", workflow(), PolicyOptions()),
         cluster=cluster,
         knowledge=MemoryKnowledge(),
         acts=True,

@@ -8,7 +8,8 @@ from gesscale.decision import Change, OutcomeStatus, Reason
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
 from gesscale.observation import Unseen
-from gesscale.policies import PolicyRules, policy_named
+from gesscale.options import PolicyOptions
+from gesscale.policies import policy_named
 from gesscale.ports import Node
 
 OVERLOADED = reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=4000)
@@ -18,7 +19,7 @@ def loop(cluster, *observations, acts=True, knowledge=None, latencies=None):
     return ControlLoop(
         metrics=FakeMetrics(list(observations)),
         latencies=latencies or FakeLatencies(),
-        policy=policy_named("gesscale", workflow(), PolicyRules()),
+        policy=policy_named("gesscale", workflow(), PolicyOptions()),
         cluster=cluster,
         knowledge=knowledge or MemoryKnowledge(),
         acts=acts,

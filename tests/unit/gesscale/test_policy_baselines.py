@@ -3,7 +3,8 @@
 from edge import NODES, known, observe, operator, reading, workflow
 
 from gesscale.decision import Reason
-from gesscale.policies import PolicyRules, policy_named
+from gesscale.options import PolicyOptions
+from gesscale.policies import policy_named
 from gesscale.ports import ClusterState, Node
 from perfmodel import Reading
 
@@ -15,7 +16,7 @@ LEARNED = tuple(
 
 
 def plan(name, placement, *, seed=0, at_s=1000.0, readings=LEARNED, **seen):
-    chosen = policy_named(name, workflow(operator()), PolicyRules(seed=seed, recovery_target_s=1.0))
+    chosen = policy_named(name, workflow(operator()), PolicyOptions(seed=seed, recovery_target_s=1.0))
     state = ClusterState(nodes={node: Node(name=node) for node in NODES}, placements={"op": placement})
     knowledge = known(readings={"op": readings})
     analyses = chosen.analyze(observe(reading(placement, at_s=at_s, **seen)), knowledge)
@@ -62,5 +63,5 @@ def test_static_changes_nothing_whatever_it_sees():
 
 
 def test_static_says_when_it_sees_nothing():
-    chosen = policy_named("static", workflow(), PolicyRules())
+    chosen = policy_named("static", workflow(), PolicyOptions())
     assert chosen.analyze(observe(), known())["op"].reason is Reason.METRICS_MISSING

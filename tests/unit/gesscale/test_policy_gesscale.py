@@ -7,13 +7,14 @@ from edge import batches, known, observe, operator, reading, workflow
 
 from gesscale.decision import Change, Reason, Verdict
 from gesscale.observation import Unseen
-from gesscale.policies import PolicyRules, policy_named
+from gesscale.options import PolicyOptions
+from gesscale.policies import policy_named
 from gesscale.ports import ClusterState, Node, Reconfiguration
 from perfmodel import Reading
 
 
 def policy(*operators, **rules):
-    return policy_named("gesscale", workflow(*operators), PolicyRules(**rules))
+    return policy_named("gesscale", workflow(*operators), PolicyOptions(**rules))
 
 
 def cluster(*placement, name="op", nodes=("hub", "near", "mid", "far", "edge"), **problems):

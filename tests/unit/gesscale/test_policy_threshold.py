@@ -4,7 +4,8 @@ import pytest
 from edge import known, observe, operator, reading, workflow
 
 from gesscale.decision import Change, Reason
-from gesscale.policies import PolicyRules, policy_named
+from gesscale.options import PolicyOptions
+from gesscale.policies import policy_named
 from gesscale.ports import ClusterState, Node
 
 NODES = ("hub", "near", "mid", "far", "edge")
@@ -14,7 +15,7 @@ def plan(name, placement, *, seed=0, at_s=1000.0, limits=(1, 5), **shares):
     chosen = policy_named(
         name,
         workflow(operator(min_replicas=limits[0], max_replicas=limits[1])),
-        PolicyRules(seed=seed),
+        PolicyOptions(seed=seed),
     )
     state = ClusterState(nodes={node: Node(name=node) for node in NODES}, placements={"op": placement})
     analyses = chosen.analyze(observe(reading(placement, at_s=at_s, **shares)), known())

@@ -9,7 +9,7 @@ import yaml
 
 from gesscale.errors import SettingsError
 from gesscale.knowledge.keeping import KnowledgeLimits
-from gesscale.policies import PolicyRules
+from gesscale.options import PolicyOptions
 from gesscale.settings import Settings, load_settings, settings_page
 from gesscale.workflow import BatchCap, Operator
 
@@ -278,14 +278,14 @@ def test_settings_build_what_the_loop_takes(load: Load) -> None:
     assert workflow.upstream("nearest") == ("clean",)
     assert workflow.operators["clean"].cap == BatchCap(rows=9000)
     assert workflow.operators["nearest"].batch_rows(2) == 6000  # 2 replicas x 3000
-    assert settings.analyze.rules().cpu_high_share == 0.8
-    assert settings.analyze.rules().reading_max_age_s is None
+    assert settings.analyze.options().cpu_high_share == 0.8
+    assert settings.analyze.options().reading_max_age_s is None
 
 
 def test_defaults_agree_with_those_of_the_values_they_become(load: Load) -> None:
     settings = load()
     ageing = {"reading_half_life_s", "reading_max_age_s"}  # a policy without settings forgets nothing
-    rules, bare = asdict(settings.analyze.rules()), asdict(PolicyRules())
+    rules, bare = asdict(settings.analyze.options()), asdict(PolicyOptions())
     assert {name: rules[name] for name in rules.keys() - ageing} == {
         name: bare[name] for name in bare.keys() - ageing
     }

@@ -146,7 +146,7 @@ def test_a_newer_schema_is_refused_and_left_alone(path: Path) -> None:
     connection.close()
     content = path.read_bytes()
     for opening in (lambda: SqliteKnowledge(path, now_s=NOW_S), lambda: SqliteHistory(path)):
-        with pytest.raises(KnowledgeError, match="schema is version 99, this gesscale knows up to 1"):
+        with pytest.raises(KnowledgeError, match="schema is version 99, this gesscale knows up to 2"):
             opening()
     assert path.read_bytes() == content
 

@@ -10,7 +10,8 @@ from gesscale.kubernetes.figures import OperatorFigures
 from gesscale.kubernetes.metrics import PHASES, ApiFigures, ControllerMetrics, StepFigures
 from gesscale.kubernetes.phases import Stopwatch, timed
 from gesscale.loop import ControlLoop
-from gesscale.policies import PolicyRules, policy_named
+from gesscale.options import PolicyOptions
+from gesscale.policies import policy_named
 from perfmodel import Estimate
 
 NAMES = {
@@ -193,7 +194,7 @@ def test_each_phase_of_a_step_is_measured_and_the_step_is_the_same():
     loop = ControlLoop(
         metrics=FakeMetrics([observe(reading(throughput=50.0, offered=90.0, saturated=1.0, backlog=9000.0))]),
         latencies=FakeLatencies(),
-        policy=policy_named("gesscale", workflow(), PolicyRules()),
+        policy=policy_named("gesscale", workflow(), PolicyOptions()),
         cluster=FakeCluster({"op": ("hub",)}),
         knowledge=MemoryKnowledge(),
         acts=True,

@@ -3,7 +3,7 @@
 import pytest
 
 from gesscale.errors import InputError
-from gesscale.policies import PolicyRules
+from gesscale.options import PolicyOptions
 from gesscale.policies import policy_names as names_of_gesscale
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import experiment_of
@@ -26,7 +26,7 @@ WORLD = world_of(
 
 
 def build(name: str) -> object:
-    return build_policy(name, WORLD.scene, PolicyRules(), WORLD.best)
+    return build_policy(name, WORLD.scene, PolicyOptions(), WORLD.best)
 
 
 def test_every_policy_of_gesscale_plays_and_the_oracle_too():

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from gesscale.decision import Decision
-from gesscale.policies import PolicyRules, policy_named
+from gesscale.options import PolicyOptions
+from gesscale.policies import policy_named
 from gesscale.workflow import BatchCap, Operator, Workflow
 from latency_map import LatencyMap
 from testbed.scoring.sample import Completion, Sample
@@ -114,11 +115,11 @@ def play(
     *,
     seed: int = 1,
     physics: SparkPhysics | None = None,
-    rules: PolicyRules | None = None,
+    rules: PolicyOptions | None = None,
 ) -> Notes:
     """Run a policy through a scene on Spark."""
     notes = Notes()
     plant = SparkPlant(scene, physics_of(scene, physics), seed=seed)
-    named = policy_named(policy, scene.workflow, rules or PolicyRules())
+    named = policy_named(policy, scene.workflow, rules or PolicyOptions())
     simulate(scene, plant, named, notes, seed=seed)
     return notes

@@ -3,13 +3,13 @@ import pytest
 from spark_scenes import QUIET, Notes, equal_delays, one_operator, physics_of, play, steady
 
 from gesscale.observation import OperatorReading
-from gesscale.policies import PolicyRules
+from gesscale.options import PolicyOptions
 from testbed.simulator.monitor import CpuTrail, FixedLatencies, SimulatedMetrics
 from testbed.simulator.plant import Tally
 from testbed.simulator.scene import CpuAccount, MetricTraits, Scene
 from testbed.simulator.spark.plant import SparkPlant
 
-NEVER = PolicyRules(cpu_low_share=0.0, cpu_high_share=1.0)
+NEVER = PolicyOptions(cpu_low_share=0.0, cpu_high_share=1.0)
 """THR that changes nothing."""
 
 

@@ -16,13 +16,14 @@ from spark_scenes import (
 )
 
 from gesscale.decision import Change, OutcomeStatus, Reason
-from gesscale.policies import PolicyRules, policy_named
+from gesscale.options import PolicyOptions
+from gesscale.policies import policy_named
 from testbed.simulator.demand import best_placements
 from testbed.simulator.scene import CpuAccount, MetricTraits, NodeFailure, Scene
 from testbed.simulator.simulation import simulate
 from testbed.simulator.spark.plant import SparkPlant
 
-NEVER = PolicyRules(cpu_low_share=0.0, cpu_high_share=1.0)
+NEVER = PolicyOptions(cpu_low_share=0.0, cpu_high_share=1.0)
 DAY_S = 4 * 3600.0
 
 
@@ -182,5 +183,7 @@ def test_best_placements_that_are_given_are_not_looked_for_again() -> None:
     best = best_placements(scene, plant)
     best["op"]._best = {1: (1e9, ("n1",))}
     notes = Notes()
-    simulate(scene, plant, policy_named("gesscale", scene.workflow, PolicyRules()), notes, seed=1, best=best)
+    simulate(
+        scene, plant, policy_named("gesscale", scene.workflow, PolicyOptions()), notes, seed=1, best=best
+    )
     assert {sample.demand_replicas for sample in notes.samples["op"]} == {1}

@@ -1,47 +1,10 @@
-"""What all policies share: their thresholds, the plans that change nothing, and why nothing may change."""
+"""Plans that change nothing, and why nothing may change."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from gesscale.decision import Analysis, Plan, Reason
 from gesscale.plan.placement import nd_max_ms
 from gesscale.ports import ClusterState, Latencies
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyRules:
-    """Thresholds of the policies; the settings of group ``analyze`` explain each.
-
-    Attributes
-    ----------
-    law
-        The law of the performance model.
-    back_pressure_threshold
-        Share of a window, 0..1 (Algorithm 1: 0.5).
-    slack_threshold_pct
-        DT from which Algorithm 2 asks for fewer replicas, per cent.
-    recovery_target_s
-        A backlog that will have drained within this time is no overload.
-    hold_off_s
-        For so long after a change nothing is judged.
-    reading_half_life_s, reading_max_age_s
-        How evidence loses weight and when it is left out.
-    cpu_high_share, cpu_low_share
-        The thresholds of THR, 0..1.
-    seed
-        Of the draws of policies that draw.
-    """
-
-    law: str = "gesscale"
-    back_pressure_threshold: float = 0.5
-    slack_threshold_pct: float = 30.0
-    recovery_target_s: float = 600.0
-    hold_off_s: float = 0.0
-    reading_half_life_s: float | None = None
-    reading_max_age_s: float | None = None
-    cpu_high_share: float = 0.9
-    cpu_low_share: float = 0.5
-    seed: int = 0
 
 
 def stay(analysis: Analysis, cluster: ClusterState, reason: Reason | None = None, detail: str = "") -> Plan:

@@ -1,0 +1,7 @@
+"""Settings of `daedalus`."""
+
+from gesscale.options.sizing import SizingSettings
+
+
+class DaedalusSettings(SizingSettings):
+    """Daedalus."""

@@ -1,0 +1,7 @@
+"""Settings of `dhalion`."""
+
+from gesscale.options.sizing import SizingSettings
+
+
+class DhalionSettings(SizingSettings):
+    """Dhalion."""

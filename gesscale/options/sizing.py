@@ -1,0 +1,31 @@
+"""What policies that say a number of replicas have in common."""
+
+from pydantic import Field
+
+from gesscale.fields import Duration, Group
+
+
+class SizingSettings(Group):
+    """What the policies of Kanis's comparison share (2023, section 6.6.4)."""
+
+    cooldown_s: Duration = Field(
+        300.0,
+        description="After a change of any operator nothing is changed for this long. Default: Kanis 7.3.3.",
+    )
+    samples_while_cooling: bool = Field(
+        True,
+        description="Whether figures of that time count later. Default: they do; in the thesis the scaler slept.",
+    )
+    over_provision: float = Field(
+        1.0, ge=1, le=10, description="Factor on the replicas of each operator. Default: none (Kanis 6.6.4)."
+    )
+    most_up: int = Field(15, ge=1, description="Replicas that one change adds at most. Default: Kanis 6.6.4.")
+    most_down: int | None = Field(
+        None, ge=1, description="Replicas that one change removes at most. Default: any number (Kanis 6.6.4)."
+    )
+    total_replicas: int | None = Field(
+        None,
+        ge=1,
+        description="Replicas of all operators together, shared out in proportion. Default: any number; the nodes "
+        "limit each operator. Kanis 6.6.4 has 80.",
+    )

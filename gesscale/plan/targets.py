@@ -1,0 +1,165 @@
+"""From the replicas that a policy would like to those it may have: growth, limits, and sharing what is scarce.
+
+The order of the steps is that of the scale manager in Kanis (2023), section 6.6.4. How its proportional sharing rounds
+is left open there: shares go by largest remainder, so that their sum is exact and nobody is left without a replica.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gesscale.workflow import Operator
+
+ROUNDING = 1e-9
+"""How far a figure may lie beside a whole number and still be meant as one: 5 x 0.14 / 0.7 is 1, not 1 and a bit."""
+
+
+def ceiling(value: float) -> int:
+    """Return the least whole number that is not below a value, for which rounding errors do not count.
+
+    Examples
+    --------
+    >>> ceiling(5 * 0.14 / 0.7 * 1.0000000000000002), ceiling(1.01)
+    (1, 2)
+    """
+    return math.ceil(value - ROUNDING)
+
+
+def floor(value: float) -> int:
+    """Return the greatest whole number that is not above a value, for which rounding errors do not count."""
+    return math.floor(value + ROUNDING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Growth:
+    """What a wish is held to beside the limits of its operator.
+
+    Attributes
+    ----------
+    over_provision
+        Factor on every wish, at least 1.
+    most_up, most_down
+        Replicas of an operator that one change adds or removes at most; None: any number.
+    total
+        Replicas of all operators together; None: any number.
+    """
+
+    over_provision: float = 1.0
+    most_up: int | None = None
+    most_down: int | None = None
+    total: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """How many replicas an operator may have.
+
+    Attributes
+    ----------
+    replicas
+        The number.
+    limits
+        What kept it from what was wished for, in words; empty where nothing did.
+    """
+
+    replicas: int
+    limits: tuple[str, ...] = ()
+
+
+def targets(
+    wishes: Mapping[str, int],
+    present: Mapping[str, int],
+    operators: Mapping[str, Operator],
+    growth: Growth,
+) -> Mapping[str, Target]:
+    """Return what each operator may have of what is wished for it.
+
+    Parameters
+    ----------
+    wishes
+        Replicas by operator; those that are not listed keep what they have.
+    present
+        Replicas now, of every operator that holds some.
+    operators
+        With their limits.
+    growth
+        What else holds.
+
+    Returns
+    -------
+    Mapping of str to Target
+        Of each wish: times `over_provision` and rounded up, at most so many more or fewer than now, within
+        ``min_replicas`` and ``max_replicas``, and sharing `total` where all together exceed it.
+    """
+    found = {name: _alone(wish, present[name], operators[name], growth) for name, wish in wishes.items()}
+    if growth.total is None:
+        return found
+    others = sum(count for name, count in present.items() if name not in wishes)
+    asked = {name: target.replicas for name, target in found.items()}
+    if sum(asked.values()) + others <= growth.total:
+        return found
+    least = {name: operators[name].min_replicas for name in asked}
+    shares = share_out(asked, max(0, growth.total - others), least)
+    return {
+        name: target
+        if shares[name] == target.replicas
+        else Target(
+            replicas=shares[name],
+            limits=(*target.limits, f"of {target.replicas} its share of {growth.total} replicas in all"),
+        )
+        for name, target in found.items()
+    }
+
+
+def share_out(wishes: Mapping[str, int], total: int, least: Mapping[str, int]) -> Mapping[str, int]:
+    """Share replicas out in proportion to what is wished for beyond the least.
+
+    Parameters
+    ----------
+    wishes
+        Replicas by operator, each at least its least.
+    total
+        How many there are.
+    least
+        What each has in any case, even where these together exceed the total.
+
+    Returns
+    -------
+    Mapping of str to int
+        By largest remainder, among equals in the order of the wishes; never more than wished for.
+
+    Examples
+    --------
+    The thesis's example (Kanis 2023, 6.4.1): of 60 wished for, 30 are there.
+
+    >>> share_out({"a": 10, "b": 30, "c": 20}, 30, {"a": 1, "b": 1, "c": 1})
+    {'a': 5, 'b': 15, 'c': 10}
+    """
+    beyond = {name: wish - least[name] for name, wish in wishes.items()}
+    there, wanted = max(0, total - sum(least[name] for name in wishes)), sum(beyond.values())
+    if wanted <= there:
+        return dict(wishes)
+    exact = {name: there * extra / wanted for name, extra in beyond.items()}
+    shares = {name: floor(share) for name, share in exact.items()}
+    order = sorted(exact, key=lambda name: shares[name] - exact[name])
+    for name in order[: there - sum(shares.values())]:
+        shares[name] += 1
+    return {name: least[name] + shares[name] for name in wishes}
+
+
+def _alone(wish: int, now: int, operator: Operator, growth: Growth) -> Target:
+    replicas = ceiling(max(0, wish) * growth.over_provision)
+    limits: list[str] = []
+    if growth.most_up is not None and replicas > now + growth.most_up:
+        replicas = now + growth.most_up
+        limits.append(f"at most {growth.most_up} more at once")
+    if growth.most_down is not None and replicas < now - growth.most_down:
+        replicas = now - growth.most_down
+        limits.append(f"at most {growth.most_down} fewer at once")
+    if replicas > operator.max_replicas:
+        replicas = operator.max_replicas
+        limits.append(f"max_replicas is {operator.max_replicas}")
+    if replicas < operator.min_replicas:
+        replicas = operator.min_replicas
+        limits.append(f"min_replicas is {operator.min_replicas}")
+    return Target(replicas=replicas, limits=tuple(limits))

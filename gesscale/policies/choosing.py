@@ -1,0 +1,182 @@
+"""The nodes of a plan: what every policy that changes something shares, and the two things each must say."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from gesscale.decision import Analysis, Change, Plan, Reason, Rejection, Verdict
+from gesscale.observation import OperatorReading
+from gesscale.options import PolicyOptions
+from gesscale.plan.placement import Ranked, additions, drawn, nd_max_ms, shrinking, usable
+from gesscale.plan.staying import present_placement, stay, unknown_delays
+from gesscale.ports import ClusterState, Knowledge, Latencies
+from gesscale.workflow import Operator, Workflow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Occasion:
+    """An operator that needs another number of replicas, and what there is to choose from.
+
+    Attributes
+    ----------
+    operator, analysis, reading
+        The operator, what Analyze concluded, and from which reading.
+    placement
+        The nodes that hold its replicas now, sorted.
+    cluster
+        The nodes there are.
+    latencies
+        How far apart they are.
+    """
+
+    operator: Operator
+    analysis: Analysis
+    reading: OperatorReading
+    placement: tuple[str, ...]
+    cluster: ClusterState
+    latencies: Latencies
+
+
+@dataclass(frozen=True, slots=True)
+class ChoosingPolicy(ABC):
+    """Keeps the limits, ranks the nodes, and leaves the rest to the policy.
+
+    Attributes
+    ----------
+    workflow, options
+        What is scaled, and what the policy was told.
+    latency_aware
+        Whether nodes are chosen by the latency map. One that is missing then lets nothing be changed, and one
+        that is stale, or lacks a replica's node, nothing be removed. Else a seeded draw takes its place.
+    """
+
+    workflow: Workflow
+    options: PolicyOptions
+    latency_aware: bool = True
+
+    def plan(
+        self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge
+    ) -> Mapping[str, Plan]:
+        """Choose for every operator its nodes; see `gesscale.ports.Policy`."""
+        return {
+            name: self._plan(analysis, cluster.seen_by(name), knowledge.latencies)
+            for name, analysis in analyses.items()
+        }
+
+    @abstractmethod
+    def plan_more(self, occasion: Occasion) -> Plan:
+        """Choose where more replicas go; ``max_replicas`` leaves room for one at least."""
+
+    @abstractmethod
+    def plan_fewer(self, occasion: Occasion) -> Plan:
+        """Choose which replicas go; there are more than ``min_replicas``."""
+
+    def candidates(self, occasion: Occasion) -> Ranked:
+        """Rank the nodes that could take one more replica: the nearest first, or as drawn."""
+        return self.additions_to(occasion, occasion.placement)
+
+    def additions_to(self, occasion: Occasion, present: tuple[str, ...]) -> Ranked:
+        """Rank the nodes that could take one more replica beside some that hold one: the nearest first, or as drawn."""
+        cluster = occasion.cluster
+        if self.latency_aware:
+            return additions(occasion.latencies.map, cluster, present, occasion.operator.driver_node)
+        free = usable(cluster, present)
+        return replace(free, nodes=self._drawn(free.nodes, occasion))
+
+    def shrunk(self, occasion: Occasion) -> tuple[tuple[str, ...], ...]:
+        """Return the placements that remain as replicas go one by one: the farthest first, or as drawn."""
+        present = occasion.placement
+        if self.latency_aware:
+            return shrinking(occasion.latencies.map, present, occasion.operator.driver_node)
+        order = self._drawn(present, occasion)
+        return tuple(tuple(sorted(order[gone:])) for gone in range(1, len(order)))
+
+    @property
+    def passed_over(self) -> Reason:
+        """Why a node that would have done was not taken."""
+        return Reason.FARTHER if self.latency_aware else Reason.NOT_DRAWN
+
+    def lost(self, nodes: Iterable[str]) -> tuple[Rejection, ...]:
+        """Return the nodes that would have done as candidates that lost."""
+        return tuple(Rejection(node=node, reason=self.passed_over) for node in nodes)
+
+    def changed(
+        self, occasion: Occasion, change: Change, rejections: tuple[Rejection, ...], more_detail: str = ""
+    ) -> Plan:
+        """Return the plan of a change, for the reason that Analyze gave.
+
+        Parameters
+        ----------
+        occasion
+            The operator, and where its replicas are.
+        change
+            What is to happen.
+        rejections
+            The candidates that lost.
+        more_detail
+            What is to be said beside the detail of the analysis.
+        """
+        after = tuple(sorted({*occasion.placement, *change.add} - set(change.remove)))
+        return Plan(
+            operator=occasion.operator.name,
+            reason=occasion.analysis.reason,
+            detail=occasion.analysis.detail + more_detail,
+            placement=after,
+            change=change,
+            nd_max_ms=nd_max_ms(occasion.latencies.map, after, occasion.operator.driver_node),
+            rejections=rejections,
+        )
+
+    def _drawn(self, nodes: Sequence[str], occasion: Occasion) -> tuple[str, ...]:
+        return drawn(nodes, self.options.seed, occasion.operator.name, occasion.reading.at_s)
+
+    def _plan(self, analysis: Analysis, cluster: ClusterState, latencies: Latencies) -> Plan:
+        if analysis.reading is None or analysis.verdict not in {Verdict.MORE, Verdict.FEWER}:
+            return stay(analysis, cluster)
+        occasion = Occasion(
+            operator=self.workflow.operators[analysis.operator],
+            analysis=analysis,
+            reading=analysis.reading,
+            placement=present_placement(analysis, cluster),
+            cluster=cluster,
+            latencies=latencies,
+        )
+        hindrance = _hindrance(occasion) or (_doubt(occasion) if self.latency_aware else None)
+        if hindrance is not None:
+            return stay(analysis, cluster, *hindrance)
+        if analysis.verdict is Verdict.FEWER:
+            return self.plan_fewer(occasion)
+        plan = self.plan_more(occasion)
+        if plan.change and self.latency_aware and latencies.standing.stale:
+            return replace(plan, detail=f"{plan.detail}; mind that {latencies.standing.stale}")
+        return plan
+
+
+def _hindrance(occasion: Occasion) -> tuple[Reason, str] | None:
+    """Return why nothing may change, whatever the policy would like."""
+    cluster, operator = occasion.cluster, occasion.operator
+    count = len(occasion.placement)
+    if cluster.problem:
+        return Reason.CLUSTER_UNAVAILABLE, cluster.problem
+    idles = occasion.reading.throughput_rows_per_s == 0
+    if set(occasion.placement) != set(occasion.reading.placement) and not idles:
+        # What was read belongs to other nodes than those that would be planned with. (A query that idles runs no
+        # batch, so its newest one is of the time before it was scaled down, all night long.)
+        live, read = ", ".join(occasion.placement) or "no node", ", ".join(occasion.reading.placement)
+        return Reason.RECONFIGURING, f"replicas live on {live}, but the newest batch ran on {read}"
+    if occasion.analysis.verdict is Verdict.MORE and count >= operator.max_replicas:
+        return Reason.AT_MAX_REPLICAS, f"max_replicas is {operator.max_replicas}"
+    if occasion.analysis.verdict is Verdict.FEWER and count <= operator.min_replicas:
+        return Reason.AT_MIN_REPLICAS, f"min_replicas is {operator.min_replicas}"
+    return None
+
+
+def _doubt(occasion: Occasion) -> tuple[Reason, str] | None:
+    """Return why the latency map cannot carry what is wanted: nothing without one, no removal by a poor one."""
+    analysis, standing = occasion.analysis, occasion.latencies.standing
+    unknown = unknown_delays(occasion.latencies, occasion.placement, occasion.operator.driver_node)
+    if analysis.verdict is Verdict.MORE:
+        return unknown if occasion.latencies.map is None else None
+    if unknown is None and standing.stale:
+        return Reason.LATENCY_MAP_STALE, f"{analysis.detail}; but nothing is removed: {standing.stale}"
+    return unknown

@@ -1,0 +1,181 @@
+"""Policies that say how many replicas an operator should have: what they share, and the one thing each must say."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from gesscale.analyze.screening import screen
+from gesscale.decision import Analysis, Change, Plan, Reason, Verdict
+from gesscale.observation import OperatorReading, WorkflowObservation
+from gesscale.options.sizing import SizingSettings
+from gesscale.plan.placement import nd_max_ms
+from gesscale.plan.staying import stay
+from gesscale.plan.targets import Growth, Target, targets
+from gesscale.policies.choosing import ChoosingPolicy, Occasion
+from gesscale.ports import Knowledge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """How many replicas a policy would give an operator.
+
+    Attributes
+    ----------
+    replicas
+        The number, before any limit; None where nothing can be said, so that nothing changes.
+    detail
+        What it was concluded from, in a sentence.
+    reason
+        Why it stays where nothing is wished for or nothing changes.
+    memo
+        What the policy is to be told of this operator next time, see `gesscale.decision.Analysis`.
+    """
+
+    replicas: int | None
+    detail: str
+    reason: Reason = Reason.WITHIN_TARGET
+    memo: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SizingPolicy(ChoosingPolicy):
+    """Screens the readings, holds wishes to their limits and pauses, and finds nodes for any number of replicas."""
+
+    @property
+    @abstractmethod
+    def sizing(self) -> SizingSettings:
+        """What wishes are held to."""
+
+    @abstractmethod
+    def wishes(
+        self, readings: Mapping[str, OperatorReading], observation: WorkflowObservation, knowledge: Knowledge
+    ) -> Mapping[str, Wish]:
+        """Say how many replicas each operator should have.
+
+        Parameters
+        ----------
+        readings
+            Of the operators that may be judged; never empty, but not always of all.
+        observation, knowledge
+            Everything that is seen and known.
+
+        Returns
+        -------
+        Mapping of str to Wish
+            One for each of `readings`.
+        """
+
+    def analyze(self, observation: WorkflowObservation, knowledge: Knowledge) -> Mapping[str, Analysis]:
+        """Conclude for every operator what it needs; see `gesscale.ports.Policy`."""
+        screened = {
+            name: screen(name, observation, knowledge, self.options.hold_off_s)
+            for name in self.workflow.operators
+        }
+        readings = {name: seen for name, seen in screened.items() if isinstance(seen, OperatorReading)}
+        analyses = {name: seen for name, seen in screened.items() if isinstance(seen, Analysis)}
+        pause = self._pause(observation.at_s, knowledge)
+        if readings and pause and not self.sizing.samples_while_cooling:
+            analyses |= {name: self._stays(reading, knowledge, *pause) for name, reading in readings.items()}
+        elif readings:
+            wishes = self.wishes(readings, observation, knowledge)
+            present = {name: reading.replicas for name, reading in readings.items()}
+            asked = {name: wish.replicas for name, wish in wishes.items() if wish.replicas is not None}
+            allowed = targets(asked, present, self.workflow.operators, self._growth())
+            analyses |= {
+                name: self._analysis(reading, wishes[name], allowed.get(name), pause, knowledge)
+                for name, reading in readings.items()
+            }
+        return {name: analyses[name] for name in self.workflow.operators}
+
+    def plan_more(self, occasion: Occasion) -> Plan:
+        """Add replicas up to the wanted number, each on the nearest node or on one that is drawn."""
+        analysis, placement = occasion.analysis, occasion.placement
+        wanted = min(analysis.wanted_replicas or 0, occasion.operator.max_replicas)
+        if wanted <= len(placement):
+            return stay(analysis, occasion.cluster, Reason.WITHIN_TARGET)
+        added: list[str] = []
+        while (ranked := self.additions_to(occasion, placement)).nodes and len(placement) < wanted:
+            added.append(ranked.nodes[0])
+            placement = tuple(sorted((*placement, ranked.nodes[0])))
+        rejections = ranked.rejections + self.lost(ranked.nodes)
+        if not added:
+            detail = f"{analysis.detail}; but no node can take one more replica"
+            stuck = stay(analysis, occasion.cluster, Reason.NO_CANDIDATE_NODE, detail)
+            return replace(stuck, rejections=rejections)
+        missing = wanted - len(placement)
+        short = f"; no node can take the other {missing}" if missing else ""
+        return self.changed(occasion, Change(add=tuple(added)), rejections, short)
+
+    def plan_fewer(self, occasion: Occasion) -> Plan:
+        """Remove replicas down to the wanted number, the farthest first or as drawn."""
+        analysis, present = occasion.analysis, occasion.placement
+        wanted = max(len(present) if analysis.wanted_replicas is None else analysis.wanted_replicas, 1)
+        kept = max(wanted, occasion.operator.min_replicas)
+        if kept >= len(present):
+            return stay(analysis, occasion.cluster, Reason.WITHIN_TARGET)
+        remaining = self.shrunk(occasion)[len(present) - kept - 1]
+        gone = tuple(sorted(set(present) - set(remaining)))
+        return self.changed(occasion, Change(remove=gone), self.lost(remaining))
+
+    def _analysis(
+        self,
+        reading: OperatorReading,
+        wish: Wish,
+        target: Target | None,
+        pause: tuple[Reason, str] | None,
+        knowledge: Knowledge,
+    ) -> Analysis:
+        held = replace(self._stays(reading, knowledge, wish.reason, wish.detail), memo=wish.memo)
+        if target is None:
+            return held
+        limits = f" ({'; '.join(target.limits)})" if target.limits else ""
+        wanted = replace(
+            held, detail=f"{wish.detail}: {target.replicas} wanted{limits}", wanted_replicas=target.replicas
+        )
+        if target.replicas == reading.replicas:
+            at_limit = wish.replicas is not None and wish.replicas != reading.replicas and target.limits
+            reason = _limit(wish.replicas or 0, reading.replicas) if at_limit else wish.reason
+            return replace(wanted, reason=reason)
+        if pause is not None:
+            return replace(wanted, reason=pause[0], detail=f"{wanted.detail}; {pause[1]}")
+        more = target.replicas > reading.replicas
+        return replace(
+            wanted,
+            verdict=Verdict.MORE if more else Verdict.FEWER,
+            reason=Reason.OVERLOADED if more else Reason.UNDERUSED,
+        )
+
+    def _growth(self) -> Growth:
+        sizing = self.sizing
+        return Growth(
+            over_provision=sizing.over_provision,
+            most_up=sizing.most_up,
+            most_down=sizing.most_down,
+            total=sizing.total_replicas,
+        )
+
+    def _stays(self, reading: OperatorReading, knowledge: Knowledge, reason: Reason, detail: str) -> Analysis:
+        driver_node = self.workflow.operators[reading.operator].driver_node
+        return Analysis(
+            operator=reading.operator,
+            verdict=Verdict.SAME,
+            reason=reason,
+            detail=detail,
+            reading=reading,
+            nd_max_ms=nd_max_ms(knowledge.latencies.map, reading.placement, driver_node),
+        )
+
+    def _pause(self, now_s: float, knowledge: Knowledge) -> tuple[Reason, str] | None:
+        changes = [
+            change for name in self.workflow.operators if (change := knowledge.latest(name)) is not None
+        ]
+        if not changes:
+            return None
+        since_s = now_s - max(change.at_s for change in changes)
+        if since_s >= self.sizing.cooldown_s:
+            return None
+        return Reason.COOLING_DOWN, f"nothing changes within {self.sizing.cooldown_s:g} s of the last change"
+
+
+def _limit(wished: int, present: int) -> Reason:
+    return Reason.AT_MAX_REPLICAS if wished > present else Reason.AT_MIN_REPLICAS
