@@ -6,7 +6,7 @@ A duration carries its unit in the file (``period: 1m``) and in its name in code
 import math
 import re
 from contextlib import suppress
-from typing import Annotated
+from typing import Annotated, get_args
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
@@ -92,3 +92,10 @@ class Group(BaseModel):
     model_config = ConfigDict(
         extra="forbid", frozen=True, alias_generator=lambda name: name.removesuffix("_s"), allow_inf_nan=False
     )
+
+
+def model_within(annotation: object) -> type[BaseModel] | None:
+    """Return the group that a field's type is, or is a mapping of or an option of; None for a plain value."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for arg in get_args(annotation) if (found := model_within(arg))), None)

@@ -56,6 +56,7 @@ def read_legacy(statuses: Mapping[str, Mapping[str, Any]], now_s: float) -> Lega
                 name: tuple(replace(each, at_s=min(each.at_s, now_s)) for each in changes)
                 for name, changes in known.reconfigurations.items()
             },
+            memos=known.memos,
         ),
         lost=frozenset(name for name, status in statuses.items() if _is_lost(memories[name], status)),
     )

@@ -3,11 +3,12 @@
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args, get_origin
+from typing import Any, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from gesscale.fields import model_within
 from gesscale.settings.groups import Settings
 from gesscale.words import suggestion
 
@@ -49,13 +50,6 @@ def describe_faults(
         )
         subject = f"{'.'.join(path)}: " if path else ""
         yield f"{origin}{subject}{_problem(fault, path, root)}"
-
-
-def model_within(annotation: object) -> type[BaseModel] | None:
-    """Return the group that a field's type is, or is a mapping of or an option of; None for a plain value."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next((found for arg in get_args(annotation) if (found := model_within(arg))), None)
 
 
 def _problem(fault: ErrorDetails, path: Sequence[str], root: type[BaseModel]) -> str:

@@ -9,8 +9,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from gesscale.fields import format_duration
-from gesscale.settings.faults import model_within
+from gesscale.fields import format_duration, model_within
 from gesscale.settings.groups import Settings
 
 _HEAD = """\

@@ -14,7 +14,7 @@ from gesscale.kubernetes.resource.spans import parse_instant_s
 
 REFRESH_S = 60.0
 EVIDENCE_REFRESH_S = 600.0
-"""Newer readings of placements that the memory knows already only replace older ones; they can wait."""
+"""Newer readings of placements that the memory knows already only replace older ones; they can wait, as can memos."""
 MOVED_SHARE = 0.05
 _ALIKE_MS = 1.0
 _NOT_OURS = frozenset({"order"})
@@ -123,6 +123,8 @@ def _differences(path: tuple[str, ...], old: Any, new: Any) -> Iterator[Worth]:
         return
     if path == ("memory", "readings"):
         yield _evidence_worth(old or (), new or ())
+    elif path == ("memory", "memo"):
+        yield Worth.EVIDENCE
     elif path and path[-1] in _SENTENCES:
         yield Worth.FIGURE if _wording(old) != _wording(new) else Worth.NOTHING
     elif any(part in _FIGURES for part in path):

@@ -43,4 +43,4 @@ def _flat(path: str, value: object) -> Iterator[tuple[str, Any]]:
         for key, inner in value.items():
             yield from _flat(f"{path}.{key}", inner)
     else:
-        yield path, value
+        yield path, str(value) if isinstance(value, list) else value

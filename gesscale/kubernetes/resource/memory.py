@@ -10,6 +10,8 @@ from gesscale.ports import Knowledge, Reconfiguration
 from perfmodel import Reading
 
 READINGS_AT_MOST = 20
+MEMO_CHARACTERS_AT_MOST = 65_536
+"""A policy's memo beyond it is left out, so that no resource grows without bound; such a policy begins anew."""
 
 
 class ReadingStatus(Reported):
@@ -75,6 +77,11 @@ class MemoryStatus(Reported):
     reconfiguration: ReconfigurationStatus | None = Field(
         None, description="The last change that was ordered."
     )
+    memo: str | None = Field(
+        None,
+        max_length=MEMO_CHARACTERS_AT_MOST,
+        description="What the policy is to be told in its next step, in words that only it reads.",
+    )
 
     @classmethod
     def of(cls, known: Knowledge, operator: str) -> "MemoryStatus":
@@ -89,7 +96,9 @@ class MemoryStatus(Reported):
         """
         latest = known.latest(operator)
         readings = essence(known.readings.get(operator, ()))
+        memo = known.memos.get(operator, "")
         return cls(
+            memo=memo if 0 < len(memo) <= MEMO_CHARACTERS_AT_MOST else None,
             readings=tuple(ReadingStatus.of(reading) for reading in readings),
             reconfiguration=None
             if latest is None
@@ -130,6 +139,7 @@ def knowledge_of(memories: Mapping[str, MemoryStatus]) -> Knowledge:
             for name, memory in memories.items()
             if (change := memory.reconfiguration) is not None
         },
+        memos={name: memory.memo for name, memory in memories.items() if memory.memo is not None},
     )
 
 

@@ -22,7 +22,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from gesscale.fields import WebAddress
+from gesscale.fields import WebAddress, model_within
 from gesscale.kubernetes.resource.spans import (
     INSTANT_PATTERN,
     LONGEST_SPAN_H,
@@ -120,11 +120,24 @@ def as_settings(part: BaseModel, group: type[BaseModel]) -> dict[str, Any]:
     >>> as_settings(KafkaSettings(bootstrap="kafka:9092", topic="rides"), KafkaSettings)
     {'bootstrap': 'kafka:9092', 'topic': 'rides'}
     """
-    return {
-        field.alias or name: getattr(part, name)
+    told = {
+        name: (field, getattr(part, name))
         for name, field in group.model_fields.items()
         if name in type(part).model_fields
     }
+    return {
+        field.alias or name: _as_setting(value, model_within(field.annotation))
+        for name, (field, value) in told.items()
+        if value is not None or model_within(field.annotation) is None
+    }
+
+
+def _as_setting(value: Any, within: type[BaseModel] | None) -> Any:
+    if within is None:
+        return value
+    if isinstance(value, tuple):
+        return [_as_setting(item, within) for item in value]
+    return as_settings(value, within) if isinstance(value, BaseModel) else value
 
 
 def in_camel_case(text: str) -> str:

@@ -10,9 +10,9 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from gesscale.fields import model_within
 from gesscale.kubernetes.resource.parts import NEVER, Part
 from gesscale.kubernetes.resource.spans import format_span
-from gesscale.settings.faults import model_within
 
 _DROPPED = {"title", "default", "additionalProperties", "$defs"}
 

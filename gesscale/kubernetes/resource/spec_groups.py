@@ -1,9 +1,10 @@
 """What the operators of a workflow share: monitor, policy, latency map; with the defaults of the settings."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
+from gesscale.kubernetes.resource.mirrored import part_like
 from gesscale.kubernetes.resource.parts import (
     NEVER,
     Address,
@@ -77,17 +78,17 @@ class MonitorSpec(Part):
         )
 
 
-class PolicySpec(Part):
-    """When an operator needs more or fewer replicas: a policy and its thresholds."""
+class _NamedPolicy(Part):
+    """Which policy."""
 
     name: Annotated[str, AfterValidator(_policy)] = like(
         AnalyzeSettings, "policy", json_schema_extra={"enum": list(policy_names())}
     )
-    law: Literal["gesscale", "microbatch", "auto"] = like(AnalyzeSettings, "law")
-    back_pressure_threshold: float = like(AnalyzeSettings, "back_pressure_threshold")
-    slack_threshold_pct: float = like(AnalyzeSettings, "slack_threshold_pct")
-    recovery_target_s: Span = like(AnalyzeSettings, "recovery_target_s")
-    hold_off_s: Span | None = like(AnalyzeSettings, "hold_off_s")
+
+
+class PolicySpec(part_like(AnalyzeSettings, _NamedPolicy, without={"policy"})):  # type: ignore[misc]  # made at run time
+    """When an operator needs more or fewer replicas: a policy and what it is told."""
+
     reading_max_age_s: SpanOrNever = like(
         AnalyzeSettings,
         "reading_max_age_s",
@@ -100,8 +101,6 @@ class PolicySpec(Part):
         description="Age at which evidence counts half; Never: age does not count. Default: a day, so that "
         "yesterday's cycle still tells.",
     )
-    cpu_high_pct: float = like(AnalyzeSettings, "cpu_high_pct")
-    cpu_low_pct: float = like(AnalyzeSettings, "cpu_low_pct")
     seed: int = like(AnalyzeSettings, "seed", le=2**53)
     RULES = (
         Rule(
@@ -110,6 +109,11 @@ class PolicySpec(Part):
             holds=lambda it: it.cpu_low_pct < it.cpu_high_pct,
         ),
     )
+
+    @model_validator(mode="after")
+    def _can_be_obeyed(self) -> Self:
+        self.settings()  # says what members of a group must keep towards each other
+        return self
 
     def settings(self) -> AnalyzeSettings:
         """Return the settings of Analyze."""

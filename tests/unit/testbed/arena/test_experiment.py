@@ -7,7 +7,7 @@ import yaml
 from pydantic import BaseModel
 
 from gesscale.errors import InputError
-from gesscale.settings.faults import model_within
+from gesscale.fields import model_within
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import Experiment, experiment_names, experiment_of, read_experiment
 from testbed.simulator.scene import CpuAccount
