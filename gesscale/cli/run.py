@@ -24,6 +24,10 @@ SetOption = Annotated[
         "--set", help="Override one setting, for instance analyze.slack_threshold_pct=20; repeatable."
     ),
 ]
+PolicyOption = Annotated[
+    str | None,
+    typer.Option("--policy", "-p", help="The policy, of `gesscale policies list`; else as the settings say."),
+]
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How the decisions are written.")]
 
 NOT_FEASIBLE = {
@@ -39,6 +43,7 @@ def run(
         Path | None, typer.Option("--config", "-c", help="The settings file (YAML); or --kubernetes.")
     ] = None,
     set_: SetOption = None,
+    policy: PolicyOption = None,
     steps: Annotated[int, typer.Option(min=0, help="Stop after so many steps; 0: go on.")] = 0,
     kubernetes: Annotated[
         bool,
@@ -68,9 +73,10 @@ def run(
     Either signal ends the loop after the step that is going on, with exit code 0.
     """
     if kubernetes:
-        if config is not None or set_ or steps:
+        if config is not None or set_ or policy or steps:
             message = (
-                "run: expected --kubernetes without --config, --set and --steps: its settings are resources"
+                "run: expected --kubernetes without --config, --set, --policy and --steps: its settings are "
+                "resources"
             )
             raise InputError(message)
         host, port = _host_and_port(listen)
@@ -86,17 +92,27 @@ def run(
     if config is None:
         message = "run: expected --config FILE, or --kubernetes to be the controller of a cluster"
         raise InputError(message)
-    _run_settings(_load(config, set_), steps)
+    _run_settings(_load(config, set_, policy), steps)
 
 
-def once(config: ConfigOption, set_: SetOption = None, output: OutputOption = Output.TABLE) -> None:
+def once(
+    config: ConfigOption,
+    set_: SetOption = None,
+    policy: PolicyOption = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
     """Run one step; acts only where execute.mode is act. Exit 3: more is needed but not to be had."""
-    _step(_load(config, set_), output, advise_only=False)
+    _step(_load(config, set_, policy), output, advise_only=False)
 
 
-def recommend(config: ConfigOption, set_: SetOption = None, output: OutputOption = Output.TABLE) -> None:
+def recommend(
+    config: ConfigOption,
+    set_: SetOption = None,
+    policy: PolicyOption = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
     """Say what a step would do. Never acts. Exit 3: more is needed but not to be had."""
-    _step(_load(config, set_), output, advise_only=True)
+    _step(_load(config, set_, policy), output, advise_only=True)
 
 
 def _run_settings(settings: Settings, steps: int) -> None:
@@ -128,8 +144,9 @@ def _host_and_port(listen: str) -> tuple[str, int]:
         raise InputError(message) from error
 
 
-def _load(config: Path, overrides: list[str] | None) -> Settings:
-    return load_settings(config, overrides or [])
+def _load(config: Path, overrides: list[str] | None, policy: str | None) -> Settings:
+    named = [] if policy is None else [f"analyze.policy={policy}"]
+    return load_settings(config, [*(overrides or []), *named])
 
 
 def _step(settings: Settings, output: Output, *, advise_only: bool) -> None:

@@ -1,6 +1,7 @@
 """The page of all settings, written from the settings themselves."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from types import NoneType, UnionType
@@ -35,19 +36,61 @@ def settings_page() -> str:
     str
         What docs/settings.md holds; a test compares the two.
     """
-    return _HEAD + "".join(_rows(Settings, ""))
+    return _HEAD + "".join(
+        f"| `{row.key}` | {row.kind} | {row.default} | {row.meaning} |\n" for row in setting_rows(Settings)
+    )
 
 
-def _rows(group: type[BaseModel], prefix: str) -> Iterator[str]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingRow:
+    """A setting as the page shows it, in Markdown.
+
+    Attributes
+    ----------
+    key
+        Where it is in a settings file.
+    kind, default
+        What it takes, and what holds without it.
+    meaning
+        What it is, and why its default.
+    """
+
+    key: str
+    kind: str
+    default: str
+    meaning: str
+
+
+def setting_rows(
+    group: type[BaseModel], prefix: str = "", only: Collection[str] | None = None
+) -> Iterator[SettingRow]:
+    """Yield the settings of a group, those of groups within in their place.
+
+    Parameters
+    ----------
+    group
+        Of settings.
+    prefix
+        Where it is in a settings file, with a dot at its end.
+    only
+        Names in code of those that are wanted; None for all.
+    """
     for name, field in group.model_fields.items():
+        if only is not None and name not in only:
+            continue
         key = f"{prefix}{field.alias or name}"
         if (inner := model_within(field.annotation)) is not None:
-            member = ".NAME" if get_origin(field.annotation) is Mapping else ""
-            yield from _rows(inner, f"{key}{member}.")
+            origin = get_origin(field.annotation)
+            member = ".NAME" if origin is Mapping else "[]" if origin is tuple else ""
+            yield from setting_rows(inner, f"{key}{member}.")
         else:
             is_duration = name.endswith("_s")
-            kind = "duration" if is_duration else _kind(field.annotation)
-            yield f"| `{key}` | {kind} | {_default(field, is_duration)} | {field.description} |\n"
+            yield SettingRow(
+                key=key,
+                kind="duration" if is_duration else _kind(field.annotation),
+                default=_default(field, is_duration),
+                meaning=field.description or "",
+            )
 
 
 def _kind(annotation: Any) -> str:  # noqa: PLR0911 - one return for each kind of annotation

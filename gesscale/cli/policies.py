@@ -1,0 +1,73 @@
+"""``gesscale policies``: which there are, and what each can be told."""
+
+from typing import Annotated
+
+import typer
+
+from gesscale.cli.output import API_VERSION, Output, emit, table, talk
+from gesscale.policies import policy_card, policy_names
+from gesscale.settings.groups import AnalyzeSettings
+from gesscale.settings.reference import setting_rows
+
+app = typer.Typer(help="The policies: which there are, and what each can be told.", no_args_is_help=True)
+OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How the result is written.")]
+
+
+@app.command("list")
+def list_policies(output: OutputOption = Output.TABLE) -> None:
+    """List the policies by name."""
+    found = [(name, policy_card(name)) for name in policy_names()]
+    rows = [
+        (
+            name,
+            card.summary,
+            card.source,
+            "yes" if card.is_installed else f"needs {card.needs and card.needs[1]}",
+        )
+        for name, card in found
+    ]
+    policies = [
+        {"name": name, "summary": card.summary, "source": card.source, "installed": card.is_installed}
+        for name, card in found
+    ]
+    columns = ("policy", "what it does", "source")
+    emit({"apiVersion": API_VERSION, "policies": policies}, output, [table("Policies", columns, rows)])
+
+
+@app.command()
+def show(
+    name: Annotated[str, typer.Argument(help="One of `gesscale policies list`.", show_default=False)],
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Show what a policy does, and every setting that it heeds with default and reason."""
+    card = policy_card(name)
+    settings = list(setting_rows(AnalyzeSettings, "analyze.", card.told)) if card.told else []
+    rows = [
+        (row.key, *(text.replace("`", "") for text in (row.kind, row.default, row.meaning)))
+        for row in settings
+    ]
+    title = f"{name}: {card.summary} ({card.source})"
+    document = {
+        "apiVersion": API_VERSION,
+        "name": name,
+        "summary": card.summary,
+        "source": card.source,
+        "installed": card.is_installed,
+        "guide": f"docs/{card.guide}" if card.guide else None,
+        "settings": [
+            {"key": key, "type": kind, "default": default, "meaning": meaning}
+            for key, kind, default, meaning in rows
+        ],
+    }
+    emit(
+        document,
+        output,
+        [table(title, ("setting", "type", "default", "meaning, and why this default"), rows)],
+    )
+    if output is not Output.TABLE:
+        return
+    talk.print(f"choose it with --policy {name}, or analyze.policy: {name} in the settings file")
+    if card.guide:
+        talk.print(f"its idea, its formulas and what was ambiguous: docs/{card.guide}")
+    if card.needs is not None and not card.is_installed:
+        talk.print(f'not installed: pip install "gesscale[{card.needs[0]}]"')
