@@ -38,7 +38,7 @@ class MemoryKnowledge:
         self._newest_model: dict[str, Model] = {}
         self._decisions: dict[str, deque[tuple[int, Decision]]] = {}
         self._reconfigurations: dict[str, deque[Reconfiguration]] = {}
-        self._memos: dict[str, str] = {}
+        self._memos: dict[str, tuple[float, str]] = {}
         self._numbers = count()
         if known is not None:
             self.adopt(known)
@@ -56,7 +56,7 @@ class MemoryKnowledge:
         return Knowledge(
             readings={name: items for name, items in readings.items() if items},
             reconfigurations={name: items for name, items in changes.items() if items},
-            memos=dict(self._memos),
+            memos={name: text for name, (at_s, text) in self._memos.items() if at_s <= now_s},
         )
 
     def remember(self, decision: Decision) -> None:
@@ -70,7 +70,7 @@ class MemoryKnowledge:
         if decision.analysis.model is not None:
             self._remember_model(name, decision.analysis.model, decision.at_s)
         if decision.analysis.memo is not None:
-            self._memos[name] = decision.analysis.memo
+            self._memos[name] = (decision.at_s, decision.analysis.memo)
         if (change := reconfiguration_of(decision)) is not None:
             self.remember_change(change)
         decisions = self._decisions.setdefault(name, deque(maxlen=limits.decisions_per_operator))
@@ -80,7 +80,7 @@ class MemoryKnowledge:
         """Take over what another store knew of operators of which this one knows nothing."""
         for name in strangers(known, {*self._readings, *self._reconfigurations, *self._memos}):
             if name in known.memos:
-                self._memos[name] = known.memos[name]
+                self._memos[name] = (-math.inf, known.memos[name])
             self._readings[name] = _Evidence(known.readings.get(name, ()))
             self._readings[name].forget_beyond(self._limits.readings_per_operator)
             for change in reversed(known.reconfigurations.get(name, ())):

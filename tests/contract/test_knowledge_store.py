@@ -63,6 +63,7 @@ def decision(
     evidence: tuple[Reading, ...] = (),
     model: Calibrated | None = None,
     added: tuple[str, ...] = (),
+    memo: str | None = None,
 ) -> Decision:
     return Decision(
         at_s=at_s,
@@ -74,6 +75,7 @@ def decision(
             reason=Reason.OVERLOADED,
             evidence=evidence,
             model=model,
+            memo=memo,
         ),
         plan=Plan(
             operator=operator,
@@ -173,6 +175,21 @@ def test_changes_are_bounded_newest_first(store: Store) -> None:
 def test_settling_an_unknown_change_is_an_error(store: Store) -> None:
     with pytest.raises(KnowledgeError, match="no change of operator 'nearest' at 7"):
         store.settle(Reconfiguration(at_s=7, operator="nearest", placement=(), downtime_s=1))
+
+
+def test_the_newest_memo_of_each_operator_is_told_again(store: Store) -> None:
+    store.remember(decision(1, memo="first"))
+    store.remember(decision(2, memo="second"))
+    store.remember(decision(3))  # said nothing new
+    store.remember(decision(3, "clean", memo='{"window": [1, 2.5]}'))
+    assert store.recall(4).memos == {"nearest": "second", "clean": '{"window": [1, 2.5]}'}
+    assert store.recall(2).memos == {"nearest": "second"}
+
+
+def test_another_stores_memo_is_taken_over_where_there_is_none(store: Store) -> None:
+    store.remember(decision(5, memo="own"))
+    store.adopt(Knowledge(memos={"nearest": "theirs", "clean": "theirs"}))
+    assert store.recall(5).memos == {"nearest": "own", "clean": "theirs"}
 
 
 def test_what_another_store_knew_is_taken_over_as_it_was(store: Store) -> None:

@@ -15,6 +15,7 @@ from gesscale.decision import Analysis, Decision, Outcome, OutcomeStatus, Plan, 
 from gesscale.errors import InputError, KnowledgeError
 from gesscale.knowledge.keeping import KnowledgeLimits
 from gesscale.knowledge.sqlite import SqliteHistory, SqliteKnowledge
+from gesscale.ports import Knowledge
 from perfmodel import Reading
 
 NOW_S = 1_000_000_000.0  # 2001-09-09 01:46:40 UTC
@@ -136,6 +137,21 @@ def test_a_second_corrupt_file_does_not_overwrite_the_first(path: Path) -> None:
 def test_an_empty_file_is_a_new_one(path: Path) -> None:
     path.touch()
     begin(path)
+    assert instants(path) == [2, 1, 0]
+
+
+def test_a_file_of_the_first_version_is_read_as_it_is_and_brought_up_to_date_by_the_loop(path: Path) -> None:
+    begin(path)
+    with sqlite3.connect(path) as connection:
+        connection.executescript("DROP TABLE memo; PRAGMA user_version = 1;")
+    connection.close()
+    with SqliteHistory(path) as history:
+        assert history.recall(NOW_S).memos == {}
+    assert instants(path) == [2, 1, 0]
+    with SqliteKnowledge(path, now_s=NOW_S) as store:
+        store.adopt(Knowledge(memos={"op": "kept"}))
+    with SqliteHistory(path) as history:
+        assert history.recall(NOW_S).memos == {"op": "kept"}
     assert instants(path) == [2, 1, 0]
 
 

@@ -21,9 +21,10 @@ def legacy(**status):
 
 
 def test_readings_and_the_change_under_way_are_taken_over():
-    found = legacy(memory=MEMORY, history=[CHANGE], order=order(1, "a", "b"))
+    found = legacy(memory={**MEMORY, "memo": "what it said"}, history=[CHANGE], order=order(1, "a", "b"))
     assert [each.rows_per_s for each in found.known.readings["op"]] == [500.0]
     assert found.known.pending("op").placement == ("a", "b")
+    assert found.known.memos == {"op": "what it said"}
     assert found.lost == frozenset()
 
 

@@ -7,7 +7,13 @@ import pytest
 from structural import faults
 
 from gesscale.kubernetes.resource.crd import definition
-from gesscale.kubernetes.resource.memory import READINGS_AT_MOST, MemoryStatus, essence, knowledge_of
+from gesscale.kubernetes.resource.memory import (
+    MEMO_CHARACTERS_AT_MOST,
+    READINGS_AT_MOST,
+    MemoryStatus,
+    essence,
+    knowledge_of,
+)
 from gesscale.kubernetes.resource.status import (
     ChangeStatus,
     Condition,
@@ -81,10 +87,22 @@ def test_memory_comes_back_to_the_last_bit_through_json():
     change = Reconfiguration(
         at_s=1_799_999_999.987654, operator="near", placement=("a", "b"), downtime_s=1 / 3
     )
-    known = Knowledge(readings={"near": readings}, reconfigurations={"near": (change,)})
+    known = Knowledge(
+        readings={"near": readings},
+        reconfigurations={"near": (change,)},
+        memos={"near": '{"window": [[0.1, 2]]}'},
+    )
     text = json.dumps(MemoryStatus.of(known, "near").document())
     back = knowledge_of({"near": MemoryStatus.model_validate(json.loads(text))})
     assert back == known
+
+
+def test_a_memo_beyond_all_bounds_is_left_out():
+    known = Knowledge(
+        memos={"near": "x" * (MEMO_CHARACTERS_AT_MOST + 1), "far": "x" * MEMO_CHARACTERS_AT_MOST}
+    )
+    assert MemoryStatus.of(known, "near").memo is None
+    assert MemoryStatus.of(known, "far").memo == known.memos["far"]
 
 
 def test_a_change_that_has_not_settled_is_still_pending_afterwards():

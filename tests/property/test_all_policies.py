@@ -1,0 +1,186 @@
+"""What holds for every policy over many steps on workflows of several operators, whatever is seen."""
+
+from dataclasses import replace
+
+from edge import NODES, batches, known, operator, workflow
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gesscale.decision import Change, Verdict
+from gesscale.observation import Batch, NodeReading, OperatorReading, Unseen, WorkflowObservation
+from gesscale.options import PolicyOptions
+from gesscale.policies import policy_named, policy_names
+from gesscale.ports import ClusterState, Knowledge, Node, Reconfiguration
+
+PERIOD_S = 60.0
+WORKFLOWS = {
+    "one": (("a",),),
+    "chain": (("a",), ("b", "a"), ("c", "b")),
+    "fork": (("a",), ("b", "a"), ("c", "a")),
+    "join": (("a",), ("b",), ("c", "a", "b")),
+}
+NODE_STATES = {name: Node(name=name) for name in NODES}
+
+# What an operator may be seen as: offered and processed rows/s, backlog, shares of time at the limit and busy, CPU.
+SEEN = {
+    "idle": (0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
+    "calm": (40.0, 40.0, 0.0, 0.0, 0.2, 0.15),
+    "right": (140.0, 140.0, 100.0, 0.0, 0.7, 0.7),
+    "late": (400.0, 180.0, 20_000.0, 1.0, 1.0, 0.95),
+    "draining": (50.0, 180.0, 9_000.0, 1.0, 1.0, 0.9),
+    "blind": (None, 100.0, None, 0.0, 0.5, None),
+    "contradictory": (100.0, 100.0, 0.0, 0.0, 0.0, 0.0),  # rows without any time
+}
+views = st.sampled_from([*SEEN, "missing", "stale", "late", "calm"])
+
+
+def drawn_workflow(shape):
+    return workflow(
+        *(operator(name, upstream=upstream) for name, *upstream in map(_as_pair, WORKFLOWS[shape]))
+    )
+
+
+def _as_pair(item):
+    name, *upstream = item
+    return name, *upstream
+
+
+def observation(at_s, shown, placements):
+    readings, unseen = {}, {}
+    for name, view in shown.items():
+        if view in {"missing", "stale"}:
+            unseen[name] = Unseen(operator=name, detail="no answer", stale=view == "stale")
+        else:
+            readings[name] = read(name, view, at_s, placements[name])
+    return WorkflowObservation(at_s=at_s, readings=readings, unseen=unseen)
+
+
+def read(name, view, at_s, placement):
+    offered, processed, backlog, saturated, busy, cpu = SEEN[view]
+    seconds = 2.0 * busy or 0.001
+    recent = tuple(
+        replace(
+            batch,
+            offered_rows_total=None if offered is None else offered * batch.ended_at_s,
+            backlog_rows=backlog,
+        )
+        for batch in batches(
+            placement, at_s=at_s, rows=int(2 * processed), seconds=seconds, count=20, cap=100 * len(placement)
+        )
+    )
+    spaced: tuple[Batch, ...] = tuple(
+        replace(batch, ended_at_s=at_s - 2.0 * (len(recent) - 1 - index))
+        for index, batch in enumerate(recent)
+    )
+    return OperatorReading(
+        operator=name,
+        at_s=at_s,
+        placement=placement,
+        throughput_rows_per_s=processed,
+        input_rows_per_s=offered,
+        backlog_rows=backlog,
+        saturated_share=saturated,
+        busy_share=busy,
+        cpu_share=cpu,
+        output_rows_per_s=processed / 2,
+        by_node={}
+        if cpu is None
+        else {
+            node: NodeReading(throughput_rows_per_s=processed / len(placement), cpu_share=cpu)
+            for node in placement
+        },
+        warm_batches=spaced if processed else (),
+        batches=spaced,
+        trigger_s=2.0,
+    )
+
+
+steps = st.lists(st.tuples(views, views, views), min_size=1, max_size=12)
+
+
+@settings(deadline=None, max_examples=150)
+@given(
+    name=st.sampled_from(sorted(policy_names())),
+    shape=st.sampled_from(sorted(WORKFLOWS)),
+    course=steps,
+    settles=st.booleans(),
+)
+def test_every_policy_keeps_its_limits_repeats_itself_and_never_removes_for_want_of_data(
+    name, shape, course, settles
+):
+    flow = drawn_workflow(shape)
+    policy = policy_named(name, flow, PolicyOptions())
+    placements = dict.fromkeys(flow.operators, ("hub", "near"))
+    memory = known()
+    for number, views_now in enumerate(course):
+        at_s = 10_000.0 + PERIOD_S * number
+        shown = dict(zip(flow.operators, views_now, strict=False))
+        seen = observation(at_s, shown, placements)
+        state = ClusterState(nodes=NODE_STATES, placements=placements)
+        analyses, plans = decided(policy, seen, state, memory)
+        assert (analyses, plans) == decided(policy_named(name, flow, PolicyOptions()), seen, state, memory)
+        remembered = with_memos(memory, analyses)
+        again, same_plans = decided(policy, seen, state, remembered)
+        assert {key: plan.change for key, plan in same_plans.items()} == {
+            key: plan.change for key, plan in plans.items()
+        }
+        assert with_memos(remembered, again).memos == remembered.memos
+        for key, plan in plans.items():
+            if plan.change is None:
+                assert plan.placement == placements[key]
+                continue
+            check(plan, analyses[key], flow.operators[key], placements[key])
+            assert shown[key] not in {"missing", "stale"}
+            assert not (shown[key] in {"blind", "late"} and plan.change.remove)
+            placements[key] = plan.placement
+            remembered = with_change(remembered, key, at_s, plan.placement, settled=settles)
+        memory = settled(remembered) if settles else remembered
+
+
+def decided(policy, seen, state, memory):
+    analyses = policy.analyze(seen, memory)
+    return analyses, policy.plan(analyses, state, memory)
+
+
+def check(plan, analysis, limits, present):
+    assert analysis.verdict in {Verdict.MORE, Verdict.FEWER}
+    change: Change = plan.change
+    assert bool(change.add) != bool(change.remove)
+    assert set(plan.placement) == (set(present) | set(change.add)) - set(change.remove)
+    assert limits.min_replicas <= len(plan.placement) <= limits.max_replicas
+
+
+def with_memos(memory: Knowledge, analyses):
+    told = {key: analysis.memo for key, analysis in analyses.items() if analysis.memo is not None}
+    return replace(memory, memos={**memory.memos, **told})
+
+
+def with_change(memory: Knowledge, key, at_s, placement, *, settled):
+    change = Reconfiguration(
+        at_s=at_s, operator=key, placement=placement, downtime_s=5.0 if settled else None
+    )
+    past = memory.reconfigurations.get(key, ())
+    return replace(memory, reconfigurations={**memory.reconfigurations, key: (change, *past)})
+
+
+def settled(memory: Knowledge):
+    done = {
+        key: tuple(replace(change, downtime_s=change.downtime_s or 5.0) for change in changes)
+        for key, changes in memory.reconfigurations.items()
+    }
+    return replace(memory, reconfigurations=done)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    name=st.sampled_from(sorted(policy_names())),
+    memo=st.sampled_from(["", "{", "null", '{"policy": "ds2"}', "[]"]),
+)
+def test_a_memo_that_is_damaged_or_anothers_is_as_none(name, memo):
+    flow = drawn_workflow("chain")
+    placements = dict.fromkeys(flow.operators, ("hub", "near"))
+    seen = observation(10_000.0, dict.fromkeys(flow.operators, "late"), placements)
+    state = ClusterState(nodes=NODE_STATES, placements=placements)
+    policy = policy_named(name, flow, PolicyOptions())
+    damaged = replace(known(), memos=dict.fromkeys(flow.operators, memo))
+    assert decided(policy, seen, state, damaged) == decided(policy, seen, state, known())
