@@ -1,6 +1,6 @@
 # Two commands for everybody: `make demo` and `make test`. Both do all their set-up. `make lock` is for maintainers.
 PYTHON_OF_PROJECT := .venv/bin/python
-# All cores work on these; what runs real Spark, Kafka, Prometheus, networks or Kubernetes has the machine to itself.
+# All cores work on these. What runs real Spark, Kafka, Prometheus or networks goes on beside what runs on Kubernetes.
 PURE_TESTS := tests/unit tests/contract tests/property tests/scenario perfmodel latency_map gesscale
 
 .PHONY: demo test lock
@@ -15,7 +15,7 @@ test:
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports
 	@PATH="$(CURDIR)/.cache:$$PATH" .venv/bin/pytest -n auto --dist loadfile $(PURE_TESTS)
-	@PATH="$(CURDIR)/.cache:$$PATH" .venv/bin/pytest tests/real
+	@PATH="$(CURDIR)/.cache:$$PATH" .venv/bin/pytest -n 2 --dist loadgroup tests/real
 
 lock:
 	@.venv/bin/pip install --quiet uv

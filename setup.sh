@@ -54,34 +54,6 @@ if ! command -v cc >/dev/null && ! command -v gcc >/dev/null && [ "$(id -u)" = 0
     say "no C compiler: the relay will run in pure Python, a little less exact"
 fi
 
-stamp=$venv/.locked
-wanted=$(cat requirements.lock pyproject.toml setup.sh | cksum)
-if [ ! -f $stamp ] || [ "$(cat $stamp)" != "$wanted" ]; then
-  say "creating the virtual environment and installing the locked packages (about a minute, 1 GB on disk)"
-  [ -x $venv/bin/python ] || "$python" -m venv $venv
-  $venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-  $venv/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
-  echo "$wanted" > $stamp
-fi
-
-if [ "$purpose" = test ] && [ "$(id -u)" = 0 ]; then
-  if command -v go >/dev/null || [ -x /usr/local/go/bin/go ]; then
-    # Takes minutes on a new machine, so it goes on beside the first tests; those that need it come last and wait.
-    mkdir -p $cache/kubernetes
-    nice -n 15 $venv/bin/python -m testbed.kubernetes build > $cache/kubernetes/build.log 2>&1 < /dev/null &
-  else
-    say "no Go: the tests on Kubernetes will say so and be skipped"
-  fi
-fi
-
-# A class archive for Spark executors: new replicas start about a second sooner. Once per Java and Spark version.
-$venv/bin/testbed prepare
-
-if [ "$purpose" = test ]; then
-  say "fetching the Kafka broker and Spark's Kafka connector (from Maven Central, once)"
-  $venv/bin/python -m testbed.pipeline kafka-jars >/dev/null
-fi
-
 unpack() { # FOLDER PACKAGE...: unpacks packages there; installed, a server would start as a service on this machine
   local folder=$1; shift
   local downloads=$cache/downloads package
@@ -95,29 +67,65 @@ unpack() { # FOLDER PACKAGE...: unpacks packages there; installed, a server woul
   rm -rf $downloads
 }
 
-if [ "$purpose" = test ] && ! { [ -x $cache/prometheus ] && [ -x $cache/promtool ]; } &&
-   ! { command -v prometheus && command -v promtool; } >/dev/null; then
-  say "fetching Prometheus and promtool for the tests of its adapter and of the alert rules"
-  unpack $cache/unpacked prometheus
-  for program in prometheus promtool; do
-    [ ! -x $cache/unpacked/usr/bin/$program ] || mv $cache/unpacked/usr/bin/$program $cache/$program
-  done
-  rm -rf $cache/unpacked
-fi
-if [ "$purpose" = test ] && [ ! -x $cache/openssh/usr/sbin/sshd ] && ! { [ -x /usr/sbin/sshd ] && command -v ping >/dev/null; }; then
-  say "fetching sshd and ping for the tests of testbed apply"
-  unpack $cache/openssh openssh-server libwrap0 iputils-ping
-fi
-if [ "$purpose" = test ] && ! { [ -x /usr/bin/chromium ] && [ -x /usr/bin/chromedriver ]; }; then
-  { [ "$(id -u)" = 0 ] && (apt_install "Chromium and its driver, for the test of the arena's report" chromium-driver); } ||
-    say "no Chromium: the test of the arena's report in a browser will say so and be skipped"
-fi
-if [ "$purpose" = test ] && [ "$(id -u)" = 0 ] && [ ! -x $cache/containerd/bin/busybox ]; then
-  say "fetching containerd, runc, network plugins and busybox for the tests on Kubernetes"
-  if command -v containerd >/dev/null && command -v runc >/dev/null; then
-    unpack $cache/containerd containernetworking-plugins busybox-static
-  else
-    unpack $cache/containerd containerd runc containernetworking-plugins busybox-static
+fetch_programs() { # what tests of real adapters run; system packages, one after the other
+  if ! { [ -x $cache/prometheus ] && [ -x $cache/promtool ]; } &&
+     ! { command -v prometheus && command -v promtool; } >/dev/null; then
+    say "fetching Prometheus and promtool for the tests of its adapter and of the alert rules"
+    unpack $cache/unpacked prometheus
+    for program in prometheus promtool; do
+      [ ! -x $cache/unpacked/usr/bin/$program ] || mv $cache/unpacked/usr/bin/$program $cache/$program
+    done
+    rm -rf $cache/unpacked
   fi
+  if [ ! -x $cache/openssh/usr/sbin/sshd ] && ! { [ -x /usr/sbin/sshd ] && command -v ping >/dev/null; }; then
+    say "fetching sshd and ping for the tests of testbed apply"
+    unpack $cache/openssh openssh-server libwrap0 iputils-ping
+  fi
+  if ! { [ -x /usr/bin/chromium ] && [ -x /usr/bin/chromedriver ]; }; then
+    { [ "$(id -u)" = 0 ] && (apt_install "Chromium and its driver, for the test of the arena's report" chromium-driver); } ||
+      say "no Chromium: the test of the arena's report in a browser will say so and be skipped"
+  fi
+  if [ "$(id -u)" = 0 ] && [ ! -x $cache/containerd/bin/busybox ]; then
+    say "fetching containerd, runc, network plugins and busybox for the tests on Kubernetes"
+    if command -v containerd >/dev/null && command -v runc >/dev/null; then
+      unpack $cache/containerd containernetworking-plugins busybox-static
+    else
+      unpack $cache/containerd containerd runc containernetworking-plugins busybox-static
+    fi
+  fi
+}
+
+if [ "$purpose" = test ]; then
+  fetch_programs &
+  fetching=$!
+fi
+
+stamp=$venv/.locked
+wanted=$(cat requirements.lock pyproject.toml setup.sh | cksum)
+if [ ! -f $stamp ] || [ "$(cat $stamp)" != "$wanted" ]; then
+  say "creating the virtual environment and installing the locked packages (about a minute, 1 GB on disk)"
+  [ -x $venv/bin/python ] || "$python" -m venv $venv
+  $venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+  $venv/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+  echo "$wanted" > $stamp
+fi
+
+if [ "$purpose" = test ] && [ "$(id -u)" = 0 ]; then
+  if command -v go >/dev/null || [ -x /usr/local/go/bin/go ]; then
+    # Takes minutes on a new machine, so it goes on beside the first tests; those that need it wait.
+    mkdir -p $cache/kubernetes
+    nice -n 15 $venv/bin/python -m testbed.kubernetes build > $cache/kubernetes/build.log 2>&1 < /dev/null &
+  else
+    say "no Go: the tests on Kubernetes will say so and be skipped"
+  fi
+fi
+
+# A class archive for Spark executors: new replicas start about a second sooner. Once per Java and Spark version.
+$venv/bin/testbed prepare
+
+if [ "$purpose" = test ]; then
+  say "fetching the Kafka broker and Spark's Kafka connector (from Maven Central, once)"
+  $venv/bin/python -m testbed.pipeline kafka-jars >/dev/null
+  wait "$fetching"
 fi
 say "ready"

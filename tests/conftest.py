@@ -4,6 +4,7 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -17,9 +18,22 @@ settings.register_profile("repeatable", derandomize=True)
 settings.register_profile("search", derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
-_KUBERNETES = Path(__file__).parent / "real" / "kubernetes"
+_REAL = Path(__file__).parent / "real"
+_KUBERNETES = _REAL / "kubernetes"
+_BUILD_TIMEOUT_S = 1500
+"""On a new machine the first test on Kubernetes waits until it is built; pytest-timeout counts that as its own."""
 
 
 def pytest_collection_modifyitems(items):
-    """Put the tests on Kubernetes last: on a new machine it is being built while the others run."""
+    """Give what is real two lanes: on Kubernetes, and on the machine itself; each by itself mostly waits.
+
+    Without lanes the tests on Kubernetes come last: on a new machine it is being built while the others run.
+    """
     items.sort(key=lambda item: _KUBERNETES in item.path.parents)
+    for item in items:
+        if _KUBERNETES in item.path.parents:
+            item.add_marker(pytest.mark.xdist_group("kubernetes"))
+            if item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(_BUILD_TIMEOUT_S))
+        elif _REAL in item.path.parents:
+            item.add_marker(pytest.mark.xdist_group("machine"))

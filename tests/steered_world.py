@@ -32,7 +32,7 @@ ROWS_PER_REPLICA = 500
 PERIOD_S = 2.0
 
 
-def until(done: Callable[[], object], what: str, within_s: float = 120.0) -> None:
+def until(done: Callable[[], object], what: str, within_s: float = 240.0) -> None:
     end_s = time.monotonic() + within_s
     while not done():
         assert time.monotonic() < end_s, f"expected within {within_s:g} s: {what}"

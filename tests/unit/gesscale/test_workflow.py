@@ -11,6 +11,23 @@ def test_neighbours_follow_the_streams():
     assert fork.upstream("c") == ("a",)
 
 
+def test_each_operator_comes_after_those_that_feed_it_however_they_are_listed():
+    diamond = Workflow(
+        [
+            operator("sink", upstream=("left", "right")),
+            operator("left", upstream=("source",)),
+            operator("right", upstream=("other", "source")),
+            operator("source"),
+            operator("other"),
+        ]
+    )
+    order = diamond.topological_order
+    assert sorted(order) == sorted(diamond.operators)
+    assert all(
+        order.index(feeding) < order.index(name) for name in order for feeding in diamond.upstream(name)
+    )
+
+
 def test_a_cycle_is_refused_and_named():
     with pytest.raises(InputError, match=r"cycles.*->"):
         Workflow([operator("a", upstream=("b",)), operator("b", upstream=("a",))])
