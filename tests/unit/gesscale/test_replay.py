@@ -9,7 +9,7 @@ from gesscale.decision import Change, Reason
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.monitor.record_files import Recording, read_recording
 from gesscale.monitor.replay import RecordedWorld
-from gesscale.policies import policy_named
+from gesscale.policies import policy_named, policy_names
 from gesscale.replay import Answer, agreement, answers_of
 from gesscale.settings import load_settings
 from latency_map import read_survey
@@ -47,6 +47,13 @@ def answers(
         instants_s=recording.instants_s(monitor.period_s),
         settle_timeout_s=SETTINGS.plan.settle_timeout_s,
     )
+
+
+@pytest.mark.parametrize("policy", policy_names())
+def test_every_policy_can_be_asked_what_it_would_have_done(recording: Recording, policy: str) -> None:
+    found = answers(recording, policy)
+    assert len(found) == 26  # the decisions of the record
+    assert {answer.decision.policy for answer in found} == {policy}
 
 
 @pytest.mark.parametrize("as_read", [True, False], ids=["figures as read", "figures from the batches"])

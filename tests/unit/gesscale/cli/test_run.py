@@ -11,6 +11,7 @@ from werkzeug import Response
 
 from gesscale.decision import Change
 from gesscale.errors import ClusterError
+from gesscale.policies import policy_names
 
 ACTING = ("--set", "execute.mode=act", "--set", "execute.cluster=fake")
 
@@ -34,6 +35,23 @@ def test_recommend_names_the_nearest_node_and_never_acts(gesscale, site):
     assert decision["outcome"]["status"] == "NotAllowed"
     assert not decision["acted"]
     assert site.cluster.orders == []
+
+
+@pytest.mark.parametrize("name", policy_names())
+def test_every_policy_can_be_asked_for_advice(gesscale, site, name):
+    site.serve_overload()
+    code, out, said = gesscale("recommend", "-c", site.config, *ACTING, "--policy", name, "--output", "json")
+    decision = only_decision(out)
+    assert code in {0, 3}, said
+    assert decision["policy"] == name
+    assert decision["analysis"]["detail"]
+    assert site.cluster.orders == []
+
+
+def test_an_unknown_policy_is_refused_by_name(gesscale, site):
+    code, _, said = gesscale("recommend", "-c", site.config, "--policy", "gescale")
+    assert code == 2
+    assert "analyze.policy: expected one of" in said
 
 
 def test_once_acts_where_the_mode_is_act(gesscale, site):
@@ -174,7 +192,7 @@ WRONG_SETTINGS = {
     "execute.cluster=kluster": "execute.cluster: expected none or one of ",
     "monitor.perod=30s": "monitor.perod: there is no such setting; did you mean 'period'?",
     "monitor.period=5x": "monitor.period: expected a positive duration",
-    "analyze.policy=gescale": "analyze.policy: expected one of gesscale",
+    "analyze.policy=gescale": "analyze.policy: expected one of",
     "workflow.operators.op.min_replicas=9": "expected 1 <= min_replicas <= max_replicas, got 9 and 5",
     "execute.mode=act": "mode act needs a cluster to act on",
     "workflow.operators.op.metrics_url=http://[::1": "expected an address such as http://",
