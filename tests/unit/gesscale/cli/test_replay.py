@@ -144,7 +144,7 @@ def test_what_was_known_before_the_run_is_known_in_the_replay(gesscale, record):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--policy", "nobody"), "there is no policy 'nobody'; choose one of "),
+        (("--policy", "nobody"), "there is no policy 'nobody'; known here: "),
         (
             ("--set", "workflow.operators={other: {driver_node: edge1, metrics_url: 'http://h:1'}}"),
             "the settings describe several operators (nearest, other), so each line needs the key operator",

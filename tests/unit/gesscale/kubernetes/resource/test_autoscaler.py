@@ -5,6 +5,7 @@ import pytest
 from gesscale.errors import InputError
 from gesscale.kubernetes.resource.autoscaler import read_autoscaler
 from gesscale.kubernetes.resource.spans import format_span, parse_instant_s, parse_span_s
+from gesscale.policies import policy_names
 
 NOON = "2026-11-21T12:00:00Z"
 
@@ -66,8 +67,7 @@ def test_what_it_says_becomes_settings():
         ({"policy": {"cpuLowPct": 90}}, "spec.policy: expected cpuLowPct < cpuHighPct"),
         (
             {"policy": {"name": "gescale"}},
-            "spec.policy.name: expected one of gesscale, mdl-nlunaware, static, thr-nlaware, thr-nlunaware, "
-            "got 'gescale'",
+            f"spec.policy.name: expected one of {', '.join(policy_names())}, got 'gescale'",
         ),
         ({"upstream": ["near"]}, "upstream names the resource itself"),
         ({"upstream": ["a", "a"]}, "spec.upstream: expected every name once, got ['a', 'a']"),
