@@ -24,6 +24,7 @@ _BUILD_TIMEOUT_S = 1500
 """On a new machine the first test on Kubernetes waits until it is built; pytest-timeout counts that as its own."""
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items):
     """Give what is real two lanes: on Kubernetes, and on the machine itself; each by itself mostly waits.
 
