@@ -24,17 +24,16 @@ _BUILD_TIMEOUT_S = 1500
 """On a new machine the first test on Kubernetes waits until it is built; pytest-timeout counts that as its own."""
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(items):
-    """Give what is real two lanes: on Kubernetes, and on the machine itself; each by itself mostly waits.
+def pytest_itemcollected(item):
+    """Give what is real two lanes: on Kubernetes, and on the machine itself; each by itself mostly waits."""
+    if _KUBERNETES in item.path.parents:
+        item.add_marker(pytest.mark.xdist_group("kubernetes"))
+        if item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(_BUILD_TIMEOUT_S))
+    elif _REAL in item.path.parents:
+        item.add_marker(pytest.mark.xdist_group("machine"))
 
-    Without lanes the tests on Kubernetes come last: on a new machine it is being built while the others run.
-    """
+
+def pytest_collection_modifyitems(items):
+    """Put the tests on Kubernetes last: on a new machine it is being built while the others run."""
     items.sort(key=lambda item: _KUBERNETES in item.path.parents)
-    for item in items:
-        if _KUBERNETES in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("kubernetes"))
-            if item.get_closest_marker("timeout") is None:
-                item.add_marker(pytest.mark.timeout(_BUILD_TIMEOUT_S))
-        elif _REAL in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("machine"))
