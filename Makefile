@@ -15,7 +15,7 @@ test:
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports
 	@PATH="$(CURDIR)/.cache:$$PATH" .venv/bin/pytest -n auto --dist loadfile $(PURE_TESTS)
-	@PATH="$(CURDIR)/.cache:$$PATH" .venv/bin/pytest -n 2 --dist loadgroup tests/real
+	@PATH="$(CURDIR)/.cache:$$PATH" .venv/bin/pytest -n 2 --dist loadscope tests/real
 
 lock:
 	@.venv/bin/pip install --quiet uv

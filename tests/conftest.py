@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -18,22 +19,25 @@ settings.register_profile("repeatable", derandomize=True)
 settings.register_profile("search", derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
-_REAL = Path(__file__).parent / "real"
-_KUBERNETES = _REAL / "kubernetes"
+_KUBERNETES = Path(__file__).parent / "real" / "kubernetes"
 _BUILD_TIMEOUT_S = 1500
 """On a new machine the first test on Kubernetes waits until it is built; pytest-timeout counts that as its own."""
-
-
-def pytest_itemcollected(item):
-    """Give what is real two lanes: on Kubernetes, and on the machine itself; each by itself mostly waits."""
-    if _KUBERNETES in item.path.parents:
-        item.add_marker(pytest.mark.xdist_group("kubernetes"))
-        if item.get_closest_marker("timeout") is None:
-            item.add_marker(pytest.mark.timeout(_BUILD_TIMEOUT_S))
-    elif _REAL in item.path.parents:
-        item.add_marker(pytest.mark.xdist_group("machine"))
 
 
 def pytest_collection_modifyitems(items):
     """Put the tests on Kubernetes last: on a new machine it is being built while the others run."""
     items.sort(key=lambda item: _KUBERNETES in item.path.parents)
+    for item in items:
+        if _KUBERNETES in item.path.parents and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(_BUILD_TIMEOUT_S))
+
+
+class Lanes(LoadScopeScheduling):
+    """What is real goes in two lanes: on Kubernetes, and on the machine itself; each by itself mostly waits."""
+
+    def _split_scope(self, nodeid):
+        return "kubernetes" if nodeid.startswith("tests/real/kubernetes/") else "machine"
+
+
+def pytest_xdist_make_scheduler(config, log):
+    return Lanes(config, log) if config.getvalue("dist") == "loadscope" else None
