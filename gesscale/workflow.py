@@ -91,6 +91,7 @@ class Workflow:
     operators: Mapping[str, Operator]
     _graph: "nx.DiGraph[str]" = field(init=False, repr=False, compare=False)
     _ancestors: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
+    _order: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __init__(self, operators: Iterable[Operator]) -> None:
         listed = tuple(operators)
@@ -117,6 +118,12 @@ class Workflow:
         object.__setattr__(self, "_graph", graph)
         ancestors = {name: tuple(sorted(nx.ancestors(graph, name))) for name in named}
         object.__setattr__(self, "_ancestors", ancestors)
+        object.__setattr__(self, "_order", tuple(nx.topological_sort(graph)))
+
+    @property
+    def topological_order(self) -> tuple[str, ...]:
+        """All operators by name, each after those that feed it."""
+        return self._order
 
     def upstream(self, name: str) -> tuple[str, ...]:
         """Return the operators that feed this one, by name."""

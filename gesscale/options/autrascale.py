@@ -1,7 +1,83 @@
 """Settings of `autrascale`."""
 
+from typing import Literal
+
+from pydantic import Field
+
+from gesscale.fields import Duration
 from gesscale.options.sizing import SizingSettings
 
 
 class AutrascaleSettings(SizingSettings):
-    """AuTraScale+."""
+    """AuTraScale+ (Zhang et al., IEEE TPDS 2024)."""
+
+    cooldown_s: Duration = Field(
+        1.0,
+        description="As of the others. Default: next to none; after each change it waits for `to_stabilise` or more.",
+    )
+    processing_latency_s: Duration | None = Field(
+        None,
+        description="L_p, the target of the processing latency: what a row takes through the workflow without its wait "
+        "in a backlog. Default: 1.5 times the trigger intervals along the longest path, so that batches end in time; a "
+        "day turns the latency step off.",
+    )
+    event_latency_s: Duration = Field(
+        60.0,
+        description="L_e, the target of the event latency: the processing latency and the wait in the backlog; at "
+        "least what the default of L_p is. Default: one period; a day turns the backlog step off.",
+    )
+    drain_limit_s: Duration = Field(
+        600.0, description="T_limit: a backlog is to be gone within this time. Default: the longest of V-E."
+    )
+    to_stabilise_s: Duration = Field(
+        300.0, description="T_d of the throughput step: time from a change to its judgement. Default: V-B."
+    )
+    plo_stabilise_s: Duration = Field(600.0, description="T_d of the latency step. Default: V-C.")
+    elo_stabilise_s: Duration = Field(180.0, description="T_d of the backlog step. Default: V-E.")
+    latency_weight: float = Field(
+        0.8,
+        gt=0,
+        lt=1,
+        description="alpha: how much latency counts in the score against replicas. Default: inferred from the scores "
+        "that V-C prints.",
+    )
+    over_allocation: float = Field(
+        1.0,
+        gt=0,
+        description="w: a configuration is accepted up to so many replicas beyond the least, as a share of these. "
+        "Default: with alpha it makes the threshold 0.9 of V-C.",
+    )
+    exploration: float = Field(
+        0.01,
+        ge=0,
+        le=1,
+        description="xi: by how much a score must be beaten; more prefers what is unknown. Default: usual; not "
+        "printed.",
+    )
+    bootstrap: Literal["model", "trials"] = Field(
+        "model",
+        description="Where the first scores of a rate are from: from its true times in batches, or from trials, as in "
+        "the paper; each trial is a change and `plo_stabilise` of production. Default: model; ten trials take 100 min.",
+    )
+    bootstrap_uniform: int = Field(
+        6,
+        ge=2,
+        le=40,
+        description="M: bootstrap samples with equal replicas. Default: the 10 of V-C less 4 one-hot.",
+    )
+    transfer_trials: int = Field(
+        10,
+        ge=0,
+        le=100,
+        description="Num: so many trials at a rate learn from the nearest other rate as well; 0: none. Default: ours; "
+        "not printed.",
+    )
+    latency_only: bool = Field(
+        False,
+        description="Whether the latency target alone ends the search, as in V-D. Default: Algorithm 1.",
+    )
+    literal_eq3: bool = Field(
+        False,
+        description="Whether Eq. 3 is taken as printed: rounded up from operator to operator, and as if each handed on "
+        "what it reads. Default: demand and selectivity, which its basis DS2 has.",
+    )

@@ -1,7 +1,48 @@
 """Settings of `ds2`."""
 
+from typing import Literal
+
+from pydantic import Field
+
+from gesscale.fields import Duration
 from gesscale.options.sizing import SizingSettings
 
 
 class Ds2Settings(SizingSettings):
-    """DS2."""
+    """DS2 (Kalavri et al., OSDI 2018) as Kanis ran it (2023, section 6.7.2)."""
+
+    over_provision: float = Field(
+        1.2,
+        ge=1,
+        le=10,
+        description="Factor on the replicas of each operator. Default: Kanis 6.7.2; the sizes alone never drain a "
+        "backlog.",
+    )
+    useful_time: Literal["busy", "cpu"] = Field(
+        "busy",
+        description="What is useful time: the share of time in batches, or CPU use, which leaves waiting out. "
+        "Default: busy time, as in Kanis 6.7.2.",
+    )
+    busy_most_share: float = Field(
+        1.0,
+        gt=0,
+        le=1,
+        description="Useful time of an operator at its limit, 0..1; true rates are those at this share. Default: all "
+        "of it, as in Kanis's tables; his 8.3 says that back pressure keeps it below.",
+    )
+    drain_horizon_s: Duration | None = Field(
+        None,
+        description="Time in which a backlog is to drain beside the input. Default: none, it is not looked at; the "
+        "variant in Kanis's framework has 120 s.",
+    )
+    activation_windows: int = Field(
+        1,
+        ge=1,
+        le=100,
+        description="Decisions since the last change of which the median is acted on. Default: the newest alone.",
+    )
+    warmup_s: Duration | None = Field(
+        None,
+        description="For so long after a change of any operator nothing is decided. Default: none, the cool-down is "
+        "longer.",
+    )

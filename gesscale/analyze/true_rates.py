@@ -1,0 +1,115 @@
+"""True rates: what an operator does while it is busy, and what the sources ask of each operator.
+
+DS2 (Kalavri et al., OSDI 2018) sizes by them, and so does the throughput step of AuTraScale+ (Zhang et al., TPDS
+2024, Eq. 2 and 3).
+"""
+
+import math
+from collections.abc import Mapping
+
+from gesscale.observation import OperatorReading
+from gesscale.workflow import Workflow
+
+
+def true_rate_per_replica(reading: OperatorReading) -> float | None:
+    """Return how many rows one replica would process if it were never idle.
+
+    Parameters
+    ----------
+    reading
+        The operator; its throughput counts for the time that it spent inside batches.
+
+    Returns
+    -------
+    float or None
+        Rows/s; None where it processed nothing, so that nothing is known.
+
+    Notes
+    -----
+    Useful time is the time inside batches. On Spark that holds what a batch costs whatever its rows, so the rate of
+    an operator with little to do is below what it could be: too many replicas are asked for, and less so the fewer
+    there are.
+    """
+    useful = reading.throughput_rows_per_s, reading.busy_share, float(reading.replicas)
+    if not all(math.isfinite(figure) and figure > 0 for figure in useful):
+        return None
+    rate = reading.throughput_rows_per_s / reading.busy_share / reading.replicas
+    return rate if math.isfinite(rate) else None
+
+
+def selectivity(operator: str, workflow: Workflow, readings: Mapping[str, OperatorReading]) -> float:
+    """Return the rows that an operator hands on for each that it takes in.
+
+    Parameters
+    ----------
+    operator
+        Its name.
+    workflow
+        Tells who reads its output; each consumer reads all of it.
+    readings
+        Of the operators that were seen.
+
+    Returns
+    -------
+    float
+        From what it is told to hand on; else from what was offered to its consumers for each row of all that feed them,
+        their mean; 1 where neither is known.
+    """
+    reading = readings.get(operator)
+    if reading is None or reading.throughput_rows_per_s <= 0:
+        return 1.0
+    told = reading.output_rows_per_s
+    if told is not None and math.isfinite(told):
+        return max(0.0, told) / reading.throughput_rows_per_s
+    seen = [
+        share
+        for consumer in workflow.downstream(operator)
+        if (share := _offered_per_row(consumer, workflow, readings)) is not None
+    ]
+    return sum(seen) / len(seen) if seen else 1.0
+
+
+def required_rates(
+    workflow: Workflow, readings: Mapping[str, OperatorReading], source_rates: Mapping[str, float]
+) -> Mapping[str, float]:
+    """Return the rate at which each operator must process so that the sources are kept up with.
+
+    Parameters
+    ----------
+    workflow
+        Operators and streams.
+    readings
+        Of the operators that were seen; they tell the selectivities.
+    source_rates
+        Rows/s by operator, for those that read a source of the workflow.
+
+    Returns
+    -------
+    Mapping of str to float
+        Rows/s, upstream operators first; without those for which a source's rate is missing or not a number.
+    """
+    rates: dict[str, float] = {}
+    for name in workflow.topological_order:
+        feeding = workflow.upstream(name)
+        if not feeding:
+            rate = source_rates.get(name, math.nan)
+        else:
+            rate = sum(
+                rates.get(other, math.nan) * selectivity(other, workflow, readings) for other in feeding
+            )
+        if math.isfinite(rate) and rate >= 0:
+            rates[name] = rate
+    return rates
+
+
+def _offered_per_row(
+    consumer: str, workflow: Workflow, readings: Mapping[str, OperatorReading]
+) -> float | None:
+    reading = readings.get(consumer)
+    feeding = [readings.get(name) for name in workflow.upstream(consumer)]
+    if reading is None or reading.input_rows_per_s is None or not math.isfinite(reading.input_rows_per_s):
+        return None
+    if not all(feeding):
+        return None
+    taken_in = sum(item.throughput_rows_per_s for item in feeding if item is not None)
+    return max(0.0, reading.input_rows_per_s) / taken_in if taken_in > 0 else None

@@ -1,0 +1,26 @@
+"""What policies have in common that look whether the lag grows."""
+
+from pydantic import Field
+
+from gesscale.fields import Duration
+from gesscale.options.sizing import SizingSettings
+
+
+class LagSettings(SizingSettings):
+    """When the lag counts as growing (Kanis 2023, sections 6.7.1 and 6.7.4)."""
+
+    lag_window_s: Duration = Field(
+        60.0, description="Time over which the growth of the lag is measured. Default: table 6.4."
+    )
+    lag_growth_share: float = Field(
+        0.01,
+        ge=0,
+        le=1,
+        description="The lag grows where this share of the throughput is added to it each second, 0..1. Default: 1 %, "
+        "which tells growth from noise at any load; the 1000 rows/s of table 6.4 are for up to 2.5 million.",
+    )
+    lag_growth_rows_per_second: float = Field(
+        0.0,
+        ge=0,
+        description="And at least so many rows are added each second. Default: any number; table 6.4 has 1000.",
+    )

@@ -1,0 +1,127 @@
+"""Where an overload comes from, as Dhalion and HPA-Varga look for it (Kanis 2023, sections 6.7.1 and 6.7.4).
+
+A full buffer holds back who writes to it, as in a Flink job: rows then wait before the producers. Kafka takes all rows,
+so they wait before the very operator that cannot keep up, and each operator that reads Kafka is a source to itself.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from gesscale.analyze.signals import is_source, lag_slope_rows_per_s
+from gesscale.observation import OperatorReading
+from gesscale.options.lag import LagSettings
+from gesscale.workflow import Workflow
+
+
+@dataclass(frozen=True, slots=True)
+class Bottlenecks:
+    """Finds them in one observation.
+
+    Attributes
+    ----------
+    workflow
+        Who feeds whom.
+    readings
+        Of the operators that can be judged.
+    threshold
+        Share of its batches in which an operator is saturated above which it is overloaded, 0..1.
+    told
+        From when on the lag grows.
+    """
+
+    workflow: Workflow
+    readings: Mapping[str, OperatorReading]
+    threshold: float
+    told: LagSettings
+
+    @property
+    def pressing(self) -> tuple[str, ...]:
+        """The operators that hold others back and are not held back themselves, farthest upstream first.
+
+        Of several consumers of an operator that is held back, those that are overloaded.
+        """
+        return tuple(
+            name
+            for name in self._free()
+            if self._overloaded(name)
+            and any(self._is_held_back(producer) for producer in self.workflow.upstream(name))
+        )
+
+    @property
+    def overrun(self) -> tuple[str, ...]:
+        """The operators before which rows pile up though nobody holds these back, farthest upstream first.
+
+        Sources, and overloaded operators.
+        """
+        return tuple(
+            name
+            for name in self._free()
+            if lag_grows(self.readings[name], self.told)
+            and (is_source(name, self.workflow) or self._overloaded(name))
+        )
+
+    def _free(self) -> tuple[str, ...]:
+        return tuple(
+            name
+            for name in self.workflow.topological_order
+            if name in self.readings and not self._is_held_back(name)
+        )
+
+    def _overloaded(self, name: str) -> bool:
+        return name in self.readings and self.readings[name].saturated_share > self.threshold
+
+    def _is_held_back(self, name: str) -> bool:
+        """Say whether an operator is blocked by a consumer that is overloaded, or held back in its turn."""
+        return (
+            name in self.readings
+            and is_blocked(self.readings[name])
+            and any(
+                self._overloaded(consumer) or self._is_held_back(consumer)
+                for consumer in self.workflow.downstream(name)
+            )
+        )
+
+
+def is_blocked(reading: OperatorReading) -> bool:
+    """Say whether an operator has rows and time, and does not take them, as one does whose output is held back.
+
+    A micro-batch leaves rows behind only where it is full or late, so an operator on Spark never is blocked.
+    """
+    newest = reading.batches[-1] if reading.batches else None
+    return newest is not None and bool(newest.backlog_rows) and not (newest.is_full or newest.is_late)
+
+
+def lag_grows(reading: OperatorReading, told: LagSettings) -> bool:
+    """Say whether rows pile up before an operator faster than what it is told to overlook."""
+    slope = lag_slope_rows_per_s(reading, told.lag_window_s)
+    least = max(told.lag_growth_rows_per_second, told.lag_growth_share * reading.throughput_rows_per_s)
+    return slope is not None and slope > least
+
+
+def lag_growth(readings: Iterable[OperatorReading], window_s: float) -> float | None:
+    """Return how fast the lag of some operators grows against what they process.
+
+    Parameters
+    ----------
+    readings
+        Of those whose lags are added up.
+    window_s
+        Time over which the growth is measured, seconds.
+
+    Returns
+    -------
+    float or None
+        Rows that came to wait per row that was processed, below 0 where the lag shrinks. None where no lag is told.
+
+    Notes
+    -----
+    ``deriv(lag) / throughput`` of equations 4.5 and 6.2. Where nothing is processed, it is taken for 1 row/s.
+    """
+    told = [
+        (slope, reading.throughput_rows_per_s)
+        for reading in readings
+        if (slope := lag_slope_rows_per_s(reading, window_s)) is not None
+    ]
+    if not told:
+        return None
+    return sum(slope for slope, _ in told) / (sum(throughput for _, throughput in told) or 1.0)
