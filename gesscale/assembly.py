@@ -128,11 +128,12 @@ def check_surroundings(settings: Settings) -> None:
     Raises
     ------
     InputError
-        When a file of the latency map cannot be read or lacks a named node, or no such cluster adapter is
-        installed.
+        When a file of the latency map cannot be read or lacks a named node, the policy cannot be made of what it
+        is told, or no such cluster adapter is installed.
     """
     open_latencies(settings)
     _cluster_entry(settings)
+    policy_named(settings.analyze.policy, settings.workflow.build(), settings.analyze.options())
 
 
 def open_knowledge(settings: Settings, now_s: float, *, advise_only: bool) -> KnowledgeStore:

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from gesscale.cli import config, crd, explain, latency_map, model, policies, replay
+from gesscale.cli import config, crd, explain, latency_map, model, policies, replay, rules
 from gesscale.cli import run as run_commands
 from gesscale.cli.output import talk
 from gesscale.errors import GesscaleError, InputError
@@ -31,6 +31,7 @@ app.command()(run_commands.recommend)
 app.command()(explain.explain)
 app.command()(replay.replay)
 app.add_typer(policies.app, name="policies")
+app.add_typer(rules.app, name="rules")
 app.add_typer(model.app, name="model")
 app.add_typer(latency_map.app, name="latency-map")
 app.add_typer(config.app, name="config")

@@ -15,6 +15,11 @@ class AutrascaleSettings(SizingSettings):
         1.0,
         description="As of the others. Default: next to none; after each change it waits for `to_stabilise` or more.",
     )
+    most_up: int = Field(
+        40,
+        ge=1,
+        description="Replicas that one change adds at most. Default: P_max of V-C, so any number there.",
+    )
     processing_latency_s: Duration | None = Field(
         None,
         description="L_p, the target of the processing latency: what a row takes through the workflow without its wait "

@@ -13,7 +13,7 @@ from gesscale.settings.faults import Source, describe_faults
 from gesscale.settings.groups import Settings
 
 ENVIRONMENT_PREFIX = "GESSCALE_"
-_PATHS = (("latency_map", "file"), ("knowledge", "file"))
+_PATHS = (("latency_map", "file"), ("knowledge", "file"), ("analyze", "rules", "file"))
 
 
 def load_settings(
@@ -71,9 +71,12 @@ def _from_file(path: Path) -> Source:
             f"settings file {path}: expected groups of settings such as `monitor:`, got {document!r:.60}"
         )
         raise SettingsError(message)
-    for group, key in _PATHS:
-        if isinstance(members := document.get(group), dict) and isinstance(members.get(key), str):
-            document[group] = {**members, key: str(path.parent / members[key])}
+    for *above, key in _PATHS:
+        group: Any = document
+        for name in above:
+            group = group.get(name) if isinstance(group, dict) else None
+        if isinstance(group, dict) and isinstance(group.get(key), str):
+            group[key] = str(path.parent / group[key])
     return Source(name=str(path), document=document)
 
 

@@ -114,7 +114,7 @@ def _default(field: FieldInfo, is_duration: bool) -> str:
     if field.is_required():
         return "required"
     value = field.default
-    if value is None or value in ((), {}):
+    if value is None or value in ((), {}, ""):
         return "–"
     if is_duration:
         value = format_duration(value)

@@ -39,7 +39,7 @@ NEVER = "Never"
 NODES_AT_MOST = 500
 """Nodes that one list holds: the API server counts what its rules may cost at worst."""
 
-_LIMITS = ("gt", "ge", "lt", "le", "min_length")
+_LIMITS = ("gt", "ge", "lt", "le", "min_length", "max_length")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

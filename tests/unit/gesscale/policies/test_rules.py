@@ -1,0 +1,472 @@
+"""The rules of SEEP under the loop: windows over steps, last actions, memos; and the thesis's tests on a simulator."""
+
+import math
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+from edge import known, observe, operator, reading, workflow
+from pydantic import ValidationError
+
+from gesscale.decision import Analysis, Decision, Reason, Verdict
+from gesscale.observation import Batch, OperatorReading
+from gesscale.options import PolicyOptions
+from gesscale.options.rules import RulesSettings
+from gesscale.policies import policy_named
+from gesscale.policies.rules import RulesMemo, RulesPolicy
+from gesscale.ports import ClusterState, Knowledge, Node, Reconfiguration
+from gesscale.rules import PolicyError
+from gesscale.rules.model import Action, Metric
+from gesscale.workflow import Workflow
+from testbed.arena.case import Case
+from testbed.arena.experiments.experiment import Experiment, experiment_of, read_experiment
+from testbed.arena.players.policies import build_policy
+from testbed.arena.playing import play
+from testbed.arena.worlds.scenes import world_of
+from testbed.scoring.sample import Completion, Sample
+from testbed.simulator.simulation import simulate
+
+OUT = {
+    "name": "backlog",
+    "operator": "op",
+    "action": "scale-out",
+    "by": {"absolute": 1},
+    "when": [{"metric": "queue-length", "above": 300, "for": "30s"}],
+}
+BACK = {
+    "name": "empty",
+    "operator": "op",
+    "action": "scale-in",
+    "by": {"absolute": 1},
+    "when": [{"metric": "queue-length", "below": 1, "for": "30s"}],
+}
+FIVE = ("edge", "far", "hub", "mid", "near")
+
+
+def told(*rules: dict[str, object], **semantics: object) -> RulesSettings:
+    return RulesSettings.model_validate({"rules": rules, **semantics})
+
+
+def policy(*rules: dict[str, object], flow: Workflow | None = None, **semantics: object) -> RulesPolicy:
+    made = policy_named("rules", flow or workflow(), PolicyOptions(rules=told(*rules, **semantics)))
+    assert isinstance(made, RulesPolicy)
+    return made
+
+
+def batches(
+    backlog: float | None, at_s: float, *, count: int = 6, every_s: float = 10.0
+) -> tuple[Batch, ...]:
+    """Return batches of the last minute, numbered by their time, that all left so many rows."""
+    return tuple(
+        Batch(
+            batch_id=round(ended_at_s / every_s),
+            ended_at_s=ended_at_s,
+            rows=50,
+            seconds=4.0,
+            nodes=("hub",),
+            trigger_s=every_s,
+            backlog_rows=backlog,
+        )
+        for ended_at_s in (at_s - every_s * back for back in reversed(range(count)))
+    )
+
+
+def seen(backlog: float | None, at_s: float, replicas: int = 1, **more: object) -> OperatorReading:
+    made = reading(FIVE[-replicas:], at_s=at_s, throughput=10.0, batches=batches(backlog, at_s))
+    return replace(made, trigger_s=10.0, **more)
+
+
+@dataclass
+class Course:
+    """A policy step by step, with what it remembers and what was done."""
+
+    policy: RulesPolicy
+    knowledge: Knowledge = field(default_factory=known)
+
+    def step(self, *readings: OperatorReading) -> Analysis:
+        found = self.policy.analyze(observe(*readings), self.knowledge)
+        memos = {name: item.memo for name, item in found.items() if item.memo is not None}
+        self.knowledge = replace(self.knowledge, memos={**self.knowledge.memos, **memos})
+        return found[readings[0].operator]
+
+    def changed(self, at_s: float, replicas: int, downtime_s: float = 10.0, name: str = "op") -> None:
+        change = Reconfiguration(at_s=at_s, operator=name, placement=FIVE[-replicas:], downtime_s=downtime_s)
+        past = self.knowledge.reconfigurations.get(name, ())
+        self.knowledge = replace(
+            self.knowledge, reconfigurations={**self.knowledge.reconfigurations, name: (change, *past)}
+        )
+
+    def memo(self, name: str = "op") -> RulesMemo:
+        return RulesMemo.model_validate_json(self.knowledge.memos[name])
+
+
+# Windows
+
+
+def test_batches_are_reports_so_that_times_shorter_than_a_period_work():
+    found = Course(policy(OUT)).step(seen(450.0, 1000.0))
+    assert (found.verdict, found.reason, found.wanted_replicas) == (Verdict.MORE, Reason.OVERLOADED, 2)
+    assert found.detail == "backlog: queue-length 450 rows, above 300 for 30 s: 2 wanted"
+
+
+def test_windows_outlast_the_batches_that_are_seen():
+    # A minute of batches is seen in each step; with five of them there are 300 s, less the tenth that may lack.
+    long = {**OUT, "when": [{"metric": "queue-length", "above": 300, "for": "5m"}]}
+    course = Course(policy(long))
+    verdicts = [course.step(seen(450.0, 1000.0 + 60 * step)).verdict for step in range(5)]
+    assert verdicts == [Verdict.SAME] * 4 + [Verdict.MORE]
+
+
+def test_what_is_told_once_a_step_needs_as_many_steps():
+    hot = {**OUT, "when": [{"metric": "cpu", "above": 80, "for": "2m"}]}
+    course = Course(policy(hot))
+    found = [course.step(seen(0.0, 1000.0 + 60 * step, cpu_share=0.9)) for step in range(3)]
+    assert [item.verdict for item in found] == [Verdict.SAME, Verdict.SAME, Verdict.MORE]
+    assert found[0].reason is Reason.METRICS_MISSING
+    assert found[0].detail == "backlog: too few readings of cpu for 2 min"
+
+
+def test_the_same_observation_again_changes_nothing():
+    for mode in ("rearm", "edge"):
+        course = Course(policy(OUT, mode=mode))
+        first = course.step(seen(450.0, 1000.0))
+        kept = course.knowledge.memos
+        assert course.step(seen(450.0, 1000.0)) == first
+        assert course.knowledge.memos == kept
+
+
+def test_a_gap_in_the_readings_begins_anew():
+    course = Course(policy(OUT))
+    course.step(seen(450.0, 1000.0))
+    late = seen(450.0, 2000.0)
+    assert course.step(replace(late, batches=late.batches[-2:])).wanted_replicas is None
+
+
+@pytest.mark.parametrize(
+    "missing",
+    [{"backlog": None}, {"backlog": math.nan}],
+)
+def test_what_is_not_told_now_moves_nothing(missing):
+    course = Course(policy(OUT, BACK))
+    course.step(seen(0.0, 1000.0, replicas=3))
+    found = course.step(seen(missing["backlog"], 1010.0, replicas=3))
+    assert (found.verdict, found.reason) == (Verdict.SAME, Reason.METRICS_MISSING)
+
+
+def test_who_idles_is_scaled_in_and_on():
+    course = Course(policy(BACK))
+    night = {"throughput_rows_per_s": 0.0, "busy_share": 0.0, "input_rows_per_s": 0.0}
+    evening = seen(0.0, 1000.0, replicas=4)
+    assert course.step(evening).wanted_replicas == 3
+    course.changed(1000.0, 3)
+    # No batch has run since, so the newest one is that of four replicas.
+    asleep = [replace(evening, at_s=1000.0 + 60 * step, **night) for step in range(1, 4)]
+    assert [course.step(item).wanted_replicas for item in asleep] == [None, 2, 2]
+
+
+def test_rows_that_wait_while_nothing_is_offered_are_no_reason_to_scale_in():
+    lagging = {**BACK, "when": [{"metric": "lag", "below": 10, "for": "30s"}]}
+    found = Course(policy(lagging)).step(seen(500.0, 1000.0, replicas=3, input_rows_per_s=0.0))
+    assert (found.verdict, found.reason) == (Verdict.SAME, Reason.METRICS_MISSING)
+
+
+# Last actions
+
+
+def test_after_a_change_conditions_must_hold_anew():
+    course = Course(policy(OUT))
+    assert course.step(seen(450.0, 1000.0)).wanted_replicas == 2
+    course.changed(1000.0, 2)
+    short = course.step(seen(450.0, 1020.0, replicas=2))
+    assert (short.wanted_replicas, short.reason) == (None, Reason.COOLING_DOWN)
+    # Readings after 1000 s: the first at 1010 s, so 30 s are full at 1040 s.
+    assert course.step(seen(450.0, 1040.0, replicas=2)).wanted_replicas == 3
+
+
+def test_in_mode_edge_a_change_lets_nothing_begin_anew():
+    course = Course(policy(OUT, mode="edge"))
+    assert course.step(seen(450.0, 1000.0)).wanted_replicas == 2
+    course.changed(1000.0, 2)
+    assert course.step(seen(450.0, 1060.0, replicas=2)).wanted_replicas is None
+    assert course.step(seen(0.0, 1120.0, replicas=2)).wanted_replicas is None
+    assert course.step(seen(450.0, 1180.0, replicas=2)).wanted_replicas == 3
+
+
+def test_a_guard_counts_from_when_the_change_was_complete():
+    guarded = {**OUT, "unless": [{"since": "scale-out", "within": "2m"}]}
+    course = Course(policy(guarded))
+    course.step(seen(450.0, 1000.0))
+    # 35 s without a batch, of which 10 s are the trigger interval: complete at 1025 s.
+    course.changed(1000.0, 2, downtime_s=35.0)
+    closed = course.step(seen(450.0, 1144.0, replicas=2))
+    assert (closed.wanted_replicas, closed.reason) == (None, Reason.COOLING_DOWN)
+    assert "but a scale-out was 119 s ago, and it waits for 2 min" in closed.detail
+    assert course.step(seen(450.0, 1145.0, replicas=2)).wanted_replicas == 3
+    assert course.memo().done_s == {Action.OUT: 1025.0}
+
+
+def test_a_guard_looks_at_the_kind_of_the_last_change_whoever_ordered_it():
+    guarded = {**BACK, "unless": [{"since": "scale-out", "within": "10m"}]}
+    course = Course(policy(guarded))
+    course.step(seen(100.0, 1000.0, replicas=2))
+    course.changed(1000.0, 4)  # by hand
+    assert course.step(seen(0.0, 1060.0, replicas=4)).reason is Reason.COOLING_DOWN
+    course.changed(1060.0, 3)
+    assert course.step(seen(0.0, 1120.0, replicas=3)).reason is Reason.COOLING_DOWN
+    assert course.memo().done_s == {Action.OUT: 1000.0, Action.IN: 1060.0}
+    assert course.step(seen(0.0, 1600.0, replicas=3)).wanted_replicas == 2
+
+
+def test_replicas_that_were_lost_and_brought_back_are_no_action():
+    course = Course(policy(OUT))
+    course.step(seen(100.0, 1000.0, replicas=3))
+    course.changed(1000.0, 3)
+    course.step(seen(100.0, 1060.0, replicas=3))
+    assert course.memo().done_s == {}
+
+
+def test_while_a_change_is_under_way_no_rule_is_looked_at():
+    course = Course(policy(OUT))
+    course.step(seen(450.0, 1000.0))
+    course.changed(1000.0, 2)
+    latest = replace(course.knowledge.reconfigurations["op"][0], downtime_s=None)
+    course.knowledge = replace(course.knowledge, reconfigurations={"op": (latest,)})
+    found = course.step(seen(450.0, 1060.0, replicas=2))
+    assert (found.verdict, found.reason, found.memo) == (Verdict.SAME, Reason.RECONFIGURING, None)
+
+
+def test_a_bound_relative_to_the_first_size_remembers_it():
+    bounded = {**OUT, "max_factor": 2}
+    course = Course(policy(bounded))
+    assert course.step(seen(450.0, 1000.0)).wanted_replicas == 2
+    course.changed(1000.0, 2)
+    found = course.step(seen(450.0, 1060.0, replicas=2))
+    assert (found.wanted_replicas, found.reason) == (None, Reason.AT_MAX_REPLICAS)
+    assert course.memo().initial == 1
+
+
+# Memos
+
+
+@pytest.mark.parametrize("memo", ["", "{", "[]", '{"policy": "ds2", "at_s": 1}', "later"])
+def test_a_memo_that_cannot_be_used_is_as_none_and_takes_nothing_away(memo):
+    guarded = {**BACK, "unless": [{"since": "scale-out", "within": "10m"}]}
+    course = Course(policy(guarded))
+    if memo == "later":  # the clock was set back
+        course.step(seen(0.0, 9000.0, replicas=3))
+    else:
+        course.knowledge = replace(course.knowledge, memos={"op": memo})
+    # Nobody knows of which kind the last change was: it counts as both.
+    course.changed(900.0, 3)
+    found = course.step(seen(0.0, 1000.0, replicas=3))
+    assert (found.wanted_replicas, found.reason) == (None, Reason.COOLING_DOWN)
+    assert course.memo().done_s == {Action.OUT: 900.0, Action.IN: 900.0}
+
+
+def test_a_memo_stays_small_whatever_is_told_and_loses_no_peak():
+    # Batches of a second and an hour to look back on: 3600 readings of each of three metrics.
+    rules = [
+        {**OUT, "name": name, "when": [{"metric": name, "above": 1e6, "for": "1h"}]}
+        for name in ("queue-length", "lag", "latency")
+    ]
+    course = Course(policy(*rules))
+    for step in range(70):
+        at_s = 1_700_000_000.0 + 60 * step
+        item = seen(123_456.789 + step, at_s, input_rows_per_s=7.0)
+        course.step(replace(item, batches=batches(123_456.789 + step, at_s, count=60, every_s=1.0)))
+    assert len(course.knowledge.memos["op"]) < 32 * 1024
+    samples = course.memo().samples[Metric.QUEUE_LENGTH]
+    assert 3000 < samples[-1].at_s - samples[0].at_s < 4000
+    assert samples[0].low < samples[0].high
+
+
+# Scopes
+
+
+FORK = workflow(operator("a"), operator("b", upstream=("a",)))
+
+
+def both(a: float, b: float, at_s: float = 1000.0) -> tuple[OperatorReading, ...]:
+    return tuple(replace(seen(backlog, at_s), operator=name) for name, backlog in (("a", a), ("b", b)))
+
+
+def test_a_rule_of_all_operators_goes_by_each_on_its_own():
+    made = policy({**OUT, "operator": "*"}, flow=FORK)
+    found = made.analyze(observe(*both(450.0, 0.0)), known())
+    assert {name: item.wanted_replicas for name, item in found.items()} == {"a": 2, "b": None}
+
+
+def test_or_by_all_together():
+    made = policy({**OUT, "operator": "*", "together": True}, flow=FORK)
+
+    def wanted(*readings: OperatorReading) -> set[int | None]:
+        return {item.wanted_replicas for item in made.analyze(observe(*readings), known()).values()}
+
+    assert wanted(*both(450.0, 0.0)) == {None}
+    assert wanted(*both(450.0, 450.0)) == {2}
+    assert wanted(both(450.0, 450.0)[0]) == {None}  # of b nothing is known
+
+
+def test_an_operator_without_a_rule_is_left_alone():
+    found = policy({**OUT, "operator": "b"}, flow=FORK).analyze(observe(*both(450.0, 0.0)), known())
+    assert (found["a"].verdict, found["a"].reason) == (Verdict.SAME, Reason.NEVER_CHANGES)
+
+
+def test_the_limits_of_the_operator_hold_in_any_case():
+    flow = workflow(operator(max_replicas=2))
+    found = Course(policy({**OUT, "by": {"absolute": 3}}, flow=flow)).step(seen(450.0, 1000.0))
+    assert (found.wanted_replicas, found.reason) == (None, Reason.AT_MAX_REPLICAS)
+    clamped = Course(policy({**OUT, "by": {"absolute": 3}}, flow=flow, bounds="clamp"))
+    assert clamped.step(seen(450.0, 1000.0)).wanted_replicas == 2
+
+
+# How it is built
+
+
+def test_an_operator_that_is_not_there_is_named():
+    with pytest.raises(
+        PolicyError, match="rule 'backlog': the workflow has no operator 'op'; known here: a, b"
+    ):
+        policy(OUT, flow=FORK)
+
+
+def test_rules_come_from_a_file_or_from_the_settings(tmp_path: Path):
+    file = tmp_path / "rules.yaml"
+    file.write_text(
+        "rules: [{name: x, operator: op, action: in, by: {exact: 1}, when: [{metric: lag, below: 1, for: 1m}]}]"
+    )
+    made = policy_named("rules", workflow(), PolicyOptions(rules=RulesSettings(file=file)))
+    assert [rule.name for rule in made.rules] == ["x"]
+    with pytest.raises(ValidationError, match="expected rules or a file of rules, got both: 1 rules and"):
+        told(OUT, file=file)
+    with pytest.raises(PolicyError, match="No such file"):
+        policy_named("rules", workflow(), PolicyOptions(rules=RulesSettings(file=tmp_path / "none.yaml")))
+
+
+def test_a_file_without_rules_changes_nothing_and_no_settings_mean_the_default_rules(tmp_path: Path):
+    file = tmp_path / "rules.yaml"
+    file.write_text("rules: []")
+    empty = policy_named("rules", workflow(), PolicyOptions(rules=RulesSettings(file=file)))
+    found = empty.analyze(observe(seen(1e9, 1000.0, cpu_share=1.0)), known())["op"]
+    assert (found.verdict, found.reason) == (Verdict.SAME, Reason.NEVER_CHANGES)
+    default = policy_named("rules", workflow(), PolicyOptions())
+    assert [rule.name for rule in default.rules] == ["behind", "hot", "idle"]
+
+
+def test_replicas_go_to_the_nearest_nodes_where_that_is_asked_for():
+    nodes = {name: Node(name=name) for name in FIVE}
+    state = ClusterState(nodes=nodes, placements={"op": ("hub",)})
+    item = replace(seen(450.0, 1000.0), placement=("hub",))
+    options = PolicyOptions(rules=told({**OUT, "by": {"absolute": 2}}), node_choice="nearest")
+    made = policy_named("rules", workflow(), options)
+    plan = made.plan(made.analyze(observe(item), known()), state, known())["op"]
+    assert plan.change.add == ("near", "mid")  # 10 and 50 ms from hub
+
+
+# On a simulator
+
+
+@dataclass
+class Changes:
+    """Notes what was changed: when, of which operator, from how many replicas to how many; and the rows that wait."""
+
+    made: list[tuple[float, str, int, int]] = field(default_factory=list)
+    waiting: dict[str, list[float]] = field(default_factory=dict)
+
+    def sampled(self, operator: str, sample: Sample) -> None:
+        pass
+
+    def completed(self, completion: Completion) -> None:
+        pass
+
+    def decided(self, decisions: tuple[Decision, ...]) -> None:
+        for decision in decisions:
+            item = decision.analysis.reading
+            if item is not None:
+                self.waiting.setdefault(decision.operator, []).append(item.backlog_rows or 0.0)
+                if decision.acted:
+                    after = len(decision.plan.placement)
+                    self.made.append((decision.at_s, decision.operator, item.replicas, after))
+
+    def until(self, at_s: float) -> list[tuple[float, str, int, int]]:
+        return [change for change in self.made if change[0] <= at_s]
+
+
+def simulated(experiment: Experiment, variant: str = "", seed: int = 0) -> Changes:
+    case = Case(workload=experiment.workloads[0], seed=seed, policy="rules", variant=variant)
+    varied, world, changes = experiment.variant(variant), world_of(experiment, case), Changes()
+    made = build_policy("rules", world.scene, varied.rules.options(), world.best)
+    simulate(world.scene, world.plant, made, changes, seed=seed, best=world.best)
+    return changes
+
+
+@pytest.mark.parametrize("mode", ["", ",mode=edge"])
+def test_seep_at_a_constant_rate(mode):
+    experiment = read_experiment("seep_constant")
+    first = simulated(experiment, mode.removeprefix(",") or "default")
+    assert first.made == [(90.0, "operator", 1, 2)]
+    assert max(first.waiting["operator"]) == 450
+    second = simulated(experiment, f"test=5.2.3{mode}")
+    assert second.until(600) == [(90.0, "operator", 1, 3)]
+    assert max(second.waiting["operator"]) == 450
+    third = simulated(experiment, f"test=5.2.4{mode}")
+    assert third.until(600) == [(90.0, "second", 1, 3)]
+    assert max(third.waiting["first"]) == 0
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_seep_under_short_peaks(seed):
+    assert simulated(read_experiment("seep_short_peaks"), seed=seed).made == []
+
+
+@pytest.mark.parametrize(
+    ("variant", "made"),
+    [
+        # Back at 30 s, not at 25 s: the loop holds a change for settled after two batches.
+        ("default", [(15, 1, 3), (30, 3, 1), (75, 1, 3), (90, 3, 1)]),
+        ("mode=edge", [(15, 1, 3), (30, 3, 1), (75, 1, 3), (90, 3, 1)]),
+        ("test=5.2.6-60s", [(15, 1, 3), (75, 3, 1)]),
+        ("test=5.2.6-60s,mode=edge", [(15, 1, 3)]),
+    ],
+)
+def test_seep_under_peaks(variant, made):
+    changes = simulated(read_experiment("seep_peaks"), variant)
+    assert changes.until(100) == [(at_s, "operator", before, after) for at_s, before, after in made]
+    assert max(changes.waiting["operator"]) == 150
+
+
+def test_seep_with_hysteresis():
+    experiment = read_experiment("seep_peaks")
+    assert simulated(experiment, "test=5.2.7").until(400) == [
+        (15.0, "operator", 1, 3),
+        (315.0, "operator", 3, 1),
+        (370.0, "operator", 1, 3),
+    ]
+    assert simulated(experiment, "test=5.2.7,mode=edge").made == [(15.0, "operator", 1, 3)]
+
+
+@pytest.mark.parametrize(
+    ("engine", "operator_settings"),
+    [("spark", {"service_ms_per_row": 5}), ("flink", {"restart": "30s"})],
+)
+def test_the_default_rules_follow_a_staircase_up_and_down(engine, operator_settings):
+    experiment = experiment_of(
+        {
+            "name": "stairs",
+            "engine": engine,
+            "policies": ["rules"],
+            "workloads": ["steps:10"],
+            "nodes": {"topology": "edge8"},
+            "operators": {"op": operator_settings},
+            "seeds": 1,
+        },
+        "test",
+    )
+    result = play(experiment, Case(workload="steps:10", seed=0, policy="rules"), with_series=True)
+    assert not result.lost
+    supply = [count for count in result.series["supply_replicas"] if count is not None]
+    # Steps of 20, 40, 60, 80 and 100 % of the peak and down again; the peak needs 80 % of what eight replicas can do.
+    assert max(supply) >= 6
+    assert supply[-1] <= 4
+    assert result.metrics["drained"] is True
+    assert result.metrics["accuracy_U"] < 1.0
