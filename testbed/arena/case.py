@@ -3,11 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
+from testbed.scoring.headcount import Headcount
 from testbed.scoring.sample import Scores
 
-METRICS = (*(score.name for score in fields(Scores)), "frontier_cost", "above_frontier_pct")
-"""Names of all that a run is judged by: the scores; the least cost at its own number of changes (replica-minutes), and
-by how much its own cost lies above that (per cent)."""
+METRICS = (
+    *(score.name for score in fields(Scores)),
+    *(figure.name for figure in fields(Headcount)),
+    "frontier_cost",
+    "above_frontier_pct",
+)
+"""Names of all that a run is judged by: the scores; the replicas of all operators together; the least cost at its own
+number of changes (replica-minutes), and by how much its own cost lies above that (per cent)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

@@ -14,6 +14,7 @@ from testbed.arena.players.referee import Referee, RunLost
 from testbed.arena.worlds.scenes import World, world_of
 from testbed.arena.worlds.streams import seed_of
 from testbed.scoring.frontier import Frontier, frontier
+from testbed.scoring.headcount import Headcount, HeadcountTaker
 from testbed.scoring.recorder import SeriesRecorder
 from testbed.scoring.sample import Completion, Sample, Scores
 from testbed.scoring.scorer import Scorer, combine
@@ -69,7 +70,11 @@ def play(experiment: Experiment, case: Case, *, with_series: bool = False) -> Ca
     scores = judge.scores(ended_at_s)
     return CaseResult(
         case=case,
-        metrics={**asdict(combine(scores)), **_frontier_metrics(world, scores)},
+        metrics={
+            **asdict(combine(scores)),
+            **asdict(judge.headcount()),
+            **_frontier_metrics(world, scores),
+        },
         series=judge.series(),
         frontier=_frontier_curve(world, scores) if with_series else (),
     )
@@ -121,12 +126,14 @@ class Judge:
         self._at_sinks = next(
             scorer for name, scorer in self._scorers.items() if not scene.workflow.downstream(name)
         )
+        self._headcount = HeadcountTaker(scene.duration_s)
         self._shown = next(iter(operators))
         self._recorder = SeriesRecorder(scene.duration_s) if with_series else None
 
     def sampled(self, operator: str, sample: Sample) -> None:
         """Score an operator's sample."""
         self._scorers[operator].sampled(sample)
+        self._headcount.sampled(operator, sample)
         if self._recorder is not None and operator == self._shown:
             self._recorder.sampled(sample)
 
@@ -144,6 +151,10 @@ class Judge:
             name: scorer.scores(ended_at_s, rows_left=not all(drained.values()))
             for name, scorer in self._scorers.items()
         }
+
+    def headcount(self) -> Headcount:
+        """Return the replicas of all operators together."""
+        return self._headcount.headcount()
 
     def series(self) -> Mapping[str, tuple[float | None, ...]]:
         """Return the course of the run; empty where it was not to be kept."""

@@ -73,6 +73,11 @@ class Experiment(Section):
         description="A pattern's peak needs this share of the most that max_replicas can sustain. Absolute "
         "loads are played as they are.",
     )
+    load_factor: float | None = Field(
+        None,
+        gt=0,
+        description="Patterns are played at their own rates times this. Default: scaled by peak_share instead.",
+    )
     period_s: Duration = Field(60.0, description="Time between two steps of the loop. Default: paper IV-B.")
     sample_s: Duration = Field(10.0, description="Time between two samples for the scores.")
     settle_timeout_s: Duration = Field(
@@ -213,13 +218,18 @@ def read_experiment(source: str | Path) -> Experiment:
     Parameters
     ----------
     source
-        A YAML file, or the name of a bundled experiment. Files that it names may be given relative to it.
+        A YAML file, or the name of a bundled experiment. Files that it names may be given relative to it. One that
+        says which other it ``extends`` has that one's settings but for those that it changes, by their paths.
 
     Raises
     ------
     InputError
         When there is none of that name, or it is no experiment.
     """
+    return _read(source, ())
+
+
+def _read(source: str | Path, extended_by: tuple[Path, ...]) -> Experiment:
     path = Path(source)
     if not path.is_file() and (BUNDLED / f"{source}.yaml").is_file():
         path = BUNDLED / f"{source}.yaml"
@@ -236,7 +246,15 @@ def read_experiment(source: str | Path) -> Experiment:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         message = f"{origin}: expected YAML in UTF-8: {' '.join(str(error).split())}"
         raise InputError(message) from error
-    return experiment_of(_beside(document, path.parent), origin)
+    document = _beside(document, path.parent)
+    if not (isinstance(document, dict) and "extends" in document):
+        return experiment_of(document, origin)
+    base = document.pop("extends")
+    if not isinstance(base, str) or path.resolve() in extended_by:
+        message = f"{origin}: extends: expected the name of another experiment or its file, got {base!r}"
+        raise InputError(message)
+    extended = _read(base, (*extended_by, path.resolve()))
+    return extended.changed({"name": path.stem, "title": "", **document}, origin)
 
 
 def _beside(document: object, directory: Path) -> object:
@@ -250,11 +268,14 @@ def _beside(document: object, directory: Path) -> object:
             return f"{directory / file}{colon}{rest}" if file and (directory / file).is_file() else value
         return [placed(item) for item in value] if isinstance(value, list) else value
 
-    moved = {key: placed(document[key]) for key in ("policies", "workloads") if key in document}
+    moved = {key: placed(document[key]) for key in ("extends", "policies", "workloads") if key in document}
     if isinstance(nodes := document.get("nodes"), dict):
         moved["nodes"] = {
             key: placed(value) if key in {"topology", "map"} else value for key, value in nodes.items()
         }
+    rules = document.get("rules")
+    if isinstance(rules, dict) and isinstance(own := rules.get("rules"), dict) and "file" in own:
+        moved["rules"] = {**rules, "rules": {**own, "file": placed(own["file"])}}
     if isinstance(operators := document.get("operators"), dict):
         moved["operators"] = {
             name: {**section, "physics": placed(section["physics"])}

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from gesscale.fields import Duration, Group, parse_duration_s
 from gesscale.settings.groups import AnalyzeSettings
@@ -111,6 +111,9 @@ class OperatorSection(Section):
     upstream: tuple[str, ...] = Field(
         (), description="Operators whose output it reads. Default: it reads the load."
     )
+    load_share: float = Field(
+        1.0, gt=0, le=1, description="Share of the load's rows that it reads, where it reads the load."
+    )
     selectivity: float = Field(1.0, ge=0, description="Rows that it emits per row that it reads.")
     physics: str | None = Field(
         None,
@@ -150,6 +153,15 @@ class OperatorSection(Section):
             message = (
                 "expected min_replicas <= initial_replicas <= max_replicas, got "
                 f"{self.min_replicas}, {self.initial_replicas} and {self.max_replicas}"
+            )
+            raise ValueError(message)
+        return self
+
+    @model_validator(mode="after")
+    def _check_load(self) -> Self:
+        if self.upstream and self.load_share != 1:
+            message = (
+                f"expected no load_share where it reads {', '.join(self.upstream)}, got {self.load_share:g}"
             )
             raise ValueError(message)
         return self
@@ -216,20 +228,33 @@ class RulesSection(AnalyzeSettings):
     seed: Literal[0] = Field(0, exclude=True, description="Not here: each case has its own.")
 
 
+Figures = Mapping[str, Mapping[str, float]]
+"""By policy and metric."""
+
+
 class ReferenceSection(Section):
     """Figures of somebody else, shown beside ours."""
 
     source: str = Field(min_length=1, description="Where they are from.")
-    figures: Mapping[str, Mapping[str, float]] = Field(description="By policy and metric.")
+    figures: Figures = Field({}, description="By policy and metric.")
+    by_workload: Mapping[str, Figures] = Field(
+        {}, description="By workload, policy and metric. Default: `figures` hold for every workload."
+    )
 
-    @field_validator("figures")
-    @classmethod
-    def _check_metrics(cls, figures: Mapping[str, Mapping[str, float]]) -> Mapping[str, Mapping[str, float]]:
-        unknown = [name for metrics in figures.values() for name in metrics if name not in METRICS]
+    @model_validator(mode="after")
+    def _check_metrics(self) -> Self:
+        tables = (self.figures, *self.by_workload.values())
+        unknown = [
+            name for table in tables for metrics in table.values() for name in metrics if name not in METRICS
+        ]
         if unknown:
             message = f"there is no metric {unknown[0]!r}; there are {', '.join(METRICS)}"
             raise ValueError(message)
-        return figures
+        return self
+
+    def of(self, workload: str) -> Figures:
+        """Return the figures of a workload, by policy and metric."""
+        return self.by_workload.get(workload, self.figures)
 
 
 def _check_order(from_s: float, until_s: float) -> None:

@@ -131,7 +131,7 @@ def _compared(experiment: Experiment, group: Group, base: Group | None, metric: 
             higher_is_better=metric in _HIGHER_IS_BETTER,
             as_ratio=metric not in _RELATIVE,
         )
-    figures: Mapping[str, Mapping[str, float]] = experiment.reference.figures if experiment.reference else {}
+    figures = experiment.reference.of(group.workload) if experiment.reference else {}
     return Compared(
         variant=group.variant,
         workload=group.workload,

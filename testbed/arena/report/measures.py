@@ -106,6 +106,34 @@ DELAY = (
 )
 """What the users of the stream feel."""
 
+HEADCOUNT = (
+    Measure(
+        name="avg_replicas",
+        label="mean replicas",
+        unit="replicas",
+        definition="Replicas of all operators together, mean over the measurement.",
+    ),
+    Measure(
+        name="max_replicas",
+        label="most replicas",
+        unit="replicas",
+        definition="Replicas of all operators together, the most at any time of the measurement.",
+    ),
+    Measure(
+        name="scaling_actions",
+        label="actions",
+        unit="",
+        definition="Instants at which the scaler ordered changes, of however many operators.",
+    ),
+    Measure(
+        name="last_action_s",
+        label="last action",
+        unit="s",
+        definition="When the last of them was, since the beginning; 0 where there was none.",
+    ),
+)
+"""Of the workflow as one."""
+
 DISTANCE = (
     Measure(
         name="node_seconds",
@@ -132,5 +160,5 @@ DISTANCE = (
 )
 """How far it is to what is possible."""
 
-MEASURES = (*PROVISIONING, *DELAY, *DISTANCE)
+MEASURES = (*PROVISIONING, *DELAY, *HEADCOUNT, *DISTANCE)
 """All of them, in the order of the page."""

@@ -8,7 +8,7 @@ from testbed.arena.report.cells import Table
 from testbed.arena.report.course import Scales, draw_course
 from testbed.arena.report.frontier import PolicyRuns, draw_frontier
 from testbed.arena.report.lag import PolicyLag, draw_lag, draw_latency
-from testbed.arena.report.measures import DELAY, DISTANCE, PROVISIONING
+from testbed.arena.report.measures import DELAY, DISTANCE, HEADCOUNT, PROVISIONING
 from testbed.arena.report.numbers import figure
 from testbed.arena.report.outcomes import Outcomes, metric_of
 from testbed.arena.report.tables import beside_reference, comparison, sensitivities
@@ -78,6 +78,7 @@ def workload_part(outcomes: Outcomes, workload: str, key: str) -> WorkloadPart:
     titles = (
         ("provisioning", "Provisioning, as in the paper", PROVISIONING),
         ("delay", "Lag, latency and convergence", DELAY),
+        ("headcount", "All operators together", HEADCOUNT),
         ("distance", "Distance to the frontier", DISTANCE),
     )
     courses = outcomes.courses(workload)

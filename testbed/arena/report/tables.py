@@ -84,14 +84,15 @@ def _matrix(outcomes: Outcomes, measure: Measure) -> Table:
 def beside_reference(outcomes: Outcomes, workload: str, *, key: str) -> Table | None:
     """Return somebody else's figures with ours below each, as ratios to the baseline; None where there are none."""
     reference = outcomes.experiment.reference
-    if reference is None or outcomes.baseline not in reference.figures:
+    theirs_by_policy = reference.of(workload) if reference is not None else {}
+    if outcomes.baseline not in theirs_by_policy:
         return None
-    base = reference.figures[outcomes.baseline]
+    base = theirs_by_policy[outcomes.baseline]
     measures = [
-        measure for measure in MEASURES if any(measure.name in of for of in reference.figures.values())
+        measure for measure in MEASURES if any(measure.name in of for of in theirs_by_policy.values())
     ]
     rows = []
-    for policy, figures in reference.figures.items():
+    for policy, figures in theirs_by_policy.items():
         theirs = tuple(
             _their_cell(figures, base, measure, policy == outcomes.baseline) for measure in measures
         )

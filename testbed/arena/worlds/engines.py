@@ -17,6 +17,9 @@ from testbed.simulator.spark.plant import SparkPlant
 
 Physics = SparkPhysics | FlinkPhysics
 
+_TICK_S = 10.0
+"""Step of a Flink job's time; shorter where samples are closer together, so that none falls within one."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Traits:
@@ -111,7 +114,7 @@ def plant_of(scene: Scene, physics: Mapping[str, Physics], *, seed: int) -> Plan
     if spark:
         return SparkPlant(scene, spark, seed=seed)
     flink = {name: item for name, item in physics.items() if isinstance(item, FlinkPhysics)}
-    return FlinkPlant(scene, flink, seed=seed)
+    return FlinkPlant(scene, flink, seed=seed, tick_s=min(_TICK_S, scene.sample_s))
 
 
 def change_takes_s(physics: Physics) -> float:

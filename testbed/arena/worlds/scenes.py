@@ -85,7 +85,7 @@ def world_of(experiment: Experiment, case: Case) -> World:
         workflow=workflow,
         nodes=fog.nodes,
         delays=fog.delays,
-        workloads=_workloads(case, workflow),
+        workloads=_workloads(case, workflow, varied),
         initial={name: _nearest(fog, section.initial_replicas) for name, section in varied.operators.items()},
         selectivity={name: section.selectivity for name, section in varied.operators.items()},
         metrics=_BLIND if ideal else _traits(varied, physics),
@@ -108,7 +108,8 @@ def world_of(experiment: Experiment, case: Case) -> World:
         drain_limit_s=varied.drain_limit_s,
         settle_timeout_s=varied.settle_timeout_s,
     )
-    loaded = replace(plain, workloads=_scaled(plain, best, varied.peak_share))
+    factor = varied.load_factor or varied.peak_share * _room(plain, best)
+    loaded = replace(plain, workloads=_scaled(plain, factor))
     scene = replace(loaded, initial=_initial(case.policy, loaded, best))
     return World(
         scene=scene,
@@ -165,10 +166,15 @@ def _traits(experiment: Experiment, physics: Mapping[str, Physics]) -> MetricTra
     )
 
 
-def _workloads(case: Case, workflow: Workflow) -> dict[str, Workload]:
-    """Return the load as it is written for each operator that reads a source."""
+def _workloads(case: Case, workflow: Workflow, experiment: Experiment) -> dict[str, Workload]:
+    """Return for each operator that reads a source its share of the load as it is written."""
     load = _workload(case.workload, seed_of(case.seed, "workload"))
-    return {name: load for name in workflow.operators if not workflow.upstream(name)}
+    shares = {
+        name: experiment.operators[name].load_share
+        for name in workflow.operators
+        if not workflow.upstream(name)
+    }
+    return {name: load if share == 1 else load.scaled(share) for name, share in shares.items()}
 
 
 @lru_cache(maxsize=4)
@@ -176,17 +182,18 @@ def _workload(text: str, seed: int) -> Workload:
     return workload_named(text, seed=seed)
 
 
-def _scaled(scene: Scene, best: Mapping[str, BestPlacements], peak_share: float) -> dict[str, Workload]:
-    """Return the loads where the peak of patterns needs a share of what the scarcest operator can sustain."""
-    room = min(
+def _scaled(scene: Scene, factor: float) -> dict[str, Workload]:
+    """Return the loads, patterns at rates multiplied by a factor."""
+    return {name: load if load.absolute else load.scaled(factor) for name, load in scene.workloads.items()}
+
+
+def _room(scene: Scene, best: Mapping[str, BestPlacements]) -> float:
+    """Return how many times the loads' peaks the scarcest operator can sustain."""
+    return min(
         _most_rows_per_s(operator, best[name], len(scene.nodes)) / peak_rows_per_s
         for name, operator in scene.workflow.operators.items()
         if (peak_rows_per_s := _peak_rows_per_s(scene, name)) > 0
     )
-    return {
-        name: load if load.absolute else load.scaled(peak_share * room)
-        for name, load in scene.workloads.items()
-    }
 
 
 def _most_rows_per_s(operator: Operator, best: BestPlacements, nodes: int) -> float:

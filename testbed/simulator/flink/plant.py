@@ -10,10 +10,11 @@ from gesscale.observation import Batch
 from gesscale.ports import ClusterState
 from testbed.scoring.sample import Completion
 from testbed.simulator.flink.physics import FlinkPhysics
+from testbed.simulator.flink.sharing import fair_share
 from testbed.simulator.flink.task import Task
 from testbed.simulator.flink.throughput import capacity, round_trips_ms
 from testbed.simulator.fog import Fog
-from testbed.simulator.plant import Tally
+from testbed.simulator.plant import Efforts, Tally
 from testbed.simulator.scene import Scene
 from testbed.simulator.stream import Source, Topic
 
@@ -55,6 +56,7 @@ class FlinkPlant:
         self._consumers = {name: workflow.downstream(name) for name in workflow.operators}
         self._producers = {name: workflow.upstream(name) for name in workflow.operators}
         self._topics = {name: Topic() for name, producers in self._producers.items() if producers}
+        self._joins = any(len(producers) > 1 for producers in self._producers.values())
         kept_ticks = max(16, math.ceil(scene.metrics.history_s / tick_s))
         self._tasks = {
             name: Task(
@@ -120,16 +122,21 @@ class FlinkPlant:
 
     def _tick(self, from_s: float, until_s: float) -> None:
         able = {name: task.begin_tick(from_s) for name, task in self._tasks.items()}
-        room = self._room(able, from_s) if self._topics else {}
-        left = {name: len(self._producers[name]) for name in self._topics}
+        claims = self._claims(able, until_s) if self._joins else {}
+        room = self._room(able, claims, from_s) if self._topics else {}
+        left = {name: set(self._producers[name]) for name in self._topics}
         for name, task in self._tasks.items():
             consumers = self._consumers[name]
-            limit = min((room[other] / left[other] for other in consumers), default=math.inf)
+            for other in consumers:
+                left[other].remove(name)
+            limit = min(
+                (fair_share(room[other], map(claims.__getitem__, left[other])) for other in consumers),
+                default=math.inf,
+            )
             rows = 0.0 if task.is_down(from_s) else task.end_tick(able[name], limit, until_s)
             emitted = rows * task.selectivity
             for other in consumers:
                 room[other] -= emitted
-                left[other] -= 1
             if rows > 0:
                 self._pass_on(task, rows, from_s, until_s)
 
@@ -150,7 +157,15 @@ class FlinkPlant:
                 )
             )
 
-    def _room(self, able: Mapping[str, float], at_s: float) -> dict[str, float]:
+    def _claims(self, able: Mapping[str, float], until_s: float) -> dict[str, float]:
+        """Return the rows that each operator could emit in a tick that ends then, if nobody held it back."""
+        claims: dict[str, float] = {}
+        for name, task in self._tasks.items():
+            arriving = sum(claims[producer] for producer in self._producers[name])
+            claims[name] = min(able[name], task.waiting_rows(until_s) + arriving) * task.selectivity
+        return claims
+
+    def _room(self, able: Mapping[str, float], claims: Mapping[str, float], at_s: float) -> dict[str, float]:
         """Return how many rows each operator that reads others can be given in a tick.
 
         That is what fits into the buffers before it, and what it takes out meanwhile: what it is able to, unless its
@@ -159,9 +174,15 @@ class FlinkPlant:
         room: dict[str, float] = {}
         for name, task in reversed(self._tasks.items()):
             consumers = self._consumers[name]
-            limit = min((room[other] / len(self._producers[other]) for other in consumers), default=math.inf)
+            limit = min(
+                (self._share(name, other, room[other], claims) for other in consumers), default=math.inf
+            )
             room[name] = task.room_rows(min(able[name], task.limited_to(limit)), at_s)
         return room
+
+    def _share(self, producer: str, consumer: str, room: float, claims: Mapping[str, float]) -> float:
+        others = (claims[name] for name in self._producers[consumer] if name != producer)
+        return fair_share(room, others)
 
     # What goes wrong, and what stops
 
@@ -238,6 +259,10 @@ class FlinkPlant:
     def batches(self, operator: str) -> Sequence[Batch]:
         """Return the recent ticks of an operator, oldest first; none are reported while it is down."""
         return self._tasks[operator].batches
+
+    def efforts(self, operator: str, batches: Sequence[Batch]) -> Efforts:
+        """Return what tells how the replicas of an operator shared the work of some of its recent ticks."""
+        return self._tasks[operator].efforts(batches)
 
     def last_progress_at_s(self, operator: str, by_s: float) -> float | None:
         """Return when an operator last reported a tick up to an instant; None if never."""

@@ -3,17 +3,19 @@
 import math
 import zlib
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import partial
 
 import numpy as np
 
 from gesscale.observation import Batch
 from gesscale.workflow import Operator
+from testbed.simulator.flink.efforts import Tick, efforts
 from testbed.simulator.flink.noise import Noise
 from testbed.simulator.flink.physics import FlinkPhysics
 from testbed.simulator.flink.throughput import Capacity, capacity, round_trips_ms
 from testbed.simulator.fog import Fog
-from testbed.simulator.plant import Tally
+from testbed.simulator.plant import Efforts, Tally
 from testbed.simulator.stream import Source, Topic
 
 _SHORTEST_S = 0.001  # what an idle tick reports as busy: Monitor counts in milliseconds
@@ -61,6 +63,7 @@ class Task:
         self.position = 0.0
         self.processed_rows = 0.0
         self.batches: deque[Batch] = deque(maxlen=kept_ticks)
+        self._done: deque[Tick] = deque(maxlen=kept_ticks)  # beside them
         self._fog = fog
         self._tick_s = tick_s
         key = zlib.crc32(operator.name.encode())
@@ -76,6 +79,7 @@ class Task:
         self._saved_position = 0.0
         self._next_checkpoint_s = physics.checkpoint_interval_s
         self._ticks = 0
+        self._emitted_rows = 0
         self._offered_rows = 0.0
         self._work_s = self._waiting_s = self._replica_seconds = self._paid_until_s = 0.0
         self.remeasure(0.0)
@@ -195,12 +199,14 @@ class Task:
         busy_s = self._tick_s
         if rows < able_rows * (1 - _ROUNDING):
             busy_s = self._tick_s * rows / able_rows
+        self._done.append((self.working, self._capacity, self._speed, rows, busy_s))
         work_s = min(rows * self._capacity.work_s_per_row / self._speed, busy_s * len(self.working))
         self._work_s += work_s
         self._waiting_s += busy_s * len(self.working) - work_s
         self._ticks += 1
         # Monitor takes what is offered for a figure of the instant at which the batch began.
         arrived = (offered - self._offered_rows) * (1 - busy_s / self._tick_s)
+        emitted_rows = int(max(self.processed_rows, after) * self.selectivity + _ROUNDING)
         self.batches.append(
             Batch(
                 batch_id=self._ticks,
@@ -211,9 +217,10 @@ class Task:
                 trigger_s=self._tick_s,
                 offered_rows_total=self._offered_rows + arrived,
                 backlog_rows=offered - after,
+                output_rows=emitted_rows - self._emitted_rows,
             )
         )
-        self._offered_rows = offered
+        self._offered_rows, self._emitted_rows = offered, emitted_rows
 
     def _warmth(self, at_s: float) -> float:
         since = (at_s - self._started_s) / self.physics.warm_up_s
@@ -221,12 +228,22 @@ class Task:
 
     # What is known of it
 
+    def waiting_rows(self, at_s: float) -> float:
+        """Return how many rows that were offered until an instant it has still to do."""
+        return self.stream.offered_rows(at_s) - self.position
+
     def room_rows(self, taking_rows: float, at_s: float) -> float:
         """Return how many rows fit before it while it takes some."""
         if not isinstance(self.stream, Topic):
             return math.inf
-        waiting = self.stream.offered_rows(at_s) - self.position
-        return max(0.0, self.physics.buffered_rows(len(self.working)) - waiting + taking_rows)
+        buffers = self.physics.buffered_rows(len(self.working))
+        return max(0.0, buffers - self.waiting_rows(at_s) + taking_rows)
+
+    def efforts(self, batches: Sequence[Batch]) -> Efforts:
+        """Return what tells how its replicas shared the work of some of its ticks."""
+        wanted = {batch.batch_id for batch in batches}
+        pairs = zip(self.batches, self._done, strict=True)
+        return partial(efforts, [done for batch, done in pairs if batch.batch_id in wanted])
 
     def last_progress_at_s(self, by_s: float) -> float | None:
         """Return when the last tick up to an instant ended; idle ticks count."""

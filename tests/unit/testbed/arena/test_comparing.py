@@ -41,6 +41,14 @@ def test_every_policy_is_compared_on_every_workload_and_metric():
     assert compared[3].reference_ratio is None  # the paper has no such figure
 
 
+def test_a_reference_can_have_figures_of_each_workload():
+    theirs = {"thr-nlaware": {"cost": 100.0}, "gesscale": {"cost": 90.0}}
+    experiment = arena_plays.small_experiment(reference={**REFERENCE, "by_workload": {"spikes": theirs}})
+    compared = compare_results(experiment, played(experiment), baseline="thr-nlaware", metrics=("cost",))
+    ratios = {each.workload: each.reference_ratio for each in compared if each.policy == "gesscale"}
+    assert ratios == {"steps": 0.75, "spikes": 0.9}  # 150 / 200; 90 / 100
+
+
 def test_a_lost_run_is_counted_and_in_no_mean():
     experiment = arena_plays.small_experiment(workloads=["steps"])
     results = played(experiment, lost=[("gesscale", 2)])

@@ -9,7 +9,13 @@ from pydantic import BaseModel
 from gesscale.errors import InputError
 from gesscale.fields import model_within
 from testbed.arena.case import Case
-from testbed.arena.experiments.experiment import Experiment, experiment_names, experiment_of, read_experiment
+from testbed.arena.experiments.experiment import (
+    BUNDLED,
+    Experiment,
+    experiment_names,
+    experiment_of,
+    read_experiment,
+)
 from testbed.simulator.scene import CpuAccount
 
 LEAST = {"name": "mine", "policies": ["static"], "workloads": ["nyc"], "nodes": {"topology": "edge8"}}
@@ -38,12 +44,23 @@ def made(**settings: object) -> Experiment:
     return experiment_of({**LEAST, **settings}, "mine.yaml")
 
 
-@pytest.mark.parametrize("name", ["standard", "table3", "adversity"])
+NAMES = sorted(path.stem for path in BUNDLED.glob("*.yaml"))
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_bundled_experiments_are_sound(name):
     experiment = read_experiment(name)
     assert experiment.name == name
-    assert experiment_names()[name] == experiment.title != ""
-    assert len(experiment.seed_list) >= (10 if name == "adversity" else 30)
+    assert experiment.title
+
+
+@pytest.mark.parametrize(("name", "seeds"), [("standard", 30), ("table3", 30), ("adversity", 10)])
+def test_what_tells_policies_apart_has_many_seeds(name, seeds):
+    assert len(read_experiment(name).seed_list) == seeds
+
+
+def test_bundled_experiments_are_listed_with_their_titles():
+    assert experiment_names() == {name: read_experiment(name).title for name in NAMES}
 
 
 def test_table3_states_both_readings_of_what_the_paper_leaves_open():
@@ -59,7 +76,7 @@ def test_table3_has_the_papers_figures_beside_it():
     assert set(reference.figures) == set(read_experiment("table3").policies)
 
 
-@pytest.mark.parametrize("name", ["standard", "table3", "adversity"])
+@pytest.mark.parametrize("name", NAMES)
 def test_an_experiment_is_the_same_after_a_way_through_json_and_yaml(name):
     experiment = read_experiment(name)
     document = experiment.document()
@@ -167,6 +184,16 @@ def test_settings_can_be_changed_by_their_path():
         ({"variants": {"choices": [{"name": "a=b", "options": [{"name": "x"}]}]}}, "variants.choices.0.name"),
         ({"reference": {"source": "", "figures": {}}}, "reference.source"),
         ({"reference": {"source": "x", "figures": {"static": {"price": 3}}}}, "there is no metric 'price'"),
+        (
+            {"reference": {"source": "x", "by_workload": {"nyc": {"static": {"price": 3}}}}},
+            "there is no metric 'price'",
+        ),
+        ({"load_factor": 0}, "load_factor: Input should be greater than 0, got 0"),
+        ({"operators": {"a": {"load_share": 0}}}, "load_share: Input should be greater than 0, got 0"),
+        (
+            {"operators": {"a": {}, "b": {"upstream": ["a"], "load_share": 0.5}}},
+            "operators.b: expected no load_share where it reads a, got 0.5",
+        ),
     ],
 )
 def test_what_cannot_be_is_named_with_its_place(settings, expected):
@@ -205,7 +232,7 @@ def test_an_unknown_variant_is_refused_with_those_there_are():
 
 
 def test_an_unknown_experiment_is_refused_with_those_there_are():
-    with pytest.raises(InputError, match="no experiment 'tabel3'; choose one of adversity, standard, table3"):
+    with pytest.raises(InputError, match=r"no experiment 'tabel3'; choose one of .*standard, table3, or"):
         read_experiment("tabel3")
 
 
@@ -251,3 +278,45 @@ def test_files_beside_the_experiment_are_found(tmp_path):
     assert experiment.workloads == ("nyc:any", str(tmp_path / "load.csv"))
     assert experiment.nodes.map == str(tmp_path / "map.csv")
     assert experiment.operators["a"].physics == str(tmp_path / "pi.yaml")
+
+
+# One experiment that extends another
+
+
+def extending(tmp_path, **own: object) -> Experiment:
+    base = {**LEAST, "title": "of mine", "operators": {"a": {"max_replicas": 4}, "b": {"upstream": ["a"]}}}
+    (tmp_path / "base.yaml").write_text(yaml.safe_dump(base), "utf-8")
+    (tmp_path / "child.yaml").write_text(yaml.safe_dump({"extends": "base.yaml", **own}), "utf-8")
+    return read_experiment(tmp_path / "child.yaml")
+
+
+def test_what_extends_another_has_its_settings_but_for_its_own(tmp_path):
+    found = extending(
+        tmp_path, seeds=3, **{"operators.a.initial_replicas": 2, "rules.slack_threshold_pct": 20}
+    )
+    assert (found.seeds, found.rules.slack_threshold_pct) == (3, 20)
+    assert (found.operators["a"].initial_replicas, found.operators["a"].max_replicas) == (2, 4)
+    assert found.operators["b"].upstream == ("a",)
+    assert (found.policies, found.nodes.topology) == (("static",), "edge8")
+
+
+def test_what_extends_another_has_a_name_and_a_title_of_its_own(tmp_path):
+    assert extending(tmp_path).name == "child"
+    assert extending(tmp_path).title == ""
+    named = extending(tmp_path, name="other", title="another")
+    assert (named.name, named.title) == ("other", "another")
+
+
+def test_a_group_that_is_given_whole_takes_the_place_of_the_other(tmp_path):
+    assert list(extending(tmp_path, operators={"c": {}}).operators) == ["c"]
+
+
+@pytest.mark.parametrize("base", ["child.yaml", 7, ["standard"]])
+def test_an_experiment_extends_another_one(tmp_path, base):
+    with pytest.raises(InputError, match=r"child\.yaml: extends: expected the name of another experiment"):
+        extending(tmp_path, extends=base)
+
+
+def test_faults_of_what_extends_another_are_named_with_their_file(tmp_path):
+    with pytest.raises(InputError, match=r"child\.yaml: operators\.a\.colour: there is no such setting"):
+        extending(tmp_path, **{"operators.a.colour": "red"})

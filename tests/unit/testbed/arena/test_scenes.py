@@ -74,6 +74,43 @@ def test_absolute_loads_are_played_as_they_are(tmp_path):
     assert found.scene.workloads["operator"].peak_rows_per_s == 30.0
 
 
+def test_a_patterns_own_rates_are_played_where_there_is_a_factor_for_them():
+    # steps: 200 to 1,000 rows/s
+    assert world(load_factor=1).scene.workloads["operator"].peak_rows_per_s == 1000
+    assert world(load_factor=0.25, peak_share=0.1).scene.workloads["operator"].peak_rows_per_s == 250
+
+
+def test_sources_share_a_load():
+    pair = {
+        "auctions": {"load_share": 0.75},
+        "persons": {"load_share": 0.25},
+        "join": {"upstream": ["auctions", "persons"]},
+    }
+    loads = world(load_factor=1, operators=pair).scene.workloads
+    assert {name: load.peak_rows_per_s for name, load in loads.items()} == {"auctions": 750, "persons": 250}
+    scaled = world(operators=pair, peak_share=0.5)
+    loads = scaled.scene.workloads
+    assert loads["auctions"].peak_rows_per_s == pytest.approx(3 * loads["persons"].peak_rows_per_s)
+    most = max(scaled.best["join"][count][0] for count in range(1, 9))
+    assert sum(load.peak_rows_per_s for load in loads.values()) == pytest.approx(0.5 * most)
+
+
+def test_a_share_of_an_absolute_load_is_a_share_of_its_rates(tmp_path):
+    file = tmp_path / "load.csv"
+    file.write_text("t_s,rows_per_s\n0,10\n60,40\n", "utf-8")
+    found = world(
+        workload=str(file), workloads=[str(file)], operators={"operator": {"load_share": 0.25}}, load_factor=9
+    )
+    assert found.scene.workloads["operator"].peak_rows_per_s == 10
+
+
+@pytest.mark.parametrize(("sample", "tick_s"), [("5s", 5), ("10s", 10), ("60s", 10)])
+def test_samples_do_not_fall_within_a_tick_of_flink(sample, tick_s):
+    plant = world(engine="flink", sample=sample).plant
+    plant.advance(60.0)
+    assert {batch.trigger_s for batch in plant.batches("operator")} == {tick_s}
+
+
 def test_of_several_operators_the_scarcest_decides_the_scale():
     chain = {
         "first": {"service_ms_per_row": 1, "selectivity": 2},

@@ -114,6 +114,13 @@ def test_a_reference_stands_above_ours_as_a_ratio():
     ]
 
 
+def test_a_reference_of_the_workload_takes_the_place_of_the_general_one():
+    here = {"by_workload": {"nyc": {"base": {"cost": 10}, "other": {"cost": 5}}}}
+    found = outcomes([result("base", 0, 20)], reference={**REFERENCE, **here})
+    table = beside_reference(found, "nyc", key="k")
+    assert [row.cells[0].text for row in table.rows if row.note == "theirs"] == ["10", "×0.5"]
+
+
 def test_without_a_reference_there_is_no_table_of_it():
     results = [result("base", 0, 20)]
     assert beside_reference(outcomes(results), "nyc", key="k") is None
