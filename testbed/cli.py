@@ -1,11 +1,15 @@
 """``testbed``, also ``gesscale testbed``: the commands of the local cluster."""
 
+import signal
 from collections import Counter
+from datetime import datetime
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from gesscale.cli.output import Output, emit, table, talk
+from gesscale.cli.output import Output, console, emit, table, talk
+from gesscale.errors import InputError
 from testbed.cluster import lifecycle, privilege, relay_link, spark_archive, state
 from testbed.cluster.check import check_pairs
 from testbed.cluster.lifecycle import Delays
@@ -91,6 +95,44 @@ def down(
     privilege.release()
     rows = [(each, found.processes, found.network_parts) for each, found in swept.items()]
     emit(swept, output, [table("removed", ("cluster", "processes", "namespaces and devices"), rows)])
+
+
+@app.command()
+def workflow(
+    *,
+    policy: Annotated[
+        str | None, typer.Option(help="The policy that scales. Default: gesscale.", show_default=False)
+    ] = None,
+    topology: Annotated[str, typer.Option(help="A topology file, or a bundled one's name.")] = "edge8",
+    seconds: Annotated[float, typer.Option(min=60, help="Seconds the day is compressed into.")] = 240.0,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            "-c",
+            help="Settings that an earlier run left, its policy included.",
+            show_default=False,
+        ),
+    ] = None,
+    reports: Annotated[Path, typer.Option(help="Where the report folder goes.")] = Path("reports"),
+) -> None:
+    """Scale two Spark operators, joined by a real Kafka broker, through one compressed day (six minutes).
+
+    Exits 3 where a row was lost or doubled.
+    """
+    from testbed.two_operators.scenario import Scenario
+    from testbed.two_operators.show import play
+
+    if config is not None and policy is not None:
+        message = "workflow: expected --policy or --config, got both; change analyze.policy in the file"
+        raise InputError(message)
+    privilege.enter()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # cleans up as Ctrl-C does
+    scenario = Scenario(policy=policy or "gesscale", topology=topology, day_s=seconds)
+    folder = reports / datetime.now().astimezone().strftime("%Y-%m-%d-%H%M%S")
+    folder.mkdir(parents=True)
+    if not play(scenario, folder, console, config):
+        raise typer.Exit(3)
 
 
 app.command()(apply)

@@ -52,6 +52,8 @@ class Role(StrEnum):
     DRIVER = "driver"
     EXECUTOR = "executor"
     PROBE = "probe"
+    BROKER = "broker"
+    PRODUCER = "producer"
     CONTROL_PLANE = "control-plane"
     NODE = "node"
 
@@ -119,7 +121,14 @@ def base_environment() -> dict[str, str]:
     return {name: os.environ[name] for name in _INHERITED if name in os.environ}
 
 
-def start(command: Sequence[str], mark: Mark, *, environment: Mapping[str, str], log: Path) -> Process:
+def start(
+    command: Sequence[str],
+    mark: Mark,
+    *,
+    environment: Mapping[str, str],
+    log: Path,
+    directory: Path | None = None,
+) -> Process:
     """Start a process in a session of its own; it outlives this one.
 
     Parameters
@@ -130,6 +139,8 @@ def start(command: Sequence[str], mark: Mark, *, environment: Mapping[str, str],
         Variables beside the mark; nothing else is inherited.
     log
         Where its output goes; replaced.
+    directory
+        Where it works; made if needed. Default: where this process does.
 
     Raises
     ------
@@ -137,10 +148,13 @@ def start(command: Sequence[str], mark: Mark, *, environment: Mapping[str, str],
         Where the program cannot be started.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
+    if directory is not None:
+        directory.mkdir(parents=True, exist_ok=True)
     try:
         with log.open("wb") as output:
             child = subprocess.Popen(
                 command,
+                cwd=directory,
                 env={**environment, **mark.environment()},
                 stdin=subprocess.DEVNULL,
                 stdout=output,

@@ -137,6 +137,8 @@ class LocalSpark(SparkApplication):
             self.mark(Role.EXECUTOR, node, executor_id),
             environment=self.node_environment(node),
             log=self.log(Role.EXECUTOR, node.name),
+            # an executor copies the jars of its application to where it works
+            directory=self.directory / "scratch" / node.name / f"executor-{self.operator}-{executor_id}",
         )
 
     def _await_each(

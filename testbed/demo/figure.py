@@ -1,5 +1,6 @@
 """The figure of a run, in the manner of the paper's Fig. 7."""
 
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,13 +11,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def draw(record: Record, title: str, file: Path) -> None:
-    """Draw load, replicas, nodes, backlog and model parameters over time.
+def draw(records: Mapping[str, Record], title: str, file: Path) -> None:
+    """Draw load, replicas, nodes, backlog and model parameters over time, a column for each operator.
 
     Parameters
     ----------
-    record
-        A finished run.
+    records
+        A finished run, by operator.
     title
         The line above.
     file
@@ -29,13 +30,23 @@ def draw(record: Record, title: str, file: Path) -> None:
 
     figure, axes = plt.subplots(
         6,
-        1,
-        figsize=(10, 13.5),
+        len(records),
+        figsize=(2 + 8 * len(records), 13.5),
         sharex=True,
+        squeeze=False,
         height_ratios=[5, 2, 4, 2, 2, 3],
         layout="constrained",
     )
     figure.suptitle(title)
+    for (name, record), column in zip(records.items(), axes.T, strict=True):
+        _draw_operator(record, column)
+        if len(records) > 1:
+            column[0].set_title(name)
+    figure.savefig(file, dpi=110)
+    plt.close(figure)
+
+
+def _draw_operator(record: Record, axes: "Sequence[Axes]") -> None:
     _draw_load(record, axes[0])
     _draw_replicas(record, axes[1])
     _draw_nodes(record, axes[2])
@@ -48,8 +59,6 @@ def draw(record: Record, title: str, file: Path) -> None:
             colour = "tab:red" if decision.outcome.added else "tab:green"
             ax.axvline(record.since_start_s(decision.at_s), color=colour, linewidth=0.8, alpha=0.5)
     axes[-1].set_xlabel("seconds since the replay began (red line: replica added, green: removed)")
-    figure.savefig(file, dpi=110)
-    plt.close(figure)
 
 
 def _draw_load(record: Record, ax: "Axes") -> None:

@@ -1,5 +1,6 @@
 """What a person sees while the demo runs: a live table on a terminal, one line a step elsewhere."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,8 +18,17 @@ _BLOCKS = " ▁▂▃▄▅▆▇█"
 
 
 @dataclass(slots=True)
+class _Course:
+    """What is shown of one operator: how it came to where it is, and its newest decision."""
+
+    loads: list[float] = field(default_factory=list)
+    replicas: list[float] = field(default_factory=list)
+    newest: Decision | None = None
+
+
+@dataclass(slots=True)
 class LiveView:
-    """Shows the newest decision, the history of the load, and what was changed.
+    """Shows each operator's newest decision and the history of its load, and what was changed.
 
     Attributes
     ----------
@@ -34,8 +44,7 @@ class LiveView:
     seconds: float
     hour_of_day: float
     _live: Live | None = None
-    _loads: list[float] = field(default_factory=list)
-    _replicas: list[float] = field(default_factory=list)
+    _courses: dict[str, _Course] = field(default_factory=lambda: defaultdict(_Course))
     _changes: list[Text] = field(default_factory=list)
 
     @contextmanager
@@ -59,20 +68,22 @@ class LiveView:
         elapsed_s
             Seconds since the replay began.
         """
-        reading = decision.analysis.reading
-        self._loads.append((reading.input_rows_per_s if reading else None) or 0.0)
-        self._replicas.append(float(len(decision.plan.placement)))
-        line = Text(f"{self._clock(elapsed_s)}  {decision.sentence.partition(':')[0]}")
+        reading, course = decision.analysis.reading, self._courses[decision.operator]
+        course.loads.append((reading.input_rows_per_s if reading else None) or 0.0)
+        course.replicas.append(float(len(decision.plan.placement)))
+        course.newest = decision
+        line = Text(f"{self._clock(elapsed_s)}  {decision.operator}: {decision.sentence.partition(':')[0]}")
         if decision.acted:
             self._changes.append(
                 Text("▲ " if decision.outcome.added else "▼ ", style="bold").append_text(line)
             )
         if self._live is not None:
-            self._live.update(self._panel(decision, elapsed_s))
+            self._live.update(self._panel(elapsed_s))
         else:
             mst = decision.analysis.mst
             self.console.print(
-                f"{elapsed_s:4.0f} s  {self._clock(elapsed_s)}  load {self._loads[-1]:5.0f} rows/s"
+                f"{elapsed_s:4.0f} s  {self._clock(elapsed_s)}  {decision.operator:8s}"
+                f"  load {course.loads[-1]:5.0f} rows/s"
                 f"  MST {f'{mst.mid:5.0f}' if mst else '    –'}"
                 f"  backlog {(reading.backlog_rows if reading else None) or 0:6.0f}"
                 f"  {decision.sentence}",
@@ -83,28 +94,34 @@ class LiveView:
         hours = (self.hour_of_day + 24.0 * max(0.0, min(1.0, elapsed_s / self.seconds))) % 24
         return f"{int(hours):02d}:{int(hours * 60) % 60:02d}"
 
-    def _panel(self, decision: Decision, elapsed_s: float) -> Panel:
-        reading, mst = decision.analysis.reading, decision.analysis.mst
-        backlog = reading.backlog_rows if reading else None
-        facts = Table.grid(padding=(0, 2))
-        facts.add_column(style="dim")
-        facts.add_column()
-        rows = {
-            "load": f"{self._loads[-1]:.0f} rows/s   {sparkline(self._loads)}",
-            "throughput": f"{reading.throughput_rows_per_s:.0f} rows/s" if reading else "–",
-            "MST": f"{mst.mid:.0f} rows/s ({mst.low:.0f} to {mst.high:.0f})" if mst else "not known yet",
-            "replicas": f"{len(decision.plan.placement)}   {sparkline(self._replicas)}",
-            "nodes": ", ".join(decision.plan.placement),
-            "NDmax": f"{decision.plan.nd_max_ms:.0f} ms" if decision.plan.nd_max_ms is not None else "–",
-            "backlog": f"{backlog:.0f} rows" if backlog is not None else "–",
-            "decision": decision.sentence,
-        }
-        for name, value in rows.items():
-            facts.add_row(name, value)
+    def _panel(self, elapsed_s: float) -> Panel:
         bar = Table.grid(expand=True)  # a bar alone does not end its line
         bar.add_row(ProgressBar(total=self.seconds, completed=max(0.0, min(self.seconds, elapsed_s))))
-        body = Group(bar, facts, *self._changes[-6:])
+        facts = [_facts(course.newest, course) for course in self._courses.values() if course.newest]
+        body = Group(bar, *facts, *self._changes[-6:])
         return Panel(body, title=f"the day at {self._clock(elapsed_s)}", title_align="left")
+
+
+def _facts(decision: Decision, course: _Course) -> Table:
+    reading, mst = decision.analysis.reading, decision.analysis.mst
+    backlog = reading.backlog_rows if reading else None
+    facts = Table.grid(padding=(0, 2))
+    facts.add_column(style="dim")
+    facts.add_column()
+    rows = {
+        "operator": decision.operator,
+        "load": f"{course.loads[-1]:.0f} rows/s   {sparkline(course.loads)}",
+        "throughput": f"{reading.throughput_rows_per_s:.0f} rows/s" if reading else "–",
+        "MST": f"{mst.mid:.0f} rows/s ({mst.low:.0f} to {mst.high:.0f})" if mst else "not known yet",
+        "replicas": f"{len(decision.plan.placement)}   {sparkline(course.replicas)}",
+        "nodes": ", ".join(decision.plan.placement),
+        "NDmax": f"{decision.plan.nd_max_ms:.0f} ms" if decision.plan.nd_max_ms is not None else "–",
+        "backlog": f"{backlog:.0f} rows" if backlog is not None else "–",
+        "decision": decision.sentence,
+    }
+    for name, value in rows.items():
+        facts.add_row(name, value)
+    return facts
 
 
 def sparkline(values: list[float], width: int = 60) -> str:

@@ -1,6 +1,7 @@
 """The streaming query that the loop scales: its driver and its first replica on the emulated nodes."""
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from gesscale.errors import ClusterError, MetricsUnavailableError
@@ -42,14 +43,6 @@ def start_query(
         When the driver ends, or its metrics cannot be read in time.
     """
     spark = open_spark(topology, scenario.operator)
-    spark.start_driver(_program(scenario, rides, folder, start_at_s))
-    spark.await_driver(DRIVER_S)
-    spark.add_replicas([topology.driver_node])
-    _await_metrics(scenario.metrics_url(topology))
-    return spark
-
-
-def _program(scenario: Scenario, rides: Path, folder: Path, start_at_s: float) -> tuple[str, ...]:
     options = {
         "operator": scenario.operator,
         "rides": rides.resolve(),
@@ -63,15 +56,49 @@ def _program(scenario: Scenario, rides: Path, folder: Path, start_at_s: float) -
         "service-ms-per-row": scenario.service_ms_per_row,
         "metrics-port": scenario.metrics_port,
     }
+    spark.start_driver(stream_program(options))
+    await_query(spark, scenario.metrics_url(topology))
+    return spark
+
+
+def stream_program(options: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the driver program of an operator, as arguments for the Python interpreter.
+
+    Parameters
+    ----------
+    options
+        Those of ``python -m testbed.pipeline stream``, by name. It lingers when all is processed.
+
+    Examples
+    --------
+    >>> stream_program({"trigger-s": 2.0})
+    ('-m', 'testbed.pipeline', 'stream', '--trigger-s', '2.0', '--linger')
+    """
     given = [word for name, value in options.items() for word in (f"--{name}", str(value))]
     return ("-m", "testbed.pipeline", "stream", *given, "--linger")
 
 
-def _await_metrics(url: str) -> None:
+def await_query(spark: LocalSpark, metrics_url: str) -> None:
+    """Wait for a driver that was started, give it a first replica on its own node, wait until it can be observed.
+
+    Parameters
+    ----------
+    spark
+        Its application.
+    metrics_url
+        Where it publishes its batches.
+
+    Raises
+    ------
+    ClusterError
+        When the driver ends, or its metrics cannot be read in time.
+    """
+    spark.await_driver(DRIVER_S)
+    spark.add_replicas([spark.topology.driver_node])
     deadline_s = time.monotonic() + METRICS_S
     while True:
         try:
-            fetch(f"{url}/replicas", timeout_s=2.0, max_bytes=100_000)
+            fetch(f"{metrics_url}/replicas", timeout_s=2.0, max_bytes=100_000)
         except MetricsUnavailableError as error:
             if time.monotonic() > deadline_s:
                 message = f"the driver runs, but after {METRICS_S:g} s its metrics cannot be read: {error}"
@@ -79,3 +106,16 @@ def _await_metrics(url: str) -> None:
             time.sleep(0.5)
         else:
             return
+
+
+def require_driver(spark: LocalSpark) -> None:
+    """Check that a query's driver lives.
+
+    Raises
+    ------
+    ClusterError
+        When it has died.
+    """
+    if spark.driver() is None:
+        message = f"the driver of operator {spark.operator!r} has ended before its day was over"
+        raise ClusterError(message)

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -102,11 +103,25 @@ class Record:
             for at_s, next_s in pairwise([*orders, math.inf])
         )
 
-    def write(self, folder: Path) -> None:
-        """Write decisions.jsonl and batches.jsonl: a record that can be replayed."""
-        documents = {
-            "decisions": [decision_document(decision) for decision in self.decisions],
-            "batches": [as_document(batch) for batch in self.ordered],
-        }
-        for name, items in documents.items():
-            (folder / f"{name}.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
+
+def write_records(records: Mapping[str, Record], folder: Path) -> None:
+    """Write decisions.jsonl and batches.jsonl: a record that can be replayed.
+
+    Parameters
+    ----------
+    records
+        By operator; each line names its own.
+    folder
+        Where to.
+    """
+    decisions = [decision for record in records.values() for decision in record.decisions]
+    documents = {
+        "decisions": [decision_document(each) for each in sorted(decisions, key=lambda each: each.at_s)],
+        "batches": [
+            {"operator": name, **as_document(batch)}
+            for name, record in records.items()
+            for batch in record.ordered
+        ],
+    }
+    for name, items in documents.items():
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))

@@ -14,7 +14,7 @@ from testbed.cluster.check import PairCheck
 from testbed.cluster.topology import Topology
 from testbed.demo.figure import draw
 from testbed.demo.model_errors import law_errors
-from testbed.demo.record import Record
+from testbed.demo.record import Record, write_records
 from testbed.demo.rides import PreparedRides
 from testbed.demo.scenario import Scenario
 from testbed.demo.verdict import Check, check_both_directions, check_nodes, check_sink
@@ -58,12 +58,15 @@ def write_report(
         check_nodes(record.acted, topology.map, topology.driver_node),
         check_sink(rides.rows, sink.rows, sink.distinct),
     ]
-    record.write(folder)
-    draw(record, f"policy {scenario.policy}: a New York day in {scenario.day_s:.0f} s", folder / "figure.png")
+    records = {scenario.operator: record}
+    write_records(records, folder)
+    draw(
+        records, f"policy {scenario.policy}: a New York day in {scenario.day_s:.0f} s", folder / "figure.png"
+    )
     summary = _summary(record, pairs, rides, sink, checks)
     (folder / "summary.json").write_text(json.dumps(as_document(summary), indent=2) + "\n")
     with (folder / "summary.txt").open("w") as file:
-        for shown in (_changes(record), _figures(summary), _promises(checks)):
+        for shown in (changes_table(record), _figures(summary), promises_table(checks)):
             console.print(shown)
             Console(file=file, width=110).print(shown)
     console.print(
@@ -71,6 +74,28 @@ def write_report(
     )
     console.print(f"why each decision: gesscale explain -c {folder}/gesscale.yaml", highlight=False)
     return all(check.kept for check in checks)
+
+
+def changes_table(record: Record, title: str = "Reconfigurations") -> Table:
+    """Tabulate the reconfigurations of a run: when, which nodes, what they cost, why."""
+    acted = record.acted
+    first_tasks = [next(iter(decision.outcome.first_task_s.values()), None) for decision in acted]
+    columns: dict[str, Sequence[object]] = {
+        "at, s": [f"{record.since_start_s(decision.at_s):.0f}" for decision in acted],
+        "nodes": [_signed(decision) for decision in acted],
+        "replicas": [len(decision.plan.placement) for decision in acted],
+        "NDmax, ms": [decision.plan.nd_max_ms for decision in acted],
+        **({"to first task, s": first_tasks} if any(first_tasks) else {}),
+        "longest gap, s": record.longest_gaps_s(SETTLE_S),
+        "why": [decision.plan.reason.value for decision in acted],
+    }
+    return table(title, [*columns], list(zip(*columns.values(), strict=True)))
+
+
+def promises_table(checks: Sequence[Check]) -> Table:
+    """Tabulate what was promised, and whether it was kept."""
+    rows = [(check.promise, "kept" if check.kept else "BROKEN", check.detail) for check in checks]
+    return table("Promises", ("promise", "", "figures"), rows)
 
 
 def _summary(
@@ -100,23 +125,6 @@ def _summary(
     }
 
 
-def _changes(record: Record) -> Table:
-    rows = [
-        (
-            f"{record.since_start_s(decision.at_s):.0f}",
-            _signed(decision),
-            len(decision.plan.placement),
-            decision.plan.nd_max_ms,
-            next(iter(decision.outcome.first_task_s.values()), None),
-            gap_s,
-            decision.plan.reason.value,
-        )
-        for decision, gap_s in zip(record.acted, record.longest_gaps_s(SETTLE_S), strict=True)
-    ]
-    columns = ("at, s", "nodes", "replicas", "NDmax, ms", "to first task, s", "longest gap, s", "why")
-    return table("Reconfigurations", columns, rows)
-
-
 def _signed(decision: Decision) -> str:
     added = [f"+{node}" for node in decision.outcome.added]
     return " ".join([*added, *(f"-{node}" for node in decision.outcome.removed)])
@@ -135,8 +143,3 @@ def _figures(summary: dict[str, object]) -> Table:
     if isinstance(errors, dict):
         rows += [(f"error of law {law}, %", error) for law, error in errors.items()]
     return table("Figures", ("figure", "value"), rows)
-
-
-def _promises(checks: Sequence[Check]) -> Table:
-    rows = [(check.promise, "kept" if check.kept else "BROKEN", check.detail) for check in checks]
-    return table("Promises", ("promise", "", "figures"), rows)

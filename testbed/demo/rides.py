@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gesscale.errors import GesscaleError
-from testbed.demo.scenario import Scenario
 from testbed.pipeline.ride_store import open_rides
 from testbed.pipeline.rides import bundled_demand
 
@@ -40,13 +39,15 @@ class PreparedRides:
     cleaning: dict[str, object]
 
 
-def prepare_rides(scenario: Scenario, say: Callable[[str], None]) -> PreparedRides:
-    """Generate and clean the rides of a scenario, unless an earlier demo has.
+def prepare_rides(share: float, copies: int, say: Callable[[str], None]) -> PreparedRides:
+    """Generate and clean the rides of a day, unless an earlier demo has.
 
     Parameters
     ----------
-    scenario
-        How many there are to be.
+    share
+        Rides that are generated per real passenger.
+    copies
+        How often each ride will be served.
     say
         Told what takes time.
 
@@ -62,20 +63,20 @@ def prepare_rides(scenario: Scenario, say: Callable[[str], None]) -> PreparedRid
     """
     pipeline = Path(__file__).parent.parent / "pipeline"
     recipe = b"".join((pipeline / name).read_bytes() for name in ("rides.py", "clean.py"))
-    key = hashlib.sha256(recipe + str(scenario.share).encode()).hexdigest()[:12]
+    key = hashlib.sha256(recipe + str(share).encode()).hexdigest()[:12]
     folder = _CACHE / key
     summary = folder / "cleaning.json"
     if not summary.exists():
         say("generating a day of rides and cleaning them with Spark (once)")
         shutil.rmtree(folder, ignore_errors=True)
-        _run("generate", str(folder / "raw.csv"), "--rides-per-passenger", str(scenario.share))
+        _run("generate", str(folder / "raw.csv"), "--rides-per-passenger", str(share))
         told = _run("clean", str(folder / "raw.csv"), str(folder / "clean"), "--output-format", "json")
         summary.write_text(told)
     rides = open_rides(str(folder / "clean")).rides
     begins = bundled_demand().begins
     return PreparedRides(
         folder=folder / "clean",
-        rows=rides * scenario.copies,
+        rows=rides * copies,
         begins_at_hour=begins.hour + begins.minute / 60,
         cleaning=json.loads(summary.read_text()),
     )

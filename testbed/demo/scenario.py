@@ -1,12 +1,17 @@
 """What the demo plays: a day in minutes, on eight nodes, and the settings of its loop."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
+from gesscale.options import PolicyOptions
+from gesscale.options.sizing import SizingSettings
 from latency_map import write_csv
 from testbed.cluster.topology import Topology
+
+LATENCY_MAP = "latency.csv"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,30 +78,59 @@ class Scenario:
         topology
             The nodes.
         """
-        write_csv(topology.map, folder / "latency.csv")
-        settings = {
-            "workflow": {
-                "operators": {
-                    self.operator: {
-                        "driver_node": topology.driver_node,
-                        "metrics_url": self.metrics_url(topology),
-                        "max_replicas": self.max_replicas,
-                        "batch_cap_rows_per_replica": self.cap_rows_per_replica,
-                    }
-                }
-            },
-            "latency_map": {"file": "latency.csv", "unit": "ms", "kind": "rtt"},
-            "monitor": {
-                "period": f"{self.period_s:g}s",
-                "window": f"{self.period_s:g}s",
-                "stale_after": f"{4 * self.period_s:g}s",
-            },
-            # The day is compressed 360 times; what the defaults say of an hour holds here for seconds.
-            "analyze": {"policy": self.policy, "recovery_target": f"{3 * self.period_s:g}s"},
-            "plan": {"settle_timeout": f"{6 * self.period_s:g}s"},
-            "execute": {"mode": "act", "cluster": "local", "options": {"topology": self.topology}},
-            "knowledge": {"file": "knowledge.sqlite"},
+        operator = {
+            "driver_node": topology.driver_node,
+            "metrics_url": self.metrics_url(topology),
+            "max_replicas": self.max_replicas,
+            "batch_cap_rows_per_replica": self.cap_rows_per_replica,
         }
-        file = folder / "gesscale.yaml"
-        file.write_text(yaml.safe_dump(settings, sort_keys=False))
-        return file
+        settings = loop_settings(
+            {self.operator: operator},
+            policy=self.policy,
+            period_s=self.period_s,
+            cluster={"topology": self.topology},
+        )
+        return write_settings(yaml.safe_dump(settings, sort_keys=False), folder, topology)
+
+
+def loop_settings(
+    operators: Mapping[str, object], *, policy: str, period_s: float, cluster: Mapping[str, str]
+) -> dict[str, object]:
+    """Return the settings of a loop over a compressed day.
+
+    Parameters
+    ----------
+    operators
+        The members of ``workflow.operators``.
+    policy, period_s
+        Who decides, and how often.
+    cluster
+        The options of the local cluster.
+    """
+    # The day is compressed 360 times; what the defaults say of an hour holds here for seconds.
+    soon = f"{3 * period_s:g}s"
+    analyze: dict[str, object] = {"policy": policy, "recovery_target": soon}
+    group = policy.replace("-", "_")
+    if isinstance(getattr(PolicyOptions(), group, None), SizingSettings):
+        analyze[group] = {"cooldown": soon}
+    return {
+        "workflow": {"operators": dict(operators)},
+        "latency_map": {"file": LATENCY_MAP, "unit": "ms", "kind": "rtt"},
+        "monitor": {
+            "period": f"{period_s:g}s",
+            "window": f"{period_s:g}s",
+            "stale_after": f"{4 * period_s:g}s",
+        },
+        "analyze": analyze,
+        "plan": {"settle_timeout": f"{6 * period_s:g}s"},
+        "execute": {"mode": "act", "cluster": "local", "options": dict(cluster)},
+        "knowledge": {"file": "knowledge.sqlite"},
+    }
+
+
+def write_settings(settings: str, folder: Path, topology: Topology) -> Path:
+    """Write settings (YAML), and the latency map that they name beside them; return their file."""
+    write_csv(topology.map, folder / LATENCY_MAP)
+    file = folder / "gesscale.yaml"
+    file.write_text(settings)
+    return file

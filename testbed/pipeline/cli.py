@@ -84,7 +84,7 @@ def stream(
     linger: Annotated[bool, typer.Option(help="Stay when all is processed, until SIGTERM.")] = False,
     kafka: Annotated[str | None, typer.Option(help="Bootstrap server: topics instead of files.")] = None,
     topic: Annotated[str, typer.Option(help="Topic to read.")] = "rides",
-    output_topic: Annotated[str, typer.Option(help="Topic to write.")] = "nearest",
+    output_topic: Annotated[str, typer.Option(help="Topic to write; not with --output.")] = "nearest",
     autoscaler: Annotated[str | None, typer.Option(help="StreamAutoscaler to obey, on Kubernetes.")] = None,
     work: Annotated[Work, typer.Option(help="What is done with a ride.")] = Work.NEAREST,
 ) -> None:

@@ -1,13 +1,14 @@
 """A real Kafka broker: one KRaft node on a loopback or name-space address, ended by its pid."""
 
 import contextlib
+import os
 import secrets
 import shutil
 import socket
 import subprocess
 import time
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,7 +38,13 @@ class KafkaBroker:
 
 @contextlib.contextmanager
 def running_broker(
-    folder: Path, *, host: str = "127.0.0.1", port: int = 0, partitions: int = 4
+    folder: Path,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    partitions: int = 4,
+    way_in: Sequence[str] = (),
+    environment: Mapping[str, str] = os.environ,
 ) -> Iterator[KafkaBroker]:
     """Format, start and at the end stop a broker; its folder is removed.
 
@@ -46,9 +53,13 @@ def running_broker(
     folder
         For its log and data; made here.
     host, port
-        Where it listens; port 0 takes a free one. Another free port serves the controller.
+        Where it listens, with its controller at the next port; port 0 takes two free ones of this machine.
     partitions
         Of a topic that somebody writes to without making it first.
+    way_in
+        The command line that leads into the network namespace it is to run in; needs a port.
+    environment
+        Its environment.
 
     Yields
     ------
@@ -63,15 +74,18 @@ def running_broker(
     jars = broker_jars()
     folder.mkdir(parents=True)
     try:
-        port = port or _free_port(host)
+        port, controller_port = (port, port + 1) if port else (_free_port(host), _free_port(host))
         properties = folder / "server.properties"
-        properties.write_text(broker_properties(folder, host, port, _free_port(host), partitions))
+        properties.write_text(broker_properties(folder, host, port, controller_port, partitions))
         run = [java(), *_HEAP, "-cp", jars.class_path]
         _format_storage(run, properties)
         log = folder / "broker.log"
         with log.open("w") as out:
             process = subprocess.Popen(
-                [*run, "kafka.Kafka", str(properties)], stdout=out, stderr=subprocess.STDOUT
+                [*way_in, *run, "kafka.Kafka", str(properties)],
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                env=dict(environment),
             )
         try:
             _await_broker(process, f"{host}:{port}", log)

@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,36 @@ from testbed.pipeline.sink import SinkCount, count_keys
 _TICK_S = 0.05
 _FLUSH_S = 30.0
 _READ_S = 60.0
+_CREATE_S = 20.0
 _GOLDEN = 0.6180339887498949  # multiples of it, modulo 1, are spread evenly
+
+
+def create_topics(bootstrap: str, topics: Iterable[str], *, partitions: int) -> None:
+    """Create topics, so that whoever reads one before the first row is in it finds it.
+
+    Parameters
+    ----------
+    bootstrap, topics
+        Where, and their names.
+    partitions
+        Of each: so many tasks has a batch of Spark that reads it.
+
+    Raises
+    ------
+    GesscaleError
+        Where the broker does not make one.
+    """
+    from confluent_kafka import KafkaException
+    from confluent_kafka.admin import AdminClient, NewTopic
+
+    wanted = [NewTopic(topic, num_partitions=partitions, replication_factor=1) for topic in topics]
+    admin = AdminClient({"bootstrap.servers": bootstrap})  # its answers do not outlive it
+    for topic, answer in admin.create_topics(wanted).items():
+        try:
+            answer.result(_CREATE_S)
+        except (KafkaException, TimeoutError) as error:
+            message = f"kafka: the broker at {bootstrap} did not make the topic {topic}: {error}"
+            raise GesscaleError(message) from error
 
 
 def produce_rides(
@@ -69,6 +99,17 @@ def produce_rides(
         message = f"kafka: rows for topic {topic} at {bootstrap} were not taken: {reason}"
         raise GesscaleError(message)
     return sent
+
+
+def broken_rows(rows: int, broken_share: float) -> int:
+    """Return how many of the first rows of a replay `produce_rides` sends without a position.
+
+    Examples
+    --------
+    >>> broken_rows(100, 0.02)
+    3
+    """
+    return sum(_is_broken(number, broken_share) for number in range(rows))
 
 
 def verify_topic(bootstrap: str, topic: str, expected_rows: int) -> SinkCount:
@@ -131,10 +172,14 @@ def _messages(
         pickup_time = ride["pickup_time"].strftime("%Y-%m-%dT%H:%M:%S")
         for copy in range(copies):
             row = {**ride, "copy": copy, "pickup_time": pickup_time, "due_at_s": due_at_s}
-            if (ride["ride"] * copies + copy) * _GOLDEN % 1 < broken_share:
+            if _is_broken(ride["ride"] * copies + copy, broken_share):
                 row |= {"pickup_longitude": 0.0, "pickup_latitude": 0.0}
             messages.append((f"{ride['ride']}:{copy}", json.dumps(row)))
     return messages
+
+
+def _is_broken(number: int, broken_share: float) -> bool:
+    return number * _GOLDEN % 1 < broken_share
 
 
 def _send(producer: Any, topic: str, key: str, value: str, note: Any) -> None:

@@ -21,7 +21,10 @@ _START_FILE = "replay_start.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaRoute:
-    """From which topic to which, through one broker; jars of the connector as paths."""
+    """From which topic to which, through one broker; jars of the connector as paths.
+
+    Where the stream has a folder for its output, that is where its rows go, and not to the output topic.
+    """
 
     bootstrap: str
     topic: str
@@ -40,7 +43,7 @@ class StreamOptions:
     checkpoint
         The query's checkpoint folder; a second run goes on where the first one stopped.
     rides, output
-        Cleaned rides and the file sink's folder; not with Kafka.
+        Cleaned rides, not with Kafka; and the file sink's folder, which with Kafka takes the place of the topic.
     speed, copies, start_at_s
         See `testbed.pipeline.schedule.ReplaySchedule`.
     cap_rows, cap_rows_per_replica
@@ -156,7 +159,7 @@ def _start(spark: Any, options: StreamOptions, url: str | None) -> Any:
         result = rows.mapInPandas(keep_valid(options.service_s_per_row), RIDE_SCHEMA)
     else:
         result = rows.mapInPandas(append_nearest(options.service_s_per_row), OUTPUT_SCHEMA)
-    if options.kafka:
+    if options.kafka and options.output is None:
         from pyspark.sql import functions as f
 
         key = f.concat_ws(":", "ride", "copy").alias("key")

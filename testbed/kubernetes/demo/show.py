@@ -62,7 +62,7 @@ def play(scenario: Scenario, folder: Path, console: Console) -> bool:
             f"{time.monotonic() - began_s:6.1f} s  {text}", markup=False, highlight=False, soft_wrap=True
         )
 
-    rides = prepare_rides(scenario, say)
+    rides = prepare_rides(scenario.share, scenario.copies, say)
     with ExitStack() as stack:
         say("bringing a Kubernetes up: three kubelets, delays between them")
         cluster = stack.enter_context(

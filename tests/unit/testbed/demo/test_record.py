@@ -7,8 +7,9 @@ import pytest
 from edge import delays, reading
 
 from gesscale.decision import Analysis, Change, Decision, Outcome, OutcomeStatus, Plan, Reason, Verdict
+from gesscale.monitor.record_files import read_recording
 from gesscale.observation import Batch
-from testbed.demo.record import Record
+from testbed.demo.record import Record, write_records
 from testbed.demo.verdict import check_both_directions, check_nodes, check_sink
 
 
@@ -19,6 +20,7 @@ def batch(number, ended_at_s, *, rows=100, offered=None):
         rows=rows,
         seconds=1.0,
         nodes=("hub",),
+        cap_rows=500,
         offered_rows_total=offered,
     )
 
@@ -72,10 +74,15 @@ def test_seeing_a_batch_twice_counts_once():
 
 
 def test_the_files_are_lines_of_json(tmp_path):
-    record(1000, 1003, decisions=[change(1001.0, ("hub",), add=("near",))]).write(tmp_path)
+    run = record(1000, 1003, decisions=[change(1001.0, ("hub",), add=("near",))])
+    write_records({"op": run, "next": record(1002)}, tmp_path)
     (line,) = (tmp_path / "decisions.jsonl").read_text().splitlines()
     assert json.loads(line)["plan"]["change"] == {"add": ["near"], "remove": []}
-    assert len((tmp_path / "batches.jsonl").read_text().splitlines()) == 2
+    batches = [json.loads(line) for line in (tmp_path / "batches.jsonl").read_text().splitlines()]
+    assert [each["operator"] for each in batches] == ["op", "op", "next"]
+    recording = read_recording(tmp_path, ["op", "next"])
+    assert recording.complaints == ()
+    assert {name: len(listed) for name, listed in recording.batches.items()} == {"op": 2, "next": 1}
 
 
 @pytest.mark.parametrize(

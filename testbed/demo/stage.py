@@ -1,0 +1,125 @@
+"""What a demo on the local cluster stands on: nodes that come and go, delays that are checked, a day that ends."""
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from rich.console import Console
+
+from gesscale.clock import SystemClock
+from gesscale.errors import ClusterError
+from testbed.cluster import lifecycle
+from testbed.cluster.check import PairCheck, check_pairs
+from testbed.cluster.topology import Topology
+
+CHECKS = 4
+
+
+@dataclass(slots=True)
+class Stage:
+    """Says what is going on, and how long it took.
+
+    Attributes
+    ----------
+    console
+        Where to.
+    """
+
+    console: Console
+    began_s: float = field(default_factory=time.monotonic)
+
+    def say(self, text: str) -> None:
+        """Print a line with the seconds since the beginning."""
+        self.console.print(f"[dim]{time.monotonic() - self.began_s:5.0f} s[/dim]  {text}", highlight=False)
+
+
+@dataclass(slots=True)
+class DayClock(SystemClock):
+    """Real time that ends when every row is processed.
+
+    Attributes
+    ----------
+    is_over
+        Whether they are.
+    check
+        Raises where the day cannot go on, such as without a driver; asked before every wait.
+    deadline_s
+        When it ends at the latest, seconds since the epoch.
+    """
+
+    is_over: Callable[[], bool]
+    check: Callable[[], None]
+    deadline_s: float
+
+    def __post_init__(self) -> None:
+        SystemClock.__init__(self)
+
+    def wait_until(self, at_s: float) -> bool:
+        """Wait for an instant; False when the day is over."""
+        if self.is_over() or self.now_s() > self.deadline_s:
+            return False
+        self.check()
+        return SystemClock.wait_until(self, at_s)
+
+
+@contextmanager
+def edge_nodes(topology: Topology, source: str, stage: Stage) -> Iterator[None]:
+    """Have the nodes of a topology for as long as the context lasts.
+
+    Parameters
+    ----------
+    topology, source
+        The nodes, and how the user named their file.
+    stage
+        Told what happens.
+    """
+    stage.say(f"bringing up {len(topology.nodes)} edge nodes, each a network namespace")
+    lifecycle.up(topology, source=source)
+    try:
+        yield
+    finally:
+        before = signal.signal(
+            signal.SIGINT, signal.SIG_IGN
+        )  # a second Ctrl-C must not cut the cleaning short
+        swept = lifecycle.down(topology.name)
+        signal.signal(signal.SIGINT, before)
+        stage.say(f"took the nodes down ({swept.processes} processes ended)")
+
+
+def checked_pairs(topology: Topology, stage: Stage) -> tuple[PairCheck, ...]:
+    """Ping every pair of nodes until all delays are as the latency map says.
+
+    Parameters
+    ----------
+    topology
+        The nodes; they are up.
+    stage
+        Told what is found.
+
+    Returns
+    -------
+    tuple of PairCheck
+        The delays as measured.
+
+    Raises
+    ------
+    ClusterError
+        Where they stay off the map.
+    """
+    stage.say("pinging every pair of nodes against the latency map")
+    for _ in range(CHECKS):
+        pairs = check_pairs(topology, count=5)
+        wrong = [pair for pair in pairs if not pair.ok]
+        if not wrong:
+            error_ms = max(abs(pair.error_ms or 0.0) for pair in pairs)
+            stage.say(f"{len(pairs)} pairs are as the map says, the worst {error_ms:.2f} ms off")
+            return pairs
+        stage.say(f"{len(wrong)} of {len(pairs)} pairs are not as the map says; measuring again")
+    pair = wrong[0]
+    message = (
+        f"{len(wrong)} pairs of nodes stay off the latency map, such as {pair.first} to {pair.second}: asked "
+        f"{pair.asked_ms:g} ms, measured {pair.measured_ms} ms; is this machine busy with something else?"
+    )
+    raise ClusterError(message)

@@ -1,0 +1,62 @@
+"""Whether rows are judged rightly, and what a run came to."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gesscale.observation import Batch
+from testbed.demo.figure import draw
+from testbed.demo.record import Record
+from testbed.pipeline.sink import SinkCount
+from testbed.two_operators.day import Day
+from testbed.two_operators.report import operator_figures, row_checks
+
+
+def count(rows: int, distinct: int, *, expected: int = 90) -> SinkCount:
+    return SinkCount(rows=rows, distinct=distinct, duplicated=rows - distinct, missing=expected - distinct)
+
+
+def day(topic: SinkCount, sink: SinkCount) -> Day:
+    return Day(records={}, produced=100, broken=10, handed_on={"clean": topic}, sink=sink)
+
+
+@pytest.mark.parametrize(
+    ("topic", "sink", "kept"),
+    [
+        (count(90, 90), count(90, 90), [True, True]),
+        (count(91, 90), count(90, 90), [False, True]),  # written twice, and read once
+        (count(89, 89), count(89, 89), [False, False]),
+        (count(90, 90), count(90, 89), [True, False]),  # one lost and another doubled
+        (count(100, 100), count(100, 100), [False, False]),  # the broken ones went through
+    ],
+)
+def test_every_valid_row_is_at_either_end_once(topic: SinkCount, sink: SinkCount, kept: list[bool]) -> None:
+    checks = row_checks(day(topic, sink))
+    assert [check.kept for check in checks] == kept
+    assert "100 produced less 10 without a position = 90" in checks[0].detail
+
+
+def batch(number: int, ended_at_s: float, nodes: tuple[str, ...], backlog_rows: float | None) -> Batch:
+    return Batch(
+        batch_id=number, ended_at_s=ended_at_s, rows=50, seconds=1.0, nodes=nodes, backlog_rows=backlog_rows
+    )
+
+
+def test_replicas_are_averaged_over_time() -> None:
+    record = Record(began_at_s=1000.0)
+    hub, both = ("hub",), ("hub", "near")
+    record.see((batch(0, 1000, hub, None), batch(1, 1002, hub, 8.0), batch(2, 1008, both, 30.0)))
+    figures = operator_figures(record)
+    # one replica for 2 s, two for 6 s: (2 + 12) / 8
+    assert figures["replicas_mean"] == pytest.approx(1.75)
+    assert figures["longest_gap_s"] == pytest.approx(6.0)
+    assert (figures["rows"], figures["replicas_most"], figures["backlog_rows_most"]) == (150, 2, 30.0)
+
+
+def test_a_run_that_saw_nothing_has_figures_and_a_picture(tmp_path: Path) -> None:
+    seen, unseen = Record(began_at_s=1000.0), Record(began_at_s=1000.0)
+    seen.see((batch(0, 1000, ("hub",), 0.0), replace(batch(1, 1002, ("hub",), 0.0), offered_rows_total=9.0)))
+    assert set(operator_figures(unseen).values()) == {0}
+    draw({"clean": seen, "nearest": unseen}, "two operators", tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").stat().st_size > 10_000
