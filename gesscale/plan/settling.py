@@ -49,7 +49,11 @@ def settled(
         With the downtime, once a warm batch ran on the ordered placement or the time is out; else None.
     """
     arrived = reading.placement == pending.placement
-    warm = any(batch.ended_at_s - batch.seconds >= pending.at_s for batch in reading.warm_batches)
+    ordered = set(pending.placement)
+    warm = any(
+        batch.ended_at_s - batch.seconds >= pending.at_s and set(batch.nodes) == ordered
+        for batch in reading.warm_batches
+    )
     late = reading.at_s - pending.at_s >= settle_timeout_s
     if (arrived and warm) or late:
         return replace(pending, downtime_s=longest_gap_s(reading, pending.at_s))

@@ -1,0 +1,28 @@
+"""When a change counts as settled."""
+
+from dataclasses import replace
+
+from edge import batches, reading
+
+from gesscale.plan.settling import settled
+from gesscale.ports import Reconfiguration
+
+CHANGE = Reconfiguration(at_s=900.0, operator="op", placement=("hub", "near"))
+
+
+def seen(warm_nodes):
+    """The newest batch ran on both nodes; the warm ones, begun after the order, where it is told."""
+    warm = batches(warm_nodes, at_s=1000.0, rows=50, seconds=1.0)
+    return replace(reading(("hub", "near")), warm_batches=warm)
+
+
+def test_a_warm_batch_on_the_nodes_that_were_ordered_settles_a_change():
+    assert settled(CHANGE, seen(("near", "hub")), 300.0) is not None
+
+
+def test_a_warm_batch_on_the_nodes_of_before_settles_nothing_though_it_began_after_the_order():
+    assert settled(CHANGE, seen(("hub",)), 300.0) is None
+
+
+def test_after_its_time_it_counts_as_settled_whatever_ran():
+    assert settled(CHANGE, seen(("hub",)), 100.0) is not None
