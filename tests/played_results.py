@@ -68,6 +68,10 @@ def _played(case: Case, samples: int, *, with_series: bool) -> CaseResult:
         "lag_above_slo_s": late,
         "time_to_converge_s": 200 * skill,
         "node_seconds": 60 * cost,
+        "avg_replicas": cost / 288,
+        "max_replicas": 8,
+        "scaling_actions": moves,
+        "last_action_s": 17_000.0,
         "frontier_cost": frontier_cost,
         "above_frontier_pct": 100 * (cost / frontier_cost - 1),
     }

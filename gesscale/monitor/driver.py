@@ -4,6 +4,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 
+from gesscale.monitor.by_node import WorkByNode
 from gesscale.monitor.fetch import check_url, fetch
 from gesscale.monitor.records import parse_document, to_batches
 from gesscale.monitor.source import WindowedReader
@@ -53,12 +54,13 @@ class DriverMetrics(WindowedReader):
             ahead_s = 0.0
         else:
             _LOG.warning("operator %s: its driver's clock is %+.6g s off and corrected", operator, ahead_s)
-        batches, complaints = to_batches(document.batches, self.hosts, ahead_s=ahead_s)
+        told = to_batches(document.batches, self.hosts, ahead_s=ahead_s)
         heard_s = document.last_progress_at_s
         return self.read(
             operator,
-            batches,
+            told.batches,
             now_s=now_s,
             last_progress_at_s=None if heard_s is None else heard_s - ahead_s,
-            complaints=complaints,
+            complaints=told.complaints,
+            by_node=WorkByNode(told.work),
         )

@@ -5,6 +5,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from itertools import groupby
 from math import isfinite
 
+from gesscale.monitor.by_node import WorkByNode
 from gesscale.monitor.prometheus_query import Series, ask, check_server
 from gesscale.monitor.records import to_batches
 from gesscale.monitor.source import WindowedReader
@@ -20,11 +21,13 @@ FIELD_OF_GAUGE = {
     "batch_cap_rows": "cap_rows",
     "offered_rows_total": "offered_rows_total",
     "backlog_rows": "backlog_rows",
+    "batch_output_rows": "output_rows",
 }
 """The gauges of `gesscale.spark` after their prefix, and the batch record's field that each one carries."""
 
 _PROGRESS = "last_progress_timestamp_seconds"
 _REPLICA = "batch_replica_info"
+_FIELD_OF_REPLICA_GAUGE = {"batch_replica_rows": "rows", "batch_replica_busy_seconds": "busy_s"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +74,17 @@ class PrometheusMetrics(WindowedReader):
                 f"{self.history_s:g} s; is its driver among the scrape targets?"
             )
             return Unseen(operator=operator, detail=detail)
-        batches, complaints = to_batches(_records(scrapes), self.hosts)
-        if not batches and not complaints:
+        told = to_batches(_records(scrapes), self.hosts)
+        complaints = told.complaints
+        if not told.batches and not complaints:
             complaints = [f"{len(scrapes)} scrapes without a number in {PREFIX}batch_id"]
         return self.read(
             operator,
-            sorted(batches, key=lambda batch: batch.ended_at_s),
+            sorted(told.batches, key=lambda batch: batch.ended_at_s),
             now_s=now_s,
             last_progress_at_s=max((scrape.figures.get(_PROGRESS, 0.0) for scrape in scrapes), default=None),
             complaints=complaints,
+            by_node=WorkByNode(told.work),
         )
 
     def _samples(self, operator: str, now_s: float) -> tuple[Series, ...]:
@@ -95,6 +100,7 @@ class _Scrape:
     at_s: float
     figures: dict[str, float] = field(default_factory=dict)
     hosts: set[str] = field(default_factory=set)
+    by_host: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
 def _join(series: Iterable[Series]) -> list[_Scrape]:
@@ -108,6 +114,9 @@ def _join(series: Iterable[Series]) -> list[_Scrape]:
             scrape = scrapes.setdefault((query, at_s), _Scrape(at_s))
             if gauge == _REPLICA:
                 scrape.hosts.add(labels.get("host", ""))
+            elif gauge in _FIELD_OF_REPLICA_GAUGE:
+                work = scrape.by_host.setdefault(labels.get("host", ""), {})
+                work[_FIELD_OF_REPLICA_GAUGE[gauge]] = value
             elif isfinite(value) or gauge != _PROGRESS:
                 scrape.figures[gauge] = value
     return [scrapes[key] for key in sorted(scrapes)]
@@ -121,4 +130,9 @@ def _records(scrapes: Iterable[_Scrape]) -> Iterator[dict[str, object]]:
         record: dict[str, object] = {
             name: scrape.figures[gauge] for gauge, name in FIELD_OF_GAUGE.items() if gauge in scrape.figures
         }
-        yield {"ended_at_s": scrape.figures.get(_PROGRESS), **record, "hosts": sorted(scrape.hosts)}
+        yield {
+            "ended_at_s": scrape.figures.get(_PROGRESS),
+            **record,
+            "hosts": sorted(scrape.hosts),
+            "by_host": scrape.by_host or None,
+        }

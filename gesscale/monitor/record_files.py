@@ -15,7 +15,7 @@ from pydantic_core import from_json
 from gesscale.decision import Change, MapStanding
 from gesscale.errors import InputError
 from gesscale.monitor.records import BatchFigures, first_fault
-from gesscale.observation import Batch, OperatorReading, Unseen
+from gesscale.observation import Batch, NodeReading, OperatorReading, Unseen
 
 BATCHES, DECISIONS, SETTINGS = "batches.jsonl", "decisions.jsonl", "gesscale.yaml"
 
@@ -193,6 +193,11 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
+class _NodePart(_Part):
+    throughput_rows_per_s: FiniteFloat
+    cpu_share: FiniteFloat
+
+
 class _ReadingPart(_Part):
     placement: tuple[str, ...]
     throughput_rows_per_s: FiniteFloat
@@ -200,7 +205,9 @@ class _ReadingPart(_Part):
     busy_share: FiniteFloat
     input_rows_per_s: FiniteFloat | None = None
     backlog_rows: FiniteFloat | None = None
+    output_rows_per_s: FiniteFloat | None = None
     cpu_share: FiniteFloat | None = None
+    by_node: Mapping[str, _NodePart] = Field(default_factory=dict)
     trigger_s: FiniteFloat | None = None
     batches: int = Field(ge=0)
 
@@ -279,5 +286,6 @@ def _seen(line: _DecisionLine, part: _ReadingPart | None) -> OperatorReading | U
     if part is None:
         stale = line.analysis.reason == "MetricsStale"
         return Unseen(operator=line.operator, detail=line.analysis.detail, stale=stale)
-    figures = part.model_dump(exclude={"batches"})
-    return OperatorReading(operator=line.operator, at_s=line.at_s, **figures)
+    figures = part.model_dump(exclude={"batches", "by_node"})
+    by_node = {node: NodeReading(**each.model_dump()) for node, each in part.by_node.items()}
+    return OperatorReading(operator=line.operator, at_s=line.at_s, **figures, by_node=by_node)

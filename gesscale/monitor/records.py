@@ -2,11 +2,22 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat, JsonValue, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    JsonValue,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 
 from gesscale.errors import MetricsUnavailableError
+from gesscale.monitor.by_node import NodeWork
 from gesscale.monitor.source import nodes_of
 from gesscale.observation import Batch
 
@@ -20,6 +31,7 @@ _Told = Annotated[float | None, BeforeValidator(_none_if_nan)]
 
 
 _LARGEST = 2**63 - 1
+_RowsTold = Annotated[Annotated[int, Field(le=_LARGEST)] | None, BeforeValidator(_none_if_nan)]
 
 
 class BatchFigures(BaseModel):
@@ -32,15 +44,33 @@ class BatchFigures(BaseModel):
     rows: int = Field(ge=0, le=_LARGEST)
     seconds: FiniteFloat
     trigger_s: _Told = None
-    cap_rows: Annotated[int | None, BeforeValidator(_none_if_nan), Field(le=_LARGEST)] = None
+    cap_rows: _RowsTold = None
     offered_rows_total: _Told = None
     backlog_rows: _Told = None
+    output_rows: _RowsTold = None
+
+
+class HostWork(BaseModel):
+    """What the replica on a host did in a batch; units and meaning as in `gesscale.monitor.by_node.NodeWork`."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    rows: Annotated[FiniteFloat, Field(ge=0)]
+    busy_s: Annotated[FiniteFloat, Field(ge=0)]
+
+
+def _none_if_wrong(value: object, read: ValidatorFunctionWrapHandler) -> object:
+    try:
+        return read(value)
+    except ValidationError:
+        return None
 
 
 class BatchRecord(BatchFigures):
     """One finished micro-batch as served: its nodes are told by the addresses of their executors."""
 
     hosts: tuple[str, ...]
+    by_host: Annotated[Mapping[str, HostWork] | None, WrapValidator(_none_if_wrong)] = None
 
 
 class BatchesDocument(BaseModel):
@@ -92,9 +122,25 @@ def parse_document(body: bytes, operator: str) -> BatchesDocument:
     return document
 
 
-def to_batches(
-    records: Iterable[object], hosts: Mapping[str, str], *, ahead_s: float = 0.0
-) -> tuple[list[Batch], list[str]]:
+class Told(NamedTuple):
+    """What records tell.
+
+    Attributes
+    ----------
+    batches
+        As they came.
+    complaints
+        One for each record that was left out.
+    work
+        What each replica did, by the instant at which a batch ended, by node; without batches that do not tell.
+    """
+
+    batches: list[Batch]
+    complaints: list[str]
+    work: Mapping[float, Mapping[str, NodeWork]]
+
+
+def to_batches(records: Iterable[object], hosts: Mapping[str, str], *, ahead_s: float = 0.0) -> Told:
     """Turn records into batches, leaving out those that are not records.
 
     Parameters
@@ -108,21 +154,33 @@ def to_batches(
 
     Returns
     -------
-    tuple of (list of Batch, list of str)
-        The batches, and one complaint for each record left out.
+    Told
+        The batches, what replicas did in them, and a complaint for each record left out.
     """
     batches: list[Batch] = []
     complaints: list[str] = []
+    work: dict[float, Mapping[str, NodeWork]] = {}
     for position, candidate in enumerate(records):
         try:
             record = BatchRecord.model_validate(candidate)
         except ValidationError as error:
             complaints.append(f"record {position} is dropped: {first_fault(error)}")
             continue
-        fields = record.model_dump(exclude={"hosts", "ended_at_s"})
+        fields = record.model_dump(exclude={"hosts", "by_host", "ended_at_s"})
         ended_at_s = record.ended_at_s - ahead_s
         batches.append(Batch(**fields, ended_at_s=ended_at_s, nodes=nodes_of(record.hosts, hosts)))
-    return batches, complaints
+        if record.by_host is not None:
+            work[ended_at_s] = _work_by_node(record.by_host, hosts)
+    return Told(batches, complaints, work)
+
+
+def _work_by_node(by_host: Mapping[str, HostWork], names: Mapping[str, str]) -> Mapping[str, NodeWork]:
+    found: dict[str, NodeWork] = {}
+    for host, each in by_host.items():
+        (node,) = nodes_of([host], names)
+        also = found.get(node, NodeWork(rows=0.0, busy_s=0.0))
+        found[node] = NodeWork(rows=also.rows + each.rows, busy_s=also.busy_s + each.busy_s)
+    return found
 
 
 def first_fault(error: ValidationError) -> str:

@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass, field
 
 from gesscale.errors import MetricsUnavailableError, SettingsError
 from gesscale.monitor.screen import screen
-from gesscale.monitor.window import summarise
+from gesscale.monitor.window import ByNode, summarise
 from gesscale.observation import Batch, OperatorReading, Unseen, WorkflowObservation
 
 _LOG = logging.getLogger(__name__)
@@ -67,6 +67,7 @@ class WindowedReader:
         now_s: float,
         last_progress_at_s: float | None,
         complaints: Iterable[str] = (),
+        by_node: ByNode | None = None,
     ) -> OperatorReading | Unseen:
         """Summarise an operator's batches and log what could not be believed.
 
@@ -82,6 +83,8 @@ class WindowedReader:
             When its query last said anything; None where unknown.
         complaints
             What was wrong before the records became batches.
+        by_node
+            Tells what single replicas did; None where that is not known.
 
         Returns
         -------
@@ -106,6 +109,7 @@ class WindowedReader:
             window_s=self.window_s,
             stale_after_s=self.stale_after_s,
             last_progress_at_s=last_progress_at_s,
+            by_node=by_node,
         )
 
     def observe_each(

@@ -2,16 +2,20 @@
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from gesscale.monitor.evidence import saturated, warm
 from gesscale.monitor.screen import adjoins, began_again, screen
-from gesscale.observation import Batch, OperatorReading, Unseen
+from gesscale.observation import Batch, NodeReading, OperatorReading, Unseen
 
 _UNKNOWN_TRIGGER_S = 1.0
 _LEAST_S = 0.001  # Spark counts milliseconds
+
+
+ByNode = Callable[[Sequence[Batch], tuple[str, ...], float], Mapping[str, NodeReading]]
+"""Tells the figures of each replica of a placement from the batches of a window and the seconds they stand for."""
 
 
 def summarise(
@@ -23,6 +27,7 @@ def summarise(
     stale_after_s: float,
     last_progress_at_s: float | None = None,
     cpu_share: float | None = None,
+    by_node: ByNode | None = None,
 ) -> OperatorReading | Unseen:
     """Read an operator over the window that ends now.
 
@@ -44,6 +49,8 @@ def summarise(
         When the query last said anything, idling included; None where that is not told.
     cpu_share
         What was measured of the CPU over the window; the reading bears it.
+    by_node
+        Tells what was measured of single replicas; None where nothing was.
 
     Returns
     -------
@@ -76,7 +83,9 @@ def summarise(
             f"it idled {now_s - heard_s:.0f} s ago, before the window of {window_s:g} s, and is silent since"
         )
         return Unseen(operator=operator, detail=detail, stale=True)
-    return _reading(operator, kept, span, now_s=now_s, window_s=window_s, cpu_share=cpu_share)
+    return _reading(
+        operator, kept, span, now_s=now_s, window_s=window_s, cpu_share=cpu_share, by_node=by_node
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,8 +140,10 @@ def _reading(
     now_s: float,
     window_s: float,
     cpu_share: float | None,
+    by_node: ByNode | None,
 ) -> OperatorReading:
     newest = kept[-1]
+    placement = tuple(sorted(set(newest.nodes)))
     inside = kept[span.first :]
     seen_s = max(_LEAST_S, span.until_s - span.begin_s - _unseen_s(inside))
     busy_s = sum(batch.ended_at_s - max(_started_s(batch), span.begin_s) for batch in inside)
@@ -142,13 +153,15 @@ def _reading(
     return OperatorReading(
         operator=operator,
         at_s=now_s,
-        placement=tuple(sorted(set(newest.nodes))),
+        placement=placement,
         input_rows_per_s=_input_rows_per_s(kept, span),
         throughput_rows_per_s=sum(batch.rows for batch in inside) / seen_s,
         backlog_rows=newest.backlog_rows,
         saturated_share=sum(at_limit) / len(inside) if inside else 0.0,
         busy_share=min(1.0, busy_s / seen_s),
+        output_rows_per_s=_output_rows_per_s(inside, newest, seen_s),
         cpu_share=cpu_share,
+        by_node=by_node(inside, placement, seen_s) if by_node else {},
         warm_batches=tuple(
             batch
             for batch, evidence in zip(inside, is_warm, strict=True)
@@ -157,6 +170,13 @@ def _reading(
         batches=tuple(kept),
         trigger_s=newest.trigger_s,
     )
+
+
+def _output_rows_per_s(inside: Sequence[Batch], newest: Batch, seen_s: float) -> float | None:
+    told = [batch.output_rows for batch in inside if batch.output_rows is not None]
+    if len(told) < len(inside) or newest.output_rows is None:
+        return None
+    return sum(told) / seen_s
 
 
 def _input_rows_per_s(kept: Sequence[Batch], span: _Span) -> float | None:

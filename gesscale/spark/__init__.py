@@ -6,9 +6,12 @@
 
 From then on the driver serves ``/metrics`` (Prometheus text), ``/batches`` (JSON, what Monitor reads) and
 ``/replicas``, and executors join and leave where the StreamAutoscaler orders it. The query never fails because of it.
+
+Sinks of files and ``foreachBatch`` do not count what they write; ``gesscale.spark.count_output(rows)`` does.
 """
 
 from gesscale.spark.attachment import Attachment, attach
+from gesscale.spark.output import count_output
 from gesscale.spark.placing import place
 
-__all__ = ["Attachment", "attach", "place"]
+__all__ = ["Attachment", "attach", "count_output", "place"]

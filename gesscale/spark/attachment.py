@@ -15,6 +15,7 @@ from gesscale.spark.records import OperatorSettings
 if TYPE_CHECKING:
     from gesscale.endpoint import Endpoint, Page
     from gesscale.spark.executors import ExecutorWatch
+    from gesscale.spark.jobs import JobWatch
     from gesscale.spark.obeying import Obedience
     from gesscale.spark.operator_state import OperatorState
     from gesscale.spark.reconcile import LiveExecutor
@@ -145,13 +146,23 @@ def attach(
     from gesscale.spark.scheduler import live_executors
 
     watch = ExecutorWatch(lambda: live_executors(spark), time.time)
-    state = OperatorState(settings, watch, time.time)
+    state = OperatorState(settings, watch, time.time, _jobs(spark))
     restartable = RestartableQuery(spark, restart, state) if restart is not None else None
     obedience = obey(spark, state, watch, autoscaler=autoscaler, namespace=namespace, restart=restartable)
     endpoint = _serve(host or _address(spark), port, _pages(state, watch, obedience, restartable), operator)
     watched = endpoint is not None or obedience is not None or restartable is not None
     listener = _listen(spark, state) if watched else None
     return Attachment(endpoint.url if endpoint else None, spark, listener, endpoint, obedience, restartable)
+
+
+def _jobs(spark: Any) -> "JobWatch | None":
+    from gesscale.spark.jobs import JobWatch
+    from gesscale.spark.scheduler import SparkJobs
+
+    try:
+        return JobWatch(SparkJobs(spark))
+    except Exception:  # noqa: BLE001 - Spark Connect has no context
+        return None
 
 
 def _listen(spark: Any, state: "OperatorState") -> Any:

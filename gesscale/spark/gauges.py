@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
@@ -27,6 +28,11 @@ _LAST_BATCH = (
     ("batch_end_timestamp_seconds", "When it ended, since the epoch.", "ended_at_s"),
     ("trigger_interval_seconds", "The trigger interval; NaN where unknown.", "trigger_s"),
     ("backlog_rows", "Rows offered and not processed; NaN where a source does not tell.", "backlog_rows"),
+    ("batch_output_rows", "Rows that batch handed on; NaN where the sink does not tell.", "output_rows"),
+)
+_LAST_WORK: tuple[tuple[str, str, Literal["rows", "busy_s"]], ...] = (
+    ("batch_replica_rows", "Rows that the replica on a host read in the last finished batch.", "rows"),
+    ("batch_replica_busy_seconds", "For how long its slots held a task in that batch.", "busy_s"),
 )
 
 
@@ -63,6 +69,8 @@ class OperatorGauges(Collector):
         yield self._family(
             GaugeMetricFamily, "last_progress_timestamp_seconds", "When the query was last heard of.", heard
         )
+        for name, text, figure in _LAST_WORK:
+            yield self._by_host(name, text, _work(last, figure))
         yield from self._replicas({query: last[query].hosts if query in last else () for query in heard})
         errors = CounterMetricFamily(f"{PREFIX}listener_errors", "Failed callbacks.", labels=_LABELS[:2])
         errors.add_metric([self.settings.app, self.settings.operator], self.errors())
@@ -79,10 +87,13 @@ class OperatorGauges(Collector):
         yield self._hosts("batch_replica_info", "Hosts of executors as the last batch ended.", at_last_batch)
 
     def _hosts(self, name: str, text: str, hosts: Mapping[str, Sequence[str]]) -> Metric:
+        return self._by_host(name, text, {query: dict.fromkeys(listed, 1) for query, listed in hosts.items()})
+
+    def _by_host(self, name: str, text: str, figures: Mapping[str, Mapping[str, float]]) -> Metric:
         family = GaugeMetricFamily(f"{PREFIX}{name}", text, labels=(*_LABELS, "host"))
-        for query, listed in hosts.items():
-            for host in sorted(set(listed)):
-                family.add_metric([self.settings.app, self.settings.operator, query, host], 1)
+        for query, by_host in figures.items():
+            for host, figure in sorted(by_host.items()):
+                family.add_metric([self.settings.app, self.settings.operator, query, host], figure)
         return family
 
     def _family(
@@ -97,6 +108,13 @@ class OperatorGauges(Collector):
             labels = [self.settings.app, self.settings.operator, query]
             family.add_metric(labels, math.nan if figure is None else figure)
         return family
+
+
+def _work(last: Mapping[str, BatchRecord], figure: Literal["rows", "busy_s"]) -> dict[str, dict[str, float]]:
+    return {
+        query: {host: work[figure] for host, work in (batch.by_host or {}).items()}
+        for query, batch in last.items()
+    }
 
 
 def _figures(last: Mapping[str, BatchRecord], attribute: str) -> dict[str, float | None]:

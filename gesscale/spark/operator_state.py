@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from gesscale.spark.executors import ExecutorWatch
+from gesscale.spark.jobs import HostWork, JobWatch, work_by_host
 from gesscale.spark.offsets import OffsetRows
 from gesscale.spark.records import (
     BatchRecord,
@@ -14,6 +15,7 @@ from gesscale.spark.records import (
     OperatorSettings,
     QueryHistory,
     document,
+    ran_batch,
     trigger_time_s,
 )
 
@@ -32,15 +34,22 @@ class OperatorState:
         The live executors.
     clock_s
         Seconds since the epoch.
+    jobs
+        What executors did; None where that cannot be asked.
     """
 
     def __init__(
-        self, settings: OperatorSettings, watch: ExecutorWatch, clock_s: Callable[[], float]
+        self,
+        settings: OperatorSettings,
+        watch: ExecutorWatch,
+        clock_s: Callable[[], float],
+        jobs: JobWatch | None = None,
     ) -> None:
         self.settings = replace(settings, offset_rows=self._guarded(settings.offset_rows))
         self.errors = 0
         self._watch = watch
         self._clock_s = clock_s
+        self._jobs = jobs
         self._histories: dict[str, QueryHistory] = {}
         self._lock = threading.Lock()
         self._said: set[str] = set()
@@ -66,7 +75,8 @@ class OperatorState:
         latest_offset_ms = (report.get("durationMs") or {}).get("latestOffset", 0)
         planned_with = self._watch.seen_by(trigger_time_s(report["timestamp"]) + latest_offset_ms / 1000)
         now = self.executors()
-        batch = history.add(report, self.settings, planned_with=planned_with, now=now)
+        by_host = self._by_host(run_id, report, planned_with, now)
+        batch = history.add(report, self.settings, planned_with=planned_with, now=now, by_host=by_host)
         if batch is not None:
             self._say_what_is_unknown(batch)
             for tell in self._border_listeners:
@@ -100,6 +110,21 @@ class OperatorState:
         except Exception as error:  # noqa: BLE001 - py4j raises what it likes; the query must not feel it
             self.count_error("the live executors cannot be read; replicas are unknown", error)
             return None
+
+    def _by_host(
+        self, run_id: str, report: Mapping[str, Any], planned_with: Executors | None, now: Executors | None
+    ) -> Mapping[str, HostWork] | None:
+        """Return what each replica did in a batch; where Spark cannot be asked once, it is not asked again."""
+        if self._jobs is None or not ran_batch(report):
+            return None
+        try:
+            done = self._jobs.done_in(run_id, int(report["batchId"]))
+        except Exception as error:  # noqa: BLE001 - py4j raises what it likes; the query must not feel it
+            self._jobs = None
+            self.count_error("jobs cannot be read; what single replicas do is unknown", error)
+            return None
+        known = [each for executors in (planned_with, now) if executors for each in executors.members]
+        return None if done is None else work_by_host(done, known, int(report["numInputRows"]))
 
     def count_error(self, what: str, error: Exception) -> None:
         """Count a failure and say it once."""

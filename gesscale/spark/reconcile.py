@@ -22,6 +22,8 @@ class LiveExecutor:
         When it registered, seconds since the epoch; None where unknown.
     has_worked
         Whether it was ever given a task.
+    slots
+        How many tasks it runs at a time.
     """
 
     id: str
@@ -30,6 +32,7 @@ class LiveExecutor:
     order: str = ""
     added_at_s: float | None = None
     has_worked: bool = False
+    slots: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

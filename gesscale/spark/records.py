@@ -4,16 +4,19 @@ import json
 import math
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
 from gesscale.errors import InputError
+from gesscale.spark.jobs import HostWork
 from gesscale.spark.offsets import OffsetRows, sum_of_leaves, total_rows
 from gesscale.spark.reconcile import LiveExecutor
 
 API_VERSION = "gesscale.dev/v1"
 RING_BATCHES = 512
+OBSERVATION, OUTPUT_ROWS = "gesscale", "output_rows"
+"""The names of the observed metric by which a query counts its output itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +108,10 @@ class BatchRecord:
         Executors when the batch ended, and their distinct hosts.
     hosts_at_start
         The hosts last seen when it was planned.
+    output_rows
+        Rows that it handed on; None where neither the sink nor the query tells, see `gesscale.spark.count_output`.
+    by_host
+        What the replica on each host did; None where Spark does not tell.
     """
 
     batch_id: int
@@ -120,6 +127,8 @@ class BatchRecord:
     replicas: int | None
     hosts: tuple[str, ...]
     hosts_at_start: tuple[str, ...]
+    output_rows: int | None = None
+    by_host: Mapping[str, HostWork] | None = None
 
 
 @dataclass(slots=True)
@@ -140,6 +149,7 @@ class QueryHistory:
         *,
         planned_with: Executors | None,
         now: Executors | None,
+        by_host: Mapping[str, HostWork] | None = None,
     ) -> BatchRecord | None:
         """Keep a progress report that tells of a finished batch.
 
@@ -151,16 +161,17 @@ class QueryHistory:
             What the user said about the operator.
         planned_with, now
             The executors when the batch was planned and when it ended; None where Spark does not tell.
+        by_host
+            What the replica on each host did; None where Spark does not tell.
 
         Returns
         -------
         BatchRecord or None
             What was kept; None for a report of a trigger that ran no batch.
         """
-        durations = progress.get("durationMs") or {}
-        if "addBatch" not in durations:
+        if not ran_batch(progress):
             return None
-        seconds = durations["triggerExecution"] / 1000
+        seconds = progress["durationMs"]["triggerExecution"] / 1000
         started_at_s = trigger_time_s(progress["timestamp"])
         rows = int(progress["numInputRows"])
         latest, end = self._positions(progress["sources"], settings.offset_rows, rows)
@@ -179,6 +190,8 @@ class QueryHistory:
             replicas=None if now is None else len(now.hosts),
             hosts=_distinct(now),
             hosts_at_start=_distinct(planned_with),
+            output_rows=_output_rows(progress),
+            by_host=by_host,
         )
         self.batches.append(record)
         return record
@@ -233,8 +246,13 @@ def document(
         "now_s": now_s,
         "last_progress_at_s": history.last_progress_at_s if history else None,
         "listener_errors": errors,
-        "batches": [asdict(batch) for batch in batches if batch.batch_id > after],
+        "batches": [_as_dict(batch) for batch in batches if batch.batch_id > after],
     }
+
+
+def ran_batch(progress: Mapping[str, Any]) -> bool:
+    """Return whether a progress report tells of a finished batch, not of a trigger that found nothing to do."""
+    return "addBatch" in (progress.get("durationMs") or {})
 
 
 def trigger_time_s(timestamp: str) -> float:
@@ -246,6 +264,18 @@ def trigger_time_s(timestamp: str) -> float:
     2.5
     """
     return datetime.fromisoformat(timestamp).timestamp()
+
+
+def _output_rows(progress: Mapping[str, Any]) -> int | None:
+    """Return what the sink tells, or what the query counted itself; a sink says -1 where it does not know."""
+    told = (progress.get("sink") or {}).get("numOutputRows")
+    if told is None or told < 0:
+        told = ((progress.get("observedMetrics") or {}).get(OBSERVATION) or {}).get(OUTPUT_ROWS)
+    return None if told is None else int(told)
+
+
+def _as_dict(batch: BatchRecord) -> dict[str, Any]:
+    return {field.name: getattr(batch, field.name) for field in fields(batch)}
 
 
 def _text(offset: object) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from gesscale.spark.jobs import Job, TasksDone
 from gesscale.spark.pod_template import NODE_ATTRIBUTE, ORDER_ATTRIBUTE
 from gesscale.spark.reconcile import LiveExecutor
 
@@ -101,7 +102,59 @@ def _executor(summary: Any) -> LiveExecutor:
         order=_attribute(attributes, ORDER_ATTRIBUTE) or "",
         added_at_s=summary.addTime().getTime() / 1000,
         has_worked=bool(summary.totalTasks() > 0),
+        slots=max(1, int(summary.maxTasks())),
     )
+
+
+class SparkJobs:
+    """The jobs of a session, as its status store accounts for them; a `gesscale.spark.jobs.JobStore`.
+
+    Parameters
+    ----------
+    spark
+        A classic (not Connect) session.
+
+    Notes
+    -----
+    Some twenty calls for a batch of one stage on four executors, 0.03 ms each, and one search among the
+    ``spark.ui.retainedStages`` (1000) last stages, 0.6 ms, measured on PySpark 4.3.0 in local mode.
+    """
+
+    def __init__(self, spark: Any) -> None:
+        self._context = spark._jsc.sc()
+
+    def begun(self) -> int:
+        """Return how many jobs there have been."""
+        return int(self._context.dagScheduler().numTotalJobs())
+
+    def job(self, number: int) -> Job | None:
+        """Return a job; None where the store does not have it."""
+        from py4j.protocol import Py4JJavaError
+
+        try:
+            found = self._context.statusStore().job(number)
+        except Py4JJavaError as error:
+            if error.java_exception.getClass().getSimpleName() == "NoSuchElementException":
+                return None
+            raise
+        stages = str(found.stageIds().mkString(","))
+        return Job(
+            description=str(found.description().getOrElse(None) or ""),
+            is_running=str(found.status().toString()) == "RUNNING",
+            stages=tuple(int(stage) for stage in stages.split(",") if stage),
+        )
+
+    def tasks_done(self, stage: int) -> Mapping[str, TasksDone]:
+        """Return what the tasks of a stage's first attempt did, by executor."""
+        summaries = self._context.statusStore().executorSummary(stage, 0)
+        executors = str(summaries.keys().mkString(","))
+        return {
+            executor: _tasks_done(summaries.apply(executor)) for executor in executors.split(",") if executor
+        }
+
+
+def _tasks_done(summary: Any) -> TasksDone:
+    return TasksDone(records=int(summary.inputRecords()), seconds=summary.taskTime() / 1000)
 
 
 def _attribute(attributes: Any, name: str) -> str | None:

@@ -1,15 +1,16 @@
 """What the scaler gets to see of a plant: the loop's ports of Monitor."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, partial
 
 import numpy as np
 
 from gesscale.monitor.window import summarise
-from gesscale.observation import Batch, OperatorReading, Unseen, WorkflowObservation
+from gesscale.observation import Batch, NodeReading, OperatorReading, Unseen, WorkflowObservation
 from gesscale.ports import Latencies
 from latency_map import LatencyMap
-from testbed.simulator.plant import Plant, Tally
+from testbed.simulator.plant import NO_EFFORT, Effort, Efforts, Plant, Tally
 from testbed.simulator.scene import CpuAccount, MetricTraits
 
 
@@ -54,6 +55,54 @@ class CpuTrail:
         return min(1.0, max(0.0, (last[1] - base[1]) / (last[2] - base[2])))
 
 
+class ByNode(Mapping[str, NodeReading]):
+    """The figures of each replica over a window, reckoned when somebody first looks: most policies never do.
+
+    Parameters
+    ----------
+    efforts
+        Tells what each replica did in the window.
+    placement
+        The nodes of the replicas; one that did nothing has zeros.
+    seconds
+        Length of the window.
+    account
+        What counts as CPU use.
+    """
+
+    def __init__(
+        self, efforts: Efforts, placement: Sequence[str], seconds: float, account: CpuAccount
+    ) -> None:
+        self._efforts = efforts
+        self._placement = placement
+        self._seconds = seconds
+        self._account = account
+
+    @cached_property
+    def _figures(self) -> Mapping[str, NodeReading]:
+        done = self._efforts()
+        return {node: self._figure(done.get(node, NO_EFFORT)) for node in self._placement}
+
+    def _figure(self, effort: Effort) -> NodeReading:
+        waited_s = effort.waiting_s if self._account is CpuAccount.WORK_AND_WAITING else 0.0
+        return NodeReading(
+            throughput_rows_per_s=effort.rows / self._seconds,
+            cpu_share=min(1.0, (effort.work_s + waited_s) / self._seconds),
+        )
+
+    def __getitem__(self, node: str) -> NodeReading:
+        return self._figures[node]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._placement)
+
+    def __len__(self) -> int:
+        return len(self._placement)
+
+    def __repr__(self) -> str:
+        return repr(self._figures)
+
+
 class SimulatedMetrics:
     """Reads a plant as `gesscale.ports.MetricSource`, late and with gaps.
 
@@ -76,8 +125,7 @@ class SimulatedMetrics:
         self._traits = traits
         self._measures_cpu = traits.cpu is not CpuAccount.NOT_MEASURED
         self._rng = rng
-        reach_s = traits.delay_s + traits.window_s
-        self._trails = {name: CpuTrail(traits.cpu, reach_s) for name in operators}
+        self._trails = {name: CpuTrail(traits.cpu, traits.reach_s) for name in operators}
 
     def note(self, operator: str, at_s: float, tally: Tally) -> None:
         """Keep an operator's counters, from which its CPU use is told."""
@@ -109,7 +157,13 @@ class SimulatedMetrics:
             stale_after_s=traits.stale_after_s,
             last_progress_at_s=self._plant.last_progress_at_s(operator, until_s),
             cpu_share=self._trails[operator].share(until_s, traits.window_s),
+            by_node=partial(self._by_node, operator) if self._measures_cpu else None,
         )
+
+    def _by_node(
+        self, operator: str, batches: Sequence[Batch], placement: Sequence[str], seconds: float
+    ) -> Mapping[str, NodeReading]:
+        return ByNode(self._plant.efforts(operator, batches), placement, seconds, self._traits.cpu)
 
 
 class FixedLatencies:

@@ -1,8 +1,8 @@
 """What every simulated engine can do; the loop's ports, the scores and the oracle are made from it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from gesscale.decision import Change, Outcome
 from gesscale.observation import Batch
@@ -35,6 +35,28 @@ class Tally:
     serving_replicas: int
 
 
+class Effort(NamedTuple):
+    """What a replica did in some batches.
+
+    Attributes
+    ----------
+    rows
+        Rows that it processed.
+    work_s, waiting_s
+        Seconds in which it computed, and in which it was held up by the network; beyond that it was idle.
+    """
+
+    rows: float
+    work_s: float
+    waiting_s: float
+
+
+NO_EFFORT = Effort(0.0, 0.0, 0.0)
+
+Efforts = Callable[[], Mapping[str, Effort]]
+"""Tells by node what each replica did; it reckons when it is called, which may be at any time."""
+
+
 class Plant(Protocol):
     """Operators at work. Time begins at 0; nothing happens but by `advance` and `order`."""
 
@@ -52,6 +74,10 @@ class Plant(Protocol):
 
     def batches(self, operator: str) -> Sequence[Batch]:
         """Return the recent batches of an operator, oldest first, a bounded number; to be read only."""
+        ...
+
+    def efforts(self, operator: str, batches: Sequence[Batch]) -> Efforts:
+        """Return what tells how the replicas shared the work of some of the recent batches."""
         ...
 
     def last_progress_at_s(self, operator: str, by_s: float) -> float | None:

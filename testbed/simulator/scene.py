@@ -94,6 +94,11 @@ class MetricTraits:
     jitter_s: float = 0.0
     cpu: CpuAccount = CpuAccount.WORK
 
+    @property
+    def reach_s(self) -> float:
+        """How old the oldest figures are that a reading is made of, seconds; the history of batches left out."""
+        return self.delay_s + self.window_s
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:

@@ -17,7 +17,7 @@ from werkzeug import Request, Response
 from gesscale.errors import InputError
 from gesscale.monitor import DriverMetrics, PrometheusMetrics
 from gesscale.monitor.prometheus import FIELD_OF_GAUGE, PREFIX
-from gesscale.observation import Batch, OperatorReading, Unseen
+from gesscale.observation import Batch, NodeReading, OperatorReading, Unseen
 from gesscale.ports import MetricSource
 from gesscale.spark.records import BatchRecord, OperatorSettings, QueryHistory, document
 
@@ -27,7 +27,7 @@ HOSTS = {"10.77.0.2": "near"}
 
 
 def steady(*, last_end_s: float = NOW_S, **changes: object) -> list[Batch]:
-    """Return twenty batches of a trigger of 2 s: 100 rows processed and 150 offered in each, 1 s long."""
+    """Return twenty batches of a trigger of 2 s: 100 rows processed, 150 offered and 80 handed on in each, 1 s long."""
     return [
         replace(
             Batch(
@@ -40,6 +40,7 @@ def steady(*, last_end_s: float = NOW_S, **changes: object) -> list[Batch]:
                 cap_rows=200,
                 offered_rows_total=150.0 * index,
                 backlog_rows=50.0 * index,
+                output_rows=80,
             ),
             **changes,
         )
@@ -65,7 +66,12 @@ def served_record(batch: Batch) -> BatchRecord:
         replicas=len(batch.nodes),
         hosts=batch.nodes,
         hosts_at_start=batch.nodes,
+        by_host={host: work_of_each(batch) for host in batch.nodes},
     )
+
+
+def work_of_each(batch: Batch) -> dict[str, float]:
+    return {"rows": batch.rows / len(batch.nodes), "busy_s": 0.5}
 
 
 def prometheus_answer(operator: str, batches: Sequence[Batch], *, heard_s: float | None = None) -> str:
@@ -80,11 +86,21 @@ def prometheus_answer(operator: str, batches: Sequence[Batch], *, heard_s: float
         }
         for gauge, name in FIELD_OF_GAUGE.items()
     ]
+    of_hosts = {
+        "batch_replica_info": lambda _: 1,
+        "batch_replica_rows": lambda batch: work_of_each(batch)["rows"],
+        "batch_replica_busy_seconds": lambda batch: work_of_each(batch)["busy_s"],
+    }
     hosts = [
         {
-            "metric": {"__name__": PREFIX + "batch_replica_info", "host": host, **labels},
-            "values": [[at_s, "1"] for at_s, batch in zip(times, twice, strict=True) if host in batch.nodes],
+            "metric": {"__name__": PREFIX + gauge, "host": host, **labels},
+            "values": [
+                [at_s, str(figure(batch))]
+                for at_s, batch in zip(times, twice, strict=True)
+                if host in batch.nodes
+            ],
         }
+        for gauge, figure in of_hosts.items()
         for host in sorted({host for batch in batches for host in batch.nodes})
     ]
     if heard_s is not None:
@@ -144,7 +160,12 @@ def test_reads_batches_rates_and_nodes(served: Served) -> None:
     assert one.input_rows_per_s == pytest.approx(75.0)
     assert one.throughput_rows_per_s == pytest.approx(50.0)
     assert one.busy_share == pytest.approx(0.5)
+    assert one.output_rows_per_s == pytest.approx(40.0)
     assert (one.placement, two.placement) == (("10.77.0.3", "near"), ("10.77.0.3",))
+    # Of 100 rows in 2 s half went to each of two replicas, which were busy for 0.5 s of them.
+    both = NodeReading(throughput_rows_per_s=25.0, cpu_share=0.25)
+    assert one.by_node == {"10.77.0.3": both, "near": both}
+    assert two.by_node == {"10.77.0.3": NodeReading(throughput_rows_per_s=50.0, cpu_share=0.25)}
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,16 @@ class Capacity:
         The rate at its limit.
     work_s_per_row
         Time that its replicas compute for a row, summed over them; what is left of their time they wait.
+    shares
+        Share of the rows that each replica gets, in the order in which key groups are dealt.
+    replica_work_s_per_row
+        Time that each replica computes for a row of the operator: its part of ``work_s_per_row``.
     """
 
     rows_per_s: float
     work_s_per_row: float
+    shares: tuple[float, ...] = ()
+    replica_work_s_per_row: tuple[float, ...] = ()
 
 
 def capacity(physics: FlinkPhysics, weights: Sequence[float], round_trips_ms: Sequence[float]) -> Capacity:
@@ -69,9 +75,12 @@ def capacity(physics: FlinkPhysics, weights: Sequence[float], round_trips_ms: Se
         if share > 0
     )
     rate = slowest * physics.rows_per_buffer / (1 + physics.straggle * _expected_maximum(replicas))
+    work_s_per_row = tuple(row_s * share / weight for weight, share in zip(weights, shares, strict=True))
     return Capacity(
         rows_per_s=rate * _between_checkpoints(physics, replicas, max(round_trips_ms)),
-        work_s_per_row=sum(row_s * share / weight for weight, share in zip(weights, shares, strict=True)),
+        work_s_per_row=sum(work_s_per_row),
+        shares=shares,
+        replica_work_s_per_row=work_s_per_row,
     )
 
 

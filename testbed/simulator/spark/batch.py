@@ -89,6 +89,12 @@ class Course:
         How many tasks of that stage each slot has.
     work_s, waiting_s
         Time in which slots compute, and in which they are held up by the network, as seconds of replicas.
+    first_slot
+        The slot that has the largest partition.
+    state
+        The stage behind the shuffle; None without one.
+    idle_s
+        How long each slot had nothing to do between two tasks; empty where none had.
     """
 
     seconds: float
@@ -98,12 +104,26 @@ class Course:
     tasks: list[int]
     work_s: float
     waiting_s: float
+    first_slot: int = 0
+    state: "Stage | None" = None
+    idle_s: Sequence[float] = ()
 
 
 @dataclass(slots=True)
-class _Stage:
-    """Tasks on slots."""
+class Stage:
+    """Tasks on slots.
 
+    Attributes
+    ----------
+    from_s
+        When they begin, seconds since the batch was begun.
+    ends_s, tasks
+        When each slot ends its last one, and how many it has.
+    work_s, waiting_s
+        Time in which slots compute, and in which they are held up by the network between and within their tasks.
+    """
+
+    from_s: float
     ends_s: list[float]
     tasks: list[int]
     work_s: float
@@ -164,6 +184,7 @@ def run_batch(
         )
     until_s = done_s = max(first.ends_s)
     work_s, waiting_s = first.work_s, first.waiting_s + slots * driver_waiting_s
+    second = None
     if physics.state_partitions:
         exchange_s = physics.exchange_round_trips * crew.apart_s
         second = _in_waves(
@@ -186,6 +207,8 @@ def run_batch(
         tasks=first.tasks,
         work_s=work_s / crew.slots_each,
         waiting_s=waiting_s / crew.slots_each,
+        first_slot=first_slot,
+        state=second,
     )
 
 
@@ -210,7 +233,7 @@ def _one_each(
     factors: Iterator[float] | None,
     first_slot: int,
     warming_s: list[float] | None,
-) -> _Stage:
+) -> Stage:
     """Run at most one task on each slot."""
     idle = len(paces) - len(loads_s)
     tasks = [1] * len(loads_s) + [0] * idle
@@ -222,7 +245,12 @@ def _one_each(
         taken_s = [load_s * pace * factor for load_s, pace, factor in zip(loads_s, paces, factors)]  # noqa: B905 - factors have no end
     if warming_s:
         taken_s = [each_s + warming_s[slot] * tasks[slot] for slot, each_s in enumerate(taken_s)]
-    return _Stage(ends_s=[begun_s + each_s for each_s in taken_s], tasks=tasks, work_s=sum(taken_s))
+    return Stage(
+        from_s=begun_s,
+        ends_s=[begun_s + each_s for each_s in taken_s],
+        tasks=tasks,
+        work_s=sum(taken_s),
+    )
 
 
 def _in_waves(
@@ -236,7 +264,7 @@ def _in_waves(
     within: float = 0.0,
     first_slot: int = 0,
     warming_s: list[float] | None = None,
-) -> _Stage:
+) -> Stage:
     """Give each task to the slot that is free first; round trips come between two tasks of a slot, and within each.
 
     Of several slots that are free at once the one with the fewest tasks is next, so that all get one to begin with.
@@ -257,7 +285,7 @@ def _in_waves(
         work_s += taken_s
         waiting_s += delayed_s
         heapreplace(free, (ends_s[slot], tasks[slot], turn))
-    return _Stage(ends_s=ends_s, tasks=tasks, work_s=work_s, waiting_s=waiting_s)
+    return Stage(from_s=begun_s, ends_s=ends_s, tasks=tasks, work_s=work_s, waiting_s=waiting_s)
 
 
 def _loads_s(physics: SparkPhysics, rows: float, slots: int, factor: float) -> list[float]:

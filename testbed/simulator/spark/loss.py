@@ -46,6 +46,7 @@ def course_after_loss(
         longer = again_s if physics.state_partitions else 0.0
         return replace(course, seconds=course.seconds + longer)
     ends_s, tasks = list(course.ends_s), list(course.tasks)
+    idle_s = list(course.idle_s) or [0.0] * len(tasks)
     loads_s: list[float] = []
     for slot in range(lost * slots, (lost + 1) * slots):
         if ends_s[slot] > elapsed_s and tasks[slot]:
@@ -60,7 +61,9 @@ def course_after_loss(
         member = slot // slots
         taken_s = load_s / crew.weights[member]
         rtt_s = physics.wave_round_trips * crew.rtts_s[slot]
-        ends_s[slot] = max(ends_s[slot], resumed_s) + rtt_s + taken_s
+        begun_s = max(ends_s[slot], resumed_s)
+        idle_s[slot] += begun_s - ends_s[slot]
+        ends_s[slot] = begun_s + rtt_s + taken_s
         tasks[slot] += 1
         again_s += taken_s
     until_s = max(ends_s)
@@ -71,4 +74,5 @@ def course_after_loss(
         ends_s=ends_s,
         tasks=tasks,
         work_s=course.work_s + again_s / slots,
+        idle_s=idle_s,
     )

@@ -12,7 +12,7 @@ from gesscale.observation import Batch
 from gesscale.ports import ClusterState
 from testbed.scoring.sample import Completion
 from testbed.simulator.fog import Fog
-from testbed.simulator.plant import Tally
+from testbed.simulator.plant import Efforts, Tally
 from testbed.simulator.scene import Scene
 from testbed.simulator.spark.batch import Crew, mean_batch_s
 from testbed.simulator.spark.constants import SparkPhysics
@@ -69,6 +69,7 @@ class SparkPlant:
                 stream=streams[name],
                 emit=self._emitter(name, streams),
                 placement=scene.initial[name],
+                reach_s=scene.metrics.reach_s,
                 seed=np.random.SeedSequence([seed, zlib.crc32(name.encode())]),
             )
             for name, operator in scene.workflow.operators.items()
@@ -124,6 +125,10 @@ class SparkPlant:
     def batches(self, operator: str) -> Sequence[Batch]:
         """Return the recent batches of an operator, oldest first, some hundreds; to be read only."""
         return self._query(operator).batches
+
+    def efforts(self, operator: str, batches: Sequence[Batch]) -> Efforts:
+        """Return what tells how the executors of an operator shared the work of some of its recent batches."""
+        return self._query(operator).efforts(batches)
 
     def last_progress_at_s(self, operator: str, by_s: float) -> float | None:
         """Return when a query last reported a batch or that it idles, up to an instant; None if never."""
@@ -200,20 +205,22 @@ class SparkPlant:
         ratio = self._scene.selectivity.get(name, 1.0)
         read = sent = 0
 
-        def publish(rows: int, at_s: float, event_from_s: float, event_until_s: float) -> None:
+        def emit(rows: int, at_s: float, event_from_s: float, event_until_s: float) -> int:
             nonlocal read, sent
             read += rows
             emitted = math.floor(read * ratio + 1e-9) - sent
             sent += emitted
             for topic in topics:
                 topic.publish(emitted, at_s, event_from_s, event_until_s)
+            if not topics:
+                self._completions.append(
+                    Completion(
+                        rows=rows, offered_from_s=event_from_s, offered_until_s=event_until_s, at_s=at_s
+                    )
+                )
+            return emitted
 
-        def complete(rows: int, at_s: float, event_from_s: float, event_until_s: float) -> None:
-            self._completions.append(
-                Completion(rows=rows, offered_from_s=event_from_s, offered_until_s=event_until_s, at_s=at_s)
-            )
-
-        return publish if topics else complete
+        return emit
 
 
 def _next_s(query: Query) -> float:

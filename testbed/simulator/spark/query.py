@@ -1,18 +1,21 @@
 """One operator on Spark: a query that runs batch after batch on the executors that it has."""
 
 import math
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from gesscale.observation import Batch
 from gesscale.workflow import Operator
 from testbed.simulator.fog import Fog
-from testbed.simulator.plant import Tally
+from testbed.simulator.plant import Efforts, Tally
 from testbed.simulator.spark.account import Account
 from testbed.simulator.spark.batch import Course, first_slot_matters, run_batch
 from testbed.simulator.spark.constants import SparkPhysics
+from testbed.simulator.spark.efforts import Done, efforts
 from testbed.simulator.spark.idling import IdleReports
 from testbed.simulator.spark.loss import course_after_loss
 from testbed.simulator.spark.noise import factors
@@ -22,8 +25,11 @@ from testbed.simulator.stream import Stream
 BATCHES_KEPT = 512
 """At least so many, and less than twice as many."""
 
-Emit = Callable[[int, float, float, float], None]
-"""Takes rows on: how many rows were read, when, and when the first and the last of them entered the workflow."""
+Emit = Callable[[int, float, float, float], int]
+"""Takes rows on: how many rows were read, when, and when the first and the last of them entered the workflow.
+
+It returns how many came of them.
+"""
 
 
 @dataclass(slots=True)
@@ -54,6 +60,8 @@ class Query:
         Told of every batch that is done.
     placement
         Where executors are at the beginning, warm.
+    reach_s
+        For how long it remembers how its executors shared the work, seconds.
     seed
         Of its noise. The noise of the n-th batch does not depend on how many replicas there were before.
     """
@@ -67,12 +75,15 @@ class Query:
         stream: Stream,
         emit: Emit,
         placement: Sequence[str],
+        reach_s: float,
         seed: np.random.SeedSequence,
     ) -> None:
         of_starts, of_batches, of_tasks, of_slots = (np.random.default_rng(child) for child in seed.spawn(4))
         self.operator = operator
         self.physics = physics
         self.batches: list[Batch] = []
+        # No more than two batches begin in a trigger interval: one on time, and one after a batch that was late.
+        self._done: deque[Done] = deque(maxlen=2 * math.ceil(reach_s / physics.trigger_s) + 2)
         self.driver_is_up = True
         self.next_s = 0.0
         self._stream = stream
@@ -111,6 +122,11 @@ class Query:
             supply_replicas=len(roster),
             serving_replicas=len(roster.shift_at(at_s).members),
         )
+
+    def efforts(self, batches: Sequence[Batch]) -> Efforts:
+        """Return what tells how its executors shared the work of some of its batches, none too old."""
+        done, number = self._done, self._number
+        return partial(efforts, self.physics, [done[batch.batch_id - number] for batch in batches])
 
     def last_progress_at_s(self, by_s: float) -> float | None:
         """Return when it last reported a batch or that it idles, up to an instant."""
@@ -167,10 +183,10 @@ class Query:
         at_s, running = self.next_s, self._running
         if running is None:
             self._trigger(at_s)
-        elif running.course is None:
+        elif running.course is None or running.shift is None:
             self._work(running, at_s)
         else:
-            self._finish(running, at_s)
+            self._finish(running, running.shift, running.course, at_s)
 
     # How it works
 
@@ -209,12 +225,12 @@ class Query:
         self.next_s = at_s + course.seconds
         self._account.plan(at_s, self.next_s, course.work_s, course.waiting_s)
 
-    def _finish(self, running: _Running, at_s: float) -> None:
+    def _finish(self, running: _Running, shift: Shift, course: Course, at_s: float) -> None:
         from_row = self._done_rows
         self._done_rows = until_row = from_row + running.rows
         event_from_s, event_until_s = self._stream.event_span(from_row, until_row)
         self._stream.forget(until_row)
-        self._emit(running.rows, at_s, event_from_s, event_until_s)
+        output_rows = self._emit(running.rows, at_s, event_from_s, event_until_s)
         self.batches.append(
             Batch(
                 batch_id=self._number,
@@ -226,13 +242,14 @@ class Query:
                 cap_rows=running.cap_rows,
                 offered_rows_total=running.offered_rows - self._counted_from_rows,
                 backlog_rows=running.offered_rows - until_row,
+                output_rows=output_rows,
             )
         )
+        self._done.append((shift.crew, course, running.rows))
         self._number += 1
         if len(self.batches) == 2 * BATCHES_KEPT:
             del self.batches[:BATCHES_KEPT]
-        if running.shift is not None:
-            self._roster.worked(running.shift.members)
+        self._roster.worked(shift.members)
         self._running = None
         self.next_s = max(at_s, self._tick_s(running.begun_s))
 

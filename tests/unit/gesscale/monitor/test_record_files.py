@@ -1,13 +1,15 @@
 """Reading a record: whole, torn, corrupt, of several operators, of another operator, or none at all."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from gesscale.document import as_document
 from gesscale.errors import InputError
 from gesscale.monitor.record_files import read_recording
-from gesscale.observation import OperatorReading, Unseen
+from gesscale.observation import NodeReading, OperatorReading, Unseen
 
 DAY = Path(__file__).parents[3] / "data" / "records" / "day_of_gesscale"
 BATCH = {
@@ -161,3 +163,30 @@ def test_without_decisions_there_is_a_step_every_period(folder: Path) -> None:
     write(folder, *({**BATCH, "batch_id": index, "ended_at_s": 100.0 + 5 * index} for index in range(8)))
     # Batches end from 100 to 135 s.
     assert read_recording(folder, ["op"]).instants_s(10.0) == (100.0, 110.0, 120.0, 130.0)
+
+
+def test_what_was_handed_on_and_what_single_replicas_did_is_read_back_as_it_was_written(folder: Path) -> None:
+    line = overloaded()
+    at_work = {"edge1": NodeReading(throughput_rows_per_s=310.5, cpu_share=0.93)}
+    line["analysis"]["reading"] |= as_document({"output_rows_per_s": 155.25, "by_node": at_work})
+    write(folder, {**BATCH, "output_rows": 20}, BATCH | {"ended_at_s": 102.0})
+    write(folder, line, overloaded(), file="decisions.jsonl")
+    recording = read_recording(folder, ["nearest"])
+    assert recording.complaints == ()
+    assert [batch.output_rows for batch in recording.batches["nearest"]] == [20, None]
+    told, untold = (each.seen for each in recording.decisions)
+    assert isinstance(told, OperatorReading)
+    assert isinstance(untold, OperatorReading)
+    assert (told.output_rows_per_s, told.by_node) == (155.25, at_work)
+    assert (untold.output_rows_per_s, untold.by_node) == (None, {}), "a record of before they were told"
+
+
+def test_a_reading_is_written_and_read_back_without_loss(folder: Path) -> None:
+    at_work = {"edge1": NodeReading(throughput_rows_per_s=310.5, cpu_share=0.93)}
+    reading = replace(
+        read_recording(DAY, ["nearest"]).decisions[5].seen, output_rows_per_s=155.25, by_node=at_work
+    )
+    line = overloaded()
+    line["analysis"]["reading"] = {**as_document(reading), "batches": 3}
+    write(folder, line, file="decisions.jsonl")
+    assert read_recording(folder, ["nearest"]).decisions[0].seen == reading

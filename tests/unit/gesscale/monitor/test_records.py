@@ -5,6 +5,7 @@ import json
 import pytest
 
 from gesscale.errors import MetricsUnavailableError
+from gesscale.monitor.by_node import NodeWork
 from gesscale.monitor.records import parse_document, to_batches
 from gesscale.observation import Batch
 
@@ -25,7 +26,7 @@ HEAD = {"apiVersion": "gesscale.dev/v1", "app": "a", "operator": "op", "query": 
 
 
 def test_a_record_becomes_a_batch_on_named_nodes() -> None:
-    batches, complaints = to_batches([RECORD], {"10.77.0.2": "near"}, ahead_s=10.0)
+    batches, complaints, work = to_batches([RECORD], {"10.77.0.2": "near"}, ahead_s=10.0)
     assert batches == [
         Batch(
             batch_id=4,
@@ -40,11 +41,49 @@ def test_a_record_becomes_a_batch_on_named_nodes() -> None:
         )
     ]
     assert complaints == []
+    assert work == {}, "an old record"
 
 
 def test_null_and_nan_say_that_a_source_does_not_tell() -> None:
-    batches, _ = to_batches([{**RECORD, "offered_rows_total": None, "backlog_rows": float("nan")}], {})
-    assert (batches[0].offered_rows_total, batches[0].backlog_rows) == (None, None)
+    nan = float("nan")
+    told = {"offered_rows_total": None, "backlog_rows": nan, "output_rows": nan, "cap_rows": nan}
+    (batch,) = to_batches([{**RECORD, **told}], {}).batches
+    assert (batch.offered_rows_total, batch.backlog_rows) == (None, None)
+    assert (batch.output_rows, batch.cap_rows) == (None, None)
+
+
+def test_a_record_tells_what_was_handed_on_and_what_each_replica_did() -> None:
+    by_host = {"10.77.0.3": {"rows": 20, "busy_s": 0.3}, "10.77.0.2": {"rows": 60, "busy_s": 0.6, "later": 1}}
+    told = to_batches(
+        [{**RECORD, "output_rows": 7.0, "by_host": by_host}, {**RECORD, "batch_id": 5, "ended_at_s": 1002.0}],
+        {"10.77.0.2": "near"},
+        ahead_s=10.0,
+    )
+    assert [batch.output_rows for batch in told.batches] == [7, None]
+    assert told.work == {
+        990.0: {"near": NodeWork(rows=60.0, busy_s=0.6), "10.77.0.3": NodeWork(rows=20.0, busy_s=0.3)}
+    }
+
+
+def test_two_addresses_of_one_node_count_together() -> None:
+    by_host = {"a": {"rows": 1, "busy_s": 0.25}, "b": {"rows": 2, "busy_s": 0.5}}
+    told = to_batches([{**RECORD, "by_host": by_host}], {"a": "near", "b": "near"})
+    assert told.work == {1000.0: {"near": NodeWork(rows=3.0, busy_s=0.75)}}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        None,
+        [],
+        {"a": {"rows": -1, "busy_s": 1}},
+        {"a": {"rows": 1}},
+        {"a": {"rows": 1, "busy_s": float("nan")}},
+    ],
+)
+def test_what_replicas_did_is_unknown_where_it_cannot_be_read_and_the_batch_remains(wrong: object) -> None:
+    told = to_batches([{**RECORD, "by_host": wrong}], {})
+    assert (len(told.batches), told.complaints, told.work) == (1, [], {})
 
 
 @pytest.mark.parametrize(
@@ -58,7 +97,7 @@ def test_null_and_nan_say_that_a_source_does_not_tell() -> None:
     ],
 )
 def test_a_record_that_is_none_is_left_out_and_said(wrong: dict[str, object], complaint: str) -> None:
-    batches, complaints = to_batches([{**RECORD, **wrong}, RECORD, "text"], {})
+    batches, complaints, _ = to_batches([{**RECORD, **wrong}, RECORD, "text"], {})
     assert [batch.batch_id for batch in batches] == [4]
     assert complaints[0].startswith("record 0 is dropped: " + complaint)
     assert complaints[1].startswith("record 2 is dropped: ")

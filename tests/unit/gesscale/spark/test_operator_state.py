@@ -4,6 +4,7 @@ from prometheus_client import CollectorRegistry
 
 from gesscale.spark.executors import ExecutorWatch
 from gesscale.spark.gauges import OperatorGauges
+from gesscale.spark.jobs import TasksDone
 from gesscale.spark.operator_state import OperatorState
 from gesscale.spark.reconcile import LiveExecutor
 from gesscale.spark.records import OperatorSettings
@@ -15,10 +16,13 @@ class Bench:
     def __init__(self, **settings):
         self.now_s = 100.0
         self.hosts = ["a", "b"]
+        self.done = {}
+        self.asked = []
         self.state = OperatorState(
             OperatorSettings(app="taxi", operator="nearest", **settings),
             ExecutorWatch(self._ask, lambda: self.now_s),
             lambda: self.now_s,
+            self,
         )
         gauges = OperatorGauges(
             self.state.settings, self.state.histories, self.state.executors, lambda: self.state.errors
@@ -30,6 +34,12 @@ class Bench:
         if self.hosts is None:
             raise RuntimeError("no JVM")
         return [LiveExecutor(id=str(number), host=host) for number, host in enumerate(self.hosts)]
+
+    def done_in(self, run, batch_id):
+        self.asked.append((run, batch_id))
+        if self.done is None:
+            raise RuntimeError("no JVM")
+        return self.done.get(batch_id)
 
     def batch(self, run="r1", query="q1", batch_id=0, latest='{"rows": 350}'):
         source = {"startOffset": "None", "endOffset": '{"rows": 100}', "latestOffset": latest}
@@ -145,3 +155,49 @@ def test_borders_between_batches_are_told_and_the_ends_of_a_run_are_known():
     )
     assert told == [100.0]  # a trigger without a batch is no border
     assert bench.state.batch_ends_s("r1") == (99.5, 99.5)  # began at 99 s, took 0.5 s
+
+
+def test_what_replicas_did_is_told_with_the_batch_and_leaves_no_series_when_it_is_not():
+    bench = Bench()
+    bench.done = {0: {"0": TasksDone(75, 0.25), "1": TasksDone(25, 0.125)}}
+    bench.batch()
+    assert bench.asked == [("r1", 0)]
+    (batch,) = bench.state.document(after=-1)["batches"]
+    assert batch["by_host"] == {"a": {"rows": 75.0, "busy_s": 0.25}, "b": {"rows": 25.0, "busy_s": 0.125}}
+    assert bench.gauge("batch_replica_rows", host="a") == 75
+    assert bench.gauge("batch_replica_busy_seconds", host="b") == 0.125
+    bench.batch(batch_id=1)
+    assert bench.state.document(after=0)["batches"][0]["by_host"] is None
+    assert bench.gauge("batch_replica_rows", host="a") is None
+
+
+def test_a_replica_that_left_during_the_batch_is_told_too():
+    bench = Bench()
+    bench.state.executors()
+    bench.hosts, bench.now_s = ["a"], 101.0
+    bench.done = {0: {"0": TasksDone(75, 0.25), "1": TasksDone(25, 0.125)}}
+    bench.batch()
+    assert bench.state.document(after=-1)["batches"][0]["by_host"].keys() == {"a", "b"}
+
+
+def test_a_trigger_that_ran_no_batch_is_not_asked_about():
+    bench = Bench()
+    bench.state.progress("r1", "q1", {"timestamp": "1970-01-01T00:01:39.000Z", "durationMs": {}})
+    assert bench.asked == []
+
+
+def test_jobs_that_cannot_be_asked_are_said_once_and_not_asked_again(caplog):
+    bench = Bench()
+    bench.done = None
+    for number in range(3):
+        bench.batch(batch_id=number)
+    assert bench.asked == [("r1", 0)]
+    assert bench.state.errors == 1
+    assert "what single replicas do is unknown (RuntimeError: no JVM)" in caplog.text
+    assert len(bench.state.document(after=-1)["batches"]) == 3
+
+
+def test_output_that_is_not_told_is_not_a_number():
+    bench = Bench()
+    bench.batch()
+    assert math.isnan(bench.gauge("batch_output_rows"))

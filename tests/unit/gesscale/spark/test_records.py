@@ -1,6 +1,7 @@
 import pytest
 
 from gesscale.errors import InputError
+from gesscale.monitor.by_node import NodeWork
 from gesscale.monitor.records import parse_document, to_batches
 from gesscale.spark.records import RING_BATCHES, Executors, OperatorSettings, QueryHistory, document
 
@@ -23,8 +24,8 @@ def report(
     }  # fmt: skip
 
 
-def add(history, progress, given=None, planned_with=TWO, now=TWO):
-    return history.add(progress, given or settings(), planned_with=planned_with, now=now)
+def add(history, progress, given=None, planned_with=TWO, now=TWO, by_host=None):
+    return history.add(progress, given or settings(), planned_with=planned_with, now=now, by_host=by_host)
 
 
 def test_offered_and_backlog_come_from_the_latest_offset():
@@ -52,6 +53,27 @@ def test_a_topic_that_held_rows_before_the_query_counts_from_where_it_began():
 def test_a_source_without_a_latest_offset_leaves_the_rest_of_the_batch():
     batch = add(QueryHistory(query="q"), report(latest="None"))
     assert (batch.offered_rows_total, batch.backlog_rows, batch.rows) == (None, None, 100)
+
+
+@pytest.mark.parametrize(
+    ("sink", "observed", "rows"),
+    [
+        ({"numOutputRows": 70}, {"gesscale": {"output_rows": 5}}, 70),
+        ({"numOutputRows": 0}, {}, 0),
+        ({"numOutputRows": -1}, {"gesscale": {"output_rows": 5}, "other": {"n": 1}}, 5),
+        ({"numOutputRows": -1}, {"gesscale": {"output_rows": 0}}, 0),
+        ({"numOutputRows": -1}, {"other": {"output_rows": 5}}, None),
+        ({"numOutputRows": None}, {"gesscale": {"output_rows": None}}, None),
+        (None, None, None),
+    ],
+)
+def test_the_sink_tells_what_was_handed_on_or_else_the_query(sink, observed, rows):
+    told = report() | {"sink": sink, "observedMetrics": observed}
+    assert add(QueryHistory(query="q"), told).output_rows == rows
+
+
+def test_a_report_of_an_older_spark_tells_no_output():
+    assert add(QueryHistory(query="q"), report()).output_rows is None
 
 
 def test_a_trigger_that_ran_no_batch_is_no_record():
@@ -84,11 +106,13 @@ def test_monitor_understands_what_is_served():
 
     history = QueryHistory(query="q", last_progress_at_s=9.0)
     for number in range(3):
-        add(history, report(number), settings(cap_rows=100))
+        by_host = {"10.77.0.2": {"rows": 60.0, "busy_s": 0.5}} if number == 2 else None
+        add(history, report(number, ms=1500 + number), settings(cap_rows=100), by_host=by_host)
     served = document(history, settings(), now_s=10.0, after=0)
     parsed = parse_document(json.dumps(served).encode(), "nearest")
-    batches, complaints = to_batches(parsed.batches, {"10.77.0.2": "edge2"})
+    batches, complaints, work = to_batches(parsed.batches, {"10.77.0.2": "edge2"})
     assert complaints == []
+    assert work == {batches[1].ended_at_s: {"edge2": NodeWork(rows=60.0, busy_s=0.5)}}
     assert [batch.batch_id for batch in batches] == [1, 2]
     assert batches[0].nodes == ("10.77.0.3", "edge2")
     assert batches[0].is_full

@@ -1,13 +1,16 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from spark_scenes import QUIET, Notes, equal_delays, one_operator, physics_of, play, steady
 
-from gesscale.observation import OperatorReading
+from gesscale.observation import NodeReading, OperatorReading
 from gesscale.options import PolicyOptions
 from testbed.simulator.monitor import CpuTrail, FixedLatencies, SimulatedMetrics
 from testbed.simulator.plant import Tally
-from testbed.simulator.scene import CpuAccount, MetricTraits, Scene
+from testbed.simulator.scene import CpuAccount, MetricTraits, Scene, SimulatedNode
 from testbed.simulator.spark.plant import SparkPlant
+from testbed.workloads.workload import Workload
 
 NEVER = PolicyOptions(cpu_low_share=0.0, cpu_high_share=1.0)
 """THR that changes nothing."""
@@ -119,3 +122,87 @@ def test_the_latency_map_is_always_at_hand_and_never_stale() -> None:
     latencies = FixedLatencies(equal_delays(2, 5)).current(1e9)
     assert latencies.map == equal_delays(2, 5)
     assert not latencies.standing.stale
+
+
+# Each replica on its own
+
+
+SLOW = {"n0": SimulatedNode(name="n0"), "n1": SimulatedNode(name="n1", weight=0.5)}
+
+
+def uneven(**traits: object) -> Scene:
+    """Return 100 rows/s on a fast and a slow node: 500 rows each every 10 s, in 0.1 + 1.0 s and in twice that."""
+    return one_operator(
+        steady(100, 1800),
+        delays=equal_delays(2, 100),
+        nodes=SLOW,
+        initial={"op": ("n0", "n1")},
+        metrics=MetricTraits(**traits),  # type: ignore[arg-type] # its fields
+    )
+
+
+def by_node(scene: Scene, step: int = 4) -> dict[str, tuple[float, float]]:
+    reading = readings(play(scene, "thr-nlaware", physics=QUIET, rules=NEVER))[step]
+    return {node: (each.throughput_rows_per_s, each.cpu_share) for node, each in reading.by_node.items()}
+
+
+@pytest.mark.parametrize(
+    ("account", "shares"),
+    [
+        (CpuAccount.WORK, (0.11, 0.22)),
+        (CpuAccount.WORK_AND_WAITING, (0.15, 0.26)),  # and 4 x 0.1 s of round trips in 10 s
+    ],
+)
+def test_each_replica_has_its_rows_and_its_cpu_use(account: CpuAccount, shares: tuple[float, float]) -> None:
+    seen = by_node(uneven(cpu=account))
+    assert seen == {"n0": pytest.approx((50, shares[0])), "n1": pytest.approx((50, shares[1]))}
+
+
+def test_where_cpu_use_is_not_measured_single_replicas_are_not_either() -> None:
+    assert by_node(uneven(cpu=CpuAccount.NOT_MEASURED)) == {}
+
+
+@pytest.mark.parametrize("delay_s", [0.0, 25.0])
+def test_single_replicas_add_up_to_the_operator(delay_s: float) -> None:
+    for reading in readings(play(uneven(delay_s=delay_s), "thr-nlaware", physics=QUIET, rules=NEVER))[2:]:
+        assert reading.by_node.keys() == set(reading.placement)
+        rates = [each.throughput_rows_per_s for each in reading.by_node.values()]
+        assert sum(rates) == pytest.approx(reading.throughput_rows_per_s)
+        shares = [each.cpu_share for each in reading.by_node.values()]
+        assert sum(shares) / 2 == pytest.approx(reading.cpu_share, abs=0.03)
+
+
+def test_a_replica_that_joined_is_told_with_what_it_did_and_before_that_with_nothing() -> None:
+    # n1 is ordered at 60 s, the first step, and serves from the batch that begins at 70 s.
+    grows = one_operator(steady(400, 600), delays=equal_delays(2, 0))
+    eager = PolicyOptions(cpu_low_share=0.0, cpu_high_share=0.5)
+    seen = readings(play(grows, "thr-nlaware", physics=QUIET, rules=eager))
+    joined = next(reading for reading in seen if reading.replicas == 2)
+    assert 0 < joined.by_node["n1"].throughput_rows_per_s < joined.by_node["n0"].throughput_rows_per_s
+    later = seen[seen.index(joined) + 1]
+    assert later.by_node["n1"] == later.by_node["n0"]
+
+
+def test_figures_of_replicas_can_be_looked_at_later_and_read_like_any_mapping() -> None:
+    at_once, later = (
+        readings(play(uneven(), "thr-nlaware", physics=QUIET, rules=NEVER))[4].by_node for _ in range(2)
+    )
+    assert repr(at_once) == repr(dict(at_once))
+    assert at_once == later == dict(later)
+    assert len(later) == 2
+    assert "n7" not in later
+
+
+def test_an_idle_operator_has_idle_replicas_and_hands_nothing_on() -> None:
+    load = Workload.of_rates("pause", "made up", 300.0, [100.0, 0.0, 100.0])
+    scene = one_operator(load, delays=equal_delays(1, 0))
+    idle = readings(play(scene, "thr-nlaware", physics=QUIET, rules=NEVER))[7]
+    assert idle.at_s == 480
+    assert (idle.throughput_rows_per_s, idle.output_rows_per_s) == (0.0, 0.0)
+    assert dict(idle.by_node) == {"n0": NodeReading(throughput_rows_per_s=0.0, cpu_share=0.0)}
+
+
+def test_output_is_input_times_selectivity() -> None:
+    scene = replace(uneven(), selectivity={"op": 0.25})
+    reading = readings(play(scene, "thr-nlaware", physics=QUIET, rules=NEVER))[4]
+    assert reading.output_rows_per_s == pytest.approx(25.0)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from gesscale.decision import Change
 from gesscale.errors import ClusterError
 from gesscale.workflow import Operator, Workflow
+from testbed.simulator.flink.sharing import fair_share
 from testbed.simulator.scene import NodeFailure
 
 NOISY = replace(
@@ -135,7 +136,17 @@ def test_every_row_comes_through_once(
     assert all(tally.processed_rows == pytest.approx(tally.offered_rows, abs=1e-6) for tally in last.values())
 
 
-def test_two_producers_share_the_room_before_their_consumer() -> None:
+@pytest.mark.parametrize(
+    ("left", "right", "through"),
+    [
+        (80, 80, (50, 50)),  # 160 rows/s are offered, 100 get through, half of them from each side
+        (90, 20, (80, 20)),  # who offers less than half is not held back, and the other has what is left
+        (20, 90, (20, 80)),
+    ],
+)
+def test_two_producers_share_the_room_before_their_consumer(
+    left: int, right: int, through: tuple[int, int]
+) -> None:
     workflow = Workflow(
         [
             Operator(name="left", driver_node="n0"),
@@ -144,17 +155,23 @@ def test_two_producers_share_the_room_before_their_consumer() -> None:
         ]
     )
     made = scene(
-        {"left": [80.0] * 10, "right": [80.0] * 10},
+        {"left": [float(left)] * 10, "right": [float(right)] * 10},
         workflow,
         {"left": ("n0",), "right": ("n1",), "join": ("n2",)},
     )
     flink = plant(made)
     flink.advance(600.0)
-    # 160 rows/s are offered, 100 get through, half of them from each side.
-    tallies = [flink.tally(name).processed_rows for name in ("left", "right")]
-    assert tallies == pytest.approx([600 * 50] * 2, rel=0.01)
+    tallies = [flink.tally(name).processed_rows / 600 for name in ("left", "right")]
+    assert tallies == pytest.approx(through, rel=0.01)
     flink.advance(1200.0)
-    assert flink.tally("join").processed_rows == pytest.approx(2 * 600 * 80)
+    assert flink.tally("join").processed_rows == pytest.approx(600 * (left + right))
+
+
+def test_what_an_operator_leaves_of_its_share_is_shared_by_those_that_want_more() -> None:
+    # 90 among three: one needs 10, one 35, so that 45 are left; two that need more have 40 each.
+    assert fair_share(90.0, [35.0, 10.0]) == 45.0
+    assert fair_share(90.0, [200.0, 10.0]) == 40.0
+    assert fair_share(0.0, [35.0, 10.0]) == 0.0
 
 
 def test_a_row_reaches_every_consumer() -> None:

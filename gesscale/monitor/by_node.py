@@ -1,0 +1,67 @@
+"""What single replicas did in a window, from what each did in its batches."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from gesscale.observation import Batch, NodeReading
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeWork:
+    """What the replica on a node did in a batch.
+
+    Attributes
+    ----------
+    rows
+        Rows that it processed.
+    busy_s
+        For how long it was busy, seconds; in the mean over what it can do at a time.
+    """
+
+    rows: float
+    busy_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class WorkByNode:
+    """Tells what single replicas did; a `gesscale.monitor.window.ByNode`.
+
+    Attributes
+    ----------
+    work
+        By the instant at which a batch ended, by node. A batch that does not tell is missing.
+    """
+
+    work: Mapping[float, Mapping[str, NodeWork]] = field(default_factory=dict)
+
+    def __call__(
+        self, batches: Sequence[Batch], placement: Sequence[str], seconds: float
+    ) -> Mapping[str, NodeReading]:
+        """Return the figures of each replica of a placement.
+
+        Parameters
+        ----------
+        batches
+            Those of the window.
+        placement
+            The nodes of the replicas; one that did nothing has zeros.
+        seconds
+            The time that the batches stand for.
+
+        Returns
+        -------
+        mapping of str to NodeReading
+            Empty unless every batch of the window tells.
+        """
+        told = [self.work[batch.ended_at_s] for batch in batches if batch.ended_at_s in self.work]
+        if not self.work or len(told) < len(batches):
+            return {}
+        return {node: _reading((work[node] for work in told if node in work), seconds) for node in placement}
+
+
+def _reading(work: Iterable[NodeWork], seconds: float) -> NodeReading:
+    rows = busy_s = 0.0
+    for each in work:
+        rows += each.rows
+        busy_s += each.busy_s
+    return NodeReading(throughput_rows_per_s=rows / seconds, cpu_share=min(1.0, busy_s / seconds))

@@ -1,0 +1,96 @@
+"""What single replicas did in a window."""
+
+import math
+
+import pytest
+
+from gesscale.monitor.by_node import NodeWork, WorkByNode
+from gesscale.monitor.window import summarise
+from gesscale.observation import Batch, NodeReading, OperatorReading
+
+
+def batch(ended_at_s: float, nodes: tuple[str, ...] = ("a", "b"), **changes: object) -> Batch:
+    number = round(ended_at_s / 2)
+    given = {"rows": 100, "seconds": 1.5, "trigger_s": 2.0, **changes}
+    return Batch(batch_id=number, ended_at_s=ended_at_s, nodes=nodes, **given)
+
+
+def work(**rows: float) -> dict[str, NodeWork]:
+    """Return work that took 0.01 s a row."""
+    return {node: NodeWork(rows=count, busy_s=count / 100) for node, count in rows.items()}
+
+
+def test_rows_and_busy_time_of_a_window_are_added_up_by_node() -> None:
+    tell = WorkByNode({2.0: work(a=60, b=40), 4.0: work(a=90, c=10), 6.0: work(a=1)})
+    # 4 s: 150 rows on a in 1.5 s, 40 on b in 0.4 s; c is gone, d has just come.
+    assert tell([batch(2.0), batch(4.0)], ("a", "b", "d"), 4.0) == {
+        "a": NodeReading(throughput_rows_per_s=37.5, cpu_share=0.375),
+        "b": NodeReading(throughput_rows_per_s=10.0, cpu_share=0.1),
+        "d": NodeReading(throughput_rows_per_s=0.0, cpu_share=0.0),
+    }
+
+
+def test_nobody_is_busier_than_always() -> None:
+    tell = WorkByNode({2.0: {"a": NodeWork(rows=1, busy_s=2.5)}})
+    assert tell([batch(2.0)], ("a",), 2.0)["a"].cpu_share == 1.0
+
+
+@pytest.mark.parametrize("told", [{}, {2.0: work(a=1)}])
+def test_nothing_is_said_unless_every_batch_tells(told: dict[float, dict[str, NodeWork]]) -> None:
+    assert WorkByNode(told)([batch(2.0), batch(4.0)], ("a",), 4.0) == {}
+
+
+def test_without_a_batch_in_the_window_replicas_idled_where_they_tell_at_all() -> None:
+    idle = NodeReading(throughput_rows_per_s=0.0, cpu_share=0.0)
+    assert WorkByNode({2.0: work(a=1)})([], ("a",), 4.0) == {"a": idle}
+    assert WorkByNode()([], ("a",), 4.0) == {}
+
+
+# In a reading
+
+
+def reading(batches: list[Batch], **more: object) -> OperatorReading:
+    periods = {"now_s": 20.0, "window_s": 10.0, "stale_after_s": 30.0}
+    seen = summarise("op", batches, **periods, **more)
+    assert isinstance(seen, OperatorReading), seen
+    return seen
+
+
+def test_replicas_add_up_to_the_throughput_of_their_operator() -> None:
+    batches = [batch(float(at_s)) for at_s in range(2, 22, 2)]
+    tell = WorkByNode({each.ended_at_s: work(a=70, b=30) for each in batches})
+    seen = reading(batches, by_node=tell)
+    assert seen.throughput_rows_per_s == pytest.approx(50.0)
+    assert seen.by_node["a"].throughput_rows_per_s == pytest.approx(35.0)
+    assert sum(each.throughput_rows_per_s for each in seen.by_node.values()) == pytest.approx(50.0)
+    assert reading(batches).by_node == {}
+
+
+def test_a_batch_that_is_dropped_does_not_count() -> None:
+    batches = [batch(float(at_s)) for at_s in range(2, 22, 2)]
+    tell = WorkByNode({each.ended_at_s: work(a=70, b=30) for each in batches})
+    wrong = [*batches[:-2], batch(18.0, rows=-1), batches[-1]]
+    # Of the 10 s of five batches 8 s are left, for one was not seen for 0.5 s less than it took: 20 - 1.5 - 16.
+    assert reading(wrong, by_node=tell).by_node["a"].throughput_rows_per_s == pytest.approx(4 * 70 / 7.5)
+
+
+# What is handed on
+
+
+def test_output_is_told_where_every_batch_tells() -> None:
+    batches = [batch(float(at_s), output_rows=at_s) for at_s in range(2, 22, 2)]
+    assert reading(batches).output_rows_per_s == pytest.approx((12 + 14 + 16 + 18 + 20) / 10)
+    assert reading([*batches[:-1], batch(20.0)]).output_rows_per_s is None
+    assert reading([batch(6.0), *batches[3:]]).output_rows_per_s is not None, "outside the window"
+    assert reading([batch(float(at_s)) for at_s in range(2, 22, 2)]).output_rows_per_s is None
+
+
+def test_an_idle_operator_hands_nothing_on_if_it_tells_at_all() -> None:
+    assert reading([batch(4.0, output_rows=9)], last_progress_at_s=20.0).output_rows_per_s == 0.0
+    assert reading([batch(4.0)], last_progress_at_s=20.0).output_rows_per_s is None
+
+
+@pytest.mark.parametrize("nonsense", [-1, math.nan, math.inf])
+def test_nonsense_counts_as_untold(nonsense: float) -> None:
+    batches = [batch(18.0, output_rows=1), batch(20.0, output_rows=nonsense)]
+    assert reading(batches).output_rows_per_s is None

@@ -1,0 +1,95 @@
+"""How replicas shared the work of ticks, and what ticks handed on."""
+
+from dataclasses import replace
+
+import pytest
+from flink_scenes import NODES, PLAIN, alone, chain, plant
+
+from gesscale.decision import Change
+from testbed.simulator.flink.plant import FlinkPlant
+from testbed.simulator.flink.throughput import key_shares
+from testbed.simulator.plant import Effort
+from testbed.simulator.scene import NodeFailure, SimulatedNode
+
+SLOW = {name: SimulatedNode(name=name, weight=0.5 if name == "n1" else 1.0) for name in NODES}
+
+
+def newest(flink: FlinkPlant, ticks: int = 1) -> dict[str, Effort]:
+    return dict(flink.efforts("op", list(flink.batches("op"))[-ticks:])())
+
+
+def test_a_slow_node_has_as_many_rows_and_works_twice_as_long_for_them() -> None:
+    # 60 rows/s in turn to two replicas, 10 and 20 ms a row: 300 rows each in 10 s. All wait for the slower one: the
+    # operator can do 100 rows/s, so it is busy for 6 s, of which the fast node works 3.
+    flink = plant(alone([60.0] * 2, ("n0", "n1"), nodes=SLOW))
+    flink.advance(60.0)
+    assert newest(flink) == {"n0": pytest.approx((300, 3.0, 3.0)), "n1": pytest.approx((300, 6.0, 0.0))}
+
+
+@pytest.mark.parametrize("rate", [20.0, 80.0, 500.0])
+def test_skew_of_keys_is_proportional_at_every_load(rate: float) -> None:
+    keyed = replace(PLAIN, keys=100)
+    shares = key_shares(100, 3)
+    assert max(shares) > 1.1 * min(shares)
+    flink = plant(alone([rate] * 3, NODES[:3]), keyed)
+    flink.advance(180.0)
+    did = newest(flink, 6)
+    rows = min(rate, flink.mst_rows_per_s("op", NODES[:3])) * 60
+    for share, node in zip(shares, NODES[:3], strict=True):
+        assert did[node].rows == pytest.approx(rows * share)
+        assert did[node].work_s == pytest.approx(rows * share * 0.01)
+    hottest = max(did.values(), key=lambda effort: effort.rows)
+    assert hottest.waiting_s == pytest.approx(0.0, abs=1e-6)
+
+
+def test_work_and_waiting_of_all_replicas_add_up_to_the_counters() -> None:
+    noisy = replace(PLAIN, noise=0.1, keys=50, straggle=0.1)
+    flink = plant(alone([150.0] * 5, ("n1", "n2"), rtt_ms=100.0), noisy)
+    flink.advance(120.0)
+    did = newest(flink, 12)
+    tally = flink.tally("op")
+    assert sum(each.rows for each in did.values()) == pytest.approx(tally.processed_rows)
+    assert sum(each.work_s for each in did.values()) == pytest.approx(tally.work_s)
+    assert sum(each.waiting_s for each in did.values()) == pytest.approx(tally.waiting_s)
+
+
+def test_who_joined_counts_from_its_first_tick_and_what_was_asked_for_before_does_not_change() -> None:
+    flink = plant(alone([50.0] * 10))
+    flink.advance(60.0)
+    before = flink.efforts("op", list(flink.batches("op"))[-2:])
+    flink.order("op", Change(add=("n1",)))
+    flink.advance(600.0)
+    assert dict(before()) == {"n0": pytest.approx((1000, 10.0, 0.0))}
+    assert newest(flink) == {node: pytest.approx((250, 2.5, 0.0)) for node in ("n0", "n1")}
+
+
+def test_an_idle_tick_is_no_effort() -> None:
+    flink = plant(alone([0.0, 0.0, 50.0]))
+    flink.advance(60.0)
+    assert newest(flink) == {"n0": (0.0, 0.0, 0.0)}
+
+
+# What is handed on
+
+
+def test_what_a_tick_handed_on_adds_up_to_what_came_of_the_rows() -> None:
+    flink = plant(chain([3.3, 7.7, 5.1], [("n0",), ("n1",)], selectivity={"a": 0.37, "b": 2.0}))
+    flink.advance(150.0)
+    for name, ratio in (("a", 0.37), ("b", 2.0)):
+        handed = [batch.output_rows for batch in flink.batches(name)]
+        assert sum(handed) == int(flink.tally(name).processed_rows * ratio + 1e-9)
+        assert all(rows is not None and rows >= 0 for rows in handed)
+
+
+def test_rows_that_are_done_again_are_not_handed_on_again() -> None:
+    down = (NodeFailure(node="n1", from_s=25.0, until_s=400.0),)
+    physics = replace(PLAIN, checkpoint_interval_s=1000.0, restart_s=10.0, failure_detection_s=5.0)
+    flink = plant(alone([50.0] * 10, ("n0", "n1"), failures=down), physics)
+    handed = rows = 0
+    seen = -1
+    for until_s in range(10, 610, 10):
+        flink.advance(float(until_s))
+        for batch in flink.batches("op"):
+            if batch.batch_id > seen:
+                seen, handed, rows = batch.batch_id, handed + (batch.output_rows or 0), rows + batch.rows
+    assert rows > handed == int(flink.tally("op").processed_rows)

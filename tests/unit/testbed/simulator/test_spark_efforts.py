@@ -1,0 +1,192 @@
+"""How executors shared the work of batches."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spark_scenes import QUIET, chain, drawn_delays, equal_delays, one_operator, physics_of, steady
+
+from gesscale.decision import Change
+from testbed.simulator.fog import Fog
+from testbed.simulator.plant import Effort
+from testbed.simulator.scene import NodeFailure, SimulatedNode
+from testbed.simulator.spark.batch import Crew, run_batch
+from testbed.simulator.spark.constants import SparkPhysics, read_physics
+from testbed.simulator.spark.efforts import efforts
+from testbed.simulator.spark.loss import course_after_loss
+from testbed.simulator.spark.plant import SparkPlant
+
+
+def crew(weights: Sequence[float], rtt_ms: float = 0.0, slots_each: int = 1) -> Crew:
+    """Return n0, n1 ... of these weights at one round trip from each other and from the driver's node."""
+    named = {
+        f"n{index}": SimulatedNode(name=f"n{index}", weight=weight) for index, weight in enumerate(weights)
+    }
+    fog = Fog({**named, "d": SimulatedNode(name="d")}, delays(len(weights) + 1, rtt_ms))
+    return Crew.of(list(named), "d", fog, slots_each=slots_each)
+
+
+def delays(count: int, rtt_ms: float) -> object:
+    made = equal_delays(count, rtt_ms)
+    return replace(made, names=(*made.names[:-1], "d"))
+
+
+def shared(physics: SparkPhysics, members: Crew, rows: int, first_slot: int = 0) -> dict[str, Effort]:
+    course = run_batch(physics, members, rows, first_slot=first_slot)
+    return dict(efforts(physics, [(members, course, rows)]))
+
+
+def test_a_slow_node_has_as_many_rows_as_a_fast_one_and_works_longer_for_them() -> None:
+    # One task each: 0.1 s + 1000 rows of 2 ms, on n1 twice that; both wait 4 x 0.1 s for the driver.
+    did = shared(QUIET, crew([1.0, 0.5], 100), 2000)
+    assert did == {"n0": pytest.approx((1000, 2.1, 0.4)), "n1": pytest.approx((1000, 4.2, 0.4))}
+
+
+def test_in_waves_a_fast_node_takes_more_rows() -> None:
+    # 8 tasks of 250 rows, 0.6 and 1.2 s: five end on n0 by 3.0 s, three on n1 by 3.6 s; a round trip between two.
+    did = shared(replace(QUIET, partitions=8), crew([1.0, 0.5]), 2000)
+    assert did == {"n0": pytest.approx((1250, 3.0, 0)), "n1": pytest.approx((750, 3.6, 0))}
+    far = shared(replace(QUIET, partitions=8), crew([1.0, 1.0], 10), 2000)
+    assert far["n0"] == pytest.approx((1000, 4 * 0.6, 0.04 + 3 * 0.01))
+
+
+@pytest.mark.parametrize("first_slot", [0, 1, 2])
+@pytest.mark.parametrize(("partitions", "other_rows"), [(0, [150, 150]), (4, [200, 100])])
+def test_the_hottest_partition_is_that_of_the_slot_that_was_asked_first(
+    first_slot: int, partitions: int, other_rows: list[int]
+) -> None:
+    # 700 of 1000 rows on one slot, the rest in two partitions of 150 rows or three of 100 on the two others.
+    did = shared(replace(QUIET, hottest_share=0.7, partitions=partitions), crew([1.0] * 3), 1000, first_slot)
+    assert did[f"n{first_slot}"] == pytest.approx((700, 1.5, 0))
+    rest = [effort.rows for node, effort in did.items() if node != f"n{first_slot}"]
+    assert sorted(rest, reverse=True) == pytest.approx(other_rows)
+
+
+def test_all_rows_may_be_in_one_partition() -> None:
+    did = shared(replace(QUIET, hottest_share=1.0), crew([1.0] * 2), 1000)
+    assert [effort.rows for effort in did.values()] == pytest.approx([1000, 0])
+    assert [effort.rows for effort in shared(QUIET, crew([1.0]), 1000).values()] == [1000]
+
+
+def test_an_executor_without_a_task_did_nothing_but_wait() -> None:
+    did = shared(replace(QUIET, partitions=1), crew([1.0] * 2, 100), 1000)
+    assert did["n1"] == pytest.approx((0, 0, 0.4))
+
+
+def test_slots_of_an_executor_count_together_and_as_a_mean() -> None:
+    # Four slots of 1000 rows: 2.1 s on both slots of a node at once.
+    did = shared(QUIET, crew([1.0] * 2, slots_each=2), 4000)
+    assert did == {"n0": pytest.approx((2000, 2.1, 0)), "n1": pytest.approx((2000, 2.1, 0))}
+
+
+def test_who_took_over_from_a_lost_executor_has_its_rows_and_no_work_while_the_loss_was_not_noticed() -> None:
+    # n2 is twice as fast: 3.05 s of its own, idle from 3.25 until 5 s, then 3.05 s for the task of n1.
+    members = crew([1.0, 1.0, 2.0])
+    slow = replace(QUIET, failure_detection_s=3.0)
+    course = run_batch(slow, members, 9000)
+    after = course_after_loss(course, slow, members, lost=1, able=[0, 2], elapsed_s=2.0)
+    did = efforts(slow, [(members, after, 9000)])
+    assert [did[node].rows for node in ("n0", "n1", "n2")] == pytest.approx([3000, 0, 6000])
+    assert [did[node].work_s for node in ("n0", "n2")] == pytest.approx([6.1, 6.1])
+
+
+@settings(deadline=None)
+@given(
+    weights=st.lists(st.floats(0.2, 4.0), min_size=1, max_size=6),
+    name=st.sampled_from(["map", "group-by"]),
+    partitions=st.sampled_from([0, 1, 3, 12]),
+    slots_each=st.sampled_from([1, 2]),
+    hottest_share=st.sampled_from([0.0, 0.3, 0.9, 1.0]),
+    rows=st.integers(1, 50_000),
+    first=st.integers(0, 11),
+)
+def test_the_parts_add_up_to_the_batch(
+    weights: list[float],
+    name: str,
+    partitions: int,
+    slots_each: int,
+    hottest_share: float,
+    rows: int,
+    first: int,
+) -> None:
+    physics = replace(read_physics(name), partitions=partitions, hottest_share=hottest_share)
+    members = crew(weights, 70.0, slots_each)
+    course = run_batch(physics, members, rows, first_slot=first % len(members.paces))
+    did = efforts(physics, [(members, course, rows)])
+    assert sum(each.rows for each in did.values()) == pytest.approx(rows)
+    assert sum(each.work_s for each in did.values()) == pytest.approx(course.work_s)
+    assert sum(each.waiting_s for each in did.values()) == pytest.approx(course.waiting_s)
+    assert all(0 <= each.work_s <= course.seconds + 1e-9 for each in did.values())
+
+
+# In the plant
+
+
+def test_a_plant_tells_the_efforts_of_the_batches_that_are_asked_for_at_any_time() -> None:
+    scene = one_operator(steady(100, 2000), delays=equal_delays(3, 0), initial={"op": ("n0", "n1")})
+    plant = SparkPlant(scene, physics_of(scene, QUIET), seed=1)
+    plant.advance(65)
+    told = plant.efforts("op", plant.batches("op")[-2:])
+    nothing = plant.efforts("op", [])
+    plant.order("op", Change(add=("n2",), remove=("n1",)))
+    plant.advance(2000)
+    # Two batches of 1000 rows on two executors, 0.1 + 1.0 s each.
+    assert told() == {"n0": pytest.approx((1000, 2.2, 0)), "n1": pytest.approx((1000, 2.2, 0))}
+    assert nothing() == {}
+
+
+def test_the_efforts_of_whole_runs_add_up_to_the_counters() -> None:
+    scene = chain(
+        steady(300, 900), delays=drawn_delays(5, 1), initial={"first": ("n0", "n3"), "second": ("n1",)}
+    )
+    plant = SparkPlant(scene, dict.fromkeys(("first", "second"), read_physics("map")), seed=3)
+    sums = {"first": np.zeros(3), "second": np.zeros(3)}
+    told = {"first": -1, "second": -1}
+    for until_s in range(10, 1500, 10):
+        plant.advance(float(until_s))
+        for operator in sums:
+            fresh = [batch for batch in plant.batches(operator) if batch.batch_id > told[operator]]
+            told[operator] = max((batch.batch_id for batch in fresh), default=told[operator])
+            sums[operator] += np.sum([*plant.efforts(operator, fresh)().values()], axis=0) if fresh else 0.0
+    for operator, did in sums.items():
+        tally = plant.tally(operator)
+        assert did == pytest.approx([tally.processed_rows, tally.work_s, tally.waiting_s])
+
+
+def test_the_batches_of_a_monitoring_window_are_remembered_however_quick_they_are() -> None:
+    scene = one_operator(steady(100, 600), delays=equal_delays(1, 0))
+    late = replace(QUIET, fixed_s=1.6, task_s=0.0, service_ms_per_row=0.5, trigger_s=1.0)
+    plant = SparkPlant(scene, physics_of(scene, late), seed=1)
+    plant.advance(599)
+    window = [batch for batch in plant.batches("op") if batch.ended_at_s > 539]
+    assert len(window) > 30
+    assert plant.efforts("op", window)()["n0"].rows == sum(batch.rows for batch in window)
+
+
+def test_an_executor_that_came_back_with_its_node_is_not_taken_for_the_lost_one() -> None:
+    down = (NodeFailure(node="n1", from_s=35, until_s=45),)
+    scene = one_operator(
+        steady(600, 300), delays=equal_delays(3, 0), initial={"op": ("n0", "n1")}, failures=down
+    )
+    plant = SparkPlant(scene, physics_of(scene, QUIET), seed=1)
+    plant.advance(300)
+    batches = plant.batches("op")
+    did = plant.efforts("op", batches[-3:])()
+    assert list(did) == ["n0"], "nobody ordered n1 again"
+    assert did["n0"].rows == sum(batch.rows for batch in batches[-3:])
+
+
+# What is handed on
+
+
+def test_a_batch_tells_what_it_handed_on_and_fractions_are_not_lost() -> None:
+    scene = chain(steady(7, 1000), delays=equal_delays(2, 0), ratio=0.33)
+    plant = SparkPlant(scene, physics_of(scene, QUIET), seed=1)
+    plant.advance(1500)
+    first, second = ([batch.output_rows for batch in plant.batches(name)] for name in ("first", "second"))
+    assert set(first) == {23, 24}  # 70 rows a batch, 23.1 on
+    assert sum(first) == 2310 == sum(batch.rows for batch in plant.batches("second"))
+    assert second == [batch.rows for batch in plant.batches("second")], "a sink emits what it reads"
