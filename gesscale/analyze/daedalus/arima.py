@@ -1,0 +1,164 @@
+"""ARIMA by statsmodels: orders found once in a while, forecasts with fixed parameters in between (Daedalus, 3.3)."""
+
+import math
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_ORDERS = ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (0, 2), (2, 1), (1, 2), (2, 2))
+_MOST_STATES = 3
+"""Of any of these; the likelihood leaves out as many values at the beginning, the same for all orders."""
+
+_MOST_DIFFERENCES = 2
+_SIGNIFICANT = 0.05
+_MOST_ITERATIONS = 50
+_NO_ERRORS = {"cov_type": "none"}
+"""Errors of the parameters are not asked for."""
+
+_FAILURES = (ValueError, IndexError, ArithmeticError, np.linalg.LinAlgError)
+"""What statsmodels raises at series that no model fits: singular, constant, too short."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arima:
+    """A fitted model, without seasons.
+
+    Attributes
+    ----------
+    order
+        Autoregressive terms, differences, moving average terms.
+    parameters
+        As statsmodels orders them.
+    unit_rows_per_s
+        The series was divided by this before it was fitted.
+    """
+
+    order: tuple[int, int, int]
+    parameters: tuple[float, ...]
+    unit_rows_per_s: float
+
+    def __str__(self) -> str:
+        """Return its name as people write it."""
+        return f"ARIMA({','.join(map(str, self.order))})"
+
+
+def fitted(rows_per_s: NDArray[np.float64]) -> Arima | None:
+    """Find the model of least AIC.
+
+    Parameters
+    ----------
+    rows_per_s
+        The series, oldest first.
+
+    Returns
+    -------
+    Arima or None
+        Differences by KPSS and ADF tests, whichever asks for more; up to two terms of each kind. None where nothing
+        can be fitted, as to a constant.
+    """
+    unit = float(np.mean(rows_per_s)) if len(rows_per_s) else 0.0
+    if unit <= 0 or not math.isfinite(unit) or np.ptp(rows_per_s) <= 1e-9 * unit:
+        return None
+    series = rows_per_s / unit
+    best: tuple[float, Arima] | None = None
+    with _quiet():
+        differences = _differences(series)
+        for ar_terms, ma_terms in _ORDERS:
+            order = (ar_terms, differences, ma_terms)
+            try:
+                model = _model(series, order, differenced_first=True)
+                result = (
+                    model.fit(disp=0, maxiter=_MOST_ITERATIONS, **_NO_ERRORS)
+                    if model.k_params
+                    else model.filter([])
+                )
+                aic, parameters = float(result.aic), tuple(float(each) for each in result.params)
+            except _FAILURES:
+                continue
+            if all(map(math.isfinite, (aic, *parameters))) and (best is None or aic < best[0]):
+                best = aic, Arima(order=order, parameters=parameters, unit_rows_per_s=unit)
+    return best[1] if best else None
+
+
+def forecast(model: Arima, rows_per_s: NDArray[np.float64], steps: int) -> NDArray[np.float64] | None:
+    """Foretell a series with the parameters as they are.
+
+    Parameters
+    ----------
+    model
+        Fitted to an earlier state of the series.
+    rows_per_s
+        The series up to now, oldest first.
+    steps
+        How far.
+
+    Returns
+    -------
+    array or None
+        Rows/s of each step, not below 0; None where it cannot be reckoned.
+    """
+    with _quiet():
+        try:
+            state = _model(rows_per_s / model.unit_rows_per_s, model.order)
+            ahead = state.filter(model.parameters, **_NO_ERRORS).forecast(steps)
+        except _FAILURES:
+            return None
+    rates = np.maximum(0.0, np.asarray(ahead, dtype=float) * model.unit_rows_per_s)
+    return rates if np.isfinite(rates).all() else None
+
+
+def _model(
+    series: NDArray[np.float64], order: tuple[int, int, int], *, differenced_first: bool = False
+) -> Any:
+    """Return the model; differenced first it is fitted in a third of the time, and nearer to its optimum.
+
+    Its first state is all but unknown. A stationary one would be solved for at every step of the search, by threads
+    that wait for each other on a busy machine.
+    """
+    from statsmodels.tsa.statespace.sarimax import SARIMAX
+
+    model = SARIMAX(
+        series,
+        order=order,
+        trend="n" if order[1] else "c",
+        simple_differencing=differenced_first,
+        concentrate_scale=True,
+        loglikelihood_burn=_MOST_STATES,
+    )
+    model.initialize_approximate_diffuse()
+    return model
+
+
+def _differences(series: NDArray[np.float64]) -> int:
+    for count in range(_MOST_DIFFERENCES):
+        if not _wanders(np.diff(series, count)):
+            return count
+    return _MOST_DIFFERENCES
+
+
+def _wanders(series: NDArray[np.float64]) -> bool:
+    """Say whether a series has no fixed level, by either test."""
+    from statsmodels.tsa.stattools import adfuller, kpss
+
+    if np.ptp(series) <= 1e-9:
+        return False
+    try:
+        by_kpss = kpss(series, regression="c", nlags="auto")[1] < _SIGNIFICANT
+        return bool(by_kpss or adfuller(series)[1] > _SIGNIFICANT)
+    except _FAILURES:
+        return False
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Say nothing of searches that begin or end imperfectly: the WAPE tells whether a model is good."""
+    import_module("statsmodels.tsa.api")  # which sets filters of its own when it is first imported
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield

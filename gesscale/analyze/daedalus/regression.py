@@ -1,0 +1,150 @@
+"""What a worker could do: throughput over CPU, one line for each worker (Daedalus, section 3.1)."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gesscale.analyze.signals import cpu_share
+from gesscale.observation import NodeReading, OperatorReading
+
+_LEAST_VARIANCE = 1e-3
+"""Of the CPU, as shares: below it a line through the samples says nothing of 100 %."""
+
+_LEAST_WINDOWS = 2
+"""Of a minute each, as many as 120 samples of a second."""
+
+_MOST_ABOVE_RATIO = 1.5
+"""A line may promise this much more than throughput over CPU does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """Running sums of a worker's least squares line, one sample a window (Welford's one-pass form).
+
+    Attributes
+    ----------
+    count
+        Samples.
+    mean_cpu, mean_rate
+        Mean CPU, 0..1, and mean throughput, rows/s.
+    square_cpu, product
+        Sums of squared deviations of the CPU, and of products of both deviations.
+    """
+
+    count: int = 0
+    mean_cpu: float = 0.0
+    mean_rate: float = 0.0
+    square_cpu: float = 0.0
+    product: float = 0.0
+
+    def with_sample(self, cpu: float, rate: float) -> "Line":
+        """Return the sums with one more sample."""
+        count = self.count + 1
+        off_cpu, off_rate = cpu - self.mean_cpu, rate - self.mean_rate
+        mean_cpu = self.mean_cpu + off_cpu / count
+        mean_rate = self.mean_rate + off_rate / count
+        return Line(
+            count=count,
+            mean_cpu=mean_cpu,
+            mean_rate=mean_rate,
+            square_cpu=self.square_cpu + off_cpu * (cpu - mean_cpu),
+            product=self.product + off_cpu * (rate - mean_rate),
+        )
+
+    @property
+    def slope(self) -> float | None:
+        """Rows/s for the whole CPU; None while the samples are too few or too much alike."""
+        if self.count < _LEAST_WINDOWS or self.square_cpu / self.count < _LEAST_VARIANCE:
+            return None
+        return self.product / self.square_cpu
+
+    def rate_at(self, cpu: float) -> float | None:
+        """Return the line's throughput at a CPU utilisation; None while there is no line."""
+        slope = self.slope
+        return None if slope is None else self.mean_rate + slope * (cpu - self.mean_cpu)
+
+
+def workers(reading: OperatorReading) -> Mapping[str, NodeReading]:
+    """Return the figures of each worker that did something.
+
+    Parameters
+    ----------
+    reading
+        The operator. Where its workers are not told one by one, each counts as their mean, and skew is not seen.
+
+    Returns
+    -------
+    Mapping of str to NodeReading
+        By node; a worker that idled, or whose figures are none, tells nothing and is left out.
+    """
+    told = reading.by_node or dict.fromkeys(
+        reading.placement,
+        NodeReading(
+            throughput_rows_per_s=reading.throughput_rows_per_s / max(1, reading.replicas),
+            cpu_share=cpu_share(reading)[0],
+        ),
+    )
+    return {node: each for node, each in told.items() if _works(each) and node in reading.placement}
+
+
+def taught(lines: Mapping[str, Line], window: Mapping[str, NodeReading]) -> Mapping[str, Line]:
+    """Return the workers' lines with one sample more of each worker that is seen."""
+    return {
+        **lines,
+        **{
+            node: lines.get(node, Line()).with_sample(each.cpu_share, each.throughput_rows_per_s)
+            for node, each in window.items()
+        },
+    }
+
+
+def hottest_cpu(window: Mapping[str, NodeReading]) -> float:
+    """Return the CPU of the worker with most to do, 0..1; there must be one."""
+    return max(each.cpu_share for each in window.values())
+
+
+def job_capacity(
+    lines: Mapping[str, Line], window: Mapping[str, NodeReading], replicas: int, full_cpu: float = 1.0
+) -> float:
+    """Return what all workers together could do.
+
+    Parameters
+    ----------
+    lines
+        Of the workers.
+    window
+        Their figures now, as `workers` returns them; at least of one.
+    replicas
+        How many workers there are; one that is not seen counts as the mean of those that are.
+    full_cpu
+        The CPU of the hottest worker at which the job can do no more, 0..1.
+
+    Returns
+    -------
+    float
+        Rows/s.
+
+    Notes
+    -----
+    Skew: rows are dealt by key, so when the hottest worker is at its limit the others are at their share of its CPU,
+    and can get no more (section 3.1, figures 3 and 4).
+    """
+    share = full_cpu / hottest_cpu(window)
+    found = [
+        _capacity(lines.get(node, Line()), each, each.cpu_share * share) for node, each in window.items()
+    ]
+    return sum(found) / len(found) * replicas
+
+
+def _capacity(line: Line, now: NodeReading, reachable_cpu: float) -> float:
+    """Return a worker's line at the CPU that it can reach, held between what it does and what cannot be."""
+    ratio = now.throughput_rows_per_s / now.cpu_share
+    foretold = line.rate_at(reachable_cpu)
+    if foretold is None:
+        return ratio * reachable_cpu
+    return min(max(foretold, now.throughput_rows_per_s), _MOST_ABOVE_RATIO * ratio)
+
+
+def _works(figures: NodeReading) -> bool:
+    both = figures.throughput_rows_per_s, figures.cpu_share
+    return all(math.isfinite(figure) and figure > 0 for figure in both)
