@@ -14,8 +14,8 @@ os.environ.pop(
     "COLUMNS", None
 )  # pytest-xdist sets it for its workers; commands would think it the user's wish
 
-# The same examples in every run: a change fails or passes by itself. HYPOTHESIS_PROFILE=search looks for others. How long
-# one takes is the machine's affair.
+# The same examples in every run: a change fails or passes by itself. HYPOTHESIS_PROFILE=search looks for others.
+# How long one takes is the machine's affair.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.register_profile("search", derandomize=False, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))

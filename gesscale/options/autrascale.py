@@ -18,27 +18,27 @@ class AutrascaleSettings(SizingSettings):
     most_up: int = Field(
         40,
         ge=1,
-        description="Replicas that one change adds at most. Default: P_max of V-C, so any number there.",
+        description="Replicas that one change adds at most. Default: the most of V-C, so any number there.",
     )
     processing_latency_s: Duration | None = Field(
         None,
-        description="L_p, the target of the processing latency: what a row takes through the workflow without its wait "
+        description="The target of the processing latency: what a row takes through the workflow without its wait "
         "in a backlog. Default: 1.5 times the trigger intervals along the longest path, so that batches end in time; a "
         "day turns the latency step off.",
     )
     event_latency_s: Duration = Field(
         60.0,
-        description="L_e, the target of the event latency: the processing latency and the wait in the backlog; at "
-        "least what the default of L_p is. Default: one period; a day turns the backlog step off.",
+        description="The target of the event latency: the processing latency and the wait in the backlog; at "
+        "least what the default of the processing latency is. Default: one period; a day turns the backlog step off.",
     )
     drain_limit_s: Duration = Field(
-        600.0, description="T_limit: a backlog is to be gone within this time. Default: the longest of V-E."
+        600.0, description="A backlog is to be gone within this time. Default: the longest of V-E."
     )
     to_stabilise_s: Duration = Field(
-        300.0, description="T_d of the throughput step: time from a change to its judgement. Default: V-B."
+        300.0, description="Of the throughput step: time from a change to its judgement. Default: V-B."
     )
-    plo_stabilise_s: Duration = Field(600.0, description="T_d of the latency step. Default: V-C.")
-    elo_stabilise_s: Duration = Field(180.0, description="T_d of the backlog step. Default: V-E.")
+    plo_stabilise_s: Duration = Field(600.0, description="The same of the latency step. Default: V-C.")
+    elo_stabilise_s: Duration = Field(180.0, description="The same of the backlog step. Default: V-E.")
     latency_weight: float = Field(
         0.8,
         gt=0,

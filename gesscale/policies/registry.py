@@ -6,7 +6,13 @@ from importlib.util import find_spec
 
 from gesscale.errors import SettingsError
 from gesscale.options import PolicyOptions
+from gesscale.policies.autrascale import AutrascalePolicy
+from gesscale.policies.daedalus import DaedalusPolicy
+from gesscale.policies.dhalion import DhalionPolicy
+from gesscale.policies.ds2 import Ds2Policy
 from gesscale.policies.gesscale import GesscalePolicy
+from gesscale.policies.hpa import HpaCpuPolicy, HpaVargaPolicy
+from gesscale.policies.rules import rules_policy
 from gesscale.policies.static import StaticPolicy
 from gesscale.policies.threshold import ThresholdPolicy
 from gesscale.ports import Policy
@@ -53,18 +59,83 @@ _MODEL = ("back_pressure_threshold", "slack_threshold_pct", "recovery_target_s",
 _EVIDENCE = ("reading_max_age_s", "reading_half_life_s")
 _CPU = ("cpu_high_pct", "cpu_low_pct", "hold_off_s")
 
+_KANIS = "Kanis, TU Delft 2023"
+
 _POLICIES: Mapping[str, PolicyCard] = {
+    "autrascale": PolicyCard(
+        summary="throughput, latency and backlog one after the other, by trial and Gaussian processes",
+        source="Zhang et al., Bayesian-Driven Automated Scaling (AuTraScale+), IEEE TPDS 2024",
+        build=lambda workflow, options: AutrascalePolicy(
+            workflow, options, latency_aware=options.node_choice == "nearest"
+        ),
+        told=("autrascale", "hold_off_s", "node_choice", "seed"),
+        guide="policies/autrascale.md",
+        needs=("autrascale", "sklearn"),
+    ),
+    "daedalus": PolicyCard(
+        summary="the fewest replicas that carry the input, catch up in time after a stop, and carry the forecast",
+        source="Pfister, Scheinert, Geldenhuys, Kao, Daedalus, ICPE 2024",
+        build=lambda workflow, options: DaedalusPolicy(
+            workflow, options, latency_aware=options.node_choice == "nearest"
+        ),
+        told=("daedalus", "hold_off_s", "node_choice", "seed"),
+        guide="policies/daedalus.md",
+        needs=("daedalus", "statsmodels"),
+    ),
+    "dhalion": PolicyCard(
+        summary="bottlenecks grow by the share of their load left undone; without any, operators shrink by a fifth",
+        source=f"Floratou et al., Dhalion, VLDB 2017; as in {_KANIS}, section 6.7.1",
+        build=lambda workflow, options: DhalionPolicy(
+            workflow, options, latency_aware=options.node_choice == "nearest"
+        ),
+        told=("dhalion", "back_pressure_threshold", "hold_off_s", "node_choice", "seed"),
+        guide="policies/dhalion.md",
+    ),
+    "ds2": PolicyCard(
+        summary="true rates, pushed down the workflow, size all operators in one decision",
+        source="Kalavri et al., Three steps is all you need, OSDI 2018; as in Kanis, TU Delft 2023, section 6.7.2",
+        build=lambda workflow, options: Ds2Policy(
+            workflow, options, latency_aware=options.node_choice == "nearest"
+        ),
+        told=("ds2", "hold_off_s", "node_choice", "seed"),
+        guide="policies/ds2.md",
+    ),
     "gesscale": PolicyCard(
         summary="the performance model of Eq. 1-3 and the latency map",
         source=_PAPER,
         build=GesscalePolicy,
         told=("law", *_MODEL, *_EVIDENCE),
     ),
+    "hpa-cpu": PolicyCard(
+        summary="the Horizontal Pod Autoscaler for each operator, on its CPU",
+        source=f"the Kubernetes documentation; as in {_KANIS}, section 6.7.3",
+        build=lambda workflow, options: HpaCpuPolicy(
+            workflow, options, latency_aware=options.node_choice == "nearest"
+        ),
+        told=("hpa_cpu", "hold_off_s", "node_choice", "seed"),
+        guide="policies/hpa.md",
+    ),
+    "hpa-varga": PolicyCard(
+        summary="the same on utilisation and, at a bottleneck, on how fast the lag grows",
+        source=f"Varga et al., 2021; as in {_KANIS}, section 6.7.4",
+        build=lambda workflow, options: HpaVargaPolicy(
+            workflow, options, latency_aware=options.node_choice == "nearest"
+        ),
+        told=("hpa_varga", "back_pressure_threshold", "hold_off_s", "node_choice", "seed"),
+        guide="policies/hpa.md",
+    ),
     "mdl-nlunaware": PolicyCard(
         summary="Eq. 2 alone, which knows no delays; nodes drawn at random",
         source=f"{_PAPER}, section V",
         build=lambda workflow, options: GesscalePolicy(workflow, options, latency_aware=False),
         told=(*_MODEL, *_EVIDENCE, "seed"),
+    ),
+    "rules": PolicyCard(
+        summary="rules of one's own: metrics beyond thresholds for a time scale operators, with guards and bounds",
+        source="Rouaux, Framework for Dynamic Scaling in Master-Slave Stream Processing Systems, Imperial College 2014",
+        build=rules_policy,
+        told=("rules", "hold_off_s", "node_choice", "seed"),
+        guide="policies/rules.md",
     ),
     "static": PolicyCard(
         summary="as many replicas as it began with",

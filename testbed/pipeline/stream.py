@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gesscale.errors import GesscaleError, InputError
-from gesscale.spark import attach
+from gesscale.spark import attach, count_output
 from testbed.pipeline.operator import OUTPUT_SCHEMA, RIDE_SCHEMA, Work, append_nearest, keep_valid
 from testbed.pipeline.session import open_session
 
@@ -170,7 +170,7 @@ def _start(spark: Any, options: StreamOptions, url: str | None) -> Any:
             .option("topic", options.kafka.output_topic)
         )
     else:
-        writer = result.writeStream.format("parquet").option("path", str(options.output))
+        writer = count_output(result).writeStream.format("parquet").option("path", str(options.output))
     return (
         writer.queryName(options.operator)
         .option("checkpointLocation", str(options.checkpoint))

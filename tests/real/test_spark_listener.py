@@ -60,6 +60,7 @@ def test_a_query_survives_a_driver_that_cannot_be_asked():
     assert "replicas are unknown" in said
     assert len(document["batches"]) >= 4
     assert {batch["replicas"] for batch in document["batches"]} == {None}
+    assert {batch["by_host"] for batch in document["batches"]} == {None}
     assert {batch["rows"] for batch in document["batches"]} == {10}
 
 
@@ -69,6 +70,10 @@ def test_a_query_survives_an_offset_function_that_fails():
     assert "IndexError" in said
     assert {batch["offered_rows_total"] for batch in document["batches"]} == {None}
     assert {batch["replicas"] for batch in document["batches"]} == {1}
+    assert {batch["output_rows"] for batch in document["batches"]} == {10}
+    assert {batch["by_host"]["localhost"]["rows"] for batch in document["batches"]} == {10.0}
+    for batch in document["batches"]:  # two slots, each at most as long as the batch
+        assert 0 < batch["by_host"]["localhost"]["busy_s"] <= batch["seconds"]
 
 
 def test_sources_without_a_latest_offset_are_said():

@@ -1,0 +1,79 @@
+"""Latencies of a workflow on micro-batches, read from its operators and summed along its longest path (II-B)."""
+
+import math
+from collections.abc import Mapping
+from statistics import fmean
+
+from gesscale.observation import OperatorReading
+from gesscale.workflow import Workflow
+
+
+def batch_s(reading: OperatorReading) -> float:
+    """Return how long an operator takes for the rows that one trigger interval brings.
+
+    Parameters
+    ----------
+    reading
+        Its warm batches count, else the newest one.
+
+    Returns
+    -------
+    float
+        Seconds; 0 where it idles. While a backlog is eaten, batches hold more rows than an interval brings: the share
+        of their time that its rows take, for the wait in the backlog is told apart (`waiting_s`).
+
+    Notes
+    -----
+    On the simulated Flink a batch is a tick and takes its busy part.
+    """
+    batches = reading.warm_batches or reading.batches[-1:]
+    rows = fmean(batch.rows for batch in batches) if batches else 0.0
+    if reading.throughput_rows_per_s <= 0 or rows <= 0:
+        return 0.0
+    seconds = fmean(batch.seconds for batch in batches)
+    if reading.input_rows_per_s is None or reading.trigger_s is None:
+        return seconds
+    return seconds * min(1.0, reading.input_rows_per_s * reading.trigger_s / rows)
+
+
+def passage_s(batch_s: float, trigger_s: float | None) -> float:
+    """Return how long a row takes through an operator that keeps up, in the mean.
+
+    Parameters
+    ----------
+    batch_s
+        How long a batch takes.
+    trigger_s
+        The trigger interval; None where a batch follows the other.
+
+    Returns
+    -------
+    float
+        Seconds: half of the time between two batches for which it waits to be taken in, and its batch.
+    """
+    return batch_s + max(trigger_s or 0.0, batch_s) / 2
+
+
+def waiting_s(reading: OperatorReading) -> float | None:
+    """Return how long rows wait beyond the next batch, seconds, by Little's law (Eq. 10); None where none are told."""
+    if reading.backlog_rows is None or not math.isfinite(reading.backlog_rows):
+        return None
+    rate = reading.input_rows_per_s or reading.throughput_rows_per_s
+    return max(0.0, reading.backlog_rows) / rate if rate > 0 else 0.0
+
+
+def longest_path_s(workflow: Workflow, seconds: Mapping[str, float]) -> float:
+    """Return the greatest sum of times along a path through a workflow.
+
+    Parameters
+    ----------
+    workflow
+        Operators and streams.
+    seconds
+        Of each operator.
+    """
+    until_s: dict[str, float] = {}
+    for name in workflow.topological_order:
+        before_s = max((until_s[other] for other in workflow.upstream(name)), default=0.0)
+        until_s[name] = before_s + seconds[name]
+    return max(until_s.values())

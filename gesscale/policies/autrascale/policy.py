@@ -1,0 +1,158 @@
+"""AuTraScale+ (Zhang et al., IEEE TPDS 2024): first throughput, then latency, then the backlog, by trial.
+
+The whole workflow is one vector of replicas. Each vector that is tried really runs; what it shows after a
+stabilisation time decides on the next one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import median
+
+from gesscale.decision import Reason
+from gesscale.observation import OperatorReading, WorkflowObservation
+from gesscale.options.autrascale import AutrascaleSettings
+from gesscale.policies.autrascale import backlog, latency, throughput
+from gesscale.policies.autrascale.judging import is_other, shown, staying
+from gesscale.policies.autrascale.memo import MOST_CHECKS, MOST_RATES, AutrascaleMemo, RateModel
+from gesscale.policies.autrascale.situation import Situation
+from gesscale.policies.memos import recalled
+from gesscale.policies.sizing import SizingPolicy, Wish
+from gesscale.ports import Knowledge
+
+_PERSISTING = 3
+"""In so many steps in a row another rate must be seen."""
+
+_STEPS = {"throughput": throughput.take, "backlog": backlog.take}
+"""What goes on whatever rate is offered."""
+
+
+@dataclass(frozen=True, slots=True)
+class AutrascalePolicy(SizingPolicy):
+    """One vector of replicas for a workflow, found by trial; Gaussian processes learn from the trials of each rate."""
+
+    @property
+    def name(self) -> str:
+        """The registered name."""
+        return "autrascale"
+
+    @property
+    def sizing(self) -> AutrascaleSettings:
+        """What wishes are held to, and the settings of AuTraScale+ itself."""
+        return self.options.autrascale
+
+    def wishes(
+        self, readings: Mapping[str, OperatorReading], observation: WorkflowObservation, knowledge: Knowledge
+    ) -> Mapping[str, Wish]:
+        """Say how many replicas each operator should have; see `gesscale.policies.sizing.SizingPolicy`.
+
+        The memo is kept at the first operator in topological order. Nothing is said while an operator cannot be judged.
+        """
+        order = self.workflow.topological_order
+        if missing := [name for name in order if name not in readings]:
+            changing = missing[0] in observation.readings
+            detail = f"all operators are judged together, and {missing[0]} {'changes' if changing else 'is not seen'}"
+            reason = Reason.RECONFIGURING if changing else Reason.METRICS_MISSING
+            return dict.fromkeys(readings, Wish(replicas=None, detail=detail, reason=reason))
+        now = self._situation(readings, observation, knowledge)
+        if now.unknown:
+            wish = Wish(replicas=None, detail=now.unknown, reason=Reason.METRICS_MISSING)
+            return dict.fromkeys(readings, wish)
+        memo = recalled(AutrascaleMemo, self.name, order[0], knowledge)
+        if memo is None or memo.operators != order or memo.at_s > now.at_s:
+            memo = self._begun(now)
+        text = None
+        if memo.at_s != now.at_s:
+            memo = _step(_noted(memo, now), now)
+            text = memo.bounded()
+        return {
+            name: Wish(
+                replicas=None if replicas == readings[name].replicas else replicas,
+                detail=memo.detail,
+                reason=memo.reason,
+                memo=text if name == order[0] else None,
+            )
+            for name, replicas in zip(order, memo.wanted, strict=True)
+        }
+
+    def _situation(
+        self, readings: Mapping[str, OperatorReading], observation: WorkflowObservation, knowledge: Knowledge
+    ) -> Situation:
+        settled_s = (
+            change.downtime_s
+            for name in self.workflow.operators
+            if (change := knowledge.latest(name)) is not None and change.downtime_s is not None
+        )
+        return Situation(
+            at_s=observation.at_s,
+            workflow=self.workflow,
+            readings=readings,
+            settings=self.sizing,
+            seed=self.options.seed,
+            downtime_s=max(settled_s, default=0.0),
+        )
+
+    def _begun(self, now: Situation) -> AutrascaleMemo:
+        rate = now.check.rate
+        return AutrascaleMemo(
+            policy=self.name,
+            at_s=-1.0,
+            operators=now.operators,
+            rate=rate,
+            models=(RateModel(rate=rate),),
+            wanted=now.present,
+        )
+
+
+def _noted(memo: AutrascaleMemo, now: Situation) -> AutrascaleMemo:
+    """Return the memo with what is seen now; another configuration begins another run."""
+    check = now.check
+    if now.present != memo.replicas:
+        memo = memo.but(replicas=now.present, since_s=now.at_s, checks=())
+    return memo.but(
+        at_s=now.at_s,
+        checks=(*memo.checks, check)[-MOST_CHECKS:],
+        recent_rates=(*memo.recent_rates, check.rate)[-_PERSISTING:],
+    )
+
+
+def _step(memo: AutrascaleMemo, now: Situation) -> AutrascaleMemo:
+    if memo.wanted != memo.replicas and now.at_s - memo.ordered_s < now.settings.to_stabilise_s:
+        return memo  # not all of it has been carried out yet: it is wished for again
+    memo = _at_this_rate(memo)
+    if memo.phase in _STEPS:
+        return _STEPS[memo.phase](memo, now)
+    if is_other(memo.recent_rates[-1], memo.rate):
+        detail = f"{memo.recent_rates[-1]:.0f} rows/s are offered; whether that stays so is not known yet"
+        return staying(memo, detail, Reason.WITHIN_TARGET)
+    return (
+        throughput.again(memo, now)
+        or (latency.take(memo, now) if memo.phase == "latency" else latency.again(memo, now))
+        or backlog.begin(memo, now)
+        or staying(memo, f"{shown(memo.replicas)} keeps its targets", Reason.WITHIN_TARGET)
+    )
+
+
+def _at_this_rate(memo: AutrascaleMemo) -> AutrascaleMemo:
+    """Return the memo as it is, or turned to another rate where that has come to stay."""
+    seen = memo.recent_rates
+    others = len(seen) == _PERSISTING and all(is_other(rate, memo.rate) for rate in seen)
+    if not others or min(seen) < memo.rate < max(seen):
+        return memo
+    rate = median(seen)
+    near = (model for model in memo.models if not is_other(rate, model.rate))
+    present = min(near, key=lambda model: abs(model.rate - rate), default=RateModel(rate=rate))
+    former = (model for model in memo.models if model is not present and model.samples)
+    return memo.but(
+        phase="throughput",
+        rate=rate,
+        checks=memo.checks[-_PERSISTING:],
+        may_shrink=True,
+        tried=(),
+        least=(),
+        capped_at=0.0,
+        latency_trials=0,
+        gave_up=False,
+        return_to=(),
+        rests_until_s=0.0,
+        models=(present, *former)[:MOST_RATES],
+    )
