@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable
 from dataclasses import replace
-from operator import attrgetter
 from typing import Any
 
 from gesscale.observation import Batch
@@ -13,9 +12,14 @@ CLOCK_TOLERANCE_S = 5.0
 
 _LEAST_S = 0.001
 _FIGURES = ("batch_id", "ended_at_s", "rows", "seconds")
-_OPTIONAL = ("trigger_s", "cap_rows", "offered_rows_total", "backlog_rows", "output_rows")
-_ABOVE_ZERO = ("trigger_s", "cap_rows")
-_figures_of, _optional_of = attrgetter(*_FIGURES), attrgetter(*_OPTIONAL)
+# Zero tells of rows only: it is no trigger interval, and no cap.
+_OPTIONAL = (
+    ("trigger_s", False),
+    ("cap_rows", False),
+    ("offered_rows_total", True),
+    ("backlog_rows", True),
+    ("output_rows", True),
+)
 
 
 def screen(batches: Iterable[Batch], now_s: float) -> tuple[tuple[Batch, ...], tuple[str, ...]]:
@@ -67,8 +71,8 @@ def began_again(before: Batch, batch: Batch) -> bool:
 
 
 def _fault(batch: Batch, before: Batch | None, now_s: float) -> str:
-    for name, value in zip(_FIGURES, _figures_of(batch), strict=True):
-        if not 0 <= value < math.inf:
+    for name in _FIGURES:
+        if not 0 <= (value := getattr(batch, name)) < math.inf:
             return f"{name} is {value}, expected a finite number >= 0"
     if not _LEAST_S <= batch.seconds <= batch.ended_at_s:
         return (
@@ -89,8 +93,9 @@ def _fault(batch: Batch, before: Batch | None, now_s: float) -> str:
 def _mended(batch: Batch) -> tuple[Batch, list[str]]:
     doubted = [
         name
-        for name, value in zip(_OPTIONAL, _optional_of(batch), strict=True)
-        if value is not None and not 0 < value < math.inf and (value != 0 or name in _ABOVE_ZERO)
+        for name, zero_tells in _OPTIONAL
+        if (value := getattr(batch, name)) is not None
+        and not (0 < value < math.inf or (zero_tells and value == 0))
     ]
     if not doubted:
         return batch, doubted
