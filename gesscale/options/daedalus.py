@@ -109,11 +109,10 @@ class DaedalusSettings(SizingSettings):
         le=1,
         description="Weight of a measured downtime against what was believed before. Default: ours.",
     )
-    detection_s: float = Field(
-        0.0,
-        ge=0,
-        description="How long it takes until a failure is noticed, seconds. Default: none, as in the paper, which "
-        "names it as missing (section 4.8).",
+    detection_s: Duration = Field(
+        0.001,
+        description="Time until a failure is noticed, added to the recovery of the present replicas. Default: as good as "
+        "none; the paper has none and says so.",
     )
     lag_s: Duration = Field(
         1.0,

@@ -15,9 +15,12 @@ _ORDERS = ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (0, 2), (2, 1), (1, 2), (2, 2
 _MOST_STATES = 3
 """Of any of these; the likelihood leaves out as many values at the beginning, the same for all orders."""
 
-_MOST_DIFFERENCES = 2
+_MOST_DIFFERENCES = 1
 _SIGNIFICANT = 0.05
 _MOST_ITERATIONS = 50
+_NEAREST_ROOT = 1 / 0.99
+"""Models whose polynomials have a root nearer to the unit circle are left out, as the paper's library does."""
+
 _NO_ERRORS = {"cov_type": "none"}
 """Errors of the parameters are not asked for."""
 
@@ -79,9 +82,11 @@ def fitted(rows_per_s: NDArray[np.float64]) -> Arima | None:
                     else model.filter([])
                 )
                 aic, parameters = float(result.aic), tuple(float(each) for each in result.params)
+                roots = np.abs(np.concatenate((result.arroots, result.maroots)))
             except _FAILURES:
                 continue
-            if all(map(math.isfinite, (aic, *parameters))) and (best is None or aic < best[0]):
+            good = all(map(math.isfinite, (aic, *parameters))) and (roots >= _NEAREST_ROOT).all()
+            if good and (best is None or aic < best[0]):
                 best = aic, Arima(order=order, parameters=parameters, unit_rows_per_s=unit)
     return best[1] if best else None
 
@@ -158,7 +163,7 @@ def _wanders(series: NDArray[np.float64]) -> bool:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Say nothing of searches that begin or end imperfectly: the WAPE tells whether a model is good."""
-    import_module("statsmodels.tsa.api")  # which sets filters of its own when it is first imported
+    import_module("statsmodels.tsa.statespace.sarimax")  # sets filters of its own when it is first imported
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield

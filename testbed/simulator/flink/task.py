@@ -63,7 +63,7 @@ class Task:
         self.position = 0.0
         self.processed_rows = 0.0
         self.batches: deque[Batch] = deque(maxlen=kept_ticks)
-        self._done: deque[Tick] = deque(maxlen=kept_ticks)  # beside them
+        self._done: deque[Tick] = deque(maxlen=kept_ticks)
         self._fog = fog
         self._tick_s = tick_s
         key = zlib.crc32(operator.name.encode())
@@ -199,11 +199,11 @@ class Task:
         busy_s = self._tick_s
         if rows < able_rows * (1 - _ROUNDING):
             busy_s = self._tick_s * rows / able_rows
-        self._done.append((self.working, self._capacity, self._speed, rows, busy_s))
         work_s = min(rows * self._capacity.work_s_per_row / self._speed, busy_s * len(self.working))
         self._work_s += work_s
         self._waiting_s += busy_s * len(self.working) - work_s
         self._ticks += 1
+        self._done.append(Tick(self._ticks, self.working, self._capacity, self._speed, rows, busy_s))
         # Monitor takes what is offered for a figure of the instant at which the batch began.
         arrived = (offered - self._offered_rows) * (1 - busy_s / self._tick_s)
         emitted_rows = int(max(self.processed_rows, after) * self.selectivity + _ROUNDING)
@@ -241,9 +241,7 @@ class Task:
 
     def efforts(self, batches: Sequence[Batch]) -> Efforts:
         """Return what tells how its replicas shared the work of some of its ticks."""
-        wanted = {batch.batch_id for batch in batches}
-        pairs = zip(self.batches, self._done, strict=True)
-        return partial(efforts, [done for batch, done in pairs if batch.batch_id in wanted])
+        return partial(efforts, tuple(self._done), batches)
 
     def last_progress_at_s(self, by_s: float) -> float | None:
         """Return when the last tick up to an instant ended; idle ticks count."""

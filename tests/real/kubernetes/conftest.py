@@ -106,7 +106,7 @@ def unused_subnet() -> str:
         for device in json.loads(shown.stdout)
         for each in device.get("addr_info", ())
     }
-    candidates = (ipaddress.IPv4Network(f"10.77.{third}.0/24") for third in range(213, 250))
+    candidates = (ipaddress.IPv4Network(f"10.77.{third}.0/24") for third in range(220, 250))
     return str(next(network for network in candidates if network not in used))
 
 

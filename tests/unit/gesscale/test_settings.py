@@ -1,5 +1,5 @@
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from gesscale.errors import SettingsError
+from gesscale.fields import Group, model_within
 from gesscale.knowledge.keeping import KnowledgeLimits
 from gesscale.options import PolicyOptions
 from gesscale.settings import Settings, load_settings, settings_page
@@ -318,3 +319,18 @@ def test_every_setting_has_a_description_and_an_optional_one_the_reason_of_its_d
 def test_the_page_of_settings_is_up_to_date() -> None:
     page = Path(__file__).parents[3] / "docs" / "settings.md"
     assert page.read_text("utf-8") == settings_page(), "run: gesscale config docs > docs/settings.md"
+
+
+def test_every_duration_takes_its_own_default() -> None:
+    # The API server checks defaults against the schema, and a StreamAutoscaler writes them as durations.
+    def durations(group: type[Group]) -> Iterator[tuple[str, float]]:
+        for name, field in group.model_fields.items():
+            inner = model_within(field.annotation)
+            if inner is not None and issubclass(inner, Group):
+                yield from durations(inner)
+            elif name.endswith("_s") and isinstance(field.default, float):
+                yield f"{group.__name__}.{name}", field.default
+
+    found = dict(durations(Settings))
+    assert len(found) > 30
+    assert [name for name, default in found.items() if default <= 0] == []
