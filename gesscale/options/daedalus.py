@@ -111,7 +111,7 @@ class DaedalusSettings(SizingSettings):
     )
     detection_s: Duration = Field(
         0.001,
-        description="Time until a failure is noticed, added to the recovery of the present replicas. Default: as good as "
+        description="Time until a failure is noticed, added to the recovery of the present replicas. Default: next to "
         "none; the paper has none and says so.",
     )
     lag_s: Duration = Field(
