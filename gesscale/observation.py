@@ -69,7 +69,8 @@ class NodeReading:
     throughput_rows_per_s
         Rows that it processed per second.
     cpu_share
-        Its CPU utilisation, 0..1: the share of the window in which it computed.
+        Its CPU utilisation, 0..1: the share of the window in which it computed; on Spark, in which its slots held a
+        task.
     """
 
     throughput_rows_per_s: float

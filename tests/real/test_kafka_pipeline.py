@@ -67,6 +67,9 @@ def test_each_row_goes_from_topic_to_topic(rides, tmp_path):
     # Kafka shares a cap out to the partitions and rounds each share down
     assert CAP_ROWS - PARTITIONS < first["rows"] <= CAP_ROWS
     assert first["cap_rows"] == CAP_ROWS
+    # Kafka's sink counts what it gets, and its source what each executor read
+    assert first["output_rows"] == first["rows"]
+    assert [work["rows"] for work in first["by_host"].values()] == [first["rows"]]
     assert not (tmp_path / "broker").exists()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)

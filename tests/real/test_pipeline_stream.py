@@ -107,6 +107,8 @@ def test_each_row_reaches_the_sink_once_and_the_listener_tells(rides, tmp_path):
     for batch in document["batches"]:
         assert 0 < batch["rows"] <= batch["cap_rows"] == 900 * batch["replicas"]
         assert batch["offered_rows_total"] - batch["processed_rows_total"] == batch["backlog_rows"]
+        assert batch["output_rows"] == batch["rows"]  # counted by the query: a sink of files does not tell
+        assert sum(work["rows"] for work in batch["by_host"].values()) == batch["rows"]
         assert batch["trigger_s"] == 1.0
         assert batch["hosts"] == batch["hosts_at_start"]
         assert len(batch["hosts"]) == 1  # local mode: the driver is the one executor
