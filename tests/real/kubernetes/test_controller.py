@@ -63,7 +63,7 @@ def test_operators_are_scaled_advised_rehearsed_and_left_alone_as_people_say(wor
             world.order("acts")["id"]
             == f"{world.order('acts')['term']}-{world.order('acts')['id'].split('-')[1]}"
         )
-        until(lambda: world.condition("acts", "Ready").get("reason") == "AtMaxReplicas", "the end of scaling")
+        until(lambda: "SuccessfulRescale" in world.event_reasons("acts"), "the end of scaling")
         until(lambda: world.reason("advises") == "Overloaded", "advice")
         assert world.status("advises")["lastDecision"]["outcome"] == "NotAllowed"
         assert world.status("advises")["recommendation"]["placement"] == [near, mid]
