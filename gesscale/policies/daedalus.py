@@ -46,24 +46,33 @@ class DaedalusPolicy(SizingPolicy):
             detail = "the sources do not tell what they offer"
             return Wish(replicas=None, detail=detail, reason=Reason.METRICS_MISSING)
         memo = self._memo(reading, at_s, knowledge)
-        operator = self.workflow.operators[reading.operator]
-        capacities = memo.capacities.up_to(max(operator.max_replicas, reading.replicas))
-        if not capacities:
-            detail = (
-                f"no capacity is known before {self.sizing.warm_up_s + self.sizing.loop_s:g} s of steady work"
-            )
-            return Wish(
-                replicas=None,
-                detail=detail,
-                reason=Reason.MODEL_UNCALIBRATED,
-                memo=memo.model_dump_json(),
-            )
+        most = self.workflow.operators[reading.operator].max_replicas
+        capacities = memo.capacities.up_to(max(most, reading.replicas))
+        if capacities:
+            return self._sized(reading, at_s, memo, rate, capacities)
+        steady_s = self.sizing.warm_up_s + self.sizing.loop_s
+        return Wish(
+            replicas=None,
+            detail=f"no capacity is known before {steady_s:g} s of steady work",
+            reason=Reason.MODEL_UNCALIBRATED,
+            memo=memo.model_dump_json(),
+        )
+
+    def _sized(
+        self,
+        reading: OperatorReading,
+        at_s: float,
+        memo: DaedalusMemo,
+        rate: float,
+        capacities: tuple[float, ...],
+    ) -> Wish:
+        """Choose by the input rate, the capacities and the memo."""
         history = memo.history or History(until_s=at_s, offered_rows=0.0, rows_per_s=(rate,))
         outlook, forecast = memo.forecaster.outlook(history, at_s, forecast_rules(self.sizing))
         situation = Situation(
             workers=reading.replicas,
             capacities=capacities,
-            most_workers=operator.max_replicas,
+            most_workers=self.workflow.operators[reading.operator].max_replicas,
             input_rows_per_s=rate,
             backlog_rows=_told_number(reading.backlog_rows),
             replayed_rows=self.sizing.checkpoint_s * history.rows_per_s[-1],
@@ -73,14 +82,13 @@ class DaedalusPolicy(SizingPolicy):
             since_rescale_s=at_s - memo.changed_s if memo.changed_s else math.inf,
         )
         choice = choose(situation, self._scale_out_rules())
-        predicted_s = situation.recovery_s(choice.workers)
-        memo = memo.model_copy(update={"predicted_s": predicted_s if math.isfinite(predicted_s) else None})
+        predicted_s = _told_number(situation.recovery_s(choice.workers))
         figure = "CPU" if reading.by_node else cpu_share(reading)[1]
         return Wish(
             replicas=choice.workers,
             detail=f"input {rate:,.0f} rows/s, at most {outlook.max():,.0f} by {forecast}; {reading.replicas} do "
             f"{capacities[reading.replicas - 1]:,.0f} by {figure}; {choice.why}{_remark(memo.recovery)}",
-            memo=memo.model_dump_json(),
+            memo=memo.model_copy(update={"predicted_s": predicted_s}).model_dump_json(),
         )
 
     def _memo(self, reading: OperatorReading, at_s: float, knowledge: Knowledge) -> DaedalusMemo:
@@ -104,6 +112,7 @@ class DaedalusPolicy(SizingPolicy):
 
 
 def _told_number(figure: float | None) -> float | None:
+    """Return a figure that is a finite number, else None."""
     return figure if figure is not None and math.isfinite(figure) else None
 
 
