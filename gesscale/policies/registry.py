@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
+from typing import Protocol
 
 from gesscale.errors import SettingsError
 from gesscale.options import PolicyOptions
@@ -20,6 +21,10 @@ from gesscale.words import suggestion
 from gesscale.workflow import Workflow
 
 _PAPER = "Arkian, Pierre, Tordsson, Elmroth, Gesscale, ICCCN 2021"
+
+
+class _LatencyAwareOrNot(Protocol):
+    def __call__(self, workflow: Workflow, options: PolicyOptions, *, latency_aware: bool) -> Policy: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +60,11 @@ class PolicyCard:
         return self.needs is None or find_spec(self.needs[1]) is not None
 
 
+def _on_nodes_as_told(policy: _LatencyAwareOrNot) -> Callable[[Workflow, PolicyOptions], Policy]:
+    """Build a policy that knows no delays on the nearest nodes, or on drawn ones, as `node_choice` tells."""
+    return lambda workflow, options: policy(workflow, options, latency_aware=options.node_choice == "nearest")
+
+
 _MODEL = ("back_pressure_threshold", "slack_threshold_pct", "recovery_target_s", "hold_off_s")
 _EVIDENCE = ("reading_max_age_s", "reading_half_life_s")
 _CPU = ("cpu_high_pct", "cpu_low_pct", "hold_off_s")
@@ -65,9 +75,7 @@ _POLICIES: Mapping[str, PolicyCard] = {
     "autrascale": PolicyCard(
         summary="throughput, latency and backlog one after the other, by trial and Gaussian processes",
         source="Zhang et al., Bayesian-Driven Automated Scaling (AuTraScale+), IEEE TPDS 2024",
-        build=lambda workflow, options: AutrascalePolicy(
-            workflow, options, latency_aware=options.node_choice == "nearest"
-        ),
+        build=_on_nodes_as_told(AutrascalePolicy),
         told=("autrascale", "hold_off_s", "node_choice", "seed"),
         guide="policies/autrascale.md",
         needs=("autrascale", "sklearn"),
@@ -75,9 +83,7 @@ _POLICIES: Mapping[str, PolicyCard] = {
     "daedalus": PolicyCard(
         summary="the fewest replicas that carry the input, catch up in time after a stop, and carry the forecast",
         source="Pfister, Scheinert, Geldenhuys, Kao, Daedalus, ICPE 2024",
-        build=lambda workflow, options: DaedalusPolicy(
-            workflow, options, latency_aware=options.node_choice == "nearest"
-        ),
+        build=_on_nodes_as_told(DaedalusPolicy),
         told=("daedalus", "hold_off_s", "node_choice", "seed"),
         guide="policies/daedalus.md",
         needs=("daedalus", "statsmodels"),
@@ -85,18 +91,14 @@ _POLICIES: Mapping[str, PolicyCard] = {
     "dhalion": PolicyCard(
         summary="bottlenecks grow by the share of their load left undone; without any, operators shrink by a fifth",
         source=f"Floratou et al., Dhalion, VLDB 2017; as in {_KANIS}, section 6.7.1",
-        build=lambda workflow, options: DhalionPolicy(
-            workflow, options, latency_aware=options.node_choice == "nearest"
-        ),
+        build=_on_nodes_as_told(DhalionPolicy),
         told=("dhalion", "back_pressure_threshold", "hold_off_s", "node_choice", "seed"),
         guide="policies/dhalion.md",
     ),
     "ds2": PolicyCard(
         summary="true rates, pushed down the workflow, size all operators in one decision",
         source="Kalavri et al., Three steps is all you need, OSDI 2018; as in Kanis, TU Delft 2023, section 6.7.2",
-        build=lambda workflow, options: Ds2Policy(
-            workflow, options, latency_aware=options.node_choice == "nearest"
-        ),
+        build=_on_nodes_as_told(Ds2Policy),
         told=("ds2", "hold_off_s", "node_choice", "seed"),
         guide="policies/ds2.md",
     ),
@@ -109,18 +111,14 @@ _POLICIES: Mapping[str, PolicyCard] = {
     "hpa-cpu": PolicyCard(
         summary="the Horizontal Pod Autoscaler for each operator, on its CPU",
         source=f"the Kubernetes documentation; as in {_KANIS}, section 6.7.3",
-        build=lambda workflow, options: HpaCpuPolicy(
-            workflow, options, latency_aware=options.node_choice == "nearest"
-        ),
+        build=_on_nodes_as_told(HpaCpuPolicy),
         told=("hpa_cpu", "hold_off_s", "node_choice", "seed"),
         guide="policies/hpa.md",
     ),
     "hpa-varga": PolicyCard(
         summary="the same on utilisation and, at a bottleneck, on how fast the lag grows",
         source=f"Varga et al., 2021; as in {_KANIS}, section 6.7.4",
-        build=lambda workflow, options: HpaVargaPolicy(
-            workflow, options, latency_aware=options.node_choice == "nearest"
-        ),
+        build=_on_nodes_as_told(HpaVargaPolicy),
         told=("hpa_varga", "back_pressure_threshold", "hold_off_s", "node_choice", "seed"),
         guide="policies/hpa.md",
     ),
