@@ -38,8 +38,8 @@ _INHERITED = (
 )
 
 _BECOMES_S = 2.0
-_ENVIRONMENT = slice(47, 49)
-"""Where env_start and env_end are in /proc/PID/stat after the program's name (fields 50 and 51 of proc(5))."""
+_START_CODE, _ENV_START, _ENV_END = 23, 47, 48
+"""Where these are in /proc/PID/stat after the program's name (fields 26, 50 and 51 of proc(5))."""
 
 _children: list[subprocess.Popen[bytes]] = []
 
@@ -292,10 +292,13 @@ def _environment(entry: Path) -> bytes:
 
 
 def _has_none(entry: Path) -> bool:
-    """Say whether a process has no environment at all; raises OSError for zombies and the kernel's own processes."""
+    """Say whether a process has no environment at all; raises OSError for zombies and the kernel's own processes.
+
+    A program that is being loaded has an empty one before the kernel has copied it, but no code until that is done.
+    """
     (entry / "exe").readlink()
-    start, end = (entry / "stat").read_bytes().rpartition(b")")[2].split()[_ENVIRONMENT]
-    return start == end != b"0"
+    fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
+    return fields[_START_CODE] != b"0" and fields[_ENV_START] == fields[_ENV_END] != b"0"
 
 
 def _ancestry() -> set[int]:
