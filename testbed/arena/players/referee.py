@@ -6,12 +6,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
+from typing import NoReturn, TypeVar
 
 from gesscale.decision import Analysis, Plan
 from gesscale.observation import WorkflowObservation
 from gesscale.ports import ClusterState, Knowledge, Policy
 from gesscale.workflow import Workflow
 from testbed.arena.players.fouls import fault_of_analyses, fault_of_plans, shown
+
+_Answer = TypeVar("_Answer")
 
 _INSIST_S = 0.05
 """An interruption that a policy swallows is repeated after this long."""
@@ -63,9 +66,7 @@ class Referee:
         self._called, self._workflow, self._limit_s = called, workflow, time_limit_s
         self._at_s: float | None = None
         self.thought_s = 0.0
-        with self._judged("its making"):
-            self._policy = build()
-            self.name = self._policy.name
+        self._policy, self.name = self._judged("its making", lambda: _named(build()))
         if not (isinstance(self.name, str) and self.name):
             self._lose(f"expected a name, got {shown(self.name)}")
 
@@ -78,9 +79,12 @@ class Referee:
             Where it raised, gave nonsense or ran out of time.
         """
         self._at_s = observation.at_s
-        with self._judged("analyze"):
+
+        def ask() -> tuple[Mapping[str, Analysis], str]:
             analyses = self._policy.analyze(observation, knowledge)
-            fault = fault_of_analyses(analyses, self._workflow)
+            return analyses, fault_of_analyses(analyses, self._workflow)
+
+        analyses, fault = self._judged("analyze", ask)
         if fault:
             self._lose(f"gave nonsense in analyze{self._when}: {fault}")
         return analyses
@@ -95,36 +99,39 @@ class Referee:
         RunLost
             Where it raised, gave nonsense or ran out of time.
         """
-        with self._judged("plan"):
+
+        def ask() -> tuple[Mapping[str, Plan], str]:
             plans = self._policy.plan(analyses, cluster, knowledge)
-            fault = fault_of_plans(plans, self._workflow, cluster)
+            return plans, fault_of_plans(plans, self._workflow, cluster)
+
+        plans, fault = self._judged("plan", ask)
         if fault:
             self._lose(f"gave nonsense in plan{self._when}: {fault}")
         return plans
 
-    @contextmanager
-    def _judged(self, method: str) -> Iterator[None]:
-        began_s, cause = time.perf_counter(), None
+    def _judged(self, method: str, ask: Callable[[], _Answer]) -> _Answer:
+        began_s, fault = time.perf_counter(), None
         try:
             with interrupted_after(self._limit_s - self.thought_s):
-                yield
+                answer = ask()
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - a policy may raise anything, SystemExit too
-            cause = error
+            fault = error
         self.thought_s += time.perf_counter() - began_s
-        if isinstance(cause, OutOfTime) or self.thought_s >= self._limit_s:
+        if isinstance(fault, OutOfTime) or self.thought_s >= self._limit_s:
             self._lose(
                 f"thought for longer than the time limit of {self._limit_s:g} s, in {method}{self._when}"
             )
-        if cause is not None:
-            self._lose(f"raised {_said(cause)} in {method}{self._when}", cause)
+        if fault is not None:
+            self._lose(f"raised {_said(fault)} in {method}{self._when}", fault)
+        return answer
 
     @property
     def _when(self) -> str:
         return "" if self._at_s is None else f" at {self._at_s:,.0f} s"
 
-    def _lose(self, why: str, cause: BaseException | None = None) -> None:
+    def _lose(self, why: str, cause: BaseException | None = None) -> NoReturn:
         message = f"policy {self._called} {why}"
         raise RunLost(message) from cause
 
@@ -162,6 +169,10 @@ def interrupted_after(seconds: float) -> Iterator[None]:
             signal.setitimer(
                 signal.ITIMER_REAL, max(due_s - (time.perf_counter() - began_s), 1e-3), interval_s
             )
+
+
+def _named(policy: Policy) -> tuple[Policy, str]:
+    return policy, policy.name
 
 
 def _said(error: BaseException) -> str:
