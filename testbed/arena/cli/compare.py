@@ -56,7 +56,7 @@ def compare(
         experiment, results, baseline=base, metrics=choose_metrics(results, metric or ())
     )
     emit(_document(experiment, base, compared), output, _tables(base, compared))
-    _say_what_lacks(folder, experiment, results)
+    say_what_lacks(folder, experiment, results)
 
 
 @app.command()
@@ -75,7 +75,7 @@ def report(
     base = choose_baseline(results, baseline, experiment)
     write_report(experiment, results, file, baseline=base)
     talk.print(f"wrote {file}")
-    _say_what_lacks(folder, experiment, results)
+    say_what_lacks(folder, experiment, results)
 
 
 def _document(experiment: Experiment, baseline: str, compared: Sequence[Compared]) -> dict[str, object]:
@@ -166,7 +166,8 @@ def _wins(entry: Compared) -> str:
     return f"{100 * entry.against.wins:.0f} %"
 
 
-def _say_what_lacks(folder: Path, experiment: Experiment, results: Sequence[CaseResult]) -> None:
+def say_what_lacks(folder: Path, experiment: Experiment, results: Sequence[CaseResult]) -> None:
+    """Say on stderr which runs are not done, that seeds are few, and which runs were lost."""
     total = len(experiment.cases())
     if len(results) < total:
         talk.print(

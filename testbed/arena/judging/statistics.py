@@ -142,6 +142,36 @@ def compare(
     )
 
 
+def geometric_mean_of_ratios(
+    pairs: Sequence[tuple[Mapping[int, float], Mapping[int, float]]],
+) -> Interval | None:
+    """Return by how much a policy's figure is greater than a baseline's, over several workloads that weigh alike.
+
+    Parameters
+    ----------
+    pairs
+        For each workload the figure by seed, above 0: the policy's and the baseline's.
+
+    Returns
+    -------
+    Interval or None
+        Geometric mean over the workloads of the ratio of the means, over the seeds that all of them have; a resample
+        holds the same seeds of each. None where there is no such seed.
+    """
+    if not pairs:
+        return None
+    seeds = sorted(set.intersection(*(set(figures) for pair in pairs for figures in pair)))
+    if not seeds:
+        return None
+    figures = np.array([[[by_seed[seed] for seed in seeds] for by_seed in pair] for pair in pairs])
+    ours, theirs = np.moveaxis(figures, 1, 0)
+    logs = np.zeros(RESAMPLES)
+    for above, below in zip(ours, theirs, strict=True):
+        logs += np.log(_resampled_means(above) / _resampled_means(below))
+    mean = float(np.exp(np.log(ours.mean(axis=1) / theirs.mean(axis=1)).mean()))
+    return _interval(mean, np.exp(logs / len(pairs)), len(seeds))
+
+
 def _point(ours: float | None, theirs: float | None, sign: float) -> float:
     """Return 1 for a won seed, 0 for one that was not, a half for a tie."""
     left = math.inf if ours is None else sign * ours

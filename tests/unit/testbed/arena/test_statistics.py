@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from testbed.arena.judging.statistics import compare, mean_interval
+from testbed.arena.judging.statistics import compare, geometric_mean_of_ratios, mean_interval
 
 TEN = [3.0, 5.0, 4.0, 8.0, 1.0, 6.0, 2.0, 9.0, 4.0, 8.0]  # mean 5.0
 
@@ -111,3 +111,22 @@ def test_what_is_relative_already_gets_no_ratio():
     assert comparison.ratio is None
     assert comparison.note == ""
     assert comparison.difference.mean == -1.5
+
+
+def test_ratios_over_workloads_weigh_alike_and_share_their_resamples():
+    # Twice and eight times the baseline: the geometric mean is 4, whatever the scale of a workload.
+    small, large = {1: 1.0, 2: 3.0}, {1: 1000.0, 2: 3000.0}
+    pairs = [
+        ({seed: 2 * x for seed, x in small.items()}, small),
+        ({s: 8 * x for s, x in large.items()}, large),
+    ]
+    interval = geometric_mean_of_ratios(pairs)
+    assert (interval.mean, interval.low, interval.high) == pytest.approx((4.0, 4.0, 4.0))
+    assert interval.runs == 2
+
+
+def test_ratios_over_workloads_are_of_the_seeds_that_all_have():
+    pairs = [({1: 2.0, 2: 9.0}, {1: 1.0, 2: 1.0}), ({1: 2.0}, {1: 1.0})]
+    assert geometric_mean_of_ratios(pairs).mean == pytest.approx(2.0)
+    assert geometric_mean_of_ratios([({1: 2.0}, {2: 1.0})]) is None
+    assert geometric_mean_of_ratios([]) is None

@@ -169,3 +169,19 @@ def test_an_empty_trace_is_refused(tmp_path, arena):
         (tmp_path / "empty.csv").write_text(content)
         with pytest.raises(InputError, match=r"empty\.csv"):
             arena("run", "--policies", "static", "--workload", tmp_path / "empty.csv", "--seeds", 1)
+
+
+def test_the_league_ranks_the_policies_and_names_the_winners(load, tmp_path, arena):
+    folder = tmp_path / "results"
+    arena("run", "--policies", "gesscale,static,ideal", "--workload", load, "--seeds", 2, "--results", folder)
+    shown = arena("league", folder, "--price", 5)
+    assert "Over all loads: to the oracle" in shown.stdout
+    assert "static (knows the load)" in shown.stdout
+    assert "The least bill on each load" in shown.stdout
+    assert "2 seeds are few" in shown.stderr
+    document = json.loads(arena("league", folder, "--price", 5, "--output", "json").stdout)
+    assert document["prices_replica_min"] == [5.0]
+    ours = next(each for each in document["standings"] if each["policy"] == "gesscale")
+    assert ours["won"] == [[str(load)]]  # the only one that competes
+    with pytest.raises(InputError, match="expected replica-minutes, 0 or more, got -1"):
+        arena("league", folder, "--price", -1)

@@ -1,0 +1,98 @@
+"""``gesscale arena league``: all policies over all loads in one table, and who wins where."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from gesscale.cli.output import API_VERSION, Output, emit
+from gesscale.errors import InputError
+from testbed.arena.cli.app import Form, ResultsFolderArgument, app
+from testbed.arena.cli.compare import say_what_lacks
+from testbed.arena.cli.tables import Column, beside, first_of_each, fitted, short_name
+from testbed.arena.judging.standings import PRICES, Standing, standings
+from testbed.arena.runs.results import read_results
+
+
+@app.command()
+def league(
+    folder: ResultsFolderArgument,
+    *,
+    price: Annotated[
+        list[float] | None,
+        typer.Option(
+            metavar="REPLICA-MINUTES",
+            help="What a late minute is worth; repeatable.",
+            show_default=" ".join(f"{each:g}" for each in PRICES),
+        ),
+    ] = None,
+    output: Form = Output.TABLE,
+) -> None:
+    """Rank the policies over all loads by what they cost, and name the winner of each load."""
+    prices = tuple(price or PRICES)
+    for each in prices:
+        if not 0 <= each < float("inf"):
+            message = f"--price: expected replica-minutes, 0 or more, got {each:g}"
+            raise InputError(message)
+    experiment, results = read_results(folder)
+    found = standings(experiment, results, prices=prices)
+    document = {
+        "apiVersion": API_VERSION,
+        "experiment": experiment.name,
+        "prices_replica_min": prices,
+        "standings": found,
+    }
+    emit(document, output, [*_standings(found, prices), *_winners(found, prices, experiment.workloads)])
+    say_what_lacks(folder, experiment, results)
+
+
+def _standings(found: Sequence[Standing], prices: Sequence[float]) -> list[Table]:
+    """Return a table for each variant."""
+    tables: list[Table] = []
+    for variant in dict.fromkeys(standing.variant for standing in found):
+        own = [standing for standing in found if standing.variant == variant]
+        keys = [Column(heading="policy", cells=[_name(standing) for standing in own])]
+        figures = [
+            Column(heading="replicas\nto the oracle", cells=[beside(standing.replicas) for standing in own]),
+            Column(heading="late\nminutes", cells=[beside(standing.late_min) for standing in own]),
+            Column(heading="actions", cells=[beside(standing.actions) for standing in own]),
+        ]
+        for index, price in enumerate(prices):
+            bills = [beside(standing.bills[index]) for standing in own]
+            won = [str(len(standing.won[index])) if standing.competes else "" for standing in own]
+            figures += [
+                Column(heading=f"bill at {price:g}\na late minute", cells=bills),
+                Column(heading=f"won\nat {price:g}", cells=won),
+            ]
+        named = f", variant {variant}" if variant else ""
+        tables += fitted(f"Over all loads{named}: to the oracle, [95 % interval]", keys, figures)
+    return tables
+
+
+def _winners(found: Sequence[Standing], prices: Sequence[float], workloads: Sequence[str]) -> list[Table]:
+    """Return who has the least bill on each load, for each variant and price."""
+    variants = list(dict.fromkeys(standing.variant for standing in found))
+    rows = [(load, price) for load in workloads for price in range(len(prices))]
+    keys = [
+        Column(heading="load", cells=first_of_each(short_name(load) for load, _ in rows)),
+        Column(heading="late minute", cells=[f"{prices[price]:g}" for _, price in rows]),
+    ]
+    columns = []
+    for variant in variants:
+        winner = {
+            (load, price): short_name(standing.policy)
+            for standing in found
+            if standing.variant == variant
+            for price, loads in enumerate(standing.won)
+            for load in loads
+        }
+        columns.append(Column(heading=variant or "winner", cells=[winner.get(row, "–") for row in rows]))
+    return fitted("The least bill on each load", keys, columns)
+
+
+def _name(standing: Standing) -> str:
+    name = short_name(standing.policy)
+    if standing.lost:
+        name += f" ({standing.lost} of {standing.runs} lost)"
+    return name if standing.competes else f"{name} (knows the load)"

@@ -1,0 +1,89 @@
+"""The league: bills to the oracle, and who wins where."""
+
+import arena_plays
+import pytest
+
+from gesscale.errors import InputError
+from testbed.arena.case import CaseResult
+from testbed.arena.judging.standings import standings
+
+EXPERIMENT = arena_plays.small_experiment(policies=["static", "thr-nlaware", "gesscale", "ideal"], seeds=2)
+
+FIGURES = {  # policy and load: replica-minutes and late minutes; in the second seed one more of each
+    ("ideal", "steps"): (100, 0),
+    ("ideal", "spikes"): (50, 0),
+    ("static", "steps"): (90, 0),
+    ("static", "spikes"): (40, 0),
+    ("thr-nlaware", "steps"): (120, 20),
+    ("thr-nlaware", "spikes"): (70, 0),
+    ("gesscale", "steps"): (150, 0),
+    ("gesscale", "spikes"): (60, 5),
+}
+
+
+def results(*, lost=(), without=()):
+    played = []
+    for case in EXPERIMENT.cases():
+        if case.policy in without:
+            continue
+        paid, late = (figure + case.seed for figure in FIGURES[case.policy, case.workload])
+        metrics = {"node_seconds": 60.0 * paid, "lag_above_slo_s": 60.0 * late, "scaling_actions": 4}
+        gone = (case.policy, case.workload, case.seed) in lost
+        played.append(
+            CaseResult(case=case, lost="raised") if gone else CaseResult(case=case, metrics=metrics)
+        )
+    return played
+
+
+def by_policy(**changes):
+    return {each.policy: each for each in standings(EXPERIMENT, results(**changes), prices=(1.0, 10.0))}
+
+
+def test_a_bill_is_the_geometric_mean_over_the_loads_of_ratios_to_the_oracle():
+    ours = by_policy()["gesscale"]
+    # Means over the seeds: 150.5 and 60.5 replica-minutes, 0.5 and 5.5 late minutes; the oracle's 100.5 and 50.5 with
+    # 0.5 late minutes each. At 0: sqrt(150.5/100.5 x 60.5/50.5); at 1: sqrt(151/101 x 66/51); at 10:
+    # sqrt(155.5/105.5 x 115.5/55.5).
+    assert ours.replicas.mean == pytest.approx((150.5 / 100.5 * 60.5 / 50.5) ** 0.5)
+    assert [bill.mean for bill in ours.bills] == pytest.approx(
+        [(151 / 101 * 66 / 51) ** 0.5, (155.5 / 105.5 * 115.5 / 55.5) ** 0.5]
+    )
+    assert ours.late_min.mean == 3.0  # of 0, 1, 5 and 6
+    assert ours.actions.mean == 4.0
+
+
+def test_the_least_bill_wins_a_load_and_who_knows_the_load_wins_none():
+    table = by_policy()
+    # steps: threshold 120.5 + 20.5 p, gesscale 150.5 + 0.5 p, so 141 against 151 at 1 and 325.5 against 155.5 at 10.
+    # spikes: 70.5 + 0.5 p against 60.5 + 5.5 p: 71 against 66 at 1, 75.5 against 115.5 at 10.
+    assert table["thr-nlaware"].won == (("steps",), ("spikes",))
+    assert table["gesscale"].won == (("spikes",), ("steps",))
+    assert table["static"].won == table["ideal"].won == ((), ())
+    assert [name for name, standing in table.items() if not standing.competes] == ["static", "ideal"]
+
+
+def test_they_stand_in_the_order_of_the_middle_price():
+    # At 10, of two prices the upper one: static < 1 = ideal < threshold (325.5/105.5 x 75.5/55.5 = 4.2) against
+    # gesscale (155.5/105.5 x 115.5/55.5 = 3.07).
+    assert list(by_policy()) == ["static", "ideal", "gesscale", "thr-nlaware"]
+
+
+def test_a_lost_run_costs_the_load_and_leaves_the_other_seeds_to_be_compared():
+    ours = by_policy(lost=[("gesscale", "steps", 0)])["gesscale"]
+    assert (ours.runs, ours.lost) == (4, 1)
+    assert ours.won == (("spikes",), ())
+    assert ours.replicas.mean == pytest.approx((151 / 101 * 61 / 51) ** 0.5)  # of the second seed alone
+    assert ours.replicas.low is None
+
+
+def test_a_policy_that_lost_all_of_a_load_has_no_bill_and_stands_last():
+    lost = [("gesscale", "steps", seed) for seed in (0, 1)]
+    table = by_policy(lost=lost)
+    assert table["gesscale"].bills == (None, None)
+    assert table["gesscale"].late_min is None
+    assert list(table)[-1] == "gesscale"
+
+
+def test_without_the_oracle_there_is_nothing_to_measure_by():
+    with pytest.raises(InputError, match="expected runs of ideal"):
+        standings(EXPERIMENT, results(without=["ideal"]))
