@@ -116,11 +116,15 @@ def complete(gathered: Gathered) -> bool:
 
 
 def as_emulated(gathered: Gathered) -> bool:
-    """Whether every round trip is within the tolerance of ``testbed check``."""
+    """Whether all is within the tolerance of ``testbed check``; what a busy machine adds is told by the jitter."""
     asked_ms = np.array([row.split(",")[1:] for row in MAP.splitlines()[1:]], dtype=float)
     tolerance_ms = np.maximum(TOLERANCE_MS, TOLERANCE_RATIO * asked_ms)
     survey = gathered.survey
-    return survey.names == NODES and bool((np.abs(survey.rtt_ms - asked_ms) <= tolerance_ms).all())
+    added_ms = survey.rtt_ms - asked_ms
+    jitter_ms = np.nan_to_num(survey.spread.jitter_ms)
+    return survey.names == NODES and bool(
+        ((-tolerance_ms <= added_ms) & (added_ms <= tolerance_ms + jitter_ms)).all()
+    )
 
 
 def total(url: str, name: str) -> float:
