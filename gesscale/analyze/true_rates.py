@@ -7,6 +7,7 @@ DS2 (Kalavri et al., OSDI 2018) sizes by them, and so does the throughput step o
 import math
 from collections.abc import Mapping
 
+from gesscale.analyze.load import has_backlog
 from gesscale.observation import OperatorReading
 from gesscale.workflow import Workflow
 
@@ -69,6 +70,19 @@ def selectivity(operator: str, workflow: Workflow, readings: Mapping[str, Operat
     return sum(seen) / len(seen) if seen else 1.0
 
 
+def source_rates(workflow: Workflow, readings: Mapping[str, OperatorReading]) -> Mapping[str, float]:
+    """Return the rows/s that each source offers, upstream operators first; one that does not tell is missing."""
+    return {
+        name: rate
+        for name in workflow.topological_order
+        if not workflow.upstream(name)
+        and name in readings
+        and (rate := readings[name].input_rows_per_s) is not None
+        and math.isfinite(rate)
+        and rate >= 0
+    }
+
+
 def required_rates(
     workflow: Workflow, readings: Mapping[str, OperatorReading], source_rates: Mapping[str, float]
 ) -> Mapping[str, float]:
@@ -100,6 +114,27 @@ def required_rates(
         if math.isfinite(rate) and rate >= 0:
             rates[name] = rate
     return rates
+
+
+def demand_of(reading: OperatorReading, pushed_down: float) -> float:
+    """Return the rate that is to come to an operator, rows/s.
+
+    Parameters
+    ----------
+    reading
+        The operator.
+    pushed_down
+        What the sources ask of it (`required_rates`).
+
+    Returns
+    -------
+    float
+        That; where rows pile up before it no less than what is offered to it, for it reads a topic of its own.
+    """
+    offered = reading.input_rows_per_s
+    if offered is not None and math.isfinite(offered) and has_backlog(reading):
+        return max(pushed_down, offered)
+    return pushed_down
 
 
 def _offered_per_row(

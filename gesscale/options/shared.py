@@ -6,6 +6,7 @@ from typing import Literal
 from gesscale.options.autrascale import AutrascaleSettings
 from gesscale.options.daedalus import DaedalusSettings
 from gesscale.options.dhalion import DhalionSettings
+from gesscale.options.drs import DrsSettings
 from gesscale.options.ds2 import Ds2Settings
 from gesscale.options.hpa import HpaCpuSettings, HpaVargaSettings
 from gesscale.options.rules import RulesSettings
@@ -35,7 +36,7 @@ class PolicyOptions:
         Of the draws of policies that draw.
     node_choice
         Where a policy that knows no delays puts replicas: on nodes that it draws, or on the nearest.
-    hpa_cpu, hpa_varga, dhalion, ds2, daedalus, rules, autrascale
+    hpa_cpu, hpa_varga, dhalion, ds2, drs, daedalus, rules, autrascale
         What only the policy of that name is told.
     """
 
@@ -54,6 +55,7 @@ class PolicyOptions:
     hpa_varga: HpaVargaSettings = field(default_factory=HpaVargaSettings)
     dhalion: DhalionSettings = field(default_factory=DhalionSettings)
     ds2: Ds2Settings = field(default_factory=Ds2Settings)
+    drs: DrsSettings = field(default_factory=DrsSettings)
     daedalus: DaedalusSettings = field(default_factory=DaedalusSettings)
     rules: RulesSettings = field(default_factory=RulesSettings)
     autrascale: AutrascaleSettings = field(default_factory=AutrascaleSettings)

@@ -13,13 +13,14 @@ from statistics import median_high
 
 from gesscale.analyze.load import has_backlog
 from gesscale.analyze.signals import cpu_share, is_source
-from gesscale.analyze.true_rates import required_rates, selectivity, true_rate_per_replica
+from gesscale.analyze.true_rates import demand_of, required_rates, selectivity, true_rate_per_replica
 from gesscale.decision import Reason
 from gesscale.observation import OperatorReading, WorkflowObservation
 from gesscale.options.ds2 import Ds2Settings
 from gesscale.plan.targets import ceiling
 from gesscale.policies.memos import Memo, recalled
 from gesscale.policies.sizing import SizingPolicy, Wish
+from gesscale.policies.together import TOGETHER, held_up
 from gesscale.ports import Knowledge
 
 _MOST_REPLICAS = 10**6
@@ -84,10 +85,7 @@ class Ds2Policy(SizingPolicy):
         """
         if is_source(reading.operator, self.workflow):
             return pushed_down
-        offered = reading.input_rows_per_s
-        if offered is not None and math.isfinite(offered) and has_backlog(reading):
-            pushed_down = max(pushed_down, offered)
-        return pushed_down + self._drain_rows_per_s(reading)
+        return demand_of(reading, pushed_down) + self._drain_rows_per_s(reading)
 
     def _sized(self, reading: OperatorReading, to_come: float) -> Wish:
         """Return the replicas that a rate needs, and from what that follows; none where they stay as they are."""
@@ -134,18 +132,12 @@ class Ds2Policy(SizingPolicy):
         changed_at_s: float,
     ) -> Wish | None:
         """Return why nothing can be said of any operator; None where all are known."""
-        together = "all operators are sized together"
+        if (wish := held_up(self.workflow, readings, observation)) is not None:
+            return wish
         for name in self.workflow.topological_order:
-            if name not in observation.readings:
-                detail, reason = f"there are no figures of {name}, and {together}", Reason.METRICS_MISSING
-            elif name not in readings:
-                detail, reason = f"{name} is still changing, and {together}", Reason.RECONFIGURING
-            elif not self._is_whole(readings[name]) or name not in to_come:
-                detail = f"the input, throughput or useful time of {name} is not known, and {together}"
-                reason = Reason.METRICS_MISSING
-            else:
-                continue
-            return Wish(replicas=None, detail=detail, reason=reason)
+            if not self._is_whole(readings[name]) or name not in to_come:
+                detail = f"the input, throughput or useful time of {name} is not known, and {TOGETHER}"
+                return Wish(replicas=None, detail=detail, reason=Reason.METRICS_MISSING)
         warmup_s = self.sizing.warmup_s
         if warmup_s is None or observation.at_s - changed_at_s >= warmup_s:
             return None

@@ -10,6 +10,7 @@ from gesscale.options import PolicyOptions
 from gesscale.policies.autrascale import AutrascalePolicy
 from gesscale.policies.daedalus import DaedalusPolicy
 from gesscale.policies.dhalion import DhalionPolicy
+from gesscale.policies.drs import DrsPolicy
 from gesscale.policies.ds2 import Ds2Policy
 from gesscale.policies.gesscale import GesscalePolicy
 from gesscale.policies.hpa import HpaCpuPolicy, HpaVargaPolicy
@@ -94,6 +95,13 @@ _POLICIES: Mapping[str, PolicyCard] = {
         build=_on_nodes_as_told(DhalionPolicy),
         told=("dhalion", "back_pressure_threshold", "hold_off_s", "node_choice", "seed"),
         guide="policies/dhalion.md",
+    ),
+    "drs": PolicyCard(
+        summary="the fewest replicas with which a network of queues promises the latency, by measured rates",
+        source="Fu et al., DRS, ICDCS 2015 and IEEE/ACM ToN 2017; the baseline of AuTraScale+",
+        build=_on_nodes_as_told(DrsPolicy),
+        told=("drs", "hold_off_s", "node_choice", "seed"),
+        guide="policies/drs.md",
     ),
     "ds2": PolicyCard(
         summary="true rates, pushed down the workflow, size all operators in one decision",

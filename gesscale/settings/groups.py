@@ -12,6 +12,7 @@ from gesscale.options import PolicyOptions
 from gesscale.options.autrascale import AutrascaleSettings
 from gesscale.options.daedalus import DaedalusSettings
 from gesscale.options.dhalion import DhalionSettings
+from gesscale.options.drs import DrsSettings
 from gesscale.options.ds2 import Ds2Settings
 from gesscale.options.hpa import HpaCpuSettings, HpaVargaSettings
 from gesscale.options.rules import RulesSettings
@@ -128,6 +129,7 @@ class AnalyzeSettings(Group):
     hpa_varga: HpaVargaSettings = Field(HpaVargaSettings(), description="Of `hpa-varga`.")
     dhalion: DhalionSettings = Field(DhalionSettings(), description="Of `dhalion`.")
     ds2: Ds2Settings = Field(Ds2Settings(), description="Of `ds2`.")
+    drs: DrsSettings = Field(DrsSettings(), description="Of `drs`.")
     daedalus: DaedalusSettings = Field(DaedalusSettings(), description="Of `daedalus`.")
     rules: RulesSettings = Field(RulesSettings(), description="Of `rules`.")
     autrascale: AutrascaleSettings = Field(AutrascaleSettings(), description="Of `autrascale`.")
@@ -159,6 +161,7 @@ class AnalyzeSettings(Group):
             hpa_varga=self.hpa_varga,
             dhalion=self.dhalion,
             ds2=self.ds2,
+            drs=self.drs,
             daedalus=self.daedalus,
             rules=self.rules,
             autrascale=self.autrascale,

@@ -17,6 +17,7 @@ from gesscale.policies.autrascale.memo import MOST_CHECKS, MOST_RATES, Autrascal
 from gesscale.policies.autrascale.situation import Situation
 from gesscale.policies.memos import recalled
 from gesscale.policies.sizing import SizingPolicy, Wish
+from gesscale.policies.together import held_up
 from gesscale.ports import Knowledge
 
 _PERSISTING = 3
@@ -47,12 +48,9 @@ class AutrascalePolicy(SizingPolicy):
 
         The memo is kept at the first operator in topological order. Nothing is said while an operator cannot be judged.
         """
+        if (wish := held_up(self.workflow, readings, observation)) is not None:
+            return dict.fromkeys(readings, wish)
         order = self.workflow.topological_order
-        if missing := [name for name in order if name not in readings]:
-            changing = missing[0] in observation.readings
-            detail = f"all operators are judged together, and {missing[0]} {'changes' if changing else 'is not seen'}"
-            reason = Reason.RECONFIGURING if changing else Reason.METRICS_MISSING
-            return dict.fromkeys(readings, Wish(replicas=None, detail=detail, reason=reason))
         now = self._situation(readings, observation, knowledge)
         if now.unknown:
             wish = Wish(replicas=None, detail=now.unknown, reason=Reason.METRICS_MISSING)

@@ -4,10 +4,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gesscale.analyze.autrascale.latency import batch_s, longest_path_s, passage_s, waiting_s
 from gesscale.analyze.autrascale.space import Replicas
-from gesscale.analyze.load import has_backlog
-from gesscale.analyze.true_rates import required_rates, true_rate_per_replica
+from gesscale.analyze.latency import batch_s, in_time_s, longest_path_s, processing_latency_s, waiting_s
+from gesscale.analyze.true_rates import demand_of, required_rates, source_rates, true_rate_per_replica
 from gesscale.observation import OperatorReading
 from gesscale.options.autrascale import AutrascaleSettings
 from gesscale.plan.targets import ceiling
@@ -56,14 +55,7 @@ class Situation:
     @property
     def source_rates(self) -> Mapping[str, float]:
         """Rows/s offered by each source; one that does not tell is missing."""
-        return {
-            name: rate
-            for name in self.operators
-            if not self.workflow.upstream(name)
-            and (rate := self.readings[name].input_rows_per_s) is not None
-            and math.isfinite(rate)
-            and rate >= 0
-        }
+        return source_rates(self.workflow, self.readings)
 
     @property
     def unknown(self) -> str:
@@ -113,21 +105,12 @@ class Situation:
 
     @property
     def in_time_s(self) -> float:
-        """How long a row takes through operators whose batches just fill their trigger intervals, seconds.
-
-        It is infinite where one has no trigger interval: nothing is too long then.
-        """
-        triggers_s = {name: reading.trigger_s or math.inf for name, reading in self.readings.items()}
-        return longest_path_s(
-            self.workflow, {name: passage_s(seconds, seconds) for name, seconds in triggers_s.items()}
-        )
+        """The processing latency where batches just fill their trigger intervals; infinite without one."""
+        return in_time_s(self.workflow, self.readings)
 
     def latency_of(self, batches_s: Mapping[str, float]) -> float:
         """Return l_p where batches take so long, seconds: the sum along the longest path."""
-        passages_s = {
-            name: passage_s(seconds, self.readings[name].trigger_s) for name, seconds in batches_s.items()
-        }
-        return longest_path_s(self.workflow, passages_s)
+        return processing_latency_s(self.workflow, self.readings, batches_s)
 
     def estimated_s(self, replicas: Replicas, with_replicas: Replicas, batches_s: Sequence[float]) -> float:
         """Return what l_p would be if replicas shared the time in batches evenly.
@@ -173,8 +156,8 @@ class Situation:
             demand = needed.get(name) if demand is None else demand
             operator, reading = self.workflow.operators[name], self.readings[name]
             size, offered_now = reading.replicas, reading.input_rows_per_s
-            if demand is not None and has_backlog(reading):
-                demand = max(demand, offered_now or 0.0)  # rows of before wait in its topic
+            if demand is not None:
+                demand = demand_of(reading, demand)
             if demand == 0:
                 size = 1
             elif demand is not None and one is not None:

@@ -1,4 +1,7 @@
-"""Latencies of a workflow on micro-batches, read from its operators and summed along its longest path (II-B)."""
+"""Latencies of a workflow on micro-batches, read from its operators and summed along its longest path.
+
+The processing and the waiting latency as AuTraScale+ tells them apart (Zhang et al., TPDS 2024, section II-B).
+"""
 
 import math
 from collections.abc import Mapping
@@ -77,3 +80,42 @@ def longest_path_s(workflow: Workflow, seconds: Mapping[str, float]) -> float:
         before_s = max((until_s[other] for other in workflow.upstream(name)), default=0.0)
         until_s[name] = before_s + seconds[name]
     return max(until_s.values())
+
+
+def processing_latency_s(
+    workflow: Workflow, readings: Mapping[str, OperatorReading], batches_s: Mapping[str, float]
+) -> float:
+    """Return what a row takes through a workflow without its wait in a backlog: l_p of AuTraScale+.
+
+    Parameters
+    ----------
+    workflow
+        Operators and streams.
+    readings
+        Of every operator; they tell the trigger intervals.
+    batches_s
+        How long the batches of each take, such as `batch_s` says.
+
+    Returns
+    -------
+    float
+        Seconds: the sum along the longest path.
+    """
+    return longest_path_s(
+        workflow,
+        {name: passage_s(seconds, readings[name].trigger_s) for name, seconds in batches_s.items()},
+    )
+
+
+def in_time_s(workflow: Workflow, readings: Mapping[str, OperatorReading]) -> float:
+    """Return the processing latency where batches just fill their trigger intervals.
+
+    Returns
+    -------
+    float
+        Seconds; infinite where an operator has no trigger interval: nothing is too long then.
+    """
+    triggers_s = {name: reading.trigger_s or math.inf for name, reading in readings.items()}
+    return longest_path_s(
+        workflow, {name: passage_s(seconds, seconds) for name, seconds in triggers_s.items()}
+    )
