@@ -91,7 +91,9 @@ class Experiment(Section):
         True, description="Whether replicas count as supply while they are restarted."
     )
     time_limit_s: Duration = Field(
-        60.0, description="Real time that a policy may think in one case; it loses the run beyond."
+        60.0,
+        description="CPU time that a policy may think in one case, or ten times as much real time; it loses the run "
+        "beyond.",
     )
     variants: VariantsSection = Field(VariantsSection(), description="What is varied.")
     reference: ReferenceSection | None = Field(None, description="Figures to print beside ours.")

@@ -19,6 +19,9 @@ _Answer = TypeVar("_Answer")
 _INSIST_S = 0.05
 """An interruption that a policy swallows is repeated after this long."""
 
+_PATIENCE = 10
+"""Seconds of real time that count as one of thinking: who waits for ever loses, who is kept from the CPU does not."""
+
 _SHOWN = 200
 """Characters of a policy's own message that are repeated to the user."""
 
@@ -110,7 +113,7 @@ class Referee:
         return plans
 
     def _judged(self, method: str, ask: Callable[[], _Answer]) -> _Answer:
-        began_s, fault = time.perf_counter(), None
+        thought, fault = _stopwatch(), None
         try:
             with interrupted_after(self._limit_s - self.thought_s):
                 answer = ask()
@@ -118,7 +121,7 @@ class Referee:
             raise
         except BaseException as error:  # noqa: BLE001 - a policy may raise anything, SystemExit too
             fault = error
-        self.thought_s += time.perf_counter() - began_s
+        self.thought_s += thought()
         if isinstance(fault, OutOfTime) or self.thought_s >= self._limit_s:
             self._lose(
                 f"thought for longer than the time limit of {self._limit_s:g} s, in {method}{self._when}"
@@ -143,16 +146,17 @@ def interrupted_after(seconds: float) -> Iterator[None]:
     Parameters
     ----------
     seconds
-        Real time. Outside the main thread, where no signal arrives, nothing is interrupted.
+        Of computing, or `_PATIENCE` times as many of real time. Outside the main thread, where no signal arrives,
+        nothing is interrupted.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    armed = True
+    armed, thought = True, _stopwatch()
 
     def interrupt(signum: int, frame: FrameType | None) -> None:
         del signum, frame
-        if armed:
+        if armed and thought() >= seconds:
             raise OutOfTime
 
     began_s = time.perf_counter()
@@ -169,6 +173,12 @@ def interrupted_after(seconds: float) -> Iterator[None]:
             signal.setitimer(
                 signal.ITIMER_REAL, max(due_s - (time.perf_counter() - began_s), 1e-3), interval_s
             )
+
+
+def _stopwatch() -> Callable[[], float]:
+    """Return what tells the seconds of thinking since now, of this thread."""
+    began_s, began_cpu_s = time.perf_counter(), time.thread_time()
+    return lambda: max(time.thread_time() - began_cpu_s, (time.perf_counter() - began_s) / _PATIENCE)
 
 
 def _named(policy: Policy) -> tuple[Policy, str]:

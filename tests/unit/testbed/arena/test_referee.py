@@ -213,6 +213,20 @@ def test_a_policy_that_does_not_come_to_an_end_loses(slow):
     assert signal.getsignal(signal.SIGALRM) is before
 
 
+def test_a_policy_that_is_kept_from_the_cpu_does_not_lose():
+    # Half a second of waiting is 0.05 s of thinking, a quarter of what it may.
+    def waits() -> Mapping[str, Plan]:
+        threading.Event().wait(0.5)
+        return {"map": STAYS}
+
+    assert play(Given(plans=waits), time_limit_s=0.2) == {"map": STAYS}
+
+
+def test_a_policy_that_waits_for_ever_loses():
+    reason = reason_of(Given(plans=lambda: threading.Event().wait(60.0)), time_limit_s=0.05)
+    assert "thought for longer than the time limit of 0.05 s" in reason
+
+
 def test_time_is_added_up_over_the_steps():
     # Each step gives in after the limit at the latest; a limit of 0.05 s is used up in the first.
     referee = Referee(lambda: Given(analyses=give_in_late), "mine", WORKFLOW, time_limit_s=0.05)
@@ -246,7 +260,7 @@ def test_outside_the_main_thread_a_slow_policy_loses_when_it_is_done():
     caught: list[BaseException] = []
 
     def slow() -> Mapping[str, Plan]:
-        threading.Event().wait(0.1)
+        threading.Event().wait(0.6)  # a tenth of it counts
         return {"map": STAYS}
 
     def run() -> None:
