@@ -6,6 +6,7 @@ An operator is a Spark application that reads Kafka, or one of a Flink job: each
 import math
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import pairwise
 from statistics import StatisticsError, linear_regression
 
 from gesscale.observation import Batch, OperatorReading
@@ -31,25 +32,40 @@ def lag_slope_rows_per_s(reading: OperatorReading, window_s: float) -> float | N
 
     Notes
     -----
-    The derivative of the lag in Kanis (2023), sections 4.5 and 6.7. A backlog belongs to the instant at which its
-    batch began, for then Spark asks what is offered.
+    The derivative of the lag in Kanis (2023), sections 4.5 and 6.7.
     """
-    if reading.throughput_rows_per_s == 0 and reading.input_rows_per_s == 0:
-        return 0.0
-    run = _latest_run(reading.batches)
-    told = [
-        (batch.ended_at_s, batch.ended_at_s - batch.seconds, backlog)
-        for batch in run
-        if (backlog := batch.backlog_rows) is not None and math.isfinite(backlog)
-    ]
-    if len(told) < 2:
-        return None
-    since_s = run[-1].ended_at_s - window_s
-    inside = [point for point in told if point[0] > since_s]
-    _, began_s, backlogs = zip(*(inside if len(inside) > 1 else told[-2:]), strict=True)
+    points = _backlogs(reading, window_s)
+    if not points:
+        return None if points is None else 0.0
     with suppress(StatisticsError):  # nonsense: all began at the same instant
-        return linear_regression(began_s, backlogs).slope
+        return linear_regression(*zip(*points, strict=True)).slope
     return None
+
+
+def lag_increase_rows_per_s(reading: OperatorReading, window_s: float) -> float | None:
+    """Return how fast the backlog grows where it is taken for a counter, which starts again from 0 where it falls.
+
+    Parameters
+    ----------
+    reading, window_s
+        As `lag_slope_rows_per_s` has them.
+
+    Returns
+    -------
+    float or None
+        Rows/s, never below 0; 0 and None as there.
+
+    Notes
+    -----
+    Prometheus' ``rate()``, which is meant for counters, on a gauge: a backlog of a million rows that shrinks by one
+    counts as a million new ones.
+    """
+    points = _backlogs(reading, window_s)
+    if not points:
+        return None if points is None else 0.0
+    came = sum(now - before if now >= before else now for (_, before), (_, now) in pairwise(points))
+    seconds = points[-1][0] - points[0][0]
+    return came / seconds if seconds > 0 else None
 
 
 def cpu_share(reading: OperatorReading) -> tuple[float, str]:
@@ -94,6 +110,26 @@ def input_fill(reading: OperatorReading) -> float | None:
         return None
     fill = newest.backlog_rows / newest.cap_rows if newest.cap_rows else reading.saturated_share
     return min(1.0, fill) if math.isfinite(fill) else None
+
+
+def _backlogs(reading: OperatorReading, window_s: float) -> Sequence[tuple[float, float]] | None:
+    """Return the instants and backlogs of a window, two or more; none where the operator idles, None where unknown.
+
+    A backlog belongs to the instant at which its batch began, for then Spark asks what is offered.
+    """
+    if reading.throughput_rows_per_s == 0 and reading.input_rows_per_s == 0:
+        return ()
+    run = _latest_run(reading.batches)
+    told = [
+        (batch.ended_at_s, (batch.ended_at_s - batch.seconds, backlog))
+        for batch in run
+        if (backlog := batch.backlog_rows) is not None and math.isfinite(backlog)
+    ]
+    if len(told) < 2:
+        return None
+    since_s = run[-1].ended_at_s - window_s
+    inside = [point for ended_at_s, point in told if ended_at_s > since_s]
+    return inside if len(inside) > 1 else [point for _, point in told[-2:]]
 
 
 def _latest_run(batches: Sequence[Batch]) -> Sequence[Batch]:

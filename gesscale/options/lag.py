@@ -1,5 +1,7 @@
 """What policies have in common that look whether the lag grows."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from gesscale.fields import Duration
@@ -23,4 +25,9 @@ class LagSettings(SizingSettings):
         0.0,
         ge=0,
         description="And at least so many rows are added each second. Default: any number; table 6.4 has 1000.",
+    )
+    lag_growth_by: Literal["slope", "counter"] = Field(
+        "slope",
+        description="Growth by the slope of the lag, or as if the lag were a counter, which makes every fall a growth. "
+        "Default: the slope; the thesis's Dhalion asks Prometheus' `rate()`, which is for counters.",
     )

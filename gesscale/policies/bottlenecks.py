@@ -7,7 +7,7 @@ so they wait before the very operator that cannot keep up, and each operator tha
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from gesscale.analyze.signals import is_source, lag_slope_rows_per_s
+from gesscale.analyze.signals import is_source, lag_increase_rows_per_s, lag_slope_rows_per_s
 from gesscale.observation import OperatorReading
 from gesscale.options.lag import LagSettings
 from gesscale.workflow import Workflow
@@ -93,20 +93,20 @@ def is_blocked(reading: OperatorReading) -> bool:
 
 def lag_grows(reading: OperatorReading, told: LagSettings) -> bool:
     """Say whether rows pile up before an operator faster than what it is told to overlook."""
-    slope = lag_slope_rows_per_s(reading, told.lag_window_s)
+    slope = _growth_rows_per_s(reading, told)
     least = max(told.lag_growth_rows_per_second, told.lag_growth_share * reading.throughput_rows_per_s)
     return slope is not None and slope > least
 
 
-def lag_growth(readings: Iterable[OperatorReading], window_s: float) -> float | None:
+def lag_growth(readings: Iterable[OperatorReading], told: LagSettings) -> float | None:
     """Return how fast the lag of some operators grows against what they process.
 
     Parameters
     ----------
     readings
         Of those whose lags are added up.
-    window_s
-        Time over which the growth is measured, seconds.
+    told
+        How growth is measured.
 
     Returns
     -------
@@ -117,11 +117,16 @@ def lag_growth(readings: Iterable[OperatorReading], window_s: float) -> float | 
     -----
     ``deriv(lag) / throughput`` of equations 4.5 and 6.2. Where nothing is processed, it is taken for 1 row/s.
     """
-    told = [
+    growths = [
         (slope, reading.throughput_rows_per_s)
         for reading in readings
-        if (slope := lag_slope_rows_per_s(reading, window_s)) is not None
+        if (slope := _growth_rows_per_s(reading, told)) is not None
     ]
-    if not told:
+    if not growths:
         return None
-    return sum(slope for slope, _ in told) / (sum(throughput for _, throughput in told) or 1.0)
+    return sum(slope for slope, _ in growths) / (sum(throughput for _, throughput in growths) or 1.0)
+
+
+def _growth_rows_per_s(reading: OperatorReading, told: LagSettings) -> float | None:
+    measure = lag_slope_rows_per_s if told.lag_growth_by == "slope" else lag_increase_rows_per_s
+    return measure(reading, told.lag_window_s)

@@ -87,7 +87,7 @@ class DhalionPolicy(SizingPolicy):
 
     def _waiting_share(self, reading: OperatorReading) -> float:
         """Return the share of the rows that came and had to wait before the operator: equations 4.1 and 6.2."""
-        growth = lag_growth([reading], self.sizing.lag_window_s)
+        growth = lag_growth([reading], self.sizing)
         return growth / (1 + growth) if growth is not None and lag_grows(reading, self.sizing) else 0.0
 
     def _blocked_share(self, reading: OperatorReading, readings: Mapping[str, OperatorReading]) -> float:

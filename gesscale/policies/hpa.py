@@ -187,7 +187,7 @@ class HpaVargaPolicy(HpaPolicy):
         return [own, sources]
 
     def _lag_change(self, waiting: list[OperatorReading]) -> Load:
-        target, growth = self.sizing.lag_change_target, lag_growth(waiting, self.sizing.lag_window_s)
+        target, growth = self.sizing.lag_change_target, lag_growth(waiting, self.sizing)
         change = 0.0 if growth is None else 1 + growth
         return Load(ratio=change / target, detail=f"relative lag change {change:.2f} (target {target:g})")
 

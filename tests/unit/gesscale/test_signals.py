@@ -8,7 +8,13 @@ from edge import operator, reading, workflow
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gesscale.analyze.signals import cpu_share, input_fill, is_source, lag_slope_rows_per_s
+from gesscale.analyze.signals import (
+    cpu_share,
+    input_fill,
+    is_source,
+    lag_increase_rows_per_s,
+    lag_slope_rows_per_s,
+)
 from gesscale.observation import Batch
 
 NAN = math.nan
@@ -50,6 +56,20 @@ def growing(*backlogs, **changes):
 )
 def test_the_growth_of_the_lag_is_signed(backlogs, slope):
     assert lag_slope_rows_per_s(growing(*backlogs), 60.0) == pytest.approx(slope)
+
+
+@pytest.mark.parametrize(
+    ("backlogs", "rate"),
+    [
+        ((0, 100, 200, 300), 10.0),
+        ((300, 200, 100, 0), 10.0),  # 200, 100 and 0 after three restarts from 0, in 30 s
+        ((900, 900), 0.0),
+        ((0, 400, 300), 35.0),  # 400, then 300 anew, in 20 s
+    ],
+)
+def test_taken_for_a_counter_a_lag_that_falls_grows(backlogs, rate):
+    assert lag_increase_rows_per_s(growing(*backlogs), 60.0) == pytest.approx(rate)
+    assert lag_increase_rows_per_s(growing(backlogs[0]), 60.0) is None
 
 
 def test_only_the_window_counts_up_to_the_newest_batch():

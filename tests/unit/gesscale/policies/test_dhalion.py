@@ -128,6 +128,14 @@ def test_growth_counts_from_a_share_of_the_throughput_or_from_so_many_rows():
     assert wanted(ALONE, seen(8, slope=1001.0, waiting=1e6), **thesis) == {"op": 17}  # 16.008
 
 
+def test_a_lag_taken_for_a_counter_grows_while_it_shrinks():
+    # Six backlogs of a million rows and a little, 10 s apart: each counts as new rows, some 100,000 rows/s where 1,000
+    # are processed, hence the greatest factor.
+    shrinking = seen(4, slope=-10.0, waiting=1e6)
+    assert wanted(ALONE, shrinking) == {"op": None}
+    assert wanted(ALONE, shrinking, lag_growth_by="counter") == {"op": 19}  # 15 more at once
+
+
 @pytest.mark.parametrize(
     ("busy", "factor_of_8"),
     [
