@@ -53,7 +53,7 @@ def show(
         "summary": card.summary,
         "source": card.source,
         "installed": card.is_installed,
-        "guide": f"docs/{card.guide}" if card.guide else None,
+        "guide": f"docs/{card.guide}",
         "settings": [
             {"key": key, "type": kind, "default": default, "meaning": meaning}
             for key, kind, default, meaning in rows
@@ -67,7 +67,6 @@ def show(
     if output is not Output.TABLE:
         return
     talk.print(f"choose it with --policy {name}, or analyze.policy: {name} in the settings file")
-    if card.guide:
-        talk.print(f"its idea, its formulas and what was ambiguous: docs/{card.guide}")
+    talk.print(f"its idea, its formulas and what was ambiguous: docs/{card.guide}")
     if card.needs is not None and not card.is_installed:
         talk.print(f'not installed: pip install "gesscale[{card.needs[0]}]"')

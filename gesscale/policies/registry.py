@@ -40,10 +40,10 @@ class PolicyCard:
         Where it is from.
     build
         Makes it of a workflow and what it is told.
+    guide
+        Its page in the folder docs.
     told
         The settings of group ``analyze`` that it heeds, by their names in code.
-    guide
-        Its page in the folder docs; empty where it has none of its own.
     needs
         A package that it imports, by the name of the extra that installs it; none for most.
     """
@@ -51,8 +51,8 @@ class PolicyCard:
     summary: str
     source: str
     build: Callable[[Workflow, PolicyOptions], Policy]
+    guide: str
     told: tuple[str, ...] = ()
-    guide: str = ""
     needs: tuple[str, str] | None = None
 
     @property
@@ -115,6 +115,7 @@ _POLICIES: Mapping[str, PolicyCard] = {
         source=_PAPER,
         build=GesscalePolicy,
         told=("law", *_MODEL, *_EVIDENCE),
+        guide="policies/gesscale.md",
     ),
     "hpa-cpu": PolicyCard(
         summary="the Horizontal Pod Autoscaler for each operator, on its CPU",
@@ -135,6 +136,7 @@ _POLICIES: Mapping[str, PolicyCard] = {
         source=f"{_PAPER}, section V",
         build=lambda workflow, options: GesscalePolicy(workflow, options, latency_aware=False),
         told=(*_MODEL, *_EVIDENCE, "seed"),
+        guide="policies/gesscale.md",
     ),
     "rules": PolicyCard(
         summary="rules of one's own: metrics beyond thresholds for a time scale operators, with guards and bounds",
@@ -147,18 +149,21 @@ _POLICIES: Mapping[str, PolicyCard] = {
         summary="as many replicas as it began with",
         source="the baseline without a scaler",
         build=StaticPolicy,
+        guide="policies/thresholds.md",
     ),
     "thr-nlaware": PolicyCard(
         summary="CPU thresholds; nearest node added, farthest removed",
         source=f"{_PAPER}, section V",
         build=ThresholdPolicy,
         told=_CPU,
+        guide="policies/thresholds.md",
     ),
     "thr-nlunaware": PolicyCard(
         summary="CPU thresholds; nodes drawn at random",
         source=f"{_PAPER}, section V",
         build=lambda workflow, options: ThresholdPolicy(workflow, options, latency_aware=False),
         told=(*_CPU, "seed"),
+        guide="policies/thresholds.md",
     ),
 }
 

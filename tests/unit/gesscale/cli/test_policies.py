@@ -1,6 +1,7 @@
 """``gesscale policies``: what people see before they choose one."""
 
 import json
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -9,6 +10,8 @@ from gesscale.cli.app import app
 from gesscale.errors import SettingsError
 from gesscale.policies import policy_names
 from gesscale.settings.groups import AnalyzeSettings
+
+ROOT = Path(__file__).parents[4]
 
 
 def said(*arguments):
@@ -39,6 +42,13 @@ def test_no_policy_heeds_a_setting_that_there_is_not(name):
 
     assert set(policy_card(name).told) <= AnalyzeSettings.model_fields.keys()
     assert len(said("show", name)["settings"]) >= len(policy_card(name).told)
+
+
+@pytest.mark.parametrize("name", policy_names())
+def test_every_policy_has_its_page_and_the_overview_names_it(name):
+    guide = said("show", name)["guide"]
+    assert f"`{name}`" in (ROOT / guide).read_text(encoding="utf-8")
+    assert f"`{name}`" in (ROOT / "docs" / "policies" / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_table_is_for_people():
