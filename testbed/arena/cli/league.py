@@ -12,6 +12,7 @@ from testbed.arena.cli.app import Form, ResultsFolderArgument, app
 from testbed.arena.cli.compare import say_what_lacks
 from testbed.arena.cli.tables import Column, beside, first_of_each, fitted, short_name
 from testbed.arena.judging.standings import PRICES, Standing, standings
+from testbed.arena.players.policies import IDEAL
 from testbed.arena.runs.results import read_results
 
 
@@ -27,6 +28,7 @@ def league(
             show_default=" ".join(f"{each:g}" for each in PRICES),
         ),
     ] = None,
+    baseline: Annotated[str, typer.Option(metavar="POLICY", help="Whom the others are measured by.")] = IDEAL,
     output: Form = Output.TABLE,
 ) -> None:
     """Rank the policies over all loads by what they cost, and name the winner of each load."""
@@ -36,25 +38,30 @@ def league(
             message = f"--price: expected replica-minutes, 0 or more, got {each:g}"
             raise InputError(message)
     experiment, results = read_results(folder)
-    found = standings(experiment, results, prices=prices)
+    found = standings(experiment, results, prices=prices, baseline=baseline)
     document = {
         "apiVersion": API_VERSION,
         "experiment": experiment.name,
+        "baseline": baseline,
         "prices_replica_min": prices,
         "standings": found,
     }
-    emit(document, output, [*_standings(found, prices), *_winners(found, prices, experiment.workloads)])
+    emit(
+        document,
+        output,
+        [*_standings(found, prices, baseline), *_winners(found, prices, experiment.workloads)],
+    )
     say_what_lacks(folder, experiment, results)
 
 
-def _standings(found: Sequence[Standing], prices: Sequence[float]) -> list[Table]:
+def _standings(found: Sequence[Standing], prices: Sequence[float], baseline: str) -> list[Table]:
     """Return a table for each variant."""
     tables: list[Table] = []
     for variant in dict.fromkeys(standing.variant for standing in found):
         own = [standing for standing in found if standing.variant == variant]
         keys = [Column(heading="policy", cells=[_name(standing) for standing in own])]
         figures = [
-            Column(heading="replicas\nto the oracle", cells=[beside(standing.replicas) for standing in own]),
+            Column(heading="replicas", cells=[beside(standing.replicas) for standing in own]),
             Column(heading="late\nminutes", cells=[beside(standing.late_min) for standing in own]),
             Column(heading="actions", cells=[beside(standing.actions) for standing in own]),
         ]
@@ -66,7 +73,8 @@ def _standings(found: Sequence[Standing], prices: Sequence[float]) -> list[Table
                 Column(heading=f"won\nat {price:g}", cells=won),
             ]
         named = f", variant {variant}" if variant else ""
-        tables += fitted(f"Over all loads{named}: to the oracle, [95 % interval]", keys, figures)
+        title = f"Over all loads{named}: ratios to {short_name(baseline)}, [95 % interval]"
+        tables += fitted(title, keys, figures)
     return tables
 
 

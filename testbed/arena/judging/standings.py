@@ -1,9 +1,10 @@
-"""All policies over all loads: what each costs beside the oracle, and where each wins, by what being late costs."""
+"""All policies over all loads: what each costs beside a baseline, and where each wins, by what being late costs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gesscale.errors import InputError
+from gesscale.words import suggestion
 from testbed.arena.case import CaseResult
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.judging.statistics import Interval, geometric_mean_of_ratios, mean_interval
@@ -30,14 +31,14 @@ class Standing:
     runs, lost
         Runs that were played, and how many of them were lost.
     replicas
-        Replica-minutes until the last row was through, as a ratio to the oracle's: geometric mean over the loads.
+        Replica-minutes until the last row was through, as a ratio to the baseline's: geometric mean over the loads.
         None where a load has no seed that both came through.
     late_min
         Minutes of a run in which the oldest row was older than the objective: mean over the loads.
     actions
         Instants at which changes were ordered: mean over the loads.
     bills
-        For each price: replica-minutes and late minutes at that price, as a ratio to the oracle's.
+        For each price: replica-minutes and late minutes at that price, as a ratio to the baseline's.
     won
         For each price: the loads on which its bill was the least.
     """
@@ -55,12 +56,16 @@ class Standing:
 
 
 def standings(
-    experiment: Experiment, results: Sequence[CaseResult], *, prices: Sequence[float] = PRICES
+    experiment: Experiment,
+    results: Sequence[CaseResult],
+    *,
+    prices: Sequence[float] = PRICES,
+    baseline: str = IDEAL,
 ) -> tuple[Standing, ...]:
     """Rank the policies of each variant.
 
     A run's bill is its replica-minutes plus a price for each late minute. Loads weigh alike, whatever their length
-    and height: ratios to the oracle in the same worlds, of which the geometric mean is taken. Intervals are over the
+    and height: ratios to the baseline in the same worlds, of which the geometric mean is taken. Intervals are over the
     seeds; a resample holds the same seeds of each load.
 
     Parameters
@@ -69,6 +74,8 @@ def standings(
         As `testbed.arena.runs.results.read_results` gives them.
     prices
         Of a late minute, replica-minutes, 0 or more.
+    baseline
+        The policy that the others are measured by.
 
     Returns
     -------
@@ -78,11 +85,12 @@ def standings(
     Raises
     ------
     InputError
-        When the oracle has not been played.
+        When the baseline has not been played.
     """
-    if not any(result.case.policy == IDEAL for result in results):
+    played = {result.case.policy for result in results}
+    if baseline not in played:
         message = (
-            f"expected runs of {IDEAL}, which the others are measured by; play it with gesscale arena run"
+            f"expected runs of {baseline!r}, which the others are measured by; {suggestion(baseline, played)}"
         )
         raise InputError(message)
     groups = group_results(experiment, results)
@@ -90,9 +98,9 @@ def standings(
     for variant in dict.fromkeys(group.variant for group in groups):
         inside = [group for group in groups if group.variant == variant]
         winners = [_winners(inside, price) for price in prices]
-        ideal = {group.workload: group for group in inside if group.policy == IDEAL}
+        bases = {group.workload: group for group in inside if group.policy == baseline}
         of_variant = [
-            _standing([group for group in inside if group.policy == policy], ideal, prices, winners)
+            _standing([group for group in inside if group.policy == policy], bases, prices, winners)
             for policy in dict.fromkeys(group.policy for group in inside)
         ]
         found += sorted(of_variant, key=lambda standing: _rank(standing, len(prices) // 2))
@@ -101,12 +109,12 @@ def standings(
 
 def _standing(
     own: Sequence[Group],
-    ideal: Mapping[str, Group],
+    bases: Mapping[str, Group],
     prices: Sequence[float],
     winners: Sequence[Mapping[str, str]],
 ) -> Standing:
     policy = own[0].policy
-    loads = [(group, ideal[group.workload]) for group in own if group.workload in ideal]
+    loads = [(group, bases[group.workload]) for group in own if group.workload in bases]
 
     def ratio(price: float) -> Interval | None:
         return geometric_mean_of_ratios(

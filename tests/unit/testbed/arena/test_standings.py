@@ -68,6 +68,12 @@ def test_they_stand_in_the_order_of_the_middle_price():
     assert list(by_policy()) == ["static", "ideal", "gesscale", "thr-nlaware"]
 
 
+def test_they_can_be_measured_by_another_policy():
+    found = standings(EXPERIMENT, results(), prices=(1.0,), baseline="thr-nlaware")
+    ours = next(each for each in found if each.policy == "gesscale")
+    assert ours.bills[0].mean == pytest.approx((151 / 141 * 66 / 71) ** 0.5)  # see above
+
+
 def test_a_lost_run_costs_the_load_and_leaves_the_other_seeds_to_be_compared():
     ours = by_policy(lost=[("gesscale", "steps", 0)])["gesscale"]
     assert (ours.runs, ours.lost) == (4, 1)
@@ -85,5 +91,5 @@ def test_a_policy_that_lost_all_of_a_load_has_no_bill_and_stands_last():
 
 
 def test_without_the_oracle_there_is_nothing_to_measure_by():
-    with pytest.raises(InputError, match="expected runs of ideal"):
+    with pytest.raises(InputError, match="expected runs of 'ideal'"):
         standings(EXPERIMENT, results(without=["ideal"]))

@@ -175,7 +175,7 @@ def test_the_league_ranks_the_policies_and_names_the_winners(load, tmp_path, are
     folder = tmp_path / "results"
     arena("run", "--policies", "gesscale,static,ideal", "--workload", load, "--seeds", 2, "--results", folder)
     shown = arena("league", folder, "--price", 5)
-    assert "Over all loads: to the oracle" in shown.stdout
+    assert "Over all loads: ratios to ideal" in shown.stdout
     assert "static (knows the load)" in shown.stdout
     assert "The least bill on each load" in shown.stdout
     assert "2 seeds are few" in shown.stderr
@@ -183,5 +183,6 @@ def test_the_league_ranks_the_policies_and_names_the_winners(load, tmp_path, are
     assert document["prices_replica_min"] == [5.0]
     ours = next(each for each in document["standings"] if each["policy"] == "gesscale")
     assert ours["won"] == [[str(load)]]  # the only one that competes
+    assert "ratios to gesscale" in arena("league", folder, "--baseline", "gesscale").stdout
     with pytest.raises(InputError, match="expected replica-minutes, 0 or more, got -1"):
         arena("league", folder, "--price", -1)
