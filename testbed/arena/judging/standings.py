@@ -27,12 +27,12 @@ class Standing:
     Attributes
     ----------
     competes
-        Whether it can win; not where it knows the load, nor on a load of which it lost a run.
+        Whether it can win: not where it knows the load.
     runs, lost
         Runs that were played, and how many of them were lost.
     replicas
         Replica-minutes until the last row was through, as a ratio to the baseline's: geometric mean over the loads.
-        None where a load has no seed that both came through.
+        None where it has not played every load of the baseline, or a load has no seed that both came through.
     late_min
         Minutes of a run in which the oldest row was older than the objective: mean over the loads.
     actions
@@ -40,7 +40,8 @@ class Standing:
     bills
         For each price: replica-minutes and late minutes at that price, as a ratio to the baseline's.
     won
-        For each price: the loads on which its bill was the least.
+        For each price: the loads on which its mean bill was the least, over the seeds that all have played. Who lost
+        a run of a load does not win it.
     """
 
     variant: str
@@ -117,6 +118,8 @@ def _standing(
     loads = [(group, bases[group.workload]) for group in own if group.workload in bases]
 
     def ratio(price: float) -> Interval | None:
+        if len(loads) < len(bases):
+            return None
         return geometric_mean_of_ratios(
             [(_bills(group, price), _bills(base, price)) for group, base in loads]
         )
@@ -139,15 +142,18 @@ def _standing(
 
 def _winners(groups: Sequence[Group], price: float) -> Mapping[str, str]:
     """Return for each load the policy of least mean bill, of those that lost no run of it."""
-    winners: dict[str, tuple[float, str]] = {}
-    for group in groups:
-        bills = list(_bills(group, price).values())
-        if group.policy in KNOW_THE_LOAD or group.lost or not bills:
-            continue
-        mean = sum(bills) / len(bills)
-        if group.workload not in winners or mean < winners[group.workload][0]:
-            winners[group.workload] = mean, group.policy
-    return {load: policy for load, (_, policy) in winners.items()}
+    winners: dict[str, str] = {}
+    for load in dict.fromkeys(group.workload for group in groups):
+        bills = {
+            group.policy: _bills(group, price)
+            for group in groups
+            if group.workload == load and group.policy not in KNOW_THE_LOAD and not group.lost
+        }
+        seeds = set.intersection(*map(set, bills.values())) if bills else set()
+        totals = {policy: sum(by_seed[seed] for seed in seeds) for policy, by_seed in bills.items()}
+        if seeds:
+            winners[load] = min(totals, key=lambda policy: totals[policy])
+    return winners
 
 
 def _bills(group: Group, price: float) -> Mapping[int, float]:

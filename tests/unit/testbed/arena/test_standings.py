@@ -90,6 +90,28 @@ def test_a_policy_that_lost_all_of_a_load_has_no_bill_and_stands_last():
     assert list(table)[-1] == "gesscale"
 
 
+def test_who_has_not_played_every_load_has_no_bill():
+    # Over the one load that it has played it would look better than it is.
+    missing = ("gesscale", "steps")
+    played = [each for each in results() if (each.case.policy, each.case.workload) != missing]
+    ours = next(each for each in standings(EXPERIMENT, played, prices=(1.0,)) if each.policy == "gesscale")
+    assert (ours.replicas, ours.bills) == (None, (None,))
+
+
+def test_a_load_is_won_over_the_seeds_that_all_have_played():
+    # gesscale has played the first seed only: at 1, steps cost it 150 there, and the threshold 120 + 20. The second
+    # seed, in which the threshold pays 1,000, would put it behind.
+    played = [
+        CaseResult(case=each.case, metrics={**each.metrics, "node_seconds": 60_000.0})
+        if (each.case.policy, each.case.workload, each.case.seed) == ("thr-nlaware", "steps", 1)
+        else each
+        for each in results()
+        if (each.case.policy, each.case.seed) != ("gesscale", 1)
+    ]
+    table = {each.policy: each for each in standings(EXPERIMENT, played, prices=(1.0,))}
+    assert table["thr-nlaware"].won == (("steps",),)
+
+
 def test_without_the_oracle_there_is_nothing_to_measure_by():
     with pytest.raises(InputError, match="expected runs of 'ideal'"):
         standings(EXPERIMENT, results(without=["ideal"]))
