@@ -1,4 +1,4 @@
-"""Daedalus: what it wishes for, what it remembers, and how it does in a simulated world (Pfister et al., ICPE 2024)."""
+"""Daedalus: what it wishes for, and what it remembers (Pfister et al., ICPE 2024)."""
 
 import json
 import math
@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from edge import known, observe, operator, reading, workflow
 from pydantic import ValidationError
-from staircase import climb, supply
 
 from gesscale.analyze.daedalus.capacities import Capacities, Seen
 from gesscale.analyze.daedalus.recovery import Downtimes
@@ -334,19 +333,3 @@ def test_nodes_are_drawn_unless_the_nearest_are_asked_for():
 def test_a_history_that_no_memo_can_hold_is_refused():
     with pytest.raises(ValidationError, match="1000 steps together at most, got 2250"):
         DaedalusSettings(step="10s")
-
-
-# A run
-
-
-@pytest.mark.parametrize("engine", ["spark", "flink"])
-def test_it_follows_a_staircase_up_and_down(engine):
-    result = climb("daedalus", engine)
-    assert not result.lost
-    counts = supply(result)
-    # 540 points; the first step ends at 60, the peak is from 240 to 300 and needs six replicas or seven.
-    assert max(counts[:60]) <= 4
-    assert min(counts[280:300]) >= 6
-    assert counts[-1] <= 4
-    assert result.metrics["drained"] is True
-    assert result.metrics["accuracy_U"] < 0.5

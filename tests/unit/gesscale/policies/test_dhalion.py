@@ -8,7 +8,6 @@ from edge import known, observe, operator, reading, workflow
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from staircase import climb, supply
 
 from gesscale.decision import Reason, Verdict
 from gesscale.observation import Batch, Unseen
@@ -348,29 +347,3 @@ def test_planning_again_on_the_same_figures_says_the_same():
 def test_settings_out_of_range_are_refused(settings):
     with pytest.raises(ValidationError):
         DhalionSettings(**settings)
-
-
-# Under load
-
-
-@pytest.mark.parametrize("engine", ["spark", "flink"])
-def test_it_follows_a_staircase_up_and_down(engine):
-    result = climb("dhalion", engine)
-    assert not result.lost
-    counts = supply(result)
-    # 600 points; the first step ends at 67, the peak is from 267 to 333 and needs six replicas or seven.
-    assert max(counts[:60]) <= 3
-    assert max(counts[270:340]) >= 6
-    assert counts[-1] <= 4
-    assert result.metrics["drained"] is True
-    assert result.metrics["accuracy_U"] < 0.5
-
-
-@pytest.mark.parametrize("engine", ["spark", "flink"])
-def test_it_keeps_two_operators_of_the_same_weight_up(engine):
-    # Both are overloaded at once: on Spark either by itself, on Flink the second holds the first back.
-    result = climb("dhalion", engine, {"parse": {}, "join": {"upstream": ["parse"]}})
-    assert not result.lost
-    assert result.metrics["drained"] is True
-    # So many replicas were missing in the mean, of both together; at the peak each needs six or seven.
-    assert result.metrics["accuracy_U"] < 1.0

@@ -13,9 +13,6 @@ from gesscale.policies import policy_named
 from gesscale.policies.drs import DrsMemo
 from gesscale.ports import Reconfiguration
 from gesscale.workflow import Operator, Workflow
-from testbed.arena.case import Case
-from testbed.arena.experiments.experiment import experiment_of
-from testbed.arena.playing import play
 
 
 def op(name: str, *upstream: str, most: int = 100, **limits: int) -> Operator:
@@ -256,29 +253,3 @@ def test_it_pauses_after_a_change():
     found = analyses(ONE, seen(), latency=1.9, knowledge=known(reconfigurations={"op": (change,)}))["op"]
     assert (found.verdict, found.reason) == (Verdict.SAME, Reason.COOLING_DOWN)
     assert found.memo is not None
-
-
-# Simulated
-
-
-@pytest.mark.parametrize("engine", ["spark", "flink"])
-def test_it_follows_a_staircase(engine):
-    experiment = experiment_of(
-        {
-            "name": "stairs",
-            "engine": engine,
-            "policies": ["drs"],
-            "workloads": ["steps"],
-            "seeds": 1,
-            "nodes": {"generated": {"kind": "uniform", "low_ms": 0, "high_ms": 1}, "count": 8},
-            "operators": {"operator": {"max_replicas": 8, "initial_replicas": 1, "restart": "30s"}},
-            "period": "60s",
-            "metrics": {"cpu": "work"},
-        },
-        "here",
-    )
-    result = play(experiment, Case(workload="steps", seed=0, policy="drs"))
-    assert not result.lost
-    assert result.metrics["drained"]
-    assert result.metrics["max_replicas"] >= 4
-    assert result.metrics["avg_replicas"] < result.metrics["max_replicas"] - 1  # it goes up and down

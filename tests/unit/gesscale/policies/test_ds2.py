@@ -15,9 +15,6 @@ from gesscale.policies import policy_named
 from gesscale.policies.ds2 import Ds2Memo
 from gesscale.ports import ClusterState, Knowledge, Node, Reconfiguration
 from gesscale.workflow import Operator, Workflow
-from testbed.arena.case import Case
-from testbed.arena.experiments.experiment import experiment_of
-from testbed.arena.playing import play
 
 BARE = Ds2Settings(over_provision=1.0)
 
@@ -415,39 +412,3 @@ def test_all_replicas_come_at_once_on_nodes_that_are_drawn_or_the_nearest():
 
     assert added(node_choice="nearest") == ("near", "mid")  # 10 and 50 ms from hub
     assert len(added(node_choice="drawn")) == 2
-
-
-# On both engines
-
-
-@pytest.mark.parametrize(
-    ("engine", "operators"),
-    [
-        ("spark", {"op": {"service_ms_per_row": 5}}),
-        ("flink", {"op": {"restart": "30s"}}),
-        ("flink", {"first": {"selectivity": 0.5}, "second": {"upstream": ["first"]}}),
-    ],
-)
-def test_it_follows_a_staircase_up_and_down(engine, operators):
-    experiment = experiment_of(
-        {
-            "name": "stairs",
-            "engine": engine,
-            "policies": ["ds2"],
-            "workloads": ["steps:10"],
-            "nodes": {"topology": "edge8"},
-            "operators": operators,
-            "seeds": 1,
-        },
-        "test",
-    )
-    result = play(experiment, Case(workload="steps:10", seed=0, policy="ds2"), with_series=True)
-    assert not result.lost
-    supply = [count for count in result.series["supply_replicas"] if count is not None]
-    # Steps of 20, 40, 60, 80 and 100 % of the peak and down again; the peak needs 80 % of what eight replicas can do.
-    top, end = max(supply), supply[-1]
-    assert top >= 6
-    assert end <= 3
-    assert supply.index(top) > 200  # of 600 points; the peak is from 267 to 333
-    assert result.metrics["drained"] is True
-    assert result.metrics["accuracy_U"] < 1.0

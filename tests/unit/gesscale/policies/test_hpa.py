@@ -9,7 +9,6 @@ from edge import known, observe, operator, reading, workflow
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from staircase import climb, supply
 
 from gesscale.decision import Reason, Verdict
 from gesscale.observation import Batch, Unseen
@@ -426,20 +425,3 @@ def test_a_workflow_that_is_seen_in_part_is_judged_by_that_part():
 def test_growth_where_nothing_is_processed_is_bounded_by_the_cap_on_growth():
     stuck = lagging(7, 500.0, throughput=0.0, input_rows_per_s=500.0)
     assert varga(workflow(op()), stuck) == {"op": 22}  # 7 + 15
-
-
-# Under load
-
-
-@pytest.mark.parametrize("policy", ["hpa-cpu", "hpa-varga"])
-@pytest.mark.parametrize("engine", ["spark", "flink"])
-def test_it_follows_a_staircase_up_and_down(policy, engine):
-    result = climb(policy, engine)
-    assert not result.lost
-    counts = supply(result)
-    # 600 points; the first step ends at 67, the peak is from 267 to 333 and needs six replicas or seven.
-    assert max(counts[:60]) <= 3
-    assert min(counts[300:330]) >= 6
-    assert counts[-1] <= 4
-    assert result.metrics["drained"] is True
-    assert result.metrics["accuracy_U"] < 0.5

@@ -1,4 +1,4 @@
-"""The rules of SEEP under the loop: windows over steps, last actions, memos; and the thesis's tests on a simulator."""
+"""The rules of SEEP under the loop: windows over steps, last actions, and memos."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -8,7 +8,7 @@ import pytest
 from edge import known, observe, operator, reading, workflow
 from pydantic import ValidationError
 
-from gesscale.decision import Analysis, Decision, Reason, Verdict
+from gesscale.decision import Analysis, Reason, Verdict
 from gesscale.observation import Batch, OperatorReading
 from gesscale.options import PolicyOptions
 from gesscale.options.rules import RulesSettings
@@ -18,13 +18,6 @@ from gesscale.ports import ClusterState, Knowledge, Node, Reconfiguration
 from gesscale.rules import PolicyError
 from gesscale.rules.model import Action, Metric
 from gesscale.workflow import Workflow
-from testbed.arena.case import Case
-from testbed.arena.experiments.experiment import Experiment, experiment_of, read_experiment
-from testbed.arena.players.policies import build_policy
-from testbed.arena.playing import play
-from testbed.arena.worlds.scenes import world_of
-from testbed.scoring.sample import Completion, Sample
-from testbed.simulator.simulation import simulate
 
 OUT = {
     "name": "backlog",
@@ -361,112 +354,3 @@ def test_replicas_go_to_the_nearest_nodes_where_that_is_asked_for():
     made = policy_named("rules", workflow(), options)
     plan = made.plan(made.analyze(observe(item), known()), state, known())["op"]
     assert plan.change.add == ("near", "mid")  # 10 and 50 ms from hub
-
-
-# On a simulator
-
-
-@dataclass
-class Changes:
-    """Notes what was changed: when, of which operator, from how many replicas to how many; and the rows that wait."""
-
-    made: list[tuple[float, str, int, int]] = field(default_factory=list)
-    waiting: dict[str, list[float]] = field(default_factory=dict)
-
-    def sampled(self, operator: str, sample: Sample) -> None:
-        pass
-
-    def completed(self, completion: Completion) -> None:
-        pass
-
-    def decided(self, decisions: tuple[Decision, ...]) -> None:
-        for decision in decisions:
-            item = decision.analysis.reading
-            if item is not None:
-                self.waiting.setdefault(decision.operator, []).append(item.backlog_rows or 0.0)
-                if decision.acted:
-                    after = len(decision.plan.placement)
-                    self.made.append((decision.at_s, decision.operator, item.replicas, after))
-
-    def until(self, at_s: float) -> list[tuple[float, str, int, int]]:
-        return [change for change in self.made if change[0] <= at_s]
-
-
-def simulated(experiment: Experiment, variant: str = "", seed: int = 0) -> Changes:
-    case = Case(workload=experiment.workloads[0], seed=seed, policy="rules", variant=variant)
-    varied, world, changes = experiment.variant(variant), world_of(experiment, case), Changes()
-    made = build_policy("rules", world.scene, varied.rules.options(), world.best)
-    simulate(world.scene, world.plant, made, changes, seed=seed, best=world.best)
-    return changes
-
-
-@pytest.mark.parametrize("mode", ["", ",mode=edge"])
-def test_seep_at_a_constant_rate(mode):
-    experiment = read_experiment("seep_constant")
-    first = simulated(experiment, mode.removeprefix(",") or "default")
-    assert first.made == [(90.0, "operator", 1, 2)]
-    assert max(first.waiting["operator"]) == 450
-    second = simulated(experiment, f"test=5.2.3{mode}")
-    assert second.until(600) == [(90.0, "operator", 1, 3)]
-    assert max(second.waiting["operator"]) == 450
-    third = simulated(experiment, f"test=5.2.4{mode}")
-    assert third.until(600) == [(90.0, "second", 1, 3)]
-    assert max(third.waiting["first"]) == 0
-
-
-@pytest.mark.parametrize("seed", [0, 1])
-def test_seep_under_short_peaks(seed):
-    assert simulated(read_experiment("seep_short_peaks"), seed=seed).made == []
-
-
-@pytest.mark.parametrize(
-    ("variant", "made"),
-    [
-        # Back at 30 s, not at 25 s: the loop holds a change for settled after two batches.
-        ("default", [(15, 1, 3), (30, 3, 1), (75, 1, 3), (90, 3, 1)]),
-        ("mode=edge", [(15, 1, 3), (30, 3, 1), (75, 1, 3), (90, 3, 1)]),
-        ("test=5.2.6-60s", [(15, 1, 3), (75, 3, 1)]),
-        ("test=5.2.6-60s,mode=edge", [(15, 1, 3)]),
-    ],
-)
-def test_seep_under_peaks(variant, made):
-    changes = simulated(read_experiment("seep_peaks"), variant)
-    assert changes.until(100) == [(at_s, "operator", before, after) for at_s, before, after in made]
-    assert max(changes.waiting["operator"]) == 150
-
-
-def test_seep_with_hysteresis():
-    experiment = read_experiment("seep_peaks")
-    assert simulated(experiment, "test=5.2.7").until(400) == [
-        (15.0, "operator", 1, 3),
-        (315.0, "operator", 3, 1),
-        (370.0, "operator", 1, 3),
-    ]
-    assert simulated(experiment, "test=5.2.7,mode=edge").made == [(15.0, "operator", 1, 3)]
-
-
-@pytest.mark.parametrize(
-    ("engine", "operator_settings"),
-    [("spark", {"service_ms_per_row": 5}), ("flink", {"restart": "30s"})],
-)
-def test_the_default_rules_follow_a_staircase_up_and_down(engine, operator_settings):
-    experiment = experiment_of(
-        {
-            "name": "stairs",
-            "engine": engine,
-            "policies": ["rules"],
-            "workloads": ["steps:10"],
-            "nodes": {"topology": "edge8"},
-            "operators": {"op": operator_settings},
-            "seeds": 1,
-        },
-        "test",
-    )
-    result = play(experiment, Case(workload="steps:10", seed=0, policy="rules"), with_series=True)
-    assert not result.lost
-    supply = [count for count in result.series["supply_replicas"] if count is not None]
-    # Steps of 20, 40, 60, 80 and 100 % of the peak and down again; the peak needs 80 % of what eight replicas can do.
-    assert max(supply) >= 6
-    assert supply[-1] <= 4
-    assert result.metrics["drained"] is True
-    assert result.metrics["accuracy_U"] < 1.0

@@ -1,0 +1,52 @@
+"""Every policy that follows a load, under one that climbs and comes down again, on both simulated engines."""
+
+import pytest
+from staircase import climb, supply
+
+from gesscale.policies import policy_names
+
+FOLLOWERS = sorted(name for name in policy_names() if name != "static" and not name.startswith("thr-"))
+"""All but who never changes, and thresholds, which fall asleep where replicas wait: docs/where_policies_break.md."""
+
+
+@pytest.mark.parametrize("policy", FOLLOWERS)
+@pytest.mark.parametrize(
+    ("engine", "operator"),
+    [
+        ("spark", {}),
+        ("spark", {"service_ms_per_row": 5}),
+        ("flink", {}),
+        ("flink", {"restart": "30s"}),
+    ],
+)
+def test_it_follows_up_and_down(policy, engine, operator):
+    result = climb(policy, engine, {"operator": operator})
+    assert not result.lost
+    counts = supply(result)
+    # 600 points; the first step ends at 67, the peak is from 267 to 333. The first and the last step are a fifth of the
+    # peak, and the peak needs 80 % of what eight replicas can do: one or two replicas, and six or seven.
+    assert max(counts[:60]) <= 4
+    assert max(counts[270:340]) >= 6
+    assert counts[-1] <= 4
+    assert result.metrics["drained"] is True
+    # Of five replicas that are needed in the mean, fewer than a half is missing.
+    assert result.metrics["accuracy_U"] < 0.5
+
+
+@pytest.mark.parametrize("policy", FOLLOWERS)
+@pytest.mark.parametrize(
+    ("engine", "operators"),
+    [
+        ("spark", {"parse": {}, "join": {"upstream": ["parse"]}}),
+        ("flink", {"parse": {}, "join": {"upstream": ["parse"]}}),
+        ("flink", {"parse": {"selectivity": 0.5, "restart": "30s"}, "join": {"upstream": ["parse"]}}),
+    ],
+)
+def test_it_keeps_two_operators_up(policy, engine, operators):
+    # Both of the same weight are overloaded at once: on Spark each by itself, on Flink the second holds the first back.
+    result = climb(policy, engine, operators)
+    assert not result.lost
+    assert max(supply(result)) >= 6
+    assert result.metrics["drained"] is True
+    # So many replicas were missing in the mean, of both together, which need five each.
+    assert result.metrics["accuracy_U"] < 1.0

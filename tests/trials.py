@@ -1,0 +1,148 @@
+"""Workflows that AuTraScale+ tries its configurations on: replicas come and go at once, a step takes a minute."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from edge import known, observe, operator, reading, workflow
+
+from gesscale.decision import Verdict
+from gesscale.observation import Batch
+from gesscale.options import PolicyOptions
+from gesscale.options.autrascale import AutrascaleSettings
+from gesscale.policies import policy_named
+from gesscale.policies.autrascale.memo import AutrascaleMemo
+from gesscale.ports import Reconfiguration
+
+TRIGGER_S = 10.0
+
+
+def op(name="op", *upstream, most=40, **limits):
+    return operator(name, upstream=upstream, max_replicas=most, **limits)
+
+
+ALONE = workflow(op(most=8))
+CHAIN = workflow(op("a"), op("b", "a"), op("c", "b"), op("d", "c"))
+
+
+def policy(flow=ALONE, **told):
+    return policy_named("autrascale", flow, PolicyOptions(autrascale=AutrascaleSettings(**told)))
+
+
+def seen(name, replicas, *, offered, throughput, busy, at_s, waiting=0.0, **changes):
+    """Return a reading whose batches fill so much of their interval."""
+    nodes = tuple(f"n{index:03}" for index in range(replicas))
+    batch = Batch(
+        batch_id=1,
+        ended_at_s=at_s,
+        rows=round(throughput * TRIGGER_S),
+        seconds=busy * TRIGGER_S,
+        nodes=nodes,
+        trigger_s=TRIGGER_S,
+        backlog_rows=waiting,
+    )
+    made = reading(nodes, name=name, at_s=at_s, throughput=throughput, offered=offered, backlog=waiting)
+    return replace(
+        made,
+        **{
+            "busy_share": busy,
+            "trigger_s": TRIGGER_S,
+            "warm_batches": (batch,),
+            "batches": (batch,),
+            **changes,
+        },
+    )
+
+
+@dataclass
+class World:
+    """A workflow under a load, stepped once a minute; topics between operators take all rows.
+
+    `rate` tells the rows/s offered at a second, `capacity` those that an operator sustains with so many replicas.
+    """
+
+    policy: object
+    rate: Callable[[float], float]
+    capacity: Callable[[str, int], float]
+    replicas: dict[str, int]
+    selectivity: Mapping[str, float] = field(default_factory=dict)
+    downtime_s: float = 0.0
+    waiting: dict[str, float] = field(default_factory=dict)
+    memos: dict[str, str] = field(default_factory=dict)
+    changes: dict[str, tuple[Reconfiguration, ...]] = field(default_factory=dict)
+    course: list[tuple[int, ...]] = field(default_factory=list)
+    details: list[str] = field(default_factory=list)
+    at_s: float = 0.0
+
+    def run(self, minutes: int) -> "World":
+        for _ in range(minutes):
+            self.step()
+        return self
+
+    def step(self) -> None:
+        self.at_s += 60.0
+        flow, readings, handed = self.policy.workflow, [], {}
+        for name in flow.topological_order:
+            before = flow.upstream(name)
+            offered = sum(handed[other] for other in before) if before else self.rate(self.at_s)
+            able, there = self.capacity(name, self.replicas[name]), self.waiting.get(name, 0.0)
+            done = min(able, offered + there / 60)
+            self.waiting[name] = there = max(0.0, there + (offered - done) * 60)
+            handed[name] = done * self.selectivity.get(name, 1.0)
+            readings.append(
+                seen(
+                    name,
+                    self.replicas[name],
+                    offered=offered,
+                    throughput=done,
+                    busy=min(1.0, done / able),
+                    at_s=self.at_s,
+                    waiting=there if there > 1 else 0.0,
+                )
+            )
+        knowledge = known(memos=self.memos, reconfigurations=self.changes)
+        for name, found in self.policy.analyze(observe(*readings), knowledge).items():
+            if found.memo is not None:
+                self.memos[name] = found.memo
+            if found.verdict in {Verdict.MORE, Verdict.FEWER}:
+                self.replicas[name] = found.wanted_replicas
+                self.waiting[name] += self.downtime_s * self.rate(self.at_s)
+                change = Reconfiguration(
+                    at_s=self.at_s, operator=name, placement=(), downtime_s=self.downtime_s
+                )
+                self.changes[name] = (change,)
+            self.details.append(found.detail)
+        self.course.append(tuple(self.replicas.values()))
+
+    @property
+    def memo(self) -> AutrascaleMemo:
+        return AutrascaleMemo.model_validate_json(self.memos[self.policy.workflow.topological_order[0]])
+
+    @property
+    def tried(self) -> list[tuple[int, ...]]:
+        """Every configuration that ran, in order."""
+        return [now for before, now in pairwise([None, *self.course]) if now != before]
+
+
+def alone(rate, *, replicas=1, each=100.0, **more):
+    """Return one operator whose replicas do so many rows/s each."""
+    offered = rate if callable(rate) else lambda _: rate
+    told = {key: more.pop(key) for key in list(more) if key in AutrascaleSettings.model_fields}
+    return World(policy(**durations(told)), offered, lambda _, count: each * count, {"op": replicas}, **more)
+
+
+def durations(told):
+    """Return settings by their names in the configuration."""
+    return {name.removesuffix("_s"): value for name, value in told.items()}
+
+
+def word_count(**told):
+    """Return four operators under 350,000 rows/s, which the second doubles."""
+    rates = {"a": 130e3, "b": 90e3, "c": 60e3, "d": 70e3}
+    return World(
+        policy(CHAIN, event_latency=86400.0, **told),
+        lambda _: 350e3,
+        lambda name, count: rates[name] * count,
+        dict.fromkeys("abcd", 1),
+        selectivity={"b": 2.0},
+    )
