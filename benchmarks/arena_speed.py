@@ -18,12 +18,13 @@ import time
 import tracemalloc
 from collections.abc import Sequence
 
+from gesscale.policies import policy_names
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment, read_experiment
 from testbed.arena.playing import play
 from testbed.arena.runs.running import run_locally
 
-POLICIES = ("static", "thr-nlaware", "thr-nlunaware", "mdl-nlunaware", "gesscale")
+POLICIES = tuple(policy_names())
 HOURS = 48
 
 

@@ -1,0 +1,198 @@
+"""How right Daedalus is about what it learns and foretells: capacities, workloads, recovery times (its section 4.8).
+
+Run ``python benchmarks/daedalus_predictions.py [--experiment daedalus] [--variant NAME] [--seeds 10] [--jobs 2]``. It
+plays the policy ``daedalus`` on each load of an experiment, reads after each step what it remembers, and prints JSON
+with a table for each load. Nothing is timed.
+
+Capacity: what it takes the present workers for against the true MST of that placement, which only the simulator
+knows, at each step that found one. Forecast: WAPE of the forecast of one step against what came until the next.
+Recovery: what was observed over what was foretold, for each change whose recovery ended. Quantiles are over all steps
+of all seeds.
+"""
+
+import argparse
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, replace
+from itertools import repeat
+
+import numpy as np
+
+from gesscale.decision import Analysis, Decision, Plan
+from gesscale.observation import OperatorReading, WorkflowObservation
+from gesscale.policies.daedalus_memo import DaedalusMemo
+from gesscale.ports import ClusterState, Knowledge, Policy
+from testbed.arena.case import Case
+from testbed.arena.experiments.experiment import Experiment, read_experiment
+from testbed.arena.players.policies import build_policy
+from testbed.arena.worlds.scenes import world_of
+from testbed.arena.worlds.streams import seed_of
+from testbed.scoring.sample import Completion, Sample
+from testbed.simulator.plant import Plant
+from testbed.simulator.simulation import simulate
+
+DAEDALUS = "daedalus"
+
+
+@dataclass
+class Findings:
+    """What came of a load.
+
+    Attributes
+    ----------
+    capacity_errors, wapes
+        Of each step; errors as shares of the truth, with their sign.
+    recoveries_s
+        Of each change: foretold (infinite where it was not to end), and observed.
+    changes
+        How many there were.
+    """
+
+    capacity_errors: list[float] = field(default_factory=list)
+    wapes: list[float] = field(default_factory=list)
+    recoveries_s: list[tuple[float, float]] = field(default_factory=list)
+    changes: int = 0
+
+    def add(self, other: "Findings") -> None:
+        """Take in what came of another run."""
+        self.capacity_errors += other.capacity_errors
+        self.wapes += other.wapes
+        self.recoveries_s += other.recoveries_s
+        self.changes += other.changes
+
+    def table(self) -> dict[str, object]:
+        """Return the figures."""
+        ends = [(foretold, seen) for foretold, seen in self.recoveries_s if math.isfinite(foretold)]
+        ratios = [seen / foretold for foretold, seen in ends]
+        wapes = np.asarray(self.wapes)
+        return {
+            "capacity_error_pct": spread_pct(self.capacity_errors),
+            "capacity_steps": len(self.capacity_errors),
+            "forecast_wape_pct": spread_pct(self.wapes),
+            "forecast_steps": len(self.wapes),
+            "forecast_steps_beyond_5_pct": rounded(100 * float((wapes > 0.05).mean())),
+            "forecast_steps_beyond_25_pct": rounded(100 * float((wapes > 0.25).mean())),
+            "changes": self.changes,
+            "recoveries": len(self.recoveries_s),
+            "recoveries_foretold_endless": len(self.recoveries_s) - len(ends),
+            "recovery_observed_over_foretold": quantiles(ratios, (0.05, 0.5, 0.95)),
+            "recoveries_within_foretold_pct": rounded(100 * float(np.mean([ratio <= 1 for ratio in ratios]))),
+        }
+
+
+class Onlooker:
+    """The policy, and what is read from its memos; itself a `gesscale.ports.Policy` and an observer of the run."""
+
+    def __init__(self, policy: Policy, plant: Plant) -> None:
+        self._policy, self._plant = policy, plant
+        self._recovered_from_s: dict[str, float] = {}
+        self.findings = Findings()
+
+    @property
+    def name(self) -> str:
+        """The policy's registered name."""
+        return self._policy.name
+
+    def analyze(self, observation: WorkflowObservation, knowledge: Knowledge) -> Mapping[str, Analysis]:
+        """Analyze, and look at the memos."""
+        analyses = self._policy.analyze(observation, knowledge)
+        for operator, analysis in analyses.items():
+            if analysis.memo is not None and analysis.reading is not None:
+                memo = DaedalusMemo.model_validate_json(analysis.memo)
+                self._look(operator, memo, analysis.reading)
+        return analyses
+
+    def plan(
+        self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge
+    ) -> Mapping[str, Plan]:
+        """Plan as the policy does."""
+        return self._policy.plan(analyses, cluster, knowledge)
+
+    def _look(self, operator: str, memo: DaedalusMemo, reading: OperatorReading) -> None:
+        seen = memo.capacities.seen.get(reading.replicas)
+        if seen is not None and seen.at_s == memo.at_s:
+            known = memo.capacities.up_to(reading.replicas)[-1]
+            self.findings.capacity_errors.append(
+                known / self._plant.mst_rows_per_s(operator, reading.placement) - 1
+            )
+        if memo.forecaster.wape is not None:
+            self.findings.wapes.append(memo.forecaster.wape)
+        recovery = memo.recovery
+        if recovery is not None and recovery.over and recovery.from_s != self._recovered_from_s.get(operator):
+            foretold_s = math.inf if recovery.predicted_s is None else recovery.predicted_s
+            self.findings.recoveries_s.append((foretold_s, recovery.observed_s))
+            self._recovered_from_s[operator] = recovery.from_s
+
+    def sampled(self, operator: str, sample: Sample) -> None:
+        """Let samples go."""
+
+    def completed(self, completion: Completion) -> None:
+        """Let rows go."""
+
+    def decided(self, decisions: tuple[Decision, ...]) -> None:
+        """Count the changes."""
+        self.findings.changes += sum(decision.acted for decision in decisions)
+
+
+def look_at(experiment: Experiment, case: Case) -> Findings:
+    world = world_of(experiment, case)
+    rules = replace(experiment.variant(case.variant).rules.options(), seed=0)
+    policy = build_policy(case.policy, world.scene, rules, world.best)
+    onlooker = Onlooker(policy, world.plant)
+    simulate(
+        world.scene,
+        world.plant,
+        onlooker,
+        onlooker,
+        seed=seed_of(case.seed, "metrics"),
+        best=world.best,
+    )
+    return onlooker.findings
+
+
+def quantiles(values: Sequence[float], shares: Iterable[float]) -> dict[str, float]:
+    return {f"{share:g}": rounded(float(np.quantile(values, share))) for share in shares} if values else {}
+
+
+def spread_pct(shares: Sequence[float]) -> dict[str, object]:
+    """Return the median with its sign, and how far off half, nine and all of ten are, per cent."""
+    off = [100 * abs(share) for share in shares]
+    return {
+        "median": rounded(100 * float(np.median(shares))),
+        "off": quantiles(off, (0.5, 0.9, 1)),
+    }
+
+
+def rounded(figure: float) -> float:
+    return float(f"{figure:.3g}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--experiment", default=DAEDALUS)
+    parser.add_argument(
+        "--variant", default=None, help="one of the experiment's; its first where it is left out"
+    )
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--jobs", type=int, default=2)
+    asked = parser.parse_args()
+    experiment = read_experiment(asked.experiment)
+    variant = asked.variant or experiment.variant_names[0]
+    cases = [
+        Case(workload=workload, seed=seed, policy=DAEDALUS, variant=variant)
+        for workload in experiment.workloads
+        for seed in range(asked.seeds)
+    ]
+    found: dict[str, Findings] = defaultdict(Findings)
+    with ProcessPoolExecutor(asked.jobs) as pool:
+        for case, findings in zip(cases, pool.map(look_at, repeat(experiment), cases), strict=True):
+            found[case.workload].add(findings)
+    tables = {workload: findings.table() for workload, findings in found.items()}
+    print(json.dumps({"variant": variant, "seeds": asked.seeds, "loads": tables}, indent=2))
+
+
+if __name__ == "__main__":
+    main()
