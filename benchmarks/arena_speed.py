@@ -31,9 +31,8 @@ HOURS = 48
 def long_run(hours: int) -> Experiment:
     """Return one operator on ten nodes, a period of 60 s, four long sines."""
     nodes = {"generated": {"kind": "uniform", "low_ms": 0, "high_ms": 300, "per_seed": False}, "count": 10}
-    document = read_experiment("standard").model_dump(mode="json")
-    document |= {"name": "long", "workloads": [f"sine:{15 * hours}"], "nodes": nodes, "seeds": 1}
-    return Experiment.model_validate(document)
+    changes = {"name": "long", "workloads": [f"sine:{15 * hours}"], "nodes": nodes, "seeds": 1}
+    return read_experiment("standard").changed(changes, "this benchmark")
 
 
 def cpu_s(experiment: Experiment, policy: str) -> float:
@@ -77,9 +76,7 @@ def memory_mb(policy: str) -> dict[str, float]:
 
 
 def comparison(seeds: int) -> dict[str, object]:
-    experiment = Experiment.model_validate(
-        read_experiment("standard").model_dump(mode="json") | {"seeds": seeds}
-    )
+    experiment = read_experiment("standard").changed({"seeds": seeds}, "this benchmark")
     lost: list[CaseResult] = []
     cases = experiment.cases()
     began_s = time.perf_counter()

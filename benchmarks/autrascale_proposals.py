@@ -1,7 +1,7 @@
 """What one proposal of AuTraScale+'s latency step costs, by the number of operators (V-F of its paper).
 
-Run ``python benchmarks/autrascale_proposals.py [--runs 15]``. It prints JSON: processor time of all threads, in
-seconds, median of the runs with the least and the greatest, and the median's ratio to the baseline, which is
+Run ``python benchmarks/autrascale_proposals.py [--runs 15]``. It prints JSON: processor time of one thread,
+in seconds, median of the runs with the least and the greatest, and the median's ratio to the baseline, which is
 Algorithm 1 with two operators in the same run.
 
 Each operator needs 2 replicas at least and may have 40; its batches take time in inverse proportion to them. Algorithm
@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from gesscale.analyze.autrascale.benefit import benefit
 from gesscale.analyze.autrascale.gaussian_process import GaussianProcess, transferred
@@ -73,11 +74,12 @@ def main() -> None:
     spaces = {count: SearchSpace((LEAST,) * count, (MOST,) * count) for count in OPERATORS}
     algorithms = {"algorithm_1": algorithm_1, "algorithm_2": algorithm_2}
     took = {(name, count): [] for name in algorithms for count in OPERATORS}
-    for work in algorithms.values():
-        work(spaces[2])  # imports and caches
-    for _ in range(asked.runs):
-        for (name, count), each in took.items():
-            each.append(cpu_s(algorithms[name], spaces[count]))
+    with threadpool_limits(1):
+        for work in algorithms.values():
+            work(spaces[2])  # imports and caches
+        for _ in range(asked.runs):
+            for (name, count), each in took.items():
+                each.append(cpu_s(algorithms[name], spaces[count]))
     base = statistics.median(took["algorithm_1", 2])
     table = {
         name: {
