@@ -70,6 +70,7 @@ def _played(case: Case, samples: int, *, with_series: bool) -> CaseResult:
         "node_seconds": 60 * cost,
         "avg_replicas": cost / 288,
         "max_replicas": 8,
+        "final_replicas": 2,
         "scaling_actions": moves,
         "last_action_s": 17_000.0,
         "frontier_cost": frontier_cost,

@@ -15,6 +15,8 @@ class Headcount:
         Mean of their supply over time.
     max_replicas
         Its maximum.
+    final_replicas
+        Its value at the end.
     scaling_actions
         Instants at which changes were ordered; of several operators at once they count once.
     last_action_s
@@ -23,6 +25,7 @@ class Headcount:
 
     avg_replicas: float
     max_replicas: int
+    final_replicas: int
     scaling_actions: int
     last_action_s: float
 
@@ -39,6 +42,7 @@ class HeadcountTaker:
     __slots__ = (
         "_actions",
         "_at_s",
+        "_final",
         "_last_action_s",
         "_measured_s",
         "_most",
@@ -52,7 +56,7 @@ class HeadcountTaker:
         self._at_s = self._replica_s = self._last_action_s = 0.0
         self._supply: dict[str, int] = {}
         self._ordered = False
-        self._most = self._actions = 0
+        self._most = self._final = self._actions = 0
 
     def sampled(self, operator: str, sample: Sample) -> None:
         """Take an operator's sample; samples come in the order of time, those of an instant in any order."""
@@ -67,6 +71,7 @@ class HeadcountTaker:
         return Headcount(
             avg_replicas=self._replica_s / self._measured_s,
             max_replicas=self._most,
+            final_replicas=self._final,
             scaling_actions=self._actions,
             last_action_s=self._last_action_s,
         )
@@ -76,7 +81,7 @@ class HeadcountTaker:
         if self._at_s < self._measured_s:
             supply = sum(self._supply.values())
             self._replica_s += supply * (min(until_s, self._measured_s) - self._at_s)
-            self._most = max(self._most, supply)
+            self._most, self._final = max(self._most, supply), supply
             if self._ordered:
                 self._actions += 1
                 self._last_action_s = self._at_s

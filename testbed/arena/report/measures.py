@@ -120,6 +120,12 @@ HEADCOUNT = (
         definition="Replicas of all operators together, the most at any time of the measurement.",
     ),
     Measure(
+        name="final_replicas",
+        label="replicas at the end",
+        unit="replicas",
+        definition="Replicas of all operators together when the measurement ends.",
+    ),
+    Measure(
         name="scaling_actions",
         label="actions",
         unit="",
