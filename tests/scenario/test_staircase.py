@@ -29,7 +29,7 @@ def test_it_follows_up_and_down(policy, engine, operator):
     assert max(counts[270:340]) >= 6
     assert counts[-1] <= 4
     assert result.metrics["drained"] is True
-    # Of five replicas that are needed in the mean, fewer than a half is missing.
+    # Of four replicas that are needed in the mean, less than half of one is missing.
     assert result.metrics["accuracy_U"] < 0.5
 
 
@@ -48,5 +48,5 @@ def test_it_keeps_two_operators_up(policy, engine, operators):
     assert not result.lost
     assert max(supply(result)) >= 6
     assert result.metrics["drained"] is True
-    # So many replicas were missing in the mean, of both together, which need five each.
+    # So many replicas were missing in the mean, of both together, which need four each.
     assert result.metrics["accuracy_U"] < 1.0
