@@ -100,7 +100,7 @@ if [ "$purpose" = test ] && [ "$(id -u)" = 0 ]; then
     # Takes many minutes on a new machine and needs no package of Python's, so it begins before all else and goes on
     # beside the first tests; those that need it wait.
     mkdir -p $cache/kubernetes
-    nice -n 5 "$python" -c 'from testbed.kubernetes.build import build; build()' > $cache/kubernetes/build.log 2>&1 < /dev/null &
+    nice -n 10 "$python" -c 'from testbed.kubernetes.build import build; build()' > $cache/kubernetes/build.log 2>&1 < /dev/null &
   else
     say "no Go: the tests on Kubernetes will say so and be skipped"
   fi

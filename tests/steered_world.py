@@ -338,10 +338,10 @@ def controller(world: World, name: str = "one") -> Iterator[Process]:
             popen.send_signal(signal.SIGCONT)
             popen.terminate()
         try:
-            popen.wait(40)
+            popen.wait(120)
         except subprocess.TimeoutExpired:
             popen.kill()
-            popen.wait(10)
+            popen.wait(60)
             raise
 
 

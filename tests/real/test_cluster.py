@@ -76,7 +76,7 @@ def run_testbed(*arguments: str, before: tuple[str, ...] = ()) -> subprocess.Com
         (*before, sys.executable, "-m", "testbed", *arguments),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
 
@@ -139,7 +139,7 @@ def test_a_killed_relay_is_noticed_and_mended(topology: Topology) -> None:
     lifecycle.up(topology, source="test")
     killed = relay_of(topology)
     os.kill(killed.pid, signal.SIGKILL)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while relay_link.relay_answers(NAME):
         assert time.monotonic() < deadline
     assert "relay" in lifecycle.status(NAME).problem
@@ -150,7 +150,7 @@ def test_a_killed_relay_is_noticed_and_mended(topology: Topology) -> None:
 
 def test_an_up_that_was_killed_is_cleaned_up(topology_file: Path) -> None:
     with subprocess.Popen((sys.executable, "-m", "testbed", "up", str(topology_file))) as up:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while not namespaces.existing(NAME):
             assert time.monotonic() < deadline
             time.sleep(0.001)

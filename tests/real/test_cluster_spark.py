@@ -46,7 +46,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalCl
     )
     topology = read_topology(str(tmp_path / "topology.yaml"))
     lifecycle.up(topology, source="test")
-    yield LocalCluster(topology=topology, first_task_timeout_s=30)
+    yield LocalCluster(topology=topology, first_task_timeout_s=60)
     lifecycle.down("realspark")
 
 
@@ -77,7 +77,7 @@ def test_replicas_join_leave_and_are_missed(cluster: LocalCluster, tmp_path: Pat
 
     victim = next(each for each in spark.running(Role.EXECUTOR) if each.mark.node == "c")
     os.kill(victim.pid, signal.SIGKILL)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while cluster.state().placements != {"nearest": ("b",)}:
         assert time.monotonic() < deadline
         time.sleep(0.1)

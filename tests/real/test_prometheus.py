@@ -62,7 +62,7 @@ class Endpoint(Collector):
             self.executors = Executors(at_s=batch.ended_at_s, hosts=batch.nodes)
         sightings = 0
         while sightings < 2:
-            sightings += self.scraped.get(timeout=15) is batch
+            sightings += self.scraped.get(timeout=60) is batch
 
     def collect(self) -> Iterator[Metric]:
         with self.lock:
@@ -115,10 +115,10 @@ def server_scraping(folder: Path, *ports: int) -> Iterator[str]:
     finally:
         process.terminate()
         try:
-            process.wait(10)
+            process.wait(60)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait(10)
+            process.wait(60)
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).lo
 if sys.argv[1] == "two":
     rows = rows.union(spark.readStream.format("rate").option("rowsPerSecond", 5).load())
 query = rows.writeStream.queryName("q").format("noop").trigger(processingTime="500 milliseconds").start()
-deadline = time.monotonic() + 60
+deadline = time.monotonic() + 240
 while time.monotonic() < deadline and len(query.recentProgress) < 6:
     time.sleep(0.2)
 time.sleep(1)
@@ -45,7 +45,7 @@ spark.stop()
 
 def trial(kind):
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, kind], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", PROGRAM, kind], capture_output=True, text=True, timeout=300, check=False
     )
     lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
     assert lines, done.stderr[-3000:]

@@ -106,7 +106,7 @@ def test_a_controller_that_is_killed_in_the_middle_of_a_change_is_followed_by_on
         until(lambda: world.order("kept") and world.status("kept").get("memory"), "an order")
         until(lambda: len(world.pods_of("wiped")) >= 2, "executors")
         first.signal(signal.SIGKILL)
-        first.popen.wait(10)
+        first.popen.wait(60)
     before, readings = world.order("kept"), world.status("kept")["memory"]["readings"]
     wiped = world.order("wiped")
     world.patch_status("wiped", {"memory": None})

@@ -60,7 +60,7 @@ def deployed(cluster):
         assert done.returncode == 0, done.stderr
     place.apply("crd")
     served = ("get", "streamautoscalers", "--all-namespaces")
-    place.until(lambda: place.kubectl(*served).returncode == 0, "StreamAutoscalers are served", timeout_s=60)
+    place.until(lambda: place.kubectl(*served).returncode == 0, "StreamAutoscalers are served", timeout_s=180)
     yield place
     # The definition stays: other tests use it.
     place.kubectl("delete", "namespace", "gesscale", "taxi", "--wait=false")
@@ -99,7 +99,7 @@ def test_every_pod_is_admitted(deployed, folder, namespace, owners):
         names = {owner for owner in owners for pod in pods if pod["metadata"]["name"].startswith(f"{owner}-")}
         return names if names == owners else None
 
-    deployed.until(made, f"a pod of each of {', '.join(sorted(owners))}", timeout_s=60)
+    deployed.until(made, f"a pod of each of {', '.join(sorted(owners))}", timeout_s=180)
     refused = [
         each["message"] for each in deployed.items("events", namespace) if each["reason"] == "FailedCreate"
     ]

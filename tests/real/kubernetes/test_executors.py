@@ -83,8 +83,8 @@ class Application:
             group="gesscale.dev/v1alpha1",
         )
 
-    def kubectl(self, *arguments, given=None):
-        return self.cluster.run_kubectl("-n", self.namespace, *arguments, given=given)
+    def kubectl(self, *arguments, given=None, timeout_s=60):
+        return self.cluster.run_kubectl("-n", self.namespace, *arguments, given=given, timeout_s=timeout_s)
 
     def create(self, kind, name, *, group="v1", **fields):
         body = {"apiVersion": group, "kind": kind, "metadata": {"name": name}, **fields}
@@ -277,7 +277,7 @@ def application(cluster, nodes, tmp_path_factory):
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(driver.pid, signal.SIGKILL)
-        driver.wait(timeout=30)
+        driver.wait(timeout=120)
         cluster.run_kubectl("delete", "namespace", application.namespace, "--wait=false")
 
 
@@ -344,7 +344,7 @@ def fill(application, cluster, node):
         "resources": {"requests": {"cpu": f"{milli - 50}m"}},
     }
     application.create("Pod", "filler", spec={"nodeName": node, "containers": [container]})
-    application.kubectl("wait", "--for=condition=Ready", "pod/filler", "--timeout=50s")
+    application.kubectl("wait", "--for=condition=Ready", "pod/filler", "--timeout=180s", timeout_s=200)
 
 
 def test_an_order_of_an_older_term_and_a_broken_one_change_nothing(application, nodes):

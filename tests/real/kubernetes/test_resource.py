@@ -86,7 +86,7 @@ def client(cluster):
         body["metadata"]["resourceVersion"] = present.metadata.resource_version
         definitions.replace_custom_resource_definition(name, body)
     # "Established" comes before the API server serves it: ask for what it serves.
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while not is_served(opened) and time.monotonic() < end:
         time.sleep(0.1)
     yield opened
