@@ -1,6 +1,5 @@
 """``testbed``, also ``gesscale testbed``: the commands of the local cluster."""
 
-import signal
 from collections import Counter
 from datetime import datetime
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from gesscale.cli.ending import end_as_ctrl_c_does
 from gesscale.cli.output import Output, console, emit, table, talk
 from gesscale.errors import InputError
 from testbed.cluster import lifecycle, privilege, relay_link, spark_archive, state
@@ -127,7 +127,7 @@ def workflow(
         message = "workflow: expected --policy or --config, got both; change analyze.policy in the file"
         raise InputError(message)
     privilege.enter()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # cleans up as Ctrl-C does
+    end_as_ctrl_c_does()
     scenario = Scenario(policy=policy or "gesscale", topology=topology, day_s=seconds)
     folder = reports / datetime.now().astimezone().strftime("%Y-%m-%d-%H%M%S")
     folder.mkdir(parents=True)

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from gesscale.cli.app import run as run_cli
+from gesscale.cli.ending import end_as_ctrl_c_does
 from testbed.cluster import privilege
 from testbed.demo.scenario import Scenario
 from testbed.demo.show import play
@@ -25,6 +26,7 @@ def demo(
 ) -> None:
     """Scale a real Spark operator over eight emulated edge nodes, through one compressed day."""
     privilege.enter()
+    end_as_ctrl_c_does()
     folder = reports / datetime.now().astimezone().strftime("%Y-%m-%d-%H%M%S")
     folder.mkdir(parents=True)
     kept = play(Scenario(policy=policy, topology=topology, day_s=seconds), folder, Console(soft_wrap=True))

@@ -1,11 +1,11 @@
 """``testbed apply``: the delays of a latency map on real nodes, by ssh or by a DaemonSet, and checked."""
 
-import signal
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from gesscale.cli.ending import end_as_ctrl_c_does
 from gesscale.cli.latency_map.app import Kind, Symmetry, Unit, load_map, plain_errors
 from gesscale.cli.latency_map.plan_options import (
     Device,
@@ -119,9 +119,7 @@ def apply(
 
 def _apply(plan: EmulationPlan, login: Login, undo_after_s: int | None, *, check: bool) -> None:
     talk.print(f"looking at {len(plan.nodes)} nodes")
-    signal.signal(
-        signal.SIGTERM, signal.default_int_handler
-    )  # ends as Ctrl-C does: what was changed is undone
+    end_as_ctrl_c_does()  # what was changed is undone
     look_at(plan, login, tools=(*(("ping",) if check else ()), *(("setsid",) if undo_after_s else ())))
     put_on(plan, login, undo_after_s=undo_after_s)
     until = f" for {undo_after_s} s" if undo_after_s else " until --undo"

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from gesscale.cli.ending import end_as_ctrl_c_does
 from gesscale.cli.output import Output, emit, table, talk
 from gesscale.errors import ClusterError
 from testbed.cluster import state
@@ -58,6 +59,7 @@ def demo(
     from testbed.kubernetes.demo.show import KUBE3, play
 
     _require_rights()
+    end_as_ctrl_c_does()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     if not play(KUBE3, folder, talk):

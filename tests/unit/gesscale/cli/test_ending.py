@@ -40,6 +40,44 @@ def test_ctrl_c_in_a_single_step_exits_130(site):
     assert "Traceback" not in err
 
 
+BRINGS_UP = """
+import signal, sys, time, typer
+from gesscale.cli.app import run
+from gesscale.cli.ending import end_as_ctrl_c_does
+cli = typer.Typer()
+@cli.command()
+def up():
+    end_as_ctrl_c_does()
+    try:
+        print("up", flush=True)
+        time.sleep(60)
+    finally:
+        print("down", flush=True)
+run(cli)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_who_has_brought_things_up_takes_them_down_when_it_is_ended(number):
+    quiet = f"import signal; signal.signal({int(number)}, signal.SIG_DFL)"  # a test run may ignore it
+    with subprocess.Popen((sys.executable, "-c", quiet + BRINGS_UP), **PIPES) as running:
+        assert running.stdout.readline() == "up\n"
+        running.send_signal(number)
+        assert running.communicate(timeout=60)[0] == "down\n"
+    assert running.returncode == 130
+
+
+def test_a_signal_that_is_ignored_stays_so():
+    ignoring = f"import signal; signal.signal({int(signal.SIGHUP)}, signal.SIG_IGN)"
+    with subprocess.Popen((sys.executable, "-c", ignoring + BRINGS_UP), **PIPES) as running:
+        assert running.stdout.readline() == "up\n"
+        running.send_signal(signal.SIGHUP)
+        with pytest.raises(subprocess.TimeoutExpired):
+            running.wait(0.5)
+        running.send_signal(signal.SIGTERM)
+        assert running.communicate(timeout=60)[0] == "down\n"
+
+
 def test_a_reader_that_leaves_early_ends_it_without_a_word():
     read, write = os.pipe()
     os.close(read)
