@@ -25,9 +25,10 @@ def test_it_follows_up_and_down(policy, engine, operator):
     counts = supply(result)
     # 600 points; the first step ends at 67, the peak is from 267 to 333. The first and the last step are a fifth of the
     # peak, and the peak needs 80 % of what eight replicas can do: one or two replicas, and six or seven.
-    assert max(counts[:60]) <= 4
-    assert max(counts[270:340]) >= 6
-    assert counts[-1] <= 4
+    assert max(counts[:60]) <= 3
+    assert min(counts[300:330]) >= 6
+    assert counts[-1] <= (4 if policy == "hpa-varga" else 3)  # two are needed
+    assert counts.index(max(counts)) > 133  # not before the third step
     assert result.metrics["drained"] is True
     # Of four replicas that are needed in the mean, less than half of one is missing.
     assert result.metrics["accuracy_U"] < 0.5
@@ -46,7 +47,9 @@ def test_it_keeps_two_operators_up(policy, engine, operators):
     # Both of the same weight are overloaded at once: on Spark each by itself, on Flink the second holds the first back.
     result = climb(policy, engine, operators)
     assert not result.lost
-    assert max(supply(result)) >= 6
+    counts = supply(result)
+    assert max(counts) >= 6
+    assert policy == "dhalion" or counts[-1] <= 4  # all keep what they have while it sees one catch up
     assert result.metrics["drained"] is True
     # So many replicas were missing in the mean, of both together, which need four each.
     assert result.metrics["accuracy_U"] < 1.0
