@@ -7,16 +7,19 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from testbed.cluster import lifecycle, namespaces, privilege, processes, relay_link, state
-from testbed.cluster.check import check_pairs
+from testbed.cluster.check import PairCheck, check_pairs
 from testbed.cluster.lifecycle import Delays
 from testbed.cluster.processes import Role
 from testbed.cluster.topology import Topology, read_topology
+
+Measured = TypeVar("Measured")
 
 NAME = "realtest"
 AS_NOBODY = (
@@ -81,6 +84,16 @@ def run_testbed(*arguments: str, before: tuple[str, ...] = ()) -> subprocess.Com
     )
 
 
+def when_quiet(measure: Callable[[], Measured], as_asked: Callable[[Measured], bool]) -> Measured:
+    """Measure up to five times: whoever else is busy on this machine delays echoes, too."""
+    measured = measure()
+    for _ in range(4):
+        if as_asked(measured):
+            break
+        measured = measure()
+    return measured
+
+
 def relay_of(topology: Topology) -> processes.Process:
     running = lifecycle.status(topology.name).running
     return next(process for process in running if process.mark.role is Role.RELAY)
@@ -92,10 +105,9 @@ def test_up_check_status_down_each_twice(topology_file: Path, tmp_path: Path) ->
     assert "was up already" in again.stderr
     assert [node["name"] for node in json.loads(again.stdout)["nodes"]] == ["a", "b", "c"]
 
-    for _ in range(5):  # whoever else is busy on this machine delays echoes, too
-        checked = run_testbed("check", NAME, "--output", "json")
-        if checked.returncode == 0:
-            break
+    checked = when_quiet(
+        lambda: run_testbed("check", NAME, "--output", "json"), lambda checked: checked.returncode == 0
+    )
     assert checked.returncode == 0, checked.stdout + checked.stderr
     asked = {(pair["from"], pair["to"]): pair["asked_ms"] for pair in json.loads(checked.stdout)["pairs"]}
     assert asked == {("a", "b"): 3.0, ("a", "c"): 40.0, ("b", "c"): 90.0}
@@ -114,13 +126,20 @@ def test_a_delay_changes_while_everything_runs(topology: Topology, delays: Delay
     if delays is Delays.RELAY_C and relay_link.find_compiler() is None:
         pytest.skip("no C compiler here")
     lifecycle.up(topology, source="test", delays=delays)
-    assert all(pair.ok for pair in check_pairs(topology, count=25))
+    checked = when_quiet(
+        lambda: check_pairs(topology, count=25), lambda pairs: all(pair.ok for pair in pairs)
+    )
+    assert all(pair.ok for pair in checked)
     relay_link.set_delay(NAME, topology.node("a"), topology.node("b"), rtt_ms=20)
-    pairs = {(pair.first, pair.second): pair for pair in check_pairs(topology, count=25)}
-    changed = pairs.pop(("a", "b"))
-    assert not changed.ok  # asked 3 ms, is 20 ms
-    assert changed.measured_ms == pytest.approx(20, abs=2)
-    assert all(pair.ok for pair in pairs.values())
+
+    def changed_alone(pairs: tuple[PairCheck, ...]) -> bool:
+        (changed,) = (pair for pair in pairs if (pair.first, pair.second) == ("a", "b"))
+        others = [pair for pair in pairs if pair is not changed]
+        # asked 3 ms, is 20 ms
+        return not changed.ok and abs(changed.measured_ms - 20) <= 2 and all(pair.ok for pair in others)
+
+    checked = when_quiet(lambda: check_pairs(topology, count=25), changed_alone)
+    assert changed_alone(checked), checked
 
 
 def test_a_delay_that_is_none_is_refused(topology: Topology) -> None:
@@ -134,7 +153,7 @@ def test_the_outside_reaches_every_node_without_delay(topology: Topology) -> Non
 
     lifecycle.up(topology, source="test")
     for node in topology.nodes:
-        answers = [ping_rtt_ms(node.address, timeout_s=2, sequence=number) for number in range(3)]
+        answers = [ping_rtt_ms(node.address, timeout_s=2, sequence=number) for number in range(10)]
         assert min(answer.rtt_ms for answer in answers if isinstance(answer, Reply)) < 2
 
 

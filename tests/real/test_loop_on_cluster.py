@@ -112,7 +112,7 @@ def test_overload_loss_and_death(topology: Topology, rides: Path, tmp_path: Path
     assert grown.outcome.first_task_s["near"] > 0
 
     os.kill(executor_on(spark, "near"), signal.SIGKILL)
-    restored = step_until(loop, lambda decision: decision.plan.reason is Reason.REPLICA_LOST, steps=3)
+    restored = step_until(loop, lambda decision: decision.plan.reason is Reason.REPLICA_LOST, steps=10)
     assert restored.outcome.added == ("near",)
     assert spark.replicas() == ("home", "near")
 
@@ -127,6 +127,6 @@ def test_overload_loss_and_death(topology: Topology, rides: Path, tmp_path: Path
     driver = spark.driver()
     assert driver is not None
     os.kill(driver.pid, signal.SIGKILL)
-    survived = step_until(loop, lambda decision: decision.plan.reason is Reason.METRICS_MISSING, steps=3)
+    survived = step_until(loop, lambda decision: decision.plan.reason is Reason.METRICS_MISSING, steps=10)
     assert survived.outcome.status is OutcomeStatus.NOTHING_TO_DO
     loop.knowledge.close()
