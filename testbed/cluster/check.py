@@ -32,6 +32,8 @@ class PairCheck:
         What the latency map says.
     measured_ms
         Median of the echoes that came back; None where none did.
+    least_ms
+        Smallest of them: a busy machine only adds to a delay.
     spread_ms
         Largest less smallest; None where none came back.
     lost
@@ -42,6 +44,7 @@ class PairCheck:
     second: str
     asked_ms: float
     measured_ms: float | None
+    least_ms: float | None
     spread_ms: float | None
     lost: int
 
@@ -104,6 +107,7 @@ def judge(asked_ms: float, answers_ms: Sequence[float | None], *, first: str, se
         second=second,
         asked_ms=asked_ms,
         measured_ms=statistics.median(came) if came else None,
+        least_ms=min(came, default=None),
         spread_ms=max(came) - min(came) if came else None,
         lost=len(answers_ms) - len(came),
     )

@@ -17,7 +17,7 @@ def emit_checks(name: str, pairs: Sequence[PairCheck], output: Output) -> None:
         What was measured, for the heading.
     """
     wrong = sum(not pair.ok for pair in pairs)
-    columns = ("from", "to", "asked ms", "median ms", "error ms", "spread ms", "lost", "ok")
+    columns = ("from", "to", "asked ms", "median ms", "error ms", "least ms", "spread ms", "lost", "ok")
     rows = [
         (
             p.first,
@@ -25,6 +25,7 @@ def emit_checks(name: str, pairs: Sequence[PairCheck], output: Output) -> None:
             p.asked_ms,
             p.measured_ms,
             p.error_ms,
+            p.least_ms,
             p.spread_ms,
             p.lost,
             "yes" if p.ok else "NO",
@@ -42,6 +43,7 @@ def emit_checks(name: str, pairs: Sequence[PairCheck], output: Output) -> None:
                 "measured_ms": p.measured_ms,
                 "error_ms": p.error_ms,
                 "tolerance_ms": p.tolerance_ms,
+                "least_ms": p.least_ms,
                 "spread_ms": p.spread_ms,
                 "lost": p.lost,
                 "ok": p.ok,

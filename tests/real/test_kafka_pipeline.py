@@ -16,7 +16,7 @@ import pytest
 from testbed.pipeline.kafka_broker import running_broker
 from testbed.pipeline.kafka_topic import verify_topic
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.real
 
 RIDES, COPIES, CAP_ROWS, PARTITIONS = 1500, 2, 1000, 4
 

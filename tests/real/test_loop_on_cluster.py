@@ -26,7 +26,6 @@ from testbed.pipeline.sink import verify_sink
 
 pytestmark = [
     pytest.mark.real,
-    pytest.mark.timeout(600),
     pytest.mark.skipif(
         not (privilege.is_privileged() and os.access(privilege.TUN, os.R_OK | os.W_OK)),
         reason="needs root and /dev/net/tun to make network namespaces",

@@ -14,7 +14,7 @@ import pytest
 
 from testbed.pipeline.sink import verify_sink
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.real
 
 PIPELINE = [sys.executable, "-m", "testbed.pipeline"]
 

@@ -24,7 +24,7 @@ from gesscale.spark.gauges import OperatorGauges
 from gesscale.spark.records import BatchRecord, Executors, OperatorSettings, QueryHistory
 from latency_map.measure.gauges import MEASURED_TIMESTAMP_SECONDS, RTT_SECONDS
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.real
 
 PERIODS = {"window_s": 60.0, "stale_after_s": 30.0, "history_s": 300.0, "timeout_s": 5.0}
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(150)]
+pytestmark = pytest.mark.real
 
 PROGRAM = """
 import json, sys, time

@@ -24,7 +24,6 @@ from testbed.two_operators.show import prepare_settings
 
 pytestmark = [
     pytest.mark.real,
-    pytest.mark.timeout(240),
     pytest.mark.skipif(
         not (privilege.is_privileged() and os.access(privilege.TUN, os.R_OK | os.W_OK)),
         reason="needs root and /dev/net/tun to make network namespaces",
