@@ -14,7 +14,7 @@ from testbed.cluster import lifecycle
 from testbed.cluster.check import PairCheck, check_pairs
 from testbed.cluster.topology import Topology
 
-CHECKS = 4
+ECHOES = (5, 10, 20, 40)
 
 
 @dataclass(slots=True)
@@ -88,8 +88,13 @@ def edge_nodes(topology: Topology, source: str, stage: Stage) -> Iterator[None]:
         stage.say(f"took the nodes down ({swept.processes} processes ended)")
 
 
-def checked_pairs(topology: Topology, stage: Stage) -> tuple[PairCheck, ...]:
-    """Ping every pair of nodes until all delays are as the latency map says.
+def checked_pairs(
+    topology: Topology, stage: Stage, measure: Callable[..., tuple[PairCheck, ...]] = check_pairs
+) -> tuple[PairCheck, ...]:
+    """Ping every pair of nodes until all delays are as the latency map says, or only a busy machine adds to them.
+
+    Each time with more echoes. A machine, or its host, that is busy with something else makes medians
+    longer; it cannot make the least echo shorter, so where that is as asked the emulation is right.
 
     Parameters
     ----------
@@ -97,6 +102,8 @@ def checked_pairs(topology: Topology, stage: Stage) -> tuple[PairCheck, ...]:
         The nodes; they are up.
     stage
         Told what is found.
+    measure
+        Called with the topology and ``count``, the echoes per pair.
 
     Returns
     -------
@@ -106,20 +113,31 @@ def checked_pairs(topology: Topology, stage: Stage) -> tuple[PairCheck, ...]:
     Raises
     ------
     ClusterError
-        Where they stay off the map.
+        Where even the least echoes stay off the map.
     """
     stage.say("pinging every pair of nodes against the latency map")
-    for _ in range(CHECKS):
-        pairs = check_pairs(topology, count=5)
-        wrong = [pair for pair in pairs if not pair.ok]
-        if not wrong:
-            error_ms = max(abs(pair.error_ms or 0.0) for pair in pairs)
+    for echoes in ECHOES:
+        pairs = measure(topology, count=echoes)
+        off = [pair for pair in pairs if not pair.ok]
+        error_ms = max(abs(pair.error_ms or 0.0) for pair in pairs)
+        if not off:
             stage.say(f"{len(pairs)} pairs are as the map says, the worst {error_ms:.2f} ms off")
             return pairs
-        stage.say(f"{len(wrong)} of {len(pairs)} pairs are not as the map says; measuring again")
-    pair = wrong[0]
+        if echoes != ECHOES[-1]:
+            stage.say(f"{len(off)} of {len(pairs)} pairs are not as the map says; measuring again")
+    wrong = [pair for pair in off if not pair.least_ok]
+    if not wrong:
+        stage.say(
+            f"[yellow]this machine, or its host, is busy:[/yellow] the least echo of every pair is as the map says, "
+            f"the median of {len(off)} is not, by up to {error_ms:.2f} ms; going on"
+        )
+        return pairs
     message = (
-        f"{len(wrong)} pairs of nodes stay off the latency map, such as {pair.first} to {pair.second}: asked "
-        f"{pair.asked_ms:g} ms, measured {pair.measured_ms} ms; is this machine busy with something else?"
+        f"{len(wrong)} pairs of nodes stay off the latency map, such as {wrong[0].first} to {wrong[0].second}: "
+        f"asked {wrong[0].asked_ms:g} ms, {_least(wrong[0])}; is this machine busy with something else?"
     )
     raise ClusterError(message)
+
+
+def _least(pair: PairCheck) -> str:
+    return "no echo came back" if pair.least_ms is None else f"measured {pair.least_ms:.2f} ms at the least"

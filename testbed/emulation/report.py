@@ -53,5 +53,7 @@ def emit_checks(name: str, pairs: Sequence[PairCheck], output: Output) -> None:
     }
     emit(document, output, [table(f"round trips of {name}", columns, rows)])
     if wrong:
-        talk.print(f"{wrong} of {len(pairs)} pairs are not as the map says")
+        busy = sum(pair.least_ok and not pair.ok for pair in pairs)
+        hint = f"; of {busy} the least echo is: is a machine, or its host, busy?" if busy else ""
+        talk.print(f"{wrong} of {len(pairs)} pairs are not as the map says{hint}")
         raise typer.Exit(3)

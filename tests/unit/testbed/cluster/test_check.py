@@ -35,3 +35,20 @@ def test_nothing_is_told_of_what_was_not_seen() -> None:
     pair = judge(10.0, [None, None], first="a", second="b")
     assert (pair.measured_ms, pair.error_ms, pair.least_ms, pair.spread_ms) == (None,) * 4
     assert pair.lost == 2
+
+
+@pytest.mark.parametrize(
+    ("answers_ms", "least_ok"),
+    [
+        # asked 10 ms, tolerance 2 ms: a busy machine adds to all echoes but one
+        ([60.0, 11.9, 45.0], True),
+        ([60.0, 12.1, 45.0], False),
+        # an echo that comes too early is none that a busy machine could make
+        ([60.0, 7.9, 45.0], False),
+        ([None, None], False),
+    ],
+)
+def test_the_least_echo_tells_the_network_from_a_busy_machine(
+    answers_ms: list[float | None], least_ok: bool
+) -> None:
+    assert judge(10.0, answers_ms, first="a", second="b").least_ok is least_ok
