@@ -119,7 +119,6 @@ def _summary(
         "cleaning": rides.cleaning,
         "backlog_rows_most": max((batch.backlog_rows or 0.0 for batch in record.ordered), default=0.0),
         "relay_error_ms_most": max(abs(pair.error_ms or 0.0) for pair in pairs),
-        "relay_pairs_off": sum(not pair.ok for pair in pairs),
         "model_errors": law_errors(record),
         "promises": {check.promise: check.kept for check in checks},
         "pairs": pairs,
@@ -138,7 +137,6 @@ def _figures(summary: dict[str, object]) -> Table:
         "longest_gap_s",
         "backlog_rows_most",
         "relay_error_ms_most",
-        "relay_pairs_off",
     )
     rows: list[tuple[str, object]] = [(key, summary[key]) for key in keys]
     errors = summary["model_errors"]

@@ -6,14 +6,16 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from testbed.cluster import lifecycle, namespaces, privilege, processes, relay_link, state
-from testbed.cluster.check import TOLERANCE_MS, TOLERANCE_RATIO, check_pairs
+from testbed.cluster.check import check_pairs, judge
 from testbed.cluster.lifecycle import Delays
 from testbed.cluster.processes import Role
 from testbed.cluster.topology import Topology, read_topology
@@ -82,26 +84,74 @@ def run_testbed(*arguments: str, before: tuple[str, ...] = ()) -> subprocess.Com
     )
 
 
-def check_by_command(before: tuple[str, ...] = ()) -> dict[tuple[str, str], float]:
-    """Run ``testbed check``; return what it asked for by pair, when the echoes were as asked.
-
-    The least echo tells: whoever else is busy on this machine, or its host, only adds. Medians are judged by the
-    command, and its exit code says how.
-    """
-    checked = run_testbed("check", NAME, "--output", "json", before=before)
-    said = json.loads(checked.stdout)
-    for pair in said["pairs"]:
-        assert pair["least_ms"] == pytest.approx(pair["asked_ms"], abs=pair["tolerance_ms"]), checked
-    assert checked.returncode == (0 if all(pair["ok"] for pair in said["pairs"]) else 3)
-    return {(pair["from"], pair["to"]): pair["asked_ms"] for pair in said["pairs"]}
+LATE_MS = 1.0
+LATE_SHARE = 0.1
+"""Wake-ups that came late by more than 1 ms: a round trip waits for four, so at a tenth every third echo is late."""
 
 
-def assert_felt(topology: Topology, asked_ms: dict[tuple[str, str], float]) -> None:
-    pairs = check_pairs(topology, count=25)
-    assert [(pair.first, pair.second) for pair in pairs] == list(asked_ms)
-    for pair in pairs:
-        asked = asked_ms[pair.first, pair.second]
-        assert pair.least_ms == pytest.approx(asked, abs=max(TOLERANCE_MS, TOLERANCE_RATIO * asked)), pair
+@contextmanager
+def late_share() -> Iterator[list[float]]:
+    """Sleep beside what goes on; then append the share of wake-ups that this machine, or its host, made late."""
+    over, late, told = threading.Event(), [], []
+
+    def sleep() -> None:
+        while not over.is_set():
+            before_s = time.monotonic()
+            time.sleep(0.005)
+            late.append((time.monotonic() - before_s - 0.005) * 1000 > LATE_MS)
+
+    sleeper = threading.Thread(target=sleep)
+    sleeper.start()
+    try:
+        yield told
+    finally:
+        over.set()
+        sleeper.join()
+    told.append(sum(late) / len(late))
+
+
+def assert_medians(measure: Callable[[], bool]) -> None:
+    """Have the medians as asked within five measurements; excused only by a machine that is seen to be late."""
+    shares = []
+    for _ in range(5):
+        with late_share() as told:
+            done = measure()
+        if done:
+            return
+        shares += told
+    assert max(shares) > LATE_SHARE, f"medians stay off on a machine that is on time: late wake-ups {shares}"
+
+
+def check_by_command(before: tuple[str, ...] = ()) -> None:
+    """Run ``testbed check``: it asks for what the map says, and the echoes are so."""
+
+    def measure() -> bool:
+        checked = run_testbed("check", NAME, "--output", "json", before=before)
+        pairs = json.loads(checked.stdout)["pairs"]
+        assert {(pair["from"], pair["to"]): pair["asked_ms"] for pair in pairs} == ASKED_MS
+        for pair in pairs:  # whoever else is busy only adds, so the least echo has no excuse
+            assert pair["least_ms"] == pytest.approx(pair["asked_ms"], abs=pair["tolerance_ms"]), checked
+        assert checked.returncode == (0 if all(pair["ok"] for pair in pairs) else 3)
+        return checked.returncode == 0
+
+    assert_medians(measure)
+
+
+def assert_felt(topology: Topology, felt_ms: dict[tuple[str, str], float]) -> None:
+    def measure() -> bool:
+        pairs = check_pairs(topology, count=25)
+        assert [(pair.first, pair.second) for pair in pairs] == list(felt_ms)
+        felt = [
+            judge(felt_ms[pair.first, pair.second], [pair.measured_ms], first=pair.first, second=pair.second)
+            for pair in pairs
+        ]
+        for pair, median in zip(pairs, felt, strict=True):
+            assert pair.least_ms == pytest.approx(median.asked_ms, abs=median.tolerance_ms), pair
+            if median.asked_ms != pair.asked_ms:
+                assert not pair.ok  # it is held against the map, which says something else
+        return all(median.ok for median in felt)
+
+    assert_medians(measure)
 
 
 def relay_of(topology: Topology) -> processes.Process:
@@ -115,7 +165,7 @@ def test_up_check_status_down_each_twice(topology_file: Path, tmp_path: Path) ->
     assert "was up already" in again.stderr
     assert [node["name"] for node in json.loads(again.stdout)["nodes"]] == ["a", "b", "c"]
 
-    assert check_by_command() == ASKED_MS
+    check_by_command()
 
     assert run_testbed("status").returncode == 0
     down = run_testbed("down", "--output", "json")
@@ -222,6 +272,6 @@ def test_without_network_rights_a_user_namespace_serves(topology_file: Path) -> 
         pytest.skip("this kernel gives no user namespaces")
     assert done.returncode == 0, done.stderr
     assert namespaces.existing(NAME) == ()  # it is not in the machine's own network
-    assert check_by_command(before=WITHOUT_NETWORK_RIGHTS) == ASKED_MS
+    check_by_command(before=WITHOUT_NETWORK_RIGHTS)
     assert run_testbed("down", NAME, before=WITHOUT_NETWORK_RIGHTS).returncode == 0
     assert processes.find(str(state.state_root())) == ()  # its holder has gone too
