@@ -131,7 +131,7 @@ main() {{
     exit 1
   fi
   call_off_timer
-  if [ "$whose" = gesscale ]; then remove_delays; fi
+  if [ "$(owner)" = gesscale ]; then remove_delays; fi  # asked again: the timer may just have done it
   trap 'give_up $?' EXIT
   trap 'exit 1' HUP INT TERM
 {deadline}  {root}
@@ -156,10 +156,11 @@ _DEADLINE = """\
   # Undone after {seconds} s, whatever becomes of the connection.
   command -v setsid >/dev/null || {{ say "no setsid here, which ending by itself needs: util-linux"; exit 1; }}
   : >"$timer"
-  setsid sh -c 'sleep "$1"
+  # It writes its own number, in a session of its own; $() waits until it has, which its closed output tells.
+  : "$(setsid sh -c 'echo $$ >"$2"; exec >&2; sleep "$1"
     for try in 1 2 3 4 5 6; do {undo} && exec rm -f "$2" "$2.log"; sleep 5; done' \\
-    gesscale-timer {seconds} "$timer" </dev/null >"$timer.log" 2>&1 &
-  echo $! >"$timer"
+    gesscale-timer {seconds} "$timer" </dev/null 2>"$timer.log" &)"
+  [ -s "$timer" ] || {{ say "the timer that ends the delays did not start: $(cat "$timer.log")"; exit 1; }}
 """
 
 _UNDO = """

@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -174,6 +175,26 @@ class TestScripts:
         assert run(render_script(plan(STILL).node("a"), Action.APPLY)).returncode == 0
         time.sleep(3)
         assert root_of("a") == OURS
+
+    def test_a_timer_that_is_slow_to_start_is_called_off_too(self, tmp_path, monkeypatch):
+        slow = tmp_path / "setsid"
+        slow.write_text(f'#!/bin/sh\nsleep 1\nexec {shutil.which("setsid")} "$@"\n')
+        slow.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+        assert run(render_script(plan(STILL).node("a"), Action.APPLY, undo_after_s=2)).returncode == 0
+        assert run(render_script(plan(STILL).node("a"), Action.APPLY)).returncode == 0
+        time.sleep(5)  # it would have begun after 1 s and ended the delays 2 s later
+        assert root_of("a") == OURS
+
+    def test_a_timer_that_does_not_start_leaves_nothing(self, tmp_path, monkeypatch):
+        broken = tmp_path / "setsid"
+        broken.write_text("#!/bin/sh\necho no sessions today >&2\nexit 1\n")
+        broken.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+        failed = run(render_script(plan(STILL).node("a"), Action.APPLY, undo_after_s=60))
+        assert failed.returncode == 1
+        assert "the timer that ends the delays did not start: no sessions today" in failed.stderr
+        assert root_of("a") == KERNELS
 
 
 @pytest.mark.usefixtures("nodes")
