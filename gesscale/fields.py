@@ -5,7 +5,6 @@ A duration carries its unit in the file (``period: 1m``) and in its name in code
 
 import math
 import re
-from contextlib import suppress
 from typing import Annotated, get_args
 from urllib.parse import urlsplit
 
@@ -73,16 +72,31 @@ Duration = Annotated[
 """Seconds; a field of this type is called ``..._s`` in code, and without ``_s`` in a settings file."""
 
 
-def _web_address(value: str) -> str:
-    with suppress(ValueError):  # urlsplit and its port raise it on nonsense
+def web_address(value: str) -> str:
+    """Check an address of a server: ``http(s)://host[:port][/path]``.
+
+    A user name, a query or a fragment is refused: what is asked for is ours to say.
+
+    Raises
+    ------
+    ValueError
+        It is something else.
+    """
+    try:
         parts = urlsplit(value)
-        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
-            return value
-    message = "expected an address such as http://10.0.0.1:9090"
-    raise ValueError(message)
+        known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:  # urlsplit and its port raise it on nonsense
+        known = False
+    if not known:
+        message = "expected an address such as http://10.0.0.1:9090"
+        raise ValueError(message)
+    if "@" in parts.netloc or any(mark in value for mark in "?#%"):
+        message = "expected an address without user name, query and escapes, such as http://10.0.0.1:9090"
+        raise ValueError(message)
+    return value
 
 
-WebAddress = Annotated[str, AfterValidator(_web_address)]
+WebAddress = Annotated[str, AfterValidator(web_address)]
 """An http or https address."""
 
 

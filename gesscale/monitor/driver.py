@@ -9,9 +9,10 @@ from gesscale.monitor.fetch import check_url, fetch
 from gesscale.monitor.records import parse_document, to_batches
 from gesscale.monitor.source import WindowedReader
 from gesscale.observation import OperatorReading, Unseen, WorkflowObservation
+from latency_map.measure.fetch import Resolve, resolve_host
 
 _LOG = logging.getLogger(__name__)
-_MAX_BYTES = 4 * 1024 * 1024
+_MAX_BYTES = 1 << 20
 _CLOCKS_AGREE_S = 2.0
 
 
@@ -28,11 +29,14 @@ class DriverMetrics(WindowedReader):
         Address of the listener by operator, such as ``http://10.0.0.1:9108``.
     hosts
         Node names by the host addresses of executors; an unknown address stands for itself.
+    resolve
+        Says where a host is, and so what may be asked; see `latency_map.measure.fetch.fetch`.
     """
 
     urls: Mapping[str, str]
     _: KW_ONLY
     hosts: Mapping[str, str] = field(default_factory=dict)
+    resolve: Resolve = field(default=resolve_host, repr=False)
 
     def __post_init__(self) -> None:
         WindowedReader.__post_init__(self)
@@ -47,7 +51,7 @@ class DriverMetrics(WindowedReader):
     def _read(self, operator: str, now_s: float, began_s: float) -> OperatorReading | Unseen:
         url = f"{self.urls[operator].rstrip('/').removesuffix('/batches')}/batches"
         timeout_s = 0.9 * self.timeout_s  # so that its own reason arrives before the common deadline
-        body = fetch(url, timeout_s=timeout_s, max_bytes=_MAX_BYTES)
+        body = fetch(url, timeout_s=timeout_s, max_bytes=_MAX_BYTES, resolve=self.resolve)
         document = parse_document(body, operator)
         ahead_s = document.now_s - (now_s + self.monotonic_s() - began_s)
         if abs(ahead_s) <= _CLOCKS_AGREE_S:

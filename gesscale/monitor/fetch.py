@@ -1,18 +1,17 @@
 """Where drivers and metric servers are asked: their addresses, and what it means when they do not answer."""
 
-from contextlib import suppress
-from urllib.parse import urlsplit
-
 from gesscale.errors import InputError, MetricsUnavailableError
+from gesscale.fields import web_address
 from latency_map.measure import fetch as bounded
+from latency_map.measure.fetch import Resolve, resolve_host
 
 
-def fetch(url: str, *, timeout_s: float, max_bytes: int) -> bytes:
+def fetch(url: str, *, timeout_s: float, max_bytes: int, resolve: Resolve = resolve_host) -> bytes:
     """Get the metrics of a driver.
 
     Parameters
     ----------
-    url, timeout_s, max_bytes
+    url, timeout_s, max_bytes, resolve
         As in `latency_map.measure.fetch.fetch`.
 
     Returns
@@ -26,7 +25,7 @@ def fetch(url: str, *, timeout_s: float, max_bytes: int) -> bytes:
         At any other answer or none, with the address and what came instead.
     """
     try:
-        return bounded.fetch(url, timeout_s=timeout_s, max_bytes=max_bytes)
+        return bounded.fetch(url, timeout_s=timeout_s, max_bytes=max_bytes, resolve=resolve)
     except bounded.FetchError as error:
         message = (
             f"asked {url} for metrics, but {error}; is the driver up, and is this the port of its listener?"
@@ -47,11 +46,10 @@ def check_url(url: str, what: str) -> None:
     Raises
     ------
     InputError
-        Where it is not http(s)://host[:port].
+        Where it is not http(s)://host[:port][/path].
     """
-    with suppress(ValueError):  # urlsplit and its port raise it on nonsense
-        parts = urlsplit(url)
-        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
-            return
-    message = f"{what}: expected an address such as http://10.0.0.1:9108, got {url!r}"
-    raise InputError(message)
+    try:
+        web_address(url)
+    except ValueError as error:
+        message = f"{what}: {error}, got {url!r}"
+        raise InputError(message) from None

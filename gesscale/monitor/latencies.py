@@ -7,11 +7,13 @@ from gesscale.errors import MetricsUnavailableError
 from gesscale.monitor.kept_latencies import Found, KeptLatencies
 from gesscale.monitor.prometheus_query import ask, check_server
 from latency_map import DelayKind, DelayUnit, LatencyMap, LatencyMapError, Survey, read_map, read_survey
+from latency_map.measure.fetch import Resolve, resolve_host
 from latency_map.measure.gather import Sample, gather_agents, samples_to_survey
 from latency_map.measure.gauges import MEASURED_TIMESTAMP_SECONDS, RTT_SECONDS
 from latency_map.measure.places import resolve_agents
 
 _NAMED = 3
+_MAX_ANSWER_BYTES = 8 << 20
 
 
 @dataclass(slots=True, kw_only=True)
@@ -87,15 +89,22 @@ class AgentLatencies(KeptLatencies):
         Bound on the answer of each.
     service
         A name and port, such as those of a headless service; what answers at each of its addresses is an agent.
+    resolve
+        Says where that name is, and so what may be asked.
     """
 
     urls: tuple[str, ...] = ()
     timeout_s: float
     service: str = ""
+    resolve: Resolve = resolve_host
 
     def read(self, now_s: float) -> Found:
         """Ask all agents."""
-        urls = resolve_agents(self.service) if self.service else self.urls
+        urls = (
+            resolve_agents(self.service, resolve=self.resolve, timeout_s=self.timeout_s)
+            if self.service
+            else self.urls
+        )
         gathered = gather_agents(urls, now_s=now_s, timeout_s=self.timeout_s)
         silent = [f"{url}: {why}" for url, why in gathered.unreachable.items()]
         more = f"; {len(silent) - _NAMED} more" if len(silent) > _NAMED else ""
@@ -117,6 +126,8 @@ class PrometheusLatencies(KeptLatencies):
         Address of the server.
     timeout_s
         Bound on its answer.
+    resolve
+        Says where a host is, and so what may be asked.
 
     Raises
     ------
@@ -126,6 +137,7 @@ class PrometheusLatencies(KeptLatencies):
 
     url: str
     timeout_s: float
+    resolve: Resolve = resolve_host
 
     def __post_init__(self) -> None:
         check_server(self.url)
@@ -133,7 +145,15 @@ class PrometheusLatencies(KeptLatencies):
     def read(self, now_s: float) -> Found:
         """Ask for the round trips and when they were measured; a map needs no more of the agents' gauges."""
         query = f'{{__name__=~"{RTT_SECONDS}|{MEASURED_TIMESTAMP_SECONDS}"}}'
-        series = ask(self.url, query, RTT_SECONDS, now_s=now_s, timeout_s=self.timeout_s)
+        series = ask(
+            self.url,
+            query,
+            RTT_SECONDS,
+            now_s=now_s,
+            timeout_s=self.timeout_s,
+            max_bytes=_MAX_ANSWER_BYTES,
+            resolve=self.resolve,
+        )
         if not series:
             message = f"{self.url} holds no sample of {RTT_SECONDS}; are the agents among its scrape targets?"
             raise MetricsUnavailableError(message)

@@ -10,6 +10,7 @@ from gesscale.monitor.prometheus_query import Series, ask, check_server
 from gesscale.monitor.records import to_batches
 from gesscale.monitor.source import WindowedReader
 from gesscale.observation import OperatorReading, Unseen, WorkflowObservation
+from latency_map.measure.fetch import Resolve, resolve_host
 
 PREFIX = "gesscale_operator_"
 FIELD_OF_GAUGE = {
@@ -25,6 +26,8 @@ FIELD_OF_GAUGE = {
 }
 """The gauges of `gesscale.spark` after their prefix, and the batch record's field that each one carries."""
 
+_MAX_BYTES = 2 << 20
+"""Largest answer: 300 scrapes of 50 replicas have half of it."""
 _PROGRESS = "last_progress_timestamp_seconds"
 _REPLICA = "batch_replica_info"
 _FIELD_OF_REPLICA_GAUGE = {"batch_replica_rows": "rows", "batch_replica_busy_seconds": "busy_s"}
@@ -46,6 +49,8 @@ class PrometheusMetrics(WindowedReader):
         Names of the operators, the values of the label ``operator``.
     hosts
         Node names by the host addresses of executors; an unknown address stands for itself.
+    resolve
+        Says where a host is, and so what may be asked; see `latency_map.measure.fetch.fetch`.
 
     Raises
     ------
@@ -57,6 +62,7 @@ class PrometheusMetrics(WindowedReader):
     operators: tuple[str, ...]
     _: KW_ONLY
     hosts: Mapping[str, str] = field(default_factory=dict)
+    resolve: Resolve = field(default=resolve_host, repr=False)
 
     def __post_init__(self) -> None:
         WindowedReader.__post_init__(self)
@@ -90,7 +96,15 @@ class PrometheusMetrics(WindowedReader):
     def _samples(self, operator: str, now_s: float) -> tuple[Series, ...]:
         name = operator.replace("\\", "\\\\").replace('"', '\\"')
         query = f'{{__name__=~"{PREFIX}.+",operator="{name}"}}[{round(self.history_s * 1000)}ms]'
-        return ask(self.url, query, f"{PREFIX}*", now_s=now_s, timeout_s=0.9 * self.timeout_s)
+        return ask(
+            self.url,
+            query,
+            f"{PREFIX}*",
+            now_s=now_s,
+            timeout_s=0.9 * self.timeout_s,
+            max_bytes=_MAX_BYTES,
+            resolve=self.resolve,
+        )
 
 
 @dataclass(slots=True)

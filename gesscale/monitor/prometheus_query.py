@@ -3,10 +3,11 @@
 from importlib.util import find_spec
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, TypeAdapter, model_validator
 
 from gesscale.errors import InputError, MetricsUnavailableError
 from gesscale.monitor.fetch import check_url
+from latency_map.measure.fetch import FetchError, Resolve, resolve_host
 
 
 class Series(BaseModel):
@@ -50,7 +51,16 @@ def check_server(url: str) -> None:
         raise InputError(message)
 
 
-def ask(url: str, query: str, what: str, *, now_s: float, timeout_s: float) -> tuple[Series, ...]:
+def ask(
+    url: str,
+    query: str,
+    what: str,
+    *,
+    now_s: float,
+    timeout_s: float,
+    max_bytes: int,
+    resolve: Resolve = resolve_host,
+) -> tuple[Series, ...]:
     """Put a query to a Prometheus server.
 
     Parameters
@@ -64,7 +74,9 @@ def ask(url: str, query: str, what: str, *, now_s: float, timeout_s: float) -> t
     now_s
         The instant of the query, seconds since the epoch.
     timeout_s
-        Bound on the answer.
+        Bound on the time of the whole answer.
+    max_bytes, resolve
+        As in `latency_map.measure.fetch.fetch`.
 
     Returns
     -------
@@ -74,17 +86,22 @@ def ask(url: str, query: str, what: str, *, now_s: float, timeout_s: float) -> t
     Raises
     ------
     MetricsUnavailableError
-        Without an answer of that form.
+        Without an answer of that form, or with a larger one.
     """
-    from prometheus_api_client.exceptions import PrometheusApiClientException
     from prometheus_api_client.prometheus_connect import PrometheusConnect
 
+    from gesscale.monitor.bounded_session import BoundedSession
+
+    session = BoundedSession(timeout_s=timeout_s, max_bytes=max_bytes, resolve=resolve)
+    failed = f"asked the Prometheus server {url} for {what}, but got no samples"
     try:
-        with PrometheusConnect(url.rstrip("/"), retry=0, timeout=timeout_s) as server:
+        with PrometheusConnect(url.rstrip("/"), session=session) as server:
             return _ANSWER.validate_python(server.custom_query(query, params={"time": now_s}))
-    except (OSError, PrometheusApiClientException, ValidationError, LookupError, TypeError) as error:
-        said = " ".join(str(error).split())[:200] or type(error).__name__
-        message = f"asked the Prometheus server {url} for {what}, but got no samples: {said}"
+    except FetchError as error:
+        raise MetricsUnavailableError(f"{failed}: {error}") from error
+    except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
+        # Not in the error's own words: they repeat the answer.
+        message = f"{failed}: its answer is no vector or matrix of numbers; is Prometheus there?"
         raise MetricsUnavailableError(message) from error
 
 

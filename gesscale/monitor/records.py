@@ -31,6 +31,9 @@ _Told = Annotated[float | None, BeforeValidator(_none_if_nan)]
 
 
 _LARGEST = 2**63 - 1
+_MOST_BATCHES = 1024
+_MOST_VALUES = 200_000
+"""Values of one answer: 512 batches on 50 replicas have 140,000. Each may take a hundred times its text in memory."""
 _RowsTold = Annotated[Annotated[int, Field(le=_LARGEST)] | None, BeforeValidator(_none_if_nan)]
 
 
@@ -82,7 +85,15 @@ class BatchesDocument(BaseModel):
     operator: str
     now_s: FiniteFloat
     last_progress_at_s: _Told = None
-    batches: tuple[JsonValue, ...]
+    batches: Annotated[tuple[JsonValue, ...], Field(max_length=_MOST_BATCHES)]
+
+
+_NAMES = {
+    field.alias or name
+    for model in (BatchesDocument, BatchRecord, HostWork)
+    for name, field in model.model_fields.items()
+}
+"""Ours; the other names of a document are the sender's."""
 
 
 def parse_document(body: bytes, operator: str) -> BatchesDocument:
@@ -105,17 +116,25 @@ def parse_document(body: bytes, operator: str) -> BatchesDocument:
     MetricsUnavailableError
         Where it is not such a document, or another operator's.
     """
+    # What came is not repeated: whoever names the address must not read other pages by its errors.
+    asked = f"asked for the batches of operator {operator!r}"
+    if sum(map(body.count, (b",", b"[", b"{"))) > _MOST_VALUES:
+        message = (
+            f"{asked}, but the answer has more than {_MOST_VALUES} values; is its listener a gesscale one?"
+        )
+        raise MetricsUnavailableError(message)
     try:
         document = BatchesDocument.model_validate_json(body)
     except ValidationError as error:
         message = (
-            f"expected batch records of gesscale.dev/v1 as JSON, got {_beginning(body)}: {first_fault(error)}; "
+            f"{asked}, but the answer of {len(body)} bytes is no document of gesscale.dev/v1: "
+            f"{_first_fault_of_answer(error)}; "
             "is this the port of the operator's gesscale listener?"
         )
-        raise MetricsUnavailableError(message) from error
+        raise MetricsUnavailableError(message) from None
     if document.operator != operator:
         message = (
-            f"expected the driver of operator {operator!r}, but the one of {document.operator!r} answered; "
+            f"{asked}, but the driver of another operator answered; "
             "compare the address with the port given to gesscale.spark.attach"
         )
         raise MetricsUnavailableError(message)
@@ -164,7 +183,7 @@ def to_batches(records: Iterable[object], hosts: Mapping[str, str], *, ahead_s: 
         try:
             record = BatchRecord.model_validate(candidate)
         except ValidationError as error:
-            complaints.append(f"record {position} is dropped: {first_fault(error)}")
+            complaints.append(f"record {position} is dropped: {_first_fault_of_answer(error)}")
             continue
         fields = record.model_dump(exclude={"hosts", "by_host", "ended_at_s"})
         ended_at_s = record.ended_at_s - ahead_s
@@ -191,5 +210,9 @@ def first_fault(error: ValidationError) -> str:
     return f"{place + ': ' if place else ''}{fault['msg']}{given}"
 
 
-def _beginning(body: bytes) -> str:
-    return f"{len(body)} bytes that begin {body[:24].decode(errors='replace')!r}"
+def _first_fault_of_answer(error: ValidationError) -> str:
+    """Return the first of the faults without a word of the answer: where it is, what is wrong."""
+    fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = ".".join(str(part) for part in fault["loc"] if isinstance(part, int) or part in _NAMES)
+    wrong = "expected JSON" if fault["type"] == "json_invalid" else fault["msg"]
+    return f"{place}: {wrong}" if place else wrong

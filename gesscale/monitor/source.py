@@ -2,16 +2,17 @@
 
 import logging
 import math
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 
 from gesscale.errors import MetricsUnavailableError, SettingsError
 from gesscale.monitor.screen import screen
 from gesscale.monitor.window import ByNode, summarise
 from gesscale.observation import Batch, OperatorReading, Unseen, WorkflowObservation
+from latency_map.measure.threads import in_thread
 
 _LOG = logging.getLogger(__name__)
 
@@ -131,7 +132,9 @@ class WindowedReader:
         WorkflowObservation
             Complete after at most ``timeout_s``.
         """
-        answers = {operator: _begin(operator, read) for operator in operators}
+        answers = {
+            operator: in_thread(partial(read, operator), name=f"monitor-{operator}") for operator in operators
+        }
         deadline_s = self.monotonic_s() + self.timeout_s
         summaries = [
             self._await(operator, answer, deadline_s - self.monotonic_s())
@@ -155,22 +158,6 @@ class WindowedReader:
         except Exception as error:  # noqa: BLE001 - one operator's nonsense must not stop the others' loop
             _LOG.exception("operator %s: its metrics could not be read", operator)
             return Unseen(operator=operator, detail=f"reading its metrics failed: {error!r}")
-
-
-def _begin(
-    operator: str, read: Callable[[str], OperatorReading | Unseen]
-) -> "Future[OperatorReading | Unseen]":
-    answer: Future[OperatorReading | Unseen] = Future()
-
-    def run() -> None:
-        try:
-            answer.set_result(read(operator))
-        except BaseException as error:  # noqa: BLE001 - handed to whoever waits for the answer
-            answer.set_exception(error)
-
-    # A daemon, so that an answer which never comes cannot hold up the end of the process.
-    threading.Thread(target=run, name=f"monitor-{operator}", daemon=True).start()
-    return answer
 
 
 def nodes_of(hosts: Iterable[str], names: Mapping[str, str]) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from latency_map.measure.options import AgentOptions, read_options
 from latency_map.measure.peers import AgentsByName, FindPeers, read_peers
 from latency_map.measure.rounds import Rounds, Say
 from latency_map.measure.serving import Answer, PageServer
-from latency_map.measure.sweep import in_thread
+from latency_map.measure.threads import in_thread
 
 _GLANCE_S = 0.5
 _SIGNALS = frozenset({signal.SIGTERM, signal.SIGINT})

@@ -22,7 +22,7 @@ from latency_map.measure.gauges import (
     SOURCE,
     TARGET,
 )
-from latency_map.measure.sweep import in_thread
+from latency_map.measure.threads import in_thread
 from latency_map.names import find_name_fault
 from latency_map.survey import Spread, Survey
 
@@ -189,8 +189,8 @@ def _ask(url: str, timeout_s: float) -> list[Sample] | str:
         ]
     except FetchError as error:
         return str(error)
-    except (ValueError, KeyError, IndexError) as error:  # what the parser raises on nonsense
-        return f"its page is no Prometheus text: {error}"
+    except (ValueError, KeyError, IndexError):  # what the parser raises on nonsense, and repeats
+        return "its page is no Prometheus text"
     return found or f"its page has no figure {PREFIX}*; is an agent there?"
 
 

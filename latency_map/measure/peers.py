@@ -10,7 +10,7 @@ from typing import TypeAlias
 from latency_map.errors import LatencyMapError
 from latency_map.measure.fetch import FetchError, fetch
 from latency_map.measure.places import resolve_agents, split_place
-from latency_map.measure.sweep import in_thread
+from latency_map.measure.threads import in_thread
 from latency_map.names import find_name_fault
 
 Peers: TypeAlias = Mapping[str, str]

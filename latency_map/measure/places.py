@@ -1,8 +1,10 @@
 """Where agents are: hosts and ports, as people and services name them."""
 
-import socket
+from functools import partial
 
 from latency_map.errors import LatencyMapError
+from latency_map.measure.fetch import FetchError, Resolve, resolve_host
+from latency_map.measure.threads import in_thread
 
 AGENT_PORT = 9109
 """Where an agent serves its figures unless it is told otherwise."""
@@ -63,13 +65,23 @@ def agent_url(place: str) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def resolve_agents(place: str, *, default_port: int = AGENT_PORT) -> list[str]:
+def resolve_agents(
+    place: str,
+    *,
+    default_port: int = AGENT_PORT,
+    timeout_s: float = 10.0,
+    resolve: Resolve = resolve_host,
+) -> list[str]:
     """Return the agents behind a name, such as that of a headless service.
 
     Parameters
     ----------
     place, default_port
         As in `split_place`.
+    timeout_s
+        How long to wait for the name service.
+    resolve
+        Says where the name is.
 
     Returns
     -------
@@ -79,15 +91,16 @@ def resolve_agents(place: str, *, default_port: int = AGENT_PORT) -> list[str]:
     Raises
     ------
     LatencyMapError
-        The name does not resolve.
+        The name does not resolve, or not in time.
     """
     host, port = split_place(place, default_port=default_port)
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, ValueError) as error:
-        message = f"agents: expected addresses behind {host!r}, got: {error}; is its service there?"
+        addresses = in_thread(partial(resolve, host, port)).result(timeout_s)
+    except (FetchError, TimeoutError) as error:
+        problem = str(error) or f"no answer of the name service within {timeout_s:g} s"
+        message = f"agents: expected addresses behind {host!r}, got: {problem}; is its service there?"
         raise LatencyMapError(message) from None
-    addresses = sorted({str(entry[4][0]) for entry in found})
     return [
-        agent_url(f"[{address}]:{port}" if ":" in address else f"{address}:{port}") for address in addresses
+        agent_url(f"[{address}]:{port}" if ":" in address else f"{address}:{port}")
+        for address in sorted(map(str, addresses))
     ]

@@ -15,7 +15,8 @@ from latency_map.measure.neighbours import neighbours
 from latency_map.measure.options import WINDOW_TURNS, AgentOptions
 from latency_map.measure.pacing import Pace, Pacer
 from latency_map.measure.peers import FindPeers, Peers
-from latency_map.measure.sweep import Sweeper, in_thread
+from latency_map.measure.sweep import Sweeper
+from latency_map.measure.threads import in_thread
 
 _MOST_KEPT = 200
 _STUCK_ROUNDS = 3

@@ -1,21 +1,18 @@
 """Probing several nodes at once, within one budget, so that a dead one holds up no other."""
 
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from functools import partial
 from itertools import count as count_up
-from typing import TypeVar
 
 from latency_map.measure.method import Probe
 from latency_map.measure.pacing import Pacer
 from latency_map.measure.probe import RttSample, Timeout, UnknownHost, resolve
+from latency_map.measure.threads import in_thread
 
 _GRACE_S = 0.5
 _SEQUENCE_NUMBERS = 1 << 16
-
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,31 +115,6 @@ def resolve_all(addresses: Mapping[str, str], *, timeout_s: float) -> dict[str, 
     wait(asked.values(), timeout=timeout_s)
     late = UnknownHost(reason=f"the name service gave no answer within {timeout_s:g} s")
     return {node: future.result() if future.done() else late for node, future in asked.items()}
-
-
-def in_thread(call: Callable[[], Result]) -> "Future[Result]":
-    """Begin a call in a thread of its own, which does not keep the process from ending.
-
-    Parameters
-    ----------
-    call
-        What to do.
-
-    Returns
-    -------
-    Future
-        What comes of it.
-    """
-    future: Future[Result] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(call())
-        except BaseException as error:  # noqa: BLE001 - whoever asks for the result gets it
-            future.set_exception(error)
-
-    threading.Thread(target=run, daemon=True).start()
-    return future
 
 
 def _resolved(address: str) -> str | UnknownHost:

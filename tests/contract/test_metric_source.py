@@ -294,7 +294,7 @@ def test_a_batch_is_on_the_hosts_that_its_first_scrape_saw(httpserver: HTTPServe
 def test_another_operators_driver_is_not_taken_for_this_one(httpserver: HTTPServer) -> None:
     httpserver.expect_request("/batches").respond_with_data(driver_answer("two", steady()))
     seen = DriverMetrics({"one": httpserver.url_for("/batches")}, **PERIODS).observe(NOW_S)
-    assert "the one of 'two' answered" in seen.unseen["one"].detail
+    assert "the driver of another operator answered" in seen.unseen["one"].detail
 
 
 def test_a_missing_prometheus_client_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,7 +89,7 @@ def test_what_replicas_did_is_unknown_where_it_cannot_be_read_and_the_batch_rema
 @pytest.mark.parametrize(
     ("wrong", "complaint"),
     [
-        ({"rows": -1}, "rows: Input should be greater than or equal to 0, got -1"),
+        ({"rows": -1}, "rows: Input should be greater than or equal to 0"),
         ({"rows": float("nan")}, "rows"),
         ({"seconds": float("inf")}, "seconds"),
         ({"ended_at_s": "noon"}, "ended_at_s"),
@@ -106,15 +106,48 @@ def test_a_record_that_is_none_is_left_out_and_said(wrong: dict[str, object], co
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        (b"<!DOCTYPE html><html>", "21 bytes that begin '<!DOCTYPE html><html>'"),
-        (json.dumps({**HEAD, "batches": [RECORD]}).encode()[:-5], "Invalid JSON"),
+        (b"<!DOCTYPE html><html>", "the answer of 21 bytes is no document of gesscale.dev/v1: expected JSON"),
+        (json.dumps({**HEAD, "batches": [RECORD]}).encode()[:-5], "expected JSON"),
         (b"", "0 bytes"),
         (b'{"batches": []}', "apiVersion"),
-        (json.dumps({**HEAD, "apiVersion": "gesscale.dev/v9", "batches": []}).encode(), "gesscale.dev/v9"),
-        (json.dumps({**HEAD, "operator": "other", "batches": []}).encode(), "the one of 'other' answered"),
+        (json.dumps({**HEAD, "apiVersion": "gesscale.dev/v9", "batches": []}).encode(), "apiVersion: "),
+        (json.dumps({**HEAD, "operator": "other", "batches": []}).encode(), "the driver of another operator"),
+        (b"[" * 200_001, "more than 200000 values"),
+        (json.dumps({**HEAD, "batches": [None] * 1025}).encode(), "at most 1024 items"),
     ],
 )
-def test_an_answer_that_is_no_document_says_what_came(body: bytes, said: str) -> None:
+def test_an_answer_that_is_no_document_is_refused(body: bytes, said: str) -> None:
     with pytest.raises(MetricsUnavailableError) as raised:
         parse_document(body, "op")
     assert said in str(raised.value)
+
+
+HIDDEN = "words-of-another-page"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        HIDDEN.encode(),
+        json.dumps(HIDDEN).encode(),
+        json.dumps({HIDDEN: HIDDEN}).encode(),
+        json.dumps({**HEAD, "apiVersion": HIDDEN, "batches": []}).encode(),
+        json.dumps({**HEAD, "operator": HIDDEN, "batches": []}).encode(),
+        json.dumps({**HEAD, "now_s": HIDDEN, "batches": []}).encode(),
+        json.dumps({**HEAD, "batches": HIDDEN}).encode(),
+    ],
+)
+def test_an_error_repeats_nothing_of_an_answer(body: bytes) -> None:
+    with pytest.raises(MetricsUnavailableError) as raised:
+        parse_document(body, "op")
+    assert HIDDEN not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [HIDDEN, {HIDDEN: 1}, {**RECORD, "rows": HIDDEN}, {**RECORD, "hosts": {HIDDEN: HIDDEN}}, [HIDDEN]],
+)
+def test_a_complaint_repeats_nothing_of_a_record(wrong: object) -> None:
+    _, complaints, _ = to_batches([wrong], {})
+    assert len(complaints) == 1
+    assert HIDDEN not in complaints[0]

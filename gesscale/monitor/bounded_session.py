@@ -1,0 +1,55 @@
+"""The session that is given to clients built on ``requests``: their GETs go through our own bounded one."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from requests import PreparedRequest, Response, Session
+from requests.adapters import BaseAdapter
+
+from latency_map.measure.fetch import Resolve, fetch
+
+
+class _BoundedAdapter(BaseAdapter):
+    def __init__(self, *, timeout_s: float, max_bytes: int, resolve: Resolve) -> None:
+        super().__init__()
+        self._timeout_s, self._max_bytes, self._resolve = timeout_s, max_bytes, resolve
+
+    def send(
+        self,
+        request: PreparedRequest,
+        stream: bool = False,  # noqa: ARG002 - the rest is what the base class is called with
+        timeout: Any = None,  # noqa: ARG002
+        verify: bool | str = True,  # noqa: ARG002
+        cert: Any = None,  # noqa: ARG002
+        proxies: Mapping[str, str] | None = None,  # noqa: ARG002
+    ) -> Response:
+        response = Response()
+        response.request, response.url = request, request.url or ""
+        response._content = fetch(
+            response.url, timeout_s=self._timeout_s, max_bytes=self._max_bytes, resolve=self._resolve
+        )
+        response.status_code, response.encoding = 200, "utf-8"
+        return response
+
+    def close(self) -> None:
+        """Do nothing: no connection is kept."""
+
+
+class BoundedSession(Session):
+    """A session of ``requests`` that only gets, and whose every answer is bounded.
+
+    Parameters
+    ----------
+    timeout_s, max_bytes, resolve
+        As in `latency_map.measure.fetch.fetch`, which also says what is raised.
+    """
+
+    def __init__(self, *, timeout_s: float, max_bytes: int, resolve: Resolve) -> None:
+        super().__init__()
+        self.trust_env = False  # neither proxies nor passwords of the environment
+        self._bounded = _BoundedAdapter(timeout_s=timeout_s, max_bytes=max_bytes, resolve=resolve)
+
+    def get_adapter(self, url: str | bytes) -> BaseAdapter:
+        """Return the bounded adapter, whatever a client has mounted."""
+        del url
+        return self._bounded

@@ -1,0 +1,35 @@
+"""Calls in threads of their own, so that one that never comes back holds up nobody else."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+
+def in_thread(call: Callable[[], Result], *, name: str | None = None) -> "Future[Result]":
+    """Begin a call in a thread of its own, which does not keep the process from ending.
+
+    Parameters
+    ----------
+    call
+        What to do.
+    name
+        Of the thread, for people who look at a list of them.
+
+    Returns
+    -------
+    Future
+        What comes of it.
+    """
+    future: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:  # noqa: BLE001 - whoever asks for the result gets it
+            future.set_exception(error)
+
+    threading.Thread(target=run, name=name, daemon=True).start()
+    return future

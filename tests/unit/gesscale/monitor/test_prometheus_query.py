@@ -1,0 +1,83 @@
+"""Prometheus servers that misbehave on purpose: every answer is bounded in time and size, and none is repeated."""
+
+import gzip
+import time
+from collections.abc import Iterator
+
+import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
+
+from gesscale.errors import MetricsUnavailableError
+from gesscale.monitor.prometheus_query import Series, ask
+
+HIDDEN = "words-of-another-page"
+
+
+def asked(httpserver: HTTPServer, *, timeout_s: float = 5.0) -> tuple[Series, ...]:
+    url = httpserver.url_for("/").rstrip("/")
+    return ask(url, "up", "samples", now_s=1000.0, timeout_s=timeout_s, max_bytes=100_000)
+
+
+def test_a_vector_is_read(httpserver: HTTPServer) -> None:
+    answer = {"data": {"result": [{"metric": {"a": "b"}, "value": [1000, "2"]}]}}
+    httpserver.expect_request("/api/v1/query", query_string="query=up&time=1000.0").respond_with_json(answer)
+    assert asked(httpserver) == (Series(metric={"a": "b"}, value=[1000, "2"]),)  # type: ignore[call-arg]
+
+
+def test_a_gzip_bomb_is_not_unpacked(httpserver: HTTPServer) -> None:
+    # 100 MB of blanks become 100 kB, which the limit lets through: only the encoding tells.
+    bomb = gzip.compress(b" " * 90_000_000)
+    assert len(bomb) < 100_000
+    httpserver.expect_request("/api/v1/query").respond_with_data(bomb, headers={"Content-Encoding": "gzip"})
+    with pytest.raises(MetricsUnavailableError, match="compressed"):
+        asked(httpserver)
+
+
+def test_a_stream_that_never_ends_is_cut(httpserver: HTTPServer) -> None:
+    def drip(_request: Request) -> Response:
+        def parts() -> Iterator[bytes]:
+            for _ in range(200):  # 10 s at most; the client is gone long before
+                time.sleep(0.05)
+                yield b" "
+
+        return Response(parts(), content_type="application/json")
+
+    httpserver.expect_request("/api/v1/query").respond_with_handler(drip)
+    with pytest.raises(MetricsUnavailableError, match=r"within 0\.5 s"):
+        asked(httpserver, timeout_s=0.5)
+
+
+def test_an_answer_that_is_too_long_is_refused(httpserver: HTTPServer) -> None:
+    httpserver.expect_request("/api/v1/query").respond_with_data(" " * 100_001)
+    with pytest.raises(MetricsUnavailableError, match="more than 100000 bytes"):
+        asked(httpserver)
+
+
+def test_a_redirect_is_not_followed(httpserver: HTTPServer) -> None:
+    httpserver.expect_request("/api/v1/query").respond_with_data(
+        status=302, headers={"Location": httpserver.url_for("/elsewhere")}
+    )
+    with pytest.raises(MetricsUnavailableError, match="302 Found"):
+        asked(httpserver)
+    assert [request.path for request, _ in httpserver.log] == ["/api/v1/query"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        HIDDEN,
+        f'"{HIDDEN}"',
+        f'{{"data": "{HIDDEN}"}}',
+        f'{{"{HIDDEN}": 1}}',
+        f'{{"data": {{"result": ["{HIDDEN}"]}}}}',
+        f'{{"data": {{"result": [{{"metric": {{}}, "value": [1, "{HIDDEN}"]}}]}}}}',
+        "[" * 50_000,
+    ],
+)
+@pytest.mark.parametrize("status", [200, 400])
+def test_an_error_repeats_nothing_of_the_answer(httpserver: HTTPServer, body: str, status: int) -> None:
+    httpserver.expect_request("/api/v1/query").respond_with_data(body, status=status)
+    with pytest.raises(MetricsUnavailableError) as raised:
+        asked(httpserver)
+    assert HIDDEN not in str(raised.value)
