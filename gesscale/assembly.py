@@ -20,6 +20,7 @@ from gesscale.settings import Settings
 from gesscale.settings.groups import MonitorSettings
 from gesscale.settings.operators import KafkaSettings
 from latency_map import LatencyMap, LatencyMapError
+from latency_map.measure.fetch import ANYWHERE, HttpClient
 
 _NAMES_SHOWN = 12
 
@@ -180,6 +181,7 @@ def open_monitor(
     urls: Mapping[str, str],
     hosts: Mapping[str, str],
     topics: Mapping[str, KafkaSettings],
+    client: HttpClient = ANYWHERE,
 ) -> MetricSource:
     """Open the metric source of some operators.
 
@@ -193,9 +195,13 @@ def open_monitor(
         Node names by the host addresses of replicas. Both are looked at anew in every step.
     topics
         By operator that reads a Kafka topic: the broker then tells its input rate.
+    client
+        By which they are asked.
     """
-    source = _open_batches(group, urls, hosts)
-    offsets = {name: KafkaOffsets(topic.bootstrap, topic.topic) for name, topic in topics.items()}
+    source = _open_batches(group, urls, hosts, client)
+    offsets = {
+        name: KafkaOffsets(topic.bootstrap, topic.topic, client.resolve) for name, topic in topics.items()
+    }
     return KafkaInput(source, offsets, group.timeout_s) if offsets else source
 
 
@@ -233,12 +239,15 @@ def _some(names: tuple[str, ...]) -> str:
     return ", ".join(names[:_NAMES_SHOWN]) + (", ..." if len(names) > _NAMES_SHOWN else "")
 
 
-def _open_batches(group: MonitorSettings, urls: Mapping[str, str], hosts: Mapping[str, str]) -> MetricSource:
+def _open_batches(
+    group: MonitorSettings, urls: Mapping[str, str], hosts: Mapping[str, str], client: HttpClient
+) -> MetricSource:
     if group.source == "prometheus":
         return PrometheusMetrics(
             group.prometheus_url or "",
             tuple(urls),
             hosts=hosts,
+            client=client,
             window_s=group.window_s,
             stale_after_s=group.stale_after_s,
             history_s=group.history_s,
@@ -247,6 +256,7 @@ def _open_batches(group: MonitorSettings, urls: Mapping[str, str], hosts: Mappin
     return DriverMetrics(
         urls,
         hosts=hosts,
+        client=client,
         window_s=group.window_s,
         stale_after_s=group.stale_after_s,
         history_s=group.history_s,

@@ -2,6 +2,7 @@
 
 import logging
 import signal
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -20,6 +21,7 @@ def serve_controller(
     folder: Path,
     host: str,
     port: int,
+    allow_targets: Sequence[str],
 ) -> None:
     """Run the controller until SIGINT or SIGTERM.
 
@@ -33,6 +35,8 @@ def serve_controller(
         Where knowledge files are kept.
     host, port
         Where probes and metrics are served.
+    allow_targets
+        Where resources of any namespace may have us connect to; see `gesscale.kubernetes.targets`.
 
     Raises
     ------
@@ -46,6 +50,7 @@ def serve_controller(
         from gesscale.kubernetes.api.lease import steady_now_s
         from gesscale.kubernetes.controller import Controller, ControllerOptions
         from gesscale.kubernetes.probes import serve_probes
+        from gesscale.kubernetes.targets import AllowedTarget
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "kubernetes":
             raise
@@ -53,7 +58,11 @@ def serve_controller(
         raise InputError(message) from None
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     connection = connect(kubeconfig, context)
-    options = ControllerOptions(folder=folder, namespace=namespace)
+    options = ControllerOptions(
+        folder=folder,
+        namespace=namespace,
+        allowed_targets=tuple(AllowedTarget.parse(each) for each in allow_targets),
+    )
     controller = Controller(connection, options, version=version("gesscale"))
     try:
         probes = serve_probes(controller.vitals, controller.metrics.page, steady_now_s, host=host, port=port)

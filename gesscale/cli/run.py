@@ -67,6 +67,13 @@ def run(
     listen: Annotated[
         str, typer.Option(help="With --kubernetes: HOST:PORT of /healthz, /readyz and /metrics.")
     ] = "0.0.0.0:8080",
+    allow_target: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="With --kubernetes: HOST[:PORT], ADDRESS[:PORT] or NETWORK[:PORT] that StreamAutoscalers of every "
+            "namespace may name, beside their own pods and Services and the latency agents; repeatable."
+        ),
+    ] = None,
 ) -> None:
     """Step once per period until Ctrl-C or SIGTERM; acts only where execute.mode, or the resource's mode, is to act.
 
@@ -87,6 +94,7 @@ def run(
             folder=knowledge,
             host=host,
             port=port,
+            allow_targets=allow_target or (),
         )
         return
     if config is None:

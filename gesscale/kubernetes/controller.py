@@ -18,16 +18,20 @@ from gesscale.kubernetes.ordering import OrderDesk, order_of
 from gesscale.kubernetes.phases import Stopwatch
 from gesscale.kubernetes.probes import Vitals
 from gesscale.kubernetes.promises import Promises
+from gesscale.kubernetes.resource.spec_groups import AGENTS_DNS
 from gesscale.kubernetes.resource.translate import Gathered, Key, SteeredWorkflow, gather
 from gesscale.kubernetes.rights_check import RightsCheck, ask_missing
 from gesscale.kubernetes.steering import Surroundings
+from gesscale.kubernetes.targets import AllowedTarget, Targets
 from gesscale.kubernetes.telling import Teller
 from gesscale.kubernetes.watches import Watches
+from latency_map.measure.threads import in_thread
 
 _LOG = logging.getLogger(__name__)
 _ROUND_S = 0.5
 _ROUNDS_TO_WORRY = 20
-_THREADS = 8
+_THREADS = 2
+_OWN_TARGETS = (AllowedTarget.parse(AGENTS_DNS),)
 _LAST_STEP_S = 15.0
 """A pod has 30 s to end, in which the lease is to be given back too."""
 
@@ -46,6 +50,8 @@ class ControllerOptions:
         Where leadership is fought for; by default in our own namespace.
     times
         Of the election.
+    allowed_targets
+        Where the resources of any namespace may have us connect to, beside their own pods and Services.
     """
 
     folder: Path
@@ -53,6 +59,7 @@ class ControllerOptions:
     lease_namespace: str | None = None
     lease_name: str = LEASE_NAME
     times: ElectionTimes = field(default_factory=ElectionTimes)
+    allowed_targets: tuple[AllowedTarget, ...] = ()
 
 
 class Controller:
@@ -98,7 +105,7 @@ class Controller:
         )
         self.metrics = ControllerMetrics(version, self._api_figures)
         self._promises = Promises()
-        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="step")
+        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="report")
         self._rights = RightsCheck(lambda: ask_missing(connection), self._pool)
         documents = Documents(connection, self._watches.documents)
         events = Events(connection, self.identity, now_s=now_s)
@@ -108,6 +115,7 @@ class Controller:
             look=self._watches.look,
             desk=OrderDesk(documents, self._term, now_s),
             promises=self._promises,
+            targets=Targets((*_OWN_TARGETS, *options.allowed_targets), self._watches.look),
             folder=options.folder,
             identity=self.identity,
             stopwatch=Stopwatch(time.monotonic, self.metrics.phase_took),
@@ -117,7 +125,7 @@ class Controller:
             documents=documents,
             teller=teller,
             metrics=self.metrics,
-            pool=self._pool,
+            begin=in_thread,
             now_s=now_s,
             steady_s=steady_now_s,
             on_refusal=self._rights.refused,

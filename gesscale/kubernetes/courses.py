@@ -1,9 +1,15 @@
-"""The workflows under way: each is stepped once per period, in a thread of a pool, never twice at once."""
+"""The workflows under way: each is stepped once per period, in a thread of its own, never twice at once.
+
+A step waits for endpoints that its resource names, so a thread that all share could be held by one author's. Each
+namespace may hold a few threads only, and its quick steps go first: who hangs delays himself.
+"""
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor, Future, wait
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from gesscale.errors import GesscaleError
@@ -20,6 +26,8 @@ from gesscale.kubernetes.telling import Teller
 _LOG = logging.getLogger(__name__)
 _HASTE_S = 3.0
 """A driver that waits for its first nodes is not let wait for a whole period."""
+OPERATORS_AT_ONCE = 64
+"""Of one namespace. Each that waits holds three threads, together some 10 MB."""
 _CLOCK_BACK_S = 1.0
 """A wall clock that goes back further is resumed from as another controller would."""
 
@@ -36,6 +44,7 @@ class _Course:
     steering: WorkflowSteering | None = None
     running: Future[None] | None = None
     last_s: float | None = None
+    took_s: float = 0.0
 
     @property
     def idle(self) -> bool:
@@ -49,8 +58,8 @@ class Courses:
     ----------
     surroundings, documents, teller, metrics
         What steps need.
-    pool
-        Where they run.
+    begin
+        Begins a step in a thread of its own.
     now_s
         Seconds since the epoch.
     steady_s
@@ -66,13 +75,13 @@ class Courses:
         documents: Documents,
         teller: Teller,
         metrics: ControllerMetrics,
-        pool: Executor,
+        begin: Callable[[Callable[[], None]], "Future[None]"],
         now_s: Callable[[], float],
         steady_s: Callable[[], float],
         on_refusal: Callable[[], None],
     ) -> None:
         self._surroundings, self._documents, self._teller = surroundings, documents, teller
-        self._metrics, self._pool, self._on_refusal = metrics, pool, on_refusal
+        self._metrics, self._begin, self._on_refusal = metrics, begin, on_refusal
         self._now_s, self._steady_s = now_s, steady_s
         self._courses: dict[Key, _Course] = {}
         self._leaving: list[tuple[Key, _Course]] = []
@@ -85,6 +94,7 @@ class Courses:
                 period_s=course.workflow.monitor.period_s,
                 since_s=course.since_s,
                 last_s=course.last_s,
+                running_since_s=None if course.idle else course.begun_s,
             )
             for key, course in list(self._courses.items())
         )
@@ -109,12 +119,9 @@ class Courses:
                 self._metrics.forget(*key)
         now_s = self._steady_s()
         still_running = {key for key, _ in self._leaving}
-        for key in workflows.keys() - still_running:
-            workflow = workflows[key]
-            if key not in self._courses:
-                self._courses[key] = _Course(workflow, term, since_s=now_s, due_s=now_s)
-            if self._courses[key].idle:
-                self._start(key, self._courses[key], workflow, now_s)
+        for key in workflows.keys() - still_running - self._courses.keys():
+            self._courses[key] = _Course(workflows[key], term, since_s=now_s, due_s=now_s)
+        self._start_due({key: workflows[key] for key in workflows.keys() - still_running}, now_s)
 
     def leave_all(self) -> None:
         """Let go of every workflow, without waiting: steps that are going on can order nothing any more."""
@@ -128,21 +135,34 @@ class Courses:
         wait([course.running for _, course in self._leaving if course.running is not None], timeout=timeout_s)
         self._close_idle()
 
-    def _start(self, key: Key, course: _Course, workflow: SteeredWorkflow, now_s: float) -> None:
+    def _start_due(self, workflows: Mapping[Key, SteeredWorkflow], now_s: float) -> None:
+        """Start what is due, the quickest first, as far as its namespace has threads left."""
+        every = (*self._courses.items(), *self._leaving)
+        at_once: Counter[str] = Counter()
+        for (namespace, _), course in every:
+            at_once[namespace] += 0 if course.idle else len(course.workflow.resources)
+        for key in sorted(workflows, key=lambda key: self._courses[key].took_s):
+            course, namespace = self._courses[key], key[0]
+            due = course.idle and self._is_due(course, workflows[key], now_s)
+            if due and at_once[namespace] < OPERATORS_AT_ONCE:
+                at_once[namespace] += len(course.workflow.resources)
+                self._start(key, course, now_s)
+
+    def _is_due(self, course: _Course, workflow: SteeredWorkflow, now_s: float) -> bool:
         if course.workflow is not workflow:
             if _born_anew(course.workflow, workflow):
                 self._close(course, discard=True)
             course.workflow, course.due_s = workflow, now_s
-        if now_s >= course.due_s or (
+        return now_s >= course.due_s or (
             now_s >= course.begun_s + _HASTE_S
             and awaits_placement(workflow, self._documents, self._surroundings)
-        ):
-            course.begun_s, course.due_s = now_s, now_s + workflow.monitor.period_s
-            course.running = self._pool.submit(self._step, key, course)
+        )
+
+    def _start(self, key: Key, course: _Course, now_s: float) -> None:
+        course.begun_s, course.due_s = now_s, now_s + course.workflow.monitor.period_s
+        course.running = self._begin(partial(self._step, key, course))
 
     def _leave(self, key: Key, course: _Course) -> None:
-        if course.running is not None:
-            course.running.cancel()
         self._leaving.append((key, course))
 
     def _close_idle(self) -> None:
@@ -170,7 +190,7 @@ class Courses:
             _LOG.warning("workflow %s: its knowledge file: %s", course.workflow.name, error)
 
     def _step(self, key: Key, course: _Course) -> None:
-        """Run one step in a thread of the pool; nothing that goes wrong with it leaves this function."""
+        """Run one step in its thread; nothing that goes wrong with it leaves this function."""
         workflow = course.workflow
         try:
             step = self._steering_of(course).step(workflow, self._now_s())
@@ -186,6 +206,7 @@ class Courses:
             self._metrics.step_failed(*key)
         finally:
             course.last_s = self._steady_s()
+            course.took_s = course.last_s - course.begun_s
 
     def _failed(self, key: Key, why: str) -> None:
         _LOG.warning("workflow %s: %s", "/".join(key), why)

@@ -10,6 +10,7 @@ from gesscale.kubernetes.resource.spec_groups import ConfigMapSpec, LatencyMapSp
 from gesscale.monitor.kept_latencies import Found, KeptLatencies
 from gesscale.monitor.latencies import AgentLatencies, FileLatencies, PrometheusLatencies
 from latency_map import LatencyMapError
+from latency_map.measure.fetch import HttpClient
 
 
 @dataclass(slots=True, kw_only=True)
@@ -34,7 +35,13 @@ class ConfigMapLatencies(FileLatencies):
 
 
 def open_latency_map(
-    spec: LatencyMapSpec, *, namespace: str, connection: Connection, timeout_s: float, scratch: Path
+    spec: LatencyMapSpec,
+    *,
+    namespace: str,
+    connection: Connection,
+    timeout_s: float,
+    client: HttpClient,
+    scratch: Path,
 ) -> KeptLatencies:
     """Open the source that a workflow's resources name; nothing is asked of it yet.
 
@@ -48,22 +55,29 @@ def open_latency_map(
         The API server.
     timeout_s
         Bound on the answer of each agent.
+    client
+        By which agents and servers are asked.
     scratch
         A folder of our own for the copy of a ConfigMap's map.
     """
-    source = _source(spec, namespace, connection, timeout_s, scratch)
+    source = _source(spec, namespace, connection, timeout_s, client, scratch)
     source.max_age_s, source.asymmetry, source.refresh_s = spec.max_age_s, spec.asymmetry, spec.refresh_s
     return source
 
 
 def _source(
-    spec: LatencyMapSpec, namespace: str, connection: Connection, timeout_s: float, scratch: Path
+    spec: LatencyMapSpec,
+    namespace: str,
+    connection: Connection,
+    timeout_s: float,
+    client: HttpClient,
+    scratch: Path,
 ) -> KeptLatencies:
     if spec.source == "Prometheus":
-        return PrometheusLatencies(url=spec.prometheus_url or "", timeout_s=timeout_s)
+        return PrometheusLatencies(url=spec.prometheus_url or "", timeout_s=timeout_s, client=client)
     kept = spec.config_map
     if spec.source == "Agents" or kept is None:
-        return AgentLatencies(service=spec.agents_dns, timeout_s=timeout_s)
+        return AgentLatencies(service=spec.agents_dns, timeout_s=timeout_s, client=client)
     return ConfigMapLatencies(
         file=scratch / kept.key,
         unit=kept.unit,

@@ -13,7 +13,11 @@ from gesscale.words import in_words
 PORT = 8080
 PERIODS_TO_DEATH = 5
 """So many of its own periods the scheduler may stand still: a slow step is none, a lock that nobody opens is."""
+STUCK_S = 300.0
+"""A step that goes on for longer is stuck: all that it waits for has a deadline far below this one."""
 PERIODS_TO_UNREADY = 3
+UNREADY_AT_LEAST_S = 60.0
+"""A step of a short period may last longer than three of them where an endpoint hangs; that is its author's problem."""
 STALE_AT_MOST_S = 30.0
 """A watch that breaks is opened anew within seconds; only one that stays away is worth a word."""
 
@@ -54,12 +58,15 @@ class StepStanding:
         When this process took the workflow up.
     last_s
         When a step last came to its end; None where none has.
+    running_since_s
+        When the step began that is under way; None where none is.
     """
 
     workflow: str
     period_s: float
     since_s: float
     last_s: float | None = None
+    running_since_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,11 +101,17 @@ class Vitals:
 def why_dead(vitals: Vitals, now_s: float) -> tuple[str, ...]:
     """Say why the process is to be restarted, in sentences; empty where it lives."""
     still_s = now_s - vitals.moved_at_s
-    if still_s <= PERIODS_TO_DEATH * vitals.period_s:
-        return ()
-    return (
+    scheduler = (
         f"the scheduler has not moved for {in_words(still_s)}, "
-        f"it is to move every {in_words(vitals.period_s)}",
+        f"it is to move every {in_words(vitals.period_s)}"
+    )
+    return (
+        *((scheduler,) if still_s > PERIODS_TO_DEATH * vitals.period_s else ()),
+        *(
+            f"workflow {step.workflow}: a step is stuck, it began {in_words(now_s - step.running_since_s)} ago"
+            for step in vitals.steps
+            if step.running_since_s is not None and now_s - step.running_since_s > STUCK_S
+        ),
     )
 
 
@@ -173,7 +186,7 @@ def _cache_problem(cache: CacheStanding) -> str:
 
 def _step_problem(step: StepStanding, now_s: float) -> str:
     age_s = now_s - (step.since_s if step.last_s is None else step.last_s)
-    if age_s <= PERIODS_TO_UNREADY * step.period_s:
+    if age_s <= max(PERIODS_TO_UNREADY * step.period_s, UNREADY_AT_LEAST_S):
         return ""
     never = step.last_s is None
     said = "no step has come to its end since it was taken up" if never else "a step last came to its end"

@@ -22,6 +22,7 @@ from gesscale.kubernetes.phases import Stopwatch, timed
 from gesscale.kubernetes.promises import Promises
 from gesscale.kubernetes.resource.translate import SteeredWorkflow
 from gesscale.kubernetes.resuming import open_store, read_legacy
+from gesscale.kubernetes.targets import Targets
 from gesscale.kubernetes.watches import ClusterView
 from gesscale.loop import ControlLoop
 from gesscale.monitor.kept_latencies import KeptLatencies
@@ -46,6 +47,8 @@ class Surroundings:
         Returns what is watched.
     desk, promises
         Orders, and the room that they take.
+    targets
+        Where connections may go, and how much their answers may take.
     folder
         Where knowledge files are kept.
     identity
@@ -58,6 +61,7 @@ class Surroundings:
     look: Callable[[], ClusterView]
     desk: OrderDesk
     promises: Promises
+    targets: Targets
     folder: Path
     identity: str
     stopwatch: Stopwatch
@@ -236,7 +240,9 @@ class WorkflowSteering:
         }
         wanted = (workflow.monitor, topics, tuple(self._urls))
         if self._metrics is None or self._metrics[0] != wanted:
-            self._metrics = (wanted, open_monitor(workflow.monitor, self._urls, self._hosts, topics))
+            client = self._surroundings.targets.client(workflow.namespace)
+            opened = open_monitor(workflow.monitor, self._urls, self._hosts, topics, client)
+            self._metrics = (wanted, opened)
         return self._metrics[1]
 
     def _open_latencies(self, workflow: SteeredWorkflow) -> KeptLatencies:
@@ -248,6 +254,7 @@ class WorkflowSteering:
                 namespace=workflow.namespace,
                 connection=self._surroundings.connection,
                 timeout_s=workflow.monitor.timeout_s,
+                client=self._surroundings.targets.client(workflow.namespace),
                 scratch=self._surroundings.folder / self._name,
             )
             self._latencies = (wanted, opened)

@@ -6,13 +6,13 @@ from typing import Any
 from requests import PreparedRequest, Response, Session
 from requests.adapters import BaseAdapter
 
-from latency_map.measure.fetch import Resolve, fetch
+from latency_map.measure.fetch import HttpClient
 
 
 class _BoundedAdapter(BaseAdapter):
-    def __init__(self, *, timeout_s: float, max_bytes: int, resolve: Resolve) -> None:
+    def __init__(self, *, timeout_s: float, max_bytes: int, client: HttpClient) -> None:
         super().__init__()
-        self._timeout_s, self._max_bytes, self._resolve = timeout_s, max_bytes, resolve
+        self._timeout_s, self._max_bytes, self._client = timeout_s, max_bytes, client
 
     def send(
         self,
@@ -25,8 +25,8 @@ class _BoundedAdapter(BaseAdapter):
     ) -> Response:
         response = Response()
         response.request, response.url = request, request.url or ""
-        response._content = fetch(
-            response.url, timeout_s=self._timeout_s, max_bytes=self._max_bytes, resolve=self._resolve
+        response._content = self._client.fetch(
+            response.url, timeout_s=self._timeout_s, max_bytes=self._max_bytes
         )
         response.status_code, response.encoding = 200, "utf-8"
         return response
@@ -40,14 +40,14 @@ class BoundedSession(Session):
 
     Parameters
     ----------
-    timeout_s, max_bytes, resolve
-        As in `latency_map.measure.fetch.fetch`, which also says what is raised.
+    timeout_s, max_bytes
+        As in `latency_map.measure.fetch.HttpClient.page`, which also says what is raised.
     """
 
-    def __init__(self, *, timeout_s: float, max_bytes: int, resolve: Resolve) -> None:
+    def __init__(self, *, timeout_s: float, max_bytes: int, client: HttpClient) -> None:
         super().__init__()
         self.trust_env = False  # neither proxies nor passwords of the environment
-        self._bounded = _BoundedAdapter(timeout_s=timeout_s, max_bytes=max_bytes, resolve=resolve)
+        self._bounded = _BoundedAdapter(timeout_s=timeout_s, max_bytes=max_bytes, client=client)
 
     def get_adapter(self, url: str | bytes) -> BaseAdapter:
         """Return the bounded adapter, whatever a client has mounted."""

@@ -3,16 +3,20 @@
 import logging
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
+from threading import Lock
 
 from gesscale.monitor.by_node import WorkByNode
-from gesscale.monitor.fetch import check_url, fetch
+from gesscale.monitor.fetch import check_url, metrics_page
 from gesscale.monitor.records import parse_document, to_batches
 from gesscale.monitor.source import WindowedReader
 from gesscale.observation import OperatorReading, Unseen, WorkflowObservation
-from latency_map.measure.fetch import Resolve, resolve_host
+from latency_map.measure.fetch import ANYWHERE, HttpClient
 
 _LOG = logging.getLogger(__name__)
-_MAX_BYTES = 1 << 20
+_MAX_BYTES = 4 << 20
+"""512 batches on 50 replicas have 3 MB."""
+_PARSING = Lock()
+"""Parsed, an answer takes ten times its size for a moment; one at a time does."""
 _CLOCKS_AGREE_S = 2.0
 
 
@@ -29,14 +33,14 @@ class DriverMetrics(WindowedReader):
         Address of the listener by operator, such as ``http://10.0.0.1:9108``.
     hosts
         Node names by the host addresses of executors; an unknown address stands for itself.
-    resolve
-        Says where a host is, and so what may be asked; see `latency_map.measure.fetch.fetch`.
+    client
+        By which they are asked.
     """
 
     urls: Mapping[str, str]
     _: KW_ONLY
     hosts: Mapping[str, str] = field(default_factory=dict)
-    resolve: Resolve = field(default=resolve_host, repr=False)
+    client: HttpClient = field(default=ANYWHERE, repr=False)
 
     def __post_init__(self) -> None:
         WindowedReader.__post_init__(self)
@@ -51,14 +55,13 @@ class DriverMetrics(WindowedReader):
     def _read(self, operator: str, now_s: float, began_s: float) -> OperatorReading | Unseen:
         url = f"{self.urls[operator].rstrip('/').removesuffix('/batches')}/batches"
         timeout_s = 0.9 * self.timeout_s  # so that its own reason arrives before the common deadline
-        body = fetch(url, timeout_s=timeout_s, max_bytes=_MAX_BYTES, resolve=self.resolve)
-        document = parse_document(body, operator)
-        ahead_s = document.now_s - (now_s + self.monotonic_s() - began_s)
-        if abs(ahead_s) <= _CLOCKS_AGREE_S:
-            ahead_s = 0.0
-        else:
-            _LOG.warning("operator %s: its driver's clock is %+.6g s off and corrected", operator, ahead_s)
-        told = to_batches(document.batches, self.hosts, ahead_s=ahead_s)
+        with (
+            metrics_page(url, timeout_s=timeout_s, max_bytes=_MAX_BYTES, client=self.client) as body,
+            _PARSING,
+        ):
+            document = parse_document(body, operator)
+            ahead_s = self._ahead_s(operator, document.now_s, now_s + self.monotonic_s() - began_s)
+            told = to_batches(document.batches, self.hosts, ahead_s=ahead_s)
         heard_s = document.last_progress_at_s
         return self.read(
             operator,
@@ -68,3 +71,11 @@ class DriverMetrics(WindowedReader):
             complaints=told.complaints,
             by_node=WorkByNode(told.work),
         )
+
+    def _ahead_s(self, operator: str, driver_now_s: float, own_now_s: float) -> float:
+        """Return how far a driver's clock is ahead, where that is more than an answer's way explains."""
+        ahead_s = driver_now_s - own_now_s
+        if abs(ahead_s) <= _CLOCKS_AGREE_S:
+            return 0.0
+        _LOG.warning("operator %s: its driver's clock is %+.6g s off and corrected", operator, ahead_s)
+        return ahead_s

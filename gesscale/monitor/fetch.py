@@ -1,21 +1,28 @@
 """Where drivers and metric servers are asked: their addresses, and what it means when they do not answer."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from gesscale.errors import InputError, MetricsUnavailableError
 from gesscale.fields import web_address
-from latency_map.measure import fetch as bounded
-from latency_map.measure.fetch import Resolve, resolve_host
+from latency_map.measure.fetch import ANYWHERE, FetchError, HttpClient
 
 
-def fetch(url: str, *, timeout_s: float, max_bytes: int, resolve: Resolve = resolve_host) -> bytes:
+@contextmanager
+def metrics_page(
+    url: str, *, timeout_s: float, max_bytes: int, client: HttpClient = ANYWHERE
+) -> Iterator[bytes]:
     """Get the metrics of a driver.
 
     Parameters
     ----------
-    url, timeout_s, max_bytes, resolve
-        As in `latency_map.measure.fetch.fetch`.
+    url, timeout_s, max_bytes
+        As in `latency_map.measure.fetch.HttpClient.page`.
+    client
+        Says where a connection may go, and bounds what all answers take.
 
-    Returns
-    -------
+    Yields
+    ------
     bytes
         The body of an answer with status 200.
 
@@ -25,12 +32,19 @@ def fetch(url: str, *, timeout_s: float, max_bytes: int, resolve: Resolve = reso
         At any other answer or none, with the address and what came instead.
     """
     try:
-        return bounded.fetch(url, timeout_s=timeout_s, max_bytes=max_bytes, resolve=resolve)
-    except bounded.FetchError as error:
+        with client.page(url, timeout_s=timeout_s, max_bytes=max_bytes) as body:
+            yield body
+    except FetchError as error:
         message = (
             f"asked {url} for metrics, but {error}; is the driver up, and is this the port of its listener?"
         )
         raise MetricsUnavailableError(message) from error
+
+
+def fetch(url: str, *, timeout_s: float, max_bytes: int, client: HttpClient = ANYWHERE) -> bytes:
+    """Get the metrics of a driver; as `metrics_page`, for what is short-lived."""
+    with metrics_page(url, timeout_s=timeout_s, max_bytes=max_bytes, client=client) as body:
+        return body
 
 
 def check_url(url: str, what: str) -> None:

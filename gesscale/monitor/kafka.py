@@ -8,8 +8,13 @@ from typing import Any
 from gesscale.errors import InputError, MetricsUnavailableError
 from gesscale.observation import OperatorReading, WorkflowObservation
 from gesscale.ports import MetricSource
+from latency_map import LatencyMapError
+from latency_map.measure.fetch import FetchError, Resolve, resolve_host, resolve_in_time
+from latency_map.measure.places import split_place
 
 _LOG = logging.getLogger(__name__)
+_PORT = 9092
+"""Where a broker listens unless it is told otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +29,13 @@ class KafkaOffsets:
         Addresses of brokers, ``host:port`` separated by commas.
     topic
         Name of the topic.
+    resolve
+        Says where a broker is, and so what may be asked; see `gesscale.kubernetes.targets`.
     """
 
     bootstrap: str
     topic: str
+    resolve: Resolve = field(default=resolve_host, repr=False)
 
     def end_offset_rows(self, timeout_s: float) -> int:
         """Return the rows ever offered: the sum of the partitions' end offsets.
@@ -56,20 +64,38 @@ class KafkaOffsets:
         admin_client, kafka_exception, latest, partition_of = _confluent_kafka()
         half_s = timeout_s / 2  # two questions: which partitions, and where they end
         try:
-            admin = admin_client({"bootstrap.servers": self.bootstrap}, logger=_LOG)
-            topic = admin.list_topics(timeout=half_s).topics.get(self.topic)
+            admin = admin_client({"bootstrap.servers": self._addresses(half_s)}, logger=_LOG)
+            told = admin.list_topics(timeout=half_s)
+            for broker in told.brokers.values():  # where it is asked next: a broker may name any host
+                resolve_in_time(self.resolve, broker.host, broker.port, half_s)
+            topic = told.topics.get(self.topic)
             if topic is None or not topic.partitions:
                 message = f"the Kafka broker {self.bootstrap} has no topic {self.topic!r}: create it"
                 raise MetricsUnavailableError(message)
             asked = {partition_of(self.topic, partition): latest() for partition in topic.partitions}
             answers = admin.list_offsets(asked, request_timeout=half_s)
             return {part.partition: answer.result(timeout=half_s).offset for part, answer in answers.items()}
+        except FetchError as error:
+            message = f"the Kafka broker {self.bootstrap} was not asked: {error}"
+            raise MetricsUnavailableError(message) from error
         except (kafka_exception, TimeoutError) as error:
             message = (
                 f"asked the Kafka broker {self.bootstrap} for the end offsets of topic {self.topic!r}, "
                 f"but no answer came within {timeout_s:g} s: {error}; is it up and reachable from here?"
             )
             raise MetricsUnavailableError(message) from error
+
+    def _addresses(self, timeout_s: float) -> str:
+        """Return the brokers as addresses that have been judged."""
+        found = []
+        for place in self.bootstrap.split(","):
+            try:
+                host, port = split_place(place.strip(), default_port=_PORT)
+            except LatencyMapError as error:
+                raise MetricsUnavailableError(f"the Kafka broker: {error}") from None
+            addresses = resolve_in_time(self.resolve, host, port, timeout_s)
+            found += [f"[{each}]:{port}" if each.version == 6 else f"{each}:{port}" for each in addresses]
+        return ",".join(found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from gesscale.errors import MetricsUnavailableError
 from gesscale.monitor.kept_latencies import Found, KeptLatencies
 from gesscale.monitor.prometheus_query import ask, check_server
 from latency_map import DelayKind, DelayUnit, LatencyMap, LatencyMapError, Survey, read_map, read_survey
-from latency_map.measure.fetch import Resolve, resolve_host
+from latency_map.measure.fetch import ANYWHERE, HttpClient
 from latency_map.measure.gather import Sample, gather_agents, samples_to_survey
 from latency_map.measure.gauges import MEASURED_TIMESTAMP_SECONDS, RTT_SECONDS
 from latency_map.measure.places import resolve_agents
@@ -89,19 +89,19 @@ class AgentLatencies(KeptLatencies):
         Bound on the answer of each.
     service
         A name and port, such as those of a headless service; what answers at each of its addresses is an agent.
-    resolve
-        Says where that name is, and so what may be asked.
+    client
+        By which they are asked.
     """
 
     urls: tuple[str, ...] = ()
     timeout_s: float
     service: str = ""
-    resolve: Resolve = resolve_host
+    client: HttpClient = ANYWHERE
 
     def read(self, now_s: float) -> Found:
         """Ask all agents."""
         urls = (
-            resolve_agents(self.service, resolve=self.resolve, timeout_s=self.timeout_s)
+            resolve_agents(self.service, resolve=self.client.resolve, timeout_s=self.timeout_s)
             if self.service
             else self.urls
         )
@@ -126,8 +126,8 @@ class PrometheusLatencies(KeptLatencies):
         Address of the server.
     timeout_s
         Bound on its answer.
-    resolve
-        Says where a host is, and so what may be asked.
+    client
+        By which it is asked.
 
     Raises
     ------
@@ -137,7 +137,7 @@ class PrometheusLatencies(KeptLatencies):
 
     url: str
     timeout_s: float
-    resolve: Resolve = resolve_host
+    client: HttpClient = ANYWHERE
 
     def __post_init__(self) -> None:
         check_server(self.url)
@@ -152,7 +152,7 @@ class PrometheusLatencies(KeptLatencies):
             now_s=now_s,
             timeout_s=self.timeout_s,
             max_bytes=_MAX_ANSWER_BYTES,
-            resolve=self.resolve,
+            client=self.client,
         )
         if not series:
             message = f"{self.url} holds no sample of {RTT_SECONDS}; are the agents among its scrape targets?"

@@ -10,7 +10,7 @@ from gesscale.monitor.prometheus_query import Series, ask, check_server
 from gesscale.monitor.records import to_batches
 from gesscale.monitor.source import WindowedReader
 from gesscale.observation import OperatorReading, Unseen, WorkflowObservation
-from latency_map.measure.fetch import Resolve, resolve_host
+from latency_map.measure.fetch import ANYWHERE, HttpClient
 
 PREFIX = "gesscale_operator_"
 FIELD_OF_GAUGE = {
@@ -49,8 +49,8 @@ class PrometheusMetrics(WindowedReader):
         Names of the operators, the values of the label ``operator``.
     hosts
         Node names by the host addresses of executors; an unknown address stands for itself.
-    resolve
-        Says where a host is, and so what may be asked; see `latency_map.measure.fetch.fetch`.
+    client
+        By which they are asked.
 
     Raises
     ------
@@ -62,7 +62,7 @@ class PrometheusMetrics(WindowedReader):
     operators: tuple[str, ...]
     _: KW_ONLY
     hosts: Mapping[str, str] = field(default_factory=dict)
-    resolve: Resolve = field(default=resolve_host, repr=False)
+    client: HttpClient = field(default=ANYWHERE, repr=False)
 
     def __post_init__(self) -> None:
         WindowedReader.__post_init__(self)
@@ -103,7 +103,7 @@ class PrometheusMetrics(WindowedReader):
             now_s=now_s,
             timeout_s=0.9 * self.timeout_s,
             max_bytes=_MAX_BYTES,
-            resolve=self.resolve,
+            client=self.client,
         )
 
 

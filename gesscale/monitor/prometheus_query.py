@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, model_validator
 
 from gesscale.errors import InputError, MetricsUnavailableError
 from gesscale.monitor.fetch import check_url
-from latency_map.measure.fetch import FetchError, Resolve, resolve_host
+from latency_map.measure.fetch import ANYWHERE, FetchError, HttpClient
 
 
 class Series(BaseModel):
@@ -59,7 +59,7 @@ def ask(
     now_s: float,
     timeout_s: float,
     max_bytes: int,
-    resolve: Resolve = resolve_host,
+    client: HttpClient = ANYWHERE,
 ) -> tuple[Series, ...]:
     """Put a query to a Prometheus server.
 
@@ -75,8 +75,10 @@ def ask(
         The instant of the query, seconds since the epoch.
     timeout_s
         Bound on the time of the whole answer.
-    max_bytes, resolve
-        As in `latency_map.measure.fetch.fetch`.
+    max_bytes
+        Bound on its size.
+    client
+        By which it is asked.
 
     Returns
     -------
@@ -92,7 +94,7 @@ def ask(
 
     from gesscale.monitor.bounded_session import BoundedSession
 
-    session = BoundedSession(timeout_s=timeout_s, max_bytes=max_bytes, resolve=resolve)
+    session = BoundedSession(timeout_s=timeout_s, max_bytes=max_bytes, client=client)
     failed = f"asked the Prometheus server {url} for {what}, but got no samples"
     try:
         with PrometheusConnect(url.rstrip("/"), session=session) as server:

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
@@ -27,8 +28,45 @@ Resolve: TypeAlias = Callable[[str, int], Sequence[IPAddress]]
 _KINDS: Mapping[str, type[HTTPConnection]] = {"http": HTTPConnection, "https": HTTPSConnection}
 
 
+_PIECE_BYTES = 1 << 16
+
+
 class FetchError(Exception):
     """A page could not be had; the message says what came instead."""
+
+
+class ByteBudget:
+    """Bounds the bytes of answers that several threads hold at the same time.
+
+    Parameters
+    ----------
+    most
+        So many bytes.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most, self._taken, self._lock = most, 0, threading.Lock()
+
+    def take(self, count: int) -> None:
+        """Take some of it.
+
+        Raises
+        ------
+        FetchError
+            So much is not left.
+        """
+        with self._lock:
+            if self._taken + count > self._most:
+                message = (
+                    f"it is not read, since other answers take the {self._most >> 20} MiB that all may take"
+                )
+                raise FetchError(message)
+            self._taken += count
+
+    def give_back(self, count: int) -> None:
+        """Give back what was taken."""
+        with self._lock:
+            self._taken -= count
 
 
 class _Target(NamedTuple):
@@ -54,31 +92,90 @@ def resolve_host(host: str, port: int) -> list[IPAddress]:
         raise FetchError(message) from None
 
 
-def fetch(url: str, *, timeout_s: float, max_bytes: int, resolve: Resolve = resolve_host) -> bytes:
-    """Get a page.
-
-    Parameters
-    ----------
-    url
-        What to get, http or https, without a user name.
-    timeout_s
-        Bound on resolving, connecting, head and body together; a server that sends byte after byte does not
-        stretch it.
-    max_bytes
-        Bound on the body.
-    resolve
-        Says where the host is, and so where a connection may go.
-
-    Returns
-    -------
-    bytes
-        The body of an answer with status 200.
+def resolve_in_time(resolve: Resolve, host: str, port: int, timeout_s: float) -> Sequence[IPAddress]:
+    """Return the addresses of a host, or give up: no system call bounds how long a name service may take.
 
     Raises
     ------
     FetchError
-        At any other answer or none.
+        There are none, or none within ``timeout_s``.
     """
+    asked = in_thread(partial(resolve, host, port), name="resolve")
+    try:
+        found = asked.result(timeout=max(0.0, timeout_s))
+    except TimeoutError:
+        message = f"no answer of the name service for {host!r} came within {timeout_s:g} s"
+        raise FetchError(message) from None
+    if not found:
+        message = f"the connection failed: {host!r} has no address"
+        raise FetchError(message)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class HttpClient:
+    """Asks for pages.
+
+    Attributes
+    ----------
+    resolve
+        Says where a host is, and so where a connection may go.
+    budget
+        Bounds what all its answers take together; None for no bound.
+    """
+
+    resolve: Resolve = resolve_host
+    budget: ByteBudget | None = None
+
+    @contextmanager
+    def page(self, url: str, *, timeout_s: float, max_bytes: int) -> Iterator[bytes]:
+        """Get a page, and count it against the budget for as long as it is used.
+
+        Parameters
+        ----------
+        url
+            What to get, http or https, without a user name.
+        timeout_s
+            Bound on resolving, connecting, head and body together; a server that sends byte after byte does not
+            stretch it.
+        max_bytes
+            Bound on the body.
+
+        Yields
+        ------
+        bytes
+            The body of an answer with status 200.
+
+        Raises
+        ------
+        FetchError
+            At any other answer or none.
+        """
+        taken = 0
+
+        def take(count: int) -> None:
+            nonlocal taken
+            if self.budget is not None:
+                self.budget.take(count)
+                taken += count
+
+        try:
+            yield _get(url, timeout_s, max_bytes, self.resolve, take)
+        finally:
+            if self.budget is not None:
+                self.budget.give_back(taken)
+
+    def fetch(self, url: str, *, timeout_s: float, max_bytes: int) -> bytes:
+        """Get a page; as `page`, for what is small or short-lived."""
+        with self.page(url, timeout_s=timeout_s, max_bytes=max_bytes) as body:
+            return body
+
+
+ANYWHERE = HttpClient()
+"""The client of who may ask anything: people at a shell."""
+
+
+def _get(url: str, timeout_s: float, max_bytes: int, resolve: Resolve, take: Callable[[int], None]) -> bytes:
     deadline_s = time.monotonic() + timeout_s
     late = f"no complete answer came within {timeout_s:g} s"
     expired = threading.Event()
@@ -88,9 +185,9 @@ def fetch(url: str, *, timeout_s: float, max_bytes: int, resolve: Resolve = reso
             closing(_connect(target, deadline_s, resolve)) as opened,
             _watchdog(opened, deadline_s - time.monotonic(), expired),
         ):
-            body = _ask(opened, target, max_bytes)
+            body = _ask(opened, target, max_bytes, take)
     except FetchError:
-        if expired.is_set():
+        if expired.is_set() or time.monotonic() >= deadline_s:
             raise FetchError(late) from None
         raise
     except (OSError, HTTPException, ValueError) as error:
@@ -112,11 +209,8 @@ def _target(url: str) -> _Target:
 
 def _connect(target: _Target, deadline_s: float, resolve: Resolve) -> socket.socket:
     """Return a connection, with the TLS handshake still to come where there is one."""
-    # A name service that is away answers after half a minute or never, and no system call bounds that.
-    asked = in_thread(partial(resolve, target.host, target.port), name="resolve")
-    addresses = asked.result(timeout=max(0.0, deadline_s - time.monotonic()))
-    failed: OSError = ConnectionError(f"{target.host!r} has no address")
-    for address in addresses:
+    failed: OSError = TimeoutError()
+    for address in resolve_in_time(resolve, target.host, target.port, deadline_s - time.monotonic()):
         left_s = deadline_s - time.monotonic()
         if left_s <= 0:
             raise TimeoutError
@@ -133,7 +227,7 @@ def _connect(target: _Target, deadline_s: float, resolve: Resolve) -> socket.soc
     raise failed
 
 
-def _ask(opened: socket.socket, target: _Target, max_bytes: int) -> bytes:
+def _ask(opened: socket.socket, target: _Target, max_bytes: int, take: Callable[[int], None]) -> bytes:
     if isinstance(opened, ssl.SSLSocket):
         opened.do_handshake()
     with closing(_KINDS[target.scheme](target.host, target.port)) as connection:
@@ -141,13 +235,16 @@ def _ask(opened: socket.socket, target: _Target, max_bytes: int) -> bytes:
         connection.request("GET", target.path, headers={"Connection": "close"})
         with connection.getresponse() as response:
             _check_head(response, max_bytes)
-            body = response.read(max_bytes + 1)
-            if len(body) > max_bytes:
-                raise _too_long(max_bytes)
+            body = bytearray()
+            while piece := response.read(_PIECE_BYTES):
+                take(len(piece))
+                body += piece
+                if len(body) > max_bytes:
+                    raise _too_long(max_bytes)
             if response.length:
                 message = f"its answer broke off {response.length} bytes early"
                 raise FetchError(message)
-            return body
+            return bytes(body)
 
 
 def _check_head(response: HTTPResponse, max_bytes: int) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from latency_map.delays import MAX_RTT_MS, Delays
 from latency_map.errors import LatencyMapError, enumerate_some
-from latency_map.measure.fetch import FetchError, fetch
+from latency_map.measure.fetch import ANYWHERE, FetchError
 from latency_map.measure.gauges import (
     JITTER_SECONDS,
     LOSS_RATIO,
@@ -180,7 +180,7 @@ def _ask(url: str, timeout_s: float) -> list[Sample] | str:
     from prometheus_client.parser import text_string_to_metric_families
 
     try:
-        page = fetch(f"{url.rstrip('/')}/metrics", timeout_s=timeout_s, max_bytes=_MAX_PAGE_BYTES)
+        page = ANYWHERE.fetch(f"{url.rstrip('/')}/metrics", timeout_s=timeout_s, max_bytes=_MAX_PAGE_BYTES)
         found = [
             Sample(name=sample.name, labels={**sample.labels, "agent": url}, value=sample.value)
             for family in text_string_to_metric_families(page.decode())

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from latency_map.errors import LatencyMapError
-from latency_map.measure.fetch import FetchError, fetch
+from latency_map.measure.fetch import ANYWHERE, FetchError
 from latency_map.measure.places import resolve_agents, split_place
 from latency_map.measure.threads import in_thread
 from latency_map.names import find_name_fault
@@ -154,7 +154,7 @@ class AgentsByName:
 def _ask_name(url: str, timeout_s: float) -> tuple[str, str] | None:
     """Return node and instance that an agent tells; None where it does not."""
     try:
-        answer = json.loads(fetch(f"{url}/node", timeout_s=timeout_s, max_bytes=_MAX_ANSWER_BYTES))
+        answer = json.loads(ANYWHERE.fetch(f"{url}/node", timeout_s=timeout_s, max_bytes=_MAX_ANSWER_BYTES))
         node, instance = str(answer["node"]), str(answer["instance"])
     except (FetchError, ValueError, KeyError, TypeError):
         return None

@@ -1,10 +1,7 @@
 """Where agents are: hosts and ports, as people and services name them."""
 
-from functools import partial
-
 from latency_map.errors import LatencyMapError
-from latency_map.measure.fetch import FetchError, Resolve, resolve_host
-from latency_map.measure.threads import in_thread
+from latency_map.measure.fetch import FetchError, Resolve, resolve_host, resolve_in_time
 
 AGENT_PORT = 9109
 """Where an agent serves its figures unless it is told otherwise."""
@@ -95,10 +92,9 @@ def resolve_agents(
     """
     host, port = split_place(place, default_port=default_port)
     try:
-        addresses = in_thread(partial(resolve, host, port)).result(timeout_s)
-    except (FetchError, TimeoutError) as error:
-        problem = str(error) or f"no answer of the name service within {timeout_s:g} s"
-        message = f"agents: expected addresses behind {host!r}, got: {problem}; is its service there?"
+        addresses = resolve_in_time(resolve, host, port, timeout_s)
+    except FetchError as error:
+        message = f"agents: expected addresses behind {host!r}, got: {error}; is its service there?"
         raise LatencyMapError(message) from None
     return [
         agent_url(f"[{address}]:{port}" if ":" in address else f"{address}:{port}")

@@ -24,6 +24,7 @@ def in_thread(call: Callable[[], Result], *, name: str | None = None) -> "Future
         What comes of it.
     """
     future: Future[Result] = Future()
+    future.set_running_or_notify_cancel()  # from here on nobody can cancel it
 
     def run() -> None:
         try:

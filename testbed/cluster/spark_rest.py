@@ -1,12 +1,11 @@
 """The REST interface of a Spark driver: its application and its executors."""
 
 import json
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gesscale.errors import ClusterError
+from latency_map.measure.fetch import ANYWHERE, FetchError
 
 _TIMEOUT_S = 5.0
 _LARGEST_ANSWER = 4_000_000
@@ -67,10 +66,9 @@ def _executor_states(listed: object) -> Iterator[ExecutorState]:
 
 
 def _get(base_url: str, path: str) -> object:
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(f"{base_url}/api/v1/{path}", timeout=_TIMEOUT_S) as answer:
-            return json.loads(answer.read(_LARGEST_ANSWER))
-    except (OSError, ValueError, urllib.error.URLError) as error:
+        url = f"{base_url}/api/v1/{path}"
+        return json.loads(ANYWHERE.fetch(url, timeout_s=_TIMEOUT_S, max_bytes=_LARGEST_ANSWER))
+    except (FetchError, ValueError) as error:
         message = f"the Spark driver at {base_url} does not answer as expected: {error}"
         raise ClusterError(message) from error

@@ -12,6 +12,7 @@ from typing import Any
 from gesscale.errors import ClusterError
 
 _ANSWER_TIMEOUT_S = 5.0
+_LARGEST_ANSWER = 16 << 20
 _PAUSE_S = 0.1
 _TOLD_CHARACTERS = 1000
 
@@ -43,7 +44,7 @@ class Api:
             f"{self.url}{path}", headers={"Authorization": f"Bearer {self.token}"}
         )
         with urllib.request.urlopen(request, timeout=_ANSWER_TIMEOUT_S, context=context) as answer:  # noqa: S310
-            return str(answer.read().decode())
+            return str(answer.read(_LARGEST_ANSWER).decode())
 
     def document(self, path: str) -> dict[str, Any]:
         """Return the JSON answer to a GET."""

@@ -1,9 +1,8 @@
 """The control plane in the namespace of the driver node: etcd, API server, controllers, scheduler, names."""
 
-import http
-import urllib.request
 from pathlib import Path
 
+from latency_map.measure.fetch import ANYWHERE, FetchError
 from testbed.cluster import processes
 from testbed.cluster.namespaces import inside
 from testbed.cluster.processes import Mark, Role
@@ -113,8 +112,11 @@ def _start(topology: Topology, files: Files, program: Path, part: str, flags: tu
 
 
 def _answers(url: str) -> bool:
-    with urllib.request.urlopen(url, timeout=1.0) as answer:  # noqa: S310 - always http, of our own making
-        return bool(answer.status == http.HTTPStatus.OK)
+    try:
+        ANYWHERE.fetch(url, timeout_s=1.0, max_bytes=4096)
+    except FetchError as error:
+        raise OSError(str(error)) from error
+    return True
 
 
 def _api_server_flags(files: Files, address: str) -> tuple[str, ...]:

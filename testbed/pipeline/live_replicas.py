@@ -3,12 +3,13 @@
 import json
 import logging
 import time
-from http.client import HTTPException
-from urllib.request import urlopen
+
+from latency_map.measure.fetch import ANYWHERE, FetchError
 
 _LOG = logging.getLogger(__name__)
 _FRESH_S = 0.2
 _TIMEOUT_S = 1.0
+_MAX_BYTES = 4096
 
 
 class LiveReplicas:
@@ -37,10 +38,9 @@ class LiveReplicas:
 
     def _ask(self, url: str) -> int:
         try:
-            with urlopen(url, timeout=_TIMEOUT_S) as answer:  # noqa: S310 - the driver's own address
-                replicas = json.load(answer)["replicas"]
-            return max(1, int(replicas))
-        except (OSError, HTTPException, ValueError, TypeError, LookupError) as error:
+            answer = json.loads(ANYWHERE.fetch(url, timeout_s=_TIMEOUT_S, max_bytes=_MAX_BYTES))
+            return max(1, int(answer["replicas"]))
+        except (FetchError, ValueError, TypeError, LookupError) as error:
             if not self._said:
                 self._said = True
                 _LOG.warning("replay: %s tells no live replicas (%s); 1 is assumed", url, error)

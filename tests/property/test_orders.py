@@ -21,6 +21,7 @@ from gesscale.kubernetes.patience import Patience
 from gesscale.kubernetes.phases import Stopwatch
 from gesscale.kubernetes.promises import Promises
 from gesscale.kubernetes.steering import Surroundings, WorkflowSteering
+from gesscale.kubernetes.targets import Targets
 from gesscale.kubernetes.telling import Teller
 
 NAMES = ("a", "b", "c", "d", "e", "f")
@@ -64,6 +65,7 @@ class Orders(RuleBasedStateMachine):
             look=self.world.look,
             desk=self.desk,
             promises=self.promises,
+            targets=Targets((), self.world.look),
             folder=Path(self.folder.name),
             identity=f"controller-{term:012d}",
             stopwatch=Stopwatch(time.monotonic, lambda *_: None),

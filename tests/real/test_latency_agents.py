@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from latency_map import LatencyMapError
-from latency_map.measure.fetch import FetchError, fetch
+from latency_map.measure.fetch import ANYWHERE, FetchError
 from latency_map.measure.gather import Gathered, gather_agents
 from testbed.cluster import lifecycle, namespaces, privilege, state
 from testbed.cluster.check import TOLERANCE_MS, TOLERANCE_RATIO
@@ -128,7 +128,7 @@ def as_emulated(gathered: Gathered) -> bool:
 
 
 def total(url: str, name: str) -> float:
-    page = fetch(f"{url}/metrics", timeout_s=2, max_bytes=1 << 20).decode()
+    page = ANYWHERE.fetch(f"{url}/metrics", timeout_s=2, max_bytes=1 << 20).decode()
     return next(float(line.rsplit(" ", 1)[1]) for line in page.splitlines() if line.startswith(f"{name}{{"))
 
 
@@ -220,7 +220,7 @@ def test_an_agent_ends_at_a_signal(topology: Topology) -> None:
         deadline_s = time.monotonic() + SETTLE_S
         while True:
             try:
-                assert fetch(f"{urls(topology)['n1']}/healthz", timeout_s=2, max_bytes=99) == b"ok\n"
+                assert ANYWHERE.fetch(f"{urls(topology)['n1']}/healthz", timeout_s=2, max_bytes=99) == b"ok\n"
                 break
             except FetchError:
                 assert time.monotonic() < deadline_s

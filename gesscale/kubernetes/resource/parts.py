@@ -222,7 +222,7 @@ ShortName = Annotated[
 ]
 """A name that also fits into the value of a label."""
 
-_ADDRESS_PATTERN = r"^https?://[A-Za-z0-9._\[\]:-]+(/[!-~]*)?$"
+_ADDRESS_PATTERN = r"^https?://[A-Za-z0-9._\[\]:-]+(/[A-Za-z0-9._~/-]*)?$"
 _ADDRESS_LONGEST = 2048
 
 

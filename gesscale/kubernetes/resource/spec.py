@@ -83,7 +83,8 @@ class DriverSpec(Part):
     )
     metrics_url: Address | None = Field(
         None,
-        description="Where a driver outside the cluster publishes batches. Default: the driver is a pod.",
+        description="Where a driver outside the cluster publishes batches: a Service of the namespace, or a host that "
+        "the administrator allows. Default: the driver is a pod.",
     )
     RULES = (
         Rule(
@@ -144,7 +145,10 @@ class KafkaSpec(Part):
     """Where the operator's source is a Kafka topic."""
 
     bootstrap: Annotated[str, StringConstraints(min_length=1, max_length=2048)] = like(
-        KafkaSettings, "bootstrap"
+        KafkaSettings,
+        "bootstrap",
+        description="Brokers, ``host:port`` separated by commas: Services of the namespace, or hosts that the "
+        "administrator allows.",
     )
     topic: Annotated[str, StringConstraints(min_length=1, max_length=249)] = like(KafkaSettings, "topic")
 

@@ -51,7 +51,8 @@ class MonitorSpec(Part):
     prometheus_url: Address | None = like(
         MonitorSettings,
         "prometheus_url",
-        description="The Prometheus server. Default: none; source Prometheus needs one.",
+        description="The Prometheus server: a Service of the namespace, or a host that the administrator allows. "
+        "Default: none; source Prometheus needs one.",
     )
     period_s: Span = like(MonitorSettings, "period_s")
     window_s: Span = like(MonitorSettings, "window_s")
@@ -148,7 +149,8 @@ class LatencyMapSpec(Part):
         LatencyMapSettings,
         "agents_dns",
         default=AGENTS_DNS,
-        description="HOST:PORT that stands for all agents. Default: the headless service of deploy/k3s.",
+        description="HOST:PORT that stands for all agents: a Service of the namespace, or a host that the "
+        "administrator allows. Default: the headless service of deploy/k3s, which is allowed.",
     )
     prometheus_url: Address | None = like(LatencyMapSettings, "prometheus_url")
     config_map: ConfigMapSpec | None = Field(

@@ -22,6 +22,9 @@ from gesscale.workflow import BatchCap, Operator, Workflow
 Key = tuple[str, str]
 """Namespace and name, of a resource or of a workflow."""
 
+OPERATORS_AT_MOST = 64
+"""Operators of one workflow: all are read at the same time, in threads of their own."""
+
 
 class FaultReason(StrEnum):
     """Why a resource cannot be obeyed; the reason of its condition Ready."""
@@ -29,6 +32,7 @@ class FaultReason(StrEnum):
     SPEC_INVALID = "SpecInvalid"
     SETTINGS_DIFFER = "SettingsDiffer"
     UPSTREAM_UNKNOWN = "UpstreamUnknown"
+    WORKFLOW_TOO_LARGE = "WorkflowTooLarge"
     WORKFLOW_CYCLIC = "WorkflowCyclic"
     WORKFLOW_BROKEN = "WorkflowBroken"
 
@@ -216,6 +220,10 @@ def _faults_between(
     }
     if unknown:
         return unknown
+    if len(members) > OPERATORS_AT_MOST:
+        limit = f"expected at most {OPERATORS_AT_MOST} operators, got {len(members)}"
+        message = f"workflow {'/'.join(key)}: {limit}; split it"
+        return dict.fromkeys(members, Fault(reason=FaultReason.WORKFLOW_TOO_LARGE, message=message))
     try:
         Workflow(_operator(item, None) for item in members.values())
     except InputError as error:

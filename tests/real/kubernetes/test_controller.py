@@ -18,6 +18,7 @@ from gesscale.kubernetes.api.rights import CONTROLLER_RIGHTS, Scope
 from gesscale.kubernetes.api.roles import controller_roles
 from gesscale.kubernetes.controller import Controller, ControllerOptions
 from gesscale.kubernetes.probes import why_unready
+from gesscale.kubernetes.targets import AllowedTarget
 from testbed.kubernetes.images import BUSYBOX
 
 pytestmark = pytest.mark.real
@@ -308,7 +309,11 @@ def in_process(world, account, name, folder):
     configuration = Configuration(host=world.admin.url, ssl_ca_cert=str(authority))
     configuration.api_key["BearerToken"] = f"Bearer {token}"
     connection = Connection(configuration, namespace=world.namespace, user_agent="gesscale/test")
-    options = ControllerOptions(folder=folder / name, namespace=world.namespace)
+    options = ControllerOptions(
+        folder=folder / name,
+        namespace=world.namespace,
+        allowed_targets=(AllowedTarget.parse("127.0.0.1"),),
+    )
     running = Controller(connection, options, version=version("gesscale"))
     thread = threading.Thread(target=running.run, name=name)
     thread.start()

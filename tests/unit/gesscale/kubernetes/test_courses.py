@@ -2,7 +2,7 @@
 
 import threading
 import time
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Future
 
 import pytest
 from kube import EPOCH_S, FakeApi, FakeCluster, NoMap, by_hand, pod, refused
@@ -15,18 +15,18 @@ from gesscale.kubernetes.phases import Stopwatch
 from gesscale.kubernetes.promises import Promises
 from gesscale.kubernetes.resource.translate import gather
 from gesscale.kubernetes.steering import Surroundings
+from gesscale.kubernetes.targets import Targets
 from gesscale.kubernetes.telling import Teller
+from latency_map.measure.threads import in_thread
 
 KEY = ("streams", "op")
 
 
-class AtOnce(Executor):
-    """Runs what it is given before it returns."""
-
-    def submit(self, function, /, *arguments):
-        future = Future()
-        future.set_result(function(*arguments))
-        return future
+def at_once(step):
+    """Run a step before returning."""
+    future = Future()
+    future.set_result(step())
+    return future
 
 
 class Silent:
@@ -37,7 +37,7 @@ class Silent:
 class Scene:
     """Operator op, one executor on a; people want it on a and b. It is stepped each minute."""
 
-    def __init__(self, folder, pool=None):
+    def __init__(self, folder, begin=at_once):
         self.api, self.term, self.now_s, self.steady_s, self.refusals = FakeApi(), 1, EPOCH_S, 0.0, 0
         self.world = FakeCluster(pods=[pod("e1", "a"), pod("o1", "c", of="other")])
         self.api.put(**by_hand("a", "b"))
@@ -49,6 +49,7 @@ class Scene:
                 look=lambda: self.look(),  # noqa: PLW0108  # tests put another in its place
                 desk=OrderDesk(documents, lambda: self.term, lambda: self.now_s),
                 promises=self.promises,
+                targets=Targets((), self.world.look),
                 folder=folder,
                 identity="one",
                 stopwatch=Stopwatch(time.monotonic, lambda *_: None),
@@ -56,7 +57,7 @@ class Scene:
             documents=documents,
             teller=Teller(documents, Silent(), self.metrics, lambda: self.term, lambda: self.now_s),
             metrics=self.metrics,
-            pool=pool or AtOnce(),
+            begin=begin,
             now_s=lambda: self.now_s,
             steady_s=lambda: self.steady_s,
             on_refusal=self.refused,
@@ -246,46 +247,56 @@ class Gate:
 
 
 def test_a_slow_step_is_neither_joined_by_another_nor_followed_by_all_that_it_missed(tmp_path):
-    with ThreadPoolExecutor(4) as pool:
-        scene = Scene(tmp_path, pool)
-        scene.look = gate = Gate(scene)
-        scene.advance()
-        assert gate.entered.wait(10)
-        gate.entered.clear()
-        for _ in range(5):
-            scene.advance(60.0)
-        assert not gate.entered.is_set()
-        gate.open.set()
-        scene.courses.leave_all()
-        scene.courses.wait(10)
+    scene = Scene(tmp_path, in_thread)
+    scene.look = gate = Gate(scene)
+    scene.advance()
+    assert gate.entered.wait(10)
+    gate.entered.clear()
+    for _ in range(5):
+        scene.advance(60.0)
+    assert not gate.entered.is_set()
+    gate.open.set()
+    scene.courses.leave_all()
+    scene.courses.wait(10)
     assert scene.ordered == ["a", "b"]
 
 
 def test_leadership_that_is_lost_in_mid_step_orders_and_tells_nothing_even_when_it_is_won_again(tmp_path):
-    with ThreadPoolExecutor(4) as pool:
-        scene = Scene(tmp_path, pool)
-        scene.look = gate = Gate(scene)
-        scene.advance()
-        assert gate.entered.wait(10)
-        scene.courses.leave_all()  # does not wait
-        scene.term = 2
-        scene.advance(1.0)
-        assert scene.courses.standings() == ()  # not before the old step has ended
-        gate.open.set()
-        scene.courses.wait(10)
-        assert scene.api.patches == []
-        scene.advance(1.0)
-        pool.shutdown(wait=True)
-        scene.courses.leave_all()
+    scene = Scene(tmp_path, in_thread)
+    scene.look = gate = Gate(scene)
+    scene.advance()
+    assert gate.entered.wait(10)
+    scene.courses.leave_all()  # does not wait
+    scene.term = 2
+    scene.advance(1.0)
+    assert scene.courses.standings() == ()  # not before the old step has ended
+    gate.open.set()
+    scene.courses.wait(10)
+    assert scene.api.patches == []
+    scene.advance(1.0)
+    scene.courses.leave_all()
+    scene.courses.wait(10)
     assert scene.api.status()["order"]["term"] == 2
 
 
 def test_waiting_for_the_last_steps_ends(tmp_path):
-    with ThreadPoolExecutor(4) as pool:
-        scene = Scene(tmp_path, pool)
-        scene.look = gate = Gate(scene)
-        scene.advance()
-        assert gate.entered.wait(10)
-        scene.courses.leave_all()
-        scene.courses.wait(0.05)
-        gate.open.set()
+    scene = Scene(tmp_path, in_thread)
+    scene.look = gate = Gate(scene)
+    scene.advance()
+    assert gate.entered.wait(10)
+    scene.courses.leave_all()
+    scene.courses.wait(0.05)
+    gate.open.set()
+    scene.courses.wait(10)
+
+
+def test_a_step_under_way_says_since_when(tmp_path):
+    scene = Scene(tmp_path, in_thread)
+    scene.look = gate = Gate(scene)
+    scene.advance(7.0)
+    assert gate.entered.wait(10)
+    (standing,) = scene.courses.standings()
+    assert (standing.running_since_s, standing.last_s) == (7.0, None)
+    gate.open.set()
+    scene.courses.leave_all()
+    scene.courses.wait(10)

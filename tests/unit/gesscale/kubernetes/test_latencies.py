@@ -6,6 +6,7 @@ from scripted_api import as_json, connection_to, refusal, scripted_api
 from gesscale.kubernetes.latencies import ConfigMapLatencies, open_latency_map
 from gesscale.kubernetes.resource.spec_groups import LatencyMapSpec
 from gesscale.monitor.latencies import AgentLatencies, PrometheusLatencies
+from latency_map.measure.fetch import ANYWHERE
 
 NEAR = "node,a,b\na,0,5\nb,5,0\n"
 FAR = "node,a,b\na,0,50\nb,50,0\n"
@@ -24,6 +25,7 @@ def opened(api, tmp_path, **spec):
         namespace="streams",
         connection=connection_to(api.url),
         timeout_s=1.0,
+        client=ANYWHERE,
         scratch=tmp_path / "scratch",
     )
 

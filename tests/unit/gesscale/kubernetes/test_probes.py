@@ -32,6 +32,19 @@ def test_a_scheduler_that_stands_still_for_more_than_five_periods_is_dead():
     assert why_dead(still, NOW_S + 1) == ("the scheduler has not moved for 51 s, it is to move every 10 s",)
 
 
+def test_a_step_that_is_stuck_for_more_than_five_minutes_is_death():
+    stuck = replace(WELL, steps=(STEP, replace(STEP, workflow="streams/b", running_since_s=NOW_S - 300.0)))
+    assert why_dead(stuck, NOW_S) == ()
+    assert why_dead(stuck, NOW_S + 1) == ("workflow streams/b: a step is stuck, it began 5 min ago",)
+
+
+def test_a_step_of_a_short_period_may_wait_for_an_endpoint_that_hangs():
+    # Three periods are 3 s, a step that waits for its endpoints lasts up to a minute.
+    slow = replace(WELL, steps=(replace(STEP, period_s=1.0, last_s=NOW_S - 60.0),))
+    assert why_unready(slow, NOW_S) == ()
+    assert len(why_unready(slow, NOW_S + 1)) == 1
+
+
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [

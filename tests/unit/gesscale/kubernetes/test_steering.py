@@ -11,6 +11,7 @@ from gesscale.kubernetes.phases import Stopwatch
 from gesscale.kubernetes.promises import Promises
 from gesscale.kubernetes.resource.memory import MemoryStatus
 from gesscale.kubernetes.steering import Surroundings, WorkflowSteering
+from gesscale.kubernetes.targets import Targets
 from gesscale.ports import Knowledge, Reconfiguration
 
 ALIVE = pod("e1", "a")
@@ -30,6 +31,7 @@ class Scene:
             look=self.world.look,
             desk=desk_of(self.api, lambda: term, now_s),
             promises=Promises(),
+            targets=Targets((), FakeCluster().look),
             folder=self.folder,
             identity=identity,
             stopwatch=Stopwatch(time.monotonic, lambda *_: None),

@@ -14,6 +14,7 @@ from gesscale.kubernetes.phases import Stopwatch
 from gesscale.kubernetes.promises import Promises
 from gesscale.kubernetes.resource.translate import Fault, FaultReason
 from gesscale.kubernetes.steering import Surroundings, WorkflowSteering
+from gesscale.kubernetes.targets import Targets
 from gesscale.kubernetes.telling import Teller
 
 KEY = ("streams", "op")
@@ -46,6 +47,7 @@ class Scene:
             look=FakeCluster(pods=pods).look,
             desk=OrderDesk(documents, lambda: self.leads, lambda: EPOCH_S),
             promises=Promises(),
+            targets=Targets((), FakeCluster().look),
             folder=folder,
             identity="one",
             stopwatch=Stopwatch(time.monotonic, lambda *_: None),

@@ -11,7 +11,7 @@ import pytest
 
 from gesscale.errors import InputError, MetricsUnavailableError
 from gesscale.monitor.fetch import check_url, fetch
-from latency_map.measure.fetch import FetchError, IPAddress
+from latency_map.measure.fetch import ByteBudget, FetchError, HttpClient, IPAddress
 
 Talk = Callable[[socket.socket, threading.Event], None]
 
@@ -144,12 +144,15 @@ def test_a_name_service_that_hangs_ends_with_the_timeout() -> None:
         return []
 
     with pytest.raises(MetricsUnavailableError, match=r"within 0\.3 s"):
-        fetch("http://driver:9108/", timeout_s=0.3, max_bytes=1000, resolve=resolve)
+        fetch("http://driver:9108/", timeout_s=0.3, max_bytes=1000, client=HttpClient(resolve))
     over.set()
 
 
 def test_a_tls_handshake_that_hangs_ends_with_the_timeout() -> None:
-    with server(drip(b"\x16\x03\x03\x3f\xff")) as url, pytest.raises(MetricsUnavailableError, match=r"within 0\.3 s"):
+    with (
+        server(drip(b"\x16\x03\x03\x3f\xff")) as url,
+        pytest.raises(MetricsUnavailableError, match=r"within 0\.3 s"),
+    ):
         fetch(url.replace("http:", "https:"), timeout_s=0.3, max_bytes=1000)
 
 
@@ -167,7 +170,7 @@ def test_a_connection_goes_only_where_the_resolver_says() -> None:
         raise FetchError(f"{host}:{port} is not allowed")
 
     with pytest.raises(MetricsUnavailableError, match=r"127\.0\.0\.1:1 is not allowed"):
-        fetch("http://127.0.0.1:1/", timeout_s=5.0, max_bytes=1000, resolve=nowhere)
+        fetch("http://127.0.0.1:1/", timeout_s=5.0, max_bytes=1000, client=HttpClient(nowhere))
 
 
 @pytest.mark.parametrize("url", ["http://user@127.0.0.1/", "http://[fe80::1%25eth0]/", "file:///etc/passwd"])
@@ -190,3 +193,14 @@ def test_an_address_that_cannot_be_asked_is_refused(url: str) -> None:
 def test_an_address_with_a_query_or_a_user_is_refused(url: str) -> None:
     with pytest.raises(InputError, match="without user name, query and escapes"):
         check_url(url, "metrics of operator 'op'")
+
+
+def test_answers_that_are_held_at_the_same_time_share_a_budget() -> None:
+    client = HttpClient(budget=ByteBudget(1500))
+    page = b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 1000
+    with server(say(page)) as first, client.page(first, timeout_s=5.0, max_bytes=1000) as body:
+        assert len(body) == 1000
+        with server(say(page)) as url, pytest.raises(MetricsUnavailableError, match="it is not read"):
+            fetch(url, timeout_s=5.0, max_bytes=1000, client=client)
+    with server(say(page)) as url:  # the first one is given back by now
+        assert len(fetch(url, timeout_s=5.0, max_bytes=1000, client=client)) == 1000
