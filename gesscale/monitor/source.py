@@ -133,7 +133,8 @@ class WindowedReader:
             Complete after at most ``timeout_s``.
         """
         answers = {
-            operator: in_thread(partial(read, operator), name=f"monitor-{operator}") for operator in operators
+            operator: in_thread(partial(_read_or_say, operator, read), name=f"monitor-{operator}")
+            for operator in operators
         }
         deadline_s = self.monotonic_s() + self.timeout_s
         summaries = [
@@ -153,11 +154,17 @@ class WindowedReader:
             return answer.result(timeout=max(0.0, left_s))
         except TimeoutError:
             return Unseen(operator=operator, detail=f"no answer within {self.timeout_s:g} s")
-        except MetricsUnavailableError as error:
-            return Unseen(operator=operator, detail=str(error))
-        except Exception as error:  # noqa: BLE001 - one operator's nonsense must not stop the others' loop
-            _LOG.exception("operator %s: its metrics could not be read", operator)
-            return Unseen(operator=operator, detail=f"reading its metrics failed: {error!r}")
+
+
+def _read_or_say(operator: str, read: Callable[[str], OperatorReading | Unseen]) -> OperatorReading | Unseen:
+    # The error ends here. A future would keep it, and with it the frames that it came through and the answer in them.
+    try:
+        return read(operator)
+    except MetricsUnavailableError as error:
+        return Unseen(operator=operator, detail=str(error))
+    except Exception as error:  # noqa: BLE001 - one operator's nonsense must not stop the others' loop
+        _LOG.exception("operator %s: its metrics could not be read", operator)
+        return Unseen(operator=operator, detail=f"reading its metrics failed: {error!r}")
 
 
 def nodes_of(hosts: Iterable[str], names: Mapping[str, str]) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from io import BytesIO
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import NamedTuple, TypeAlias
 from urllib.parse import urlsplit
@@ -235,16 +236,20 @@ def _ask(opened: socket.socket, target: _Target, max_bytes: int, take: Callable[
         connection.request("GET", target.path, headers={"Connection": "close"})
         with connection.getresponse() as response:
             _check_head(response, max_bytes)
-            body = bytearray()
-            while piece := response.read(_PIECE_BYTES):
-                take(len(piece))
-                body += piece
-                if len(body) > max_bytes:
-                    raise _too_long(max_bytes)
-            if response.length:
-                message = f"its answer broke off {response.length} bytes early"
-                raise FetchError(message)
-            return bytes(body)
+            return _body(response, max_bytes, take)
+
+
+def _body(response: HTTPResponse, max_bytes: int, take: Callable[[int], None]) -> bytes:
+    with BytesIO() as body:
+        while piece := response.read(_PIECE_BYTES):
+            take(len(piece))
+            body.write(piece)
+            if body.tell() > max_bytes:
+                raise _too_long(max_bytes)
+        if response.length:
+            message = f"its answer broke off {response.length} bytes early"
+            raise FetchError(message)
+        return body.getvalue()
 
 
 def _check_head(response: HTTPResponse, max_bytes: int) -> None:

@@ -25,12 +25,17 @@ def in_thread(call: Callable[[], Result], *, name: str | None = None) -> "Future
     """
     future: Future[Result] = Future()
     future.set_running_or_notify_cancel()  # from here on nobody can cancel it
-
-    def run() -> None:
-        try:
-            future.set_result(call())
-        except BaseException as error:  # noqa: BLE001 - whoever asks for the result gets it
-            future.set_exception(error)
-
-    threading.Thread(target=run, name=name, daemon=True).start()
+    threading.Thread(target=_run, args=(call, future), name=name, daemon=True).start()
     return future
+
+
+def _run(call: Callable[[], Result], future: "Future[Result]") -> None:
+    try:
+        future.set_result(call())
+    except BaseException as error:  # noqa: BLE001 - whoever asks for the result gets it
+        future.set_exception(error)
+    finally:
+        del (
+            call,
+            future,
+        )  # the error holds this frame: together they would stay until the garbage collector's full run

@@ -1,7 +1,9 @@
 """Operators are read in parallel, each on its own, within one deadline."""
 
+import gc
 import logging
 import threading
+import weakref
 
 import pytest
 
@@ -77,3 +79,26 @@ def test_a_query_that_has_idled_for_longer_than_the_history_reads_as_idle_not_as
     silent = reader.read("op", [long_ago], now_s=10_000.0, last_progress_at_s=None)
     assert isinstance(silent, Unseen)
     assert silent.stale
+
+
+def test_an_error_keeps_nothing_of_what_led_to_it() -> None:
+    # A frame that its own error keeps alive lives until the garbage collector's rare full run, and an answer with it.
+    class Answer:
+        """Stands for megabytes."""
+
+    kept: list[weakref.ref[Answer]] = []
+
+    def read(_operator: str) -> Unseen:
+        answer = Answer()
+        kept.append(weakref.ref(answer))
+        message = "it is no document"
+        raise MetricsUnavailableError(message)
+
+    reader = WindowedReader(**PERIODS)
+    gc.collect()
+    gc.disable()
+    try:
+        reader.observe_each(("one", "two"), read, 1000.0)
+        assert [each() for each in kept] == [None, None]
+    finally:
+        gc.enable()
