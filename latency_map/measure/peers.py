@@ -156,7 +156,7 @@ def _ask_name(url: str, timeout_s: float) -> tuple[str, str] | None:
     try:
         answer = json.loads(ANYWHERE.fetch(f"{url}/node", timeout_s=timeout_s, max_bytes=_MAX_ANSWER_BYTES))
         node, instance = str(answer["node"]), str(answer["instance"])
-    except (FetchError, ValueError, KeyError, TypeError):
+    except (FetchError, ValueError, KeyError, TypeError, RecursionError):
         return None
     return None if find_name_fault([node]) else (node, instance)
 

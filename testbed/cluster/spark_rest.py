@@ -69,6 +69,6 @@ def _get(base_url: str, path: str) -> object:
     try:
         url = f"{base_url}/api/v1/{path}"
         return json.loads(ANYWHERE.fetch(url, timeout_s=_TIMEOUT_S, max_bytes=_LARGEST_ANSWER))
-    except (FetchError, ValueError) as error:
+    except (FetchError, ValueError, RecursionError) as error:
         message = f"the Spark driver at {base_url} does not answer as expected: {error}"
         raise ClusterError(message) from error

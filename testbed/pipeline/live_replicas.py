@@ -40,7 +40,7 @@ class LiveReplicas:
         try:
             answer = json.loads(ANYWHERE.fetch(url, timeout_s=_TIMEOUT_S, max_bytes=_MAX_BYTES))
             return max(1, int(answer["replicas"]))
-        except (FetchError, ValueError, TypeError, LookupError) as error:
+        except (FetchError, ValueError, TypeError, LookupError, RecursionError) as error:
             if not self._said:
                 self._said = True
                 _LOG.warning("replay: %s tells no live replicas (%s); 1 is assumed", url, error)

@@ -108,7 +108,9 @@ def test_another_agent_of_the_same_name_is_left_out_and_said(httpserver, by_name
     assert "node 'edge1', as another agent does" in said[0]
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"node": "", "instance": "x"}', '{"node": 1}', "x" * 5000])
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", '{"node": "", "instance": "x"}', '{"node": 1}', "x" * 5000, "[" * 4000]
+)
 def test_who_does_not_tell_a_name_is_left_out_and_asked_again(httpserver, by_name, text):
     find, _ = by_name
     answer(httpserver, text)
