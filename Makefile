@@ -1,9 +1,13 @@
 # Two commands for everybody: `make demo` and `make test`. Both do all their set-up. `make lock` is for maintainers.
+# `make fuzz SECONDS=600 SEED=1` plays mutants of valid inputs at every parser; what it finds becomes a test.
 PYTHON_OF_PROJECT := .venv/bin/python
 # All cores work on these. What runs real Spark, Kafka, Prometheus or networks goes on beside what runs on Kubernetes.
 PURE_TESTS := tests/unit tests/contract tests/property tests/scenario perfmodel latency_map gesscale
 
-.PHONY: demo test lock
+SECONDS := 60
+SEED := 0
+
+.PHONY: demo test fuzz lock
 demo:
 	@./setup.sh demo
 	@$(PYTHON_OF_PROJECT) -m testbed.demo
@@ -16,6 +20,10 @@ test:
 	@.venv/bin/lint-imports
 	@PATH="$(CURDIR)/.cache:$$PATH" .venv/bin/pytest -n auto --dist loadfile $(PURE_TESTS)
 	@PATH="$(CURDIR)/.cache:$$PATH" .venv/bin/pytest -n 2 --dist loadscope tests/real
+
+fuzz:
+	@./setup.sh demo
+	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests $(PYTHON_OF_PROJECT) -m fuzz --seconds $(SECONDS) --seed $(SEED)
 
 lock:
 	@.venv/bin/pip install --quiet uv

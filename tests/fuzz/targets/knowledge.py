@@ -1,0 +1,157 @@
+"""What is remembered: the knowledge file, for the loop and for `explain`, and the memos of policies."""
+
+import json
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+
+from edge import FakeCluster, FakeLatencies, FakeMetrics, known, observe, reading, workflow
+
+from fuzz.target import OF_THE_LOOP, Form, RefusedError, Target, from_file
+from gesscale.cli.explain import explain
+from gesscale.cli.output import Output
+from gesscale.knowledge.sqlite import SqliteKnowledge
+from gesscale.loop import ControlLoop
+from gesscale.observation import WorkflowObservation
+from gesscale.options import PolicyOptions
+from gesscale.options.rules import RulesSettings
+from gesscale.policies import policy_named
+from gesscale.policies.autrascale.memo import AutrascaleMemo
+from gesscale.policies.daedalus_memo import DaedalusMemo
+from gesscale.policies.drs import DrsMemo
+from gesscale.policies.ds2 import Ds2Memo
+from gesscale.policies.hpa import Recommendations
+from gesscale.policies.memos import Memo, recalled
+from gesscale.policies.rules import RulesMemo
+from gesscale.ports import KnowledgeStore
+from gesscale.rules.reading import parse_rules
+
+_PERIOD_S = 60.0
+_NEXT_S = 2000.0
+_RULES = """
+rules:
+  - name: grow
+    operator: op
+    action: scale-out
+    by: {absolute: 1}
+    when: [{metric: queue-length, above: 100, unit: tuples, for: 60s}]
+"""
+_MEMOS: dict[str, type[Memo]] = {
+    "autrascale": AutrascaleMemo,
+    "daedalus": DaedalusMemo,
+    "drs": DrsMemo,
+    "ds2": Ds2Memo,
+    "hpa-cpu": Recommendations,
+    "hpa-varga": Recommendations,
+    "rules": RulesMemo,
+}
+
+
+def _course() -> list[WorkflowObservation]:
+    """Return a load that rises beyond one replica, is met by a second one, and falls."""
+    steps = [("hub",)] * 4 + [("hub", "near")] * 4
+    offered = [60.0, 90.0, 140.0, 160.0, 160.0, 150.0, 80.0, 40.0]
+    return [
+        observe(
+            reading(
+                nodes,
+                at_s=1000.0 + _PERIOD_S * number,
+                throughput=min(load, 95.0 * len(nodes)),
+                offered=load,
+                saturated=1.0 if load > 95 * len(nodes) else 0.0,
+                backlog=max(0.0, 30 * (load - 95 * len(nodes))),
+                cpu_share=min(1.0, load / (100 * len(nodes))),
+            )
+        )
+        for number, (nodes, load) in enumerate(zip(steps, offered, strict=True))
+    ]
+
+
+def _loop(name: str, knowledge: KnowledgeStore, observations: list[WorkflowObservation]) -> ControlLoop:
+    options = PolicyOptions(rules=RulesSettings(rules=parse_rules(_RULES).rules))
+    return ControlLoop(
+        metrics=FakeMetrics(observations),
+        latencies=FakeLatencies(),
+        policy=policy_named(name, workflow(), options),
+        cluster=FakeCluster({"op": ("hub",)}),
+        knowledge=knowledge,
+        acts=True,
+        settle_timeout_s=120.0,
+    )
+
+
+def _file_of(name: str) -> bytes:
+    """Return the knowledge file that a policy leaves behind."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "knowledge.sqlite"
+        with SqliteKnowledge(path, now_s=0.0) as store:
+            loop = _loop(name, store, _course())
+            for number in range(8):
+                loop.step(1000.0 + _PERIOD_S * number)
+        return path.read_bytes()
+
+
+@cache
+def _files() -> Sequence[bytes]:
+    return [_file_of(name) for name in ("gesscale", "daedalus", "ds2")]
+
+
+@cache
+def _memos() -> Sequence[bytes]:
+    found = []
+    for name in _MEMOS:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "knowledge.sqlite"
+            path.write_bytes(_file_of(name))
+            with SqliteKnowledge(path, now_s=0.0) as store:
+                found += [memo.encode() for memo in store.recall(_NEXT_S).memos.values()]
+    return found
+
+
+def _step_by(name: str) -> Callable[[Path], None]:
+    def step(path: Path) -> None:
+        with SqliteKnowledge(path, now_s=_NEXT_S) as store:
+            if list(path.parent.glob("*.corrupt-*")):
+                raise RefusedError  # it was set aside
+            observation = observe(
+                reading(("hub", "near"), at_s=_NEXT_S, throughput=190, offered=250, saturated=1.0)
+            )
+            _loop(name, store, [observation]).step(_NEXT_S)
+
+    return step
+
+
+def _memo(data: bytes, folder: Path) -> None:
+    del folder
+    text = data.decode(errors="replace")
+    try:
+        said = json.loads(text)["policy"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        said = None
+    name = said if isinstance(said, str) and said in _MEMOS else "ds2"
+    knowledge = known(memos={"op": text})
+    observation = observe(reading(("hub", "near"), at_s=_NEXT_S, throughput=190, offered=250, saturated=1.0))
+    policy = _loop(name, None, [observation]).policy  # type: ignore[arg-type]
+    cluster = FakeCluster({"op": ("hub", "near")}).state()
+    policy.plan(policy.analyze(observation, knowledge), cluster, knowledge)
+    if recalled(_MEMOS[name], name, "op", knowledge) is None:
+        raise RefusedError
+
+
+TARGETS = (
+    Target(
+        name="knowledge",
+        form=Form.SQLITE,
+        samples=_files,
+        call=from_file("knowledge.sqlite", _step_by("gesscale")),
+        errors=OF_THE_LOOP,
+    ),
+    Target(
+        name="explain",
+        form=Form.SQLITE,
+        samples=_files,
+        call=from_file("knowledge.sqlite", lambda path: explain(None, path, None, 5, Output.TABLE)),
+    ),
+    Target(name="memos", form=Form.JSON, samples=_memos, call=_memo, errors=OF_THE_LOOP),
+)

@@ -1,0 +1,90 @@
+"""What the API server gives: StreamAutoscalers, their statuses, orders."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from edge import known, observe, reading
+from edge import workflow as small_workflow
+
+from fuzz.target import OF_THE_LOOP, Form, RefusedError, Target, files
+from fuzz.targets.maps import NOW_S
+from gesscale.kubernetes.orders import parse_order
+from gesscale.kubernetes.reporting.report import report_fault
+from gesscale.kubernetes.resource.translate import Fault, FaultReason, gather
+from gesscale.kubernetes.resuming import read_legacy
+from gesscale.options import PolicyOptions
+from gesscale.policies import policy_named
+from gesscale.spark.orders import OrderBook
+
+_FAULT = Fault(reason=FaultReason.SPEC_INVALID, message="it is not understood")
+
+
+def _json(data: bytes) -> Any:
+    """Return what the client of the API server would: it never hands on what is no JSON."""
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise RefusedError from error
+
+
+def _autoscalers(data: bytes, folder: Path) -> None:
+    del folder
+    documents = _json(data)
+    if not isinstance(documents, list) or not all(isinstance(each, dict) for each in documents):
+        raise RefusedError
+    gathered = gather(documents)
+    for steered in gathered.workflows.values():
+        built = steered.build({})
+        steered.directives(built)
+        policy_named(steered.policy.policy, built, steered.policy.options())
+        _ = steered.monitor, steered.latency_map, steered.settle_timeout_s
+    for fault in gathered.faults.values():
+        report_fault({}, fault, 1, NOW_S)
+    if not gathered.workflows:
+        raise RefusedError
+
+
+def _status(data: bytes, folder: Path) -> None:
+    del folder
+    status = _json(data)
+    if not isinstance(status, dict):
+        raise RefusedError
+    legacy = read_legacy({"op": status}, NOW_S)
+    report_fault(status, _FAULT, 1, NOW_S)
+    observation = observe(reading(("hub", "near"), at_s=NOW_S, throughput=190, offered=250, saturated=1.0))
+    policy_named("gesscale", small_workflow(), PolicyOptions()).analyze(
+        observation, known(readings=legacy.known.readings, reconfigurations=legacy.known.reconfigurations)
+    )
+    if not (legacy.known.readings or legacy.known.reconfigurations):
+        raise RefusedError
+
+
+def _order(data: bytes, folder: Path) -> None:
+    del folder
+    value = _json(data)
+    book = OrderBook()
+    for number in (1, 2):
+        book.read({"metadata": {"uid": f"u{number}"}, "status": {"order": value}})
+    order = parse_order(value)
+    _ = order.rank, order.at.timestamp()
+
+
+def _orders() -> Sequence[bytes]:
+    found = [json.loads(sample)["order"] for sample in files("statuses/*")()]
+    found.append({**found[0], "strategy": "Restart", "id": "12-345", "term": 12, "later": True})
+    return [json.dumps(order).encode() for order in found]
+
+
+TARGETS = (
+    Target(
+        name="autoscalers",
+        form=Form.JSON,
+        samples=files("autoscalers/*"),
+        call=_autoscalers,
+        errors=OF_THE_LOOP,
+    ),
+    Target(name="status", form=Form.JSON, samples=files("statuses/*"), call=_status, errors=OF_THE_LOOP),
+    Target(name="order", form=Form.JSON, samples=_orders, call=_order, errors=OF_THE_LOOP),
+)

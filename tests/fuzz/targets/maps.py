@@ -1,0 +1,84 @@
+"""Latency maps: every form that import reads, and what is asked of a map once it is read."""
+
+import gzip
+from collections.abc import Callable, Sequence
+from io import BytesIO
+from pathlib import Path
+
+from fuzz.target import TESTS, Form, Target, files
+from latency_map import (
+    NOTHING_ASIDE,
+    Aside,
+    Asymmetry,
+    DelayKind,
+    DelayUnit,
+    LatencyMapError,
+    Survey,
+    least_nd_max_subset,
+    nearest,
+    parse_survey,
+    read_aside,
+    read_survey,
+)
+from latency_map.formats.document import survey_to_document
+from latency_map.quality.check import check
+from latency_map.summary import summarise
+
+NOW_S = 1_700_000_000.0
+_MAPS = TESTS / "data" / "latency_maps"
+_FEW_NODES = 12
+
+
+def use_survey(survey: Survey) -> None:
+    """Do what commands do with a survey: judge it, write it, read it back, choose nodes by its map."""
+    check(survey, NOW_S)
+    summarise(survey, now_s=NOW_S)
+    parse_survey(survey_to_document(survey))
+    latencies = survey.to_map(Asymmetry.MAX)
+    nearest(latencies, latencies.names[:1], latencies.names[1:])
+    if 2 <= len(latencies.names) <= _FEW_NODES:
+        least_nd_max_subset(latencies, 2)
+
+
+def _read(aside: Aside) -> Callable[[bytes, Path], object]:
+    def call(data: bytes, folder: Path) -> None:
+        del folder
+        try:
+            imported = read_survey(BytesIO(data), aside=aside)
+        except LatencyMapError:  # as somebody who then says what the delays mean
+            imported = read_survey(BytesIO(data), unit=DelayUnit.MS, kind=DelayKind.RTT, aside=aside)
+        use_survey(imported.survey)
+
+    return call
+
+
+def _zipped(read: Callable[[], Sequence[bytes]]) -> Callable[[], Sequence[bytes]]:
+    return lambda: [gzip.compress(content, mtime=0) for content in read()]
+
+
+def _target(name: str, *patterns: str, form: Form = Form.TEXT, aside: Aside = NOTHING_ASIDE) -> Target:
+    return Target(name=f"map-{name}", form=form, samples=files(*patterns, under=_MAPS), call=_read(aside))
+
+
+_SERVERS = read_aside(servers=_MAPS / "wondernetwork_servers.csv")
+
+TARGETS = (
+    _target("matrix", "cloud_regions.csv", "*_12x12.tsv", "../records/demo-1/latency.csv"),
+    _target("edges", "edges.csv", "king_edges.txt"),
+    _target("p2psim", "king_p2psim.txt"),
+    _target("pings", "wondernetwork_pings.csv", aside=_SERVERS),
+    _target("ping", "ping_*.txt", aside=Aside(probed_from="here")),
+    _target("fping", "fping_*.txt", aside=Aside(probed_from="here")),
+    _target("document", "document_v1.json", form=Form.JSON),
+    _target("links", "links.json", form=Form.JSON),
+    _target("node-link", "node_link.json", form=Form.JSON),
+    _target("goldpinger", "goldpinger_check_all.json", form=Form.JSON),
+    _target("gml", "shadow.gml"),
+    _target("graphml", "topology.graphml"),
+    Target(
+        name="map-gzip",
+        form=Form.GZIP,
+        samples=_zipped(files("edges.csv", "cloud_regions.csv", "shadow.gml", under=_MAPS)),
+        call=_read(NOTHING_ASIDE),
+    ),
+)

@@ -1,0 +1,54 @@
+"""Tables: readings, loads, series, places, measured batches."""
+
+from pathlib import Path
+
+from fuzz.target import Form, RefusedError, Target, files, from_file
+from gesscale.cli import model
+from gesscale.cli.output import Output
+from latency_map.generate.places import great_circle_km, read_places
+from testbed.scoring.series import read_series, score_series
+from testbed.simulator.validation.measured_batch import read_readings
+from testbed.workloads.user_csv import workload_from_csv
+
+
+def _fit(path: Path) -> None:
+    model.fit(path, law=model.Law.AUTO, output=Output.TABLE)
+
+
+def _measured(path: Path) -> None:
+    if not read_readings(path):
+        raise RefusedError
+
+
+TARGETS = (
+    Target(
+        name="readings",
+        form=Form.TEXT,
+        samples=files("readings/*", "../../data/spark_saturation_readings.csv"),
+        call=from_file("readings.csv", _fit),
+    ),
+    Target(
+        name="workload",
+        form=Form.TEXT,
+        samples=files("workloads/*"),
+        call=from_file("load.csv", lambda path: workload_from_csv(path, name="mine")),
+    ),
+    Target(
+        name="series",
+        form=Form.TEXT,
+        samples=files("series/*"),
+        call=from_file("run.csv", lambda path: score_series(read_series(path), 20.0)),
+    ),
+    Target(
+        name="measured-batches",
+        form=Form.TEXT,
+        samples=files("measured/*"),
+        call=from_file("measured.csv", _measured),
+    ),
+    Target(
+        name="places",
+        form=Form.TEXT,
+        samples=files("places/*"),
+        call=from_file("places.csv", lambda path: great_circle_km(read_places(path))),
+    ),
+)

@@ -1,0 +1,119 @@
+"""YAML that people write: settings, rules, hosts, nodes, topologies, experiments, constants."""
+
+import shutil
+from functools import cache
+from pathlib import Path
+
+from fuzz.target import ROOT, TESTS, Form, Target, files, from_file
+from gesscale.cli import rules
+from gesscale.cli.latency_map.nodes_file import read_nodes
+from gesscale.cli.latency_map.plan_options import read_hosts
+from gesscale.cli.output import Output
+from gesscale.policies import policy_named
+from gesscale.rules import read_rules, rules_yaml
+from gesscale.rules.reading import parse_rules
+from gesscale.settings import Settings, load_settings
+from latency_map import LatencyMap, read_map
+from latency_map.emulate import Action, render_script, tc_plan
+from testbed.arena.experiments.experiment import read_experiment
+from testbed.cluster.topology import read_topology
+from testbed.emulation.daemonset import render_daemonset
+from testbed.simulator.spark.constants import read_physics
+
+_MAP = TESTS / "data" / "records" / "demo-1" / "latency.csv"
+
+
+def use_settings(settings: Settings) -> None:
+    """Build what settings describe and needs nothing from outside."""
+    policy_named(settings.analyze.policy, settings.workflow.build(), settings.analyze.options())
+
+
+def _settings(path: Path) -> None:
+    use_settings(load_settings(path, (), {}))
+
+
+def _options(data: bytes, folder: Path) -> None:
+    del folder
+    overrides = [line for line in data.decode(errors="replace").splitlines() if line]
+    use_settings(load_settings(None, overrides, {}))
+
+
+def _rules(path: Path) -> None:
+    rules.check(path, output=Output.TABLE)
+    parse_rules(rules_yaml(read_rules(path)))
+
+
+def _hosts(path: Path) -> None:
+    planned = tc_plan(_delays(), read_hosts(path, "eth0", pod_networks=True), skip_missing=True)
+    for node in planned.nodes:
+        render_script(node, Action.APPLY)
+    render_daemonset(planned)
+
+
+@cache
+def _delays() -> LatencyMap:
+    return read_map(_MAP).latencies
+
+
+def _topology(data: bytes, folder: Path) -> None:
+    shutil.copyfile(_MAP, folder / "latency.csv")
+    path = folder / "topology.yaml"
+    path.write_bytes(data)
+    read_topology(str(path))
+
+
+def _experiment(path: Path) -> None:
+    read_experiment(path).cases()
+
+
+def _kubectl_pods(data: bytes, folder: Path) -> None:
+    nodes, pods = folder / "nodes.json", folder / "pods.json"
+    nodes.write_bytes(files("kubectl-nodes/*")()[0])
+    pods.write_bytes(data)
+    read_nodes(nodes, pods)
+
+
+TARGETS = (
+    Target(
+        name="settings",
+        form=Form.YAML,
+        samples=files("settings/*", "../../data/records/*/gesscale.yaml"),
+        call=from_file("gesscale.yaml", _settings),
+    ),
+    Target(name="settings-options", form=Form.TEXT, samples=files("options/*"), call=_options),
+    Target(name="rules", form=Form.YAML, samples=files("rules/*"), call=from_file("rules.yaml", _rules)),
+    Target(name="hosts-csv", form=Form.TEXT, samples=files("hosts/*.csv"), call=from_file("hosts", _hosts)),
+    Target(name="hosts-yaml", form=Form.YAML, samples=files("hosts/*.yaml"), call=from_file("hosts", _hosts)),
+    Target(
+        name="hosts-kubectl",
+        form=Form.JSON,
+        samples=files("kubectl-nodes/*"),
+        call=from_file("nodes.json", _hosts),
+    ),
+    Target(
+        name="nodes",
+        form=Form.YAML,
+        samples=files("nodes/*"),
+        call=from_file("nodes.yaml", lambda path: read_nodes(path, None)),
+    ),
+    Target(
+        name="kubectl-nodes",
+        form=Form.JSON,
+        samples=files("kubectl-nodes/*"),
+        call=from_file("nodes.json", lambda path: read_nodes(path, None)),
+    ),
+    Target(name="kubectl-pods", form=Form.JSON, samples=files("kubectl-pods/*"), call=_kubectl_pods),
+    Target(name="topology", form=Form.YAML, samples=files("topology/*"), call=_topology),
+    Target(
+        name="experiment",
+        form=Form.YAML,
+        samples=files("tests/fuzz/samples/experiment/*", "testbed/arena/experiments/[an]*.yaml", under=ROOT),
+        call=from_file("mine.yaml", _experiment),
+    ),
+    Target(
+        name="physics",
+        form=Form.YAML,
+        samples=files("testbed/simulator/spark/physics/*.yaml", under=ROOT),
+        call=from_file("mine.yaml", read_physics),
+    ),
+)
