@@ -1,5 +1,5 @@
 # Two commands for everybody: `make demo` and `make test`. Both do all their set-up. `make lock` is for maintainers.
-# `make fuzz SECONDS=600 SEED=1` plays mutants of valid inputs at every parser; what it finds becomes a test.
+# `make fuzz SECONDS=600 SEED=1` (or INPUTS=100000) plays mutants of valid inputs at every parser; what it finds becomes a test.
 PYTHON_OF_PROJECT := .venv/bin/python
 # All cores work on these. What runs real Spark, Kafka, Prometheus or networks goes on beside what runs on Kubernetes.
 PURE_TESTS := tests/unit tests/contract tests/property tests/scenario perfmodel latency_map gesscale
@@ -23,7 +23,7 @@ test:
 
 fuzz:
 	@./setup.sh demo
-	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests $(PYTHON_OF_PROJECT) -m fuzz --seconds $(SECONDS) --seed $(SEED)
+	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests $(PYTHON_OF_PROJECT) -m fuzz $(if $(INPUTS),--inputs $(INPUTS),--seconds $(SECONDS)) --seed $(SEED)
 
 lock:
 	@.venv/bin/pip install --quiet uv

@@ -15,11 +15,10 @@ from fuzz.target import Target
 from fuzz.verdict import Kind, Verdict
 
 LEAST_ACCEPTED = 0.2
-"""A target of which fewer mutants are accepted is tried on its first checks only."""
+"""Where a smaller share of the mutants is accepted, most of them reach only the first checks of the parser."""
 
 FOUND = Path(__file__).parent / "found"
-_TRIES = 300
-_SLOW_TRIES = 12
+_TRIES = {Kind.TRACEBACK: 300, Kind.MEMORY: 40, Kind.CRASH: 40, Kind.HANG: 6}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -43,7 +42,7 @@ class Tally:
     slowest_s, most_mib
         The most CPU time and memory that one of them took.
     findings
-        By kind, error and place.
+        The first of each cause.
     """
 
     inputs: int = 0
@@ -132,12 +131,11 @@ def keep(finding: Finding, judge: Judge, folder: Path = FOUND) -> Path:
         The file, named after its content.
     """
     key = _key(finding.verdict)
-    slow = finding.verdict.kind is not Kind.TRACEBACK
 
     def does_the_same(data: bytes) -> bool:
         return _key(judge.judge(finding.target, data)) == key
 
-    small = minimised(finding.data, does_the_same, _SLOW_TRIES if slow else _TRIES)
+    small = minimised(finding.data, does_the_same, _TRIES[finding.verdict.kind])
     file = folder / finding.target / sha256(small).hexdigest()[:16]
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(small)
@@ -150,8 +148,9 @@ def found_inputs(folder: Path = FOUND) -> Sequence[tuple[str, Path]]:
 
 
 def _key(verdict: Verdict) -> tuple[str, ...]:
+    """Return what two findings of one cause have in common; where a hang was noticed is chance."""
     error = verdict.cause.split(" ", 1)[0] if verdict.kind is Kind.TRACEBACK else ""
-    return verdict.kind.value, error, verdict.place
+    return verdict.kind.value, error, "" if verdict.kind is Kind.HANG else verdict.place
 
 
 @cache

@@ -7,7 +7,7 @@ from fuzz.tree import MILD_SHARE
 from fuzz.values import TEXTS, nasty_number, near_number, near_text
 
 _WORD = re.compile(r"[^\s,;:=<>\"'(){}\[\]|/]+")
-_MANY = 400
+_MANY, _NUMBERED = 400, 150
 
 
 def changed_text(text: str, donor: str, random: Random) -> str:
@@ -62,7 +62,7 @@ def _with_other_lines(text: str, donor: str, random: Random) -> str:
     if not lines or not others:
         return text + donor
     at = random.randrange(len(lines))
-    kind = random.choice(("drop", "double", "swap", "take", "repeat", "cut off", "blank"))
+    kind = random.choice(("drop", "double", "swap", "take", "repeat", "number", "cut off", "blank"))
     if kind == "drop":
         del lines[at]
     elif kind == "double":
@@ -74,6 +74,8 @@ def _with_other_lines(text: str, donor: str, random: Random) -> str:
         lines.insert(at, random.choice(others))
     elif kind == "repeat":
         lines[at:at] = [lines[at]] * random.choice((3, _MANY))
+    elif kind == "number":
+        lines[at:at] = [_numbered(lines[at], number) for number in range(random.choice((3, _NUMBERED)))]
     elif kind == "cut off":
         del lines[at + 1 :]
     else:
@@ -105,6 +107,11 @@ def _with_other_columns(text: str, donor: str, random: Random) -> str:
             cells[one] = put
         lines[number] = separator.join(cells)
     return "\n".join(lines) + "\n"
+
+
+def _numbered(line: str, number: int) -> str:
+    """Return a line with a number behind each of its names."""
+    return _WORD.sub(lambda word: word[0] if _number(word[0]) is not None else f"{word[0]}{number}", line)
 
 
 def _number(word: str) -> int | float | None:

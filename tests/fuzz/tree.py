@@ -20,7 +20,7 @@ from fuzz.values import (
 
 _MARK = "literal-{}-goes-here"
 _DEEP = 60
-_MANY = 40
+_FEW, _MANY = 20, 150
 MILD_SHARE = 0.6
 """So many changes are small ones, which a parser may well take."""
 
@@ -171,14 +171,16 @@ class Tree:
             holder.update(named)
 
     def _repeat(self, holder: Any, key: Any) -> None:
-        value = holder[key]
-        if isinstance(value, list):
-            holder[key] = (value * _MANY)[: max(2000, len(value))]
+        """Repeat a list, a text, or an item many times, each time as it is or under other names."""
+        value, many = holder[key], self._random.choice((_FEW, _MANY))
+        if isinstance(value, str):
+            holder[key] = (value * many)[:100_000]
+        elif isinstance(value, list) and value:
+            item = self._random.choice(value)
+            value += [numbered(item, number) if many == _MANY else deepcopy(item) for number in range(many)]
         elif isinstance(value, dict) and value:
-            first = next(iter(value.values()))
-            value.update({f"more{number}": deepcopy(first) for number in range(_MANY)})
-        elif isinstance(value, str):
-            holder[key] = (value * _MANY)[:100_000]
+            name = self._random.choice(list(value))
+            value.update({f"{name}{number}": numbered(value[name], number) for number in range(many)})
 
     def _deepen(self, holder: Any, key: Any) -> None:
         for _ in range(self._random.choice((1, _DEEP))):
@@ -216,6 +218,15 @@ def places(tree: Any) -> Iterator[Place]:
             yield holder, key
             if isinstance(holder[key], dict | list):
                 waiting.append(holder[key])
+
+
+def numbered(value: Any, number: int) -> Any:
+    """Return a value with a number behind each text in it."""
+    if isinstance(value, dict):
+        return {key: numbered(item, number) for key, item in value.items()}
+    if isinstance(value, list):
+        return [numbered(item, number) for item in value]
+    return f"{value}{number}" if isinstance(value, str) else value
 
 
 def is_number(value: Any) -> bool:

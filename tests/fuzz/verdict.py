@@ -45,7 +45,7 @@ class Verdict:
     cause
         For a finding: the error, where it was raised, and what it says.
     place
-        Of the cause: file and line; two findings of one kind, error and place are one.
+        Of the cause: file and line.
     cpu_s
         CPU time that it took.
     mib

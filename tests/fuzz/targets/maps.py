@@ -63,7 +63,7 @@ def _target(name: str, *patterns: str, form: Form = Form.TEXT, aside: Aside = NO
 _SERVERS = read_aside(servers=_MAPS / "wondernetwork_servers.csv")
 
 TARGETS = (
-    _target("matrix", "cloud_regions.csv", "*_12x12.tsv", "../records/demo-1/latency.csv"),
+    _target("matrix", "cloud_regions.csv", "planetlab_12x12.tsv", "../../../testbed/topologies/*.csv"),
     _target("edges", "edges.csv", "king_edges.txt"),
     _target("p2psim", "king_p2psim.txt"),
     _target("pings", "wondernetwork_pings.csv", aside=_SERVERS),
