@@ -10,6 +10,7 @@ import typer
 from gesscale.cli.ending import end_as_ctrl_c_does
 from gesscale.cli.output import Output, console, emit, table, talk
 from gesscale.errors import InputError
+from latency_map.shell import command_line
 from testbed.cluster import lifecycle, privilege, relay_link, spark_archive, state
 from testbed.cluster.check import check_pairs
 from testbed.cluster.lifecycle import Delays
@@ -151,7 +152,7 @@ def _show(name: str, output: Output) -> None:
             "weight": node.weight,
             "rtt_to_driver_ms": topology.rtt_ms(node.name, topology.driver_node),
             "replicas": replicas[node.name],
-            "enter": " ".join(inside(name, node.name, ())),
+            "enter": command_line(inside(name, node.name, ())),
         }
         for node in topology.nodes
     ]

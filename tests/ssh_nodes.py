@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from latency_map.shell import command_line
+
 NODES = ("a", "b", "c")
 SUBNET = "10.93.71"
 CONTROL = 254
@@ -156,16 +158,18 @@ def _start_sshd(folder: Path, node: str, read_only: bool) -> subprocess.Popen[by
     config = folder / f"sshd-{node}"
     config.write_text(_SSHD.format(address=address(node), folder=folder, path=path))
     steps = [
-        f"mount --bind {folder}/passwd /etc/passwd",
-        f"mount --bind {folder}/shadow /etc/shadow",
-        f"mount -t tmpfs tmpfs /run && mkdir -m 755 /run/sshd && cp {folder}/key.pub /run",
-        *(["mount -o remount,ro /run"] if read_only else []),
-        f"exec {find_tool('sshd')} -D -e -f {config}",
+        ("mount", "--bind", f"{folder}/passwd", "/etc/passwd"),
+        ("mount", "--bind", f"{folder}/shadow", "/etc/shadow"),
+        ("mount", "-t", "tmpfs", "tmpfs", "/run"),
+        ("mkdir", "-m", "755", "/run/sshd"),
+        ("cp", f"{folder}/key.pub", "/run"),
+        *([("mount", "-o", "remount,ro", "/run")] if read_only else []),
+        ("exec", find_tool("sshd") or "sshd", "-D", "-e", "-f", str(config)),
     ]
     libraries = ":".join(str(path) for path in (UNPACKED / "usr" / "lib").glob("*-linux-gnu*"))
     with (folder / f"sshd-{node}.log").open("wb") as log:
         return subprocess.Popen(
-            ("ip", "netns", "exec", namespace(node), "sh", "-c", " && ".join(steps)),
+            ("ip", "netns", "exec", namespace(node), "sh", "-c", " && ".join(map(command_line, steps))),
             env={**os.environ, "LD_LIBRARY_PATH": libraries},
             stderr=log,
         )

@@ -14,6 +14,7 @@ from image import MODULES, write_image
 from packages import libraries, program, unpacked_packages
 
 from latency_map.emulate import number_hosts
+from latency_map.shell import command_line
 
 HERE = Path(__file__).parent
 PREFIX = 24
@@ -147,7 +148,7 @@ def _small_files(
         "DEADLINE_S": deadline_s,
         "PREFIX": PREFIX,
         "MACHINE": MACHINE,
-        "MODULES": f"'{' '.join(MODULES)}'",
+        "MODULES": command_line((" ".join(MODULES),)),
     }
     texts = {
         "init": (HERE / "guest_init.sh").read_text(encoding="utf-8"),

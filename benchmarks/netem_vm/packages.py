@@ -5,6 +5,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from latency_map.shell import command_line
+
 PROGRAMS = ("qemu-system-x86", "busybox-static", "dropbear-bin", "iputils-ping", "iproute2", "util-linux")
 """Fetched with whatever of their dependencies this system lacks; what it has is used as it is."""
 
@@ -70,6 +72,6 @@ def libraries(root: Path) -> dict[str, str]:
 def _run(*command: str, cwd: Path | None = None) -> str:
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
     if done.returncode:
-        message = f"{' '.join(command)} failed: {done.stderr.strip() or done.stdout.strip()}"
+        message = f"{command_line(command)} failed: {done.stderr.strip() or done.stdout.strip()}"
         raise SystemExit(message)
     return done.stdout

@@ -15,6 +15,7 @@ from machine import Machine
 from measure import Run, ping_all, read_checked
 
 from latency_map import LatencyMap, Survey, write_csv, write_survey
+from latency_map.shell import command_line
 
 PROGRAMS = Path(sys.executable).parent
 EVERY_STATE = (
@@ -132,7 +133,7 @@ def try_deadline(machine: Machine, latencies: LatencyMap, scratch: Path) -> dict
     command = (*_apply(machine, latencies, scratch), "--for", f"{DEADLINE_S}s", "--no-check")
     process = subprocess.Popen(machine.inside(command), start_new_session=True)
     try:
-        machine.must(None, FIRST_DELAY.format(node=latencies.names[0]))
+        machine.must(None, FIRST_DELAY.format(node=command_line(latencies.names[:1])))
         killed = process.poll() is None
     finally:
         with contextlib.suppress(ProcessLookupError):
@@ -159,7 +160,7 @@ def try_inside(
     machine: Machine, latencies: LatencyMap, scratch: Path, *, count: int
 ) -> tuple[Run, dict[str, object]]:
     """Run the project itself on the machine's kernel: the test of plan's scripts, and a cluster by netem."""
-    python = f"cd {PROJECT} && {sys.executable} -m"
+    python = f"{command_line(('cd', str(PROJECT)))} && {command_line((sys.executable, '-m'))}"
     tested = machine.ssh(None, f"{python} pytest -q -p no:cacheprovider {KERNEL_TEST} 2>&1", timeout_s=LONG_S)
     machine.must(
         None, f"cat >{INSIDE}/map.csv", text=map_file(latencies, scratch).read_text(encoding="utf-8")
@@ -220,7 +221,7 @@ def call(program: str, *arguments: str, inside: Machine | None = None, codes: tu
         check=False,
     )
     if done.returncode not in codes:
-        message = f"{program} {' '.join(arguments)} ended with {done.returncode}: {done.stderr.strip()}"
+        message = f"{command_line((program, *arguments))} ended with {done.returncode}: {done.stderr.strip()}"
         raise SystemExit(message)
     return done.stdout
 

@@ -12,7 +12,8 @@ from threading import Lock
 from gesscale.errors import InputError
 from gesscale.kubernetes.watches import ClusterView
 from latency_map import LatencyMapError
-from latency_map.measure.fetch import ByteBudget, FetchError, HttpClient, IPAddress, Resolve, resolve_host
+from latency_map.addresses import Address
+from latency_map.measure.fetch import ByteBudget, FetchError, HttpClient, Resolve, resolve_host
 from latency_map.measure.places import split_place
 
 ANSWERS_BYTES = 32 << 20
@@ -66,7 +67,7 @@ class AllowedTarget:
             raise InputError(message) from None
         return cls(name=host.lower().rstrip("."), port=port)
 
-    def covers(self, address: IPAddress, port: int) -> bool:
+    def covers(self, address: Address, port: int) -> bool:
         """Say whether it is a network that holds an address."""
         return self.network is not None and address in self.network and self.port in {_ANY_PORT, port}
 
@@ -113,7 +114,7 @@ class Targets:
         changes between two look-ups gains nothing.
         """
 
-        def resolve(host: str, port: int) -> Sequence[IPAddress]:
+        def resolve(host: str, port: int) -> Sequence[Address]:
             plain = host.lower().rstrip(".")
             literal = _literal(plain)
             found = [literal] if literal is not None else self._lookup(plain, port)
@@ -135,7 +136,7 @@ class Targets:
         return resolve
 
 
-def _is_own(address: IPAddress, namespace: str, view: ClusterView, *, service: bool) -> bool:
+def _is_own(address: Address, namespace: str, view: ClusterView, *, service: bool) -> bool:
     """Say whether an address is that of a pod of a namespace, or stands behind a Service of it and is nobody else's."""
     text = str(address)
     owners = {pod.namespace for pod in view.pods.objects.values() if pod.ip == text and not pod.over}
@@ -152,7 +153,7 @@ def _is_service_of(host: str, namespace: str) -> bool:
     return host.count(".") == 1 and labels[-1] == namespace
 
 
-def _is_special(address: IPAddress) -> bool:
+def _is_special(address: Address) -> bool:
     plain = _plain(address)
     return (
         plain.is_loopback
@@ -164,13 +165,13 @@ def _is_special(address: IPAddress) -> bool:
     )
 
 
-def _plain(address: IPAddress) -> IPAddress:
+def _plain(address: Address) -> Address:
     """Return an IPv4 address that is written as IPv6 as what it is."""
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return mapped or address
 
 
-def _literal(host: str) -> IPAddress | None:
+def _literal(host: str) -> Address | None:
     try:
         return ip_address(host)
     except ValueError:

@@ -1,17 +1,18 @@
 """Where the nodes of a map are in a real network: addresses, devices, and how to log in."""
 
-import ipaddress
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from latency_map.errors import LatencyMapError, enumerate_some
+from latency_map.addresses import parse_address, parse_network, zone_hint
+from latency_map.errors import LatencyMapError, enumerate_some, shortened
 
 DEVICE = "eth0"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _DEVICE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,14}")
-_LOGIN = re.compile(r"[A-Za-z0-9_\[][A-Za-z0-9_.:%\]-]{0,254}")
+_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}")
+_SSH_HOST = re.compile(r"[A-Za-z0-9_\[][A-Za-z0-9_.:\]-]{0,254}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,17 +52,18 @@ class Host:
         for pattern, value, wanted in (
             (_NAME, self.name, "a name of at most 63 letters, digits, '.', '_' and '-'"),
             (_DEVICE, self.device, "a network device of at most 15 letters, digits, '.', '_' and '-'"),
-            (_LOGIN, self.user or "user", "a user name"),
-            (_LOGIN, self.ssh or "host", "a host to log in to"),
+            (_SSH_HOST, self.ssh or "host", "a host to log in to"),
         ):
             if not pattern.fullmatch(value):
-                message = f"host {self.name!r}: expected {wanted}, got {value!r}"
+                message = f"{self._said}: expected {wanted}, got {shortened(value)}{zone_hint(value)}"
                 raise LatencyMapError(message)
-        if self.port is not None and not 1 <= self.port <= 65535:
-            message = f"host {self.name!r}: expected a port of 1 to 65535, got {self.port}"
-            raise LatencyMapError(message)
+        check_login(self.user, self.port, where=self._said)
         object.__setattr__(self, "address", self._address())
         object.__setattr__(self, "networks", tuple(self._network(each) for each in self.networks))
+
+    @property
+    def _said(self) -> str:
+        return f"host {shortened(self.name)}"
 
     @property
     def destinations(self) -> tuple[str, ...]:
@@ -70,26 +72,42 @@ class Host:
 
     def _address(self) -> str:
         try:
-            address = ipaddress.ip_address(self.address)
-        except ValueError:
-            message = (
-                f"host {self.name!r}: expected an IPv4 or IPv6 address, got {self.address!r};"
-                " a host name will not do, as tc matches addresses"
-            )
+            address = parse_address(self.address)
+        except LatencyMapError as error:
+            message = f"{self._said}: {error}; a host name will not do, as tc matches addresses"
             raise LatencyMapError(message) from None
         if address.is_link_local and address.version == 6:
-            message = (
-                f"host {self.name!r}: expected an address that is not bound to a link, got {self.address!r}"
-            )
+            message = f"{self._said}: expected an address that is not bound to a link, got {self.address!r}"
             raise LatencyMapError(message)
         return str(address)
 
     def _network(self, text: str) -> str:
         try:
-            return str(ipaddress.ip_network(text))
-        except ValueError as error:
-            message = f"host {self.name!r}: expected a network such as 10.42.1.0/24, got {text!r}: {error}"
+            return str(parse_network(text))
+        except LatencyMapError as error:
+            message = f"{self._said}: {error}"
             raise LatencyMapError(message) from None
+
+
+def check_login(user: str | None, port: int | None, *, where: str) -> None:
+    """Refuse a user name or a port that no login can have; None is left to how ssh is set up.
+
+    Parameters
+    ----------
+    where
+        Names the login in the message.
+
+    Raises
+    ------
+    LatencyMapError
+        One of them is none.
+    """
+    if user is not None and not _USER.fullmatch(user):
+        message = f"{where}: expected a user name, got {shortened(user)}"
+        raise LatencyMapError(message)
+    if port is not None and not 1 <= port <= 65535:
+        message = f"{where}: expected a port of 1 to 65535, got {port}"
+        raise LatencyMapError(message)
 
 
 def number_hosts(names: Sequence[str], subnet: str, *, device: str = DEVICE) -> tuple[Host, ...]:
@@ -114,11 +132,7 @@ def number_hosts(names: Sequence[str], subnet: str, *, device: str = DEVICE) -> 
     LatencyMapError
         The network is none, or too small.
     """
-    try:
-        network = ipaddress.ip_network(subnet)
-    except ValueError as error:
-        message = f"expected a network such as 10.0.0.0/24, got {subnet!r}: {error}"
-        raise LatencyMapError(message) from None
+    network = parse_network(subnet)
     room = network.num_addresses - 2
     if len(names) > room:
         message = (

@@ -94,6 +94,9 @@ def _host(entry: object, place: str, device: str) -> Host:
         raise LatencyMapError(message)
     cells = {key: value for key, value in entry.items() if value not in (None, "")}
     networks = cells.get("networks", ())
+    if not isinstance(networks, str | list | tuple):
+        message = f"{place}: expected a list of networks, got {networks!r:.80}"
+        raise LatencyMapError(message)
     try:
         return Host(
             name=str(cells["name"]),
@@ -107,7 +110,7 @@ def _host(entry: object, place: str, device: str) -> Host:
     except LatencyMapError as error:
         message = f"{place}: {error}"
         raise LatencyMapError(message) from None
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         message = f"{place}: expected a whole number as port, got {cells.get('port')!r:.80}"
         raise LatencyMapError(message) from None
 

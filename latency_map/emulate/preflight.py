@@ -1,10 +1,10 @@
 """What a node is asked before anything on it is changed, as a shell script, and how its answer is read."""
 
-import shlex
 from collections.abc import Sequence
 
 from latency_map.emulate.plan import NodePlan
 from latency_map.emulate.script import begin_script
+from latency_map.shell import command_line
 
 _PROBLEM = "problem: "
 _DONE = "preflight done"
@@ -27,14 +27,16 @@ def render_preflight(plan: NodePlan, *, tools: Sequence[str] = ()) -> str:
     -------
     str
         The script, for `preflight_problems` to read the output of.
+
+    Raises
+    ------
+    LatencyMapError
+        A name or an address holds a character that no argument of a command can hold.
     """
-    host = plan.host
     body = _PREFLIGHT.format(
         problem=_PROBLEM,
         done=_DONE,
-        tools=shlex.join(("tc", "ip", *tools)),
-        address=shlex.quote(host.address),
-        device=shlex.quote(host.device),
+        tools=command_line(("tc", "ip", *tools)),
         netem=int(any(delay.one_way_us for delay in plan.delays)),
     )
     return begin_script(plan, ("What keeps this node from being delayed; changes nothing.",)) + body
@@ -48,7 +50,7 @@ def preflight_problems(output: str) -> tuple[str, ...]:
 
 
 _PREFLIGHT = """
-problem() {{ echo "{problem}$*"; }}
+problem() {{ printf '%s\\n' "{problem}$*"; }}
 
 kernel_has() {{ # MODULE COMMANDS: they are tried in a network namespace that ends with the trial
   if unshare -n true 2>/dev/null; then unshare -n sh -euc "$2" >/dev/null 2>&1
@@ -65,15 +67,15 @@ main() {{
     command -v "$tool" >/dev/null || problem "no $tool there: install it (Debian: iproute2, iputils-ping, util-linux)"
   done
   if ! command -v tc >/dev/null || ! command -v ip >/dev/null; then echo "{done}"; exit 0; fi
-  if ! ip link show dev {device} >/dev/null 2>&1; then
-    problem "no network device {device} there: name it by --device or in the hosts' column device"
-  elif ! ip -o address show dev {device} | grep -qF " {address}/"; then
-    problem "{device} does not hold the address {address}: correct one of them in the hosts"
+  if ! ip link show dev "$device" >/dev/null 2>&1; then
+    problem "no network device $device there: name it by --device or in the hosts' column device"
+  elif ! ip -o address show dev "$device" | grep -qF " $address/"; then
+    problem "$device does not hold the address $address: correct one of them in the hosts"
   else
-    shown=$(tc qdisc show dev {device} root 2>&1) || :
+    shown=$(tc qdisc show dev "$device" root 2>&1) || :
     case $(owner 2>/dev/null) in
-      other) problem "somebody else set the queueing discipline of {device}: $shown" ;;
-      unknown) problem "its tc does not show the queueing discipline of {device}: $shown" ;;
+      other) problem "somebody else set the queueing discipline of $device: $shown" ;;
+      unknown) problem "its tc does not show the queueing discipline of $device: $shown" ;;
     esac
   fi
   need htb sch_htb "tc qdisc add dev lo root htb"

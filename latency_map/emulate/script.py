@@ -1,10 +1,14 @@
-"""A node's part of a plan as a POSIX shell script, which needs nothing but sh and tc."""
+"""A node's part of a plan as a POSIX shell script, which needs nothing but sh and tc.
+
+What a plan names enters a script only through `command_line`, as words of a command, or as a `comment`.
+"""
 
 from collections.abc import Sequence
 from enum import StrEnum
 
 from latency_map.emulate.plan import AddedDelay, NodePlan
 from latency_map.emulate.tc import ROOT, delay_commands, root_command, undo_commands
+from latency_map.shell import command_line, comment
 
 
 class Action(StrEnum):
@@ -39,6 +43,11 @@ def render_script(plan: NodePlan, action: Action, *, undo_after_s: int | None = 
     -------
     str
         The script.
+
+    Raises
+    ------
+    LatencyMapError
+        A name or an address holds a character that no argument of a command can hold.
     """
     if action is Action.UNDO:
         return begin_script(plan, (_UNDO_TITLE,)) + _UNDO
@@ -51,13 +60,11 @@ def render_script(plan: NodePlan, action: Action, *, undo_after_s: int | None = 
     )
     body = "".join(_delay_lines(plan, delay) for delay in plan.delays)
     apply = _APPLY.format(
-        root=_line(root_command(plan)),
+        root=command_line(root_command(plan)),
         delays=body,
-        deadline=_DEADLINE.format(seconds=undo_after_s, undo=_line(undo_commands(plan)[0]))
-        if undo_after_s
-        else "",
+        deadline=_deadline(plan, undo_after_s) if undo_after_s else "",
         count=len(plan.delays),
-        until=f", for {undo_after_s} s" if undo_after_s else "",
+        until=f", for {undo_after_s:d} s" if undo_after_s else "",
     )
     return begin_script(plan, title) + apply
 
@@ -71,23 +78,24 @@ def explain_delay(delay: AddedDelay) -> str:
 
 def begin_script(plan: NodePlan, title: Sequence[str]) -> str:
     """Return the head of every script: what it is for, and functions that tell whose the root discipline is."""
-    comment = "".join(f"# {line}\n" for line in title)
+    host = plan.host
     common = _COMMON.format(
-        node=plan.host.name,
-        device=plan.host.device,
-        undo=_line(undo_commands(plan)[0]),
+        names=command_line((host.name, host.device, host.address)),
+        undo=command_line(undo_commands(plan)[0]),
         root=ROOT,
     )
-    return f"#!/bin/sh\n{comment}{common}"
+    return "".join(f"{line}\n" for line in ("#!/bin/sh", *map(comment, title))) + common
 
 
 def _delay_lines(plan: NodePlan, delay: AddedDelay) -> str:
-    commands = "".join(f"  {_line(command)}\n" for command in delay_commands(plan, delay))
-    return f"\n  # {explain_delay(delay)}\n{commands}"
+    commands = "".join(f"  {command_line(command)}\n" for command in delay_commands(plan, delay))
+    return f"\n  {comment(explain_delay(delay))}\n{commands}"
 
 
-def _line(command: Sequence[str]) -> str:
-    return " ".join(command)  # no word of a plan needs quotes: see `Host`
+def _deadline(plan: NodePlan, undo_after_s: int) -> str:
+    return _DEADLINE.format(
+        seconds=f"{undo_after_s:d}", arguments=command_line((f"{undo_after_s:d}", *undo_commands(plan)[0]))
+    )
 
 
 _UNDO_TITLE = "Takes away the delays that gesscale's apply script made on this node, and nothing else."
@@ -95,10 +103,11 @@ _UNDO_TITLE = "Takes away the delays that gesscale's apply script made on this n
 _COMMON = """\
 set -eu
 PATH=$PATH:/usr/sbin:/sbin
-node={node} device={device}
+set -- {names}
+node=$1 device=$2 address=$3
 timer=/run/gesscale-delays-$node-$device.pid
 
-say() {{ echo "gesscale: $node: $*" >&2; }}
+say() {{ printf '%s\\n' "gesscale: $node: $*" >&2; }}
 
 remove_delays() {{ {undo}; }}
 
@@ -157,9 +166,9 @@ _DEADLINE = """\
   command -v setsid >/dev/null || {{ say "no setsid here, which ending by itself needs: util-linux"; exit 1; }}
   : >"$timer"
   # It writes its own number, in a session of its own; $() waits until it has, which its closed output tells.
-  : "$(setsid sh -c 'echo $$ >"$2"; exec >&2; sleep "$1"
-    for try in 1 2 3 4 5 6; do {undo} && exec rm -f "$2" "$2.log"; sleep 5; done' \\
-    gesscale-timer {seconds} "$timer" </dev/null 2>"$timer.log" &)"
+  : "$(setsid sh -c 'timer=$1 seconds=$2; shift 2; echo $$ >"$timer"; exec >&2; sleep "$seconds"
+    for try in 1 2 3 4 5 6; do "$@" && exec rm -f "$timer" "$timer.log"; sleep 5; done' \\
+    gesscale-timer "$timer" {arguments} </dev/null 2>"$timer.log" &)"
   [ -s "$timer" ] || {{ say "the timer that ends the delays did not start: $(cat "$timer.log")"; exit 1; }}
 """
 

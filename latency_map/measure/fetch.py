@@ -15,15 +15,14 @@ from functools import partial
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from io import BytesIO
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import ip_address
 from typing import NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
+from latency_map.addresses import ZONE, Address
 from latency_map.measure.threads import in_thread
 
-IPAddress: TypeAlias = IPv4Address | IPv6Address
-
-Resolve: TypeAlias = Callable[[str, int], Sequence[IPAddress]]
+Resolve: TypeAlias = Callable[[str, int], Sequence[Address]]
 """From host and port to the addresses to connect to, in this order; raises FetchError where there are none."""
 
 _KINDS: Mapping[str, type[HTTPConnection]] = {"http": HTTPConnection, "https": HTTPSConnection}
@@ -77,7 +76,7 @@ class _Target(NamedTuple):
     path: str
 
 
-def resolve_host(host: str, port: int) -> list[IPAddress]:
+def resolve_host(host: str, port: int) -> list[Address]:
     """Return the addresses of a host, of the name service or as they stand; the `Resolve` of who may ask anything.
 
     Raises
@@ -87,13 +86,14 @@ def resolve_host(host: str, port: int) -> list[IPAddress]:
     """
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        return list(dict.fromkeys(ip_address(str(entry[4][0])) for entry in found))
+        texts = dict.fromkeys(str(entry[4][0]) for entry in found)
+        return [ip_address(text) for text in texts if ZONE not in text]
     except (OSError, ValueError) as error:
         message = f"the connection failed: {host!r} does not resolve: {error}"
         raise FetchError(message) from None
 
 
-def resolve_in_time(resolve: Resolve, host: str, port: int, timeout_s: float) -> Sequence[IPAddress]:
+def resolve_in_time(resolve: Resolve, host: str, port: int, timeout_s: float) -> Sequence[Address]:
     """Return the addresses of a host, or give up: no system call bounds how long a name service may take.
 
     Raises

@@ -7,9 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
+from latency_map.addresses import zone_hint
 from latency_map.errors import LatencyMapError
 from latency_map.measure.fetch import ANYWHERE, FetchError
-from latency_map.measure.places import resolve_agents, split_place
+from latency_map.measure.places import is_host, resolve_agents, split_place
 from latency_map.measure.threads import in_thread
 from latency_map.names import find_name_fault
 
@@ -51,8 +52,10 @@ def parse_peers(listing: str, *, what: str = "peers") -> dict[str, str]:
             continue
         name, equals, address = (part.strip() for part in item.partition("="))
         fault = find_name_fault([name])
-        if fault or not equals or not address or any(letter.isspace() for letter in address):
-            message = f"{what}: expected name=address, such as edge1=10.0.0.1, got {item!r}"
+        if fault or not equals or not is_host(address):
+            message = (
+                f"{what}: expected name=address, such as edge1=10.0.0.1, got {item!r}{zone_hint(address)}"
+            )
             raise LatencyMapError(message)
         if name in peers:
             message = f"{what}: expected every node once, got {name!r} twice; remove or rename one"

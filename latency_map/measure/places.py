@@ -1,5 +1,6 @@
 """Where agents are: hosts and ports, as people and services name them."""
 
+from latency_map.addresses import ZONE, zone_hint
 from latency_map.errors import LatencyMapError
 from latency_map.measure.fetch import FetchError, Resolve, resolve_host, resolve_in_time
 
@@ -32,10 +33,15 @@ def split_place(place: str, *, default_port: int = AGENT_PORT) -> tuple[str, int
     if not colon or place.endswith("]") or bare_ipv6:
         host, port = place, str(default_port)
     host = host.removeprefix("[").removesuffix("]")
-    if not host or not host.isprintable() or " " in host or not port.isdecimal() or int(port) > 65535:
-        message = f"expected HOST or HOST:PORT with a port of 0 to 65535, got {place!r}"
+    if not is_host(host) or not port.isdecimal() or int(port) > 65535:
+        message = f"expected HOST or HOST:PORT with a port of 0 to 65535, got {place!r}{zone_hint(place)}"
         raise LatencyMapError(message)
     return host, int(port)
+
+
+def is_host(text: str) -> bool:
+    """Whether text may be a host name or an address: printable, without blanks and without an IPv6 zone."""
+    return text.isprintable() and not {" ", ZONE} & set(text) and text != ""
 
 
 def agent_url(place: str) -> str:
@@ -56,7 +62,7 @@ def agent_url(place: str) -> str:
     LatencyMapError
         It is none of these.
     """
-    if place.startswith("http://"):
+    if place.startswith("http://") and is_host(place):
         return place.rstrip("/")
     host, port = split_place(place)
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
@@ -88,7 +94,7 @@ def resolve_agents(
     Raises
     ------
     LatencyMapError
-        The name does not resolve, or not in time.
+        The name does not resolve, not in time, or to addresses with an IPv6 zone only.
     """
     host, port = split_place(place, default_port=default_port)
     try:

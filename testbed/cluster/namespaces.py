@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from gesscale.errors import ClusterError
+from latency_map.shell import command_line
 from testbed.cluster.topology import EdgeNode, Topology
 
 DEVICE = "edge0"
@@ -43,10 +44,10 @@ def run(command: Sequence[str]) -> str:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        message = f"cannot run {' '.join(command)}: {error}"
+        message = f"cannot run {command_line(command)}: {error}"
         raise ClusterError(message) from error
     if done.returncode != 0:
-        message = f"{' '.join(command)} failed: {done.stderr.strip() or done.stdout.strip()}"
+        message = f"{command_line(command)} failed: {done.stderr.strip() or done.stdout.strip()}"
         raise ClusterError(message)
     return done.stdout
 

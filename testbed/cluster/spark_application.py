@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gesscale.errors import ClusterError
+from latency_map.shell import command_line
 from testbed.cluster import processes, spark_command, spark_rest, state
 from testbed.cluster.namespaces import inside
 from testbed.cluster.processes import Mark, Process, Role
@@ -89,7 +90,7 @@ class SparkApplication:
             self.mark(Role.DRIVER, node),
             environment={
                 **self.node_environment(node),
-                "PYSPARK_SUBMIT_ARGS": f"--properties-file {properties} pyspark-shell",
+                "PYSPARK_SUBMIT_ARGS": command_line(("--properties-file", str(properties), "pyspark-shell")),
                 **(environment or {}),
             },
             log=self.log(Role.DRIVER, node.name),

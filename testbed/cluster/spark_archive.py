@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gesscale.errors import ClusterError
+from latency_map.shell import command_line
 from testbed.cluster import processes, spark_command
 from testbed.cluster.relay_link import cache_directory
 
@@ -62,13 +63,13 @@ def prepare_archive() -> bool:
     archive.parent.mkdir(parents=True, exist_ok=True)
     scratch = archive.with_name(f"{archive.name}.{os.getpid()}")
     settings = spark_command.driver_settings(_LOOPBACK, driver_port=0, ui_port=0)
-    submit = " ".join(
-        f"--conf '{name}={value}'" for name, value in settings.items() if name != "spark.ui.port"
-    )
+    settings = {name: value for name, value in settings.items() if name != "spark.ui.port"}
+    settings["spark.ui.enabled"] = "false"
+    options = (word for name, value in settings.items() for word in ("--conf", f"{name}={value}"))
     environment = {
         **processes.base_environment(),
         **spark_command.node_environment(_LOOPBACK, Path(tempfile.gettempdir()), sys.executable),
-        "PYSPARK_SUBMIT_ARGS": f"{submit} --conf spark.ui.enabled=false pyspark-shell",
+        "PYSPARK_SUBMIT_ARGS": command_line((*options, "pyspark-shell")),
     }
     try:
         subprocess.run(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gesscale.errors import GesscaleError
+from latency_map.shell import command_line
 from testbed.pipeline.ride_store import open_rides
 from testbed.pipeline.rides import bundled_demand
 
@@ -87,9 +88,9 @@ def _run(*words: str) -> str:
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=_CLEANING_S)
     except subprocess.CalledProcessError as error:
-        message = f"preparing the rides failed: {' '.join(words)}: {error.stderr.strip()[-500:]}"
+        message = f"preparing the rides failed: {command_line(words)}: {error.stderr.strip()[-500:]}"
         raise GesscaleError(message) from error
     except subprocess.TimeoutExpired as error:
-        message = f"preparing the rides took more than {_CLEANING_S} s: {' '.join(words)}"
+        message = f"preparing the rides took more than {_CLEANING_S} s: {command_line(words)}"
         raise GesscaleError(message) from error
     return done.stdout

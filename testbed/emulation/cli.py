@@ -88,8 +88,8 @@ def apply(
     if ssh == daemonset:
         message = "expected one of --ssh (log in to the nodes) and --daemonset (write a manifest)"
         raise InputError(message)
-    login = Login(user=user, port=port, identity=identity, config=ssh_config, sudo=sudo)
     with plain_errors():
+        login = Login(user=user, port=port, identity=identity, config=ssh_config, sudo=sudo)
         known = read_hosts(hosts, device, pod_networks=pod_networks)
         if undo:
             _undo(known, login, by_ssh=ssh)

@@ -9,6 +9,7 @@ import yaml
 from latency_map.emulate import Action, EmulationPlan, render_script
 from latency_map.emulate.script import script_name
 from latency_map.emulate.tc import ROOT
+from latency_map.shell import command_line
 
 NAME = "gesscale-delays"
 NAMESPACE = "kube-system"
@@ -38,6 +39,7 @@ while :; do
   wait "$pause"
 done
 """
+_IS_DELAYED = f"tc qdisc show | {command_line(('grep', '-q', f'^qdisc htb {ROOT} .*root'))}"
 
 
 class _Script(str):
@@ -135,7 +137,7 @@ def _pod(nodes: list[str], config_maps: list[str], image: str) -> dict[str, Any]
             "capabilities": {"drop": ["ALL"], "add": ["NET_ADMIN"]},
         },
         "readinessProbe": {
-            "exec": {"command": ["sh", "-c", f"tc qdisc show | grep -q '^qdisc htb {ROOT} .*root'"]},
+            "exec": {"command": ["sh", "-c", _IS_DELAYED]},
             "periodSeconds": 10,
         },
         "resources": {"requests": {"cpu": "5m", "memory": "8Mi"}, "limits": {"memory": "64Mi"}},

@@ -1,12 +1,12 @@
 """Every pair of real nodes measured with the ping command of one of the two, over ssh."""
 
-import shlex
 from collections.abc import Sequence
 
 from gesscale.errors import ClusterError
 from latency_map.emulate import EmulationPlan, Host
 from latency_map.emulate.plan import AddedDelay
 from latency_map.formats.ping_text import ping_replies
+from latency_map.shell import command_line
 from testbed.cluster.check import PairCheck, judge
 from testbed.emulation.remote import Login, run_scripts
 
@@ -62,7 +62,7 @@ def render_pings(delays: Sequence[AddedDelay], *, count: int) -> str:
     for delay in delays:
         address, wait_s = delay.to.address, 2 + -(-2 * delay.asked_ms // 1000)
         command = ("ping", "-n", "-c", str(count), "-i", f"{_INTERVAL_S}", "-W", f"{wait_s:.0f}", address)
-        lines.append(f"{shlex.join(command)} || :\n")
+        lines.append(f"{command_line(command)} || :\n")
     return "main() {\n" + "".join(lines) + "}\nmain\n"
 
 

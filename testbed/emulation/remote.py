@@ -7,11 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from latency_map.emulate import Host
+from latency_map.emulate.hosts import check_login
+from latency_map.shell import command_line
 
 AT_ONCE = 8
 _CONNECT_S = 10
 _UNREACHED = 255
-_AUTO = "sh -c 'if [ $(id -u) = 0 ]; then exec sh -s; else exec sudo -n sh -s; fi'"
+_READ = ("sh", "-s")
+_WITH_SUDO = ("sudo", "-n", *_READ)
+_AUTO = (
+    *("sh", "-c"),
+    f'if [ "$(id -u)" = 0 ]; then exec {command_line(_READ)}; else exec {command_line(_WITH_SUDO)}; fi',
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +35,11 @@ class Login:
         A configuration file to use instead of the user's.
     sudo
         Whether scripts that need root are run by ``sudo -n``; None for where the user is not root.
+
+    Raises
+    ------
+    LatencyMapError
+        The user or the port is none.
     """
 
     user: str | None = None
@@ -35,6 +47,9 @@ class Login:
     identity: Path | None = None
     config: Path | None = None
     sudo: bool | None = None
+
+    def __post_init__(self) -> None:
+        check_login(self.user, self.port, where="login")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,10 +134,11 @@ def run_scripts(
 def ssh_command(host: Host, login: Login, *, as_root: bool) -> tuple[str, ...]:
     """Return the command that runs a script from stdin on a host; it asks for nothing and checks host keys."""
     user, port = host.user or login.user, host.port or login.port
+    there: tuple[str, ...]
     if not as_root or login.sudo is False:
-        there = "sh -s"
+        there = _READ
     else:
-        there = "sudo -n sh -s" if login.sudo else _AUTO
+        there = _WITH_SUDO if login.sudo else _AUTO
     return (
         *("ssh", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={_CONNECT_S}"),
         *("-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"),
@@ -130,5 +146,5 @@ def ssh_command(host: Host, login: Login, *, as_root: bool) -> tuple[str, ...]:
         *(("-i", str(login.identity)) if login.identity else ()),
         *(("-l", user) if user else ()),
         *(("-p", str(port)) if port else ()),
-        *("--", host.ssh or host.address, there),
+        *("--", host.ssh or host.address, command_line(there)),
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.resource.crd import definition
+from latency_map.shell import command_line
 
 _SERVED_WITHIN_S = 60.0
 
@@ -34,7 +35,7 @@ def run_kubectl(
         )
     except (OSError, subprocess.SubprocessError) as error:
         said = (getattr(error, "stderr", "") or str(error)).strip()
-        message = f"kubectl {' '.join(arguments)}: {said}"
+        message = f"{command_line(('kubectl', *arguments))}: {said}"
         raise ClusterError(message) from error
     return done.stdout
 

@@ -1,11 +1,11 @@
 """The Spark session of the pipeline's programs; spark-submit or the environment may set its master."""
 
 import os
-import shlex
 import sys
 from typing import Any
 
 from gesscale.spark import place
+from latency_map.shell import command_line
 
 _QUIET = "--conf spark.ui.showConsoleProgress=false"  # a shell's default is true
 _DEFAULTS = {
@@ -40,7 +40,7 @@ def open_session(app: str, *, jars: str = "", autoscaler: str | None = None) -> 
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     arguments = os.environ.get("PYSPARK_SUBMIT_ARGS", "")
     if jars and "--jars" not in arguments:
-        os.environ["PYSPARK_SUBMIT_ARGS"] = f"--jars {shlex.quote(jars)} {arguments}"
+        os.environ["PYSPARK_SUBMIT_ARGS"] = f"{command_line(('--jars', jars))} {arguments}"
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 

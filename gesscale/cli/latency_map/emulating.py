@@ -1,6 +1,5 @@
 """``gesscale latency-map plan``: the tc commands that give real nodes the round trips of a map."""
 
-import shlex
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -38,6 +37,7 @@ from latency_map.emulate.hosts import DEVICE
 from latency_map.emulate.plan import RATE_MBIT
 from latency_map.emulate.script import script_name
 from latency_map.emulate.tc import ROOT
+from latency_map.shell import command_line
 
 
 class PlanForm(StrEnum):
@@ -152,7 +152,7 @@ def _node_table(node: NodePlan) -> Table:
 
 
 def _undo_table(nodes: tuple[NodePlan, ...]) -> Table:
-    rows = [(node.host.name, shlex.join(command)) for node in nodes for command in undo_commands(node)]
+    rows = [(node.host.name, command_line(command)) for node in nodes for command in undo_commands(node)]
     return table("what takes the delays away", ("node", "command"), rows)
 
 
@@ -173,8 +173,8 @@ def _document(planned: EmulationPlan, nodes: tuple[NodePlan, ...]) -> dict[str, 
                     }
                     for delay in node.delays
                 ],
-                "apply": [shlex.join(command) for command in apply_commands(node)],
-                "undo": [shlex.join(command) for command in undo_commands(node)],
+                "apply": [command_line(command) for command in apply_commands(node)],
+                "undo": [command_line(command) for command in undo_commands(node)],
             }
             for node in nodes
         ],

@@ -16,6 +16,7 @@ import yaml
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.api.roles import driver_roles
 from latency_map import write_csv
+from latency_map.shell import command_line
 from testbed.cluster.spark_command import SMALL_JVM
 from testbed.demo.scenario import Scenario
 from testbed.kubernetes.cluster import KubernetesCluster
@@ -62,7 +63,9 @@ class Stage:
         """Return an object or a list as JSON."""
         found = json.loads(self.kubectl("get", *what, "-o", "json"))
         if not isinstance(found, dict):
-            message = f"kubectl get {' '.join(what)}: expected an object, got {type(found).__name__}"
+            message = (
+                f"{command_line(('kubectl', 'get', *what))}: expected an object, got {type(found).__name__}"
+            )
             raise ClusterError(message)
         return found
 

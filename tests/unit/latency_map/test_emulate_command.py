@@ -57,7 +57,7 @@ def test_a_directory_gets_two_scripts_for_each_node(plan, tmp_path):
     assert sorted(path.name for path in folder.iterdir()) == [
         f"{action}-{node}.sh" for action in ("apply", "undo") for node in "abc"
     ]
-    assert "gesscale-timer 1800" in (folder / "apply-a.sh").read_text()
+    assert 'gesscale-timer "$timer" 1800' in (folder / "apply-a.sh").read_text()
     assert all(os.access(path, os.X_OK) for path in folder.iterdir())
 
 

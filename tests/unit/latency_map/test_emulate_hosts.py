@@ -40,7 +40,17 @@ def test_the_shortest_file_maps_names_to_addresses():
         ("name,address\nedge1,\n", "host 1: expected name and address"),
         ("name,address\nedge1,10.0.0.1,x\n", "a cell too many"),
         ("name,address\nedge1,edge1.local\n", "expected an IPv4 or IPv6 address, got 'edge1.local'"),
-        ("name,address\nedge1,fe80::1%eth0\n", "not bound to a link, got 'fe80::1%eth0'"),
+        ("name,address\nedge1,fe80::1\n", "not bound to a link, got 'fe80::1'"),
+        ("name,address\nedge1,fe80::1%eth0\n", "address, got 'fe80::1%eth0'; leave out the zone"),
+        ('edge1: "fd00::1%$(id>x)"', r"address, got 'fd00::1%\$\(id>x\)'"),
+        ('edge1: "fd00::1%a\\nb"', r"address, got 'fd00::1%a\\nb'"),
+        ("name,address,networks\nedge1,10.0.0.1,fd00::%x/64\n", "got 'fd00::%x/64'; leave out the zone"),
+        (
+            "name,address,ssh\nedge1,10.0.0.1,fe80::1%eth0\n",
+            "log in to, got 'fe80::1%eth0'; leave out the zone",
+        ),
+        ("- {name: a, address: 10.0.0.1, port: .inf}", "a whole number as port, got inf"),
+        ("- {name: a, address: 10.0.0.1, networks: 5}", "expected a list of networks, got 5"),
         ("name,address,port\nedge1,10.0.0.1,ssh\n", "a whole number as port, got 'ssh'"),
         ("name,address,port\nedge1,10.0.0.1,70000\n", "a port of 1 to 65535, got 70000"),
         ("name,address\n../edge,10.0.0.1\n", "expected a name of at most 63"),
@@ -64,7 +74,11 @@ def test_nodes_are_numbered_through_a_network():
 
 @pytest.mark.parametrize(
     ("subnet", "says"),
-    [("10.0.0.0/31", "for each of 3 nodes, got 10.0.0.0/31 with 0"), ("10.0.0.5/24", "has host bits set")],
+    [
+        ("10.0.0.0/31", "for each of 3 nodes, got 10.0.0.0/31 with 0"),
+        ("10.0.0.5/24", "has host bits set"),
+        ("fd00::%x/64", "leave out the zone"),
+    ],
 )
 def test_a_network_that_will_not_do_is_said(subnet, says):
     with pytest.raises(LatencyMapError, match=says):

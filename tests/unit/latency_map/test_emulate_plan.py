@@ -1,13 +1,12 @@
 """What is added where, and the tc commands for it."""
 
-import shlex
-
 import numpy as np
 import pytest
 
 from latency_map import DelayKind, DelayUnit, LatencyMap, LatencyMapError, MissingDelayError
 from latency_map.emulate import Host, apply_commands, number_hosts, tc_plan, undo_commands
 from latency_map.emulate.tc import queue_packets
+from latency_map.shell import command_line
 
 NAMES = ("a", "b", "c")
 
@@ -21,7 +20,7 @@ HOSTS = number_hosts(NAMES, "10.9.0.0/24")
 
 
 def lines(commands):
-    return [shlex.join(command) for command in commands]
+    return [command_line(command) for command in commands]
 
 
 def test_each_side_adds_half_of_the_round_trip_in_a_class_for_the_other():

@@ -62,7 +62,7 @@ def test_what_the_network_has_itself_is_said_beside_the_delay():
 
 def test_only_a_script_for_a_time_starts_a_timer():
     assert "setsid" not in SCRIPTS["apply"]
-    assert "gesscale-timer 1800" in SCRIPTS["apply for a time"]
+    assert 'gesscale-timer "$timer" 1800 tc qdisc del dev eth0' in SCRIPTS["apply for a time"]
 
 
 def test_netem_is_asked_of_the_kernel_only_where_something_is_delayed():

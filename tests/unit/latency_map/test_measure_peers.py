@@ -20,7 +20,9 @@ def test_peers_are_pairs_by_commas_or_lines(listing, peers):
     assert parse_peers(listing) == peers
 
 
-@pytest.mark.parametrize("listing", ["a", "a=", "=10.0.0.1", "a=1 2", "a=1,a=2", "\x07=10.0.0.1"])
+@pytest.mark.parametrize(
+    "listing", ["a", "a=", "=10.0.0.1", "a=1 2", "a=1,a=2", "\x07=10.0.0.1", "a=fe80::1%eth0"]
+)
 def test_other_listings_are_refused(listing):
     with pytest.raises(LatencyMapError, match="expected"):
         parse_peers(listing)
@@ -55,7 +57,9 @@ def test_places_are_split_into_host_and_port(place, host, port):
     assert split_place(place) == (host, port)
 
 
-@pytest.mark.parametrize("place", ["", ":9109", "a:b", "a:65536", "a:-1", "a b:1", "[]"])
+@pytest.mark.parametrize(
+    "place", ["", ":9109", "a:b", "a:65536", "a:-1", "a b:1", "[]", "fe80::1%eth0", "[fe80::1%eth0]:80"]
+)
 def test_other_places_are_refused(place):
     with pytest.raises(LatencyMapError, match="expected HOST"):
         split_place(place)
@@ -65,6 +69,12 @@ def test_an_agent_is_named_by_host_place_or_url():
     assert agent_url("edge1") == "http://edge1:9109"
     assert agent_url("fd00::1") == "http://[fd00::1]:9109"
     assert agent_url("http://edge1:80/") == "http://edge1:80"
+
+
+@pytest.mark.parametrize("url", ["http://[fe80::1%eth0]:9109", "http://[fe80::1%25eth0]:9109", "http://a b"])
+def test_a_url_with_a_zone_or_blanks_is_refused(url):
+    with pytest.raises(LatencyMapError, match="expected HOST"):
+        agent_url(url)
 
 
 def test_a_name_that_does_not_resolve_is_an_error():

@@ -11,7 +11,8 @@ import pytest
 
 from gesscale.errors import InputError, MetricsUnavailableError
 from gesscale.monitor.fetch import check_url, fetch
-from latency_map.measure.fetch import ByteBudget, FetchError, HttpClient, IPAddress
+from latency_map.addresses import Address
+from latency_map.measure.fetch import ByteBudget, FetchError, HttpClient
 
 Talk = Callable[[socket.socket, threading.Event], None]
 
@@ -139,7 +140,7 @@ def test_an_error_repeats_no_byte_of_the_answer(answer: bytes) -> None:
 def test_a_name_service_that_hangs_ends_with_the_timeout() -> None:
     over = threading.Event()
 
-    def resolve(_host: str, _port: int) -> list[IPAddress]:
+    def resolve(_host: str, _port: int) -> list[Address]:
         over.wait(10)
         return []
 
@@ -166,7 +167,7 @@ def test_a_server_of_tls_without_a_known_certificate_is_refused() -> None:
 
 
 def test_a_connection_goes_only_where_the_resolver_says() -> None:
-    def nowhere(host: str, port: int) -> list[IPAddress]:
+    def nowhere(host: str, port: int) -> list[Address]:
         raise FetchError(f"{host}:{port} is not allowed")
 
     with pytest.raises(MetricsUnavailableError, match=r"127\.0\.0\.1:1 is not allowed"):

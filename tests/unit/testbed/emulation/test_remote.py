@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from latency_map import LatencyMapError
 from latency_map.emulate import Host
 from testbed.emulation.remote import Answer, Login, ssh_command
 
@@ -39,6 +40,15 @@ def test_ssh_is_called_as_it_is_asked(host, login, ending):
 def test_sudo_is_used_by_itself_only_where_the_login_is_not_root():
     assert "else exec sudo -n" in ssh_command(HOST, Login(), as_root=True)[-1]
     assert ssh_command(HOST, Login(sudo=True), as_root=False)[-1] == "sh -s"
+
+
+@pytest.mark.parametrize(
+    ("login", "says"),
+    [({"user": "$(id)"}, "login: expected a user name"), ({"port": 0}, "a port of 1 to 65535")],
+)
+def test_a_login_that_can_be_none_is_refused(login, says):
+    with pytest.raises(LatencyMapError, match=says):
+        Login(**login)
 
 
 def test_nothing_is_asked_of_a_person_and_host_keys_are_checked_as_ssh_is_set_up():
