@@ -20,7 +20,8 @@ from gesscale.errors import ClusterError
 from testbed.cluster import processes
 from testbed.cluster.namespaces import run
 from testbed.cluster.netem import has_netem
-from testbed.cluster.state import STATE_ROOT, cluster_names, private_root, state_root
+from testbed.cluster.private import STATE_ROOT
+from testbed.cluster.state import cluster_names, private_root, state_root
 
 TUN = Path("/dev/net/tun")
 _CAP_NET_ADMIN, _CAP_SYS_ADMIN = 12, 21

@@ -16,9 +16,8 @@ import yaml
 
 from gesscale.errors import ClusterError, InputError
 from latency_map import DelayKind, DelayUnit, LatencyMapError, write_csv
+from testbed.cluster.private import STATE_ROOT, make_private, open_private, require_private
 from testbed.cluster.topology import CLUSTER_NAME, Topology, read_topology
-
-STATE_ROOT = "GESSCALE_TESTBED_STATE"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,31 +40,27 @@ class ClusterRecord:
 
 
 def state_root() -> Path:
-    """Return the directory of all clusters of this user; `STATE_ROOT` in the environment overrides it."""
-    if STATE_ROOT in os.environ:
-        return Path(os.environ[STATE_ROOT])
-    return Path(tempfile.gettempdir()) / f"gesscale-testbed-{os.geteuid()}"
-
-
-def private_root() -> Path:
-    """Return `state_root`, made if needed, and surely this user's own.
+    """Return the directory of all clusters of this user; `STATE_ROOT` in the environment overrides it.
 
     Raises
     ------
     ClusterError
-        Where it cannot be made, or belongs to somebody else.
+        Where what is there is not this user's own.
     """
-    root = state_root()
-    try:
-        root.mkdir(parents=True, exist_ok=True, mode=0o700)
-        owner = root.stat().st_uid
-    except OSError as error:
-        message = f"cannot use {root}: {error}; set {STATE_ROOT} to a directory of your own"
-        raise ClusterError(message) from error
-    if owner != os.geteuid():
-        message = f"{root} belongs to another user; set {STATE_ROOT} to a directory of your own"
-        raise ClusterError(message)
-    return root
+    if STATE_ROOT in os.environ:
+        return require_private(Path(os.environ[STATE_ROOT]))
+    return require_private(Path(tempfile.gettempdir()) / f"gesscale-testbed-{os.geteuid()}")
+
+
+def private_root() -> Path:
+    """Return `state_root`, made if needed.
+
+    Raises
+    ------
+    ClusterError
+        Where it cannot be made, or is not this user's own.
+    """
+    return make_private(state_root())
 
 
 def state_directory(name: str) -> Path:
@@ -75,11 +70,11 @@ def state_directory(name: str) -> Path:
     ------
     InputError
         Where no cluster can have this name; it must never lead out of `state_root`.
+    ClusterError
+        Where what is there is not this user's own.
     """
-    if not re.fullmatch(CLUSTER_NAME, name):
-        message = f"expected the name of a cluster, at most ten lower-case letters and digits, got {name!r}"
-        raise InputError(message)
-    return state_root() / name
+    _check_name(name)
+    return require_private(state_root() / name)
 
 
 def cluster_names() -> tuple[str, ...]:
@@ -87,7 +82,7 @@ def cluster_names() -> tuple[str, ...]:
     root = state_root()
     if not root.is_dir():
         return ()
-    return tuple(sorted(path.name for path in root.iterdir() if path.is_dir()))
+    return tuple(sorted(path.name for path in root.iterdir() if path.is_dir() and not path.is_symlink()))
 
 
 def only_cluster(name: str | None) -> str:
@@ -112,9 +107,8 @@ def only_cluster(name: str | None) -> str:
 def save(record: ClusterRecord, topology: Topology) -> None:
     """Write the record and a copy of the topology, so that later edits of its file change nothing here."""
     private_root()
-    directory = state_directory(topology.name)
+    directory = make_private(state_directory(topology.name))
     try:
-        directory.mkdir(exist_ok=True, mode=0o700)
         write_csv(topology.map, directory / "topology.csv")
         described = {
             "name": topology.name,
@@ -156,10 +150,31 @@ def load(name: str) -> tuple[ClusterRecord, Topology]:
 
 
 def forget(name: str) -> None:
-    """Delete the state directory of a cluster, and that of all clusters where it was the last."""
-    shutil.rmtree(state_directory(name), ignore_errors=True)
+    """Delete the state directory of a cluster, and that of all clusters where it was the last.
+
+    Nothing outside of `state_root` is deleted: a symbolic link goes without what it leads to.
+
+    Raises
+    ------
+    InputError
+        Where no cluster can have this name.
+    ClusterError
+        Where `state_root` is not this user's own.
+    """
+    _check_name(name)
+    root = state_root()
+    try:
+        descriptor = open_private(root)
+    except FileNotFoundError:
+        return
+    try:
+        shutil.rmtree(name, ignore_errors=True, dir_fd=descriptor)
+        with contextlib.suppress(OSError):  # only where it is a link
+            os.unlink(name, dir_fd=descriptor)
+    finally:
+        os.close(descriptor)
     with contextlib.suppress(OSError):  # others are still there
-        state_root().rmdir()
+        root.rmdir()
 
 
 @contextlib.contextmanager
@@ -171,12 +186,18 @@ def locked(timeout_s: float = 60.0) -> Iterator[None]:
     ClusterError
         Where another command holds it for longer, or the state directory cannot be written.
     """
-    descriptor = os.open(private_root(), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = open_private(private_root())
     try:
         _lock(descriptor, time.monotonic() + timeout_s)
         yield
     finally:
         os.close(descriptor)
+
+
+def _check_name(name: str) -> None:
+    if not re.fullmatch(CLUSTER_NAME, name):
+        message = f"expected the name of a cluster, at most ten lower-case letters and digits, got {name!r}"
+        raise InputError(message)
 
 
 def _lock(descriptor: int, deadline: float) -> None:

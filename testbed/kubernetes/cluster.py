@@ -12,6 +12,7 @@ from gesscale.errors import ClusterError, InputError
 from testbed.cluster import lifecycle, namespaces, state
 from testbed.cluster.lifecycle import Delays
 from testbed.cluster.namespaces import DEVICE, inside, namespace
+from testbed.cluster.private import make_private, require_private
 from testbed.cluster.topology import Topology
 from testbed.kubernetes.api import Api, ready_nodes, wait_until
 from testbed.kubernetes.build import build
@@ -35,15 +36,23 @@ class KubernetesCluster:
     ----------
     state_root
         The directory of this user's clusters when it was opened.
+
+    Raises
+    ------
+    ClusterError
+        What is there is not this user's own.
     """
 
     topology: Topology
     state_root: Path = field(default_factory=state.state_root)
 
+    def __post_init__(self) -> None:
+        require_private(self.state_root)
+
     @property
     def files(self) -> Files:
         """Where it keeps its files and logs."""
-        return Files(directory=self.state_root / self.topology.name / "kubernetes")
+        return Files(directory=require_private(self.state_root / self.topology.name) / "kubernetes")
 
     @property
     def kubeconfig(self) -> Path:
@@ -237,7 +246,7 @@ def problem_of(cluster: KubernetesCluster) -> str:
 
 def _build(cluster: KubernetesCluster, program: Path, tools: Tools) -> None:
     topology, files, names = cluster.topology, cluster.files, cluster.node_names
-    files.directory.mkdir(mode=0o700)
+    make_private(files.directory)
     for command in network_commands(topology, names):
         namespaces.run(command)
     for name in names:

@@ -41,7 +41,8 @@ def test_a_corrupt_record_is_said(state_root: Path, three: Topology, content: st
 
 
 def test_the_only_cluster_needs_no_name(state_root: Path) -> None:
-    (state_root / "one").mkdir(parents=True)
+    state.private_root()
+    (state_root / "one").mkdir()
     assert state.only_cluster(None) == "one"
     (state_root / "two").mkdir()
     with pytest.raises(InputError, match="clusters here: one, two; name one"):
@@ -71,7 +72,7 @@ def test_a_state_directory_that_cannot_be_is_said(tmp_path: Path, monkeypatch: p
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
 def test_a_directory_of_another_user_is_refused(state_root: Path) -> None:
-    state_root.mkdir()
+    state_root.mkdir(mode=0o700)
     os.chown(state_root, 65534, 65534)
     with pytest.raises(ClusterError, match="belongs to another user"), state.locked():
         pass
