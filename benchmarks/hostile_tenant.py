@@ -45,6 +45,7 @@ from controller_footprint import (
 
 from gesscale.kubernetes.api import Connection
 from gesscale.kubernetes.api.resources import CONFIG_MAPS, STREAM_AUTOSCALERS
+from latency_map.shell import command_line
 
 OPERATORS = 50
 SCENES = ("alone", "hang", "flood", "maps")
@@ -168,7 +169,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--scenes", nargs="+", choices=SCENES, default=SCENES)
-    parser.add_argument("--controller", default=shlex.join(COMMAND))
+    parser.add_argument("--controller", default=command_line(COMMAND))
     asked = parser.parse_args()
     server = ThreadingHTTPServer(("127.0.0.1", 0), Endpoints)
     server.daemon_threads = True

@@ -161,7 +161,7 @@ class ControllerMetrics(Collector):
         self._rescales.observe(seconds)
 
     def page(self, _parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
-        """Answer a scrape, see `gesscale.endpoint.Page`."""
+        """Answer a scrape, see `latency_map.serving.Page`."""
         return CONTENT_TYPE_PLAIN_0_0_4, generate_latest(self.registry)
 
     def collect(self) -> Iterator[Metric]:

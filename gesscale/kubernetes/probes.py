@@ -7,8 +7,8 @@ time arrives, and a controller must not be restarted for that.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from gesscale.endpoint import Endpoint, Page, Unavailable
 from gesscale.words import in_words
+from latency_map.serving import Page, PageServer, Unavailable
 
 PORT = 8080
 PERIODS_TO_DEATH = 5
@@ -131,7 +131,7 @@ def serve_probes(
     *,
     host: str = "0.0.0.0",  # noqa: S104 - the kubelet and Prometheus ask the pod's own address
     port: int = PORT,
-) -> Endpoint:
+) -> PageServer:
     """Answer ``/healthz``, ``/readyz`` and ``/metrics`` until closed.
 
     Parameters
@@ -147,7 +147,7 @@ def serve_probes(
 
     Returns
     -------
-    Endpoint
+    PageServer
         Serving already.
 
     Raises
@@ -166,7 +166,7 @@ def serve_probes(
         role = f"leader, {steps}" if seen.leading else "follower"
         return _answer(f"ready: {role}", why_unready(seen, clock()))
 
-    return Endpoint(host, port, {"/healthz": healthz, "/readyz": readyz, "/metrics": metrics})
+    return PageServer(host, port, {"/healthz": healthz, "/readyz": readyz, "/metrics": metrics})
 
 
 def _answer(well: str, problems: tuple[str, ...]) -> tuple[str, bytes]:

@@ -13,13 +13,13 @@ from gesscale.spark.offsets import OffsetRows, sum_of_leaves
 from gesscale.spark.records import OperatorSettings
 
 if TYPE_CHECKING:
-    from gesscale.endpoint import Endpoint, Page
     from gesscale.spark.executors import ExecutorWatch
     from gesscale.spark.jobs import JobWatch
     from gesscale.spark.obeying import Obedience
     from gesscale.spark.operator_state import OperatorState
     from gesscale.spark.reconcile import LiveExecutor
     from gesscale.spark.restarting import RestartableQuery, StartQuery
+    from latency_map.serving import Page, PageServer
 
 _LOG = logging.getLogger("gesscale.spark")
 
@@ -37,7 +37,7 @@ class Attachment:
     url: str | None
     _spark: Any
     _listener: Any
-    _endpoint: "Endpoint | None"
+    _endpoint: "PageServer | None"
     _obedience: "Obedience | None" = None
     _restartable: "RestartableQuery | None" = None
 
@@ -177,11 +177,11 @@ def _listen(spark: Any, state: "OperatorState") -> Any:
     return listener
 
 
-def _serve(host: str, port: int, pages: "Mapping[str, Page]", operator: str) -> "Endpoint | None":
-    from gesscale.endpoint import Endpoint
+def _serve(host: str, port: int, pages: "Mapping[str, Page]", operator: str) -> "PageServer | None":
+    from latency_map.serving import PageServer
 
     try:
-        return Endpoint(host, port, pages)
+        return PageServer(host, port, pages)
     except (OSError, OverflowError) as error:
         _LOG.warning(
             "operator %s: expected to serve metrics on %s:%s, but %s; metrics are off and the query runs "
@@ -200,8 +200,8 @@ def _pages(
     from prometheus_client import CollectorRegistry
     from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
-    from gesscale.endpoint import json_body
     from gesscale.spark.gauges import OperatorGauges
+    from latency_map.serving import json_body
 
     registry = CollectorRegistry(auto_describe=False)
     registry.register(OperatorGauges(state.settings, state.histories, state.executors, lambda: state.errors))

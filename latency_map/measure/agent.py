@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
@@ -25,8 +25,8 @@ from latency_map.measure.method import allowed_method, probe_by
 from latency_map.measure.options import AgentOptions, read_options
 from latency_map.measure.peers import AgentsByName, FindPeers, read_peers
 from latency_map.measure.rounds import Rounds, Say
-from latency_map.measure.serving import Answer, PageServer
 from latency_map.measure.threads import in_thread
+from latency_map.serving import Page, PageServer, Unavailable
 
 _GLANCE_S = 0.5
 _SIGNALS = frozenset({signal.SIGTERM, signal.SIGINT})
@@ -84,13 +84,16 @@ def _open_pages(options: AgentOptions, rounds: Rounds, instance: str) -> PageSer
     registry.register(rounds.gauges)
     own = json.dumps({"node": options.node, "instance": instance}).encode()
 
-    def healthz() -> Answer:
-        return (200, "text/plain", b"ok\n") if rounds.alive else (503, "text/plain", b"no round ends\n")
+    def healthz(_parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
+        if not rounds.alive:
+            message = "no round ends"
+            raise Unavailable(message)
+        return "text/plain", b"ok\n"
 
-    pages: Mapping[str, Callable[[], Answer]] = {
-        "/metrics": lambda: (200, CONTENT_TYPE_LATEST, generate_latest(registry)),
+    pages: Mapping[str, Page] = {
+        "/metrics": lambda _parameters: (CONTENT_TYPE_LATEST, generate_latest(registry)),
         "/healthz": healthz,
-        "/node": lambda: (200, "application/json", own),
+        "/node": lambda _parameters: ("application/json", own),
     }
     try:
         return PageServer(options.host, options.port, pages)

@@ -1,4 +1,6 @@
 import socket
+import subprocess
+import sys
 
 import pytest
 
@@ -21,6 +23,17 @@ def test_a_port_in_use_is_said_and_harms_nobody(caplog):
 def test_a_port_that_is_none_is_said_and_harms_nobody(caplog):
     assert attach(NotSpark(), operator="nearest", port=70000).url is None
     assert "metrics are off" in caplog.text
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    code = (
+        "import sys, gesscale.spark; "
+        "print(*sorted({'pyspark', 'py4j', 'pandas', 'pyarrow', 'prometheus_client'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.strip() == ""
 
 
 def test_wrong_arguments_are_refused():
