@@ -1,11 +1,15 @@
 """Where a workflow's latency map is read, as its resources say."""
 
+import http
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from gesscale.kubernetes.api import Connection
+from gesscale.errors import ClusterError
+from gesscale.kubernetes.api import ApiError, Connection
 from gesscale.kubernetes.api.resources import CONFIG_MAPS
+from gesscale.kubernetes.api.roles import CONTROLLER, NAMESPACE, map_command
 from gesscale.kubernetes.resource.spec_groups import ConfigMapSpec, LatencyMapSpec
 from gesscale.monitor.kept_latencies import Found, KeptLatencies
 from gesscale.monitor.latencies import AgentLatencies, FileLatencies, PrometheusLatencies
@@ -87,7 +91,12 @@ def _source(
 
 
 def _text(connection: Connection, namespace: str, kept: ConfigMapSpec) -> str:
-    found = connection.get(CONFIG_MAPS, kept.name, namespace=namespace)
+    try:
+        found = connection.get(CONFIG_MAPS, kept.name, namespace=namespace)
+    except ApiError as fault:
+        if fault.status != http.HTTPStatus.FORBIDDEN:
+            raise
+        raise _not_granted(namespace, kept.name, str(fault)) from fault
     entries = found.get("data") or {}
     if kept.key not in entries:
         message = (
@@ -96,3 +105,14 @@ def _text(connection: Connection, namespace: str, kept: ConfigMapSpec) -> str:
         )
         raise LatencyMapError(message)
     return str(entries[kept.key])
+
+
+def _not_granted(namespace: str, name: str, said: str) -> ClusterError:
+    """Return the fault that tells the namespace's owner what to do; the API server's words name the controller."""
+    user = re.search(r'User "([^"]+)"', said)
+    command = map_command(
+        name, namespace, user[1] if user else f"system:serviceaccount:{NAMESPACE}:{CONTROLLER}"
+    )
+    return ClusterError(
+        f"the controller may not read ConfigMap {namespace}/{name}; who owns the namespace grants it: {command}"
+    )

@@ -9,6 +9,7 @@ from testbed.cluster.processes import Mark, Role
 from testbed.cluster.state import state_directory
 from testbed.cluster.topology import Topology
 from testbed.kubernetes.api import Api, wait_until
+from testbed.kubernetes.audit import write_audit_policy
 from testbed.kubernetes.credentials import ADMIN, Files, write_kubeconfig, write_signing_key, write_tokens
 from testbed.kubernetes.network import SERVICES, PodNetwork
 
@@ -52,6 +53,7 @@ def start_control_plane(topology: Topology, kubelets: tuple[str, ...], *, progra
     url = f"https://{address}:{API_PORT}"
     tokens = write_tokens(files, kubelets)
     write_signing_key(files)
+    write_audit_policy(files)
     _start(topology, files, program, "etcd", ("--data-dir", str(files.directory / "etcd")))
     _start(topology, files, program, "kube-apiserver", _api_server_flags(files, address))
     api = Api(url=url, authority=files.authority, token=tokens[ADMIN])
@@ -129,6 +131,7 @@ def _api_server_flags(files: Files, address: str) -> tuple[str, ...]:
         *("--service-account-issuer", f"https://kubernetes.default.svc.{_DOMAIN}"),
         *("--service-account-key-file", str(files.public_key)),
         *("--service-account-signing-key-file", str(files.signing_key)),
+        *("--audit-policy-file", str(files.audit_policy), "--audit-log-path", str(files.audit_log)),
         "--kubelet-preferred-address-types=InternalIP",
         *("--allow-privileged", "--profiling=false"),
     )

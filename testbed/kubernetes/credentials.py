@@ -48,6 +48,16 @@ class Files:
         """The certificates by which clients know the API server."""
         return self.certificates / "apiserver.crt"
 
+    @property
+    def audit_policy(self) -> Path:
+        """Which requests the API server records."""
+        return self.directory / "audit.yaml"
+
+    @property
+    def audit_log(self) -> Path:
+        """The requests that it recorded, one JSON object a line."""
+        return self.directory / "audit.log"
+
     def kubeconfig(self, user: str) -> Path:
         """Return the kubeconfig of a user."""
         return self.directory / f"{user}.kubeconfig"

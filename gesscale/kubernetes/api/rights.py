@@ -79,11 +79,6 @@ CONTROLLER_RIGHTS = (
         why="where drivers and executors are, and how much room all pods leave on a node",
     ),
     Right(
-        resource=CONFIG_MAPS,
-        verbs=("get",),
-        why="latency maps that a StreamAutoscaler names; without list nobody's names can be learned",
-    ),
-    Right(
         resource=EVENTS,
         verbs=("create", "patch"),
         why="what kubectl describe shows of a decision; patch counts the same one again",
@@ -102,14 +97,40 @@ CONTROLLER_RIGHTS = (
         why="winning, renewing and giving back the leader's Lease, and no other",
     ),
 )
-"""All that the controller may do."""
+"""All that the controller may do without anybody's doing; see `map_right`."""
+
+
+def map_right(config_map: str) -> Right:
+    """Return what the owner of a namespace grants the controller there, for a latency map in a ConfigMap.
+
+    Parameters
+    ----------
+    config_map
+        Its name.
+    """
+    return Right(
+        resource=CONFIG_MAPS,
+        verbs=("get",),
+        scope=Scope.OWN_NAMESPACE,
+        names=(config_map,),
+        why="the latency map that a StreamAutoscaler of this namespace names, and no other ConfigMap",
+    )
+
 
 _SERVICES = Resource(plural="services", kind="Service")
 _CLAIMS = Resource(plural="persistentvolumeclaims", kind="PersistentVolumeClaim")
 
+FEW_RIGHTS_SETTINGS = {
+    "spark.kubernetes.executor.disableConfigMap": "true",
+    "spark.kubernetes.driver.service.deleteOnTermination": "false",
+    "spark.kubernetes.driver.ownPersistentVolumeClaim": "false",
+    "spark.kubernetes.driver.reusePersistentVolumeClaim": "false",
+}
+"""With these Spark asks for no ConfigMap, Service or volume, which `driver_rights` does not give."""
+
 
 def driver_rights(autoscaler: str) -> tuple[Right, ...]:
-    """Return what a Spark driver with gesscale.spark may do, in its own namespace.
+    """Return what a Spark driver with gesscale.spark and `FEW_RIGHTS_SETTINGS` may do, in its own namespace.
 
     Parameters
     ----------
@@ -127,29 +148,34 @@ def driver_rights(autoscaler: str) -> tuple[Right, ...]:
         ),
         Right(
             resource=PODS,
-            verbs=("create", "get", "list", "watch", "patch", "delete", "deletecollection"),
+            verbs=("create", "get", "list", "watch", "delete", "deletecollection"),
             scope=own,
-            why="Spark starts, watches, labels and removes its executors",
-        ),
-        Right(
-            resource=CONFIG_MAPS,
-            verbs=("create", "get", "list", "update", "delete", "deletecollection"),
-            scope=own,
-            why="Spark hands its settings to executors by a ConfigMap",
-        ),
-        Right(
-            resource=_SERVICES,
-            verbs=("create", "get", "list", "delete", "deletecollection"),
-            scope=own,
-            why="in cluster mode Spark gives the driver a headless Service, and removes it at the end",
-        ),
-        Right(
-            resource=_CLAIMS,
-            verbs=("list", "deletecollection"),
-            scope=own,
-            why="Spark clears volumes of its executors at the end, even where there are none",
+            why="Spark starts, watches and removes its executors; an order withdraws one that waits",
         ),
     )
+
+
+SPARK_DEFAULT_RIGHTS = (
+    Right(
+        resource=CONFIG_MAPS,
+        verbs=("create", "deletecollection"),
+        scope=Scope.OWN_NAMESPACE,
+        why="Spark hands the files of its conf folder to executors by a ConfigMap",
+    ),
+    Right(
+        resource=_SERVICES,
+        verbs=("deletecollection",),
+        scope=Scope.OWN_NAMESPACE,
+        why="Spark removes the driver's headless Service at the end, even where there is none",
+    ),
+    Right(
+        resource=_CLAIMS,
+        verbs=("list", "deletecollection"),
+        scope=Scope.OWN_NAMESPACE,
+        why="Spark looks for volumes of its executors, and clears them at the end, even where there are none",
+    ),
+)
+"""What a driver needs beside `driver_rights` where Spark's defaults stand instead of `FEW_RIGHTS_SETTINGS`."""
 
 
 def missing_rights(

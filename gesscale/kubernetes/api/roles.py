@@ -7,7 +7,8 @@ import json
 import sys
 from collections.abc import Iterable
 
-from gesscale.kubernetes.api.rights import CONTROLLER_RIGHTS, Right, Scope, driver_rights
+from gesscale.kubernetes.api.rights import CONTROLLER_RIGHTS, Right, Scope, driver_rights, map_right
+from latency_map.shell import command_line
 
 NAMESPACE = "gesscale"
 CONTROLLER = "gesscale-controller"
@@ -58,6 +59,52 @@ def driver_roles(autoscaler: str, namespace: str, account: str) -> str:
             _binding("Role", account, namespace, account, namespace),
         )
     )
+
+
+def map_role(config_map: str, namespace: str) -> str:
+    """Return the Role and the binding by which the owner of a namespace lets the controller read one map, as YAML.
+
+    Parameters
+    ----------
+    config_map
+        The only ConfigMap that it may read.
+    namespace
+        Of the ConfigMap and of the StreamAutoscalers that name it.
+    """
+    name = _map_role_name(config_map)
+    return "---\n".join(
+        (
+            _role("Role", name, namespace, [map_right(config_map)]),
+            _binding("Role", name, namespace, CONTROLLER, NAMESPACE),
+        )
+    )
+
+
+def map_command(config_map: str, namespace: str, user: str) -> str:
+    """Return the commands, in one line, that grant what `map_role` grants.
+
+    Parameters
+    ----------
+    user
+        The controller, as the API server calls it: ``system:serviceaccount:NAMESPACE:NAME`` or a person's name.
+
+    Examples
+    --------
+    >>> print(map_command("map", "taxi", "anne"))  # doctest: +NORMALIZE_WHITESPACE
+    kubectl -n taxi create role read-map --verb=get --resource=configmaps --resource-name=map &&
+    kubectl -n taxi create rolebinding read-map --role=read-map --user=anne
+    """
+    name = _map_role_name(config_map)
+    account = user.removeprefix("system:serviceaccount:")
+    subject = f"--user={user}" if account == user else f"--serviceaccount={account}"
+    create = ("kubectl", "-n", namespace, "create")
+    role = (*create, "role", name, "--verb=get", "--resource=configmaps", f"--resource-name={config_map}")
+    binding = (*create, "rolebinding", name, f"--role={name}", subject)
+    return f"{command_line(role)} && {command_line(binding)}"
+
+
+def _map_role_name(config_map: str) -> str:
+    return f"read-{config_map}"
 
 
 def _account(name: str, namespace: str) -> str:

@@ -3,22 +3,19 @@
 import contextlib
 import json
 import signal
-import threading
 import time
-from importlib.metadata import version
 
 import pytest
 import yaml
-from kubernetes.client import Configuration
+from accounts import controller_as
 from steered_world import PERIOD_S, World, controller, define, until
 from stopped_api import stopped_api_server
 
-from gesscale.kubernetes.api import Connection, connect
+from gesscale.kubernetes.api import connect
 from gesscale.kubernetes.api.rights import CONTROLLER_RIGHTS, Scope
 from gesscale.kubernetes.api.roles import controller_roles
-from gesscale.kubernetes.controller import Controller, ControllerOptions
+from gesscale.kubernetes.controller import Controller
 from gesscale.kubernetes.probes import why_unready
-from gesscale.kubernetes.targets import AllowedTarget
 from testbed.kubernetes.images import BUSYBOX
 
 pytestmark = pytest.mark.real
@@ -260,10 +257,17 @@ def test_each_right_that_is_missing_is_named_and_nothing_is_scaled_down_for_want
     accounts = {name: f"{world.namespace}-{name}" for name in cases}
     documents = [doc for name, case in cases.items() for doc in roles(world.namespace, accounts[name], case)]
     world.cluster.run_kubectl("apply", "-f", "-", given=yaml.safe_dump_all(documents))
+    create = ("-n", world.namespace, "create")  # the map is the namespace's to grant, here to all of them
+    granted = ("--verb=get", "--resource=configmaps", "--resource-name=map")
+    world.cluster.run_kubectl(*create, "role", "read-map", *granted)
+    group = f"--group=system:serviceaccounts:{world.namespace}"
+    world.cluster.run_kubectl(*create, "rolebinding", "read-map", "--role=read-map", group)
     try:
         with contextlib.ExitStack() as stack:
             running = {
-                name: stack.enter_context(in_process(world, account, name, tmp_path))
+                name: stack.enter_context(
+                    controller_as(world.cluster, world.namespace, account, tmp_path, watched=world.namespace)
+                )
                 for name, account in accounts.items()
             }
             until(
@@ -297,30 +301,3 @@ def roles(namespace: str, account: str, missing):
                     rule["verbs"].remove(verb)
             document["rules"] = [rule for rule in document["rules"] if rule["verbs"]]
         yield document
-
-
-@contextlib.contextmanager
-def in_process(world, account, name, folder):
-    """Run a controller with the rights of an account, with a lease of its own where it may have one."""
-    token = world.cluster.run_kubectl("create", "token", account, "-n", world.namespace).strip()
-    text = world.cluster.run_kubectl("get", "configmap", "kube-root-ca.crt", "-n", "default", "-o", "json")
-    authority = folder / f"{name}.crt"
-    authority.write_text(json.loads(text)["data"]["ca.crt"])
-    configuration = Configuration(host=world.admin.url, ssl_ca_cert=str(authority))
-    configuration.api_key["BearerToken"] = f"Bearer {token}"
-    connection = Connection(configuration, namespace=world.namespace, user_agent="gesscale/test")
-    options = ControllerOptions(
-        folder=folder / name,
-        namespace=world.namespace,
-        allowed_targets=(AllowedTarget.parse("127.0.0.1"),),
-    )
-    running = Controller(connection, options, version=version("gesscale"))
-    thread = threading.Thread(target=running.run, name=name)
-    thread.start()
-    try:
-        yield running
-    finally:
-        running.stop()
-        thread.join(30)
-        connection.close()
-        assert not thread.is_alive()

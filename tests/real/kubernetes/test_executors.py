@@ -15,6 +15,8 @@ from urllib.request import urlopen
 import pytest
 import yaml
 
+from gesscale.kubernetes.api.rights import FEW_RIGHTS_SETTINGS
+from gesscale.kubernetes.api.roles import driver_roles
 from testbed.cluster.spark_command import SMALL_JVM
 from testbed.kubernetes.host_programs import host_programs
 from testbed.kubernetes.images import BUSYBOX, HOST
@@ -48,12 +50,6 @@ gesscale.spark.attach(
     spark, operator="trial", port=9108, trigger_s=1.0, restart=start_query
 ).run(stopping)
 spark.stop()
-"""
-RIGHTS = """
-- {apiGroups: [""], resources: [pods], verbs: [create, get, list, watch, delete, deletecollection]}
-- {apiGroups: [""], resources: [configmaps], verbs: [create, delete, deletecollection]}
-- {apiGroups: [""], resources: [services, persistentvolumeclaims], verbs: [deletecollection]}
-- {apiGroups: [gesscale.dev], resources: [streamautoscalers], resourceNames: [taxi], verbs: [get, watch]}
 """
 
 
@@ -92,7 +88,7 @@ class Application:
 
     def settings(self):
         small = " ".join(SMALL_JVM)
-        return {
+        return FEW_RIGHTS_SETTINGS | {
             "spark.kubernetes.namespace": self.namespace,
             "spark.kubernetes.container.image": HOST,
             "spark.kubernetes.executor.podTemplateFile": str(self.folder / "pod.yaml"),
@@ -131,18 +127,15 @@ class Application:
                 env=environment, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
 
+    def grant(self):
+        """Create the driver's account with the rights that deploy/k3s/example gives to its own."""
+        self.kubectl("create", "-f", "-", given=driver_roles("taxi", self.namespace, "driver"))
+
     def submit(self, node):
         """Start the driver as a pod on a node."""
-        metadata = {"name": "driver"}
-        self.create("ServiceAccount", "driver")
-        self.create("Role", "driver", group="rbac.authorization.k8s.io/v1", rules=yaml.safe_load(RIGHTS))
-        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "driver"}
-        subject = {"kind": "ServiceAccount", "name": "driver", "namespace": self.namespace}
-        self.create(
-            "RoleBinding", "driver", group="rbac.authorization.k8s.io/v1", roleRef=role, subjects=[subject]
-        )
+        self.grant()
         pod = {
-            "metadata": metadata,
+            "metadata": {"name": "driver"},
             "spec": {**self.pod["spec"], "nodeSelector": {"kubernetes.io/hostname": node}},
         }
         (self.folder / "driver.yaml").write_text(yaml.safe_dump(pod))

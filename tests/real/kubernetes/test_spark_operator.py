@@ -21,9 +21,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-import yaml
-from real.kubernetes.test_executors import RIGHTS, Application, until
+from real.kubernetes.test_executors import Application, until
 
+from gesscale.kubernetes.api.rights import FEW_RIGHTS_SETTINGS
 from testbed.cluster.spark_command import SMALL_JVM
 from testbed.kubernetes.images import HOST
 
@@ -73,12 +73,7 @@ class OperatedApplication(Application):
 
     def submit(self, node):
         """Create the account and the SparkApplication; the operator does the rest."""
-        rbac = "rbac.authorization.k8s.io"
-        self.create("ServiceAccount", "driver")
-        self.create("Role", "driver", group=f"{rbac}/v1", rules=yaml.safe_load(RIGHTS))
-        role = {"apiGroup": rbac, "kind": "Role", "name": "driver"}
-        subject = {"kind": "ServiceAccount", "name": "driver", "namespace": self.namespace}
-        self.create("RoleBinding", "driver", group=f"{rbac}/v1", roleRef=role, subjects=[subject])
+        self.grant()
         small = {"cores": 1, "coreRequest": "100m", "memory": "512m", "javaOptions": " ".join(SMALL_JVM)}
         spec = {
             "type": "Python",
@@ -89,6 +84,7 @@ class OperatedApplication(Application):
             "arguments": [str(self.folder)],
             "restartPolicy": {"type": "Always", "onFailureRetryInterval": 1},
             "sparkConf": {
+                **FEW_RIGHTS_SETTINGS,
                 "spark.kubernetes.executor.useDriverPodIP": "true",  # no names are needed
                 "spark.kubernetes.authenticate.submission.caCertFile": str(self.cluster.authority),
                 "spark.kubernetes.authenticate.submission.oauthToken": self.cluster.token,

@@ -5,6 +5,7 @@ import shlex
 import pytest
 import yaml
 
+from gesscale.kubernetes.api.rights import FEW_RIGHTS_SETTINGS
 from gesscale.kubernetes.api.roles import driver_roles
 from gesscale.kubernetes.resource.translate import gather
 from gesscale.spark.pod_template import Placement, executor_template
@@ -93,15 +94,6 @@ def test_the_controller_finds_the_driver_and_its_figures(objects, look, name):
     assert labels["gesscale.dev/autoscaler"] == name
     (metrics,) = (port for port in container["ports"] if port["name"] == "metrics")
     assert metrics["containerPort"] == int(options["metrics-port"]) == 9108  # spec.driver.port's default
-    policy = look.find(objects, "NetworkPolicy", "drivers")
-    assert policy["spec"]["podSelector"]["matchLabels"].items() <= labels.items()
-    allowed = [
-        source["namespaceSelector"]["matchLabels"]
-        for rule in policy["spec"]["ingress"]
-        if {"protocol": "TCP", "port": 9108} in rule["ports"]
-        for source in rule["from"]
-    ]
-    assert {"kubernetes.io/metadata.name": "gesscale"} in allowed
 
 
 @pytest.mark.parametrize("name", OPERATORS)
@@ -123,6 +115,10 @@ def test_spark_is_told_its_pod_and_ports_that_executors_may_reach(objects, look,
 def test_a_driver_may_read_its_own_resource_and_start_executors_and_no_more(look, name):
     written = (look.k3s / "example" / name / "rbac.yaml").read_text()
     assert written == driver_roles(name, "taxi", name), "write it anew by gesscale.kubernetes.api.roles"
+
+
+def test_spark_asks_for_no_more_than_its_drivers_may_do(settings):
+    assert FEW_RIGHTS_SETTINGS.items() <= settings.items()
 
 
 def test_executors_run_the_image_of_their_driver_without_a_token(objects, look, settings, template):

@@ -45,7 +45,36 @@ def test_a_config_map_is_read_when_that_is_due_and_the_last_good_map_stays(api, 
     assert source.current(1061.0).map.nd_max_ms(["a", "b"]) == 50.0
     kept = source.current(1122.0)
     assert kept.map.nd_max_ms(["a", "b"]) == 50.0
-    assert "may not get configmaps" in kept.standing.problem
+    assert "may not read ConfigMap streams/map" in kept.standing.problem
+
+
+@pytest.mark.parametrize(
+    ("user", "subject"),
+    [
+        ("system:serviceaccount:edge:scaler", "--serviceaccount=edge:scaler"),
+        ("anne", "--user=anne"),
+        (
+            None,
+            "--serviceaccount=gesscale:gesscale-controller",
+        ),  # the API server says nothing: deploy/k3s' own
+    ],
+)
+def test_who_owns_a_map_that_the_controller_may_not_read_is_told_the_commands_that_let_it(
+    api, tmp_path, user, subject
+):
+    said = f'configmaps "map" is forbidden: User "{user}" cannot get resource "configmaps"' if user else "no"
+    api.says(refusal(403, "Forbidden", said))
+    problem = opened(api, tmp_path).current(1000.0).standing.problem
+    assert problem == (
+        "the controller may not read ConfigMap streams/map; who owns the namespace grants it: "
+        "kubectl -n streams create role read-map --verb=get --resource=configmaps --resource-name=map && "
+        f"kubectl -n streams create rolebinding read-map --role=read-map {subject}"
+    )
+
+
+def test_another_refusal_is_no_missing_right(api, tmp_path):
+    api.says(refusal(404, "NotFound", "no such map"))
+    assert "it does not exist (404)" in opened(api, tmp_path).current(1000.0).standing.problem
 
 
 def test_a_key_that_is_not_there_is_named_with_those_that_are(api, tmp_path):

@@ -1,6 +1,8 @@
 """The rights that are needed: written into the roles, and asked for one by one."""
 
 import json
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -8,10 +10,18 @@ import yaml
 from scripted_api import as_json, refusal
 
 from gesscale.kubernetes.api import ApiError, missing_rights
-from gesscale.kubernetes.api.rights import CONTROLLER_RIGHTS, Scope, in_words
-from gesscale.kubernetes.api.roles import controller_roles, driver_roles
+from gesscale.kubernetes.api.rights import (
+    CONTROLLER_RIGHTS,
+    FEW_RIGHTS_SETTINGS,
+    SPARK_DEFAULT_RIGHTS,
+    Scope,
+    driver_rights,
+    in_words,
+)
+from gesscale.kubernetes.api.roles import controller_roles, driver_roles, map_command, map_role
 
-RBAC = Path(__file__).parents[5] / "deploy" / "k3s" / "controller" / "rbac.yaml"
+ROOT = Path(__file__).parents[5]
+RBAC = ROOT / "deploy" / "k3s" / "controller" / "rbac.yaml"
 
 
 def rules(kind, text):
@@ -32,7 +42,6 @@ def test_the_controller_has_no_verb_more_than_it_uses():
         ("gesscale.dev", "streamautoscalers/status", ()): ["patch"],
         ("", "nodes", ()): ["list", "watch"],
         ("", "pods", ()): ["list", "watch"],
-        ("", "configmaps", ()): ["get"],
         ("events.k8s.io", "events", ()): ["create", "patch"],
     }
     assert rules("Role", controller_roles()) == {
@@ -59,6 +68,68 @@ def test_a_driver_reads_its_own_streamautoscaler_and_no_other():
     assert not any(
         each["kind"].startswith("Cluster") for each in yaml.safe_load_all(driver_roles("a", "b", "c"))
     )
+
+
+def test_a_driver_runs_pods_and_touches_nothing_else_of_its_namespace():
+    # What it may do is needed, all of it: tests/real/kubernetes/test_rights.py.
+    assert rules("Role", driver_roles("taxi", "streams", "taxi-driver")) == {
+        ("gesscale.dev", "streamautoscalers", ("taxi",)): ["get", "watch"],
+        ("", "pods", ()): ["create", "get", "list", "watch", "delete", "deletecollection"],
+    }
+
+
+def test_the_docs_tell_a_drivers_rights_with_and_without_the_settings_that_make_them_few():
+    text = (ROOT / "docs" / "spark_on_kubernetes.md").read_text()
+    section = text.partition("## Rights of the driver")[2].partition("\n## ")[0]
+    few, more = (yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", section, re.DOTALL))
+    for written, needed in ((few["rules"], driver_rights("taxi")), (more, SPARK_DEFAULT_RIGHTS)):
+        assert written == [
+            {
+                "apiGroups": [right.resource.group],
+                "resources": [right.target],
+                **({"resourceNames": list(right.names)} if right.names else {}),
+                "verbs": list(right.verbs),
+            }
+            for right in needed
+        ]
+    settings = dict(re.findall(r"^    (spark\.\S+) +(\S+)$", section, re.MULTILINE))
+    assert settings == FEW_RIGHTS_SETTINGS
+
+
+def test_the_owner_of_a_namespace_grants_one_map_and_no_other_config_map():
+    manifest = ROOT / "deploy" / "k3s" / "example" / "latency-map.yaml"
+    _, about, written = re.split(r"\A((?:#.*\n)+)", manifest.read_text())
+    assert "kubectl -n taxi create configmap latency-map" in about
+    assert written == map_role("latency-map", "taxi"), "write it anew by gesscale.kubernetes.api.roles"
+    role, binding = yaml.safe_load_all(map_role("delays", "taxi"))
+    assert role["rules"] == [
+        {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["delays"], "verbs": ["get"]}
+    ]
+    assert binding["roleRef"]["name"] == role["metadata"]["name"]
+    assert {each["metadata"]["namespace"] for each in (role, binding)} == {"taxi"}
+    account = {"kind": "ServiceAccount", "name": "gesscale-controller", "namespace": "gesscale"}
+    assert binding["subjects"] == [account]
+
+
+def test_the_commands_that_grant_a_map_are_single_words_whoever_asks(tmp_path):
+    # The user's name is the API server's word; a shell that is given the commands runs kubectl twice and nothing else.
+    stub = tmp_path / "kubectl"
+    stub.write_text('#!/bin/sh\nprintf "%s\\n" "$@" -- >> "$OUT"\n')
+    stub.chmod(0o755)
+    hostile = "anne'; touch PWNED; $(touch PWNED)"
+    done = subprocess.run(
+        ("sh", "-c", map_command("delays", "taxi", hostile)),
+        cwd=tmp_path, env={"PATH": f"{tmp_path}:/usr/bin:/bin", "OUT": str(tmp_path / "out")}, timeout=30, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kubectl", "out"]
+    role, binding, rest = (tmp_path / "out").read_text().split("--\n")
+    assert role.split() == [
+        "-n", "taxi", "create", "role", "read-delays", "--verb=get", "--resource=configmaps",
+        "--resource-name=delays",
+    ]  # fmt: skip
+    assert binding.splitlines()[-1] == f"--user={hostile}"
+    assert rest == ""
 
 
 def test_every_right_has_its_reason_above_its_rule():

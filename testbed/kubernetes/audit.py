@@ -1,0 +1,87 @@
+"""Who asked the API server for what: the requests of service accounts, which a test of their rights reads."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from testbed.kubernetes.credentials import Files
+
+_DECISION, _REASON = "authorization.k8s.io/decision", "authorization.k8s.io/reason"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One request, as a role would name it.
+
+    Attributes
+    ----------
+    namespace, name
+        Empty where the request names none: all namespaces, all objects, or a new one.
+    allowed
+        What the API server decided about the right to it.
+    by
+        Which binding of which role allowed it, in the API server's words.
+    """
+
+    verb: str
+    group: str
+    resource: str
+    subresource: str
+    namespace: str
+    name: str
+    allowed: bool
+    by: str
+
+    @property
+    def target(self) -> str:
+        """The kind as roles name it, such as ``streamautoscalers/status``."""
+        return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
+
+
+def write_audit_policy(files: Files) -> None:
+    """Have the API server record what service accounts ask for, without the contents."""
+    policy = {
+        "apiVersion": "audit.k8s.io/v1",
+        "kind": "Policy",
+        "omitStages": ["RequestReceived"],
+        "rules": [{"level": "Metadata", "userGroups": ["system:serviceaccounts"]}, {"level": "None"}],
+    }
+    files.audit_policy.write_text(yaml.safe_dump(policy), encoding="utf-8")
+
+
+def requests_of(files: Files, namespace: str, account: str) -> frozenset[Request]:
+    """Return what a service account has asked for so far.
+
+    Parameters
+    ----------
+    namespace, account
+        The service account's.
+    """
+    return frozenset(_requests(files, f"system:serviceaccount:{namespace}:{account}"))
+
+
+def _requests(files: Files, user: str) -> Iterator[Request]:
+    with files.audit_log.open(encoding="utf-8") as lines:
+        for line in lines:
+            if not line.endswith("\n"):
+                return  # it is being written
+            event: dict[str, Any] = json.loads(line)
+            if event["user"].get("username") == user and "objectRef" in event:
+                yield _request(event)
+
+
+def _request(event: dict[str, Any]) -> Request:
+    named, decided = event["objectRef"], event.get("annotations") or {}
+    return Request(
+        verb=event["verb"],
+        group=named.get("apiGroup", ""),
+        resource=named["resource"],
+        subresource=named.get("subresource", ""),
+        namespace=named.get("namespace", ""),
+        name=named.get("name", ""),
+        allowed=decided.get(_DECISION) == "allow",
+        by=decided.get(_REASON, ""),
+    )

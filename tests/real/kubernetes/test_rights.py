@@ -1,0 +1,201 @@
+"""Rights as small as can be: by the API server's record all that deploy/k3s grants is used, and nothing was refused."""
+
+import json
+import subprocess
+import time
+
+import pytest
+from accounts import connect_as, controller_as, refused, unused
+from real.kubernetes.test_executors import Application
+from real.kubernetes.test_executors import until as until_seen
+from steered_world import World, define, until
+
+from gesscale.kubernetes.api import ApiError, connect
+from gesscale.kubernetes.api.events import REFRESH_S, Events, Incident, Regarding
+from gesscale.kubernetes.api.resources import CONFIG_MAPS, STREAM_AUTOSCALERS
+from gesscale.kubernetes.api.rights import (
+    CONTROLLER_RIGHTS,
+    FEW_RIGHTS_SETTINGS,
+    SPARK_DEFAULT_RIGHTS,
+    driver_rights,
+    map_right,
+)
+from gesscale.kubernetes.api.roles import controller_roles
+from testbed.kubernetes.audit import requests_of
+from testbed.kubernetes.images import HOST
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
+
+
+@pytest.fixture(scope="module")
+def defined(cluster):
+    cluster.in_control_plane(("true",))  # a foreign cluster keeps its records to itself
+    admin = connect(cluster.kubeconfig)
+    define(cluster, admin)
+    admin.close()
+    return cluster
+
+
+@pytest.fixture
+def world(defined, namespace, tmp_path):
+    with World(defined, namespace, tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def account(world):
+    """A controller's account of that name in a namespace of that name, with the rights of deploy/k3s."""
+    name = f"{world.namespace}-controller"
+    world.cluster.run_kubectl("create", "namespace", name)
+    world.cluster.run_kubectl("create", "-f", "-", given=controller_roles(name, name))
+    yield name
+    world.cluster.run_kubectl("delete", "clusterrole,clusterrolebinding", name, "--wait=false")
+    world.cluster.run_kubectl("delete", "namespace", name, "--wait=false")
+
+
+def grant_as_told(world, sentence):
+    """Run the commands that a message ends with."""
+    command = sentence[sentence.index("kubectl -n ") :].partition(" (failed")[0]
+    wrapper = world.folder / "kubectl"
+    wrapper.write_text(
+        f'#!/bin/sh\nexec {world.cluster.kubectl} --kubeconfig {world.cluster.kubeconfig} "$@"\n'
+    )
+    wrapper.chmod(0o755)
+    environment = {"PATH": f"{world.folder}:/usr/bin:/bin", "HOME": str(world.folder)}
+    subprocess.run(("sh", "-c", command), env=environment, timeout=60, check=True)
+
+
+def test_the_controller_uses_every_right_that_it_is_granted_and_misses_none(world, account, tmp_path):
+    near, mid, _ = world.nodes
+    world.add("op")
+    with controller_as(world.cluster, account, account, tmp_path) as controller:
+        until(lambda: "kubectl -n" in json.dumps(world.status("op")), "the commands are named", 60)
+        grant_as_told(world, world.status("op")["lastDecision"]["message"])
+        until(lambda: sorted(world.pods_of("op")) == [near, mid], "executors by the granted map")
+        until(lambda: "SuccessfulRescale" in world.event_reasons("op"), "the end of scaling")
+        assert controller.vitals().missing_rights == ()
+    repeat_an_event(world, account, tmp_path)
+    asked = requests_of(world.cluster.files, account, account)
+    assert unused(CONTROLLER_RIGHTS, asked, own_namespace=account) == []
+    assert unused([map_right("map")], asked, own_namespace=world.namespace) == []
+    assert refused(asked) == [f"get configmaps {world.namespace}/map"]  # before it was granted
+
+
+def repeat_an_event(world, account, folder):
+    """Have an event come again after the interval within which its count is kept back."""
+    connection = connect_as(world.cluster, account, account, folder)
+    clock_s = time.time()
+    events = Events(connection, "one", now_s=lambda: clock_s)
+    regarding = Regarding.of(STREAM_AUTOSCALERS, world.get("op"))
+    for _ in range(2):
+        events.publish(regarding, Incident.SCALING_REPORT, "the same again")
+        clock_s += REFRESH_S + 1
+    connection.close()
+    assert not events.faults
+
+
+def test_the_controller_reads_no_config_map_that_it_was_not_granted(world, account, tmp_path):
+    connection = connect_as(world.cluster, account, account, tmp_path)
+    with pytest.raises(ApiError) as found:
+        connection.get(CONFIG_MAPS, "map", namespace=world.namespace)
+    assert found.value.status == 403
+    connection.close()
+
+
+# The example's drivers are pods in client mode; their address is known when they run.
+START = """
+import os, sys
+os.environ["PYSPARK_SUBMIT_ARGS"] = os.environ["SUBMIT"].replace("POD_IP", os.environ["POD_IP"])
+exec(compile(open(sys.argv[1] + "/program.py").read(), "program.py", "exec"))
+"""
+
+
+class InPod(Application):
+    """An application as in deploy/k3s/example: its driver is a pod in client mode, with the example's rights."""
+
+    rights = driver_rights("taxi")
+    labels = {"spark-role": "driver", "gesscale.dev/autoscaler": "taxi"}  # noqa: RUF012  a constant
+
+    def submit(self, node):
+        self.grant()
+        (self.folder / "start.py").write_text(START)
+        settings = self.settings() | {
+            "spark.driver.host": "POD_IP",
+            "spark.driver.bindAddress": "POD_IP",
+            "spark.kubernetes.driver.pod.name": "driver",
+        }
+        words = ["--master k8s://https://kubernetes.default.svc"]
+        words += [f"--conf '{name}={value}'" for name, value in settings.items()]
+        (container,) = self.pod["spec"]["containers"]
+        address = {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
+        arguments = {"name": "SUBMIT", "value": " ".join([*words, "pyspark-shell"])}
+        driver = {
+            **container,
+            "image": HOST,
+            "args": ["python", str(self.folder / "start.py"), str(self.folder)],
+            "env": [*container["env"], address, arguments],
+        }
+        spec = {
+            **self.pod["spec"],
+            "containers": [driver],
+            "serviceAccountName": "driver",
+            "nodeSelector": {"kubernetes.io/hostname": node},
+            "terminationGracePeriodSeconds": 90,
+        }
+        metadata = {"name": "driver", "labels": self.labels}
+        self.kubectl(
+            "create", "-f", "-",
+            given=json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}),
+        )  # fmt: skip
+        until_seen("the driver pod has an address", lambda: self._driver_address() is not None, self)
+
+
+class BySparksDefaults(Application):
+    """An application in cluster mode whose owner sets nothing for the sake of fewer rights."""
+
+    rights = (*driver_rights("taxi"), *SPARK_DEFAULT_RIGHTS)
+
+    def settings(self):
+        kept = super().settings()
+        return {name: value for name, value in kept.items() if name not in FEW_RIGHTS_SETTINGS}
+
+    def grant(self):
+        super().grant()
+        for right in SPARK_DEFAULT_RIGHTS:
+            name, verbs = right.resource.plural, ",".join(right.verbs)
+            self.kubectl("create", "role", name, f"--verb={verbs}", f"--resource={name}")
+            self.kubectl(
+                "create", "rolebinding", name, f"--role={name}", f"--serviceaccount={self.namespace}:driver"
+            )
+
+
+@pytest.mark.parametrize("kind", [InPod, BySparksDefaults])
+def test_a_driver_uses_every_right_that_it_is_granted_and_misses_none(defined, tmp_path, kind):
+    near, mid, far = defined.node_names
+    application = kind(defined, tmp_path)
+    try:
+        first = application.order(near)
+        application.submit(far)
+        until_seen("the first executor has worked", lambda: application.obeys(first, near), application)
+        application.obey(near, mid)
+        withdraw_one_that_waits(application, mid, near)
+        application.kubectl("delete", "pod", "driver", "--timeout=120s", timeout_s=150)
+        asked = requests_of(defined.files, application.namespace, "driver")
+    finally:
+        defined.run_kubectl("delete", "namespace", application.namespace, "--wait=false")
+    assert refused(asked) == []
+    assert unused(application.rights, asked, own_namespace=application.namespace) == []
+
+
+def withdraw_one_that_waits(application, stays, full):
+    """Order an executor to a node that takes none, and then not any more."""
+    application.obey(stays)
+    application.cluster.run_kubectl("cordon", full)
+    try:
+        application.order(stays, full)
+        waits = lambda: (None, "Pending") in application.pods().values()  # noqa: E731  a condition
+        until_seen("a pod waits for the node", waits, application)
+        application.order(stays)
+        until_seen("it is withdrawn", lambda: len(application.pods()) == 1, application)
+    finally:
+        application.cluster.run_kubectl("uncordon", full)
