@@ -1,4 +1,7 @@
-"""The program that is every part of Kubernetes: built from `control_plane/`, kept by the hash of its sources."""
+"""The programs in Go, each kept by the hash of its sources.
+
+`control_plane/` is every part of Kubernetes, `network_policies/` enforces NetworkPolicies on a node as k3s does.
+"""
 
 import fcntl
 import hashlib
@@ -10,6 +13,7 @@ from pathlib import Path
 from gesscale.errors import ClusterError
 
 SOURCES = Path(__file__).parent / "control_plane"
+POLICY_SOURCES = Path(__file__).parent / "network_policies"
 CACHE = Path(__file__).parents[2] / ".cache" / "kubernetes"
 VERSION = "v1.36.3"
 BUILD_TIMEOUT_S = 1500
@@ -27,17 +31,25 @@ _COMPILER_MEMORY = {"GOGC": "400"}
 """The compiler collects garbage a quarter as often: a seventh of the time is saved."""
 
 
-def program_path() -> Path:
-    """Return where the program of the present sources is, or would be."""
+def program_path(sources: Path | None = None) -> Path:
+    """Return where the program of the present sources is, or would be.
+
+    Parameters
+    ----------
+    sources
+        Its folder; None for Kubernetes itself.
+    """
+    folder = sources or SOURCES
     digest = hashlib.sha256("\n".join(_FLAGS).encode())
-    for source in sorted(SOURCES.iterdir()):
+    for source in sorted(folder.iterdir()):
         digest.update(f"{source.name}\n".encode() + source.read_bytes())
-    return CACHE / digest.hexdigest()[:16] / "kubernetes"
+    name = "kubernetes" if sources is None else sources.name.replace("_", "-")
+    return CACHE / digest.hexdigest()[:16] / name
 
 
-def is_built() -> bool:
-    """Whether `build` has nothing to do."""
-    return program_path().exists()
+def is_built(sources: Path | None = None) -> bool:
+    """Whether `build` has nothing to do for these sources; None for Kubernetes itself."""
+    return program_path(sources).exists()
 
 
 def find_go() -> str | None:
@@ -45,20 +57,25 @@ def find_go() -> str | None:
     return shutil.which("go") or shutil.which("go", path="/usr/local/go/bin:/usr/lib/go/bin")
 
 
-def build() -> Path:
-    """Build the program unless it is there; takes minutes, and the Go module proxy, the first time.
+def build(sources: Path | None = None) -> Path:
+    """Build a program unless it is there; takes minutes, and the Go module proxy, the first time.
+
+    Parameters
+    ----------
+    sources
+        Its folder; None for Kubernetes itself.
 
     Returns
     -------
     pathlib.Path
-        The program; links such as ``kubectl`` are beside it.
+        The program; beside Kubernetes are links such as ``kubectl``.
 
     Raises
     ------
     ClusterError
         Where there is no Go, or the build fails.
     """
-    program = program_path()
+    program = program_path(sources)
     if program.exists():
         return program
     go = find_go()
@@ -71,12 +88,12 @@ def build() -> Path:
     with (CACHE / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # who comes second waits and finds the program
         if not program.exists():
-            _compile(go, program)
+            _compile(go, sources or SOURCES, program)
     return program
 
 
-def _compile(go: str, program: Path) -> None:
-    for name in LINKS:
+def _compile(go: str, sources: Path, program: Path) -> None:
+    for name in LINKS if sources == SOURCES else ():
         (program.parent / name).unlink(missing_ok=True)
         (program.parent / name).symlink_to(program.name)
     scratch = program.with_name(f"{program.name}.new")
@@ -84,7 +101,7 @@ def _compile(go: str, program: Path) -> None:
     try:
         subprocess.run(
             command,
-            cwd=SOURCES,
+            cwd=sources,
             env={**_COMPILER_MEMORY, **os.environ, "CGO_ENABLED": "0"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -97,7 +114,7 @@ def _compile(go: str, program: Path) -> None:
     except (OSError, subprocess.SubprocessError) as error:
         said = (getattr(error, "stdout", "") or str(error)).strip()
         message = (
-            f"cannot build Kubernetes in {SOURCES}: {said[-2000:]}; it needs Go 1.26 and its module proxy"
+            f"cannot build {program.name} in {sources}: {said[-2000:]}; it needs Go 1.26 and its module proxy"
         )
         raise ClusterError(message) from error
     finally:

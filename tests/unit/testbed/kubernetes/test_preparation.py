@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from gesscale.errors import ClusterError
-from testbed.kubernetes import build, tools
+from testbed.kubernetes import build, policies, tools
 from testbed.kubernetes.api import wait_until
 from testbed.kubernetes.credentials import Files, write_kubeconfig, write_tokens
 
@@ -108,3 +108,24 @@ def test_the_command_bridge_of_iproute2_is_not_taken_for_the_network_plugin(
     monkeypatch.setattr(tools, "UNPACKED", tmp_path / "unpacked")
     monkeypatch.setattr(tools, "SYSTEM", (str(commands),))
     assert tools.find_tools().plugins == plugins
+
+
+def test_what_enforces_policies_is_a_program_of_its_own_beside_kubernetes() -> None:
+    program = build.program_path(build.POLICY_SOURCES)
+    assert program.name == "network-policies"
+    assert program.parent.parent == build.program_path().parent.parent
+    assert program.parent != build.program_path().parent
+
+
+def test_policies_are_enforced_by_the_copy_that_k3s_has_in_it() -> None:
+    assert "=> github.com/k3s-io/kube-router/v2 " in (build.POLICY_SOURCES / "go.mod").read_text()
+
+
+def test_policies_that_cannot_be_enforced_say_which_programs_are_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ipset").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(policies, "SYSTEM", ())
+    why = "needs iptables, iptables-save, iptables-restore; install the packages iptables and ipset"
+    assert policies.obstacle() == why

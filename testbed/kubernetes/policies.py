@@ -1,0 +1,73 @@
+"""Network policies that hold: on every node runs the controller that k3s has in it, for as long as a context lasts."""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from gesscale.errors import ClusterError
+from testbed.cluster import processes
+from testbed.cluster.namespaces import inside, run
+from testbed.cluster.processes import Mark, Role
+from testbed.cluster.state import state_directory
+from testbed.kubernetes.build import POLICY_SOURCES, build, find_go, is_built
+from testbed.kubernetes.cluster import KubernetesCluster
+from testbed.kubernetes.network import SERVICES
+from testbed.kubernetes.tools import SYSTEM
+
+_PROGRAMS = ("iptables", "iptables-save", "iptables-restore", "ipset")
+_CLEAR = "iptables -F && iptables -X && ipset destroy"
+"""Rules first: a set that a rule names cannot go. Only the node's own are seen, in its network namespace."""
+
+
+def obstacle() -> str:
+    """Return why network policies cannot be enforced here, in one line; empty where they can."""
+    missing = [name for name in _PROGRAMS if shutil.which(name, path=_search_path()) is None]
+    if missing:
+        return f"needs {', '.join(missing)}; install the packages iptables and ipset"
+    if not is_built(POLICY_SOURCES) and find_go() is None:
+        return "needs Go 1.26 or newer, to build the controller of network policies"
+    return ""
+
+
+@contextlib.contextmanager
+def policies_enforced(cluster: KubernetesCluster) -> Iterator[None]:
+    """Have the nodes of a cluster enforce its NetworkPolicies until the context ends; then nothing is denied again.
+
+    Raises
+    ------
+    ClusterError
+        Where that cannot be done here.
+    """
+    if why := obstacle():
+        message = f"network policies cannot be enforced here: it {why}"
+        raise ClusterError(message)
+    program = build(POLICY_SOURCES)
+    started = [_start(cluster, node, program) for node in cluster.node_names]
+    try:
+        yield
+    finally:
+        processes.stop(started, grace_s=3.0)
+        for node in cluster.node_names:
+            run(inside(cluster.topology.name, node, ("env", f"PATH={_search_path()}", "sh", "-c", _CLEAR)))
+
+
+def _start(cluster: KubernetesCluster, node: str, program: Path) -> processes.Process:
+    topology = cluster.topology
+    flags = ("--kubeconfig", str(cluster.kubeconfig), "--node", node, "--services", str(SERVICES))
+    return processes.start(
+        inside(topology.name, node, (str(program), *flags)),
+        Mark(
+            cluster=str(state_directory(topology.name)),
+            role=Role.NODE,
+            node=node,
+            operator="network-policies",
+        ),
+        environment={**processes.base_environment(), "PATH": _search_path()},
+        log=cluster.files.log(f"network-policies-{node}"),
+    )
+
+
+def _search_path() -> str:
+    return os.pathsep.join((os.environ.get("PATH", os.defpath), *SYSTEM))
