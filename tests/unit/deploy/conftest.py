@@ -36,6 +36,12 @@ def _rendered(folder):
 
 
 @pytest.fixture(scope="session")
+def kustomize():
+    """Render a folder anywhere to its objects."""
+    return lambda folder: list(yaml.safe_load_all(_rendered(folder)))
+
+
+@pytest.fixture(scope="session")
 def render():
     """Render a folder below deploy/k3s to its objects, fresh copies each time."""
     return lambda folder: list(yaml.safe_load_all(_rendered(folder)))

@@ -1,5 +1,6 @@
 """What the images are built from, and the entry point by which Spark starts executors."""
 
+import json
 import os
 import re
 import subprocess
@@ -105,6 +106,74 @@ def test_all_that_the_dockerfile_copies_is_there_and_let_through(images, look):
     for source in sources:
         assert (look.root / source).exists(), source
         assert source.startswith(let_through), source
+
+
+def test_one_image_comes_from_outside_and_whoever_builds_may_name_it_by_digest(images):
+    text = (images / "Dockerfile").read_text()
+    stages = re.findall(r"^FROM (\S+) AS (\S+)$", text, re.MULTILINE)
+    assert len(stages) == len(re.findall(r"^FROM ", text, re.MULTILINE))
+    assert {base for base, _ in stages} - {name for _, name in stages} == {"${BASE}"}
+    assert set(re.findall(r"--from=(\S+)", text)) <= {name for _, name in stages}
+    assert re.findall(r"^ARG BASE=(\S+)$", text, re.MULTILINE) == ["debian:bookworm-slim"]
+
+
+DIGEST = "sha256:" + "0123456789abcdef" * 4
+
+
+@pytest.fixture
+def pin(images, tmp_path):
+    """Run pin.py on what buildx is said to have written."""
+
+    def run(*told):
+        files = [tmp_path / f"{number}.json" for number, _ in enumerate(told)]
+        for file, text in zip(files, told, strict=True):
+            file.write_text(text if isinstance(text, str) else json.dumps(text))
+        command = (sys.executable, images / "pin.py", *files)
+        return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+
+    return run
+
+
+def pushed(name, digest=DIGEST):
+    # What buildx 0.12 and later write with --push --metadata-file, without the provenance.
+    return {"image.name": name, "containerimage.digest": digest, "buildx.build.ref": "default/default/x"}
+
+
+@pytest.mark.parametrize("folder", [".", "overlays/raspberry-pi", "overlays/single-node", "example"])
+def test_images_that_were_pushed_are_run_by_their_digests(pin, look, kustomize, tmp_path, folder):
+    place = "registry.local:5000/edge/gesscale"
+    done = pin(*(pushed(f"{place}-{name}:0.1.0") for name in ("controller", "agent", "taxi")))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == f"for executors: spark.kubernetes.container.image {place}-taxi@{DIGEST}\n"
+    overlay, component = tmp_path / "overlay", tmp_path / "pinned"
+    for at, text in (
+        (component, done.stdout),
+        (overlay, f"resources: [{os.path.relpath(look.k3s / folder, overlay)}]\ncomponents: [../pinned]\n"),
+    ):
+        at.mkdir()
+        (at / "kustomization.yaml").write_text(text)
+    used = {each["image"] for _, pod in look.pods(kustomize(overlay)) for each in look.containers(pod)}
+    names = {"taxi"} if folder == "example" else {"controller", "agent"}
+    assert used == {f"{place}-{name}@{DIGEST}" for name in names}
+
+
+@pytest.mark.parametrize(
+    ("told", "complaint"),
+    [
+        ("not JSON", "was the image built by buildx with --push?"),
+        ("[1]", "was the image built by buildx with --push?"),
+        ({"image.name": "registry.local/gesscale-agent:1"}, "expected image.name and containerimage.digest"),
+        (pushed("registry.local/gesscale-agent:1,registry.local/gesscale-agent:2"), "got 'registry.local/"),
+        (pushed("registry.local/another:1"), "expected image.name REGISTRY/gesscale-NAME:TAG"),
+        (pushed("registry.local/gesscale-agent:1", "sha256:12"), "expected containerimage.digest sha256:..."),
+    ],
+)
+def test_an_image_that_cannot_be_pinned_is_named_in_one_line(pin, told, complaint):
+    done = pin(told)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert complaint in done.stderr
+    assert done.stderr.startswith("pin.py: ")
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_no_image_runs_as_root(images):
