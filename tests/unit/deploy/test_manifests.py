@@ -74,6 +74,17 @@ def test_every_container_says_what_it_needs_and_how_much_memory_at_most(render, 
             assert "memory" in resources["limits"], name
 
 
+@pytest.mark.parametrize("folder", INSTALLED)
+def test_neither_controller_nor_agent_can_take_a_node_its_cpus(render, look, folder):
+    # One core is what one thread of Python can use: less would throttle it in the middle of a step or a measurement.
+    limits = {
+        name: container["resources"]["limits"].get("cpu")
+        for name, pod in look.pods(render(folder))
+        for container in look.containers(pod)
+    }
+    assert limits == {"gesscale-controller": "1", "latency-agent": "1"}
+
+
 @pytest.mark.parametrize("folder", ALL)
 def test_images_come_from_nowhere_but_the_node(render, look, folder):
     for name, pod in look.pods(render(folder)):
