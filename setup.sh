@@ -85,6 +85,11 @@ fetch_programs() { # what tests of real adapters run; system packages, one after
     { [ "$(id -u)" = 0 ] && (apt_install "Chromium and its driver, for the test of the arena's report" chromium-driver); } ||
       say "no Chromium: the test of the arena's report in a browser will say so and be skipped"
   fi
+  if ! { command -v iptables && command -v ipset; } >/dev/null; then
+    { [ "$(id -u)" = 0 ] && (apt_install "iptables, for the tests of network policies" iptables &&
+                             apt_install "ipset, for the tests of network policies" ipset); } ||
+      say "no iptables or no ipset: the tests that have network policies enforced will say so and be skipped"
+  fi
   if [ "$(id -u)" = 0 ] && [ ! -x $cache/containerd/bin/busybox ]; then
     say "fetching containerd, runc, network plugins and busybox for the tests on Kubernetes"
     if command -v containerd >/dev/null && command -v runc >/dev/null; then
@@ -100,7 +105,8 @@ if [ "$purpose" = test ] && [ "$(id -u)" = 0 ]; then
     # Takes many minutes on a new machine and needs no package of Python's, so it begins before all else and goes on
     # beside the first tests; those that need it wait.
     mkdir -p $cache/kubernetes
-    nice -n 10 "$python" -c 'from testbed.kubernetes.build import build; build()' > $cache/kubernetes/build.log 2>&1 < /dev/null &
+    nice -n 10 "$python" -c 'from testbed.kubernetes.build import POLICY_SOURCES, build; build(); build(POLICY_SOURCES)' \
+      > $cache/kubernetes/build.log 2>&1 < /dev/null &
   else
     say "no Go: the tests on Kubernetes will say so and be skipped"
   fi

@@ -11,12 +11,18 @@ from testbed.cluster import processes
 from testbed.cluster.namespaces import inside, run
 from testbed.cluster.processes import Mark, Role
 from testbed.cluster.state import state_directory
+from testbed.kubernetes.api import wait_until
 from testbed.kubernetes.build import POLICY_SOURCES, build, find_go, is_built
 from testbed.kubernetes.cluster import KubernetesCluster
 from testbed.kubernetes.network import SERVICES
 from testbed.kubernetes.tools import SYSTEM
 
 _PROGRAMS = ("iptables", "iptables-save", "iptables-restore", "ipset")
+_TRIAL = "ipset create trial hash:ip && iptables -A FORWARD -m set --match-set trial src -j REJECT"
+"""In a network namespace that goes with the command."""
+_CHAIN = "KUBE-ROUTER-FORWARD"
+"""It is there once the controller runs."""
+_START_TIMEOUT_S = 60.0
 _CLEAR = "iptables -F && iptables -X && ipset destroy"
 """Rules first: a set that a rule names cannot go. Only the node's own are seen, in its network namespace."""
 
@@ -28,6 +34,10 @@ def obstacle() -> str:
         return f"needs {', '.join(missing)}; install the packages iptables and ipset"
     if not is_built(POLICY_SOURCES) and find_go() is None:
         return "needs Go 1.26 or newer, to build the controller of network policies"
+    try:
+        run(("unshare", "--net", *_shell(_TRIAL)))
+    except ClusterError as error:
+        return f"cannot make rules in this kernel: {error}"
     return ""
 
 
@@ -46,11 +56,28 @@ def policies_enforced(cluster: KubernetesCluster) -> Iterator[None]:
     program = build(POLICY_SOURCES)
     started = [_start(cluster, node, program) for node in cluster.node_names]
     try:
+        for node in cluster.node_names:
+            _wait_until_it_rules(cluster, node)
         yield
     finally:
         processes.stop(started, grace_s=3.0)
         for node in cluster.node_names:
-            run(inside(cluster.topology.name, node, ("env", f"PATH={_search_path()}", "sh", "-c", _CLEAR)))
+            run(inside(cluster.topology.name, node, _shell(_CLEAR)))
+
+
+def _wait_until_it_rules(cluster: KubernetesCluster, node: str) -> None:
+    def has_chain() -> bool:
+        try:
+            return bool(run(inside(cluster.topology.name, node, _shell(f"iptables -S {_CHAIN}"))))
+        except ClusterError:
+            return False
+
+    wait_until(
+        has_chain,
+        what=f"network policies hold on {node}",
+        timeout_s=_START_TIMEOUT_S,
+        look_at=_log(cluster, node),
+    )
 
 
 def _start(cluster: KubernetesCluster, node: str, program: Path) -> processes.Process:
@@ -65,8 +92,16 @@ def _start(cluster: KubernetesCluster, node: str, program: Path) -> processes.Pr
             operator="network-policies",
         ),
         environment={**processes.base_environment(), "PATH": _search_path()},
-        log=cluster.files.log(f"network-policies-{node}"),
+        log=_log(cluster, node),
     )
+
+
+def _log(cluster: KubernetesCluster, node: str) -> Path:
+    return cluster.files.log(f"network-policies-{node}")
+
+
+def _shell(script: str) -> tuple[str, ...]:
+    return ("env", f"PATH={_search_path()}", "sh", "-c", script)
 
 
 def _search_path() -> str:

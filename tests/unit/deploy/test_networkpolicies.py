@@ -3,6 +3,9 @@
 tests/real/kubernetes/test_policies.py has the same ways enforced; here nothing but the files is needed.
 """
 
+import os
+import re
+
 import pytest
 import yaml
 from policy_ways import ALLOWED, CONTROLLER, DENIED, OPTED_IN, PODS, POLICIES, WATCHERS
@@ -148,6 +151,20 @@ def test_the_api_servers_port_is_closed_towards_a_nodes_own_addresses(read):
     blocks = {each["ipBlock"]["cidr"]: set(each["ipBlock"]["except"]) for each in rule["to"]}
     assert blocks["0.0.0.0/0"] >= {"169.254.0.0/16", "127.0.0.0/8"}
     assert blocks["::/0"] >= {"fe80::/10", "::1/128"}
+
+
+def test_the_docs_narrow_the_way_to_the_api_server_in_an_overlay(kustomize, look, tmp_path):
+    text = (look.root / "docs" / "k3s.md").read_text()
+    (patch,) = (block for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) if "api-server" in block)
+    base = os.path.relpath(look.k3s / "base", tmp_path)
+    (tmp_path / "kustomization.yaml").write_text(f"resources: [{base}]\n{patch}")
+    narrowed = look.find(kustomize(tmp_path), "NetworkPolicy", "gesscale-controller-api-server")
+    assert narrowed["spec"]["egress"] == [
+        {
+            "to": [{"ipBlock": {"cidr": "192.168.1.10/32"}}],
+            "ports": [{"protocol": "TCP", "port": 6443}],
+        }
+    ]
 
 
 EXAMPLE = {
