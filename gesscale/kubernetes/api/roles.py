@@ -45,6 +45,8 @@ def controller_roles(namespace: str = NAMESPACE, account: str = CONTROLLER) -> s
 def driver_roles(autoscaler: str, namespace: str, account: str) -> str:
     """Return the ServiceAccount of a Spark driver with gesscale.spark, its Role and the binding, as YAML.
 
+    The driver needs `gesscale.kubernetes.api.rights.FEW_RIGHTS_SETTINGS`, or its executors do not start.
+
     Parameters
     ----------
     autoscaler

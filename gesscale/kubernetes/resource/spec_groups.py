@@ -126,7 +126,10 @@ class ConfigMapSpec(Part):
 
     name: Annotated[
         str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", min_length=1, max_length=253)
-    ] = Field(description="Name of the ConfigMap.")
+    ] = Field(
+        description="Name of the ConfigMap. The controller reads it once the namespace's owner has granted it that: "
+        "docs/k3s.md."
+    )
     key: Annotated[str, StringConstraints(pattern=r"^[-._a-zA-Z0-9]+$", min_length=1, max_length=253)] = (
         Field(
             "latency.csv",

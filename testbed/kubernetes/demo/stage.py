@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from gesscale.errors import ClusterError
+from gesscale.kubernetes.api.rights import FEW_RIGHTS_SETTINGS
 from gesscale.kubernetes.api.roles import driver_roles
 from latency_map import write_csv
 from latency_map.shell import command_line
@@ -196,6 +197,7 @@ class Stage:
         files["executor"].write_text(yaml.safe_dump(pod))
         files["driver"].write_text(yaml.safe_dump(driver))
         return {
+            **FEW_RIGHTS_SETTINGS,
             "spark.kubernetes.namespace": SPACE,
             "spark.kubernetes.container.image": HOST,
             "spark.kubernetes.executor.podTemplateFile": str(files["executor"]),
