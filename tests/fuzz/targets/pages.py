@@ -13,6 +13,7 @@ from gesscale.monitor.records import parse_document, to_batches
 from gesscale.monitor.screen import screen
 from gesscale.monitor.window import summarise
 from gesscale.observation import Unseen
+from latency_map.measure.peers import AgentsByName
 
 _TIMEOUT_S = 20.0
 
@@ -79,7 +80,25 @@ def _driver(data: bytes, folder: Path) -> None:
         raise RefusedError
 
 
+def _agent_name(data: bytes, folder: Path) -> None:
+    del folder
+    _Page.content = data
+    place = _url().removeprefix("http://")
+    peers = AgentsByName(
+        place, default_port=9109, own=("edge1", "pod-1"), timeout_s=_TIMEOUT_S, say=lambda _: None
+    )
+    if not peers():
+        raise RefusedError
+
+
 TARGETS = (
+    Target(
+        name="agent-name",
+        form=Form.JSON,
+        samples=files("agent-name/*"),
+        call=_agent_name,
+        errors=OF_THE_LOOP,
+    ),
     Target(
         name="driver-batches", form=Form.JSON, samples=files("driver/*"), call=_driver, errors=OF_THE_LOOP
     ),

@@ -1,13 +1,19 @@
-"""Records of runs: as the simulator acts them again, and as a policy is asked about them."""
+"""Records of runs: as the simulator acts them again, as a policy is asked about them, as the arena left them."""
 
 import shutil
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
+
+import arena_plays
 
 from fuzz.target import TESTS, Form, Target
 from gesscale.cli.output import Output
 from gesscale.cli.replay import replay
 from gesscale.monitor.record_files import BATCHES, DECISIONS
+from testbed.arena.judging.summary import results_document
+from testbed.arena.runs.results import EXPERIMENT, LINES, open_results, read_results
 from testbed.simulator.validation.measured_batch import of_run
 from testbed.simulator.validation.recorded_run import read_run
 
@@ -53,10 +59,47 @@ def _replay(folder: Path) -> None:
     replay(folder, output=Output.JSON)
 
 
-TARGETS = tuple(
+@cache
+def _results() -> Mapping[str, bytes]:
+    """Return the files of a folder of results of the arena."""
+    with tempfile.TemporaryDirectory() as parent:
+        folder = Path(parent) / "results"
+        with open_results(folder, _EXPERIMENT) as kept:
+            for case in kept.missing:
+                kept.add(arena_plays.play(_EXPERIMENT, case, with_series=case.seed == 0))
+        return {name: (folder / name).read_bytes() for name in (EXPERIMENT, LINES)}
+
+
+def _in_results(file: str) -> Callable[[bytes, Path], object]:
+    def call(data: bytes, folder: Path) -> None:
+        for name, content in _results().items():
+            (folder / name).write_bytes(data if name == file else content)
+        experiment, results = read_results(folder)
+        results_document(experiment, results)
+
+    return call
+
+
+_EXPERIMENT = arena_plays.small_experiment(seeds=2)
+_OF_RUNS = tuple(
     Target(
         name=f"{name}-{what}", form=Form.JSON_LINES, samples=_some(file, lines), call=_in_record(file, use)
     )
     for name, use in (("run", _run), ("replay", _replay))
     for what, file, lines in (("batches", BATCHES, _BATCHES), ("decisions", DECISIONS, _DECISIONS))
+)
+TARGETS = (
+    *_OF_RUNS,
+    Target(
+        name="results-experiment",
+        form=Form.JSON,
+        samples=lambda: [_results()[EXPERIMENT]],
+        call=_in_results(EXPERIMENT),
+    ),
+    Target(
+        name="results-lines",
+        form=Form.JSON_LINES,
+        samples=lambda: [_results()[LINES]],
+        call=_in_results(LINES),
+    ),
 )

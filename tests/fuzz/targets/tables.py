@@ -1,4 +1,4 @@
-"""Tables: readings, loads, series, places, measured batches."""
+"""Tables: readings, loads, series, places, measured batches, peers."""
 
 from pathlib import Path
 
@@ -6,6 +6,7 @@ from fuzz.target import Form, RefusedError, Target, files, from_file
 from gesscale.cli import model
 from gesscale.cli.output import Output
 from latency_map.generate.places import great_circle_km, read_places
+from latency_map.measure.peers import read_peers
 from testbed.scoring.series import read_series, score_series
 from testbed.simulator.validation.measured_batch import read_readings
 from testbed.workloads.user_csv import workload_from_csv
@@ -15,12 +16,18 @@ def _fit(path: Path) -> None:
     model.fit(path, law=model.Law.AUTO, output=Output.TABLE)
 
 
+def _peers(path: Path) -> None:
+    if not read_peers(path):
+        raise RefusedError
+
+
 def _measured(path: Path) -> None:
     if not read_readings(path):
         raise RefusedError
 
 
 TARGETS = (
+    Target(name="peers", form=Form.TEXT, samples=files("peers/*"), call=from_file("peers", _peers)),
     Target(
         name="readings",
         form=Form.TEXT,

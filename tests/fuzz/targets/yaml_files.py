@@ -13,6 +13,8 @@ from gesscale.policies import policy_named
 from gesscale.rules import read_rules, rules_yaml
 from gesscale.rules.reading import parse_rules
 from gesscale.settings import Settings, load_settings
+from gesscale.spark.placing import read_base_template
+from gesscale.spark.pod_template import Placement, executor_template
 from latency_map import LatencyMap, read_map
 from latency_map.emulate import Action, render_script, tc_plan
 from testbed.arena.experiments.experiment import read_experiment
@@ -66,6 +68,12 @@ def _experiment(path: Path) -> None:
     read_experiment(path).cases()
 
 
+def _pod_template(path: Path) -> None:
+    executor_template(
+        read_base_template(str(path)), Placement(order="1-1", nodes=("a", "b")), autoscaler="op"
+    )
+
+
 def _kubectl_pods(data: bytes, folder: Path) -> None:
     nodes, pods = folder / "nodes.json", folder / "pods.json"
     nodes.write_bytes(files("kubectl-nodes/*")()[0])
@@ -103,6 +111,12 @@ TARGETS = (
         call=from_file("nodes.json", lambda path: read_nodes(path, None)),
     ),
     Target(name="kubectl-pods", form=Form.JSON, samples=files("kubectl-pods/*"), call=_kubectl_pods),
+    Target(
+        name="pod-template",
+        form=Form.YAML,
+        samples=files("pod-template/*"),
+        call=from_file("executor.yaml", _pod_template),
+    ),
     Target(name="topology", form=Form.YAML, samples=files("topology/*"), call=_topology),
     Target(
         name="experiment",
