@@ -1,8 +1,13 @@
 """Figures and names as people say them."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from difflib import get_close_matches
+from itertools import islice
 
+from latency_map.errors import shortened
+
+_MOST_FAULTS = 20
+_LONGEST_KEY = 120
 _UNITS = (("days", 86400.0), ("h", 3600.0), ("min", 60.0))
 
 
@@ -30,3 +35,25 @@ def suggestion(name: str, known: Collection[str]) -> str:
     """
     nearest = get_close_matches(name, known, n=1)
     return f"did you mean {nearest[0]!r}?" if nearest else f"known here: {', '.join(sorted(known))}"
+
+
+def place_of(keys: Iterable[object]) -> str:
+    r"""Write the keys that lead to a value, on one line whatever they are.
+
+    Examples
+    --------
+    >>> print(place_of(("monitor", "period")), place_of(("a\nb", 0)))
+    monitor.period 'a\nb'.0
+    """
+    return ".".join(_key(str(key)) for key in keys)
+
+
+def first_of(faults: Iterable[str], count: int) -> Iterator[str]:
+    """Yield the first of so many faults, and how many follow; no more than these are put into words."""
+    yield from islice(faults, _MOST_FAULTS)
+    if count > _MOST_FAULTS:
+        yield f"{count - _MOST_FAULTS} more faults"
+
+
+def _key(key: str) -> str:
+    return key if key.isprintable() and len(key) <= _LONGEST_KEY else shortened(key)

@@ -8,10 +8,13 @@
 A message says what was expected, what came, in which object, and what to do about it.
 """
 
+import reprlib
 from collections.abc import Iterable, Sequence
 
 _SHOWN = 5
 _SHOWN_CHARACTERS = 40
+_GLIMPSE_CHARACTERS = 60
+_LONGEST_NUMBER_BITS = 1000
 
 
 class LatencyMapError(ValueError):
@@ -80,3 +83,44 @@ def enumerate_some(items: Iterable[str]) -> str:
 def shortened(text: str) -> str:
     """Quote a text for a message, cut to 40 characters."""
     return repr(text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 3] + "...")
+
+
+def glimpse(value: object) -> str:
+    """Show how any value begins, in at most 60 characters; never write out the whole of it first.
+
+    Parameters
+    ----------
+    value
+        Of any size and nesting, such as a document that was refused.
+
+    Returns
+    -------
+    str
+        One line.
+
+    Examples
+    --------
+    >>> glimpse({"period": ["5x"]}), glimpse(10**5000)
+    ("{'period': ['5x']}", 'a whole number of 16610 bits')
+    """
+    text = _GLIMPSE.repr(value)
+    return text if len(text) <= _GLIMPSE_CHARACTERS else text[: _GLIMPSE_CHARACTERS - 3] + "..."
+
+
+class _Glimpse(reprlib.Repr):
+    """Shows a few members of each level, and of long numbers only their size: Python refuses to write these."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = 3
+        self.maxlist = self.maxtuple = self.maxset = self.maxdict = _GLIMPSE_CHARACTERS // 4
+        self.maxstring = self.maxother = _GLIMPSE_CHARACTERS
+
+    def repr_int(self, x: int, level: int) -> str:
+        """Write a whole number, or how long it is."""
+        if x.bit_length() > _LONGEST_NUMBER_BITS:
+            return f"a whole number of {x.bit_length()} bits"
+        return super().repr_int(x, level)
+
+
+_GLIMPSE = _Glimpse()

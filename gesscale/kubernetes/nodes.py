@@ -10,6 +10,8 @@ from pydantic.alias_generators import to_camel
 
 from gesscale.errors import InputError
 from gesscale.kubernetes.quantity import Quantities, Room, room_of
+from gesscale.words import place_of
+from latency_map.errors import glimpse
 
 WEIGHT = "gesscale.dev/weight"
 """Annotation or label with a node's capacity against a node of weight 1."""
@@ -191,8 +193,8 @@ def record_of(node: NodeObject) -> NodeRecord:
 def first_fault(error: ValidationError) -> str:
     """Return the first thing that is wrong with an object: the field's path, what was expected, what came."""
     fault = error.errors(include_url=False, include_context=False)[0]
-    place = ".".join(str(part) for part in fault["loc"])
-    return f"{place + ': ' if place else ''}{fault['msg']}, got {fault['input']!r:.60}"
+    place = place_of(fault["loc"])
+    return f"{place + ': ' if place else ''}{fault['msg']}, got {glimpse(fault['input'])}"
 
 
 def _unready(conditions: Iterable[_Condition]) -> str:
@@ -213,4 +215,7 @@ def _weight(text: str | None) -> tuple[float, str]:
         weight = float("nan")
     if 0 < weight <= _WEIGHT_MAX:
         return weight, ""
-    return 1.0, f"{WEIGHT}: expected a number above 0, at most {_WEIGHT_MAX:g}, got {text!r:.40}; 1 is taken"
+    return (
+        1.0,
+        f"{WEIGHT}: expected a number above 0, at most {_WEIGHT_MAX:g}, got {glimpse(text)}; 1 is taken",
+    )

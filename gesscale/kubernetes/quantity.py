@@ -8,6 +8,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
+from latency_map.errors import glimpse
+
 _QUANTITY = re.compile(r"(\d+\.?\d*|\.\d+)(?:([eE][+-]?\d{1,2})|([KMGTPE]i)|([numkMGTPE]))?", re.ASCII)
 _BINARY = {f"{letter}i": Decimal(1024) ** power for power, letter in enumerate("KMGTPE", start=1)}
 _DECIMAL = {letter: Decimal(1000) ** power for power, letter in enumerate("num kMGTPE", start=-3)}
@@ -39,7 +41,7 @@ def parse_quantity(value: object) -> Decimal:
 def _parse(value: str | bool) -> Decimal:
     match = _QUANTITY.fullmatch(str(value).strip())
     if isinstance(value, bool) or match is None:
-        message = f"expected a quantity such as 3800m or 1843Mi, got {value!r:.40}"
+        message = f"expected a quantity such as 3800m or 1843Mi, got {glimpse(value)}"
         raise ValueError(message)
     number, exponent, binary, decimal = match.groups()
     return Decimal(number + (exponent or "")) * _BINARY.get(binary, 1) * _DECIMAL.get(decimal, 1)

@@ -20,6 +20,8 @@ from gesscale.errors import MetricsUnavailableError
 from gesscale.monitor.by_node import NodeWork
 from gesscale.monitor.source import nodes_of
 from gesscale.observation import Batch
+from gesscale.words import place_of
+from latency_map.errors import glimpse
 
 
 def _none_if_nan(value: object) -> object:
@@ -205,8 +207,8 @@ def _work_by_node(by_host: Mapping[str, HostWork], names: Mapping[str, str]) -> 
 def first_fault(error: ValidationError) -> str:
     """Return the first of the faults in words: where it is, what is wrong, what came instead."""
     fault = error.errors(include_url=False, include_context=False)[0]
-    place = ".".join(str(part) for part in fault["loc"])
-    given = f", got {fault['input']!r:.40}" if place else ""
+    place = place_of(fault["loc"])
+    given = f", got {glimpse(fault['input'])}" if place else ""
     return f"{place + ': ' if place else ''}{fault['msg']}{given}"
 
 

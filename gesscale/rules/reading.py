@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
+import yaml  # writes; `latency_map.formats.yaml_text` reads
 from pydantic import ValidationError
 
 from gesscale.fields import format_duration
 from gesscale.rules.model import PolicyError, RuleSet
 from gesscale.rules.wording import faults_in_a_line
+from latency_map.errors import LatencyMapError, glimpse
+from latency_map.formats.yaml_text import parse_yaml, read_text
 
 
 def read_rules(path: Path) -> RuleSet:
@@ -26,13 +28,12 @@ def read_rules(path: Path) -> RuleSet:
         With every fault in one line: which member, what was expected and what came.
     """
     try:
-        text = path.read_text("utf-8")
+        text = read_text(path, f"rules file {path}")
     except OSError as error:
         message = f"rules file {path}: {error.strerror or error}; name an existing YAML file"
         raise PolicyError(message) from error
-    except UnicodeDecodeError as error:
-        message = f"rules file {path}: expected UTF-8: {error}"
-        raise PolicyError(message) from error
+    except LatencyMapError as error:
+        raise PolicyError(str(error)) from error
     return parse_rules(text, f"rules file {path}")
 
 
@@ -52,12 +53,11 @@ def parse_rules(text: str, origin: str = "rules") -> RuleSet:
         As `read_rules`.
     """
     try:
-        document = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        message = f"{origin}: expected YAML: {' '.join(str(error).split())}"
-        raise PolicyError(message) from error
+        document = parse_yaml(text, origin)
+    except LatencyMapError as error:
+        raise PolicyError(str(error)) from error
     if not isinstance(document, dict):
-        message = f"{origin}: expected a mapping such as `rules: [...]`, got {document!r:.60}"
+        message = f"{origin}: expected a mapping such as `rules: [...]`, got {glimpse(document)}"
         raise PolicyError(message)
     try:
         return RuleSet.model_validate(document)

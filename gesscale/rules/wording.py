@@ -1,20 +1,18 @@
 """Faults of rules in words."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from gesscale.rules.model import Element, Factor, Guard, Rule, RuleSet, Trigger
-from gesscale.words import suggestion
+from gesscale.words import first_of, place_of, suggestion
+from latency_map.errors import glimpse
 
 _ELEMENTS: Mapping[object, type[Element]] = {"rules": Rule, "by": Factor, "when": Trigger, "unless": Guard}
 """What stands below a member."""
-
-_SHOWN = 60
-"""Characters of a wrong value that are repeated to the user."""
 
 
 def faults_in_a_line(error: ValidationError, document: object = None) -> str:
@@ -27,11 +25,12 @@ def faults_in_a_line(error: ValidationError, document: object = None) -> str:
     document
         What was validated, where it is a set of rules: its rules are then called by their names.
     """
-    return "; ".join(_faults(error, document))
+    faults = error.errors(include_url=False)
+    return "; ".join(first_of(_sentences(faults, document), len(faults)))
 
 
-def _faults(error: ValidationError, document: object) -> Iterator[str]:
-    for fault in error.errors():
+def _sentences(faults: Iterable[ErrorDetails], document: object) -> Iterator[str]:
+    for fault in faults:
         if fault["type"] == "too_short" and fault["input"]:
             continue  # its items are at fault, and are told of
         path = list(fault["loc"])
@@ -39,13 +38,13 @@ def _faults(error: ValidationError, document: object) -> Iterator[str]:
         if document is not None and path[:1] == ["rules"] and len(path) > 1:
             place = f"rule {_name(document, path[1])}: "
             path = path[2:]
-        member = re.sub(r"\.(\d+)", r"[\1]", ".".join(map(str, path)))
+        member = re.sub(r"\.(\d+)", r"[\1]", place_of(path))
         yield f"{place}{member}{': ' if member else ''}{_problem(fault)}"
 
 
 def _name(document: Any, index: Any) -> str:
     try:
-        return repr(document["rules"][index]["name"])
+        return glimpse(document["rules"][index]["name"])
     except (KeyError, TypeError, IndexError):
         return f"number {int(index) + 1}"
 
@@ -63,7 +62,7 @@ def _problem(fault: ErrorDetails) -> str:
     text = fault["msg"].removeprefix("Value error, ")
     text = re.sub(r"^Input should be (a valid dictionary or instance of \w+)?", _expected, text)
     whole = isinstance(fault["input"], Mapping | BaseModel)
-    return text if whole else f"{text}, got {fault['input']!r:.{_SHOWN}}"
+    return text if whole else f"{text}, got {glimpse(fault['input'])}"
 
 
 def _expected(match: re.Match[str]) -> str:

@@ -10,10 +10,8 @@ from pydantic_core import ErrorDetails
 
 from gesscale.fields import model_within
 from gesscale.settings.groups import Settings
-from gesscale.words import suggestion
-
-_SHOWN = 60
-"""Characters of a wrong value that are repeated to the user."""
+from gesscale.words import first_of, place_of, suggestion
+from latency_map.errors import glimpse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,13 +41,15 @@ def describe_faults(
     str
         Such as ``gesscale.yaml: monitor.period: expected a positive duration ..., got '5x'``.
     """
-    for fault in error.errors():
-        path = [str(part) for part in fault["loc"]]
-        origin = next(
-            (f"{source.name}: " for source in sources if path and _holds(source.document, path)), ""
-        )
-        subject = f"{'.'.join(path)}: " if path else ""
-        yield f"{origin}{subject}{_problem(fault, path, root)}"
+    faults = error.errors(include_url=False)
+    yield from first_of((_sentence(fault, sources, root) for fault in faults), len(faults))
+
+
+def _sentence(fault: ErrorDetails, sources: Sequence[Source], root: type[BaseModel]) -> str:
+    path = [str(part) for part in fault["loc"]]
+    origin = next((f"{source.name}: " for source in sources if path and _holds(source.document, path)), "")
+    subject = f"{place_of(path)}: " if path else ""
+    return f"{origin}{subject}{_problem(fault, path, root)}"
 
 
 def _problem(fault: ErrorDetails, path: Sequence[str], root: type[BaseModel]) -> str:
@@ -61,7 +61,7 @@ def _problem(fault: ErrorDetails, path: Sequence[str], root: type[BaseModel]) ->
     text = re.sub(r"^Input should be (a valid dictionary or instance of \w+)?", _expected, text)
     # A group that contradicts itself says what came; a single value does not.
     whole = isinstance(fault["input"], Mapping | BaseModel)
-    return text if whole else f"{text}, got {fault['input']!r:.{_SHOWN}}"
+    return text if whole else f"{text}, got {glimpse(fault['input'])}"
 
 
 def _expected(match: re.Match[str]) -> str:

@@ -5,12 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import ValidationError
 
 from gesscale.errors import SettingsError
 from gesscale.settings.faults import Source, describe_faults
 from gesscale.settings.groups import Settings
+from latency_map.errors import LatencyMapError, glimpse, shortened
+from latency_map.formats.yaml_text import parse_yaml, read_yaml
 
 ENVIRONMENT_PREFIX = "GESSCALE_"
 _PATHS = (("latency_map", "file"), ("knowledge", "file"), ("analyze", "rules", "file"))
@@ -57,18 +58,17 @@ def load_settings(
 
 def _from_file(path: Path) -> Source:
     try:
-        document = yaml.safe_load(path.read_text("utf-8"))
+        document = read_yaml(path, f"settings file {path}")
     except OSError as error:
         message = f"settings file {path}: {error.strerror or error}; name an existing YAML file"
         raise SettingsError(message) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        message = f"settings file {path}: expected YAML in UTF-8: {' '.join(str(error).split())}"
-        raise SettingsError(message) from error
+    except LatencyMapError as error:
+        raise SettingsError(str(error)) from error
     if document is None:
         document = {}
     if not isinstance(document, dict):
         message = (
-            f"settings file {path}: expected groups of settings such as `monitor:`, got {document!r:.60}"
+            f"settings file {path}: expected groups of settings such as `monitor:`, got {glimpse(document)}"
         )
         raise SettingsError(message)
     for *above, key in _PATHS:
@@ -95,19 +95,19 @@ def _from_options(overrides: Iterable[str]) -> Source:
     for override in overrides:
         key, equals, value = override.partition("=")
         if not (key and equals):
-            message = f"expected an option such as monitor.period=30s, got {override!r}"
+            message = f"expected an option such as monitor.period=30s, got {shortened(override)}"
             raise SettingsError(message)
-        found.append((key.strip().split("."), value, override))
+        found.append((key.strip().split("."), value, f"option {shortened(key)}"))
     return Source(name="option", document=_nested(found))
 
 
 def _nested(assignments: Iterable[tuple[list[str], str, str]]) -> dict[str, Any]:
     document: dict[str, Any] = {}
-    for keys, text, said in assignments:
+    for keys, text, source in assignments:
         try:
-            value = yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            message = f"{said}: expected a value in YAML, got {text!r}; quote it"
+            value = parse_yaml(text, source)
+        except LatencyMapError as error:
+            message = f"{error}, or quote {shortened(text)}"
             raise SettingsError(message) from error
         for key in reversed(keys):
             value = {key: value}

@@ -168,7 +168,8 @@ def read_base_template(where: str) -> dict[str, Any]:
     InputError
         Where it cannot be read here, or is no mapping.
     """
-    import yaml
+    from latency_map.errors import LatencyMapError
+    from latency_map.formats.yaml_text import read_yaml
 
     if not where:
         return {}
@@ -179,8 +180,8 @@ def read_base_template(where: str) -> dict[str, Any]:
         )
         raise InputError(message)
     try:
-        found = yaml.safe_load(Path(parts.path).read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        found = read_yaml(Path(parts.path))
+    except (OSError, LatencyMapError) as error:
         message = f"{TEMPLATE_SETTING}: expected a pod template in {where}, but: {error}"
         raise InputError(message) from None
     if not isinstance(found, dict):

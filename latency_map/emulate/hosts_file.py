@@ -5,10 +5,9 @@ import io
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import yaml
-
 from latency_map.emulate.hosts import DEVICE, Host
-from latency_map.errors import LatencyMapError, enumerate_some
+from latency_map.errors import LatencyMapError, enumerate_some, glimpse
+from latency_map.formats.yaml_text import parse_yaml
 
 COLUMNS = ("name", "address", "device", "networks", "user", "port", "ssh")
 
@@ -41,9 +40,9 @@ def parse_hosts(text: str, source: str, *, device: str = DEVICE) -> tuple[Host, 
     if "," in first and not first.startswith(("{", "[", "-")):
         return _hosts(_csv_entries(text, source), source, device)
     try:
-        content = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError) as error:
-        message = f"{source}: expected hosts as CSV with a heading, or as YAML: {_first_line(error)}"
+        content = parse_yaml(text, source)
+    except LatencyMapError as error:
+        message = f"{error}, or write the hosts as CSV with a heading"
         raise LatencyMapError(message) from None
     if isinstance(content, Mapping):
         content = [{"name": name, "address": address} for name, address in content.items()]
@@ -83,7 +82,7 @@ def _hosts(entries: Iterable[object], source: str, device: str) -> tuple[Host, .
 
 def _host(entry: object, place: str, device: str) -> Host:
     if not isinstance(entry, Mapping):
-        message = f"{place}: expected name and address, got {entry!r:.80}"
+        message = f"{place}: expected name and address, got {glimpse(entry)}"
         raise LatencyMapError(message)
     unknown = [str(key) for key in entry if key not in COLUMNS]
     if unknown or not entry.get("name") or not entry.get("address"):
@@ -111,9 +110,5 @@ def _host(entry: object, place: str, device: str) -> Host:
         message = f"{place}: {error}"
         raise LatencyMapError(message) from None
     except (TypeError, ValueError, OverflowError):
-        message = f"{place}: expected a whole number as port, got {cells.get('port')!r:.80}"
+        message = f"{place}: expected a whole number as port, got {glimpse(cells.get('port'))}"
         raise LatencyMapError(message) from None
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]

@@ -11,11 +11,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gesscale.errors import InputError
+from gesscale.words import first_of, place_of
 from latency_map import Asymmetry, DelayKind, DelayUnit, LatencyMap, LatencyMapError, read_map
+from latency_map.formats.yaml_text import read_yaml
 
 BUNDLED = Path(__file__).parent.parent / "topologies"
 CLUSTER_NAME = "[a-z][a-z0-9]{0,9}"
@@ -187,17 +188,18 @@ def read_topology(source: str) -> Topology:
     """
     path = find_topology(source)
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = read_yaml(path, "file")
         described = _TopologyFile.model_validate(content)
         latency = described.latency
         delays = read_map(
             path.parent / latency.file, unit=latency.unit, kind=latency.kind, asymmetry=latency.asymmetry
         ).latencies
     except ValidationError as error:
-        faults = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'file'}: {e['msg']}" for e in error.errors())
-        message = f"topology {path}: {faults}"
+        faults = error.errors(include_url=False)
+        said = first_of((f"{place_of(each['loc']) or 'file'}: {each['msg']}" for each in faults), len(faults))
+        message = f"topology {path}: {'; '.join(said)}"
         raise InputError(message) from error
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, LatencyMapError) as error:
+    except (OSError, LatencyMapError) as error:
         message = f"topology {path}: {error}"
         raise InputError(message) from error
     return _topology(described, delays)

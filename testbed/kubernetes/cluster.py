@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import yaml
-
 from gesscale.errors import ClusterError, InputError
+from latency_map import LatencyMapError
+from latency_map.formats.yaml_text import read_yaml
 from testbed.cluster import lifecycle, namespaces, state
 from testbed.cluster.lifecycle import Delays
 from testbed.cluster.namespaces import DEVICE, inside, namespace
@@ -63,11 +63,14 @@ class KubernetesCluster:
     def api(self) -> Api:
         """The API server, as the administrator asks it."""
         try:
-            content = yaml.safe_load(self.kubeconfig.read_text(encoding="utf-8"))
+            content = read_yaml(self.kubeconfig)
+            url, token = content["clusters"][0]["cluster"]["server"], content["users"][0]["user"]["token"]
         except OSError as error:
             message = f"cluster {self.topology.name!r} has no Kubernetes; run: testbed kubernetes up"
             raise ClusterError(message) from error
-        url, token = content["clusters"][0]["cluster"]["server"], content["users"][0]["user"]["token"]
+        except (LatencyMapError, LookupError, TypeError) as error:
+            message = f"{self.kubeconfig}: expected our own kubeconfig, got: {error}; bring it up anew"
+            raise ClusterError(message) from error
         return Api(url=url, authority=self.files.authority, token=token)
 
     @property

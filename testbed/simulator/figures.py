@@ -4,10 +4,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from gesscale.errors import InputError
+from gesscale.words import place_of
+from latency_map import LatencyMapError
+from latency_map.formats.yaml_text import read_yaml
 
 
 class Figure(BaseModel):
@@ -85,18 +87,17 @@ def read_figures(name_or_path: str | Path, folder: Path) -> Figures:
     if len(path.parts) == 1 and not path.suffix:
         path = folder / f"{path}.yaml"
     try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        document = read_yaml(path)
     except OSError as error:
         bundled = ", ".join(sorted(file.stem for file in folder.glob("*.yaml")))
         message = f"{name_or_path}: expected one of {bundled}, or a file with figures; {error.strerror}"
         raise InputError(message) from None
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        message = f"{path}: expected YAML with `about` and `figures`, got: {error}"
-        raise InputError(message) from None
+    except LatencyMapError as error:
+        raise InputError(str(error)) from None
     try:
         return Figures.model_validate(document)
     except ValidationError as error:
         fault = error.errors(include_url=False, include_context=False)[0]
-        place = ".".join(str(part) for part in fault["loc"]) or "document"
+        place = place_of(fault["loc"]) or "document"
         message = f"{path}: {place}: {fault['msg']}; each figure has a value and an origin"
         raise InputError(message) from None

@@ -1,10 +1,8 @@
 """Files that say what nodes there are: a list in YAML or JSON, or what ``kubectl get nodes -o json`` writes."""
 
-import json
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from gesscale.cli.latency_map.kubectl import KubectlNodes, KubectlPods, to_candidates
@@ -13,6 +11,12 @@ from gesscale.errors import InputError
 from gesscale.kubernetes.nodes import first_fault
 from gesscale.kubernetes.quantity import Quantity
 from latency_map.choose.candidates import Candidate
+from latency_map.errors import LatencyMapError
+from latency_map.formats.json_text import parse_json
+from latency_map.formats.yaml_text import parse_yaml, read_text
+
+MAX_BYTES = 64 << 20
+"""Most bytes of a file: some thousand pods, as kubectl prints them."""
 
 _SOME_NODES = "expected a list of nodes, each with a name, or the output of kubectl get nodes -o json"
 _SOME_PODS = "expected the output of kubectl get pods -A -o json"
@@ -100,11 +104,20 @@ def _valid(form: type[T], document: object, file: Path, expected: str) -> T:
 
 def _read(file: Path) -> object:
     try:
-        text = file.read_text("utf-8")
-        return json.loads(text) if text.lstrip().startswith("{") else yaml.safe_load(text)
+        return parse_listing(read_text(file, max_bytes=MAX_BYTES), str(file))
     except OSError as error:
         message = f"{file}: {error.strerror or error}; name an existing file"
         raise InputError(message) from None
-    except (ValueError, yaml.YAMLError, RecursionError) as error:
-        message = f"{file}: expected YAML or JSON in UTF-8: {' '.join(str(error).split())}"
-        raise InputError(message) from None
+    except LatencyMapError as error:
+        raise InputError(str(error)) from None
+
+
+def parse_listing(text: str, source: str) -> Any:
+    """Read JSON, as kubectl prints it, or else YAML.
+
+    Raises
+    ------
+    LatencyMapError
+        It is neither.
+    """
+    return parse_json(text, source) if text.lstrip().startswith("{") else parse_yaml(text, source)

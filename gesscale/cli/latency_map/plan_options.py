@@ -1,19 +1,19 @@
 """What ``latency-map plan`` and ``testbed apply`` have in common: options, hosts, and the plan of both."""
 
-import json
 import re
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-import yaml
 
 from gesscale.cli.latency_map.app import load_map
 from gesscale.cli.latency_map.kubectl import to_host
+from gesscale.cli.latency_map.nodes_file import MAX_BYTES, parse_listing
 from gesscale.cli.output import talk
 from gesscale.errors import InputError
 from latency_map import Asymmetry, LatencyMap, LatencyMapError
 from latency_map.emulate import EmulationPlan, Host, parse_hosts, tc_plan
+from latency_map.formats.yaml_text import read_text
 
 Device = Annotated[
     str, typer.Option("--device", help="The nodes' network device, where the hosts do not say it.")
@@ -60,10 +60,7 @@ def read_hosts(file: Path, device: str, *, pod_networks: bool = False) -> tuple[
         It cannot be read, or is not what kubectl prints.
     """
     try:
-        text = file.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        message = f"{file}: expected text in UTF-8: {error}"
-        raise InputError(message) from None
+        text = read_text(file, max_bytes=MAX_BYTES)
     except OSError as error:
         message = f"{file}: expected a file of hosts: {error.strerror}"
         raise InputError(message) from None
@@ -76,10 +73,9 @@ def _kubectl_items(text: str) -> list[Any] | None:
     """Return the items of a list that kubectl has printed; None where the text is none."""
     if "items" not in text:
         return None
-    plain = text.removeprefix("\ufeff")
     try:
-        content = json.loads(plain) if plain.lstrip().startswith("{") else yaml.safe_load(plain)
-    except (ValueError, yaml.YAMLError, RecursionError):
+        content = parse_listing(text, "")
+    except LatencyMapError:
         return None
     items = content.get("items") if isinstance(content, dict) else None
     return items if isinstance(items, list) else None

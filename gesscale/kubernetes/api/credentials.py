@@ -4,7 +4,6 @@ import os
 from importlib.metadata import version
 from pathlib import Path
 
-import yaml
 from kubernetes.client import Configuration
 from kubernetes.config import (
     ConfigException,
@@ -16,6 +15,8 @@ from kubernetes.config import (
 from gesscale.errors import ClusterError, InputError
 from gesscale.kubernetes.api.connection import Connection
 from gesscale.kubernetes.api.faults import THE_CONTROLLER, Asker
+from latency_map.errors import LatencyMapError
+from latency_map.formats.yaml_text import read_yaml
 
 USER_AGENT = f"gesscale/{version('gesscale')}"
 _POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -85,13 +86,16 @@ def _use_pod(configuration: Configuration) -> str:
 def _use_file(configuration: Configuration, kubeconfig: Path | None, context: str | None) -> str:
     usual = os.environ.get("KUBECONFIG") or str(_USUAL_FILE.expanduser())
     source = str(kubeconfig) if kubeconfig is not None else usual
-    if not any(Path(each).expanduser().is_file() for each in source.split(os.pathsep)):
+    files = [file for each in source.split(os.pathsep) if (file := Path(each).expanduser()).is_file()]
+    if not files:
         wanted = "a kubeconfig file" if kubeconfig is not None else "to run in a pod, or a kubeconfig file"
         message = (
             f"expected {wanted}, got none at {source}; name one with --kubeconfig or the variable KUBECONFIG"
         )
         raise InputError(message)
     try:
+        for file in files:
+            read_yaml(file)  # the package would read it whatever its size and nesting
         contexts, current = list_kube_config_contexts(config_file=source)  # type: ignore[no-untyped-call]  # untyped there
         known = {each["name"]: each for each in contexts}
         if context is not None and context not in known:
@@ -102,7 +106,7 @@ def _use_file(configuration: Configuration, kubeconfig: Path | None, context: st
         )
         chosen = known[context] if context is not None else current
         return str(chosen["context"].get("namespace") or "default")
-    except (ConfigException, yaml.YAMLError, OSError, UnicodeDecodeError) as error:
+    except (ConfigException, OSError, LatencyMapError) as error:
         reason = " ".join(str(error).split())
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         reason = f"{type(error).__name__} {error}"

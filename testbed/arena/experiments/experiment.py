@@ -1,14 +1,17 @@
 """Experiments: which policies on which workloads with which seeds, and in which world."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-import yaml
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
+from pydantic_core import ErrorDetails
 
 from gesscale.errors import InputError
 from gesscale.fields import Duration
+from gesscale.words import first_of, place_of
+from latency_map.errors import LatencyMapError, glimpse
+from latency_map.formats.yaml_text import read_yaml
 from testbed.arena.case import Case
 from testbed.arena.experiments.sections import (
     Engine,
@@ -200,7 +203,7 @@ def experiment_of(document: object, origin: str) -> Experiment:
         With every fault: which setting, what was expected and what came.
     """
     if not isinstance(document, Mapping):
-        message = f"{origin}: expected a mapping of settings such as `name: mine`, got {document!r:.60}"
+        message = f"{origin}: expected a mapping of settings such as `name: mine`, got {glimpse(document)}"
         raise InputError(message)
     try:
         return Experiment.model_validate(document)
@@ -241,13 +244,12 @@ def _read(source: str | Path, extended_by: tuple[Path, ...]) -> Experiment:
         raise InputError(message)
     origin = f"experiment {path}"
     try:
-        document = yaml.safe_load(path.read_text("utf-8"))
+        document = read_yaml(path, origin)
     except OSError as error:
         message = f"{origin}: {error.strerror or error}; name an existing YAML file"
         raise InputError(message) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        message = f"{origin}: expected YAML in UTF-8: {' '.join(str(error).split())}"
-        raise InputError(message) from error
+    except LatencyMapError as error:
+        raise InputError(str(error)) from error
     document = _beside(document, path.parent)
     if not (isinstance(document, dict) and "extends" in document):
         return experiment_of(document, origin)
@@ -289,10 +291,15 @@ def _beside(document: object, directory: Path) -> object:
 
 
 def _faults(error: ValidationError) -> Iterable[str]:
-    for fault in error.errors():
-        place = ".".join(str(part) for part in fault["loc"])
+    faults = error.errors(include_url=False)
+    return first_of(_sentences(faults), len(faults))
+
+
+def _sentences(faults: Iterable[ErrorDetails]) -> Iterator[str]:
+    for fault in faults:
+        place = place_of(fault["loc"])
         problem = fault["msg"].removeprefix("Value error, ")
         if fault["type"] == "extra_forbidden":
             problem = "there is no such setting"
-        came = "" if isinstance(fault["input"], Mapping | Section) else f", got {fault['input']!r:.60}"
+        came = "" if isinstance(fault["input"], Mapping | Section) else f", got {glimpse(fault['input'])}"
         yield f"{place}: {problem}{came}" if place else problem

@@ -58,7 +58,7 @@ def test_the_shortest_file_maps_names_to_addresses():
         ("name,address,ssh\nedge1,10.0.0.1,-oProxyCommand=x\n", "expected a host to log in to"),
         ("name,address,user\nedge1,10.0.0.1,-x\n", "expected a user name"),
         ("name,address,networks\nedge1,10.0.0.1,10.42.0.1/24\n", "expected a network such as"),
-        ("a: [", "hosts: expected hosts as CSV with a heading, or as YAML"),
+        ("a: [", "hosts, line 2, column 1: expected YAML, got: .* or write the hosts as CSV with a heading"),
         ("- 7\n", "host 1: expected name and address, got 7"),
     ],
 )

@@ -180,10 +180,10 @@ def test_what_is_no_quantity_is_refused(text):
         ("- {name: a, weight: -1}\n", "0.weight: Input should be greater than or equal to 0, got -1"),
         ("- {name: a, free_cpus: lots}\n", "0.free_cpus.*expected a quantity such as 3800m"),
         ("- {name: a}\n- {name: a}\n", "expected every node once, got a twice"),
-        ("- {name: a\n", "expected YAML or JSON in UTF-8"),
+        ("- {name: a\n", "expected YAML, got: "),
         ('{"items": [{"spec": {}}]}', "items.0.metadata: Field required"),
         ('{"kind": "Deployment"}', "items: Field required"),
-        ('{"items": ', "expected YAML or JSON in UTF-8"),
+        ('{"items": ', "expected JSON, got: "),
     ],
 )
 def test_a_file_of_another_form_is_refused_in_one_line(tmp_path, content, message):

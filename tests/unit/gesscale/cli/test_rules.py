@@ -91,7 +91,7 @@ def test_a_fault_ends_in_one_line_and_exit_code_2(rules, file, before, after, wo
     file.write_text(SOUND.replace(before, after), "utf-8")
     code, out, err = rules("check", file)
     assert (code, out) == (2, "")
-    assert err.startswith(f"error: rules file {file}: ")
+    assert err.startswith(f"error: rules file {file}")
     assert words in err
     assert err.count("\n") == 1
 

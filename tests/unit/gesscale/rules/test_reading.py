@@ -66,7 +66,7 @@ def test_no_rules_are_rules_too():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("rules: [", "rules: expected YAML: "),
+        ("rules: [", "rules, line 2, column 1: expected YAML, got: "),
         ("", r"rules: expected a mapping such as `rules: \[...\]`, got None"),
         ("- a", r"expected a mapping such as .*, got \['a'\]"),
         ("rule: []", r"rule: there is no such member; did you mean 'rules'\?"),
@@ -106,7 +106,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path):
     ):
         read_rules(tmp_path / "none.yaml")
     (tmp_path / "bytes.yaml").write_bytes(b"\xff\xfe\xfa")
-    with pytest.raises(PolicyError, match="expected UTF-8"):
+    with pytest.raises(PolicyError, match="expected text in UTF-8"):
         read_rules(tmp_path / "bytes.yaml")
 
 

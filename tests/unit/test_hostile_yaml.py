@@ -1,0 +1,92 @@
+"""Whatever YAML a file, a variable or an option holds, it ends in one line that names it; never in a traceback."""
+
+from pathlib import Path
+
+import pytest
+
+from gesscale.cli.latency_map.nodes_file import read_nodes
+from gesscale.cli.latency_map.plan_options import read_hosts
+from gesscale.errors import GesscaleError
+from gesscale.kubernetes.api.credentials import connect
+from gesscale.rules import read_rules
+from gesscale.settings import load_settings
+from gesscale.spark.placing import read_base_template
+from latency_map.errors import LatencyMapError, glimpse
+from testbed.arena.experiments.experiment import read_experiment
+from testbed.cluster.topology import read_topology
+from testbed.simulator.figures import read_figures
+
+# Eight levels of nine aliases each: 9^9 = 387 million values, whose text takes gigabytes.
+BOMB = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"a{level}: &a{level} [{','.join([f'*a{level - 1}'] * 9)}]\n" for level in range(1, 9)
+)
+HOSTILE = (
+    "2001-99-99",
+    "!!int ''",
+    "!!timestamp x",
+    "!!float x",
+    "!!bool x",
+    "!!python/object/apply:os.system [id]",
+    "? [a]\n: 1",
+    "? {a: 1}\n: 1",
+    "&a [*a]",
+    "[" * 3000,
+    "{" * 3000,
+    "a: " + "9" * 5000,
+    "0x" + "f" * 100_000,
+    "name: a\nname: b",
+    "a: 1\n---\nb: 2",
+    "- " * 3000,
+    "{\x00",
+    "\t",
+    BOMB,
+)
+ENDLESS = Path("/dev/zero")
+READERS = {
+    "settings": lambda file: load_settings(file, (), {}),
+    "variable": lambda file: load_settings(None, (), {"GESSCALE_MONITOR__PERIOD": file.read_text()}),
+    "option": lambda file: load_settings(None, (f"monitor.period={file.read_text()}",), {}),
+    "rules": read_rules,
+    "nodes": lambda file: read_nodes(file, None),
+    "hosts": lambda file: read_hosts(file, "eth0"),
+    "figures": lambda file: read_figures(file, file.parent),
+    "experiment": read_experiment,
+    "topology": lambda file: read_topology(str(file)),
+    "kubeconfig": connect,
+    "pod template": lambda file: read_base_template(str(file)),
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=glimpse)
+@pytest.mark.parametrize("reader", READERS)
+def test_hostile_yaml_ends_in_one_line(tmp_path: Path, reader: str, text: str) -> None:
+    file = tmp_path / "hostile.yaml"
+    file.write_text(text)
+    with pytest.raises((GesscaleError, LatencyMapError)) as caught:
+        READERS[reader](file)
+    first, *faults = str(caught.value).splitlines()
+    assert not faults or (first == "the settings cannot be used:" and len(faults) <= 21)
+    assert len(str(caught.value)) < 4000
+
+
+def test_an_alias_bomb_within_a_known_setting_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "gesscale.yaml"
+    file.write_text(f"{BOMB}monitor: {{period: *a8}}\n")
+    with pytest.raises(GesscaleError, match="more than 200000 values, aliases included"):
+        load_settings(file, (), {})
+
+
+def test_many_faults_are_counted(tmp_path: Path) -> None:
+    file = tmp_path / "gesscale.yaml"
+    file.write_text("".join(f"unknown{number}: 1\n" for number in range(5000)))
+    with pytest.raises(GesscaleError) as caught:
+        load_settings(file, (), {})
+    assert "4982 more faults" in str(
+        caught.value
+    )  # 5000 and the two groups that are missing, less the 20 shown
+
+
+@pytest.mark.skipif(not ENDLESS.exists(), reason="this system has none")
+def test_an_endless_file_is_not_read_to_its_end() -> None:
+    with pytest.raises(GesscaleError, match="/dev/zero: expected at most 8388608 bytes"):
+        load_settings(ENDLESS, (), {})
