@@ -3,6 +3,22 @@
 import signal
 import threading
 import time
+from collections.abc import Callable
+
+
+def on_stop_signals(stop: Callable[[], object]) -> None:
+    """Call a function on SIGTERM and on SIGINT.
+
+    SIGINT stays ignored where it is ignored: a shell starts a script's background jobs so, and Ctrl-C is not for them.
+
+    Parameters
+    ----------
+    stop
+        Asks what is running to end; called in a signal handler.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if number == signal.SIGTERM or signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda *_: stop())
 
 
 class SystemClock:
@@ -25,5 +41,4 @@ class SystemClock:
 
     def stop_on_signals(self) -> None:
         """Take SIGINT and SIGTERM as requests to stop."""
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: self.stop())
+        on_stop_signals(self.stop)

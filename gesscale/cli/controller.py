@@ -1,12 +1,12 @@
 """``gesscale run --kubernetes``: the loop as a controller in a cluster, or beside one."""
 
 import logging
-import signal
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
 from gesscale.cli.output import talk
+from gesscale.clock import on_stop_signals
 from gesscale.errors import InputError
 
 PROBES_PORT = 8080
@@ -69,8 +69,7 @@ def serve_controller(
     except (OSError, OverflowError) as error:
         message = f"--listen: expected a free address, got {host}:{port}: {error}"
         raise InputError(message) from error
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: controller.stop())
+    on_stop_signals(controller.stop)
     scope = f"namespace {namespace}" if namespace else "all namespaces"
     talk.print(
         f"controller {controller.identity} at {connection.url}, {scope}; probes and metrics at {probes.url}"

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from processes import TAKES_CTRL_C
 from ssh_nodes import (
     CONTROL,
     NODES,
@@ -337,7 +338,8 @@ put_on(tc_plan(still, hosts), Login(config=folder / "ssh_config"))
 def test_an_interrupted_command_undoes_what_it_did_and_names_the_node_it_could_not_reach(machines):
     os.kill(machines.servers["c"], signal.SIGSTOP)
     inside = ("ip", "netns", "exec", namespace("control"))
-    command = (*inside, sys.executable, "-c", PUT_ON.format(folder=str(machines.folder)))
+    program = TAKES_CTRL_C + PUT_ON.format(folder=str(machines.folder))
+    command = (*inside, sys.executable, "-c", program)
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as putting:
         await_root("a", OURS)
         await_root("b", OURS)

@@ -1,4 +1,4 @@
-"""The ``gesscale`` command in this process, and a site for it: settings, a latency map, a driver that answers."""
+"""A site for the ``gesscale`` command: settings, a latency map, a driver that answers."""
 
 import json
 import sys
@@ -16,27 +16,8 @@ from edge import FakeCluster, delays
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
-from gesscale.cli.app import app
-from gesscale.cli.app import run as run_command
 from gesscale.spark.records import BatchRecord, OperatorSettings, QueryHistory, document
 from latency_map import write_csv
-
-Command = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def gesscale(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    """Run a command line; give its exit code, stdout and stderr."""
-
-    def command(*words: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["gesscale", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            run_command(app)
-        said = capsys.readouterr()
-        assert "Traceback" not in said.err
-        return int(ended.value.code or 0), said.out, said.err
-
-    return command
 
 
 @dataclass(kw_only=True)

@@ -7,15 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from processes import COMMAND
 
-# a shell's background job, which a test run may be, ignores SIGINT and hands that down
-PROGRAM = """
-import signal
-signal.signal(signal.SIGINT, signal.default_int_handler)
-from gesscale.cli.app import main
-main()
-"""
-COMMAND = (sys.executable, "-c", PROGRAM)
 PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
 
 
@@ -67,11 +60,13 @@ def test_who_has_brought_things_up_takes_them_down_when_it_is_ended(number):
     assert running.returncode == 130
 
 
-def test_a_signal_that_is_ignored_stays_so():
-    ignoring = f"import signal; signal.signal({int(signal.SIGHUP)}, signal.SIG_IGN)"
-    with subprocess.Popen((sys.executable, "-c", ignoring + BRINGS_UP), **PIPES) as running:
+def test_signals_that_are_ignored_stay_so():
+    ignoring = (signal.SIGHUP, signal.SIGINT)  # as nohup and a script's & start it
+    program = "".join(f"import signal; signal.signal({int(each)}, signal.SIG_IGN)\n" for each in ignoring)
+    with subprocess.Popen((sys.executable, "-c", program + BRINGS_UP), **PIPES) as running:
         assert running.stdout.readline() == "up\n"
-        running.send_signal(signal.SIGHUP)
+        for each in ignoring:
+            running.send_signal(each)
         with pytest.raises(subprocess.TimeoutExpired):
             running.wait(0.5)
         running.send_signal(signal.SIGTERM)

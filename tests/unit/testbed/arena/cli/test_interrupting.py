@@ -1,58 +1,64 @@
-"""The command in a process of its own: Ctrl-C, and errors in one line."""
+"""Ctrl-C, and errors in one line."""
 
+import contextlib
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from processes import COMMAND
 
 
-def command(*words, **options):
-    program = "from gesscale.cli.start import main; main()"
-    return subprocess.Popen(
-        [sys.executable, "-c", program, "arena", *map(str, words)],
+def test_wrong_input_is_one_line_and_exit_code_2(gesscale):
+    code, out, said = gesscale("arena", "compare", "/nowhere")
+    assert (code, out) == (2, "")
+    assert said.startswith("error: results /nowhere: expected a folder")
+    assert said.count("\n") == 1
+
+
+@contextlib.contextmanager
+def in_a_session_of_its_own(*words):
+    """Run a command; at the end none of its processes is left, even where the test fails."""
+    with subprocess.Popen(
+        (*COMMAND, *map(str, words)),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        **options,
-    )
-
-
-def test_wrong_input_is_one_line_and_exit_code_2():
-    process = command("compare", "/nowhere")
-    out, said = process.communicate(timeout=60)
-    assert (process.returncode, out) == (2, "")
-    assert said.startswith("error: results /nowhere: expected a folder")
-    assert said.count("\n") == 1
+    ) as process:
+        try:
+            yield process
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_interrupted_run_keeps_what_is_done_and_says_how_to_go_on(tmp_path, load, jobs):
     folder = tmp_path / "results"
-    process = command(
-        *("run", "--policies", "static,gesscale", "--workload", load, "--seeds", 2000),
-        *("--jobs", jobs, "--results", folder),
-    )
-    lines = folder / "results.jsonl"
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and not (lines.exists() and lines.read_bytes().count(b"\n") >= 3):
-        time.sleep(0.2)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers, too
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 130
-    done = lines.read_bytes().count(b"\n")
-    assert done >= 3
-    assert f"interrupted: {done} of 4000 runs are done and kept in {folder}; the same command goes on" in said
-    assert "Traceback" not in said
-    deadline = time.monotonic() + 20
-    while _alive_in_session(process.pid) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not _alive_in_session(process.pid)
+    words = ("arena", "run", "--policies", "static,gesscale", "--workload", load, "--seeds", 2000)
+    with in_a_session_of_its_own(*words, "--jobs", jobs, "--results", folder) as process:
+        lines = folder / "results.jsonl"
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and not (lines.exists() and lines.read_bytes().count(b"\n") >= 3):
+            time.sleep(0.2)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers, too
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == 130
+        done = lines.read_bytes().count(b"\n")
+        assert done >= 3
+        assert (
+            f"interrupted: {done} of 4000 runs are done and kept in {folder}; the same command goes on"
+            in said
+        )
+        assert "Traceback" not in said
+        deadline = time.monotonic() + 20
+        while _alive_in_session(process.pid) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert not _alive_in_session(process.pid)
 
 
 def _alive_in_session(leader):
