@@ -1,5 +1,6 @@
 """The manifests as `kubectl kustomize` renders them, and the tools that judge them."""
 
+import copy
 import functools
 import os
 import shutil
@@ -27,12 +28,12 @@ def tool(name):
 
 
 @functools.cache
-def _rendered(folder):
+def _objects(folder):
     done = subprocess.run(
         [tool("kubectl"), "kustomize", K3S / folder], capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 0, done.stderr
-    return done.stdout
+    return list(yaml.safe_load_all(done.stdout))
 
 
 @pytest.fixture(scope="session")
@@ -44,7 +45,7 @@ def kustomize():
 @pytest.fixture(scope="session")
 def render():
     """Render a folder below deploy/k3s to its objects, fresh copies each time."""
-    return lambda folder: list(yaml.safe_load_all(_rendered(folder)))
+    return lambda folder: copy.deepcopy(_objects(folder))
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
 
@@ -9,22 +10,19 @@ from gesscale.errors import InputError
 from testbed.cluster.adapter import open_local_cluster
 
 
-def run_testbed(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        (sys.executable, "-m", "testbed", *arguments), capture_output=True, text=True, timeout=60, check=False
-    )
-
-
 @pytest.mark.parametrize("arguments", [("up", "nowhere"), ("up", "edge8", "--delays", "snail"), ("fly",)])
-def test_wrong_input_exits_2_without_a_traceback(arguments: tuple[str, ...]) -> None:
-    done = run_testbed(*arguments)
-    assert done.returncode == 2
-    assert "Traceback" not in done.stderr
-    assert done.stderr.strip()
+def test_wrong_input_exits_2_without_a_traceback(
+    gesscale: Callable[..., tuple[int, str, str]], arguments: tuple[str, ...]
+) -> None:
+    code, out, said = gesscale("testbed", *arguments)
+    assert (code, out) == (2, "")
+    assert said.strip()
 
 
 def test_help_tells_the_commands_and_exit_codes() -> None:
-    done = run_testbed("--help")
+    done = subprocess.run(
+        (sys.executable, "-m", "testbed", "--help"), capture_output=True, text=True, timeout=60, check=False
+    )
     assert done.returncode == 0
     assert all(word in done.stdout for word in ("up", "check", "status", "down", "prepare", "Exit codes"))
 
