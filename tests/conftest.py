@@ -15,11 +15,17 @@ os.environ.pop(
     "COLUMNS", None
 )  # pytest-xdist sets it for its workers; commands would think it the user's wish
 
+# pytest-xdist has a worker for every core; more threads for sums than one only wait for each other.
+# Must come before numpy is imported. A test that needs several threads starts a process of its own.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # The same examples in every run: a change fails or passes by itself. HYPOTHESIS_PROFILE=search looks for others.
-# How long one takes is the machine's affair.
-settings.register_profile("repeatable", derandomize=True, deadline=None)
+# No deadline: how long an example takes depends on the machine. `examples` scales what a test asks for.
+settings.register_profile("check", derandomize=True, deadline=None, max_examples=25)
+settings.register_profile("thorough", derandomize=True, deadline=None)
 settings.register_profile("search", derandomize=False, deadline=None)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "check"))
 
 Command = Callable[..., tuple[int, str, str]]
 

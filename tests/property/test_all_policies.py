@@ -5,6 +5,7 @@ from dataclasses import replace
 from edge import NODES, batches, known, operator, workflow
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thoroughness import examples
 
 from gesscale.decision import Change, Verdict
 from gesscale.observation import Batch, NodeReading, OperatorReading, Unseen, WorkflowObservation
@@ -98,7 +99,7 @@ def read(name, view, at_s, placement):
 steps = st.lists(st.tuples(views, views, views), min_size=1, max_size=12)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(
     name=st.sampled_from(sorted(policy_names())),
     shape=st.sampled_from(sorted(WORKFLOWS)),
@@ -171,7 +172,7 @@ def settled(memory: Knowledge):
     return replace(memory, reconfigurations=done)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(
     name=st.sampled_from(sorted(policy_names())),
     memo=st.sampled_from(["", "{", "null", '{"policy": "ds2"}', "[]"]),

@@ -5,6 +5,7 @@ import subprocess
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thoroughness import examples
 
 from latency_map import LatencyMap, LatencyMapError
 from latency_map.emulate import Action, Host, apply_commands, parse_hosts, render_script, tc_plan
@@ -76,7 +77,7 @@ def test_every_script_is_sound_shell(pair, action, undo_after_s):
     assert subprocess.run(("sh", "-n"), input=script, text=True, check=False).returncode == 0
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(
     st.text()
     | st.text(alphabet='name,addrs:-[]{}"\n 10.:')

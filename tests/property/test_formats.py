@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from thoroughness import examples
 
 from latency_map import (
     NOTHING_ASIDE,
@@ -162,7 +163,7 @@ def judge(content, form, unit, kind, aside=NOTHING_ASIDE):
     assert parts(again) == parts(imported.survey)
 
 
-@settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(600), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     garbage,
     st.none() | st.none() | st.sampled_from(MapForm),

@@ -3,6 +3,7 @@ import math
 import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from thoroughness import examples
 
 from latency_map import (
     Asymmetry,
@@ -130,7 +131,7 @@ def refusal(read, *arguments) -> str | None:
     return None
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(garbage, st.sampled_from(DelayUnit), st.sampled_from(DelayKind), st.sampled_from(Asymmetry))
 @example("\0", DelayUnit.MS, DelayKind.RTT, Asymmetry.REFUSE)
 @example('"' + "x" * 200_000, DelayUnit.MS, DelayKind.RTT, Asymmetry.REFUSE)

@@ -11,6 +11,7 @@ from typing import Any
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from thoroughness import examples
 
 from gesscale.kubernetes.api import ApiError, Elector
 from gesscale.kubernetes.api.faults import Call
@@ -215,7 +216,7 @@ class Candidates:
 @example(seed=24, rates=[0.9375, 1.0], faults=0.0, deletions=[45.0])
 # One that was only just made is deleted between two looks of another.
 @example(seed=34, rates=[1.0, 1.0, 1.0], faults=0.0, deletions=[19.0])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     seed=st.integers(0, 2**32),
     rates=st.lists(st.floats(0.87, 1.13), min_size=2, max_size=3),

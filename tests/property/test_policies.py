@@ -5,6 +5,7 @@ from itertools import combinations
 from edge import NODES, latencies, observe, operator, reading, workflow
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thoroughness import examples
 
 from gesscale.decision import Reason
 from gesscale.options import PolicyOptions
@@ -63,7 +64,7 @@ readings = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(
     name=st.sampled_from(sorted(policy_names())),
     seen=readings,

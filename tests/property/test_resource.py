@@ -5,6 +5,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from structural import faults
+from thoroughness import examples
 
 from gesscale.errors import InputError
 from gesscale.kubernetes.resource.autoscaler import read_autoscaler
@@ -78,7 +79,7 @@ def refusal(spec):
     return ""
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(documents(SPEC))
 def test_models_and_definition_agree(spec):
     by_schema, by_models = list(faults(SPEC, without_null(spec))), refusal(without_null(spec))
@@ -89,7 +90,7 @@ def test_models_and_definition_agree(spec):
             assert RULES.search(fault) or ": " not in fault, f"only the models refuse: {fault}"
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(documents(SPEC))
 def test_what_the_models_take_with_null_they_take_without(spec):
     # The API server drops null before it fills in defaults.

@@ -6,6 +6,7 @@ import time
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from thoroughness import examples
 
 from gesscale.errors import InputError
 from gesscale.kubernetes.resource.autoscaler import GROUP, PLURAL, VERSION, read_autoscaler
@@ -380,7 +381,9 @@ DOCUMENTS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(400), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(spec=DOCUMENTS)
 def test_the_models_and_the_api_server_take_the_same_documents(rehearsed, spec):
     by_server, by_models = rehearsed.refusal(spec), ""

@@ -4,6 +4,7 @@ from itertools import pairwise, product
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thoroughness import examples
 
 from gesscale.errors import InputError
 from testbed.scoring.frontier import Frontier, PaidLevels, frontier
@@ -83,7 +84,7 @@ def never_too_few(levels: tuple[int, ...], demand: list[int], downtime_units: in
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.lists(st.integers(0, 2), min_size=1, max_size=4), st.integers(0, 5))
 def test_no_plan_of_all_that_there_are_is_cheaper(demand: list[int], downtime_units: int) -> None:
     units = 2 * len(demand)

@@ -7,6 +7,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from spark_scenes import chain, drawn_delays, one_operator, steady, wave
+from thoroughness import examples
 
 from gesscale.decision import Change
 from gesscale.errors import ClusterError
@@ -106,7 +107,7 @@ def shifted(scene: Scene, moved: list[tuple[float, str, str]], what: SparkPhysic
     assert sum(completion.rows for completion in completions) == math.floor(total * 0.5)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(moves, faults, links, physics, st.integers(0, 1000))
 def test_rows_are_conserved_whatever_changes_and_whatever_fails(
     moved: list[tuple[float, str, str]],
@@ -121,7 +122,7 @@ def test_rows_are_conserved_whatever_changes_and_whatever_fails(
     shifted(scene, moved, what, seed)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.lists(st.sampled_from(NODES), min_size=1, max_size=5, unique=True), physics, st.integers(0, 1000))
 def test_the_true_mst_does_not_depend_on_the_order_of_nodes_and_falls_with_delay(
     placement: list[str], what: SparkPhysics, seed: int

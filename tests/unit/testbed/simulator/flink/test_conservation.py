@@ -8,6 +8,7 @@ import pytest
 from flink_scenes import NODES, PLAIN, plant, scene
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
+from thoroughness import examples
 
 from gesscale.decision import Change
 from gesscale.errors import ClusterError
@@ -49,7 +50,9 @@ failures = st.lists(
 )
 
 
-@settings(max_examples=50, deadline=None, phases=[Phase.explicit, Phase.generate])  # to shrink takes minutes
+@settings(
+    max_examples=examples(50), deadline=None, phases=[Phase.explicit, Phase.generate]
+)  # to shrink takes minutes
 @example(  # b loses its node, which returns as the source's node fails
     shape="chain",
     rates=[0.0] * 29 + [2.0],
