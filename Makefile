@@ -1,29 +1,28 @@
-# Two commands for everybody: `make demo` and `make test`. Both do all their set-up. `make lock` is for maintainers.
-# `make fuzz SECONDS=600 SEED=1` (or INPUTS=100000) plays mutants of valid inputs at every parser; what it finds becomes a test.
-PYTHON_OF_PROJECT := .venv/bin/python
-# All cores work on these. What runs real Spark, Kafka, Prometheus or networks goes on beside what runs on Kubernetes.
-PURE_TESTS := tests/unit tests/contract tests/property tests/scenario perfmodel latency_map gesscale
-
+# Commands for everybody; each does all its set-up. `make lock` is for maintainers.
 SECONDS := 60
 SEED := 0
 
-.PHONY: demo test fuzz lock
+.PHONY: demo check test fuzz lock
 demo:
 	@./setup.sh demo
-	@$(PYTHON_OF_PROJECT) -m testbed.demo
+	@.venv/bin/python -m testbed.demo
 
+# Format, lint, types, import contracts and the tests that run nothing real: a few minutes. DURATIONS=20 names the slowest.
+check:
+	@./setup.sh check
+	@./check.sh
+
+# The same with more examples of every property, then what runs real Spark, Kafka, Prometheus, networks and Kubernetes.
+test: export HYPOTHESIS_PROFILE ?= thorough
 test:
 	@./setup.sh test
-	@.venv/bin/ruff format --check .
-	@.venv/bin/ruff check .
-	@.venv/bin/mypy
-	@.venv/bin/lint-imports
-	@PATH="$(CURDIR)/.cache:$$PATH" .venv/bin/pytest -n auto --dist loadfile $(PURE_TESTS)
+	@./check.sh
 	@PATH="$(CURDIR)/.cache:$$PATH" .venv/bin/pytest -n 2 --dist loadscope tests/real
 
+# Plays mutants of valid inputs at every parser, for SECONDS or INPUTS; what it finds becomes a test.
 fuzz:
 	@./setup.sh demo
-	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests $(PYTHON_OF_PROJECT) -m fuzz $(if $(INPUTS),--inputs $(INPUTS),--seconds $(SECONDS)) --seed $(SEED)
+	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests .venv/bin/python -m fuzz $(if $(INPUTS),--inputs $(INPUTS),--seconds $(SECONDS)) --seed $(SEED)
 
 lock:
 	@.venv/bin/pip install --quiet uv

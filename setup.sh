@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Prepares everything that `make demo` and `make test` need, and nothing twice:
-#   setup.sh demo    virtual environment with the locked packages, a Java 17+ runtime, iproute2, a C compiler if to be had
+# Prepares everything that `make check`, `make demo` and `make test` need, and nothing twice:
+#   setup.sh check   virtual environment with the locked packages
+#   setup.sh demo    the same, a Java 17+ runtime, iproute2, a C compiler if to be had
 #   setup.sh test    the same, and what the tests of real adapters run: Kafka, Prometheus, sshd, Chromium, Kubernetes
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -47,11 +48,13 @@ java_is_new_enough() { # the first number of the version, 17 or more
 python=$(find_python)
 "$python" -c 'import venv, ensurepip' 2>/dev/null || apt_install "Python's venv module" \
   "python$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')-venv" python3-venv
-java_is_new_enough || apt_install "a Java runtime, 17 or newer" openjdk-21-jre-headless openjdk-17-jre-headless
-command -v ip >/dev/null || apt_install "the ip command" iproute2
-if ! command -v cc >/dev/null && ! command -v gcc >/dev/null && [ "$(id -u)" = 0 ]; then
-  (apt_install "a C compiler" gcc && apt_install "the C library's headers" libc6-dev) ||
-    say "no C compiler: the relay will run in pure Python, a little less exact"
+if [ "$purpose" != check ]; then
+  java_is_new_enough || apt_install "a Java runtime, 17 or newer" openjdk-21-jre-headless openjdk-17-jre-headless
+  command -v ip >/dev/null || apt_install "the ip command" iproute2
+  if ! command -v cc >/dev/null && ! command -v gcc >/dev/null && [ "$(id -u)" = 0 ]; then
+    (apt_install "a C compiler" gcc && apt_install "the C library's headers" libc6-dev) ||
+      say "no C compiler: the relay will run in pure Python, a little less exact"
+  fi
 fi
 
 unpack() { # FOLDER PACKAGE...: unpacks packages there; installed, a server would start as a service on this machine
@@ -128,7 +131,7 @@ if [ ! -f $stamp ] || [ "$(cat $stamp)" != "$wanted" ]; then
 fi
 
 # A class archive for Spark executors: new replicas start about a second sooner. Once per Java and Spark version.
-$venv/bin/testbed prepare
+[ "$purpose" = check ] || $venv/bin/testbed prepare
 
 if [ "$purpose" = test ]; then
   say "fetching the Kafka broker and Spark's Kafka connector (from Maven Central, once)"

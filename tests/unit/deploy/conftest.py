@@ -33,7 +33,7 @@ def _objects(folder):
         [tool("kubectl"), "kustomize", K3S / folder], capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 0, done.stderr
-    return list(yaml.safe_load_all(done.stdout))
+    return list(yaml.load_all(done.stdout, yaml.CSafeLoader))  # in C: ten times as fast
 
 
 @pytest.fixture(scope="session")

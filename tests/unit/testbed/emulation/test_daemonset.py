@@ -56,10 +56,10 @@ def test_pods_run_on_the_nodes_of_the_map_with_the_right_to_their_network_alone(
 
 
 def test_no_config_map_outgrows_what_kubectl_may_keep_of_it():
-    config_maps, daemonset = parts(render_daemonset(plan_of(60)))
+    config_maps, daemonset = parts(render_daemonset(plan_of(40)))
     assert len(config_maps) > 1
     assert max(len(yaml.safe_dump(part["data"])) for part in config_maps) < 262_144
-    assert sum(len(part["data"]) for part in config_maps) == 2 * 60 + 1
+    assert sum(len(part["data"]) for part in config_maps) == 2 * 40 + 1
     mounted = daemonset["spec"]["template"]["spec"]["volumes"][0]["projected"]["sources"]
     assert [source["configMap"]["name"] for source in mounted] == [p["metadata"]["name"] for p in config_maps]
 

@@ -89,7 +89,7 @@ def test_every_policy_and_workload_has_its_figures(experiment, page):
 
 def test_what_results_say_is_never_markup(tmp_path):
     policies = (POLICIES[0], f"{EVIL}.py:$x_")
-    experiment = an_experiment(policies, title=EVIL)
+    experiment = an_experiment(policies, WORKLOADS[:1], title=EVIL)
     evil = [
         replace(result, lost=f"ValueError: {EVIL}", metrics={}, series={})
         if result.case.seed == 2
@@ -139,8 +139,9 @@ def test_all_runs_may_be_lost(experiment, results, tmp_path):
     assert "12 lost runs" in written(experiment, lost, tmp_path)
 
 
-def test_a_baseline_may_be_chosen(experiment, results, tmp_path):
-    text = written(experiment, results, tmp_path, baseline=POLICIES[1])
+def test_a_baseline_may_be_chosen(tmp_path):
+    experiment = an_experiment(POLICIES[:2], WORKLOADS[:1])
+    text = written(experiment, play(experiment), tmp_path, baseline=POLICIES[1])
     assert f"ratios to <strong>{POLICIES[1]}</strong>" in text
 
 
