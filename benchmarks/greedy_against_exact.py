@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from latency_map import (
+    LARGEST,
     DelayKind,
     DelayUnit,
     LatencyMap,
@@ -94,7 +95,7 @@ def main() -> None:
     parser.add_argument("--unit", type=DelayUnit, default=DelayUnit.MS)
     parser.add_argument("--kind", type=DelayKind, default=DelayKind.RTT)
     asked = parser.parse_args()
-    latencies = read_survey(asked.map, unit=asked.unit, kind=asked.kind).survey.to_map()
+    latencies = read_survey(asked.map, unit=asked.unit, kind=asked.kind, limits=LARGEST).survey.to_map()
     rng = np.random.default_rng(SEED)
     found: dict[tuple[str, int], list[tuple[float, float]]] = {(way, m): [] for way in WAYS for m in SIZES}
     began_s = time.perf_counter()

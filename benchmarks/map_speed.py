@@ -23,6 +23,7 @@ import networkx as nx
 import numpy as np
 
 from latency_map import (
+    LARGEST,
     DelayKind,
     DelayUnit,
     LatencyMap,
@@ -123,7 +124,7 @@ def greedy_by_structure(latencies: LatencyMap, runs: int) -> dict[str, object]:
 
 def importing(file: Path, unit: DelayUnit, kind: DelayKind, runs: int) -> dict[str, object]:
     def read() -> Survey:
-        return read_survey(file, unit=unit, kind=kind).survey
+        return read_survey(file, unit=unit, kind=kind, limits=LARGEST).survey
 
     survey = read()
     result: dict[str, object] = {"import_ms": spread([timed_ms(read) for _ in range(runs)])}
@@ -153,7 +154,7 @@ def holding() -> dict[str, object]:
         write_survey(Survey.of(latencies), file)
 
         def read() -> LatencyMap:
-            return read_survey(file).survey.to_map()
+            return read_survey(file, limits=LARGEST).survey.to_map()
 
         return {
             f"map_of_{LARGE}_nodes": allocated_mb(lambda: LatencyMap(names=names, rtt_ms=rtt_ms)),
@@ -173,7 +174,7 @@ def main() -> None:
     parser.add_argument("--unit", type=DelayUnit, default=DelayUnit.MS)
     parser.add_argument("--kind", type=DelayKind, default=DelayKind.RTT)
     asked = parser.parse_args()
-    latencies = read_survey(asked.map, unit=asked.unit, kind=asked.kind).survey.to_map()
+    latencies = read_survey(asked.map, unit=asked.unit, kind=asked.kind, limits=LARGEST).survey.to_map()
     result = {
         "nodes": len(latencies),
         "runs": asked.runs,

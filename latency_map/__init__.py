@@ -23,10 +23,12 @@ from latency_map.formats.loading import (
 )
 from latency_map.formats.raw import NOTHING_ASIDE, Aside
 from latency_map.formats.recognise import MapForm
+from latency_map.limits import LARGEST, MapLimits
 from latency_map.matrix import LatencyMap
 from latency_map.survey import Spread, Survey
 
 __all__ = [
+    "LARGEST",
     "NOTHING_ASIDE",
     "Aside",
     "Asymmetry",
@@ -39,6 +41,7 @@ __all__ = [
     "LatencyMapError",
     "LoadedMap",
     "MapForm",
+    "MapLimits",
     "Method",
     "MissingDelayError",
     "Needs",

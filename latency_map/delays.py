@@ -1,11 +1,14 @@
 """What a delay means, and how delays in any unit and direction become round trips in milliseconds."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from latency_map.arrays import row_blocks
 
 Delays: TypeAlias = NDArray[np.float64]
 
@@ -84,8 +87,7 @@ def find_fault(values: Delays, *, unit: DelayUnit, kind: DelayKind, asymmetry: A
         problem = f"expected 0 from a node to itself, got {values[apart[0], apart[0]]:g}"
         return Fault(row=int(apart[0]), column=int(apart[0]), problem=problem)
     if asymmetry is Asymmetry.REFUSE:
-        known = ~np.isnan(values)
-        place = _first(known & known.T & (values != values.T))
+        place = _first(values, _differing)
         if place:
             here, there = values[place], values.T[place]
             problem = (
@@ -111,37 +113,38 @@ def find_impossible(values: Delays, *, unit: DelayUnit, kind: DelayKind) -> Faul
         The first in reading order that is negative, else the first beyond `MAX_RTT_MS`; None where there is
         none. The diagonal and the two directions of a pair are not judged.
     """
-    place = _first(values < 0)
+    place = _first(values, lambda there, _: there < 0)
     if place:
         problem = f"expected a delay of at least 0, got {values[place]:g}"
         return Fault(row=place[0], column=place[1], problem=problem)
-    limit = MAX_RTT_MS / float(_in_ms(np.ones(1), unit)[0]) / _TRIPS[kind]
-    place = _first(values > limit)
+    times, over = _MS_PER_UNIT[unit]
+    limit = MAX_RTT_MS / (times / over) / _TRIPS[kind]
+    place = _first(values, lambda there, _: there > limit)
     if place:
         problem = f"expected a delay of at most {limit:g} {unit}, got {values[place]:g}"
         return Fault(row=place[0], column=place[1], problem=problem)
     return None
 
 
-def directed_round_trips_ms(values: Delays, *, unit: DelayUnit, kind: DelayKind) -> Delays:
-    """Turn delays as they were measured into round trips, faults and all.
+def direct_round_trips(values: Delays, *, unit: DelayUnit, kind: DelayKind) -> None:
+    """Turn delays as they were measured into round trips in milliseconds, faults and all, in place.
 
     Parameters
     ----------
     values
-        Shape ``(n, n)``, row to column, of which `find_impossible` finds nothing to say.
+        Shape ``(n, n)``, row to column, of which `find_impossible` finds nothing to say; afterwards the round
+        trips as seen from the row's node, NaN where it has none.
     unit, kind
         What the values mean. One-way delays of both directions are added: their sum is the round trip. A
         one-way delay whose way back is missing is doubled.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape ``(n, n)``, ms, as seen from the row's node; NaN where it has none.
     """
-    if kind is DelayKind.ONE_WAY:
-        values = values + np.where(np.isnan(values.T), values, values.T)
-    return _in_ms(values, unit)
+    for rows in row_blocks(len(values)):
+        there, back = values[rows, rows.start :], values[rows.start :, rows].T
+        if kind is DelayKind.ONE_WAY:
+            sums = there + np.where(np.isnan(back), there, back)
+            back[:] = back + np.where(np.isnan(there), back, there)
+            there[:] = sums
+    _to_ms(values, unit)
 
 
 def count_differing(values: Delays) -> int:
@@ -152,8 +155,10 @@ def count_differing(values: Delays) -> int:
     values
         Shape ``(n, n)``; NaN where missing.
     """
-    known = ~np.isnan(values)
-    return int(np.count_nonzero(np.triu(known & known.T & (values != values.T), 1)))
+    cells = 0
+    for rows in row_blocks(len(values)):
+        cells += int(np.count_nonzero(_differing(values[rows], values[:, rows].T)))
+    return cells // 2
 
 
 def round_trips_ms(values: Delays, *, unit: DelayUnit, kind: DelayKind, asymmetry: Asymmetry) -> Delays:
@@ -175,23 +180,41 @@ def round_trips_ms(values: Delays, *, unit: DelayUnit, kind: DelayKind, asymmetr
         Shape ``(n, n)``, ms, symmetric, zero diagonal; NaN where neither direction is known. Where one
         direction is known it stands for both.
     """
-    there = np.where(np.isnan(values), values.T, values)
-    back = there.T
-    both = (there + back) / 2 if asymmetry is Asymmetry.MEAN else np.maximum(there, back)
-    result = _in_ms(both * _TRIPS[kind], unit)
+    result: Delays = np.empty(values.shape)
+    for rows in row_blocks(len(values)):
+        there, back = values[rows, rows.start :], values[rows.start :, rows].T
+        known_there, known_back = (
+            np.where(np.isnan(there), back, there),
+            np.where(np.isnan(back), there, back),
+        )
+        if asymmetry is Asymmetry.MEAN:
+            both = (known_there + known_back) / 2
+        else:
+            both = np.maximum(known_there, known_back)
+        both *= _TRIPS[kind]
+        result[rows, rows.start :] = both
+        result[rows.start :, rows] = both.T
+    _to_ms(result, unit)
     np.fill_diagonal(result, 0.0)
     return result
 
 
-def _in_ms(values: Delays, unit: DelayUnit) -> Delays:
+def _to_ms(values: Delays, unit: DelayUnit) -> None:
     times, over = _MS_PER_UNIT[unit]
-    result: Delays = values * times
-    result /= over
-    return result
+    values *= times
+    values /= over
 
 
-def _first(broken: NDArray[np.bool_]) -> tuple[int, int] | None:
-    """Return row and column of the first true cell in reading order."""
-    index = int(broken.argmax()) if broken.size else 0
-    row, column = divmod(index, broken.shape[1])
-    return (row, column) if broken[row, column] else None
+def _differing(there: Delays, back: Delays) -> NDArray[np.bool_]:
+    differing: NDArray[np.bool_] = ~np.isnan(there) & ~np.isnan(back) & (there != back)
+    return differing
+
+
+def _first(values: Delays, broken: Callable[[Delays, Delays], NDArray[np.bool_]]) -> tuple[int, int] | None:
+    """Return row and column of the first cell that is broken, in reading order; judged with the way back."""
+    for rows in row_blocks(len(values)):
+        found = broken(values[rows], values[:, rows].T)
+        if found.any():
+            row, column = divmod(int(found.argmax()), found.shape[1])
+            return rows.start + row, column
+    return None

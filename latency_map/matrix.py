@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from latency_map.arrays import read_only, row_blocks
 from latency_map.delays import Asymmetry, DelayKind, Delays, DelayUnit, find_fault, round_trips_ms
 from latency_map.errors import LatencyMapError, MissingDelayError, UnknownNodeError
 from latency_map.names import check_names
@@ -22,8 +23,8 @@ class LatencyMap:
     names
         The nodes, each once, at least one.
     rtt_ms
-        Shape ``(n, n)``: round trips in milliseconds, symmetric, zero diagonal, NaN where missing. A
-        read-only copy of what is given.
+        Shape ``(n, n)``: round trips in milliseconds, symmetric, zero diagonal, NaN where missing. Read-only: an
+        array that is so already is taken as it is, another one is copied.
 
     Raises
     ------
@@ -46,17 +47,14 @@ class LatencyMap:
     def __post_init__(self) -> None:
         names = tuple(self.names)
         check_names(names)
-        rtt_ms = _matrix(names, self.rtt_ms)
+        rtt_ms = read_only(_matrix(names, self.rtt_ms), np.float64)
         _check_delays(names, rtt_ms, DelayUnit.MS, DelayKind.RTT, Asymmetry.REFUSE)
-        lopsided = np.isnan(rtt_ms) != np.isnan(rtt_ms.T)
-        if lopsided.any() or np.isnan(rtt_ms.diagonal()).any():
+        if _lopsided(rtt_ms) or np.isnan(rtt_ms.diagonal()).any():
             message = (
                 "expected round trips known in both directions or in none and a diagonal of 0, got a matrix"
                 " with lone missing cells; build it with LatencyMap.from_delays, which fills them"
             )
             raise LatencyMapError(message)
-        rtt_ms += 0.0  # -0.0 becomes 0.0
-        rtt_ms.setflags(write=False)
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "rtt_ms", rtt_ms)
         object.__setattr__(self, "_positions", {name: row for row, name in enumerate(names)})
@@ -99,6 +97,7 @@ class LatencyMap:
         matrix = _matrix(tuple(names), values)
         _check_delays(names, matrix, unit, kind, asymmetry)
         rtt_ms = round_trips_ms(matrix, unit=unit, kind=kind, asymmetry=asymmetry)
+        rtt_ms.setflags(write=False)
         return cls(names=tuple(names), rtt_ms=rtt_ms)
 
     def __len__(self) -> int:
@@ -289,7 +288,7 @@ class LatencyMap:
 
 def _matrix(names: Sequence[str], values: ArrayLike) -> Delays:
     try:
-        matrix = np.array(values, dtype=np.float64)
+        matrix = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         message = f"expected a square matrix of numbers, NaN where a delay is missing: {error}"
         raise LatencyMapError(message) from None
@@ -308,3 +307,11 @@ def _check_delays(
     if fault:
         message = f"delay from {names[fault.row]} to {names[fault.column]}: {fault.problem}"
         raise LatencyMapError(message)
+
+
+def _lopsided(rtt_ms: Delays) -> bool:
+    """Tell whether a cell is known one way and missing the other."""
+    return any(
+        bool((np.isnan(rtt_ms[rows]) != np.isnan(rtt_ms[:, rows].T)).any())
+        for rows in row_blocks(len(rtt_ms))
+    )

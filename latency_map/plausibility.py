@@ -14,9 +14,12 @@ all equal           three pairs or more                          no two measured
 ==================  ===========================================  ================================================
 """
 
+import math
+
 import numpy as np
 
-from latency_map.delays import DelayUnit
+from latency_map.arrays import row_blocks
+from latency_map.delays import Delays, DelayUnit
 from latency_map.survey import Survey
 
 MEDIAN_ABOVE_MS = 2000.0
@@ -46,9 +49,7 @@ def find_implausible(survey: Survey, *, unit: DelayUnit) -> tuple[str, ...]:
     tuple of str
         Warnings for people; empty where nothing looks wrong.
     """
-    counted = ~np.isnan(survey.rtt_ms)
-    np.fill_diagonal(counted, False)
-    known = survey.rtt_ms[counted]
+    known, missing = _known(survey.rtt_ms)
     warnings = []
     if len(known):
         if len(known) >= EQUAL_PAIRS and known.min() == known.max():
@@ -57,10 +58,22 @@ def find_implausible(survey: Survey, *, unit: DelayUnit) -> tuple[str, ...]:
         low, median, high = (float(figure) for figure in figures)
         warnings += _of_unit(len(survey), unit, low, median, high)
     pairs = len(survey) * (len(survey) - 1) // 2
-    missing = int(np.count_nonzero(np.triu(np.isnan(survey.rtt_ms) & np.isnan(survey.rtt_ms.T), 1)))
     if pairs and missing > MISSING_ABOVE_RATIO * pairs:
         warnings.append(f"{missing} of {pairs} pairs are missing ({missing / pairs:.0%})")
     return tuple(warnings)
+
+
+def _known(rtt_ms: Delays) -> tuple[Delays, int]:
+    """Return the round trips between different nodes, and how many pairs are known in neither direction."""
+    known, count, missing = np.empty(rtt_ms.size), 0, 0
+    for rows in row_blocks(len(rtt_ms)):
+        there, back = rtt_ms[rows].copy(), rtt_ms[:, rows].T
+        missing += int(np.count_nonzero(np.isnan(there) & np.isnan(back)))
+        np.fill_diagonal(there[:, rows], math.nan)
+        found = there[~np.isnan(there)]
+        known[count : count + len(found)] = found
+        count += len(found)
+    return known[:count], (missing - int(np.count_nonzero(np.isnan(rtt_ms.diagonal())))) // 2
 
 
 def _of_unit(nodes: int, unit: DelayUnit, low: float, median: float, high: float) -> list[str]:

@@ -12,7 +12,8 @@ from typing import Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from latency_map.delays import MAX_RTT_MS, Asymmetry, DelayKind, Delays, DelayUnit
+from latency_map.arrays import read_only
+from latency_map.delays import MAX_RTT_MS, Asymmetry, DelayKind, Delays, DelayUnit, find_impossible
 from latency_map.errors import LatencyMapError
 from latency_map.matrix import LatencyMap
 from latency_map.names import check_names
@@ -48,6 +49,21 @@ class Spread:
     __hash__ = None  # type: ignore[assignment]  # holds arrays
 
 
+def rule_for(asymmetry: Asymmetry | None, measured_at_s: float | None) -> Asymmetry:
+    """Return what to do where the two directions of a pair differ.
+
+    Parameters
+    ----------
+    asymmetry
+        What the caller says. None: take the larger one of delays that say when they were measured, since two
+        measurements never agree and NDmax must not be taken for less than it is; else refuse, since in a
+        table that somebody wrote it may be a slip.
+    measured_at_s
+        When they were measured; None where it is not known.
+    """
+    return asymmetry or (Asymmetry.REFUSE if measured_at_s is None else Asymmetry.MAX)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Survey:
     """Round trips between nodes as they were measured; equal by value.
@@ -58,7 +74,8 @@ class Survey:
         The n nodes, each once, at least one.
     rtt_ms
         Shape ``(n, n)``, row to column: round trips in milliseconds as seen from the row's node, at least 0,
-        NaN where missing. The two directions may differ, the diagonal may be other than 0. Read-only.
+        NaN where missing. The two directions may differ, the diagonal may be other than 0. Read-only: an array
+        that is so already is taken as it is, another one is copied.
     estimated
         Shape ``(n, n)``: which of them nobody measured, but a repair filled in; none by default. Read-only.
     measured_at_s
@@ -88,25 +105,21 @@ class Survey:
         names = tuple(self.names)
         check_names(names)
         shape = (len(names), len(names))
-        rtt_ms = np.array(self.rtt_ms, dtype=np.float64)
-        estimated = np.array(self.estimated, bool) if self.estimated.size else np.zeros(shape, dtype=bool)
+        rtt_ms = read_only(self.rtt_ms, np.float64)
+        estimated = read_only(self.estimated if self.estimated.size else _nothing_marked(shape), np.bool_)
         if rtt_ms.shape != shape or estimated.shape != shape:
             message = (
                 f"survey: expected matrices of {shape} for {len(names)} nodes, got {rtt_ms.shape} round trips"
                 f" and {estimated.shape} marks of estimates"
             )
             raise LatencyMapError(message)
-        wrong = np.argwhere((rtt_ms < 0) | (rtt_ms > MAX_RTT_MS))
-        if len(wrong):
-            row, column = wrong[0]
+        fault = find_impossible(rtt_ms, unit=DelayUnit.MS, kind=DelayKind.RTT)
+        if fault:
             message = (
-                f"survey: expected round trips of 0 to {MAX_RTT_MS:g} ms, got {rtt_ms[row, column]:g} from"
-                f" {names[row]} to {names[column]}"
+                f"survey: expected round trips of 0 to {MAX_RTT_MS:g} ms, got"
+                f" {rtt_ms[fault.row, fault.column]:g} from {names[fault.row]} to {names[fault.column]}"
             )
             raise LatencyMapError(message)
-        rtt_ms += 0.0  # -0.0 becomes 0.0
-        for matrix in (rtt_ms, estimated):
-            matrix.setflags(write=False)
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "rtt_ms", rtt_ms)
         object.__setattr__(self, "estimated", estimated)
@@ -117,16 +130,8 @@ class Survey:
         return cls(names=latencies.names, rtt_ms=latencies.rtt_ms, origin=origin)
 
     def rule(self, asymmetry: Asymmetry | None) -> Asymmetry:
-        """Return what to do where the two directions of a pair differ.
-
-        Parameters
-        ----------
-        asymmetry
-            What the caller says. None: take the larger one of a survey that says when it was measured, since
-            two measurements never agree and NDmax must not be taken for less than it is; else refuse, since
-            in a table that somebody wrote it may be a slip.
-        """
-        return asymmetry or (Asymmetry.REFUSE if self.measured_at_s is None else Asymmetry.MAX)
+        """Return what to do where the two directions of a pair differ; see `rule_for`."""
+        return rule_for(asymmetry, self.measured_at_s)
 
     def to_map(self, asymmetry: Asymmetry | None = None) -> LatencyMap:
         """Return the latency map that this survey amounts to.
@@ -164,3 +169,10 @@ class Survey:
         )
 
     __hash__ = None  # type: ignore[assignment]  # holds arrays
+
+
+def _nothing_marked(shape: tuple[int, int]) -> Mask:
+    """Return marks that take no memory until they are read, as a copy of them would."""
+    marks: Mask = np.zeros(shape, dtype=np.bool_)
+    marks.setflags(write=False)
+    return marks

@@ -42,7 +42,7 @@ def read_edges(source: Source, aside: Aside) -> RawDelays:
     unit: DelayUnit | None = None
     kind: DelayKind | None = None
     stated_at = ""
-    pairs = Pairs(source.name)
+    pairs = Pairs(source.name, source.limits)
     if is_edge_heading(row.cells):
         unit, kind = stated_by(row.cells[2])
         stated_at = f"line {row.line}, column 3: the heading says {shortened(row.cells[2].lower())}"
@@ -78,7 +78,7 @@ def read_p2psim(source: Source, aside: Aside) -> RawDelays:
     LatencyMapError
         It is no such file; the message names file and line.
     """
-    pairs = Pairs(source.name)
+    pairs = Pairs(source.name, source.limits)
     negative = 0
     for number, line in enumerate(source.lines(), 1):
         plain = line.strip()
@@ -95,7 +95,7 @@ def read_p2psim(source: Source, aside: Aside) -> RawDelays:
         negative += delay < 0
         a, b = pairs.node(link[1], number, 1), pairs.node(link[2], number, 1)
         pairs.add(a, b, delay if delay >= 0 else math.nan, number)
-    check_file_names(source.name, tuple(pairs.names))
+    check_file_names(source.name, pairs.names)
     notes = (f"negative delays taken as missing, as p2psim does: {negative}",) if negative else ()
     return _gathered(source.name, pairs, aside, notes=notes)
 
@@ -134,21 +134,14 @@ def _gathered(
     kind: DelayKind | None = None,
     stated_at: str = "",
 ) -> RawDelays:
-    again = pairs.repeated()
-    if again:
-        late, first = again
-        problem = f"expected every pair once, got this one on line {first} already; remove one"
-        raise error_at(source, f"line {late}, column 1", problem)
-    values, _, _ = pairs.medians()
-    found = tuple(pairs.names)
+    found = pairs.names
     numbered = all(name.isascii() and name.isdigit() and len(name) < 10 for name in found)
     order = sorted(range(len(found)), key=lambda node: int(found[node])) if numbered else range(len(found))
     names = tuple(found[node] for node in order)
-    positions = list(order)
     return RawDelays(
         names=_named(source, names, aside, numbered=numbered),
-        values=values[positions][:, positions],
-        place=lambda a, b: f"line {pairs.line_of(positions[a], positions[b])}, column 3",
+        values=pairs.finish(order),
+        place=lambda a, b: f"line {pairs.line_of(a, b)}, column 3",
         unit=unit,
         kind=kind,
         stated_at=stated_at,

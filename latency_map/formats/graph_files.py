@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 from xml.etree.ElementTree import ParseError
 
-from latency_map.formats.links import Link, delays_over
-from latency_map.formats.raw import Aside, RawDelays, error_at
+from latency_map.formats.links import Links
+from latency_map.formats.raw import Aside, RawDelays, check_file_names, error_at
 from latency_map.formats.source import Source
 
 if TYPE_CHECKING:
@@ -47,10 +47,10 @@ def read_gml(source: Source, _aside: Aside) -> RawDelays:
     """
     import networkx as nx  # heavy, and agents on small nodes import this package too
 
-    text = source.text()
+    text = source.text(source.limits.graph_bytes)
     with _said_by_networkx(source.name, "GML") as said:
         graph = nx.parse_gml(text, label="id")
-    return _delays(source.name, graph, said)
+    return _delays(source, graph, said)
 
 
 def read_graphml(source: Source, _aside: Aside) -> RawDelays:
@@ -73,31 +73,29 @@ def read_graphml(source: Source, _aside: Aside) -> RawDelays:
     """
     import networkx as nx
 
-    text = source.text()
+    text = source.text(source.limits.graph_bytes)
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         problem = "expected GraphML without a document type declaration, got one; remove <!DOCTYPE ...>"
         raise error_at(source.name, "", problem)
     with _said_by_networkx(source.name, "GraphML") as said:
         graph = nx.parse_graphml(text, force_multigraph=True)
-    return _delays(source.name, graph, said)
+    return _delays(source, graph, said)
 
 
-def _delays(source: str, graph: Graph, said: list[str]) -> RawDelays:
+def _delays(source: Source, graph: Graph, said: list[str]) -> RawDelays:
     labels = {node: str(attributes.get("label", "")).strip() for node, attributes in graph.nodes(data=True)}
     if not all(labels.values()) or len(set(labels.values())) < len(labels):
         labels = {node: str(node).strip() for node in graph}
-    names = tuple(labels.values())
-    positions = {node: position for position, node in enumerate(labels)}
-    links = [
-        Link(
-            a=positions[a],
-            b=positions[b],
-            place=f"edge {number} ({labels[a]} - {labels[b]})",
-            attributes={str(key): value for key, value in attributes.items()},
-        )
-        for number, (a, b, attributes) in enumerate(graph.edges(data=True), 1)
-    ]
-    raw = delays_over(source, names, links, one_direction=graph.is_directed())
+    check_file_names(source.name, tuple(labels.values()), source.limits)
+    links = Links(source.name, source.limits)
+    for name in labels.values():
+        links.list_node(name)
+    for number, (a, b, attributes) in enumerate(graph.edges(data=True), 1):
+        place = f"edge {number} ({labels[a]} - {labels[b]})"
+        links.add(labels[a], labels[b], place, {str(key): value for key, value in attributes.items()})
+    one_direction = graph.is_directed()
+    graph.clear()
+    raw = links.delays(one_direction=one_direction)
     return replace(raw, notes=raw.notes + tuple(said))
 
 

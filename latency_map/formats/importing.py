@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -9,21 +10,21 @@ from latency_map.delays import (
     DelayKind,
     DelayUnit,
     count_differing,
-    directed_round_trips_ms,
+    direct_round_trips,
     find_impossible,
 )
 from latency_map.errors import LatencyMapError
-from latency_map.formats.document import content_to_survey
+from latency_map.formats.document_reading import read_document
 from latency_map.formats.edges_csv import read_edges, read_p2psim
 from latency_map.formats.goldpinger import read_check_all
 from latency_map.formats.graph_files import read_gml, read_graphml
-from latency_map.formats.json_text import Json, parse_json
+from latency_map.formats.json_text import JsonReader
 from latency_map.formats.links_json import read_links
 from latency_map.formats.matrix_csv import read_bare_matrix, read_named_matrix
 from latency_map.formats.ping_text import read_fping, read_ping
 from latency_map.formats.pings_csv import read_pings
 from latency_map.formats.raw import Aside, RawDelays, error_at
-from latency_map.formats.recognise import JSON_FORMS, MapForm, looks_like_json, recognise_json, recognise_text
+from latency_map.formats.recognise import MapForm, looks_like_json, recognise_json, recognise_text
 from latency_map.formats.source import Source
 from latency_map.plausibility import find_implausible
 from latency_map.survey import Survey
@@ -39,7 +40,7 @@ _OF_TEXT: Mapping[MapForm, Callable[[Source, Aside], RawDelays]] = {
     MapForm.PING: read_ping,
     MapForm.FPING: read_fping,
 }
-_OF_JSON: Mapping[MapForm, Callable[[Json, str], RawDelays]] = {
+_OF_JSON: Mapping[MapForm, Callable[[JsonReader], RawDelays]] = {
     MapForm.LINKS: read_links,
     MapForm.GOLDPINGER: read_check_all,
 }
@@ -48,6 +49,8 @@ _WANTS = {
     "servers": frozenset((MapForm.PINGS,)),
     "probed_from": frozenset((MapForm.PING, MapForm.FPING)),
 }
+Judge = Callable[[RawDelays, DelayUnit, DelayKind], None]
+Read = TypeVar("Read")
 _SAID_BY_CALLER = "the caller says so"
 
 
@@ -85,7 +88,8 @@ def import_source(
     unit: DelayUnit | None,
     kind: DelayKind | None,
     aside: Aside,
-) -> tuple[Imported, RawDelays]:
+    judge: Judge | None = None,
+) -> Imported:
     """Read a text of any form.
 
     Parameters
@@ -98,28 +102,25 @@ def import_source(
         What its delays mean; None where it says so itself.
     aside
         What belongs to it and is not in it.
+    judge
+        Told the delays as the text has them, and what they mean, before they are made round trips; may raise.
 
     Returns
     -------
-    tuple of Imported and RawDelays
-        The survey with what was found out on the way, and the delays as the text has them.
+    Imported
+        The survey, and what was found out on the way.
 
     Raises
     ------
     LatencyMapError
         See `latency_map.read_survey`.
     """
-    content: Json = None
     reason = _SAID_BY_CALLER
-    if form in JSON_FORMS or (form is None and looks_like_json(source)):
-        content = parse_json(source.text(), source.name)
-        if form is None:
-            form, reason = recognise_json(content, source.name)
-    elif form is None:
-        form, reason = recognise_text(source)
+    if form is None:
+        form, reason = recognise_json(source) if looks_like_json(source) else recognise_text(source)
     _check_aside(source.name, form, aside)
     if form is MapForm.DOCUMENT:
-        survey = content_to_survey(content, source.name)
+        survey = _read_json(source, read_document)
         stated = RawDelays(
             names=survey.names,
             values=survey.rtt_ms,
@@ -127,12 +128,36 @@ def import_source(
             unit=DelayUnit.MS,
             kind=DelayKind.RTT,
             stated_at="its unit is ms and its delay is rtt",
+            measured_at_s=survey.measured_at_s,
         )
         unit, kind = _meaning(source.name, stated, unit, kind)
-        return Imported(survey=survey, form=form, reason=reason, unit=unit, kind=kind), stated
-    raw = _OF_JSON[form](content, source.name) if form in _OF_JSON else _OF_TEXT[form](source, aside)
+        if judge:
+            judge(stated, unit, kind)
+        return Imported(survey=survey, form=form, reason=reason, unit=unit, kind=kind)
+    raw = _read_json(source, _OF_JSON[form]) if form in _OF_JSON else _OF_TEXT[form](source, aside)
     unit, kind = _meaning(source.name, raw, unit, kind)
-    return _convert(source.name, raw, form, reason, unit, kind), raw
+    _refuse_impossible(source.name, raw, unit, kind)
+    if judge:
+        judge(raw, unit, kind)
+    survey, notes = _to_survey(source.name, raw, unit, kind)
+    warnings = raw.warnings
+    del raw  # its matrix is the survey's now; where each cell stood takes memory too
+    return Imported(
+        survey=survey,
+        form=form,
+        reason=reason,
+        unit=unit,
+        kind=kind,
+        notes=notes,
+        warnings=warnings + find_implausible(survey, unit=unit),
+    )
+
+
+def _read_json(source: Source, read: Callable[[JsonReader], Read]) -> Read:
+    content = JsonReader(source.pieces(), source.name, source.limits)
+    result = read(content)
+    content.end()
+    return result
 
 
 def _meaning(
@@ -155,22 +180,17 @@ def _meaning(
     raise LatencyMapError(message)
 
 
-def _convert(
-    source: str, raw: RawDelays, form: MapForm, reason: str, unit: DelayUnit, kind: DelayKind
-) -> Imported:
+def _refuse_impossible(source: str, raw: RawDelays, unit: DelayUnit, kind: DelayKind) -> None:
     fault = find_impossible(raw.values, unit=unit, kind=kind)
     if fault:
         problem = f"{raw.names[fault.row]} to {raw.names[fault.column]}: {fault.problem}"
         raise error_at(source, raw.place(fault.row, fault.column), problem)
-    rtt_ms = directed_round_trips_ms(raw.values, unit=unit, kind=kind)
-    to_itself = rtt_ms.diagonal()
-    np.fill_diagonal(rtt_ms, np.where(np.isnan(to_itself), 0.0, to_itself))
-    survey = Survey(
-        names=raw.names,
-        rtt_ms=rtt_ms,
-        measured_at_s=raw.measured_at_s,
-        origin=source,
-    )
+
+
+def _to_survey(
+    source: str, raw: RawDelays, unit: DelayUnit, kind: DelayKind
+) -> tuple[Survey, tuple[str, ...]]:
+    """Make the round trips of delays, in the memory where they are, and return what was done beside."""
     notes = raw.notes
     if kind is DelayKind.ONE_WAY:
         differing = count_differing(raw.values)
@@ -178,15 +198,14 @@ def _convert(
             "one-way delays of both directions added up, of one direction doubled; pairs that differ by direction:"
             f" {differing}",
         )
-    return Imported(
-        survey=survey,
-        form=form,
-        reason=reason,
-        unit=unit,
-        kind=kind,
-        notes=notes,
-        warnings=raw.warnings + find_implausible(survey, unit=unit),
-    )
+    rtt_ms = raw.values
+    direct_round_trips(rtt_ms, unit=unit, kind=kind)
+    to_itself = rtt_ms.diagonal()
+    np.fill_diagonal(rtt_ms, np.where(np.isnan(to_itself), 0.0, to_itself))
+    rtt_ms += 0.0  # -0.0 becomes 0.0
+    rtt_ms.setflags(write=False)
+    survey = Survey(names=raw.names, rtt_ms=rtt_ms, measured_at_s=raw.measured_at_s, origin=source)
+    return survey, notes
 
 
 def _check_aside(source: str, form: MapForm, aside: Aside) -> None:

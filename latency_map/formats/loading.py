@@ -4,21 +4,23 @@ Unit and kind are never guessed: the file states them, as ``rtt_ms`` in a headin
 both do, they must agree.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from latency_map.delays import Asymmetry, DelayKind, DelayUnit, find_fault
 from latency_map.errors import LatencyMapError
-from latency_map.formats.document import survey_to_document
+from latency_map.formats.document import document_pieces
 from latency_map.formats.importing import Imported, import_source
 from latency_map.formats.matrix_csv import map_to_matrix
-from latency_map.formats.pings_csv import read_servers
-from latency_map.formats.raw import NOTHING_ASIDE, Aside, error_at
+from latency_map.formats.names_text import read_names, read_servers
+from latency_map.formats.raw import NOTHING_ASIDE, Aside, RawDelays, error_at
 from latency_map.formats.recognise import MapForm
 from latency_map.formats.source import Source, open_source
+from latency_map.limits import DEFAULT_LIMITS, MapLimits
 from latency_map.matrix import LatencyMap
-from latency_map.survey import Survey
+from latency_map.survey import Survey, rule_for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +41,11 @@ class LoadedMap:
 
 
 def read_aside(
-    *, names: Path | str | None = None, servers: Path | str | None = None, probed_from: str | None = None
+    *,
+    names: Path | str | None = None,
+    servers: Path | str | None = None,
+    probed_from: str | None = None,
+    limits: MapLimits = DEFAULT_LIMITS,
 ) -> Aside:
     """Read what belongs to a file and is not in it.
 
@@ -51,6 +57,8 @@ def read_aside(
         A table (CSV) with an ``id`` and a ``name`` among its columns.
     probed_from
         The node that sent the pings.
+    limits
+        How many names there may be.
 
     Returns
     -------
@@ -64,10 +72,10 @@ def read_aside(
     """
     listed = named = None
     if names is not None:
-        with open_source(names) as source:
-            listed = tuple(line.strip() for line in source.lines() if line.strip())
+        with open_source(names, limits) as source:
+            listed = read_names(source)
     if servers is not None:
-        with open_source(servers) as source:
+        with open_source(servers, limits) as source:
             named = read_servers(source)
     return Aside(names=listed, servers=named, probed_from=probed_from)
 
@@ -79,6 +87,7 @@ def read_survey(
     unit: DelayUnit | None = None,
     kind: DelayKind | None = None,
     aside: Aside = NOTHING_ASIDE,
+    limits: MapLimits = DEFAULT_LIMITS,
 ) -> Imported:
     """Read a file of any form.
 
@@ -92,6 +101,8 @@ def read_survey(
         What its delays mean; None where the file says so itself.
     aside
         What belongs to the file and is not in it.
+    limits
+        How large the map may be; a larger one is refused before memory is taken for it.
 
     Returns
     -------
@@ -105,10 +116,10 @@ def read_survey(
         mean, or they say different things; the message names the file, and line and column where it has them.
     """
     if isinstance(file, Path | str):
-        with open_source(file) as source:
-            return import_source(source, form=form, unit=unit, kind=kind, aside=aside)[0]
-    source = Source(file, "standard input")
-    return import_source(source, form=form, unit=unit, kind=kind, aside=aside)[0]
+        with open_source(file, limits) as source:
+            return import_source(source, form=form, unit=unit, kind=kind, aside=aside)
+    source = Source(file, "standard input", limits)
+    return import_source(source, form=form, unit=unit, kind=kind, aside=aside)
 
 
 def parse_survey(
@@ -119,9 +130,11 @@ def parse_survey(
     unit: DelayUnit | None = None,
     kind: DelayKind | None = None,
     aside: Aside = NOTHING_ASIDE,
+    limits: MapLimits = DEFAULT_LIMITS,
 ) -> Imported:
     """Do as `read_survey` with text; ``source`` stands for the file in messages."""
-    return import_source(Source.of_text(text, source), form=form, unit=unit, kind=kind, aside=aside)[0]
+    given = Source.of_text(text, source, limits)
+    return import_source(given, form=form, unit=unit, kind=kind, aside=aside)
 
 
 def read_map(
@@ -129,12 +142,14 @@ def read_map(
     unit: DelayUnit | None = None,
     kind: DelayKind | None = None,
     asymmetry: Asymmetry | None = None,
+    *,
+    limits: MapLimits = DEFAULT_LIMITS,
 ) -> LoadedMap:
     """Read a file of any form as a map.
 
     Parameters
     ----------
-    path, unit, kind
+    path, unit, kind, limits
         As in `read_survey`.
     asymmetry
         What to do where the two directions of a pair differ; see `Survey.rule`.
@@ -149,7 +164,7 @@ def read_map(
     LatencyMapError
         It is no such file, or its survey amounts to no map; the message names file, line and column.
     """
-    with open_source(path) as source:
+    with open_source(path, limits) as source:
         return _load(source, unit, kind, asymmetry)
 
 
@@ -160,9 +175,10 @@ def parse_map(
     asymmetry: Asymmetry | None = None,
     *,
     source: str = "text",
+    limits: MapLimits = DEFAULT_LIMITS,
 ) -> LoadedMap:
     """Do as `read_map` with text; ``source`` stands for the file in messages."""
-    return _load(Source.of_text(text, source), unit, kind, asymmetry)
+    return _load(Source.of_text(text, source, limits), unit, kind, asymmetry)
 
 
 def write_survey(survey: Survey, path: Path | str) -> None:
@@ -180,7 +196,7 @@ def write_survey(survey: Survey, path: Path | str) -> None:
     LatencyMapError
         The file cannot be written.
     """
-    _write(survey_to_document(survey), path)
+    _write(document_pieces(survey), path)
 
 
 def write_csv(latencies: LatencyMap, path: Path | str) -> None:
@@ -198,12 +214,16 @@ def write_csv(latencies: LatencyMap, path: Path | str) -> None:
     LatencyMapError
         The file cannot be written.
     """
-    _write(map_to_matrix(latencies), path)
+    _write((map_to_matrix(latencies),), path)
 
 
-def _write(text: str, path: Path | str) -> None:
+def _write(pieces: Iterable[str], path: Path | str) -> None:
+    following = iter(pieces)
+    first = next(following)  # what cannot be written is said before a file is replaced
     try:
-        Path(path).write_text(text, encoding="utf-8", newline="\n")
+        with Path(path).open("w", encoding="utf-8", newline="\n") as file:
+            file.write(first)
+            file.writelines(following)
     except (OSError, ValueError) as error:
         message = f"{path}: expected a file that can be written, got: {error}; choose another path"
         raise LatencyMapError(message) from None
@@ -215,12 +235,14 @@ def _load(
     kind: DelayKind | None,
     asymmetry: Asymmetry | None,
 ) -> LoadedMap:
-    imported, raw = import_source(source, form=None, unit=unit, kind=kind, aside=NOTHING_ASIDE)
-    # one-way delays of both directions are added, so that only round trips can differ
-    rule = imported.survey.rule(asymmetry) if imported.kind is DelayKind.RTT else Asymmetry.MEAN
-    fault = find_fault(raw.values, unit=imported.unit, kind=imported.kind, asymmetry=rule)
-    if fault:
-        problem = f"{raw.names[fault.row]} to {raw.names[fault.column]}: {fault.problem}"
-        raise error_at(source.name, raw.place(fault.row, fault.column), problem)
+    def judge(raw: RawDelays, unit: DelayUnit, kind: DelayKind) -> None:
+        # one-way delays of both directions are added, so that only round trips can differ
+        rule = rule_for(asymmetry, raw.measured_at_s) if kind is DelayKind.RTT else Asymmetry.MEAN
+        fault = find_fault(raw.values, unit=unit, kind=kind, asymmetry=rule)
+        if fault:
+            problem = f"{raw.names[fault.row]} to {raw.names[fault.column]}: {fault.problem}"
+            raise error_at(source.name, raw.place(fault.row, fault.column), problem)
+
+    imported = import_source(source, form=None, unit=unit, kind=kind, aside=NOTHING_ASIDE, judge=judge)
     latencies = imported.survey.to_map(asymmetry)
     return LoadedMap(latencies=latencies, form=imported.form, reason=imported.reason)

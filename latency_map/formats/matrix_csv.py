@@ -11,7 +11,7 @@ from latency_map.formats.raw import Aside, RawDelays, check_file_names, made_up_
 from latency_map.formats.sheet import Row, Sheet
 from latency_map.formats.source import Source
 from latency_map.matrix import LatencyMap
-from latency_map.names import MAX_NODES, find_name_fault
+from latency_map.names import find_name_fault
 
 
 def read_named_matrix(source: Source, _aside: Aside) -> RawDelays:
@@ -35,22 +35,24 @@ def read_named_matrix(source: Source, _aside: Aside) -> RawDelays:
     sheet = Sheet(source)
     header = sheet.first()
     names = tuple(header.cells[1:])
+    if len(names) > source.limits.nodes:
+        raise sheet.error(header, source.limits.nodes + 1, source.limits.too_many_nodes(str(len(names))))
     name_fault = find_name_fault(names)
     if name_fault:
         position, problem = name_fault
         raise sheet.error(header, position + 1, problem)
     positions = {name: position for position, name in enumerate(names)}
-    values = np.full((len(names), len(names)), np.nan)
+    values = np.empty((len(names), len(names)))  # every row is written, or the file refused
     lines: dict[int, int] = {}
     row = header
     for row in sheet.rows():
         if len(lines) == len(names):
-            raise _not_square(sheet, row, len(names), len(names) + 1 + sum(1 for _ in sheet.rows()))
+            raise _not_square(sheet, row, len(names), f"{len(names) + 1} or more")
         position = _position(sheet, row, positions, lines)
         values[position] = sheet.delays(row, 1)
         lines[position] = row.line
     if len(lines) < len(names):
-        raise _not_square(sheet, row, len(names), len(lines))
+        raise _not_square(sheet, row, len(names), str(len(lines)))
     unit, kind = stated_by(header.cells[0])
     shuffled = list(lines) != sorted(lines)
     note = ("its rows are in another order than its columns and were matched by name",) if shuffled else ()
@@ -88,9 +90,10 @@ def read_bare_matrix(source: Source, aside: Aside) -> RawDelays:
     sheet = Sheet(source)
     row = sheet.first()
     width = len(row.cells)
-    if width > MAX_NODES + 1:
-        raise sheet.error(row, MAX_NODES, f"expected at most {MAX_NODES} nodes, got {width} cells")
-    values = np.full((width, width), np.nan)
+    most = source.limits.nodes
+    if width > most + 1:
+        raise sheet.error(row, most, source.limits.too_many_nodes(f"{width} cells"))
+    values = np.empty((width, width))  # every row is written, or the file refused
     lines: list[int] = []
     while True:
         _check_width(sheet, row, width)
@@ -105,7 +108,9 @@ def read_bare_matrix(source: Source, aside: Aside) -> RawDelays:
         row = following
     count = len(lines)
     if count == width - 1 and np.isnan(values[:count, -1]).all():  # every line ends with a delimiter
-        width, values = count, values[:count, :count].copy()
+        width, values = count, values[:count, :count]
+    if count == width > most:
+        raise sheet.error(row, most, source.limits.too_many_nodes(str(count)))
     if count != width:
         problem = f"expected a square matrix, got {width} cells in the first row and {count} rows"
         raise sheet.error(row, 0, problem)
@@ -157,7 +162,7 @@ def _check_width(sheet: Sheet, row: Row, width: int) -> None:
         raise sheet.error(row, min(len(row.cells), width), problem)
 
 
-def _not_square(sheet: Sheet, row: Row, names: int, rows: int) -> LatencyMapError:
+def _not_square(sheet: Sheet, row: Row, names: int, rows: str) -> LatencyMapError:
     problem = f"expected a square matrix, got {names} names in the first row and {rows} rows below it"
     return sheet.error(row, 0, problem)
 

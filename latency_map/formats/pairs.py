@@ -1,31 +1,41 @@
-"""Delays that come one by one, pair by pair, gathered into a matrix without holding what they came in."""
+"""Delays that come one by one, pair by pair, gathered without holding what they came in."""
 
 from array import array
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from latency_map.delays import Delays
 from latency_map.formats.raw import error_at
-from latency_map.names import MAX_NODES, find_name_fault
+from latency_map.grid import Grid
+from latency_map.limits import MapLimits
+from latency_map.names import MAX_NODES
+
+MAX_PINGS = 3_200_000
+"""Most rows of a table of pings: 16 bytes each."""
 
 
 class Pairs:
-    """Delays of pairs in the order in which they come; 20 bytes each, whatever they came in.
+    """One delay of each pair, and the line that it stands on.
 
     Parameters
     ----------
     source
         Names the file in messages.
+    limits
+        How many nodes there may be.
     """
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, limits: MapLimits) -> None:
         self.source = source
-        self.names: dict[str, int] = {}
-        self._from = array("H")
-        self._to = array("H")
-        self._delays = array("d")
-        self._lines = array("Q")
+        self._grid = Grid(limits, {"delay": np.float64(np.nan), "line": np.uint32(0)})
+        self._order: Sequence[int] = ()
+        self._count = 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The nodes in order of appearance."""
+        return tuple(self._grid.numbers)
 
     def node(self, name: str, line: int, column: int) -> int:
         """Return the number of a node, from 0 in order of appearance.
@@ -42,76 +52,146 @@ class Pairs:
         LatencyMapError
             No latency map can have such a name, or that many; the message names file, line and column.
         """
-        number = self.names.get(name)
-        if number is None:
-            fault = find_name_fault((name,))
-            if fault is None and len(self.names) == MAX_NODES:
-                fault = 0, f"expected at most {MAX_NODES} nodes, got more"
-            if fault:
-                raise error_at(self.source, f"line {line}, column {column}", fault[1])
-            number = self.names[name] = len(self.names)
-        return number
+        return _number(self._grid, name, self.source, line, column)
 
     def add(self, a: int, b: int, delay: float, line: int) -> None:
-        """Take a delay from node a to node b, NaN where it is missing, and the line it stands on."""
-        self._from.append(a)
-        self._to.append(b)
-        self._delays.append(delay)
-        self._lines.append(line)
+        """Take the delay from node a to node b, NaN where it is missing, and the line it stands on.
+
+        Raises
+        ------
+        LatencyMapError
+            The pair has come already.
+        """
+        lines = self._grid.layers["line"]
+        if lines[a, b]:
+            problem = f"expected every pair once, got this one on line {lines[a, b]} already; remove one"
+            raise error_at(self.source, f"line {line}, column 1", problem)
+        lines[a, b] = line
+        self._grid.layers["delay"][a, b] = delay
+        self._count += 1
 
     def __len__(self) -> int:
-        return len(self._delays)
+        return self._count
 
-    def repeated(self) -> tuple[int, int] | None:
-        """Return the lines of the first pair that comes again: of that and of its first; None if none does."""
-        keys, _ = self._keys()
-        order = np.argsort(keys, kind="stable")
-        again = order[1:][keys[order][1:] == keys[order][:-1]]
-        if not len(again):
-            return None
-        late = int(again.min())
-        first = int(np.nonzero(keys == keys[late])[0][0])
-        return self._lines[late], self._lines[first]
+    def finish(self, order: Sequence[int]) -> Delays:
+        """Return the delays, once all have come.
 
-    def medians(self) -> tuple[Delays, int, int]:
-        """Return the median delay of every pair.
+        Parameters
+        ----------
+        order
+            For each row and column the number of its node.
 
         Returns
         -------
-        tuple
-            Shape ``(n, n)``, NaN where a pair has none; how many delays were missing; and most of one pair.
+        numpy.ndarray
+            Shape ``(n, n)``, NaN where a pair has none.
         """
-        keys, values = self._keys()
-        known = ~np.isnan(values)
-        keys, values = keys[known], values[known]
-        order = np.lexsort((values, keys))
-        keys, values = keys[order], values[order]
-        pairs, starts, counts = np.unique(keys, return_index=True, return_counts=True)
-        low, high = values[starts + (counts - 1) // 2], values[starts + counts // 2]
-        matrix = np.full(len(self.names) ** 2, np.nan)
-        with np.errstate(over="ignore"):  # what is beyond all numbers is refused as such
-            matrix[pairs] = np.where(low == high, low, (low + high) / 2)
-        shape = (len(self.names), len(self.names))
-        return matrix.reshape(shape), int(np.count_nonzero(~known)), int(counts.max(initial=0))
+        self._order = order
+        return self._grid.finish("delay", order)
 
-    def line_of(self, a: int, b: int) -> int:
-        """Return the first line that has a delay from node a to node b."""
-        keys, _ = self._keys()
-        return int(self._lines[int(np.argmax(keys == a * len(self.names) + b))])
+    def line_of(self, row: int, column: int) -> int:
+        """Return the line that a cell of the finished matrix stands on."""
+        return int(self._grid.layers["line"][self._order[row], self._order[column]])
 
-    def line_of_largest(self, a: int, b: int) -> int:
-        """Return the line of the largest delay from node a to node b."""
-        keys, values = self._keys()
-        of_pair = np.where(keys == a * len(self.names) + b, values, -1.0)
-        return int(self._lines[int(np.nanargmax(of_pair))])
 
-    def impossible(self) -> tuple[int, float] | None:
-        """Return line and value of the first delay that is negative; None where none is."""
-        _, values = self._keys()
-        (negative,) = np.nonzero(values < 0)
-        return (self._lines[int(negative[0])], float(values[negative[0]])) if len(negative) else None
+class Pings:
+    """Many delays of each pair, 16 bytes each.
 
-    def _keys(self) -> tuple[NDArray[np.int32], Delays]:
-        ends = np.frombuffer(self._from, np.uint16), np.frombuffer(self._to, np.uint16)
-        keys = ends[0].astype(np.int32) * np.int32(len(self.names)) + ends[1]
-        return keys, np.frombuffer(self._delays, np.float64)
+    Parameters
+    ----------
+    source
+        Names the file in messages.
+    limits
+        How many nodes there may be.
+
+    Attributes
+    ----------
+    lost
+        How many pings had no delay.
+    """
+
+    def __init__(self, source: str, limits: MapLimits) -> None:
+        self.source, self.lost = source, 0
+        self._grid = Grid(limits, {})
+        self._figures = array("d")  # pair, delay, pair, delay and so on
+        self._per_node: list[int] = []
+        self._largest = (-1.0, 0, 0, 0)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The nodes in order of appearance."""
+        return tuple(self._grid.numbers)
+
+    def node(self, name: str, line: int, column: int) -> int:
+        """Return the number of a node; see `Pairs.node`."""
+        number = self._grid.numbers.get(name)
+        if number is None:
+            number = _number(self._grid, name, self.source, line, column)
+            self._per_node.append(0)
+        return number
+
+    def add(self, a: int, b: int, delay: float, line: int) -> None:
+        """Take a delay from node a to node b, NaN where the ping was lost, and the line it stands on.
+
+        Raises
+        ------
+        LatencyMapError
+            There are too many.
+        """
+        if delay != delay:  # noqa: PLR0124 - NaN, millions of times
+            self.lost += 1
+            return
+        if len(self._figures) == 2 * MAX_PINGS:
+            problem = f"expected at most {MAX_PINGS} pings, got more; import a part of them"
+            raise error_at(self.source, f"line {line}", problem)
+        self._figures.append(a * MAX_NODES + b)
+        self._figures.append(delay)
+        self._per_node[a] += 1
+        if delay > self._largest[0]:
+            self._largest = (delay, line, a, b)
+
+    def __len__(self) -> int:
+        return len(self._figures) // 2 + self.lost
+
+    def medians(self) -> tuple[Delays, int]:
+        """Return the median delay of every pair, once all have come.
+
+        Returns
+        -------
+        tuple of numpy.ndarray and int
+            Shape ``(n, n)``, NaN where a pair has none; and how many delays one pair has at most.
+        """
+        figures = np.array([], np.complex128)
+        if self._figures:
+            figures = np.frombuffer(self._figures, np.complex128)
+            self._figures = array("d")
+        figures.sort()  # by pair, then by delay, in the memory where they are
+        count, most, end = len(self._per_node), 0, 0
+        medians: Delays = np.full((count, count), np.nan)
+        for node, pings in enumerate(self._per_node):
+            if not pings:
+                continue
+            of_node = figures[end : end + pings]
+            end += pings
+            pairs, delays = of_node.real, of_node.imag
+            starts = np.concatenate(([0], np.flatnonzero(pairs[1:] != pairs[:-1]) + 1))
+            times = np.diff(starts, append=pings)
+            low, high = delays[starts + (times - 1) // 2], delays[starts + times // 2]
+            with np.errstate(over="ignore"):  # what is beyond all numbers is refused as such
+                middle = np.where(low == high, low, (low + high) / 2)
+            medians[node, (pairs[starts] - node * MAX_NODES).astype(np.intp)] = middle
+            most = max(most, int(times.max()))
+        return medians, most
+
+    def place(self, a: int, b: int, column: int) -> str:
+        """Say where delays from node a to node b stand that are too large."""
+        _, line, *pair = self._largest
+        return f"line {line}, column {column}" if pair == [a, b] else f"column {column}"
+
+
+def _number(grid: Grid, name: str, source: str, line: int, column: int) -> int:
+    if name not in grid.numbers:
+        fault = grid.add(name)
+        if fault:
+            raise error_at(source, f"line {line}, column {column}", fault)
+    return grid.numbers[name]

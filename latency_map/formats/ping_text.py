@@ -6,9 +6,9 @@ by default, with ``-e``, ``-c``, ``-C``, ``-q``, ``-s``, ``-D``.
 
 import math
 import re
+from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from statistics import median
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from latency_map.delays import DelayKind, DelayUnit
 from latency_map.errors import shortened
 from latency_map.formats.raw import Aside, RawDelays, check_file_names, error_at
 from latency_map.formats.source import Source
+from latency_map.limits import MapLimits
+from latency_map.names import MAX_NODES
 
 _MS = r"(\d{1,9}(?:\.\d{1,9})?)"
 _STAMP = r"(?:\[(\d{1,12}(?:\.\d{1,9})?)\] )?"
@@ -30,6 +32,7 @@ _FPING_SUMMARY = re.compile(
 )
 _FPING_STATE = re.compile(rf"{_FPING_TARGET} is (?:alive|unreachable)(?: \({_MS} ms\))?.*")
 _LONGEST_LINE = 2000
+_MOST_REPLIES = 2_000_000
 
 PING_BEGINS = re.compile(r"^PING6?[ (]\S+[ )].*(?:bytes|-->)", re.MULTILINE)
 FPING_BEGINS = re.compile(
@@ -43,15 +46,40 @@ FPING_BEGINS = re.compile(
 class _Target:
     """What was read of one target: replies one by one, listed at the end, and the averages of summaries."""
 
-    single: list[float] = field(default_factory=list)
-    listed: list[float] = field(default_factory=list)
-    averages: list[float] = field(default_factory=list)
+    single: "array[float]" = field(default_factory=lambda: array("d"))
+    listed: "array[float]" = field(default_factory=lambda: array("d"))
+    averages: "array[float]" = field(default_factory=lambda: array("d"))
 
     def rtt_ms(self) -> float:
         for figures in (self.listed, self.single, self.averages):
             if figures:
-                return median(figures)
+                return float(np.median(np.frombuffer(figures)))
         return math.nan
+
+
+class _Targets:
+    """What was read of each target; refuses more targets and replies than there may be."""
+
+    def __init__(self, source: str, limits: MapLimits) -> None:
+        self.found: dict[str, _Target] = {}
+        self._source, self._limits, self._replies = source, limits, 0
+
+    def named(self, name: str) -> _Target:
+        """Return a target by its name, an empty one where it is new."""
+        target = self.found.get(name)
+        if target is None:
+            if len(self.found) == self._limits.nodes:
+                raise error_at(self._source, "", self._limits.too_many_nodes())
+            target = self.found[name] = _Target()
+        return target
+
+    def take(self, figures: "array[float]", *texts: str | None) -> None:
+        """Add round trips to those of a target; None is a reply that did not come."""
+        self._replies += len(texts)
+        if self._replies > _MOST_REPLIES:
+            problem = f"expected at most {_MOST_REPLIES} replies, got more; import a part of them"
+            raise error_at(self._source, "", problem)
+        figures.extend(float(text) for text in texts if text is not None)
 
 
 def read_ping(source: Source, aside: Aside) -> RawDelays:
@@ -75,8 +103,8 @@ def read_ping(source: Source, aside: Aside) -> RawDelays:
     LatencyMapError
         It is no such output, or the node that it ran on is not known.
     """
-    targets, newest = _pinged(_short_lines(source))
-    return _one_row(source.name, targets, aside, newest, "ping")
+    targets, newest = _pinged(_short_lines(source), source.name, source.limits)
+    return _one_row(source, targets, aside, newest, "ping")
 
 
 def ping_replies(output: str) -> dict[str, list[float]]:
@@ -93,47 +121,45 @@ def ping_replies(output: str) -> dict[str, list[float]]:
         Round trips, ms, by target as it was named to ``ping``, in the order in which they came; duplicates
         left out. A target from which nothing came has none.
     """
-    return {name: target.single for name, target in _pinged(output.splitlines())[0].items()}
+    targets, _ = _pinged(output.splitlines(), "the output of ping", MapLimits(nodes=MAX_NODES))
+    return {name: list(target.single) for name, target in targets.items()}
 
 
 def read_fping(source: Source, aside: Aside) -> RawDelays:
     """Read the output of one or several runs of ``fping``; see `read_ping`."""
-    targets: dict[str, _Target] = {}
+    targets = _Targets(source.name, source.limits)
     newest = 0.0
     for line in _short_lines(source):
         if reply := _FPING_REPLY.fullmatch(line):
             newest = max(newest, float(reply[1] or 0))
-            replies = targets.setdefault(reply[2], _Target()).single
-            replies.extend([float(reply[3])] if reply[3] else [])
+            targets.take(targets.named(reply[2]).single, reply[3])
         elif listed := _FPING_REPLIES.fullmatch(line):
-            figures = [float(figure) for figure in listed[2].split() if figure != "-"]
-            targets.setdefault(listed[1], _Target()).listed.extend(figures)
+            figures = (figure for figure in listed[2].split() if figure != "-")
+            targets.take(targets.named(listed[1]).listed, *figures)
         elif summary := _FPING_SUMMARY.fullmatch(line):
-            averages = targets.setdefault(summary[1], _Target()).averages
-            averages.extend([float(summary[3])] if summary[3] else [])
+            targets.take(targets.named(summary[1]).averages, summary[3])
         elif state := _FPING_STATE.fullmatch(line):
-            replies = targets.setdefault(state[1], _Target()).single
-            replies.extend([float(state[2])] if state[2] else [])
-    return _one_row(source.name, targets, aside, newest, "fping")
+            targets.take(targets.named(state[1]).single, state[2])
+    return _one_row(source, targets.found, aside, newest, "fping")
 
 
-def _pinged(lines: Iterable[str]) -> tuple[dict[str, _Target], float]:
+def _pinged(lines: Iterable[str], source: str, limits: MapLimits) -> tuple[dict[str, _Target], float]:
     """Return what ``ping`` said of each target, and the newest time stamp; 0 without one."""
-    targets: dict[str, _Target] = {}
+    targets = _Targets(source, limits)
     newest = 0.0
     target: _Target | None = None
     for line in lines:
         if starts := _PING_STARTS.match(line):
-            target = targets.setdefault(starts[1], _Target())
+            target = targets.named(starts[1])
         elif target is None:
             continue
         elif reply := _PING_REPLY.match(line):
             newest = max(newest, float(reply[1] or 0))
             if not reply[3]:
-                target.single.append(float(reply[2]))
+                targets.take(target.single, reply[2])
         elif summary := _PING_SUMMARY.match(line):
-            target.averages.append(float(summary[2]))
-    return targets, newest
+            targets.take(target.averages, summary[2])
+    return targets.found, newest
 
 
 def _short_lines(source: Source) -> Iterator[str]:
@@ -141,21 +167,24 @@ def _short_lines(source: Source) -> Iterator[str]:
 
 
 def _one_row(
-    source: str, targets: dict[str, _Target], aside: Aside, newest: float, program: str
+    source: Source, targets: dict[str, _Target], aside: Aside, newest: float, program: str
 ) -> RawDelays:
     if not targets:
-        raise error_at(source, "", f"expected the output of {program}, got no target in it")
+        raise error_at(source.name, "", f"expected the output of {program}, got no target in it")
     if aside.probed_from is None:
         listed = ", ".join(shortened(name) for name in list(targets)[:3])
         problem = f"expected the name of the node that pinged {listed}; say it to import with --source"
-        raise error_at(source, "", problem)
+        raise error_at(source.name, "", problem)
     names = tuple(dict.fromkeys((aside.probed_from, *targets)))
-    check_file_names(source, names)
+    check_file_names(source.name, names, source.limits)
     values = np.full((len(names), len(names)), np.nan)
     np.fill_diagonal(values, 0.0)
+    columns = {name: column for column, name in enumerate(names)}
+    lost = []
     for name, target in targets.items():
-        values[0, names.index(name)] = target.rtt_ms()
-    lost = [name for name, target in targets.items() if math.isnan(target.rtt_ms())]
+        rtt_ms = values[0, columns[name]] = target.rtt_ms()
+        if math.isnan(rtt_ms):
+            lost.append(name)
     counted = f"targets seen from {aside.probed_from}: {len(targets)}; all other pairs are missing"
     return RawDelays(
         names=names,

@@ -5,22 +5,20 @@ numbers whose names stand in a second file.
 """
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from latency_map.delays import DelayKind, DelayUnit
 from latency_map.errors import shortened
 from latency_map.formats.labels import is_delay_label, pair_columns, stated_by
-from latency_map.formats.pairs import Pairs
-from latency_map.formats.raw import Aside, RawDelays, check_file_names, error_at
+from latency_map.formats.pairs import Pings
+from latency_map.formats.raw import Aside, RawDelays, check_file_names
 from latency_map.formats.sheet import Row, Sheet
 from latency_map.formats.source import Source
 
 _SUMMARY_OF_PING = {"min", "avg", "max", "mdev"}
 _PREFERRED = ("avg", "median", "mean", "average")
 _TIMES = ("timestamp", "measured_at", "date", "datetime")
-_NAMES_OF_SERVERS = ("name", "title", "location", "city")
 
 
 def read_pings(source: Source, aside: Aside) -> RawDelays:
@@ -55,18 +53,21 @@ def read_pings(source: Source, aside: Aside) -> RawDelays:
         )
         raise sheet.error(header, 0, problem)
     time_column = _time_column(header.cells)
-    pairs = Pairs(source.name)
+    pings = Pings(source.name, source.limits)
     newest = ""
     for row in sheet.rows():
         if len(row.cells) != len(header.cells):
             problem = f"expected {len(header.cells)} cells as in the heading, got {len(row.cells)}"
             raise sheet.error(row, min(len(row.cells), len(header.cells)), problem)
-        a = pairs.node(row.cells[ends[0]], row.line, ends[0] + 1)
-        b = pairs.node(row.cells[ends[1]], row.line, ends[1] + 1)
-        pairs.add(a, b, _delay(sheet, row, column), row.line)
+        a = pings.node(row.cells[ends[0]], row.line, ends[0] + 1)
+        b = pings.node(row.cells[ends[1]], row.line, ends[1] + 1)
+        delay = _delay(sheet, row, column)
+        if delay < 0:
+            raise sheet.error(row, column, f"expected a delay of at least 0, got {delay:g}")
+        pings.add(a, b, delay, row.line)
         if time_column is not None:
             newest = max(newest, row.cells[time_column])
-    return _summed_up(pairs, sheet, header, column, aside, newest)
+    return _summed_up(pings, sheet, header, column, aside, newest)
 
 
 def delay_column(labels: Sequence[str]) -> int | None:
@@ -79,45 +80,6 @@ def delay_column(labels: Sequence[str]) -> int | None:
     for word in _PREFERRED:
         ranked.sort(key=lambda index: word not in lowered[index])
     return ranked[0] if ranked else None
-
-
-def read_servers(source: Source) -> dict[str, str]:
-    """Read the names of nodes from a table with an ``id`` and a ``name`` among its columns.
-
-    Parameters
-    ----------
-    source
-        Its text.
-
-    Returns
-    -------
-    dict
-        Name by id. Where several have the same name, the id follows it: ``Frankfurt 17``.
-
-    Raises
-    ------
-    LatencyMapError
-        It is no such table, or an id occurs twice; the message names file, line and column.
-    """
-    sheet = Sheet(source)
-    header = sheet.first()
-    lowered = [cell.lower() for cell in header.cells]
-    label = next((label for label in _NAMES_OF_SERVERS if label in lowered), None)
-    if "id" not in lowered or label is None:
-        problem = f"expected a heading with id and name, got {shortened(','.join(header.cells))}"
-        raise sheet.error(header, 0, problem)
-    id_column, name_column = lowered.index("id"), lowered.index(label)
-    names: dict[str, str] = {}
-    for row in sheet.rows():
-        if len(row.cells) <= max(id_column, name_column):
-            problem = f"expected {len(header.cells)} cells as in the heading, got {len(row.cells)}"
-            raise sheet.error(row, len(row.cells), problem)
-        number, name = row.cells[id_column], row.cells[name_column]
-        if number in names:
-            raise sheet.error(row, id_column, f"expected every id once, got {shortened(number)} again")
-        names[number] = name or number
-    times = Counter(names.values())
-    return {number: name if times[name] == 1 else f"{name} {number}" for number, name in names.items()}
 
 
 def _delay(sheet: Sheet, row: Row, column: int) -> float:
@@ -135,39 +97,37 @@ def _time_column(labels: Sequence[str]) -> int | None:
     return next((lowered.index(label) for label in _TIMES if label in lowered), None)
 
 
-def _summed_up(pairs: Pairs, sheet: Sheet, header: Row, column: int, aside: Aside, newest: str) -> RawDelays:
-    if not len(pairs):
+def _summed_up(pings: Pings, sheet: Sheet, header: Row, column: int, aside: Aside, newest: str) -> RawDelays:
+    if not len(pings):
         raise sheet.error(header, 0, "expected rows below the heading, got none")
-    impossible = pairs.impossible()
-    if impossible:
-        line, delay = impossible
-        problem = f"expected a delay of at least 0, got {delay:g}"
-        raise error_at(sheet.name, f"line {line}, column {column + 1}", problem)
-    values, lost, most = pairs.medians()
-    names, notes = _named(pairs, aside)
+    count = len(pings)
+    values, most = pings.medians()
+    names, notes = _named(pings.names, aside)
     check_file_names(sheet.name, names)
     unit, kind = stated_by(header.cells[column])
     stated_at = f"line {header.line}, column {column + 1}: the heading says {shortened(header.cells[column])}"
     if {label.lower() for label in header.cells} >= _SUMMARY_OF_PING:
         unit, kind = DelayUnit.MS, DelayKind.RTT
         stated_at = f"line {header.line}: min, avg, max and mdev are what ping writes, in milliseconds"
-    counted = (
-        f"{len(pairs)} rows, at most {most} of one pair: the median of {header.cells[column]!r} is taken"
-    )
+    counted = f"{count} rows, at most {most} of one pair: the median of {header.cells[column]!r} is taken"
     return RawDelays(
         names=names,
         values=values,
-        place=lambda a, b: f"line {pairs.line_of_largest(a, b)}, column {column + 1}",
+        place=lambda a, b: pings.place(a, b, column + 1),
         unit=unit,
         kind=kind,
         stated_at=stated_at,
         measured_at_s=_seconds(newest),
-        notes=(counted, *((f"rows without a delay: {lost}",) if lost else ()), *notes, *sheet.notes()),
+        notes=(
+            counted,
+            *((f"rows without a delay: {pings.lost}",) if pings.lost else ()),
+            *notes,
+            *sheet.notes(),
+        ),
     )
 
 
-def _named(pairs: Pairs, aside: Aside) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    found = tuple(pairs.names)
+def _named(found: tuple[str, ...], aside: Aside) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if aside.servers is None:
         return found, ()
     names = tuple(aside.servers.get(name, name) for name in found)

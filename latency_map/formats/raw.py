@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from latency_map.delays import DelayKind, Delays, DelayUnit
 from latency_map.errors import LatencyMapError
+from latency_map.limits import MapLimits
 from latency_map.names import find_name_fault
 
 _LONGEST_PLACE = 600
@@ -22,7 +23,8 @@ class RawDelays:
     names
         The n nodes.
     values
-        Shape ``(n, n)``, row to column, in the file's unit; NaN where missing.
+        Shape ``(n, n)``, row to column, in the file's unit; NaN where missing. The import makes its round trips of
+        it in place: a second matrix of that size is not held.
     place
         Where a delay stands in the file.
     unit, kind
@@ -76,14 +78,25 @@ def error_at(source: str, place: str, problem: str) -> LatencyMapError:
     return LatencyMapError(source + (said if said.isprintable() else repr(said)[1:-1]))
 
 
-def check_file_names(source: str, names: Sequence[str]) -> None:
+def check_file_names(source: str, names: Sequence[str], limits: MapLimits | None = None) -> None:
     """Refuse names that no latency map can have, naming the file.
+
+    Parameters
+    ----------
+    source
+        The file.
+    names
+        The nodes.
+    limits
+        How many they may be; None where they were counted as they came.
 
     Raises
     ------
     LatencyMapError
         There is none or there are too many, one is empty or not printable, or one occurs twice.
     """
+    if limits and len(names) > limits.nodes:
+        raise error_at(source, "", limits.too_many_nodes(str(len(names))))
     fault = find_name_fault(names)
     if fault:
         raise error_at(source, "", fault[1])

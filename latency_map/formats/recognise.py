@@ -3,12 +3,12 @@
 import re
 from enum import StrEnum
 
-from latency_map.formats.document import is_document
+from latency_map.errors import LatencyMapError
+from latency_map.formats.document import KIND
 from latency_map.formats.edges_csv import is_edge_heading
-from latency_map.formats.goldpinger import is_check_all
-from latency_map.formats.json_text import Json, kind_of
+from latency_map.formats.json_text import JsonReader
 from latency_map.formats.labels import pair_columns
-from latency_map.formats.links_json import links_in
+from latency_map.formats.links_json import KEYS_OF_LINKS
 from latency_map.formats.ping_text import FPING_BEGINS, PING_BEGINS
 from latency_map.formats.pings_csv import delay_column
 from latency_map.formats.raw import error_at
@@ -40,24 +40,19 @@ class MapForm(StrEnum):
     FPING = "fping"
 
 
-JSON_FORMS = frozenset((MapForm.DOCUMENT, MapForm.LINKS, MapForm.GOLDPINGER))
-
-
 def looks_like_json(source: Source) -> bool:
     """Tell whether a text begins as JSON does."""
     begins = source.head.lstrip()
     return begins[:1] in ("{", "[") and not _DATED.match(begins)
 
 
-def recognise_json(content: Json, source: str) -> tuple[MapForm, str]:
+def recognise_json(source: Source) -> tuple[MapForm, str]:
     """Tell what a piece of JSON is.
 
     Parameters
     ----------
-    content
-        The JSON.
     source
-        Names it in messages.
+        Its text, of which only the beginning is looked at.
 
     Returns
     -------
@@ -67,21 +62,44 @@ def recognise_json(content: Json, source: str) -> tuple[MapForm, str]:
     Raises
     ------
     LatencyMapError
-        It is none of them.
+        It is none of them, or no JSON.
     """
-    if is_document(content):
-        return MapForm.DOCUMENT, "it is JSON with an apiVersion"
-    if is_check_all(content):
-        return MapForm.GOLDPINGER, "it is JSON with the responses of pods"
-    found = links_in(content)
-    if found:
-        return MapForm.LINKS, f"it is JSON with a list of {found[0]}" if found[0] else "it is a JSON list"
-    keys = f" with {', '.join(list(content)[:5])[:60]}" if isinstance(content, dict) else ""
+    head = JsonReader([source.head], source.name, source.limits)
+    if head.begins() == "[":
+        return MapForm.LINKS, "it is a JSON list"
+    keys: list[str] = []
+    try:
+        for key in head.members():
+            keys.append(key)
+            found = _told_by(key, head)
+            if found:
+                return found
+    except LatencyMapError:
+        if source.whole:
+            raise
+        # cut off, or broken where the reader will see it again
+    if "nodes" in keys:
+        return MapForm.LINKS, "it is JSON with nodes"
+    listed = f" with {', '.join(keys[:5])[:60]}" if keys else ""
     problem = (
         "expected JSON that is a map of this project (apiVersion), a list of links or an answer of"
-        f" Goldpinger's /check_all (responses), got {kind_of(content)}{keys}"
+        f" Goldpinger's /check_all (responses), got an object of {len(keys)} keys{listed}"
     )
-    raise error_at(source, "", problem)
+    raise error_at(source.name, "", problem)
+
+
+def _told_by(key: str, head: JsonReader) -> tuple[MapForm, str] | None:
+    """Return the form that a key of an object tells, and why; else pass its value."""
+    begins = head.begins()
+    if key == "apiVersion" or (key == "kind" and head.value() == KIND):
+        return MapForm.DOCUMENT, "it is JSON with an apiVersion"
+    if key == "responses" and begins == "{":
+        return MapForm.GOLDPINGER, "it is JSON with the responses of pods"
+    if key in KEYS_OF_LINKS and begins == "[":
+        return MapForm.LINKS, f"it is JSON with a list of {key}"
+    if key != "kind":
+        head.skip()
+    return None
 
 
 def recognise_text(source: Source) -> tuple[MapForm, str]:

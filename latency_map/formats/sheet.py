@@ -43,8 +43,7 @@ class Sheet:
 
     def __init__(self, source: Source) -> None:
         self.name = source.name
-        self._delimiter = _delimiter(source.head)
-        self._rows = self._split(source.lines())
+        self._rows = split_rows(source.lines(), _delimiter(source.head), source)
         self._marks: Counter[str] = Counter()
 
     def first(self) -> Row:
@@ -117,22 +116,21 @@ class Sheet:
         """Return what stood for a missing delay beside blank cells, for people."""
         return tuple(f"{mark!r} taken as missing, cells: {count}" for mark, count in self._marks.items())
 
-    def _split(self, lines: Iterable[str]) -> Iterator[Row]:
-        return split_rows(lines, self._delimiter, self.name)
-
 
 def rows_at_head(source: Source) -> list[Row]:
-    """Return the first few rows of a source without reading on; none where its quoting is broken."""
+    """Return the first few rows of a source without reading on; none where one is too long or badly quoted."""
     lines = list(islice(io.StringIO(source.head, newline=""), 10 * ROWS_LOOKED_AT))
     if not source.whole and len(lines) < 10 * ROWS_LOOKED_AT:
         del lines[-1:]  # cut off
+    if any(len(line) > source.limits.line_characters for line in lines):
+        return []  # refused where the file is read
     try:
-        return list(islice(split_rows(lines, _delimiter(source.head), source.name), ROWS_LOOKED_AT))
+        return list(islice(split_rows(lines, _delimiter(source.head), source), ROWS_LOOKED_AT))
     except LatencyMapError:
         return []
 
 
-def split_rows(lines: Iterable[str], delimiter: str, name: str) -> Iterator[Row]:
+def split_rows(lines: Iterable[str], delimiter: str, source: Source) -> Iterator[Row]:
     """Split lines into cells.
 
     Parameters
@@ -141,8 +139,8 @@ def split_rows(lines: Iterable[str], delimiter: str, name: str) -> Iterator[Row]
         With their ends.
     delimiter
         What separates cells; "" for blanks, where lines that begin with ``#`` are comments.
-    name
-        Names the text in messages.
+    source
+        Names the text in messages, and says how long a row may be.
 
     Yields
     ------
@@ -152,7 +150,7 @@ def split_rows(lines: Iterable[str], delimiter: str, name: str) -> Iterator[Row]
     Raises
     ------
     LatencyMapError
-        The quoting is broken.
+        The quoting is broken, or a row is too long.
     """
     if not delimiter:
         for number, line in enumerate(lines, 1):
@@ -160,15 +158,38 @@ def split_rows(lines: Iterable[str], delimiter: str, name: str) -> Iterator[Row]
             if cells and not cells[0].startswith("#"):
                 yield Row(line=number, cells=cells)
         return
-    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+    length = _RowLength(source)
+    reader = csv.reader(length.counted(lines), delimiter=delimiter, skipinitialspace=True)
     try:
         for raw in reader:
+            length.characters = 0
             cells = list(map(str.strip, raw))
             if any(cells):
                 yield Row(line=reader.line_num, cells=cells)
     except csv.Error as error:
-        message = f"{name}, line {reader.line_num}: expected cells separated by {delimiter!r}, got: {error}"
+        message = (
+            f"{source.name}, line {reader.line_num}: expected cells separated by {delimiter!r}, got: {error}"
+        )
         raise LatencyMapError(message) from None
+
+
+class _RowLength:
+    """Counts the characters of a row, whose cells may hold ends of lines between quotes."""
+
+    def __init__(self, source: Source) -> None:
+        self.characters = 0
+        self._source = source
+
+    def counted(self, lines: Iterable[str]) -> Iterator[str]:
+        """Return lines as they are; those of one row may not be too long together."""
+        limits = self._source.limits
+        most = limits.line_characters
+        for line in lines:
+            self.characters += len(line)
+            if self.characters > most:
+                message = f"{self._source.name}: {limits.too_long('characters in a row', most)}"
+                raise LatencyMapError(message)
+            yield line
 
 
 def is_number(cell: str) -> bool:

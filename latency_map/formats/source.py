@@ -6,15 +6,15 @@ import io
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count as count_up
 from pathlib import Path
 from typing import Any, BinaryIO, Self, cast
 
 from latency_map.errors import LatencyMapError
-
-MAX_BYTES = 1_000_000_000
-"""Most bytes of text that are read, after decompression."""
+from latency_map.limits import MapLimits
 
 _HEAD_BYTES = 1 << 20
+_PIECE_CHARACTERS = 1 << 16
 _GZIP = b"\x1f\x8b"
 
 
@@ -27,15 +27,15 @@ class Source:
         Its bytes: UTF-8, with or without byte order mark, compressed by gzip or not.
     name
         Names it in messages.
-    max_bytes
-        Most bytes of text that are read; more are refused.
+    limits
+        How large the map in it may be.
 
     Attributes
     ----------
-    name
-        Names it in messages.
+    name, limits
+        As given.
     head
-        The text it begins with, about a million characters.
+        The text it begins with, at most about a million characters.
     whole
         Whether that is all of it.
 
@@ -45,24 +45,25 @@ class Source:
         It cannot be read, is not UTF-8 text or is too long; here or where it is read on.
     """
 
-    def __init__(self, stream: BinaryIO, name: str, *, max_bytes: int = MAX_BYTES) -> None:
-        self.name = name
+    def __init__(self, stream: BinaryIO, name: str, limits: MapLimits) -> None:
+        self.name, self.limits = name, limits
+        head_bytes = min(_HEAD_BYTES, limits.text_bytes)
         with self._refusing():
             start = _read_up_to(stream, len(_GZIP))
             plain: BinaryIO = cast(BinaryIO, io.BufferedReader(_Joined(start, stream)))
             if start == _GZIP:
                 plain = cast(BinaryIO, gzip.GzipFile(fileobj=plain))
-            head = _read_up_to(plain, _HEAD_BYTES)
-            self.whole = len(head) < _HEAD_BYTES
+            head = _read_up_to(plain, head_bytes)
+            self.whole = len(head) < head_bytes
             self.head = codecs.getincrementaldecoder("utf-8-sig")().decode(head, final=self.whole)
-        too_long = f"{name}: expected at most {max_bytes} bytes of text, got more; import a part of it, or thin it out"
-        joined = io.BufferedReader(_Joined(head, plain, max_bytes=max_bytes, too_long=too_long))
+        too_long = f"{name}: {limits.too_long('bytes of text', limits.text_bytes)}"
+        joined = io.BufferedReader(_Joined(head, plain, max_bytes=limits.text_bytes, too_long=too_long))
         self._text = io.TextIOWrapper(joined, encoding="utf-8-sig", newline="")
 
     @classmethod
-    def of_text(cls, text: str, name: str) -> Self:
+    def of_text(cls, text: str, name: str, limits: MapLimits) -> Self:
         """Return text as a source."""
-        return cls(io.BytesIO(text.encode("utf-8", "surrogatepass")), name)
+        return cls(io.BytesIO(text.encode("utf-8", "surrogatepass")), name, limits)
 
     def lines(self) -> Iterator[str]:
         """Return its lines, ends included, in order; once.
@@ -72,13 +73,45 @@ class Source:
         str
             A line.
         """
+        most = self.limits.line_characters
         with self._refusing():
-            yield from self._text
+            for number in count_up(1):
+                line = self._text.readline(most + 1)
+                if not line:
+                    return
+                if len(line) > most:
+                    message = (
+                        f"{self.name}, line {number}: {self.limits.too_long('characters in a line', most)}"
+                    )
+                    raise LatencyMapError(message)
+                yield line
 
-    def text(self) -> str:
-        """Return all of it; once."""
+    def pieces(self) -> Iterator[str]:
+        """Return its text piece by piece, wherever its lines end; once.
+
+        Yields
+        ------
+        str
+            What follows, not empty.
+        """
         with self._refusing():
-            return self._text.read()
+            while piece := self._text.read(_PIECE_CHARACTERS):
+                yield piece
+
+    def text(self, most: int) -> str:
+        """Return all of it, for readers that cannot do with less; once.
+
+        Parameters
+        ----------
+        most
+            Most characters that it may have.
+        """
+        with self._refusing():
+            text = self._text.read(most + 1)
+        if len(text) > most:
+            message = f"{self.name}: {self.limits.too_long('characters of text in this form', most)}"
+            raise LatencyMapError(message)
+        return text
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
@@ -93,13 +126,15 @@ class Source:
 
 
 @contextmanager
-def open_source(path: Path | str) -> Iterator[Source]:
+def open_source(path: Path | str, limits: MapLimits) -> Iterator[Source]:
     """Open a file and close it afterwards.
 
     Parameters
     ----------
     path
         A text file, compressed by gzip or not.
+    limits
+        How large the map in it may be.
 
     Yields
     ------
@@ -120,7 +155,7 @@ def open_source(path: Path | str) -> Iterator[Source]:
         )
         raise LatencyMapError(message) from None
     with stream:
-        yield Source(stream, str(path))
+        yield Source(stream, str(path), limits)
 
 
 class _Joined(io.RawIOBase):

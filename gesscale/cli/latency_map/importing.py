@@ -11,7 +11,7 @@ from gesscale.cli.latency_map.app import MAKE, Form, Kind, MapTarget, Unit, app,
 from gesscale.cli.output import Output, emit, table
 from gesscale.errors import InputError
 from latency_map import Imported, MapForm, read_aside, write_survey
-from latency_map.formats.document import survey_to_document
+from latency_map.formats.document import document_pieces
 from latency_map.summary import summarise
 
 _AUTO = "auto"
@@ -54,7 +54,8 @@ def import_map(
         chosen = None if form == _AUTO else MapForm(form)
         imported = load_survey(file, unit, kind, form=chosen, aside=aside)
         if target is None:
-            typer.echo(survey_to_document(imported.survey), nl=False)
+            for piece in document_pieces(imported.survey):
+                typer.echo(piece, nl=False)
             return
         write_survey(imported.survey, target)
     _report(imported, target, output)

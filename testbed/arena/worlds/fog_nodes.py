@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from gesscale.errors import InputError
-from latency_map import LatencyMap, LatencyMapError, read_map
+from latency_map import LARGEST, LatencyMap, LatencyMapError, read_map
 from latency_map.delays import Delays
 from latency_map.generate.survey import Flaws, generate, node_names
 from latency_map.generate.topologies import Clusters, Span, clustered, star
@@ -71,7 +71,8 @@ def _found(section: NodesSection, seed: int) -> tuple[LatencyMap, Mapping[str, f
         return _of_topology(section.topology)
     try:
         if section.map is not None:
-            return read_map(section.map, unit=section.unit, kind=section.kind).latencies, {}, ""
+            found = read_map(section.map, unit=section.unit, kind=section.kind, limits=LARGEST)
+            return found.latencies, {}, ""
         generated = section.generated or GeneratedMap()
         return _drawn(generated, section.count or 1, seed if generated.per_seed else None), {}, ""
     except LatencyMapError as error:

@@ -88,7 +88,7 @@ def test_the_asymmetry_rule_applies_to_files():
         (MATRIX[:-8], "map.csv, line 3, column 1: expected a square matrix, got 3 names .* and 2 rows"),
         (
             MATRIX + "d,1,1,1\n",
-            "map.csv, line 5, column 1: expected a square matrix, got 3 names .* and 4 rows",
+            "map.csv, line 5, column 1: expected a square matrix, got 3 names .* and 4 or more rows",
         ),
         (
             MATRIX.replace("b,2", "x,2"),

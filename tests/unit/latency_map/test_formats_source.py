@@ -7,7 +7,16 @@ import threading
 
 import pytest
 
-from latency_map import DelayKind, DelayUnit, LatencyMapError, MapForm, parse_map, read_map, read_survey
+from latency_map import (
+    DelayKind,
+    DelayUnit,
+    LatencyMapError,
+    MapForm,
+    MapLimits,
+    parse_map,
+    read_map,
+    read_survey,
+)
 from latency_map.formats.source import Source
 
 MATRIX = "rtt_ms,å,b\nå,0,2\nb,2,0\n"
@@ -52,7 +61,7 @@ def test_a_stream_is_read_that_gives_its_bytes_one_by_one():
         (gzip.compress(MATRIX.encode(), mtime=0)[:12] + b"\0" * 30, "CRC"),
         (b"\x1f\x8b", "."),
         (
-            b"".join(b"a,n%d,1\n" % node for node in range(4000)) + b" " * 2_000_000 + b"\xff",
+            b"".join(b"n%d,n%d,1\n" % (node // 900, node % 900) for node in range(200_000)) + b"\xff",
             "invalid start byte",
         ),  # far into the file
     ],
@@ -67,16 +76,29 @@ def test_what_cannot_be_read_is_refused(tmp_path, content, reason):
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_no_more_is_read_than_the_bound(pack):
-    text = b"0 " * 3_000_000  # 6 MB, and 6 kB compressed
-    source = Source(io.BytesIO(pack(text)), "big.txt", max_bytes=5_000_000)
-    assert not source.whole
-    with pytest.raises(LatencyMapError, match=r"^big\.txt: expected at most 5000000 bytes of text, got more"):
-        source.text()
-    assert Source(io.BytesIO(pack(text)), "big.txt", max_bytes=6_000_000).text() == text.decode()
+    limits = MapLimits(nodes=100)
+    text = b"0 0\n" * (limits.text_bytes // 4)
+    for more in (b"0", b"0" * 4_000_000):
+        source = Source(io.BytesIO(pack(text + more)), "big.txt", limits)
+        bound = f"expected at most {limits.text_bytes} bytes of text, as 100 nodes need"
+        with pytest.raises(LatencyMapError, match=rf"^big\.txt: {bound}"):
+            list(source.lines())
+    assert "".join(Source(io.BytesIO(pack(text)), "big.txt", limits).pieces()) == text.decode()
+
+
+def test_no_line_and_no_whole_text_is_longer_than_its_bound():
+    limits = MapLimits(nodes=1)
+    for read, most in (
+        (lambda source: list(source.lines()), limits.line_characters),
+        (lambda source: source.text(2000), 2000),
+    ):
+        read(Source(io.BytesIO(b"0" * most), "x", limits))
+        with pytest.raises(LatencyMapError, match=f"^x.*: expected at most {most} characters"):
+            read(Source(io.BytesIO(b"0" * (most + 1)), "x", limits))
 
 
 def test_lines_end_as_any_system_ends_them():
-    source = Source(io.BytesIO(b"a\r\nb\rc\nd"), "x")
+    source = Source(io.BytesIO(b"a\r\nb\rc\nd"), "x", MapLimits())
     assert [line.strip() for line in source.lines()] == ["a", "b", "c", "d"]
     old = parse_map("from,to,rtt_ms\ra,b,5\ra,c,6\r").latencies
     assert old.delay_ms("a", "c") == 6

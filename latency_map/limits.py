@@ -1,0 +1,92 @@
+"""How large a map from outside may be, and so how much memory it takes to read one.
+
+A map of n nodes needs the arrays that it is held in: 9 n² bytes for its `Survey` (round trips, and marks of those
+that are estimated), 24 n² more where it has a `Spread`, 8 n² for the `LatencyMap` that it amounts to. That is 17 MB
+for 1,000 nodes, 41 MB with a spread, and 425 MB for 5,000. Readers take at most 64 MB (of 10^6 bytes) beyond that,
+whatever they are given: they count nodes as these come, hold no more of a text than one line or one piece of JSON,
+and check before they allocate.
+"""
+
+from dataclasses import dataclass
+
+from latency_map.names import MAX_NAME_LENGTH, MAX_NODES
+
+DEFAULT_NODES = 1000
+"""Most nodes of a map unless the user says otherwise: reading one takes less than 110 MB."""
+
+_BYTES_PER_PAIR = 300
+_CHARACTERS_PER_CELL = 64
+_GRAPH_BYTES_PER_NODE = 1024
+_PAGE_BYTES_PER_NODE = 1536
+_BASE_BYTES = 1 << 16
+_MOST_TEXT_BYTES = 1_000_000_000
+_MOST_GRAPH_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapLimits:
+    """Bounds on one map that is read; all of them follow from its nodes.
+
+    Attributes
+    ----------
+    nodes
+        Most nodes, 1 to `MAX_NODES`.
+    setting
+        What sets that, for messages.
+
+    Raises
+    ------
+    ValueError
+        The nodes are not in that range.
+    """
+
+    nodes: int = DEFAULT_NODES
+    setting: str = "gesscale latency-map --max-nodes"
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.nodes <= MAX_NODES:
+            message = f"expected a limit of 1 to {MAX_NODES} nodes, got {self.nodes}"
+            raise ValueError(message)
+
+    @property
+    def text_bytes(self) -> int:
+        """Most bytes of text, decompressed; ten times what a matrix of short delays takes."""
+        return min(_MOST_TEXT_BYTES, _BASE_BYTES + _BYTES_PER_PAIR * self.nodes**2)
+
+    @property
+    def line_characters(self) -> int:
+        """Most characters of a line, or of a row of cells over several lines: a heading of the longest names."""
+        return (MAX_NAME_LENGTH + 7) * (self.nodes + 16)
+
+    @property
+    def piece_characters(self) -> int:
+        """Most characters of a piece of JSON that is taken at once: a row of a matrix, one link."""
+        return _CHARACTERS_PER_CELL * (self.nodes + 64)
+
+    @property
+    def graph_bytes(self) -> int:
+        """Most bytes of a graph in GML or GraphML, of which networkx holds all: up to 60 bytes for each."""
+        return min(_MOST_GRAPH_BYTES, _BASE_BYTES + _GRAPH_BYTES_PER_NODE * self.nodes)
+
+    @property
+    def page_bytes(self) -> int:
+        """Most bytes of what one agent says: six figures for each node."""
+        return _BASE_BYTES + _PAGE_BYTES_PER_NODE * self.nodes
+
+    def too_many_nodes(self, got: str = "more") -> str:
+        """Say that a map has too many nodes, and what sets the limit."""
+        return f"expected at most {self.nodes} nodes (the limit {self.setting}), got {got}"
+
+    def too_long(self, what: str, most: int) -> str:
+        """Say that a text, or a part of it, is longer than a map of that many nodes can need."""
+        return (
+            f"expected at most {most} {what}, as {self.nodes} nodes need (the limit {self.setting}), got more;"
+            " import a part of it, or raise that limit"
+        )
+
+
+DEFAULT_LIMITS = MapLimits()
+"""Unless the caller says otherwise."""
+
+LARGEST = MapLimits(nodes=MAX_NODES, setting="of every map")
+"""For files that the user wrote, where no setting bounds them further."""
