@@ -16,6 +16,25 @@ _DEEPEST_SKIPPED = 50
 _MORE_KEYS = 100
 
 
+def parse_json(text: str, source: str) -> Json:
+    """Read JSON as a whole, where its size is bounded already.
+
+    Raises
+    ------
+    LatencyMapError
+        It is no JSON, holds a key twice in one object, or NaN or infinity as a number, or is nested too deeply.
+    """
+    try:
+        content: Json = json.loads(text, object_pairs_hook=_every_key_once, parse_constant=_refuse_constant)
+    except RecursionError:
+        problem = "nesting of thousands of levels"
+    except ValueError as error:
+        problem = str(error)
+    else:
+        return content
+    raise error_at(source, "", f"expected JSON, got: {problem}; correct it")
+
+
 class JsonReader:
     """JSON of which only the value at hand is held.
 

@@ -27,19 +27,23 @@ def tool(name):
     return found
 
 
-@functools.cache
-def _objects(folder):
+def _rendered(folder):
     done = subprocess.run(
-        [tool("kubectl"), "kustomize", K3S / folder], capture_output=True, text=True, timeout=60, check=False
+        [tool("kubectl"), "kustomize", folder], capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 0, done.stderr
     return list(yaml.load_all(done.stdout, yaml.CSafeLoader))  # in C: ten times as fast
 
 
+@functools.cache
+def _objects(folder):
+    return _rendered(K3S / folder)
+
+
 @pytest.fixture(scope="session")
 def kustomize():
     """Render a folder anywhere to its objects."""
-    return lambda folder: list(yaml.safe_load_all(_rendered(folder)))
+    return _rendered
 
 
 @pytest.fixture(scope="session")
