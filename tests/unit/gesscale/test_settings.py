@@ -185,6 +185,11 @@ def test_an_operator_may_be_named_like_a_setting(load: Load) -> None:
             "latency_map.agents.1: expected an address such as http://10.0.0.1:9090, got 'edge2:9109'",
         ),
         (
+            {"latency_map": {"source": "agents", "agents": ["http://[fe80::1%eth0]:9109"]}},
+            "latency_map.agents.0: expected an address without user name, query and escapes, such as "
+            "http://10.0.0.1:9090, got 'http://[fe80::1%eth0]",
+        ),
+        (
             {"latency_map": {"source": "prometheus"}},
             "latency_map.source prometheus needs latency_map.prometheus_url or monitor.prometheus_url",
         ),
