@@ -13,7 +13,7 @@ from fuzz.judge import Judge
 from fuzz.targets import TARGETS
 from gesscale.cli.output import table
 
-console = Console(width=120, soft_wrap=True, highlight=False)
+console = Console(width=120, soft_wrap=True, highlight=False, emoji=False)
 
 
 def fuzz(
