@@ -3,24 +3,48 @@
 A duration carries its unit in the file (``period: 1m``) and in its name in code (``period_s``).
 """
 
-import math
 import re
+from functools import partial
+from pathlib import Path
 from typing import Annotated, get_args
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _PATTERN = r"^(\d+(?:\.\d+)?) ?(ms|s|m|h|d)?$"
 
+SHORTEST_S, LONGEST_S = 0.001, 3650 * 86400.0
+"""Any duration: from a millisecond to ten years, beyond which arithmetic with times breaks."""
 
-def parse_duration_s(value: object) -> float:
+LATEST_S = 4_102_444_800.0
+"""The year 2100, in seconds since the epoch: what is dated later is dated wrongly."""
+
+LEAST_PERIOD_S = 1.0
+"""Between two steps: an operator that is looked at more often keeps the scaler from all others."""
+
+MOST_HISTORY_S, MOST_TIMEOUT_S = 7 * 86400.0, 300.0
+"""Of what is read in each step, and of the wait for it."""
+
+MOST_REPLICAS = 1000
+"""Of one operator; an order names no more nodes."""
+
+LARGEST_EXACT = 2**53
+"""Of whole numbers: up to here a float, and so JSON, counts exactly."""
+
+MOST_ROWS = 1e15
+"""Rows, and rows per second, that a threshold may name."""
+
+
+def parse_duration_s(value: object, *, least_s: float = SHORTEST_S, most_s: float = LONGEST_S) -> float:
     """Read a duration.
 
     Parameters
     ----------
     value
         A positive number of seconds, or a number with a unit: ms, s, m, h or d.
+    least_s, most_s
+        What it may be.
 
     Returns
     -------
@@ -37,15 +61,18 @@ def parse_duration_s(value: object) -> float:
     >>> parse_duration_s("5m"), parse_duration_s("250ms"), parse_duration_s(30)
     (300.0, 0.25, 30.0)
     """
-    seconds = 0.0
+    seconds: float = 0.0
     if isinstance(value, int | float) and not isinstance(value, bool):
-        seconds = float(value)
+        seconds = value
     elif isinstance(value, str) and (match := re.fullmatch(_PATTERN, value)):
         seconds = float(match[1]) * _SECONDS[match[2] or "s"]
-    if not (math.isfinite(seconds) and seconds > 0):
-        message = "expected a positive duration such as 30, '250ms', '30s', '5m', '1h' or '7d'"
+    if not least_s <= seconds <= most_s:
+        message = (
+            "expected a positive duration such as 30, '250ms', '30s', '5m', '1h' or '7d', "
+            f"{format_duration(least_s)} to {format_duration(most_s)}"
+        )
         raise ValueError(message)
-    return seconds
+    return float(seconds)
 
 
 def format_duration(seconds: float) -> str:
@@ -62,14 +89,40 @@ def format_duration(seconds: float) -> str:
     return f"{seconds * 1000:g}ms"
 
 
-Duration = Annotated[
-    float,
-    BeforeValidator(parse_duration_s),
-    WithJsonSchema(
-        {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": _PATTERN}]}
-    ),
-]
+def _schema(least_s: float = SHORTEST_S, most_s: float = LONGEST_S) -> WithJsonSchema:
+    number = {"type": "number", "minimum": least_s, "maximum": most_s}
+    return WithJsonSchema({"anyOf": [number, {"type": "string", "pattern": _PATTERN}]})
+
+
+Duration = Annotated[float, BeforeValidator(parse_duration_s), _schema()]
 """Seconds; a field of this type is called ``..._s`` in code, and without ``_s`` in a settings file."""
+
+Period = Annotated[
+    float, BeforeValidator(partial(parse_duration_s, least_s=LEAST_PERIOD_S)), _schema(LEAST_PERIOD_S)
+]
+"""Seconds between two steps."""
+
+History = Annotated[
+    float, BeforeValidator(partial(parse_duration_s, most_s=MOST_HISTORY_S)), _schema(most_s=MOST_HISTORY_S)
+]
+"""Seconds for which something is read in each step."""
+
+Timeout = Annotated[
+    float, BeforeValidator(partial(parse_duration_s, most_s=MOST_TIMEOUT_S)), _schema(most_s=MOST_TIMEOUT_S)
+]
+"""Seconds that a request may take."""
+
+
+def _file_path(value: Path | None) -> Path | None:
+    if "\0" in str(value):
+        message = "expected the path of a file, which has no character 0"
+        raise ValueError(message)
+    return value
+
+
+FilePath = Annotated[Path, AfterValidator(_file_path)]
+OptionalFilePath = Annotated[Path | None, AfterValidator(_file_path)]
+"""The path of a file; whether there is one is not looked at."""
 
 
 def web_address(value: str) -> str:
@@ -98,6 +151,10 @@ def web_address(value: str) -> str:
 
 WebAddress = Annotated[str, AfterValidator(web_address)]
 """An http or https address."""
+
+
+EpochSeconds = Annotated[float, Field(ge=0, le=LATEST_S)]
+"""Seconds since the epoch."""
 
 
 class Group(BaseModel):

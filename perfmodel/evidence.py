@@ -4,10 +4,12 @@ A *reading* is one window or one micro-batch of an operator; *conditions* are wh
 for. *Capacity* is the number of replicas n or, on unequal nodes, the sum of their weights, which replaces n.
 """
 
-import math
 from dataclasses import dataclass
 
 from perfmodel.errors import ModelError
+
+_SMALLEST, _LARGEST = 1e-30, 1e30
+"""Beyond any figure of a cluster; quotients, squares and cubes of what is between are still numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +38,7 @@ class Reading:
     Raises
     ------
     ModelError
-        When a value is not finite or out of its range.
+        When a value is beyond 1e30, above 0 by less than 1e-30, or out of its range.
 
     Examples
     --------
@@ -55,10 +57,8 @@ class Reading:
 
     def __post_init__(self) -> None:
         _check_conditions("reading", self)
-        _check("reading", "rows_per_s", self.rows_per_s, above=0)
-        if not math.isfinite(self.at_s):
-            message = f"reading: expected at_s in seconds since the epoch, got {self.at_s}"
-            raise ModelError(message)
+        _check("reading", "rows_per_s", self.rows_per_s)
+        _check("reading", "at_s", self.at_s, least=-_LARGEST)
 
     @property
     def capacity(self) -> float:
@@ -78,7 +78,7 @@ class Conditions:
     Raises
     ------
     ModelError
-        When a value is not finite or out of its range.
+        When a value is beyond 1e30, above 0 by less than 1e-30, or out of its range.
     """
 
     replicas: int
@@ -99,16 +99,15 @@ class Conditions:
 def _check_conditions(owner: str, value: Reading | Conditions) -> None:
     _check(owner, "replicas", value.replicas, least=1)
     _check(owner, "nd_max_ms", value.nd_max_ms, least=0)
-    _check(owner, "weight", value.weight, above=0)
-    _check(owner, "batch_rows", value.batch_rows, above=0)
+    _check(owner, "weight", value.weight)
+    _check(owner, "batch_rows", value.batch_rows)
     _check(owner, "tasks", value.tasks, least=1)
 
 
-def _check(
-    owner: str, name: str, value: float | None, *, least: float = -math.inf, above: float = -math.inf
-) -> None:
-    if value is None or (math.isfinite(value) and value >= least and value > above):
+def _check(owner: str, name: str, value: float | None, *, least: float = _SMALLEST) -> None:
+    if value is None or least <= value <= _LARGEST:
         return
-    limit = f"> {above}" if math.isfinite(above) else f">= {least}"
-    message = f"{owner}: expected a finite {name} {limit}, got {value}"
+    limit = "> 0" if least == _SMALLEST else f">= {least}"
+    came = str(value) if isinstance(value, float) or value <= _LARGEST else f"more than {_LARGEST:g}"
+    message = f"{owner}: expected a finite {name} {limit}, got {came}"
     raise ModelError(message)

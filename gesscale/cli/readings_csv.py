@@ -11,6 +11,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from gesscale.errors import InputError
+from gesscale.fields import LARGEST_EXACT
+from latency_map.errors import shortened
 from perfmodel import Reading
 
 REQUIRED = ("replicas", "nd_max_ms", "mst_rows_per_s")
@@ -23,9 +25,12 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
     ">": operator.gt,
 }
+_SMALLEST, _LARGEST = 1e-9, 1e15
 _CONDITION = re.compile(r"\s*(?P<column>[^<>=!]+?)\s*(?P<sign><=|>=|!=|=|<|>)\s*(?P<value>[^<>=!]+?)\s*")
 
-_Optional = BeforeValidator(lambda text: None if text == "" else text)
+_Count = Annotated[int, Field(ge=1, le=LARGEST_EXACT)]
+_Figure = Annotated[float, Field(ge=_SMALLEST, le=_LARGEST)]
+_OrNothing = BeforeValidator(lambda text: None if text == "" else text)
 
 
 class _Row(BaseModel):
@@ -33,12 +38,12 @@ class _Row(BaseModel):
 
     model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
 
-    replicas: Annotated[int, Field(ge=1, description="a whole number >= 1")]
-    nd_max_ms: Annotated[float, Field(ge=0, description="a round trip in ms, >= 0")]
-    mst_rows_per_s: Annotated[float, Field(gt=0, description="rows per second, > 0")]
-    batch_rows: Annotated[float | None, _Optional, Field(gt=0, description="rows > 0, or nothing")] = None
-    tasks: Annotated[int | None, _Optional, Field(ge=1, description="a whole number >= 1, or nothing")] = None
-    weight: Annotated[float | None, _Optional, Field(gt=0, description="a number > 0, or nothing")] = None
+    replicas: _Count = Field(description="a whole number >= 1")
+    nd_max_ms: float = Field(ge=0, le=_LARGEST, description="a round trip in ms, >= 0")
+    mst_rows_per_s: _Figure = Field(description="rows per second, > 0")
+    batch_rows: Annotated[_Figure | None, _OrNothing] = Field(None, description="rows > 0, or nothing")
+    tasks: Annotated[_Count | None, _OrNothing] = Field(None, description="a whole number >= 1, or nothing")
+    weight: Annotated[_Figure | None, _OrNothing] = Field(None, description="a number > 0, or nothing")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +121,7 @@ class ReadingsFile:
             expected = _Row.model_fields[column].description
             message = (
                 f"{self.path}, line {line.number}, column {column}: expected {expected}, "
-                f"got {line.cells[column]!r}; mend the cell or leave the row out"
+                f"got {shortened(line.cells[column])}; mend the cell or leave the row out"
             )
             raise InputError(message) from None
         return Reading(

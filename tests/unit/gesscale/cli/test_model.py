@@ -180,6 +180,54 @@ def test_impossible_conditions_are_exit_2(gesscale_model, csv_file):
     assert "nd_max_ms >= 0, got -1.0" in err
 
 
+@pytest.mark.parametrize("law", ["gesscale", "microbatch", "auto"])
+def test_optional_cells_may_be_blank(gesscale_model, csv_file, law):
+    rows = ("1,0,2000,12000,,", "2,10,3500,12000,2,", "3,20,5000,12000,,3", "4,20,6000,12000,,")
+    path = csv_file(HEADER + ",batch_rows,tasks,weight", *rows)
+    code, out, _ = gesscale_model("fit", path, "--law", law, "-o", "json")
+    assert (code, json.loads(out)["readings"]) == (0, 4)
+
+
+def test_blank_batch_rows_are_unknown_ones(gesscale_model, csv_file):
+    path = csv_file(HEADER + ",batch_rows", "1,0,2000,", "2,10,3500,", "3,20,5000,")
+    assert gesscale_model("fit", path)[0] == 0
+    code, _, err = gesscale_model("fit", path, "--law", "microbatch")
+    assert code == 2
+    assert "batch_rows" in err
+
+
+@pytest.mark.parametrize(
+    "column", ["replicas", "nd_max_ms", "mst_rows_per_s", "batch_rows", "tasks", "weight"]
+)
+@pytest.mark.parametrize(
+    "cell", ["1e31", "1e308", "5e-324", "inf", "nan", "-1", "9" * 5000, "0x10", "٣e9", "\x00"]
+)
+def test_a_figure_beyond_any_cluster_is_refused_by_its_cell(gesscale_model, csv_file, column, cell):
+    cells = {
+        "replicas": "1",
+        "nd_max_ms": "0",
+        "mst_rows_per_s": "2000",
+        "batch_rows": "",
+        "tasks": "",
+        "weight": "",
+    }
+    path = csv_file(",".join(cells), ",".join((cells | {column: cell}).values()))
+    code, out, err = gesscale_model("fit", path)
+    if column == "nd_max_ms" and cell == "5e-324":
+        assert code == 0  # as good as none
+        return
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert f"line 2, column {column}: expected " in err or "expected a readable CSV file" in err
+    assert len(err) < 400
+
+
+def test_a_number_of_replicas_beyond_any_cluster_is_exit_2(gesscale_model, csv_file):
+    path = csv_file(HEADER, "1,0,2000")
+    code, _, err = gesscale_model("predict", path, "--replicas", "9" * 400, "--nd-max-ms", 0)
+    assert code == 2
+    assert "expected a finite replicas >= 1, got more than 1e+30" in err
+
+
 def test_rows_that_are_not_chosen_may_hold_anything(gesscale_model, csv_file):
     path = csv_file("query,tasks," + HEADER, "map,1,1,0,2000", "join,,x,,")
     code, out, _ = gesscale_model(
