@@ -4,7 +4,9 @@ from collections.abc import Collection, Iterable, Iterator
 from difflib import get_close_matches
 from itertools import islice
 
-from latency_map.errors import shortened
+from pydantic import ValidationError
+
+from latency_map.errors import glimpse, shortened
 
 _MOST_FAULTS = 20
 _LONGEST_KEY = 120
@@ -53,6 +55,13 @@ def first_of(faults: Iterable[str], count: int) -> Iterator[str]:
     yield from islice(faults, _MOST_FAULTS)
     if count > _MOST_FAULTS:
         yield f"{count - _MOST_FAULTS} more faults"
+
+
+def first_fault(error: ValidationError) -> str:
+    """Return the first thing that is wrong with a value: the field's path, what was expected, what came."""
+    fault = error.errors(include_url=False, include_context=False)[0]
+    place = place_of(fault["loc"])
+    return f"{place + ': ' if place else ''}{fault['msg']}, got {glimpse(fault['input'])}"
 
 
 def _key(key: str) -> str:

@@ -16,6 +16,7 @@ from gesscale.errors import GesscaleError
 from gesscale.kubernetes.api import ApiError
 from gesscale.kubernetes.applications import find_application
 from gesscale.kubernetes.documents import Documents
+from gesscale.kubernetes.groups import group_of
 from gesscale.kubernetes.metrics import ControllerMetrics
 from gesscale.kubernetes.probes import StepStanding
 from gesscale.kubernetes.quantity import ONE_POD
@@ -223,7 +224,7 @@ class Courses:
                 name: self._documents.newest((workflow.namespace, name)) or {} for name in workflow.resources
             }
             statuses: dict[str, Mapping[str, Any]] = {
-                name: document.get("status") or {} for name, document in documents.items()
+                name: group_of(document, "status") for name, document in documents.items()
             }
             course.steering = WorkflowSteering(workflow, self._surroundings, course.term, statuses, now_s)
         return course.steering
@@ -244,7 +245,7 @@ def awaits_placement(workflow: SteeredWorkflow, documents: Documents, surroundin
     """
     for name, resource in workflow.resources.items():
         document = documents.newest((workflow.namespace, name)) or {}
-        if resource.spec.mode != "Act" or (document.get("status") or {}).get("order"):
+        if resource.spec.mode != "Act" or group_of(document, "status").get("order"):
             continue
         application = find_application(resource, surroundings.look().pods.objects.values())
         if application.place is not None and not application.executors:

@@ -10,10 +10,12 @@ from typing import Any, Protocol
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.api import ApiError
 from gesscale.kubernetes.api.resources import STREAM_AUTOSCALERS, Resource
+from gesscale.kubernetes.groups import group_of, text_of
 from gesscale.kubernetes.resource.translate import Key
 
 Document = Mapping[str, Any]
 _TRIES = 3
+_MOST_DIGITS = 100
 
 
 class Requests(Protocol):
@@ -144,10 +146,10 @@ class Documents:
 
 
 def _uid(document: Document) -> str:
-    return str((document.get("metadata") or {}).get("uid", ""))
+    return text_of(group_of(document, "metadata"), "uid")
 
 
 def _version(document: Document) -> int:
     """Return a resourceVersion as a number, by which two versions of one object compare (KEP-5504)."""
-    text = str((document.get("metadata") or {}).get("resourceVersion", ""))
-    return int(text) if text.isdecimal() else -1
+    text = text_of(group_of(document, "metadata"), "resourceVersion")
+    return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else -1

@@ -10,7 +10,7 @@ from pydantic.alias_generators import to_camel
 
 from gesscale.errors import InputError
 from gesscale.kubernetes.quantity import Quantities, Room, room_of
-from gesscale.words import place_of
+from gesscale.words import first_fault
 from latency_map.errors import glimpse
 
 WEIGHT = "gesscale.dev/weight"
@@ -188,13 +188,6 @@ def record_of(node: NodeObject) -> NodeRecord:
         weight=weight,
         remark=remark,
     )
-
-
-def first_fault(error: ValidationError) -> str:
-    """Return the first thing that is wrong with an object: the field's path, what was expected, what came."""
-    fault = error.errors(include_url=False, include_context=False)[0]
-    place = place_of(fault["loc"])
-    return f"{place + ': ' if place else ''}{fault['msg']}, got {glimpse(fault['input'])}"
 
 
 def _unready(conditions: Iterable[_Condition]) -> str:

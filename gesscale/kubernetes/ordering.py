@@ -7,6 +7,7 @@ from typing import Any
 
 from gesscale.errors import ClusterError, InputError
 from gesscale.kubernetes.documents import Document, Documents
+from gesscale.kubernetes.groups import group_of
 from gesscale.kubernetes.orders import Order, Strategy, parse_order
 from gesscale.kubernetes.resource.autoscaler import StreamAutoscaler
 from gesscale.kubernetes.resource.translate import Key
@@ -111,7 +112,7 @@ class OrderDesk:
 
 def order_of(document: Document) -> Order | None:
     """Return the order in a resource; None where there is none, or none that could be obeyed."""
-    found = (document.get("status") or {}).get("order")
+    found = group_of(document, "status").get("order")
     if found is None:
         return None
     try:

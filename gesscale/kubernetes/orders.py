@@ -2,14 +2,15 @@
 
 import re
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from gesscale.errors import InputError
+from gesscale.fields import MOST_REPLICAS
 
+_FAULTS_SHOWN = 5
 _ID = re.compile(r"(0|[1-9]\d*)-(0|[1-9]\d*)")
-_MOST_NODES = 1000
 
 
 class Strategy(StrEnum):
@@ -43,9 +44,11 @@ class Order(BaseModel):
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-    id: str
-    term: int = Field(ge=0)
-    placement: tuple[str, ...] = Field(min_length=1, max_length=_MOST_NODES)
+    id: str = Field(max_length=64)
+    term: int = Field(ge=0, lt=2**63)
+    placement: tuple[Annotated[str, Field(max_length=253)], ...] = Field(
+        min_length=1, max_length=MOST_REPLICAS
+    )
     at: AwareDatetime
     strategy: Strategy = Strategy.LIVE
 
@@ -61,7 +64,7 @@ class Order(BaseModel):
             message = f"expected the id as <term>-<counter> with term {self.term}, got {self.id!r}"
             raise ValueError(message)
         if list(self.placement) != sorted(set(self.placement)) or not all(self.placement):
-            message = f"expected the names of nodes, sorted, none twice, got {list(self.placement)}"
+            message = f"expected the names of nodes, sorted, none twice, got {list(self.placement)!r:.200}"
             raise ValueError(message)
         return self
 
@@ -84,7 +87,7 @@ def parse_order(value: Any) -> Order:
     except ValidationError as error:
         faults = "; ".join(
             ": ".join(filter(None, [".".join(map(str, fault["loc"])), fault["msg"]]))
-            for fault in error.errors()
+            for fault in error.errors(include_url=False)[:_FAULTS_SHOWN]
         )
         message = f"status.order is no order: {faults}"
         raise InputError(message) from None

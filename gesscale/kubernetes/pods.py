@@ -12,8 +12,9 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from gesscale.errors import InputError
-from gesscale.kubernetes.nodes import Part, first_fault
+from gesscale.kubernetes.nodes import Part
 from gesscale.kubernetes.quantity import ONE_POD, Quantities, Room, room_of
+from gesscale.words import first_fault
 
 ORDER = "gesscale.dev/order"
 """Annotation of an executor: the order that it was started by."""

@@ -14,6 +14,7 @@ _QUANTITY = re.compile(r"(\d+\.?\d*|\.\d+)(?:([eE][+-]?\d{1,2})|([KMGTPE]i)|([nu
 _BINARY = {f"{letter}i": Decimal(1024) ** power for power, letter in enumerate("KMGTPE", start=1)}
 _DECIMAL = {letter: Decimal(1000) ** power for power, letter in enumerate("num kMGTPE", start=-3)}
 _MIB = 1 << 20
+_MOST_CHARACTERS, _MOST_BITS = 64, 200
 
 
 def parse_quantity(value: object) -> Decimal:
@@ -34,15 +35,20 @@ def parse_quantity(value: object) -> Decimal:
     ValueError
         It is no such quantity.
     """
-    return _parse(value if isinstance(value, str | bool) else str(value))
+    is_long = isinstance(value, int) and value.bit_length() > _MOST_BITS
+    text = glimpse(value) if is_long or not isinstance(value, str | int | float | Decimal) else str(value)
+    found = None if isinstance(value, bool) or len(text) > _MOST_CHARACTERS else _parse(text)
+    if found is None:
+        message = f"expected a quantity such as 3800m or 1843Mi, got {glimpse(value)}"
+        raise ValueError(message)
+    return found
 
 
 @lru_cache(maxsize=4096)
-def _parse(value: str | bool) -> Decimal:
-    match = _QUANTITY.fullmatch(str(value).strip())
-    if isinstance(value, bool) or match is None:
-        message = f"expected a quantity such as 3800m or 1843Mi, got {glimpse(value)}"
-        raise ValueError(message)
+def _parse(text: str) -> Decimal | None:
+    match = _QUANTITY.fullmatch(text.strip())
+    if match is None:
+        return None
     number, exponent, binary, decimal = match.groups()
     return Decimal(number + (exponent or "")) * _BINARY.get(binary, 1) * _DECIMAL.get(decimal, 1)
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from gesscale.errors import KnowledgeError
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.knowledge.sqlite import SqliteKnowledge
-from gesscale.kubernetes.resource.memory import MemoryStatus, knowledge_of
+from gesscale.kubernetes.groups import group_of
+from gesscale.kubernetes.resource.memory import MemoryStatus, knowledge_of, read_memory
 from gesscale.ports import Knowledge, KnowledgeStore
+from gesscale.words import first_of
 
 _LOG = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ class Legacy:
     known
         Readings and changes, none dated later than now.
     lost
-        Operators whose memory is gone though something was decided for them.
+        Operators whose memory is gone, or broken in part, though something was decided for them.
     """
 
     known: Knowledge
@@ -44,8 +44,17 @@ def read_legacy(statuses: Mapping[str, Mapping[str, Any]], now_s: float) -> Lega
         Seconds since the epoch. What is dated later, by a clock that ran ahead, counts as of now: else a change that
         is under way would be forgotten until then.
     """
-    memories = {name: _memory_of(status) for name, status in statuses.items()}
-    known = knowledge_of({name: memory for name, memory in memories.items() if memory is not None})
+    memories: dict[str, MemoryStatus] = {}
+    lost = set()
+    for name in statuses:
+        status = group_of(statuses, name)
+        memories[name], complaints = read_memory(status.get("memory"))
+        if complaints:
+            dropped = "; ".join(first_of(complaints, len(complaints)))
+            _LOG.warning("operator %s: of its status.memory is dropped what cannot be: %s", name, dropped)
+        if _is_lost(memories[name], status, dropped=bool(complaints)):
+            lost.add(name)
+    known = knowledge_of(memories)
     return Legacy(
         known=Knowledge(
             readings={
@@ -58,7 +67,7 @@ def read_legacy(statuses: Mapping[str, Mapping[str, Any]], now_s: float) -> Lega
             },
             memos=known.memos,
         ),
-        lost=frozenset(name for name, status in statuses.items() if _is_lost(memories[name], status)),
+        lost=frozenset(lost),
     )
 
 
@@ -85,15 +94,8 @@ def open_store(file: Path, others: str, now_s: float) -> KnowledgeStore:
         return MemoryKnowledge()
 
 
-def _memory_of(status: Mapping[str, Any]) -> MemoryStatus | None:
-    try:
-        return MemoryStatus.model_validate(status["memory"])
-    except (KeyError, TypeError, ValidationError):
-        return None
-
-
-def _is_lost(memory: MemoryStatus | None, status: Mapping[str, Any]) -> bool:
-    """Say whether there must have been a memory. An order alone need not have reached it: its controller died."""
-    if memory is None:
+def _is_lost(memory: MemoryStatus, status: Mapping[str, Any], *, dropped: bool) -> bool:
+    """Say whether more must have been known. An order alone need not have reached it: its controller died."""
+    if dropped or status.get("memory") is None:
         return bool(status.get("history") or status.get("order"))
     return bool(status.get("history")) and memory.reconfiguration is None

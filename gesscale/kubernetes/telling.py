@@ -11,6 +11,7 @@ from gesscale.kubernetes.api.resources import STREAM_AUTOSCALERS
 from gesscale.kubernetes.applications import Application
 from gesscale.kubernetes.documents import Document, Documents
 from gesscale.kubernetes.figures import figures_of
+from gesscale.kubernetes.groups import group_of
 from gesscale.kubernetes.metrics import ControllerMetrics, StepFigures
 from gesscale.kubernetes.reporting import Report, Seen, node_pool_of, report_fault, report_step
 from gesscale.kubernetes.resource.status import DriverStatus
@@ -97,8 +98,9 @@ class Teller:
         term, now_s = self._term(), self._now_s()
 
         def report(document: Document) -> Report:
-            generation = int((document.get("metadata") or {}).get("generation", 0))
-            return report_fault(document.get("status") or {}, fault, generation, now_s)
+            generation = group_of(document, "metadata").get("generation")
+            told = generation if isinstance(generation, int) else 0
+            return report_fault(group_of(document, "status"), fault, told, now_s)
 
         if term is not None and self._documents.newest(resource) is not None:
             self._tell(resource, report, term)
@@ -122,7 +124,7 @@ class Teller:
             node_pool=node_pool_of(step.cluster, name),
         )
         report = self._tell(
-            key, lambda document: report_step(document.get("status") or {}, seen, now_s), term
+            key, lambda document: report_step(group_of(document, "status"), seen, now_s), term
         )
         for change in report.settled:
             self._metrics.rescale_took(change.seconds)

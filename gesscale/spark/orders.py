@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gesscale.errors import GesscaleError, InputError
+from gesscale.kubernetes.groups import group_of, text_of
 from gesscale.kubernetes.orders import Order, parse_order
 
 if TYPE_CHECKING:
@@ -52,10 +53,10 @@ class OrderBook:
         str
             A sentence about what was ignored, the first time; else empty.
         """
-        uid = (resource.get("metadata") or {}).get("uid")
+        uid = text_of(group_of(resource, "metadata"), "uid")
         if uid != self._uid:
             self._uid, self.order = uid, None
-        value = (resource.get("status") or {}).get("order")
+        value = group_of(resource, "status").get("order")
         if value is None:
             return ""
         try:

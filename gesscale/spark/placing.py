@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from gesscale.errors import GesscaleError, InputError
+from gesscale.fields import MOST_REPLICAS
+from gesscale.kubernetes.groups import group_of
 from gesscale.spark.orders import OrderBook
 from gesscale.spark.pod_template import Placement, executor_template
 from gesscale.spark.scheduler import TEMPLATE_SETTING, write_template
@@ -148,10 +150,11 @@ def first_placement(resource: Mapping[str, Any]) -> FirstPlacement:
     if book.order is not None:
         nodes = book.order.placement
         return FirstPlacement(placement=Placement(order=book.order.id, nodes=nodes), executors=len(nodes))
-    spec = resource.get("spec") or {}
+    spec = group_of(resource, "spec")
+    least = spec.get("minReplicas")
     return FirstPlacement(
-        placement=Placement(pool=spec.get("nodePool") or {}),
-        executors=max(1, int(spec.get("minReplicas") or 1)),
+        placement=Placement(pool=group_of(spec, "nodePool")),
+        executors=least if isinstance(least, int) and 1 <= least <= MOST_REPLICAS else 1,
     )
 
 
@@ -208,7 +211,7 @@ def _check(settings: "_Settings") -> None:
 
 def _awaits_order(resource: Mapping[str, Any]) -> bool:
     """Say whether a controller is about to choose the first nodes: it may act, and has ordered nothing yet."""
-    spec, status = resource.get("spec") or {}, resource.get("status") or {}
+    spec, status = group_of(resource, "spec"), group_of(resource, "status")
     return spec.get("mode") == "Act" and not spec.get("pause") and not status.get("order")
 
 

@@ -8,10 +8,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from gesscale.errors import InputError
-from gesscale.kubernetes.resource.parts import Part, Rule, in_camel_case
+from gesscale.kubernetes.groups import group_of, text_of
+from gesscale.kubernetes.resource.parts import Part, Rule, ShortName, in_camel_case
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
 from gesscale.kubernetes.resource.status import StreamAutoscalerStatus
 from gesscale.settings.faults import describe_faults
+from gesscale.words import place_of
+from latency_map.errors import glimpse
 
 GROUP, VERSION = "gesscale.dev", "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
@@ -27,11 +30,11 @@ class Metadata(BaseModel):
 
     model_config = ConfigDict(extra="ignore", frozen=True, alias_generator=to_camel)
 
-    name: str = Field(min_length=1, max_length=63)
-    namespace: str = "default"
-    uid: str = ""
-    generation: int = 0
-    resource_version: str = ""
+    name: ShortName
+    namespace: ShortName = "default"
+    uid: str = Field("", max_length=128)
+    generation: int = Field(0, ge=0, le=2**63 - 1)
+    resource_version: str = Field("", max_length=128)
 
 
 class StreamAutoscaler(Part):
@@ -98,11 +101,14 @@ def read_autoscaler(document: Mapping[str, Any]) -> StreamAutoscaler:
     InputError
         In one line: every member that is wrong, what was expected there, and what came.
     """
-    said = {key: value for key, value in document.items() if key != "status"}
     try:
+        said = {key: value for key, value in document.items() if key != "status"}
         # As JSON and strictly: else "1" would pass for a number, which the API server refuses.
         return StreamAutoscaler.model_validate_json(json.dumps(said), strict=True)
-    except ValidationError as error:
+    except (AttributeError, TypeError, ValueError, RecursionError) as error:
+        if not isinstance(error, ValidationError):
+            message = f"{said_name(document)}: expected an object as JSON says it, got {glimpse(document)}"
+            raise InputError(message) from None
         faults = describe_faults(error, [], StreamAutoscaler)
         message = f"{said_name(document)}: {in_camel_case('; '.join(faults))}"
         raise InputError(message) from None
@@ -116,6 +122,11 @@ def said_name(document: Mapping[str, Any]) -> str:
     >>> said_name({"metadata": {"name": "clean", "namespace": "taxi"}}), said_name({})
     ('streamautoscaler taxi/clean', 'streamautoscaler default/?')
     """
-    metadata = document.get("metadata")
-    known = metadata if isinstance(metadata, Mapping) else {}
-    return f"{SINGULAR} {known.get('namespace', 'default')}/{known.get('name', '?')}"
+    namespace, name = place_in(document)
+    return f"{SINGULAR} {place_of((namespace,))}/{place_of((name,))}"
+
+
+def place_in(document: object) -> tuple[str, str]:
+    """Return the namespace and the name that an object tells, sound or not."""
+    metadata = group_of(document, "metadata")
+    return text_of(metadata, "namespace", "default"), text_of(metadata, "name", "?")

@@ -1,13 +1,19 @@
 """What a new controller needs to go on where an old one died: exact, bounded, in the status of the resource."""
 
 from collections.abc import Iterable, Mapping
-from itertools import zip_longest
+from itertools import islice, zip_longest
+from typing import Any, TypeVar
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
+from gesscale.fields import LATEST_S, LONGEST_S
 from gesscale.kubernetes.resource.parts import NODES_AT_MOST, NodeName, Reported
 from gesscale.ports import Knowledge, Reconfiguration
-from perfmodel import Reading
+from gesscale.words import first_fault
+from latency_map.errors import glimpse
+from perfmodel import ModelError, Reading
+
+R = TypeVar("R", bound=Reported)
 
 READINGS_AT_MOST = 20
 MEMO_CHARACTERS_AT_MOST = 65_536
@@ -24,7 +30,9 @@ class ReadingStatus(Reported):
     batch_rows: float | None = Field(None, gt=0, description="Rows of the batch.")
     tasks: int | None = Field(None, ge=1, description="Tasks of the batch.")
     weight: float | None = Field(None, gt=0, description="Sum of the capacity weights of the replicas.")
-    at_seconds: float = Field(description="When, seconds since the epoch, to the last bit.")
+    at_seconds: float = Field(
+        ge=0, le=LATEST_S, description="When, seconds since the epoch, to the last bit."
+    )
 
     @classmethod
     def of(cls, reading: Reading) -> "ReadingStatus":
@@ -57,13 +65,16 @@ class ReadingStatus(Reported):
 class ReconfigurationStatus(Reported):
     """The last change that was ordered."""
 
-    at_seconds: float = Field(description="When, seconds since the epoch, to the last bit.")
+    at_seconds: float = Field(
+        ge=0, le=LATEST_S, description="When, seconds since the epoch, to the last bit."
+    )
     placement: tuple[NodeName, ...] = Field(
         max_length=NODES_AT_MOST, description="The nodes it was to lead to, sorted."
     )
     downtime_seconds: float | None = Field(
         None,
         ge=0,
+        le=LONGEST_S,
         description="The longest time without a finished batch around it; absent until it has settled.",
     )
 
@@ -106,6 +117,45 @@ class MemoryStatus(Reported):
                 at_seconds=latest.at_s, placement=latest.placement, downtime_seconds=latest.downtime_s
             ),
         )
+
+
+def read_memory(said: object) -> tuple[MemoryStatus, tuple[str, ...]]:
+    """Read what a status remembers, whoever wrote it there.
+
+    Parameters
+    ----------
+    said
+        ``status.memory`` as JSON; None where there is none.
+
+    Returns
+    -------
+    tuple of MemoryStatus and tuple of str
+        What of it can be used, and a complaint for each part that cannot.
+    """
+    if not isinstance(said, Mapping):
+        return MemoryStatus(), () if said is None else (f"expected a group, got {glimpse(said)}",)
+    complaints: list[str] = []
+    told = said.get("readings") or ()
+    if not isinstance(told, list | tuple):
+        complaints.append(f"readings: expected a list, got {glimpse(told)}")
+        told = ()
+    readings = [_part(ReadingStatus, item, complaints) for item in islice(told, READINGS_AT_MOST)]
+    sound = tuple(item for item in readings if item is not None)
+    rest = [_part(MemoryStatus, {name: said.get(name)}, complaints) for name in ("reconfiguration", "memo")]
+    change, memo = (part or MemoryStatus() for part in rest)
+    kept = MemoryStatus(readings=sound, reconfiguration=change.reconfiguration, memo=memo.memo)
+    return kept, tuple(complaints)
+
+
+def _part(kind: type[R], said: Any, complaints: list[str]) -> R | None:
+    try:
+        part = kind.model_validate(said)
+        if isinstance(part, ReadingStatus):
+            part.reading()  # says what a reading must be
+    except (ValidationError, ModelError) as error:
+        complaints.append(first_fault(error) if isinstance(error, ValidationError) else str(error))
+        return None
+    return part
 
 
 def knowledge_of(memories: Mapping[str, MemoryStatus]) -> Knowledge:

@@ -7,6 +7,7 @@ older definition let through.
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import (
@@ -22,10 +23,17 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from gesscale.fields import WebAddress, model_within
+from gesscale.fields import (
+    LEAST_PERIOD_S,
+    LONGEST_S,
+    MOST_HISTORY_S,
+    MOST_TIMEOUT_S,
+    SHORTEST_S,
+    WebAddress,
+    model_within,
+)
 from gesscale.kubernetes.resource.spans import (
     INSTANT_PATTERN,
-    LONGEST_SPAN_H,
     SPAN_PATTERN,
     format_instant,
     format_span,
@@ -155,40 +163,59 @@ def _span_or_never(value: object) -> float | None:
     return None if value in (NEVER, None) else parse_span_s(value)
 
 
-def _positive(cel: str) -> list[dict[str, str]]:
-    message = f"expected a positive duration, at most {LONGEST_SPAN_H}h"
-    return [{"rule": cel, "message": message}]
-
-
-_IN_BOUNDS = f"duration(self) > duration('0s') && duration(self) <= duration('{LONGEST_SPAN_H}h')"
-
-Span = Annotated[
-    float,
-    BeforeValidator(parse_span_s),
-    PlainSerializer(format_span, return_type=str),
-    WithJsonSchema(
+def _span_schema(
+    least_s: float = SHORTEST_S, most_s: float = LONGEST_S, *, never: bool = False
+) -> WithJsonSchema:
+    least, most = format_span(least_s), format_span(most_s)
+    rule = f"duration(self) >= duration('{least}') && duration(self) <= duration('{most}')"
+    if never:
+        rule = f"self == '{NEVER}' || ({rule})"
+    return WithJsonSchema(
         {
             "type": "string",
-            "pattern": f"^{SPAN_PATTERN}$",
+            "pattern": f"^({NEVER}|{SPAN_PATTERN})$" if never else f"^{SPAN_PATTERN}$",
             "maxLength": 36,
-            "x-kubernetes-validations": _positive(_IN_BOUNDS),
+            "x-kubernetes-validations": [
+                {"rule": rule, "message": f"expected a positive duration, {least} to {most}"}
+            ],
         }
-    ),
-]
+    )
+
+
+_AS_SPAN = PlainSerializer(format_span, return_type=str)
+
+Span = Annotated[float, BeforeValidator(parse_span_s), _AS_SPAN, _span_schema()]
 """A duration in seconds; text such as ``5m`` in the resource."""
+
+PeriodSpan = Annotated[
+    float,
+    BeforeValidator(partial(parse_span_s, least_s=LEAST_PERIOD_S)),
+    _AS_SPAN,
+    _span_schema(LEAST_PERIOD_S),
+]
+"""The same between two steps."""
+
+HistorySpan = Annotated[
+    float,
+    BeforeValidator(partial(parse_span_s, most_s=MOST_HISTORY_S)),
+    _AS_SPAN,
+    _span_schema(most_s=MOST_HISTORY_S),
+]
+"""The same for what is read in each step."""
+
+TimeoutSpan = Annotated[
+    float,
+    BeforeValidator(partial(parse_span_s, most_s=MOST_TIMEOUT_S)),
+    _AS_SPAN,
+    _span_schema(most_s=MOST_TIMEOUT_S),
+]
+"""The same for a request."""
 
 SpanOrNever = Annotated[
     float | None,
     BeforeValidator(_span_or_never),
     PlainSerializer(lambda value: NEVER if value is None else format_span(value), return_type=str),
-    WithJsonSchema(
-        {
-            "type": "string",
-            "pattern": f"^({NEVER}|{SPAN_PATTERN})$",
-            "maxLength": 36,
-            "x-kubernetes-validations": _positive(f"self == '{NEVER}' || ({_IN_BOUNDS})"),
-        }
-    ),
+    _span_schema(never=True),
 ]
 """A duration in seconds, None for the word ``Never``."""
 

@@ -1,7 +1,10 @@
 """Times as Kubernetes writes them: durations such as ``90s``, instants such as ``2026-11-21T21:00:00Z``."""
 
 import re
+from contextlib import suppress
 from datetime import UTC, datetime
+
+from gesscale.fields import LONGEST_S, SHORTEST_S
 
 _UNITS_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 SPAN_PATTERN = r"([0-9]{1,6}(\.[0-9]{1,3})?(h|m|s|ms)){1,3}"
@@ -9,22 +12,26 @@ SPAN_PATTERN = r"([0-9]{1,6}(\.[0-9]{1,3})?(h|m|s|ms)){1,3}"
 INSTANT_PATTERN = (
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})$"
 )
-LONGEST_SPAN_H = 87_600
-"""Ten years: above any use, below what Go can count."""
 
 
-def parse_span_s(value: object) -> float:
+_LAST_S = 253_402_300_798
+"""The last second but one of the year 9999, which may be rounded up."""
+
+
+def parse_span_s(value: object, *, least_s: float = SHORTEST_S, most_s: float = LONGEST_S) -> float:
     """Read a duration of a resource.
 
     Parameters
     ----------
     value
         Text such as ``90s``, ``1h30m`` or ``250ms``.
+    least_s, most_s
+        What it may be; as in the settings.
 
     Returns
     -------
     float
-        Seconds, above 0.
+        Seconds.
 
     Raises
     ------
@@ -40,8 +47,11 @@ def parse_span_s(value: object) -> float:
     if isinstance(value, str) and re.fullmatch(SPAN_PATTERN, value):
         parts = re.findall(r"([0-9.]+)(ms|h|m|s)", value)
         seconds = sum(float(number) * _UNITS_S[unit] for number, unit in parts)
-    if not 0 < seconds <= LONGEST_SPAN_H * _UNITS_S["h"]:
-        message = "expected a positive duration such as 250ms, 30s, 5m, 1h30m or 168h, at most 87600h"
+    if not least_s <= seconds <= most_s:
+        message = (
+            "expected a positive duration such as 250ms, 30s, 5m, 1h30m or 168h, "
+            f"{format_span(least_s)} to {format_span(most_s)}"
+        )
         raise ValueError(message)
     return seconds
 
@@ -66,7 +76,7 @@ def parse_instant_s(value: object) -> float:
     Parameters
     ----------
     value
-        RFC 3339 text with a zone.
+        RFC 3339 text with a zone, of 1970 or later.
 
     Returns
     -------
@@ -84,10 +94,10 @@ def parse_instant_s(value: object) -> float:
     0.5
     """
     if isinstance(value, str) and re.fullmatch(INSTANT_PATTERN, value):
-        try:
-            return datetime.fromisoformat(value).timestamp()
-        except (ValueError, OverflowError):  # such as the 30th of February
-            pass
+        with suppress(ValueError, OverflowError):  # such as the 30th of February
+            at_s = datetime.fromisoformat(value).timestamp()
+            if 0 <= at_s <= _LAST_S:
+                return at_s
     message = "expected an instant such as 2026-11-21T21:00:00Z"
     raise ValueError(message)
 

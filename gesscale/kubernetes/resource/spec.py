@@ -103,8 +103,8 @@ class DriverSpec(Part):
 class BatchCapSpec(Part):
     """The cap on the rows of one micro-batch: fixed, or growing with the replicas."""
 
-    rows: int | None = like(OperatorSettings, "batch_cap_rows", le=2**53)
-    rows_per_replica: int | None = like(OperatorSettings, "batch_cap_rows_per_replica", le=2**53)
+    rows: int | None = like(OperatorSettings, "batch_cap_rows")
+    rows_per_replica: int | None = like(OperatorSettings, "batch_cap_rows_per_replica")
     RULES = (
         Rule(
             cel="has(self.rows) != has(self.rowsPerReplica)",

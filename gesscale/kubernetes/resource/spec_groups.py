@@ -8,10 +8,13 @@ from gesscale.kubernetes.resource.mirrored import part_like
 from gesscale.kubernetes.resource.parts import (
     NEVER,
     Address,
+    HistorySpan,
     Part,
+    PeriodSpan,
     Rule,
     Span,
     SpanOrNever,
+    TimeoutSpan,
     as_settings,
     like,
 )
@@ -54,11 +57,11 @@ class MonitorSpec(Part):
         description="The Prometheus server: a Service of the namespace, or a host that the administrator allows. "
         "Default: none; source Prometheus needs one.",
     )
-    period_s: Span = like(MonitorSettings, "period_s")
+    period_s: PeriodSpan = like(MonitorSettings, "period_s")
     window_s: Span = like(MonitorSettings, "window_s")
-    history_s: Span = like(MonitorSettings, "history_s")
+    history_s: HistorySpan = like(MonitorSettings, "history_s")
     stale_after_s: Span = like(MonitorSettings, "stale_after_s")
-    timeout_s: Span = like(MonitorSettings, "timeout_s")
+    timeout_s: TimeoutSpan = like(MonitorSettings, "timeout_s")
     RULES = (
         Rule(
             cel="duration(self.window) <= duration(self.history)",
@@ -102,7 +105,6 @@ class PolicySpec(part_like(AnalyzeSettings, _NamedPolicy, without={"policy"})): 
         description="Age at which evidence counts half; Never: age does not count. Default: a day, so that "
         "yesterday's cycle still tells.",
     )
-    seed: int = like(AnalyzeSettings, "seed", le=2**53)
     RULES = (
         Rule(
             cel="self.cpuLowPct < self.cpuHighPct",

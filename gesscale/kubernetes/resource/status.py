@@ -137,7 +137,7 @@ class OrderStatus(Order):
     """What the driver is to make so; written by the controller that leads, under optimistic locking."""
 
     id: str = Field(max_length=64, description="Term and counter.")
-    term: int = Field(ge=0, description="Of the leader that wrote it: lower terms are not obeyed.")
+    term: int = Field(ge=0, lt=2**63, description="Of the leader that wrote it: lower terms are not obeyed.")
     placement: Placement = Field(
         min_length=1, description="Nodes that are to hold exactly one executor each, sorted."
     )

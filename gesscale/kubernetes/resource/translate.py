@@ -6,17 +6,20 @@ from enum import StrEnum
 from typing import Any
 
 from gesscale.errors import InputError
+from gesscale.kubernetes.groups import group_of, text_of
 from gesscale.kubernetes.resource.agreement import differences
 from gesscale.kubernetes.resource.autoscaler import (
     AUTOSCALER_LABEL,
     DRIVER_LABELS,
     StreamAutoscaler,
+    place_in,
     read_autoscaler,
 )
 from gesscale.kubernetes.resource.selector import LabelSelector
 from gesscale.kubernetes.resource.spec_groups import LatencyMapSpec
 from gesscale.plan.directives import Directive, Override, Pause
 from gesscale.settings.groups import AnalyzeSettings, MonitorSettings
+from gesscale.words import place_of
 from gesscale.workflow import BatchCap, Operator, Workflow
 
 Key = tuple[str, str]
@@ -199,13 +202,8 @@ def outside_driver(resource: StreamAutoscaler) -> DriverPlace | None:
 
 def _said_place(document: Mapping[str, Any]) -> tuple[Key, str]:
     """Return workflow and name of a resource that cannot be read."""
-    metadata, spec = (
-        group if isinstance(group := document.get(key), Mapping) else {} for key in ("metadata", "spec")
-    )
-    name = str(metadata.get("name", "?"))
-    workflow = spec.get("workflow")
-    namespace = str(metadata.get("namespace", "default"))
-    return (namespace, workflow if isinstance(workflow, str) else name), name
+    namespace, name = place_in(document)
+    return (namespace, text_of(group_of(document, "spec"), "workflow", name)), name
 
 
 def _faults_between(
@@ -257,8 +255,11 @@ def _unknown_upstream(
 
 
 def _stands_still(member: str, workflow: str, found: Mapping[str, Fault]) -> Fault:
-    culprit, fault = next(iter(found.items()))
-    message = f"{member} stands still, since workflow {workflow} cannot be judged without {culprit}: {fault.message}"
+    (culprit, fault), *_ = found.items()
+    message = (
+        f"{member} stands still, since workflow {place_of((workflow,))} cannot be judged without "
+        f"{place_of((culprit,))}: {fault.message}"
+    )
     return Fault(reason=FaultReason.WORKFLOW_BROKEN, message=message)
 
 

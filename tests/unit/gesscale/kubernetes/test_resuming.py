@@ -78,3 +78,57 @@ def test_without_a_place_for_a_file_it_goes_on_in_memory(tmp_path, caplog):
     store = open_store(tmp_path / "in-the-way" / "file.sqlite", "*", EPOCH_S)
     assert isinstance(store, MemoryKnowledge)
     assert "no history is kept, the statuses keep what matters" in caplog.text
+
+
+NONSENSE = [
+    *({"replicas": value} for value in (0, -1, 10**400, "many", None, 1.5)),
+    *({"rowsPerSecond": value} for value in (0, -5.0, 1e308, float("nan"), "fast")),
+    *({"ndMaxMs": value} for value in (-1, 1e300, float("inf"))),
+    *({"atSeconds": value} for value in (1e308, -1.0, 1e12, "now")),
+    *({"tasks": value} for value in (0, 10**5000)),
+    {"batchRows": 5e-324},
+]
+
+
+@pytest.mark.parametrize("change", NONSENSE, ids=lambda change: f"{next(iter(change))}")
+def test_a_reading_of_nonsense_is_dropped_with_a_message_and_the_rest_is_kept(change, caplog):
+    sound = MEMORY["readings"][0]
+    found = legacy(memory={**MEMORY, "readings": [{**sound, **change}, sound, 5]}, history=[CHANGE])
+    assert [each.rows_per_s for each in found.known.readings["op"]] == [500.0]
+    assert found.known.pending("op").placement == ("a", "b")
+    assert found.lost == {"op"}  # so it looks on for a while before it scales
+    (message,) = [record.getMessage() for record in caplog.records]
+    assert message.startswith("operator op: of its status.memory is dropped what cannot be: ")
+    assert message.isprintable()
+    assert len(message) < 500
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("reconfiguration", {"atSeconds": 1e308, "placement": ["a"]}),
+        ("reconfiguration", {"atSeconds": EPOCH_S, "placement": ["A B"]}),
+        ("reconfiguration", {"atSeconds": EPOCH_S, "placement": ["a"], "downtimeSeconds": 1e300}),
+        ("reconfiguration", "soon"),
+        ("readings", "none"),
+        ("readings", {"a": 1}),
+        ("memo", "x" * 70_000),
+        ("memo", "\ud800"),
+        ("memo", 5),
+    ],
+)
+def test_another_part_of_nonsense_is_dropped_alone(part, value, caplog):
+    found = legacy(memory={**MEMORY, "memo": "said", part: value}, order=order(1, "a", "b")).known
+    kept = {
+        "readings": bool(found.readings),
+        "reconfiguration": bool(found.reconfigurations),
+        "memo": bool(found.memos),
+    }
+    assert kept == {name: name != part for name in kept}
+    assert "is dropped what cannot be" in caplog.text
+
+
+@pytest.mark.parametrize("memory", [5, "all of it", [], True])
+def test_a_memory_that_is_no_group_is_missed(memory, caplog):
+    assert legacy(memory=memory, history=[CHANGE]).lost == {"op"}
+    assert "expected a group, got" in caplog.text

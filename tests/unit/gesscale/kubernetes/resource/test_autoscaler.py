@@ -119,7 +119,7 @@ def test_each_fault_is_one_line_with_its_path(spec, said):
 
 def test_all_faults_are_in_the_one_line():
     assert fault({"mode": "act", "monitor": {"period": "5x"}}) == (
-        "spec.monitor.period: expected a positive duration such as 250ms, 30s, 5m, 1h30m or 168h, at most 87600h, "
+        "spec.monitor.period: expected a positive duration such as 250ms, 30s, 5m, 1h30m or 168h, 1s to 87600h, "
         "got '5x'; spec.mode: expected 'Recommend', 'DryRun' or 'Act', got 'act'"
     )
 

@@ -1,0 +1,187 @@
+"""Whatever JSON a StreamAutoscaler holds, it is refused in one line or can be steered; nothing else is raised."""
+
+import copy
+import random
+
+import pytest
+from kube import EPOCH_S, order
+
+from gesscale.errors import InputError
+from gesscale.kubernetes.ordering import order_of
+from gesscale.kubernetes.resource.autoscaler import read_autoscaler
+from gesscale.kubernetes.resource.translate import driver_selector, gather, outside_driver
+from gesscale.kubernetes.resuming import read_legacy
+from gesscale.policies import policy_named
+from gesscale.spark.orders import OrderBook
+from gesscale.spark.placing import first_placement
+from latency_map.errors import glimpse
+
+NASTY = (
+    None, True, 0, -1, 2**63, 10**400, 10**4200, 1e308, 5e-324, float("inf"), float("nan"), "", "a\nb", "\x00",
+    "\ud800", "x" * 300, "٣", "9" * 5000, "9" * 30 + "E", "1ms", "0.001ms", "999999h999999h", "87600h", "Never",
+    "9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00", "2001-99-99T00:00:00Z", "http://[::1", "http://x:99999",
+    [], {}, [None], [[]], {"": ""}, ["a", "a"], ["a\nb"], [{}] * 1000,
+)  # fmt: skip
+SPEC = {
+    "workflow": "rides",
+    "upstream": ["clean"],
+    "driver": {"selector": {"matchLabels": {"app": "taxi"}}, "port": 9108},
+    "minReplicas": 1,
+    "maxReplicas": 4,
+    "batchCap": {"rows": 5000},
+    "nodePool": {"matchExpressions": [{"key": "pool", "operator": "In", "values": ["edge"]}]},
+    "executor": {
+        "requests": {"cpu": "500m", "memory": "1Gi"},
+        "architectures": ["arm64"],
+        "excludeNodes": ["n9"],
+    },
+    "kafka": {"bootstrap": "kafka:9092", "topic": "rides"},
+    "latencyMap": {"source": "Agents", "agentsDns": "agents:9109", "refresh": "5m", "maxAge": "24h"},
+    "monitor": {"period": "1m", "window": "1m", "history": "5m", "staleAfter": "3m", "timeout": "5s"},
+    "policy": {
+        "name": "rules",
+        "seed": 1,
+        "readingMaxAge": "Never",
+        "rules": {
+            "rules": [
+                {
+                    "operator": "*",
+                    "action": "out",
+                    "by": {"percent": 50},
+                    "when": [{"metric": "lag", "above": 5, "for": "1m"}],
+                }
+            ]
+        },
+        "daedalus": {"step": "30s", "history": "6h"},
+        "hpaCpu": {"cpuTargetShare": 0.7},
+    },
+    "reconfiguration": {"strategy": "Live", "settleTimeout": "5m"},
+    "mode": "Act",
+    "pause": {"until": "2026-11-21T21:00:00Z", "reason": "backup"},
+    "override": {"replicas": 2, "until": "2026-11-21T21:00:00Z"},
+}
+STATUS = {
+    "history": [
+        {"at": "2023-11-14T22:12:50Z", "from": 1, "to": 2, "reason": "Overloaded", "outcome": "Ordered"}
+    ],
+    "order": order(1, "a", "b"),
+    "memory": {
+        "readings": [
+            {
+                "replicas": 1,
+                "ndMaxMs": 5.0,
+                "rowsPerSecond": 500.0,
+                "saturated": True,
+                "batchRows": 9000.0,
+                "tasks": 4,
+                "weight": 1.5,
+                "atSeconds": EPOCH_S - 60,
+            }
+        ],
+        "reconfiguration": {"atSeconds": EPOCH_S - 30, "placement": ["a", "b"], "downtimeSeconds": 4.5},
+        "memo": "what it said",
+    },
+}
+RESOURCE = {
+    "metadata": {"name": "near", "namespace": "taxi", "uid": "u", "generation": 1, "resourceVersion": "5"},
+    "spec": SPEC,
+    "status": STATUS,
+}
+CLEAN = {"metadata": {"name": "clean", "namespace": "taxi"}, "spec": {"workflow": "rides"}}
+
+
+def places(value, path=()):
+    """Yield the path of every value within, its own too."""
+    yield path
+    if isinstance(value, dict | list):
+        for key in value if isinstance(value, dict) else range(len(value)):
+            yield from places(value[key], (*path, key))
+
+
+def replaced(path, value, within=RESOURCE):
+    """Return a resource with another value at one place."""
+    if not path:
+        return value
+    whole = copy.deepcopy(within)
+    group = whole
+    for key in path[:-1]:
+        group = group[key]
+    group[path[-1]] = copy.deepcopy(value)
+    return whole
+
+
+def steer(documents):
+    """Do with resources all that a controller does before it looks at the cluster."""
+    found = gather(documents)
+    for each in found.workflows.values():
+        built = each.build({})
+        assert (each.monitor.period_s, each.settle_timeout_s) >= (1.0, 0.001)
+        assert each.latency_map.source
+        assert each.directives(built).keys() == built.operators.keys()
+        policy_named(each.policy.policy, built, each.policy.options())
+        for resource in each.resources.values():
+            driver_selector(resource)
+            outside_driver(resource)
+    for fault in found.faults.values():
+        assert fault.message.isprintable()
+        assert len(fault.message) < 4000
+    return found
+
+
+def test_the_resource_as_it_is_can_be_steered():
+    sound = copy.deepcopy(RESOURCE)
+    sound["spec"]["policy"]["rules"] = {}
+    sound["spec"]["policy"]["name"] = "hpa-cpu"
+    clean = {**CLEAN, "spec": {**sound["spec"], "upstream": [], "override": None, "pause": None}}
+    assert steer([sound, clean]).faults == {}
+
+
+@pytest.mark.parametrize("path", list(places(RESOURCE)), ids=lambda path: ".".join(map(str, path)) or "all")
+def test_nonsense_in_any_place_is_refused_in_one_line_or_passed_over(path):
+    for value in NASTY:
+        document = replaced(path, value)
+        steer([document, CLEAN])
+        first_placement(document)
+        assert OrderBook().read(document).isprintable()
+        order_of(document)
+        status = document.get("status") if isinstance(document, dict) else None
+        read_legacy({"near": status}, EPOCH_S)
+
+
+def test_nonsense_in_several_places_at_once_changes_nothing_of_that():
+    drawn = random.Random(1)
+    every = [path for path in places(RESOURCE) if path and path[0] in {"metadata", "spec"}]
+    for _ in range(300):
+        document = copy.deepcopy(RESOURCE)
+        # Longer paths first, so that what is within a group is replaced before the group itself.
+        for path in sorted(drawn.sample(every, 3), key=len, reverse=True):
+            document = replaced(path, drawn.choice(NASTY), document)
+        steer([document, CLEAN])
+
+
+@pytest.mark.parametrize("document", [None, 5, "near", [], [RESOURCE]], ids=glimpse)
+def test_what_is_no_object_is_refused_in_one_line(document):
+    with pytest.raises(InputError, match=r"^streamautoscaler default/\?: "):
+        read_autoscaler(document)
+
+
+@pytest.mark.parametrize("name", ["../etc", "a/b", "A", "a\nb", "a" * 64, ""])
+@pytest.mark.parametrize("key", ["name", "namespace"])
+def test_names_that_no_api_server_keeps_are_refused(key, name):
+    # They name files of knowledge, and labels of pods.
+    metadata = {"name": "near", "namespace": "taxi", key: name}
+    with pytest.raises(InputError, match=rf"metadata\.{key}: "):
+        read_autoscaler({"metadata": metadata, "spec": {}})
+
+
+@pytest.mark.parametrize(
+    ("period", "message"),
+    [("1ms", "1s to 87600h, got '1ms'"), ("0.999s", "1s to 87600h"), ("1s", ""), ("1000ms", "")],
+)
+def test_a_period_is_a_second_at_least(period, message):
+    document = {"metadata": {"name": "near"}, "spec": {"monitor": {"period": period}}}
+    if not message:
+        assert read_autoscaler(document).spec.monitor.period_s == 1.0
+        return
+    with pytest.raises(InputError, match=rf"spec\.monitor\.period: expected a positive duration .*{message}"):
+        read_autoscaler(document)
