@@ -23,7 +23,7 @@ LATEST_S = 4_102_444_800.0
 LEAST_PERIOD_S = 1.0
 """Between two steps: an operator that is looked at more often keeps the scaler from all others."""
 
-MOST_HISTORY_S, MOST_TIMEOUT_S = 7 * 86400.0, 300.0
+MOST_HISTORY_S, MOST_TIMEOUT_S = 7 * 86400.0, 30.0
 """Of what is read in each step, and of the wait for it."""
 
 MOST_REPLICAS = 1000

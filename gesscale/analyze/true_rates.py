@@ -35,7 +35,7 @@ def true_rate_per_replica(reading: OperatorReading) -> float | None:
     if not all(math.isfinite(figure) and figure > 0 for figure in useful):
         return None
     rate = reading.throughput_rows_per_s / reading.busy_share / reading.replicas
-    return rate if math.isfinite(rate) else None
+    return rate if 0 < rate < math.inf else None
 
 
 def selectivity(operator: str, workflow: Workflow, readings: Mapping[str, OperatorReading]) -> float:

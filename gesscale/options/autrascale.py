@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from gesscale.fields import Duration
+from gesscale.fields import MOST_REPLICAS, Duration
 from gesscale.options.sizing import SizingSettings
 
 
@@ -18,6 +18,7 @@ class AutrascaleSettings(SizingSettings):
     most_up: int = Field(
         40,
         ge=1,
+        le=MOST_REPLICAS,
         description="Replicas that one change adds at most. Default: the most of V-C, so any number there.",
     )
     processing_latency_s: Duration | None = Field(
@@ -49,6 +50,7 @@ class AutrascaleSettings(SizingSettings):
     over_allocation: float = Field(
         1.0,
         gt=0,
+        le=1000,
         description="w: a configuration is accepted up to so many replicas beyond the least, as a share of these. "
         "Default: with alpha it makes the threshold 0.9 of V-C.",
     )

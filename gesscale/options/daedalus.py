@@ -4,7 +4,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from gesscale.fields import Duration
+from gesscale.fields import MOST_REPLICAS, Duration
 from gesscale.options.sizing import SizingSettings
 
 _MOST_BINS = 1000
@@ -22,6 +22,7 @@ class DaedalusSettings(SizingSettings):
     most_up: int = Field(
         1000,
         ge=1,
+        le=MOST_REPLICAS,
         description="Replicas that one change adds at most. Default: as good as any; the paper has no limit.",
     )
     loop_s: Duration = Field(
@@ -40,6 +41,7 @@ class DaedalusSettings(SizingSettings):
     drift_share: float = Field(
         0.2,
         gt=0,
+        le=1000,
         description="Where a capacity is this far from what was remembered, as a share of that, all that was seen "
         "before is forgotten. Default: four times the error of 5 % that the paper reports.",
     )
@@ -69,16 +71,21 @@ class DaedalusSettings(SizingSettings):
     wape_fallback: float = Field(
         0.25,
         gt=0,
+        le=1000,
         description="WAPE of the previous forecast from which the line takes its place, as a share. Default: section "
         "4.8.",
     )
     wape_bad: float = Field(
         0.1,
         gt=0,
+        le=1000,
         description="WAPE from which a loop is a bad one, as a share. Default: the authors' scripts.",
     )
     bad_limit: int = Field(
-        15, ge=1, description="After so many bad loops on end ARIMA is fitted anew. Default: section 3.3."
+        15,
+        ge=1,
+        le=1000,
+        description="After so many bad loops on end ARIMA is fitted anew. Default: section 3.3.",
     )
     recent_rescale_s: Duration = Field(
         600.0,
@@ -122,6 +129,7 @@ class DaedalusSettings(SizingSettings):
     anomaly_sigmas: float = Field(
         1.0,
         gt=0,
+        le=1000,
         description="Standard deviations of workload minus throughput that are normal; tells how long recoveries take. "
         "Default: section 3.5.",
     )

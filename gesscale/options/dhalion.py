@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from gesscale.fields import Duration
+from gesscale.fields import MOST_ROWS, Duration
 from gesscale.options.lag import LagSettings
 
 
@@ -29,6 +29,7 @@ class DhalionSettings(LagSettings):
     lag_close_to_zero_rows: float = Field(
         0.0,
         ge=0,
+        le=MOST_ROWS,
         description="And while no more rows than these wait, however few are offered. Default: none; table 6.1 has "
         "10,000.",
     )

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from gesscale.fields import Duration
+from gesscale.fields import MOST_REPLICAS, Duration
 from gesscale.options.sizing import SizingSettings
 
 
@@ -14,6 +14,7 @@ class DrsSettings(SizingSettings):
     most_up: int = Field(
         40,
         ge=1,
+        le=MOST_REPLICAS,
         description="Replicas that one change adds at most. Default: as `autrascale`; the papers know no such limit.",
     )
     latency_s: Duration | None = Field(

@@ -25,7 +25,7 @@ class Ds2Settings(SizingSettings):
     )
     busy_most_share: float = Field(
         1.0,
-        gt=0,
+        ge=0.001,
         le=1,
         description="Useful time of an operator at its limit, 0..1; true rates are those at this share. Default: all "
         "of it, as in Kanis's tables; his 8.3 says that back pressure keeps it below.",

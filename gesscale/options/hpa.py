@@ -31,7 +31,7 @@ class HpaCpuSettings(HpaSettings):
 
     cpu_target_share: float = Field(
         0.7,
-        gt=0,
+        ge=0.001,
         le=1,
         description="CPU utilisation that is aimed at, 0..1. Default: table 6.3. A target that the CPU never exceeds "
         "never adds a replica.",
@@ -43,7 +43,7 @@ class HpaVargaSettings(HpaSettings, LagSettings):
 
     utilisation_target_share: float = Field(
         0.7,
-        gt=0,
+        ge=0.001,
         le=1,
         description="Share of time at work that is aimed at, 0..1. Default: table 6.4; 0.6 did better on waves.",
     )
@@ -54,7 +54,8 @@ class HpaVargaSettings(HpaSettings, LagSettings):
     )
     lag_change_target: float = Field(
         1.0,
-        gt=0,
+        ge=0.001,
+        le=1000,
         description="Relative lag change that is aimed at; below 1 the lag is to shrink. Default: table 6.4.",
     )
     lag_growth_first: bool = Field(

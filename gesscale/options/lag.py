@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from gesscale.fields import Duration
+from gesscale.fields import MOST_ROWS, Duration
 from gesscale.options.sizing import SizingSettings
 
 
@@ -24,6 +24,7 @@ class LagSettings(SizingSettings):
     lag_growth_rows_per_second: float = Field(
         0.0,
         ge=0,
+        le=MOST_ROWS,
         description="And at least so many rows are added each second. Default: any number; table 6.4 has 1000.",
     )
     lag_growth_by: Literal["slope", "counter"] = Field(

@@ -1,10 +1,10 @@
 """Settings of `rules`."""
 
-from pathlib import Path
 from typing import Self
 
 from pydantic import Field, model_validator
 
+from gesscale.fields import OptionalFilePath
 from gesscale.rules.model import Rule
 from gesscale.rules.semantics import Semantics
 
@@ -15,7 +15,7 @@ class RulesSettings(Semantics):
     rules: tuple[Rule, ...] = Field(
         (), description="The rules. Default: those of docs/policies/rules.md, on lag and CPU."
     )
-    file: Path | None = Field(
+    file: OptionalFilePath = Field(
         None,
         description="A YAML file with the rules, read as the loop is built. Default: none, they stand here; a file "
         "without any rule changes nothing.",

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from gesscale.fields import Duration, Group
+from gesscale.fields import MOST_REPLICAS, Duration, Group
 
 
 class SizingSettings(Group):
@@ -19,13 +19,19 @@ class SizingSettings(Group):
     over_provision: float = Field(
         1.0, ge=1, le=10, description="Factor on the replicas of each operator. Default: none (Kanis 6.6.4)."
     )
-    most_up: int = Field(15, ge=1, description="Replicas that one change adds at most. Default: Kanis 6.6.4.")
+    most_up: int = Field(
+        15, ge=1, le=MOST_REPLICAS, description="Replicas that one change adds at most. Default: Kanis 6.6.4."
+    )
     most_down: int | None = Field(
-        None, ge=1, description="Replicas that one change removes at most. Default: any number (Kanis 6.6.4)."
+        None,
+        ge=1,
+        le=MOST_REPLICAS,
+        description="Replicas that one change removes at most. Default: any number (Kanis 6.6.4).",
     )
     total_replicas: int | None = Field(
         None,
         ge=1,
+        le=64 * MOST_REPLICAS,
         description="Replicas of all operators together, shared out in proportion. Default: any number; the nodes "
         "limit each operator. Kanis 6.6.4 has 80.",
     )

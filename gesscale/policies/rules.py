@@ -12,6 +12,7 @@ from typing import ClassVar
 from pydantic import BaseModel, ConfigDict
 
 from gesscale.decision import Reason
+from gesscale.fields import MOST_REPLICAS, SHORTEST_S
 from gesscale.observation import OperatorReading, WorkflowObservation
 from gesscale.options import PolicyOptions
 from gesscale.options.sizing import SizingSettings
@@ -44,7 +45,7 @@ _SAMPLES_AT_MOST = 512
 _WORDS_OF = 3
 """So many rules are told of where none acts."""
 
-_FREE = SizingSettings.model_validate({"cooldown": 0.001, "most_up": 10**6})
+_FREE = SizingSettings.model_validate({"cooldown": SHORTEST_S, "most_up": MOST_REPLICAS})
 """Guards and bounds of the rules take the place of what other policies that size are held to."""
 
 

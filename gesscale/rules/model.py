@@ -12,7 +12,7 @@ from typing import Annotated, Self
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from gesscale.errors import InputError
-from gesscale.fields import Duration, Group, format_duration
+from gesscale.fields import MOST_REPLICAS, MOST_ROWS, Duration, Group, format_duration
 
 ALL = "*"
 """The scope of a rule that holds for every operator."""
@@ -99,21 +99,29 @@ class Factor(Element):
     """By how much an operator grows or shrinks; exactly one of four kinds."""
 
     absolute: int | None = Field(
-        None, ge=1, description="Replicas that are added or removed. Default: another kind is given."
+        None,
+        ge=1,
+        le=MOST_REPLICAS,
+        description="Replicas that are added or removed. Default: another kind is given.",
     )
     relative: float | None = Field(
         None,
         gt=1,
+        le=MOST_REPLICAS,
         description="Multiplies the replicas, or divides them. Default: another kind is given.",
     )
     percent: float | None = Field(
         None,
         gt=0,
+        le=100 * MOST_REPLICAS,
         description="Share of the present replicas that is added or removed, at least one replica. Default: another "
         "kind is given.",
     )
     exact: int | None = Field(
-        None, ge=1, description="Replicas that there are to be. Default: another kind is given."
+        None,
+        ge=1,
+        le=MOST_REPLICAS,
+        description="Replicas that there are to be. Default: another kind is given.",
     )
 
     @model_validator(mode="after")
@@ -162,10 +170,16 @@ class Trigger(Element):
 
     metric: Metric = Field(description="What is looked at.")
     above: float | None = Field(
-        None, description="It must be greater than this. Default: `below` is given instead."
+        None,
+        ge=-MOST_ROWS,
+        le=MOST_ROWS,
+        description="It must be greater than this. Default: `below` is given instead.",
     )
     below: float | None = Field(
-        None, description="It must be less than this. Default: `above` is given instead."
+        None,
+        ge=-MOST_ROWS,
+        le=MOST_ROWS,
+        description="It must be less than this. Default: `above` is given instead.",
     )
     unit: Unit | None = Field(None, description="Unit of the threshold. Default: the metric's own.")
     for_s: Duration = Field(description="For at least this long.")
@@ -233,16 +247,26 @@ class Rule(Element):
     max: int | None = Field(
         None,
         ge=1,
+        le=MOST_REPLICAS,
         description="Replicas beyond which it never scales out. Default: the operator's own limit.",
     )
     max_factor: float | None = Field(
-        None, ge=1, description="The same as a multiple of the first number of replicas. Default: none."
+        None,
+        ge=1,
+        le=MOST_REPLICAS,
+        description="The same as a multiple of the first number of replicas. Default: none.",
     )
     min: int | None = Field(
-        None, ge=1, description="Replicas below which it never scales in. Default: the operator's own limit."
+        None,
+        ge=1,
+        le=MOST_REPLICAS,
+        description="Replicas below which it never scales in. Default: the operator's own limit.",
     )
     min_factor: float | None = Field(
-        None, gt=0, description="The same as a multiple of the first number of replicas. Default: none."
+        None,
+        gt=0,
+        le=MOST_REPLICAS,
+        description="The same as a multiple of the first number of replicas. Default: none.",
     )
     when: tuple[Trigger, ...] = Field(min_length=1, description="Conditions, all of which must hold.")
     unless: tuple[Guard, ...] = Field((), description="What must not have happened lately. Default: nothing.")

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from gesscale.fields import Duration, Group, WebAddress
+from gesscale.fields import LARGEST_EXACT, Duration, FilePath, Group, History, Period, Timeout, WebAddress
 from gesscale.knowledge.keeping import KnowledgeLimits
 from gesscale.options import PolicyOptions
 from gesscale.options.autrascale import AutrascaleSettings
@@ -43,19 +43,23 @@ class MonitorSettings(Group):
         description="Node name by host address of a replica. Default: the cluster tells, else it is the "
         "address.",
     )
-    period_s: Duration = Field(60.0, description="Time between two steps of the loop. Default: paper IV-B.")
+    period_s: Period = Field(
+        60.0, description="Time between two steps of the loop, at least a second. Default: paper IV-B."
+    )
     window_s: Duration = Field(
         60.0, description="Time over which an operator is judged. Default: one period, so none counts twice."
     )
-    history_s: Duration = Field(
+    history_s: History = Field(
         300.0,
-        description="How far back batches are read. Default: five windows, enough to see a change settle.",
+        description="How far back batches are read, at most 7 days. Default: five windows, enough to see a change "
+        "settle.",
     )
     stale_after_s: Duration = Field(
         180.0, description="Age beyond which figures are not acted on. Default: three periods missed."
     )
-    timeout_s: Duration = Field(
-        5.0, description="Time one request may take. Default: above any round trip, far below a period."
+    timeout_s: Timeout = Field(
+        5.0,
+        description="Time one request may take, at most 30 s. Default: above any round trip, far below a period.",
     )
 
     @model_validator(mode="after")
@@ -118,7 +122,10 @@ class AnalyzeSettings(Group):
         50.0, ge=0, lt=100, description="THR removes one below this CPU use, per cent. Default: paper V."
     )
     seed: int = Field(
-        0, ge=0, description="Of the draws of policies that draw. Default: any; fixed, so runs repeat."
+        0,
+        ge=0,
+        le=LARGEST_EXACT,
+        description="Of the draws of policies that draw. Default: any; fixed, so runs repeat.",
     )
     node_choice: Literal["drawn", "nearest"] = Field(
         "drawn",
@@ -206,7 +213,7 @@ class ExecuteSettings(Group):
 class KnowledgeSettings(Group):
     """What is remembered, and how much of it."""
 
-    file: Path = Field(
+    file: FilePath = Field(
         Path("gesscale-knowledge.sqlite"),
         description="The knowledge file; a relative path in a settings file starts at that file. Default: in "
         "the working directory.",
@@ -214,20 +221,23 @@ class KnowledgeSettings(Group):
     readings_per_operator: int = Field(
         200,
         ge=1,
+        le=10_000,
         description="Readings kept, saturated ones and others each. Default: 25 for each of eight replica counts.",
     )
     models_per_operator: int = Field(
         100,
         ge=1,
+        le=10_000,
         description="Versions kept of the model. Default: small refits are no version, so these tell how it "
         "was calibrated.",
     )
     decisions_per_operator: int = Field(
-        10_000, ge=1, description="Decisions kept. Default: a week of periods of 60 s."
+        10_000, ge=1, le=1_000_000, description="Decisions kept. Default: a week of periods of 60 s."
     )
     reconfigurations_per_operator: int = Field(
         200,
         ge=1,
+        le=10_000,
         description="Changes kept. Default: over a day at the 25 in 288 min of the paper's worst policy.",
     )
 

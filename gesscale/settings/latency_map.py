@@ -1,11 +1,10 @@
 """Settings of the latency map: where it is read, what it means, when it is too old."""
 
-from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from gesscale.fields import Duration, Group, WebAddress
+from gesscale.fields import Duration, Group, OptionalFilePath, WebAddress
 from latency_map import Asymmetry, DelayKind, DelayUnit
 from latency_map.measure.places import split_place
 
@@ -23,7 +22,7 @@ class LatencyMapSettings(Group):
         description="Where the map is read: a file (again whenever it changes), the agents of `gesscale "
         "latency-map agent`, or the Prometheus server that scrapes them. Default: a file needs no other service.",
     )
-    file: Path | None = Field(
+    file: OptionalFilePath = Field(
         None,
         description="The map in any form that `gesscale latency-map import` reads; a relative path in a settings "
         "file starts at that file. Default: none; `source: file` needs one.",

@@ -6,7 +6,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from gesscale.errors import InputError
-from gesscale.fields import Group, WebAddress
+from gesscale.fields import LARGEST_EXACT, MOST_REPLICAS, Group, WebAddress
 from gesscale.workflow import BatchCap, Operator, Workflow
 
 
@@ -26,18 +26,22 @@ class OperatorSettings(Group):
     upstream: tuple[str, ...] = Field(
         (), description="Operators whose output this one reads. Default: it reads a source of the workflow."
     )
-    min_replicas: int = Field(1, ge=1, description="Fewest replicas. Default: an operator always runs.")
+    min_replicas: int = Field(
+        1, ge=1, le=MOST_REPLICAS, description="Fewest replicas. Default: an operator always runs."
+    )
     max_replicas: int = Field(
-        8, ge=1, description="Most replicas. Default: the workers of the paper's test bed."
+        8, ge=1, le=MOST_REPLICAS, description="Most replicas. Default: the workers of the paper's test bed."
     )
     batch_cap_rows: int | None = Field(
         None,
         ge=1,
+        le=LARGEST_EXACT,
         description="Rows that one micro-batch takes at most. Default: the query has no fixed cap.",
     )
     batch_cap_rows_per_replica: int | None = Field(
         None,
         ge=1,
+        le=LARGEST_EXACT,
         description="The same where the cap grows with the replicas. Default: it does not.",
     )
     metrics_url: WebAddress | None = Field(

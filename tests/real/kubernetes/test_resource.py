@@ -165,7 +165,8 @@ REFUSED = [
     ({"monitor": {"window": "6m"}}, "expected window <= history"),
     ({"monitor": {"period": "0s"}}, "spec.monitor.period: Invalid value"),
     ({"monitor": {"period": "7d"}}, "spec.monitor.period in body should match"),
-    ({"monitor": {"period": "99999h"}}, "expected a positive duration, at most 87600h"),
+    ({"monitor": {"period": "999ms"}}, "expected a positive duration, 1s to 87600h"),
+    ({"monitor": {"period": "99999h"}}, "expected a positive duration, 1s to 87600h"),
     ({"policy": {"cpuLowPct": 95}}, "expected cpuLowPct < cpuHighPct"),
     (
         {"policy": {"backPressureThreshold": 1}},

@@ -2,17 +2,18 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
 
 from gesscale.errors import SettingsError
-from gesscale.fields import Group, model_within
+from gesscale.fields import Group, model_within, parse_duration_s
 from gesscale.knowledge.keeping import KnowledgeLimits
 from gesscale.options import PolicyOptions
 from gesscale.settings import Settings, load_settings, settings_page
 from gesscale.workflow import BatchCap, Operator
+from latency_map.errors import glimpse
 
 SMALLEST: dict[str, Any] = {
     "workflow": {"operators": {"nearest": {"driver_node": "edge1", "metrics_url": "http://edge1:4041"}}},
@@ -112,12 +113,102 @@ def test_a_duration_is_seconds_or_a_number_with_a_unit(load: Load, written: obje
 
 
 @pytest.mark.parametrize(
-    "written", ["5x", "-5s", "", "s", "5m3s", "1e9", 0, -1, True, None, float("nan"), [5]]
+    "written",
+    [
+        *("5x", "-5s", "", "s", "5m3s", "1e9", 0, -1, True, None, float("nan"), float("inf"), [5]),
+        *("0.5ms", 0.0001, "3651d", "999999h", 10**60, 1e300),
+    ],
 )
 def test_anything_else_is_no_duration(load: Load, written: object) -> None:
     (fault,) = faults(load, plan={"settle_timeout": written})
     assert "plan.settle_timeout: expected a positive duration such as 30, '250ms'," in fault
-    assert fault.endswith(f"got {written!r}")
+    assert "or '7d', 1ms to 3650d, got " in fault
+    assert fault.endswith(f"got {glimpse(written)}")
+
+
+@pytest.mark.parametrize("written", [10**400, -(10**400), 10**5000], ids=glimpse)
+def test_a_whole_number_of_any_length_is_no_duration(written: int) -> None:
+    with pytest.raises(ValueError, match=r"expected a positive duration .*, 1ms to 3650d"):
+        parse_duration_s(written)
+
+
+@pytest.mark.parametrize(
+    ("setting", "written", "limits"),
+    [
+        ("period", "1ms", "1s to 3650d"),
+        ("period", 0.999, "1s to 3650d"),
+        ("history", "8d", "1ms to 7d"),
+        ("timeout", "6m", "1ms to 5m"),
+    ],
+)
+def test_what_every_step_costs_is_bounded(load: Load, setting: str, written: object, limits: str) -> None:
+    (fault,) = faults(load, monitor={setting: written})
+    assert f"monitor.{setting}: expected a positive duration" in fault
+    assert fault.endswith(f"{limits}, got {written!r}")
+
+
+def test_the_least_period_is_a_second(load: Load) -> None:
+    assert load(monitor={"period": "1s"}).monitor.period_s == 1.0
+
+
+def test_every_number_has_limits_on_both_sides() -> None:
+    def unbounded(group: type[Group], above: str = "") -> Iterator[str]:
+        for name, field in group.model_fields.items():
+            kinds = {field.annotation, *get_args(field.annotation)}
+            inner = model_within(field.annotation)
+            if inner is not None and issubclass(inner, Group):
+                yield from unbounded(inner, f"{above}{name}.")
+            elif not name.endswith("_s") and kinds & {int, float}:
+                told = {
+                    limit
+                    for item in field.metadata
+                    for limit in ("ge", "gt", "le", "lt")
+                    if hasattr(item, limit)
+                }
+                if not (told & {"ge", "gt"} and told & {"le", "lt"}):
+                    yield f"{above}{name}"
+
+    assert list(unbounded(Settings)) == []
+
+
+@pytest.mark.parametrize(
+    "value", [10**60, -(10**60), 1e300, -1e300, float("inf"), float("nan"), "0x" + "f" * 60]
+)
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "workflow.operators.nearest.min_replicas",
+        "workflow.operators.nearest.max_replicas",
+        "workflow.operators.nearest.batch_cap_rows",
+        "workflow.operators.nearest.batch_cap_rows_per_replica",
+        "analyze.seed",
+        "analyze.autrascale.over_allocation",
+        "analyze.daedalus.bad_limit",
+        "analyze.hpa_varga.lag_change_target",
+        "analyze.dhalion.lag_close_to_zero_rows",
+        "knowledge.readings_per_operator",
+        "knowledge.decisions_per_operator",
+        "latency_map.refresh",
+        "monitor.history",
+    ],
+)
+def test_a_figure_beyond_any_cluster_is_refused_where_it_is_read(
+    load: Load, setting: str, value: object
+) -> None:
+    found = faults(load, overrides=(f"{setting}={yaml.safe_dump(value).splitlines()[0]}",))
+    assert all(setting in fault for fault in found)
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("key", ["latency_map.file", "knowledge.file", "analyze.rules.file"])
+def test_a_path_that_no_system_takes_is_refused(load: Load, key: str) -> None:
+    (fault,) = faults(load, overrides=(f'{key}="a\\0b"',))
+    assert f"{key}: expected the path of a file, which has no character 0" in fault
+
+
+def test_a_key_of_several_lines_stays_on_one(load: Load) -> None:
+    (fault,) = faults(load, monitor={"per\niod": 1})
+    assert "monitor.'per\\niod': there is no such setting" in fault
 
 
 def test_every_fault_is_listed_with_where_it_came_from(load: Load, tmp_path: Path) -> None:
@@ -132,7 +223,7 @@ def test_every_fault_is_listed_with_where_it_came_from(load: Load, tmp_path: Pat
     assert sorted(found) == sorted(
         [
             "option: monitor.window: expected a positive duration such as 30, '250ms', '30s', '5m', '1h' or "
-            "'7d', got '5x'",
+            "'7d', 1ms to 3650d, got '5x'",
             "environment: analyze.seed: expected greater than or equal to 0, got -1",
             "environment: monitr: there is no such setting; did you mean 'monitor'?",
             f"{path}: monitor.perod: there is no such setting; did you mean 'period'?",

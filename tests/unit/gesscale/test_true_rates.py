@@ -38,6 +38,11 @@ def test_a_true_rate_is_what_one_replica_would_do_if_it_were_never_idle():
         {"throughput_rows_per_s": math.inf},
         {"placement": ()},
         {"throughput_rows_per_s": 1e308, "busy_share": 1e-308},
+        {
+            "throughput_rows_per_s": 5e-324,
+            "busy_share": 1.0,
+            "placement": ("a", "b", "c"),
+        },  # a third of it is 0
     ],
 )
 def test_there_is_no_true_rate_where_nothing_was_done(changes):

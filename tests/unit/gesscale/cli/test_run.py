@@ -293,7 +293,7 @@ def test_a_knowledge_file_that_is_not_ours_to_use_exits_1_and_is_left_alone(gess
 
 def test_run_stops_after_its_steps(gesscale, site):
     site.serve_overload()
-    quick = ("--set", "monitor.period=50ms")
+    quick = ("--set", "monitor.period=1s")
     code, out, err = gesscale("run", "-c", site.config, "--steps", 2, *quick)
     assert (code, out) == (0, "")
     assert err.count("op: replicas 2 -> 3 (Overloaded, +mid)") == 2

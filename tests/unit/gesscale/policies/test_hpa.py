@@ -165,7 +165,7 @@ def test_a_target_that_cpu_does_not_reach_never_adds():
     target=st.floats(0.05, 1),
 )
 def test_what_is_asked_for_would_bring_the_figure_to_its_target_or_below(replicas, cpu, target):
-    wanted = on_cpu(replicas, cpu, memo=LONG_AGO, cpu_target_share=target, most_up=10_000).wanted_replicas
+    wanted = on_cpu(replicas, cpu, memo=LONG_AGO, cpu_target_share=target, most_up=1000).wanted_replicas
     assert wanted >= 1
     assert wanted * target >= replicas * cpu - 1e-6
     assert (wanted - 1) * target < replicas * cpu + 1e-6 or wanted == 1

@@ -96,7 +96,7 @@ def test_time_may_lack_a_tenth_in_whole_seconds():
 
 
 def test_a_time_below_any_clock_is_that_of_a_single_reading():
-    instant = Trigger.model_validate({"metric": "queue-length", "above": 300, "for": "0.5ms"})
+    instant = Trigger.model_validate({"metric": "queue-length", "above": 300, "for": "1ms"})
     assert trigger_state(instant, told(400, 400), 5.0, read(allow_single_sample=True)) is State.FIRED
 
 
