@@ -1,6 +1,7 @@
 """Brokers that cannot be asked; the real one is asked where the pipeline runs on Kafka."""
 
 import socket
+import threading
 from contextlib import closing
 
 import pytest
@@ -8,6 +9,8 @@ from edge import FakeMetrics, observe, reading
 
 from gesscale.errors import MetricsUnavailableError
 from gesscale.monitor.kafka import KafkaInput, KafkaOffsets
+from latency_map.addresses import Address
+from latency_map.measure.fetch import FetchError
 
 
 def test_a_closed_port_is_said_with_broker_and_topic() -> None:
@@ -57,3 +60,38 @@ def test_without_a_broker_the_drivers_figure_stays_and_the_next_rate_spans_the_g
 
 def test_a_topic_that_was_made_anew_has_no_rate_yet() -> None:
     assert rates(1000, 10, 110) == [7.0, 7.0, 10.0]
+
+
+def test_a_broker_that_may_not_be_asked_is_not_connected_to() -> None:
+    def refuse(host: str, port: int) -> list[Address]:
+        message = f"{host}:{port} is not allowed"
+        raise FetchError(message)
+
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        listener.settimeout(0.2)
+        port = listener.getsockname()[1]
+        with pytest.raises(MetricsUnavailableError, match=f"127.0.0.1:{port} is not allowed"):
+            KafkaOffsets(f"127.0.0.1:{port}", "rides", refuse).end_offset_rows(0.4)
+        with pytest.raises(TimeoutError):
+            listener.accept()
+
+
+@pytest.mark.parametrize("bootstrap", ["", "a b:9092", "kafka:x", "a:9092,,b:9092"])
+def test_brokers_that_are_none_are_said(bootstrap: str) -> None:
+    with pytest.raises(MetricsUnavailableError, match="the Kafka broker"):
+        KafkaOffsets(bootstrap, "rides").end_offset_rows(0.4)
+
+
+def test_brokers_are_asked_side_by_side() -> None:
+    # Each waits until both are asked: one after the other, the first would never get its answer.
+    both = threading.Barrier(2)
+
+    class Together:
+        def end_offset_rows(self, timeout_s: float) -> int:
+            both.wait(10 * timeout_s)
+            return 5
+
+    seen = observe(reading(operator="one"), reading(operator="two"))
+    source = KafkaInput(FakeMetrics([seen]), {"one": Together(), "two": Together()}, 1.0)
+    assert set(source.observe(0.0).readings) == {"one", "two"}
+    assert not both.broken
