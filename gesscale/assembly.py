@@ -6,8 +6,9 @@ from pathlib import Path
 
 from gesscale.errors import ClusterError, InputError, SettingsError
 from gesscale.execute.recommend import AdvisedCluster
+from gesscale.knowledge.history import SqliteHistory
 from gesscale.knowledge.memory import MemoryKnowledge
-from gesscale.knowledge.sqlite import SqliteHistory, SqliteKnowledge
+from gesscale.knowledge.sqlite import SqliteKnowledge
 from gesscale.loop import ControlLoop
 from gesscale.monitor.driver import DriverMetrics
 from gesscale.monitor.kafka import KafkaInput, KafkaOffsets

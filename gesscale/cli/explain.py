@@ -11,7 +11,7 @@ from rich.table import Table
 from gesscale.cli.output import API_VERSION, Output, emit, table, talk
 from gesscale.decision import MapStanding
 from gesscale.errors import InputError
-from gesscale.knowledge.sqlite import SqliteHistory
+from gesscale.knowledge.history import SqliteHistory
 from gesscale.settings import load_settings
 
 
@@ -26,7 +26,9 @@ def explain(
         Path | None,
         typer.Option("--config", "-c", help="Settings that name the knowledge file.", show_default=False),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="So many of the last decisions.")] = 5,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=1, max=1_000_000, help="So many of the last decisions.")
+    ] = 5,
     output: Annotated[Output, typer.Option("--output", "-o", help="Form of the result.")] = Output.TABLE,
 ) -> None:
     """Say why it did, or did not, scale: the last decisions, their numbers, and the candidates that lost."""

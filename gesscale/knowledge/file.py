@@ -6,6 +6,7 @@ step, which an edge node's SD card feels more than the loss of one decision.
 """
 
 import logging
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,6 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from gesscale.errors import KnowledgeError
+from gesscale.knowledge.cells import MOST_CELL_BYTES, CellError, check_cells
 
 APPLICATION_ID = 0x67657363
 SCHEMA_VERSION = 2
@@ -24,18 +26,23 @@ LOCK_TIMEOUT_S = 5.0
 """How long a writer waits for another one; a step writes for milliseconds."""
 
 _MAX_ASIDE = 100
+_OWNER_ONLY = 0o600
+_TOLD_CHARACTERS = 200
 _LOG = logging.getLogger(__name__)
 _CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+# Our questions never change: where one is wrong, a table, a column or the kind of a cell is.
+_CORRUPT_TO_READERS = _CORRUPT | {sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_TOOBIG}
 _ADVICE = {
     sqlite3.SQLITE_READONLY: "make the file and its directory writable, or name another (knowledge.file)",
     sqlite3.SQLITE_CANTOPEN: "its directory must exist and be writable, and the path must not be a directory",
     sqlite3.SQLITE_BUSY: "another process is writing to it; end that one, or give each its own file",
     sqlite3.SQLITE_FULL: "free some space on the disk",
-} | dict.fromkeys(_CORRUPT, "it is corrupt; the loop, when it begins, sets such a file aside")
+}
+_CORRUPT_ADVICE = "it is corrupt; the loop sets such a file aside"
 
 
-class _CorruptFileError(KnowledgeError):
-    """The file is no sound SQLite file."""
+class CorruptFileError(KnowledgeError):
+    """The file is no sound SQLite file, or a cell of it holds what cannot be."""
 
 
 def open_for_writing(path: Path, now_s: float) -> sqlite3.Connection:
@@ -45,14 +52,14 @@ def open_for_writing(path: Path, now_s: float) -> sqlite3.Connection:
     ----------
     path
         Need not exist; its directory must. A corrupt file is renamed to ``<name>.corrupt-<time>``, which the
-        log says, and a new one begun.
+        log says, and a new one begun, which only its owner may read.
     now_s
         Seconds since the epoch, for that name.
 
     Returns
     -------
     sqlite3.Connection
-        In autocommit mode, checked to be writable.
+        In autocommit mode, checked to be writable, and sound in every cell.
 
     Raises
     ------
@@ -61,10 +68,30 @@ def open_for_writing(path: Path, now_s: float) -> sqlite3.Connection:
     """
     try:
         return _open(path)
-    except _CorruptFileError as fault:
-        aside = _set_aside(path, now_s)
-        _LOG.warning("%s; it is kept as %s and a new file is begun", fault, aside.name)
-        return _open(path)
+    except CorruptFileError as fault:
+        return begin_anew(path, fault, now_s)
+
+
+def begin_anew(path: Path, fault: CorruptFileError, now_s: float) -> sqlite3.Connection:
+    """Set a corrupt file aside and begin a new one.
+
+    Parameters
+    ----------
+    path
+        The file, which nobody has open.
+    fault
+        What is wrong with it.
+    now_s
+        Seconds since the epoch, for the name of the old one.
+
+    Raises
+    ------
+    KnowledgeError
+        Where it cannot be renamed, or the new one not be opened.
+    """
+    aside = _set_aside(path, now_s)
+    _LOG.warning("%s; it is kept as %s and a new file is begun", fault, aside.name)
+    return _open(path)
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection:
@@ -92,6 +119,7 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
     with ExitStack() as undo, faults_in_words(path):
         connection = sqlite3.connect(uri, uri=True, timeout=LOCK_TIMEOUT_S, isolation_level=None)
         undo.callback(connection.close)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_CELL_BYTES)
         if not _is_ours(connection, path):
             message = f"{path}: expected a knowledge file, got one without any tables"
             raise KnowledgeError(message)
@@ -100,40 +128,51 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
 
 
 @contextmanager
-def faults_in_words(path: Path) -> Iterator[None]:
-    """Turn faults of SQLite into errors that name the file and say what to do.
+def faults_in_words(path: Path, *, reading: bool = False) -> Iterator[None]:
+    """Turn faults of SQLite and of cells into errors that name the file and say what to do.
 
     Parameters
     ----------
     path
         The knowledge file.
+    reading
+        Whether rows are read: what is missing then is missing in the file.
 
     Raises
     ------
+    CorruptFileError
+        In place of a `CellError`, and of an `sqlite3.Error` that tells of a broken file.
     KnowledgeError
-        In place of any `sqlite3.Error`.
+        In place of any other `sqlite3.Error`.
     """
     try:
         yield
+    except CellError as error:
+        message = f"knowledge file {path}: {error}; {_CORRUPT_ADVICE}"
+        raise CorruptFileError(message) from error
     except sqlite3.Error as error:
         # The low byte of an extended result code is the plain one: https://www.sqlite.org/rescode.html
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-        message = f"knowledge file {path}: {error}"
-        if code in _ADVICE:
-            message += f"; {_ADVICE[code]}"
-        raise (_CorruptFileError if code in _CORRUPT else KnowledgeError)(message) from error
+        ours = isinstance(error, sqlite3.ProgrammingError)  # such as a file that was closed meanwhile
+        is_corrupt = not ours and code in (_CORRUPT_TO_READERS if reading else _CORRUPT)
+        advice = _CORRUPT_ADVICE if is_corrupt else _ADVICE.get(code, "")
+        told = f"{error}"[:_TOLD_CHARACTERS]
+        message = f"knowledge file {path}: {told}{'; ' if advice else ''}{advice}"
+        raise (CorruptFileError if is_corrupt else KnowledgeError)(message) from error
 
 
 def _open(path: Path) -> sqlite3.Connection:
+    _begin_or_look_at(path)
     with ExitStack() as undo, faults_in_words(path):
         connection = sqlite3.connect(
             path, timeout=LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=False
         )
         undo.callback(connection.close)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_CELL_BYTES)
         (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":
-            message = f"knowledge file {path}: {verdict}"
-            raise _CorruptFileError(message)
+            message = f"knowledge file {path}: {verdict[:_TOLD_CHARACTERS]}"
+            raise CorruptFileError(message)
         known = _is_ours(connection, path)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
@@ -141,10 +180,25 @@ def _open(path: Path) -> sqlite3.Connection:
             connection.executescript(_script("schema.sql"))
         elif schema_version(connection) < SCHEMA_VERSION:
             connection.executescript(_script("memo.sql"))
+        with faults_in_words(path, reading=True):
+            check_cells(connection)
         connection.execute("BEGIN IMMEDIATE")  # fails now, not at the first decision, on a read-only file
         connection.execute("COMMIT")
         undo.pop_all()
     return connection
+
+
+def _begin_or_look_at(path: Path) -> None:
+    """Begin a file that only its owner may read, as SQLite's files beside it then are; say it where others may."""
+    try:
+        real = os.path.realpath(path)  # the user may have made a link of it
+        os.close(os.open(real, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _OWNER_ONLY))
+    except FileExistsError:
+        mode = path.stat().st_mode & 0o777
+        if mode & ~_OWNER_ONLY:
+            _LOG.warning("knowledge file %s: others may use it (mode %03o); run: chmod 600 on it", path, mode)
+    except (OSError, ValueError):
+        pass  # SQLite says why
 
 
 def schema_version(connection: sqlite3.Connection) -> int:
@@ -178,14 +232,19 @@ def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
 
 
 def _set_aside(path: Path, now_s: float) -> Path:
+    path = Path(os.path.realpath(path))
     stamp = datetime.fromtimestamp(now_s, UTC).strftime("%Y%m%dT%H%M%SZ")
     names = (f"{path.name}.corrupt-{stamp}{f'-{again}' if again else ''}" for again in range(_MAX_ASIDE))
     aside = next((path.with_name(name) for name in names if not path.with_name(name).exists()), None)
     if aside is None:
         message = f"{path} is corrupt, and so were {_MAX_ASIDE} others in the same second; look at the disk"
         raise KnowledgeError(message)
-    for suffix in ("", "-wal", "-shm"):
-        part = path.with_name(path.name + suffix)
-        if part.exists():
-            part.rename(aside.with_name(aside.name + suffix))
+    try:
+        for suffix in ("", "-wal", "-shm"):
+            part = path.with_name(path.name + suffix)
+            if part.exists():
+                part.rename(aside.with_name(aside.name + suffix))
+    except OSError as error:
+        message = f"{path} is corrupt, and cannot be set aside: {error.strerror}; rename it, or name another"
+        raise KnowledgeError(message) from error
     return aside

@@ -1,29 +1,26 @@
 """Knowledge in one SQLite file: bounded, whole after a kill, readable while the loop writes."""
 
 import json
+import logging
+import math
 import sqlite3
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import astuple, fields
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import astuple, fields, replace
 from pathlib import Path
-from threading import Lock
-from typing import Any, Self, TypeVar
 
 from gesscale.decision import Decision
 from gesscale.document import decision_document, model_document
 from gesscale.errors import KnowledgeError
-from gesscale.knowledge.file import (
-    MEMOS_SINCE,
-    faults_in_words,
-    open_for_reading,
-    open_for_writing,
-    schema_version,
-)
+from gesscale.knowledge.cells import ModelRow
+from gesscale.knowledge.file import CorruptFileError, begin_anew, faults_in_words, open_for_writing
+from gesscale.knowledge.history import KnowledgeFile
 from gesscale.knowledge.keeping import KnowledgeLimits, is_new_version, reconfiguration_of, strangers
+from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.ports import Knowledge, Reconfiguration
 from perfmodel import Reading
 
-T = TypeVar("T")
+_LOG = logging.getLogger(__name__)
 
 _READING_COLUMNS = tuple(field.name for field in fields(Reading))
 _KEEP_READING = (
@@ -32,120 +29,10 @@ _KEEP_READING = (
 )
 
 
-class _KnowledgeFile:
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
-        self.path = path
-        self._connection = connection
-        self._lock = Lock()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._connection.close()
-
-    def recall(self, now_s: float) -> Knowledge:
-        """Return readings and changes that are not dated later than now.
-
-        A replay sees only its own past, and a clock that once ran ahead blocks nothing.
-        """
-        return Knowledge(
-            readings=_by_operator(
-                (row["operator"], _reading(row))
-                for row in self._rows("SELECT * FROM reading WHERE at_s <= ? ORDER BY id DESC", now_s)
-            ),
-            reconfigurations=_by_operator(
-                (row["operator"], _reconfiguration(row))
-                for row in self._rows("SELECT * FROM reconfiguration WHERE at_s <= ? ORDER BY id DESC", now_s)
-            ),
-            memos=self._memos(now_s),
-        )
-
-    def decisions(self, operator: str | None = None, limit: int = 20) -> tuple[dict[str, Any], ...]:
-        """Return the last decisions, the newest first.
-
-        Parameters
-        ----------
-        operator
-            Whose; None for all.
-        limit
-            At most so many.
-
-        Returns
-        -------
-        tuple of dict
-            Documents of `gesscale.document.decision_document`.
-        """
-        rows = self._rows(
-            "SELECT document FROM decision WHERE ?1 IS NULL OR operator = ?1 ORDER BY id DESC LIMIT ?2",
-            operator,
-            limit,
-        )
-        return tuple(json.loads(row["document"]) for row in rows)
-
-    def models(self, operator: str | None = None, limit: int = 20) -> tuple[dict[str, Any], ...]:
-        """Return the last model versions, the newest first.
-
-        Parameters
-        ----------
-        operator
-            Whose; None for all.
-        limit
-            At most so many.
-
-        Returns
-        -------
-        tuple of dict
-            Documents of `gesscale.document.model_document`, with ``at_s`` and ``operator``.
-        """
-        rows = self._rows(
-            "SELECT at_s, operator, document FROM model WHERE ?1 IS NULL OR operator = ?1 "
-            "ORDER BY id DESC LIMIT ?2",
-            operator,
-            limit,
-        )
-        return tuple(
-            {"at_s": row["at_s"], "operator": row["operator"], **json.loads(row["document"])} for row in rows
-        )
-
-    def _memos(self, now_s: float) -> dict[str, str]:
-        if schema_version(self._connection) < MEMOS_SINCE:
-            return {}
-        return {
-            row["operator"]: row["text"] for row in self._rows("SELECT * FROM memo WHERE at_s <= ?", now_s)
-        }
-
-    def _rows(self, sql: str, *values: object) -> list[sqlite3.Row]:
-        with self._lock, faults_in_words(self.path):
-            cursor = self._connection.cursor()
-            cursor.row_factory = sqlite3.Row
-            return cursor.execute(sql, values).fetchall()
-
-
-class SqliteHistory(_KnowledgeFile):
-    """What a knowledge file holds, beside a running loop or without one; changes and creates nothing.
-
-    Parameters
-    ----------
-    path
-        An existing knowledge file.
-
-    Raises
-    ------
-    KnowledgeError
-        When it is no knowledge file or cannot be read. The methods raise it too.
-    """
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, open_for_reading(path))
-
-
-class SqliteKnowledge(_KnowledgeFile):
+class SqliteKnowledge(KnowledgeFile):
     """A `gesscale.ports.KnowledgeStore` in a file; may be shared by threads, written by one process.
+
+    What the loop needs is held in memory too: where the file turns out to be corrupt, a new one is begun with it.
 
     Parameters
     ----------
@@ -166,10 +53,27 @@ class SqliteKnowledge(_KnowledgeFile):
     def __init__(self, path: Path, *, now_s: float, limits: KnowledgeLimits | None = None) -> None:
         super().__init__(path, open_for_writing(path, now_s))
         self._limits = limits or KnowledgeLimits()
+        self._now_s = now_s
+        few = replace(self._limits, decisions_per_operator=1, models_per_operator=1)
+        self._held = MemoryKnowledge(few, known=super().recall(math.inf))
+
+    def recall(self, now_s: float) -> Knowledge:
+        """Return readings and changes that are not dated later than now, whatever becomes of the file."""
+        with self._lock:
+            self._now_s = now_s
+            try:
+                return super().recall(now_s)
+            except CorruptFileError as fault:
+                with suppress(KnowledgeError):  # the next that writes says it
+                    self._begin_anew(fault)
+            except KnowledgeError as error:
+                _LOG.warning("%s; the loop goes on with what it holds in memory", error)
+            return self._held.recall(now_s)
 
     def remember(self, decision: Decision) -> None:
         """Keep a decision and all it brought, in one transaction."""
-        with self._transaction() as connection:
+
+        def write(connection: sqlite3.Connection) -> None:
             self._remember_readings(connection, decision.operator, decision.analysis.evidence)
             self._remember_model(connection, decision)
             if decision.analysis.memo is not None:
@@ -191,6 +95,8 @@ class SqliteKnowledge(_KnowledgeFile):
             )
             _forget(connection, "decision", decision.operator, self._limits.decisions_per_operator)
 
+        self._write(write, lambda: self._held.remember(decision))
+
     def settle(self, reconfiguration: Reconfiguration) -> None:
         """Keep a measured downtime.
 
@@ -199,7 +105,8 @@ class SqliteKnowledge(_KnowledgeFile):
         KnowledgeError
             When no change of that operator and instant is known.
         """
-        with self._transaction() as connection:
+
+        def write(connection: sqlite3.Connection) -> None:
             changed = connection.execute(
                 "UPDATE reconfiguration SET downtime_s = ? WHERE operator = ? AND at_s = ?",
                 (reconfiguration.downtime_s, reconfiguration.operator, reconfiguration.at_s),
@@ -210,19 +117,23 @@ class SqliteKnowledge(_KnowledgeFile):
                 )
                 raise KnowledgeError(message)
 
+        self._write(write, lambda: self._held.settle(reconfiguration))
+
     def adopt(self, known: Knowledge) -> None:
         """Take over what another store knew of operators of which this one knows nothing; in one transaction."""
-        with self._transaction() as connection:
-            own = connection.execute(
-                "SELECT operator FROM reading UNION SELECT operator FROM reconfiguration "
-                "UNION SELECT operator FROM memo"
-            ).fetchall()
-            for name in strangers(known, {operator for (operator,) in own}):
-                self._remember_readings(connection, name, tuple(reversed(known.readings.get(name, ()))))
-                for change in reversed(known.reconfigurations.get(name, ())):
-                    self._remember_reconfiguration(connection, change)
-                if name in known.memos:
-                    _remember_memo(connection, name, 0.0, known.memos[name])
+        self._write(lambda connection: self._adopt(connection, known), lambda: self._held.adopt(known))
+
+    def _adopt(self, connection: sqlite3.Connection, known: Knowledge) -> None:
+        own = connection.execute(
+            "SELECT operator FROM reading UNION SELECT operator FROM reconfiguration "
+            "UNION SELECT operator FROM memo"
+        ).fetchall()
+        for name in strangers(known, {operator for (operator,) in own}):
+            self._remember_readings(connection, name, tuple(reversed(known.readings.get(name, ()))))
+            for change in reversed(known.reconfigurations.get(name, ())):
+                self._remember_reconfiguration(connection, change)
+            if name in known.memos:
+                _remember_memo(connection, name, 0.0, known.memos[name])
 
     def _remember_readings(
         self, connection: sqlite3.Connection, operator: str, readings: Iterable[Reading]
@@ -239,10 +150,8 @@ class SqliteKnowledge(_KnowledgeFile):
         if decision.analysis.model is None:
             return
         document = model_document(decision.analysis.model)
-        last = connection.execute(
-            "SELECT document FROM model WHERE operator = ? ORDER BY id DESC LIMIT 1", (decision.operator,)
-        ).fetchone()
-        if is_new_version(json.loads(last[0]) if last else None, document):
+        last = [previous for _, previous in self._newest(ModelRow, decision.operator, 1)]
+        if is_new_version(last[0] if last else None, document):
             connection.execute(
                 "INSERT INTO model (operator, at_s, law, document) VALUES (?, ?, ?, ?)",
                 (decision.operator, decision.at_s, document["law"], _json(document)),
@@ -256,9 +165,28 @@ class SqliteKnowledge(_KnowledgeFile):
         )
         _forget(connection, "reconfiguration", change.operator, self._limits.reconfigurations_per_operator)
 
+    def _write(self, write: Callable[[sqlite3.Connection], None], hold: Callable[[], None]) -> None:
+        """Write in one transaction, where the file turns out to be corrupt into a new one; then hold it in memory."""
+        with self._lock:
+            try:
+                with self._transaction() as connection:
+                    write(connection)
+            except CorruptFileError as fault:
+                self._begin_anew(fault)
+                with self._transaction() as connection:
+                    write(connection)
+            hold()
+
+    def _begin_anew(self, fault: CorruptFileError) -> None:
+        with suppress(sqlite3.Error):
+            self._connection.close()
+        self._connection = begin_anew(self.path, fault, self._now_s)
+        with self._transaction() as connection:
+            self._adopt(connection, self._held.recall(math.inf))
+
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._lock, faults_in_words(self.path):
+        with faults_in_words(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
@@ -280,27 +208,6 @@ def _forget(connection: sqlite3.Connection, table: str, operator: str, keep: int
         f"(SELECT id FROM {table} WHERE operator = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)",
         (operator, keep),
     )
-
-
-def _reading(row: sqlite3.Row) -> Reading:
-    columns = {name: row[name] for name in _READING_COLUMNS}
-    return Reading(**{**columns, "saturated": bool(row["saturated"])})
-
-
-def _reconfiguration(row: sqlite3.Row) -> Reconfiguration:
-    return Reconfiguration(
-        at_s=row["at_s"],
-        operator=row["operator"],
-        placement=tuple(json.loads(row["placement"])),
-        downtime_s=row["downtime_s"],
-    )
-
-
-def _by_operator(items: Iterable[tuple[str, T]]) -> dict[str, tuple[T, ...]]:
-    grouped: dict[str, list[T]] = {}
-    for operator, item in items:
-        grouped.setdefault(operator, []).append(item)
-    return {operator: tuple(listed) for operator, listed in grouped.items()}
 
 
 def _json(value: object) -> str:

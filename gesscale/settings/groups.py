@@ -215,8 +215,8 @@ class KnowledgeSettings(Group):
 
     file: FilePath = Field(
         Path("gesscale-knowledge.sqlite"),
-        description="The knowledge file; a relative path in a settings file starts at that file. Default: in "
-        "the working directory.",
+        description="The knowledge file; a relative path in a settings file starts at that file. One that is corrupt "
+        "is set aside; a new one only its owner may read. Default: in the working directory.",
     )
     readings_per_operator: int = Field(
         200,

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from pydantic import Field, ValidationError
 
-from gesscale.fields import LATEST_S, LONGEST_S
+from gesscale.fields import LATEST_S, LONGEST_S, MOST_REPLICAS
 from gesscale.kubernetes.resource.parts import NODES_AT_MOST, NodeName, Reported
 from gesscale.ports import Knowledge, Reconfiguration
 from gesscale.words import first_fault
@@ -23,7 +23,7 @@ MEMO_CHARACTERS_AT_MOST = 65_536
 class ReadingStatus(Reported):
     """One reading of the performance model, as exact as it was taken."""
 
-    replicas: int = Field(ge=1, description="Replicas.")
+    replicas: int = Field(ge=1, le=64 * MOST_REPLICAS, description="Replicas.")
     nd_max_ms: float = Field(ge=0, description="NDmax of the placement, round trip, ms.")
     rows_per_second: float = Field(gt=0, description="Observed throughput.")
     saturated: bool = Field(description="Whether the operator worked at its limit, so that this was its MST.")

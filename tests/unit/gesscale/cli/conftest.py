@@ -48,16 +48,16 @@ class Site:
         }
         self.config.write_text(yaml.safe_dump(settings), "utf-8")
 
-    def serve(self, **changes: Any) -> None:
-        """Answer with twenty batches that end now, as `batches_document` writes them."""
-        self.answer(lambda: Response(batches_document(**changes)))
+    def serve(self, before: Callable[[], object] = lambda: None, **changes: Any) -> None:
+        """Answer with twenty batches that end now, as `batches_document` writes them; do something before each."""
+        self.answer(lambda: Response(str(before() or batches_document(**changes))))
 
-    def serve_overload(self) -> None:
+    def serve_overload(self, before: Callable[[], object] = lambda: None) -> None:
         """Answer with full batches of 200 rows that take the whole trigger interval, 2.5 s, while 500 are offered.
 
         The operator works at its limit of 80 rows/s, 200 rows/s are offered: the backlog can only grow.
         """
-        self.serve(offered_rows=500, rows=200, seconds=2.5, backlog_rows=6000.0)
+        self.serve(before, offered_rows=500, rows=200, seconds=2.5, backlog_rows=6000.0)
 
     def answer(self, response: Callable[[], Response]) -> None:
         self.server.expect_request("/batches").respond_with_handler(lambda _: response())

@@ -13,8 +13,9 @@ import pytest
 
 from gesscale.decision import Analysis, Decision, Outcome, OutcomeStatus, Plan, Reason, Verdict
 from gesscale.errors import InputError, KnowledgeError
+from gesscale.knowledge.history import SqliteHistory
 from gesscale.knowledge.keeping import KnowledgeLimits
-from gesscale.knowledge.sqlite import SqliteHistory, SqliteKnowledge
+from gesscale.knowledge.sqlite import SqliteKnowledge
 from gesscale.ports import Knowledge
 from perfmodel import Reading
 
@@ -204,7 +205,8 @@ OPENER = """
 import os, sys
 from pathlib import Path
 from gesscale.errors import KnowledgeError
-from gesscale.knowledge.sqlite import SqliteHistory, SqliteKnowledge
+from gesscale.knowledge.history import SqliteHistory
+from gesscale.knowledge.sqlite import SqliteKnowledge
 if os.getuid() == 0:  # root may write anything
     os.setgid(65534)
     os.setuid(65534)
