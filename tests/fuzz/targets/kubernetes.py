@@ -73,7 +73,12 @@ def _order(data: bytes, folder: Path) -> None:
 
 def _orders() -> Sequence[bytes]:
     found = [json.loads(sample)["order"] for sample in files("statuses/*")()]
-    found.append({**found[0], "strategy": "Restart", "id": "12-345", "term": 12, "later": True})
+    found.append(
+        {**found[0], "strategy": "Restart", "id": "12-345", "term": 12, "later": {"wave": 2, "of": 5.5}}
+    )
+    found.append(
+        {**found[0], "placement": [f"edge{number}" for number in range(1, 9)], "note": "by hand", "tries": 1}
+    )
     return [json.dumps(order).encode() for order in found]
 
 
