@@ -45,7 +45,7 @@ class Order(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     id: str = Field(max_length=64)
-    term: int = Field(ge=0, lt=2**63)
+    term: int = Field(ge=0, le=2**63 - 1)
     placement: tuple[Annotated[str, Field(max_length=253)], ...] = Field(
         min_length=1, max_length=MOST_REPLICAS
     )

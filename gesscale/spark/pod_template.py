@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gesscale.errors import InputError
+from latency_map.errors import glimpse
 
 AUTOSCALER_LABEL = "gesscale.dev/autoscaler"
 ORDER_ANNOTATION = "gesscale.dev/order"
@@ -100,7 +101,7 @@ def executor_template(
 def _part(owner: dict[str, Any], name: str) -> dict[str, Any]:
     value = owner.get(name)
     if value is not None and not isinstance(value, dict):
-        message = f"executor pod template: expected {name} as a mapping, got {value!r}"
+        message = f"executor pod template: expected {name} as a mapping, got {glimpse(value)}"
         raise InputError(message)
     part: dict[str, Any] = value or {}
     owner[name] = part
@@ -110,9 +111,14 @@ def _part(owner: dict[str, Any], name: str) -> dict[str, Any]:
 def _items(owner: dict[str, Any], name: str) -> list[Any]:
     value = owner.get(name)
     if value is not None and not isinstance(value, list):
-        message = f"executor pod template: expected {name} as a list, got {value!r}"
+        message = f"executor pod template: expected {name} as a list, got {glimpse(value)}"
         raise InputError(message)
     items: list[Any] = value or []
+    if wrong := [item for item in items if not isinstance(item, dict)]:
+        message = (
+            f"executor pod template: expected {name} as a list of mappings, got {glimpse(wrong[0])} in it"
+        )
+        raise InputError(message)
     owner[name] = items
     return items
 
@@ -145,7 +151,7 @@ def _require_nodes(node_affinity: dict[str, Any], terms: Sequence[Mapping[str, A
 
 def _both(mine: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     joined = {
-        name: copy.deepcopy([*(mine.get(name) or []), *(other.get(name) or [])])
+        name: copy.deepcopy([*_items(dict(mine), name), *_items(dict(other), name)])
         for name in ("matchExpressions", "matchFields")
     }
     return {name: requirements for name, requirements in joined.items() if requirements}
@@ -166,10 +172,7 @@ def _spark_container(spec: dict[str, Any], name: str | None) -> dict[str, Any]:
     named = [each for each in containers if name is not None and each.get("name") == name]
     if not containers:
         containers.append({"name": name or CONTAINER})
-    chosen = (named or containers)[0]
-    if not isinstance(chosen, dict):
-        message = f"executor pod template: expected a container as a mapping, got {chosen!r}"
-        raise InputError(message)
+    chosen: dict[str, Any] = (named or containers)[0]
     return chosen
 
 

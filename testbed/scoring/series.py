@@ -10,6 +10,7 @@ from typing import Annotated, TextIO
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gesscale.errors import InputError
+from gesscale.fields import MOST_REPLICAS
 from testbed.scoring.fifo import FluidQueue
 from testbed.scoring.sample import Sample, Scores
 from testbed.scoring.scorer import Scorer
@@ -24,7 +25,7 @@ REQUIRED = (
 )
 OPTIONAL = ("serving_replicas",)
 
-_Replicas = Annotated[int, Field(ge=0, description="a whole number of replicas >= 0")]
+_Replicas = Annotated[int, Field(ge=0, le=MOST_REPLICAS, description=f"0 to {MOST_REPLICAS} replicas")]
 _Rate = Annotated[float, Field(ge=0, description="rows per second, a finite number >= 0")]
 
 

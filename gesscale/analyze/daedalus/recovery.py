@@ -44,6 +44,8 @@ def predicted_recovery_s(
         Seconds from now, the downtime included: the first second at whose end the capacity beyond the forecast exceeds
         what piled up; infinity where that lies beyond the forecast.
     """
+    if not downtime_s < forecast_rows_per_s.size:
+        return math.inf
     down = math.ceil(downtime_s)
     piled_up = waiting_rows + float(forecast_rows_per_s[:down].sum())
     spare = np.cumsum(capacity_rows_per_s - forecast_rows_per_s[down:])

@@ -8,6 +8,7 @@ from gesscale.decision import Decision, OutcomeStatus, Reason, Verdict
 from gesscale.kubernetes.api.events import EventType, Incident
 from gesscale.kubernetes.reporting.history import SettledChange, replicas_before
 from gesscale.kubernetes.reporting.writing import moved
+from gesscale.kubernetes.resource.status import part_of
 from gesscale.kubernetes.resource.translate import Fault
 from gesscale.words import in_words
 
@@ -66,13 +67,13 @@ def events_of(
     tuple of Telling
         Mostly none.
     """
-    before = old.get("lastDecision") or {}
-    repeated = before.get("at") == (new.get("lastDecision") or {}).get("at")
+    before = part_of(old, "lastDecision")
+    repeated = before.get("at") == part_of(new, "lastDecision").get("at")
     return (
         *(_end(change, new) for change in settled),
         *(() if repeated else _change(before, old, new, decision)),
         *_standstill(before, decision),
-        *_model(old.get("model") or {}, new.get("model") or {}),
+        *_model(part_of(old, "model"), part_of(new, "model")),
     )
 
 
@@ -88,7 +89,7 @@ def event_of_fault(old: Mapping[str, Any], fault: Fault, generation: int) -> tup
     generation
         Of the resource.
     """
-    said = (old.get("lastDecision") or {}).get("reason") == fault.reason.value
+    said = part_of(old, "lastDecision").get("reason") == fault.reason.value
     if said and old.get("observedGeneration") == generation:
         return ()
     return (Telling(kind=EventType.WARNING, reason=Incident.INVALID_SPEC, message=fault.message),)
@@ -163,7 +164,7 @@ def _change(
 
 
 def _advised(status: Mapping[str, Any]) -> Any:
-    return (status.get("recommendation") or {}).get("placement")
+    return part_of(status, "recommendation").get("placement")
 
 
 def _standstill(before: Mapping[str, Any], decision: Decision) -> Iterator[Telling]:

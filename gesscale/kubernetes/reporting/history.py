@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from gesscale.decision import Decision, OutcomeStatus
 from gesscale.kubernetes.resource.spans import format_instant
-from gesscale.kubernetes.resource.status import HISTORY_AT_MOST, ChangeStatus
+from gesscale.kubernetes.resource.status import HISTORY_AT_MOST, ChangeStatus, entries_of
 from gesscale.ports import Knowledge, Reconfiguration
 
 SUPERSEDED = "Superseded"
@@ -118,7 +118,7 @@ def new_history(
 def history_of(status: Mapping[str, Any]) -> tuple[ChangeStatus, ...]:
     """Return the entries of a status that can be read; an older controller may have written others."""
     entries = []
-    for item in status.get("history") or ():
+    for item in entries_of(status, "history"):
         try:
             entries.append(ChangeStatus.model_validate(item))
         except ValidationError:

@@ -25,6 +25,7 @@ from gesscale.kubernetes.resource.status import (
     RecommendationStatus,
     RejectedStatus,
     StreamAutoscalerStatus,
+    entries_of,
 )
 from gesscale.kubernetes.resource.translate import Fault
 from gesscale.observation import OperatorReading
@@ -198,7 +199,7 @@ def _conditions(
 def _stood(old: Mapping[str, Any]) -> tuple[Condition, ...]:
     """Return the conditions that can be read; an older controller may have written others."""
     stood = []
-    for item in old.get("conditions") or ():
+    for item in entries_of(old, "conditions"):
         try:
             stood.append(Condition.model_validate(item))
         except ValidationError:

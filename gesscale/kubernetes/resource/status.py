@@ -1,6 +1,7 @@
 """What is reported of one operator: the ``status`` of a StreamAutoscaler; figures rounded, absent rather than null."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, StringConstraints
 
@@ -137,7 +138,9 @@ class OrderStatus(Order):
     """What the driver is to make so; written by the controller that leads, under optimistic locking."""
 
     id: str = Field(max_length=64, description="Term and counter.")
-    term: int = Field(ge=0, lt=2**63, description="Of the leader that wrote it: lower terms are not obeyed.")
+    term: int = Field(
+        ge=0, le=2**63 - 1, description="Of the leader that wrote it: lower terms are not obeyed."
+    )
     placement: Placement = Field(
         min_length=1, description="Nodes that are to hold exactly one executor each, sorted."
     )
@@ -208,3 +211,15 @@ class StreamAutoscalerStatus(Reported):
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
         description="Conditions by type.",
     )
+
+
+def part_of(status: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return a group of a status as it stands; empty where it is missing or somebody wrote something else there."""
+    part = status.get(name)
+    return part if isinstance(part, Mapping) else {}
+
+
+def entries_of(status: Mapping[str, Any], name: str) -> Sequence[Any]:
+    """Return a list of a status as it stands; empty where it is missing or somebody wrote something else there."""
+    entries = status.get(name)
+    return entries if isinstance(entries, list) else ()

@@ -197,7 +197,7 @@ def _stored(folder: Path) -> tuple[Experiment, Mapping[str, str]]:
     try:
         document = json.loads(path.read_text("utf-8"))
         experiment, digests = document["experiment"], document["files"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         message = f"{path}: expected what `gesscale arena run` writes there ({error}); run again with --fresh"
         raise InputError(message) from error
     return experiment_of(experiment, str(path)), digests

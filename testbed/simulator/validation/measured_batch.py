@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gesscale.errors import InputError
+from gesscale.fields import LARGEST_EXACT, MOST_REPLICAS
 from gesscale.observation import Batch
 from latency_map import LatencyMap
 from testbed.simulator.fog import Fog
@@ -59,10 +60,10 @@ class _Row(BaseModel):
     model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
 
     query: str
-    replicas: int = Field(ge=1)
+    replicas: int = Field(ge=1, le=MOST_REPLICAS)
     nd_max_ms: float = Field(ge=0)
     batch_rows: float = Field(gt=0)
-    tasks: int = Field(ge=1)
+    tasks: int = Field(ge=1, le=LARGEST_EXACT)
     batch_ms: float = Field(gt=0)
     host_cpu: float = Field(ge=0)
 

@@ -141,7 +141,7 @@ def test_an_empty_pool_is_every_node():
         ({"spec": []}, None),
         ({"spec": "x"}, "expected spec as a mapping, got 'x'"),
         ({"spec": {"containers": {"name": "x"}}}, "expected containers as a list"),
-        ({"spec": {"containers": ["x"]}}, "expected a container as a mapping, got 'x'"),
+        ({"spec": {"containers": ["x"]}}, "expected containers as a list of mappings, got 'x'"),
         (
             {"spec": {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{}]}}}}},
             "has only empty terms",

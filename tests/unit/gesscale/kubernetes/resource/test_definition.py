@@ -154,3 +154,15 @@ def test_the_columns_name_members_that_there_are():
             if part == "metadata":
                 break
             schema = schema["properties"][part]
+
+
+def test_every_bound_of_a_whole_number_is_one_that_the_api_server_can_hold():
+    # It takes them as signed 64 bit numbers, and refuses every write to a resource whose schema has a larger one.
+    bounds = [
+        schema[key]
+        for _, schema in nodes(SCHEMA)
+        for key in ("minimum", "maximum")
+        if schema.get("type") == "integer" and key in schema
+    ]
+    assert len(bounds) > 20
+    assert all(isinstance(bound, int) and -(2**63) <= bound < 2**63 for bound in bounds)
