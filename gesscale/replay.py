@@ -11,7 +11,7 @@ from itertools import pairwise
 from gesscale.decision import Decision
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
-from gesscale.monitor.record_files import LiveDecision
+from gesscale.monitor.record_lines import LiveDecision
 from gesscale.monitor.replay import RecordedWorld
 from gesscale.ports import Policy, Reconfiguration
 

@@ -7,7 +7,8 @@ from operator import attrgetter
 
 from gesscale.decision import Change, Outcome, Reason
 from gesscale.errors import ClusterError
-from gesscale.monitor.record_files import LiveDecision, Recording
+from gesscale.monitor.record_files import Recording
+from gesscale.monitor.record_lines import LiveDecision
 from gesscale.monitor.screen import CLOCK_TOLERANCE_S
 from gesscale.monitor.window import summarise
 from gesscale.observation import Batch, OperatorReading, Unseen, WorkflowObservation

@@ -11,7 +11,8 @@ import numpy as np
 from gesscale.decision import Change
 from gesscale.errors import InputError
 from gesscale.monitor.evidence import warm
-from gesscale.monitor.record_files import SETTINGS, LiveDecision, read_recording
+from gesscale.monitor.record_files import SETTINGS, read_recording
+from gesscale.monitor.record_lines import LONGEST_RUN_S, LiveDecision
 from gesscale.monitor.screen import screen
 from gesscale.observation import Batch
 from gesscale.settings import load_settings
@@ -20,6 +21,7 @@ from latency_map import LatencyMap, LatencyMapError, read_map
 from testbed.workloads.workload import Workload
 
 _STEP_S = 0.5
+_MOST_STEPS = 200_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,9 +113,10 @@ class RecordedRun:
     def workload(self) -> Workload:
         """The load as Spark saw it: what was offered when each batch began, evenly in between."""
         begins, totals = offered_totals(self.batches)
-        grid = np.arange(0.0, self.duration_s + _STEP_S, _STEP_S)
-        rates = np.maximum(0.0, np.diff(np.interp(grid, begins, totals))) / _STEP_S
-        return Workload.of_rates(self.name, "the offered rows of a recorded run", _STEP_S, rates)
+        step_s = max(_STEP_S, self.duration_s / _MOST_STEPS)
+        grid = np.arange(0.0, self.duration_s + step_s, step_s)
+        rates = np.maximum(0.0, np.diff(np.interp(grid, begins, totals))) / step_s
+        return Workload.of_rates(self.name, "the offered rows of a recorded run", step_s, rates)
 
     @property
     def warm_batches(self) -> tuple[Batch, ...]:
@@ -186,7 +189,9 @@ def order_of(decision: LiveDecision) -> Order | None:
     return Order(
         at_s=decision.at_s,
         change=Change(add=add, remove=remove),
-        took_s=float(seconds) if isinstance(seconds, int | float) and seconds > 0 and only_starts else None,
+        took_s=float(seconds)
+        if isinstance(seconds, int | float) and 0 < seconds <= LONGEST_RUN_S and only_starts
+        else None,
     )
 
 
@@ -228,4 +233,4 @@ def offered_totals(batches: Sequence[Batch]) -> tuple[list[float], list[float]]:
 
 
 def _names(told: object, otherwise: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(map(str, told)) if isinstance(told, list) else otherwise
+    return tuple(name for name in told if isinstance(name, str)) if isinstance(told, list) else otherwise

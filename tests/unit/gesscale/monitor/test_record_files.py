@@ -190,3 +190,91 @@ def test_a_reading_is_written_and_read_back_without_loss(folder: Path) -> None:
     line["analysis"]["reading"] = {**as_document(reading), "batches": 3}
     write(folder, line, file="decisions.jsonl")
     assert read_recording(folder, ["nearest"]).decisions[0].seen == reading
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *({"ended_at_s": value} for value in (1e308, 4.2e9, -1.0, "soon", float("inf"), 10**400)),
+        *({"seconds": value} for value in (1e308, 86400.0 * 32, float("inf"), None)),
+        *({"trigger_s": value} for value in (5e-324, 1e-300, 86400.0 * 32, float("inf"))),
+        *({"offered_rows_total": value} for value in (1e19, 1e308, float("inf"))),
+        *({"backlog_rows": value} for value in (1e19, 1e308, float("inf"))),
+        {"rows": 10**400},
+    ],
+    ids=str,
+)
+def test_a_batch_of_impossible_times_or_figures_is_left_out_and_named(folder: Path, change: dict) -> None:
+    write(folder, BATCH, {**BATCH, "batch_id": 8, "ended_at_s": 102.0, **change})
+    recording = read_recording(folder, ["op"])
+    assert [batch.batch_id for batch in recording.batches["op"]] == [7]
+    (said,) = recording.complaints
+    assert f"line 2: {next(iter(change))}: " in said
+    assert len(said) < 400
+
+
+def test_what_is_not_told_may_be_nan(folder: Path) -> None:
+    write(
+        folder, {**BATCH, "trigger_s": float("nan"), "backlog_rows": float("nan"), "offered_rows_total": None}
+    )
+    (batch,) = read_recording(folder, ["op"]).batches["op"]
+    assert (batch.trigger_s, batch.backlog_rows, batch.offered_rows_total) == (None, None, None)
+
+
+def test_a_run_of_more_than_a_month_is_refused_in_one_line(folder: Path) -> None:
+    write(folder, BATCH, {**BATCH, "batch_id": 8, "ended_at_s": 100.0 + 31 * 86400})
+    assert len(read_recording(folder, ["op"]).batches["op"]) == 2
+    write(folder, BATCH, {**BATCH, "batch_id": 8, "ended_at_s": 101.0 + 31 * 86400})
+    with pytest.raises(
+        InputError, match=r"batches\.jsonl: expected a run of at most 31d, got 100\.0 to 2678501\.0 s"
+    ):
+        read_recording(folder, ["op"])
+    write(folder, BATCH)
+    late = {**overloaded(), "operator": "op"}
+    write(folder, late, {**late, "at_s": 5.0}, file="decisions.jsonl")
+    with pytest.raises(InputError, match=r"decisions\.jsonl: expected a run of at most 31d, got 5\.0 to "):
+        read_recording(folder, ["op"])
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda decision: decision.update(at_s=1e308),
+        lambda decision: decision.update(at_s=-5.0),
+        lambda decision: decision["analysis"]["reading"].update(throughput_rows_per_s=1e300),
+        lambda decision: decision["analysis"]["reading"].update(trigger_s=1e-300),
+        lambda decision: decision["analysis"]["reading"].update(backlog_rows=10**400),
+    ],
+    ids=["late", "early", "fast", "no trigger", "long"],
+)
+def test_a_decision_of_impossible_times_or_figures_is_left_out(folder: Path, spoil) -> None:
+    bad = overloaded()
+    spoil(bad)
+    write(folder, bad, {**overloaded(), "operator": "op"}, file="decisions.jsonl")
+    recording = read_recording(folder, ["op"])
+    assert (len(recording.decisions), len(recording.complaints)) == (1, 1)
+
+
+def test_a_record_in_a_thousand_pieces_is_refused(folder: Path) -> None:
+    write(folder, BATCH, *["x"] * 1001)
+    with pytest.raises(
+        InputError, match=r"batches\.jsonl: expected a record, got more than 1000 lines that are none"
+    ):
+        read_recording(folder, ["op"])
+
+
+def test_a_line_without_end_is_not_read_to_its_end(folder: Path) -> None:
+    write(folder, BATCH, "[" * (5 << 20))
+    with pytest.raises(InputError, match=r"line 2: expected at most 500000 lines of at most 4194304 bytes"):
+        read_recording(folder, ["op"])
+
+
+def test_too_many_steps_for_one_replay_are_refused(folder: Path) -> None:
+    # A second each: 30 days have 2,592,000 of them.
+    write(folder, BATCH, {**BATCH, "batch_id": 8, "ended_at_s": 100.0 + 30 * 86400})
+    recording = read_recording(folder, ["op"])
+    assert len(recording.instants_s(60.0)) == 43_201
+    with pytest.raises(
+        InputError, match=r"expected a record of at most 100000 periods of 1s, got 2592000; choose"
+    ):
+        recording.instants_s(1.0)

@@ -7,7 +7,8 @@ from edge import batches, delays
 
 from gesscale.decision import Change, MapStanding, Reason
 from gesscale.errors import ClusterError
-from gesscale.monitor.record_files import LiveDecision, Recording
+from gesscale.monitor.record_files import Recording
+from gesscale.monitor.record_lines import LiveDecision
 from gesscale.monitor.replay import RecordedWorld
 from gesscale.observation import OperatorReading, Unseen
 

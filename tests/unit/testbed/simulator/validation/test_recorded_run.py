@@ -87,6 +87,58 @@ def test_batches_that_do_not_tell_what_was_offered_are_refused(record: Path) -> 
         read_run(record)
 
 
+def changed(record: Path, line: int, file: str = "batches.jsonl", **figures: object) -> None:
+    lines = [json.loads(text) for text in (record / file).read_text().splitlines()]
+    lines[line].update(figures)
+    (record / file).write_text("".join(json.dumps(each) + "\n" for each in lines))
+
+
+@pytest.mark.parametrize(
+    "figures",
+    [
+        *({"ended_at_s": value} for value in (1e308, 4.2e9, -1e308, 10**400)),
+        {"seconds": 1e308},
+        {"trigger_s": 5e-324},
+        {"offered_rows_total": 1e308},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("line", [0, 40, -1])
+def test_a_batch_of_impossible_times_or_figures_is_not_acted_again(
+    record: Path, line: int, figures: dict[str, object]
+) -> None:
+    whole = read_run(record)
+    changed(record, line, **figures)
+    run = read_run(record)
+    assert len(run.batches) == len(whole.batches) - 1
+    assert run.workload.total_rows == pytest.approx(whole.workload.total_rows, rel=0.05)
+
+
+@pytest.mark.parametrize(("line", "ended_at_s"), [(0, 5.0), (0, 1.7e9), (-1, 1.9e9), (40, 4.1e9)])
+def test_a_run_of_which_one_time_is_far_off_is_refused_in_one_line(
+    record: Path, line: int, ended_at_s: float
+) -> None:
+    # A step of half a second over the 56 years between would take gigabytes.
+    changed(record, line, ended_at_s=ended_at_s)
+    with pytest.raises(InputError, match=r"batches\.jsonl: expected a run of at most 31d, got ") as caught:
+        read_run(record)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_month_takes_no_more_room_than_a_day(record: Path) -> None:
+    changed(record, -1, ended_at_s=read_run(record).batches[0].ended_at_s + 1795279701 + 30 * 86400)
+    run = read_run(record)
+    assert run.duration_s > 29 * 86400
+    assert len(run.workload.rows_per_s) <= 200_001
+
+
+@pytest.mark.parametrize("seconds", [10**400, 1e308, float("inf"), float("nan"), "long", None, -5])
+def test_a_start_of_impossible_length_is_of_none(record: Path, seconds: object) -> None:
+    outcome = json.loads((record / "decisions.jsonl").read_text().splitlines()[0])["outcome"]
+    changed(record, 0, "decisions.jsonl", outcome={**outcome, "seconds": seconds})
+    assert read_run(record).orders[0].took_s is None
+
+
 def test_too_few_warm_batches_cannot_be_fitted() -> None:
     few = run_of([batch(number, 30.0 + 2 * number) for number in range(1, 7)])
     # The first of them is not warm: what was before it was not seen.
