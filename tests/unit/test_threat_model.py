@@ -1,0 +1,30 @@
+"""What the threat model and the security policy name is there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = (ROOT / "docs" / "threat_model.md", ROOT / "SECURITY.md")
+NAMED = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", PAGES[0].read_text("utf-8"))
+
+
+@pytest.mark.parametrize(("file", "test"), NAMED)
+def test_every_test_that_the_threat_model_names_exists(file: str, test: str) -> None:
+    text = (ROOT / file).read_text("utf-8")
+    assert not test or f"def {test}(" in text
+
+
+def test_every_threat_names_a_test() -> None:
+    rows = [line for line in PAGES[0].read_text("utf-8").splitlines() if line.startswith("| ")]
+    threats = [row for row in rows if not row.startswith(("| threat |", "|---"))]
+    assert len(threats) > 20
+    assert [row for row in threats if "`tests/" not in row] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    linked = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8"))
+    assert linked
+    assert [link for link in linked if not (page.parent / link).exists()] == []
