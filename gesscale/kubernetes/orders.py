@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from gesscale.errors import InputError
-from gesscale.fields import MOST_REPLICAS
+from gesscale.fields import LARGEST_EXACT, MOST_REPLICAS
 
 _FAULTS_SHOWN = 5
 _ID = re.compile(r"(0|[1-9]\d*)-(0|[1-9]\d*)")
@@ -45,7 +45,7 @@ class Order(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     id: str = Field(max_length=64)
-    term: int = Field(ge=0, le=2**63 - 1)
+    term: int = Field(ge=0, le=LARGEST_EXACT)
     placement: tuple[Annotated[str, Field(max_length=253)], ...] = Field(
         min_length=1, max_length=MOST_REPLICAS
     )

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, StringConstraints
 
+from gesscale.fields import LARGEST_EXACT
 from gesscale.kubernetes.orders import Order, Strategy
 from gesscale.kubernetes.resource.memory import MemoryStatus
 from gesscale.kubernetes.resource.parts import NODES_AT_MOST, Moment, NodeName, Reported
@@ -139,7 +140,7 @@ class OrderStatus(Order):
 
     id: str = Field(max_length=64, description="Term and counter.")
     term: int = Field(
-        ge=0, le=2**63 - 1, description="Of the leader that wrote it: lower terms are not obeyed."
+        ge=0, le=LARGEST_EXACT, description="Of the leader that wrote it: lower terms are not obeyed."
     )
     placement: Placement = Field(
         min_length=1, description="Nodes that are to hold exactly one executor each, sorted."
