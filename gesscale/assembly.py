@@ -12,7 +12,7 @@ from gesscale.knowledge.sqlite import SqliteKnowledge
 from gesscale.loop import ControlLoop
 from gesscale.monitor.driver import DriverMetrics
 from gesscale.monitor.kafka import KafkaInput, KafkaOffsets
-from gesscale.monitor.kept_latencies import KeptLatencies
+from gesscale.monitor.kept_latencies import Bounds, KeptLatencies
 from gesscale.monitor.latencies import AgentLatencies, FileLatencies, PrometheusLatencies
 from gesscale.monitor.prometheus import PrometheusMetrics
 from gesscale.policies import policy_named
@@ -82,6 +82,7 @@ def open_latencies(settings: Settings) -> KeptLatencies:
         Where the file cannot be read, or lacks a node that the settings name: NDmax could never be told.
     """
     group, timeout_s = settings.latency_map, settings.monitor.timeout_s
+    bounds = Bounds(limits=group.limits())
     if group.source == "agents":
         return AgentLatencies(
             urls=group.agents,
@@ -90,6 +91,7 @@ def open_latencies(settings: Settings) -> KeptLatencies:
             max_age_s=group.max_age_s,
             asymmetry=group.asymmetry,
             refresh_s=group.refresh_s,
+            bounds=lambda: bounds,
         )
     if group.source == "prometheus":
         return PrometheusLatencies(
@@ -98,6 +100,7 @@ def open_latencies(settings: Settings) -> KeptLatencies:
             max_age_s=group.max_age_s,
             asymmetry=group.asymmetry,
             refresh_s=group.refresh_s,
+            bounds=lambda: bounds,
         )
     source = FileLatencies(
         file=group.file or Path(),
@@ -106,6 +109,7 @@ def open_latencies(settings: Settings) -> KeptLatencies:
         max_age_s=group.max_age_s,
         asymmetry=group.asymmetry,
         check=lambda delays: _check_named_nodes(settings, delays),
+        bounds=lambda: bounds,
     )
     try:
         source.load()

@@ -14,11 +14,16 @@ from latency_map.names import MAX_NAME_LENGTH, MAX_NODES
 DEFAULT_NODES = 1000
 """Most nodes of a map unless the user says otherwise: reading one takes less than 110 MB."""
 
-_BYTES_PER_PAIR = 300
+_BYTES_PER_PAIR = 500
 _CHARACTERS_PER_CELL = 64
 _GRAPH_BYTES_PER_NODE = 1024
 _PAGE_BYTES_PER_NODE = 1536
 _BASE_BYTES = 1 << 16
+_CLAIMS_PER_PAIR = 4
+_MORE_CLAIMS = 1024
+_MOST_CLAIMS = 200_000
+_AGENTS_PER_NODE = 4
+_MORE_AGENTS = 64
 _MOST_TEXT_BYTES = 1_000_000_000
 _MOST_GRAPH_BYTES = 1 << 20
 
@@ -50,7 +55,7 @@ class MapLimits:
 
     @property
     def text_bytes(self) -> int:
-        """Most bytes of text, decompressed; ten times what a matrix of short delays takes."""
+        """Most bytes of text, decompressed: the longest form takes as many for each pair of nodes."""
         return min(_MOST_TEXT_BYTES, _BASE_BYTES + _BYTES_PER_PAIR * self.nodes**2)
 
     @property
@@ -61,7 +66,7 @@ class MapLimits:
     @property
     def piece_characters(self) -> int:
         """Most characters of a piece of JSON that is taken at once: a row of a matrix, one link."""
-        return _CHARACTERS_PER_CELL * (self.nodes + 64)
+        return _CHARACTERS_PER_CELL * (self.nodes + 1024)
 
     @property
     def graph_bytes(self) -> int:
@@ -73,20 +78,31 @@ class MapLimits:
         """Most bytes of what one agent says: six figures for each node."""
         return _BASE_BYTES + _PAGE_BYTES_PER_NODE * self.nodes
 
+    @property
+    def claims(self) -> int:
+        """Most pairs that one agent or one Prometheus server may tell of, 200 bytes each."""
+        return min(_MOST_CLAIMS, _MORE_CLAIMS + _CLAIMS_PER_PAIR * self.nodes**2)
+
+    @property
+    def claiming_agents(self) -> int:
+        """Most agents that one Prometheus server may tell of: it still has those that were replaced of late."""
+        return _MORE_AGENTS + _AGENTS_PER_NODE * self.nodes
+
     def too_many_nodes(self, got: str = "more") -> str:
         """Say that a map has too many nodes, and what sets the limit."""
-        return f"expected at most {self.nodes} nodes (the limit {self.setting}), got {got}"
+        wanted = f"expected at most {self.nodes} nodes (limit: {self.setting})"
+        return f"{wanted}, got {got}; give fewer, or raise that limit"
 
     def too_long(self, what: str, most: int) -> str:
         """Say that a text, or a part of it, is longer than a map of that many nodes can need."""
         return (
-            f"expected at most {most} {what}, as {self.nodes} nodes need (the limit {self.setting}), got more;"
-            " import a part of it, or raise that limit"
+            f"expected at most {most} {what}, as {self.nodes} nodes need (limit: {self.setting}), got more;"
+            " give less, or raise that limit"
         )
 
 
 DEFAULT_LIMITS = MapLimits()
 """Unless the caller says otherwise."""
 
-LARGEST = MapLimits(nodes=MAX_NODES, setting="of every map")
+LARGEST = MapLimits(nodes=MAX_NODES, setting="that of every map")
 """For files that the user wrote, where no setting bounds them further."""

@@ -1,19 +1,19 @@
 """A survey in a few figures, faults and all, and what a placement on it amounts to."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from latency_map.clusters import clusters, symmetric_rtt_ms
+from latency_map.clusters import clusters
 from latency_map.delays import Asymmetry
 from latency_map.matrix import LatencyMap
 from latency_map.survey import Survey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
-    """A survey in a few figures. A pair is two nodes, whatever the direction.
+class PairFigures:
+    """The pairs of a survey in a few figures. A pair is two nodes, whatever the direction.
 
     Attributes
     ----------
@@ -27,10 +27,6 @@ class Summary:
         Share of the pairs known both ways whose two directions differ; None where there is none.
     estimated_ratio
         Share of the known pairs that nobody measured in either direction; None where there is none.
-    age_s
-        Seconds since it was measured; None where that is not known.
-    clusters
-        As `latency_map.clusters.clusters` finds them.
     """
 
     nodes: int
@@ -42,6 +38,20 @@ class Summary:
     max_ms: float | None
     asymmetric_ratio: float | None
     estimated_ratio: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary(PairFigures):
+    """A survey in a few figures.
+
+    Attributes
+    ----------
+    age_s
+        Seconds since it was measured; None where that is not known.
+    clusters
+        As `latency_map.clusters.clusters` finds them.
+    """
+
     age_s: float | None
     clusters: tuple[tuple[str, ...], ...]
 
@@ -85,29 +95,56 @@ def summarise(survey: Survey, *, now_s: float, asymmetry: Asymmetry = Asymmetry.
     Summary
         Its figures.
     """
-    upper = np.triu_indices(len(survey), 1)
-    there, back = survey.rtt_ms[upper], survey.rtt_ms.T[upper]
-    guessed = survey.estimated[upper] | survey.estimated.T[upper]
-    round_trips_ms = symmetric_rtt_ms(survey, asymmetry)[upper]
-    known = ~np.isnan(round_trips_ms)
-    both = ~np.isnan(there) & ~np.isnan(back)
-    low, high, top = (
-        (float(value) for value in np.percentile(round_trips_ms[known], [50, 95, 100]))
-        if known.any()
-        else (None, None, None)
-    )
     return Summary(
-        nodes=len(survey),
-        pairs=len(round_trips_ms),
-        missing_pairs=int((~known).sum()),
-        one_way_pairs=int((known & ~both).sum()),
-        median_ms=low,
-        p95_ms=high,
-        max_ms=top,
-        asymmetric_ratio=float((there != back)[both].mean()) if both.any() else None,
-        estimated_ratio=float(guessed[known].mean()) if known.any() else None,
+        **asdict(count_pairs(survey, asymmetry)),
         age_s=None if survey.measured_at_s is None else now_s - survey.measured_at_s,
         clusters=clusters(survey),
+    )
+
+
+def count_pairs(survey: Survey, asymmetry: Asymmetry = Asymmetry.MAX) -> PairFigures:
+    """Sum up the pairs of a survey; takes half the memory of its round trips.
+
+    Parameters
+    ----------
+    survey, asymmetry
+        As in `summarise`.
+
+    Returns
+    -------
+    PairFigures
+        Its figures.
+    """
+    nodes = len(survey)
+    known, count = np.empty(nodes * (nodes - 1) // 2), 0
+    one_way = both_ways = differing = estimated = 0
+    for row in range(nodes):
+        there, back = survey.rtt_ms[row, row + 1 :], survey.rtt_ms[row + 1 :, row]
+        has_there, has_back = ~np.isnan(there), ~np.isnan(back)
+        both, either = has_there & has_back, has_there | has_back
+        larger = np.fmax(there, back)
+        taken = np.where(both, (there + back) / 2, larger) if asymmetry is Asymmetry.MEAN else larger
+        found = taken[either]
+        known[count : count + len(found)] = found
+        count += len(found)
+        one_way += int(np.count_nonzero(either & ~both))
+        both_ways += int(np.count_nonzero(both))
+        differing += int(np.count_nonzero(both & (there != back)))
+        guessed = survey.estimated[row, row + 1 :] | survey.estimated[row + 1 :, row]
+        estimated += int(np.count_nonzero(guessed & either))
+    figures = (
+        np.percentile(known[:count], [50, 95, 100], overwrite_input=True).tolist() if count else [None] * 3
+    )
+    return PairFigures(
+        nodes=nodes,
+        pairs=len(known),
+        missing_pairs=len(known) - count,
+        one_way_pairs=one_way,
+        median_ms=figures[0],
+        p95_ms=figures[1],
+        max_ms=figures[2],
+        asymmetric_ratio=differing / both_ways if both_ways else None,
+        estimated_ratio=estimated / count if count else None,
     )
 
 

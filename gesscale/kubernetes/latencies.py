@@ -2,7 +2,7 @@
 
 import http
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,10 +11,14 @@ from gesscale.kubernetes.api import ApiError, Connection
 from gesscale.kubernetes.api.resources import CONFIG_MAPS
 from gesscale.kubernetes.api.roles import CONTROLLER, NAMESPACE, map_command
 from gesscale.kubernetes.resource.spec_groups import ConfigMapSpec, LatencyMapSpec
-from gesscale.monitor.kept_latencies import Found, KeptLatencies
+from gesscale.monitor.kept_latencies import Bounds, Found, KeptLatencies
 from gesscale.monitor.latencies import AgentLatencies, FileLatencies, PrometheusLatencies
-from latency_map import LatencyMapError
+from latency_map import LatencyMapError, MapLimits
 from latency_map.measure.fetch import HttpClient
+from latency_map.names import MAX_NODES
+
+_FEWEST_NODES = 16
+_SETTING = f"twice the nodes of the cluster, at least {_FEWEST_NODES}"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -31,10 +35,10 @@ class ConfigMapLatencies(FileLatencies):
 
     def read(self, now_s: float) -> Found | None:
         """Return what it holds, where that has changed."""
-        text = self.fetch()
-        if not self.file.exists() or self.file.read_text(encoding="utf-8") != text:
+        text = self.fetch().encode("utf-8", "surrogatepass")
+        if not self.file.exists() or self.file.read_bytes() != text:
             self.file.parent.mkdir(parents=True, exist_ok=True)
-            self.file.write_text(text, encoding="utf-8")
+            self.file.write_bytes(text)
         return FileLatencies.read(self, now_s)
 
 
@@ -46,6 +50,7 @@ def open_latency_map(
     timeout_s: float,
     client: HttpClient,
     scratch: Path,
+    nodes: Callable[[], Iterable[str]],
 ) -> KeptLatencies:
     """Open the source that a workflow's resources name; nothing is asked of it yet.
 
@@ -63,10 +68,32 @@ def open_latency_map(
         By which agents and servers are asked.
     scratch
         A folder of our own for the copy of a ConfigMap's map.
+    nodes
+        Returns the nodes of the cluster by name, which bound what is read.
     """
     source = _source(spec, namespace, connection, timeout_s, client, scratch)
     source.max_age_s, source.asymmetry, source.refresh_s = spec.max_age_s, spec.asymmetry, spec.refresh_s
+    source.bounds = lambda: bounds_of(nodes())
     return source
+
+
+def bounds_of(nodes: Iterable[str]) -> Bounds:
+    """Return how large a map may be that the author of a StreamAutoscaler names.
+
+    Parameters
+    ----------
+    nodes
+        Of the cluster, by name.
+
+    Returns
+    -------
+    Bounds
+        Twice the nodes of the cluster, and at least 16: a ConfigMap may hold nodes that are still to come, or have
+        gone. Agents tell of nodes of the cluster only.
+    """
+    names = frozenset(nodes)
+    limits = MapLimits(nodes=min(MAX_NODES, max(_FEWEST_NODES, 2 * len(names))), setting=_SETTING)
+    return Bounds(limits=limits, nodes=names)
 
 
 def _source(

@@ -256,6 +256,7 @@ class WorkflowSteering:
                 timeout_s=workflow.monitor.timeout_s,
                 client=self._surroundings.targets.client(workflow.namespace),
                 scratch=self._surroundings.folder / self._name,
+                nodes=lambda: self._surroundings.look().nodes.objects,
             )
             self._latencies = (wanted, opened)
         return self._latencies[1]

@@ -14,7 +14,7 @@ from gesscale.decision import MapStanding
 from gesscale.errors import GesscaleError
 from gesscale.ports import Latencies
 from gesscale.words import in_words
-from latency_map import Asymmetry, LatencyMap, LatencyMapError, Survey
+from latency_map import Asymmetry, LatencyMap, LatencyMapError, MapLimits, Survey
 
 _LOG = logging.getLogger(__name__)
 _CLOCKS_AGREE_S = 60.0
@@ -26,6 +26,22 @@ class Found:
 
     survey: Survey
     remark: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """How large a map may be that is read.
+
+    Attributes
+    ----------
+    limits
+        Of a map from anywhere.
+    nodes
+        The only nodes that a map of agents' figures may have, all others are left out; None for any.
+    """
+
+    limits: MapLimits = field(default_factory=MapLimits)
+    nodes: frozenset[str] | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -42,12 +58,15 @@ class KeptLatencies(ABC):
         Time after which a map is asked for again; 0 for every time.
     check
         Raises where a map cannot serve; the last good one then stays in force.
+    bounds
+        Returns how large a map may be now.
     """
 
     max_age_s: float | None = None
     asymmetry: Asymmetry | None = None
     refresh_s: float = 0.0
     check: Callable[[LatencyMap], None] = lambda _: None
+    bounds: Callable[[], Bounds] = Bounds
     _map: LatencyMap | None = field(default=None, init=False)
     _measured_at_s: float | None = field(default=None, init=False)
     _renewed_at_s: float | None = field(default=None, init=False)

@@ -8,7 +8,8 @@ from gesscale.monitor.kept_latencies import Found, KeptLatencies
 from gesscale.monitor.prometheus_query import ask, check_server
 from latency_map import DelayKind, DelayUnit, LatencyMap, LatencyMapError, Survey, read_map, read_survey
 from latency_map.measure.fetch import ANYWHERE, HttpClient
-from latency_map.measure.gather import Sample, gather_agents, samples_to_survey
+from latency_map.measure.gather import gather_agents, gather_samples
+from latency_map.measure.gathering import Sample
 from latency_map.measure.gauges import MEASURED_TIMESTAMP_SECONDS, RTT_SECONDS
 from latency_map.measure.places import resolve_agents
 
@@ -54,7 +55,7 @@ class FileLatencies(KeptLatencies):
             return None
         self._seen = stamp
         try:
-            imported = read_survey(self.file, unit=self.unit, kind=self.kind)
+            imported = read_survey(self.file, unit=self.unit, kind=self.kind, limits=self.bounds().limits)
         except LatencyMapError as error:
             # It names options of the command line; here they are settings.
             message = str(error).replace("--unit", "latency_map.unit").replace("--kind", "latency_map.kind")
@@ -66,7 +67,7 @@ class FileLatencies(KeptLatencies):
         try:
             return survey.to_map(self.asymmetry)
         except LatencyMapError:
-            read_map(self.file, self.unit, self.kind, self.asymmetry)
+            read_map(self.file, self.unit, self.kind, self.asymmetry, limits=self.bounds().limits)
             raise
 
     def _stamp(self) -> tuple[int, int, int] | None:
@@ -105,15 +106,18 @@ class AgentLatencies(KeptLatencies):
             if self.service
             else self.urls
         )
-        gathered = gather_agents(urls, now_s=now_s, timeout_s=self.timeout_s)
+        bounds = self.bounds()
+        gathered = gather_agents(
+            urls, now_s=now_s, timeout_s=self.timeout_s, limits=bounds.limits, nodes=bounds.nodes
+        )
         silent = [f"{url}: {why}" for url, why in gathered.unreachable.items()]
         more = f"; {len(silent) - _NAMED} more" if len(silent) > _NAMED else ""
-        remark = (
+        said = (
             f"{len(silent)} of {len(urls)} agents gave nothing: {'; '.join(silent[:_NAMED])}{more}"
             if silent
             else ""
         )
-        return Found(survey=gathered.survey, remark=remark)
+        return Found(survey=gathered.survey, remark="; ".join(filter(None, (said, gathered.left_out))))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -157,13 +161,13 @@ class PrometheusLatencies(KeptLatencies):
         if not series:
             message = f"{self.url} holds no sample of {RTT_SECONDS}; are the agents among its scrape targets?"
             raise MetricsUnavailableError(message)
-        samples = [
-            Sample(
-                name=one.metric.get("__name__", ""),
-                labels={label: value for label, value in one.metric.items() if label != "__name__"},
-                value=one.values[-1][1],
-            )
+        samples = (
+            Sample(name=one.metric.get("__name__", ""), labels=one.metric, value=one.values[-1][1])
             for one in series
             if one.values
-        ]
-        return Found(survey=samples_to_survey(samples, fill_missing=True, now_s=now_s))
+        )
+        bounds = self.bounds()
+        gathered = gather_samples(
+            samples, fill_missing=True, now_s=now_s, limits=bounds.limits, nodes=bounds.nodes
+        )
+        return Found(survey=gathered.survey, remark=gathered.left_out)

@@ -5,8 +5,10 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from gesscale.fields import Duration, Group, OptionalFilePath, WebAddress
-from latency_map import Asymmetry, DelayKind, DelayUnit
+from latency_map import Asymmetry, DelayKind, DelayUnit, MapLimits
+from latency_map.limits import DEFAULT_NODES
 from latency_map.measure.places import split_place
+from latency_map.names import MAX_NODES
 
 
 def _place(value: str) -> str:
@@ -46,6 +48,13 @@ class LatencyMapSettings(Group):
     prometheus_url: WebAddress | None = Field(
         None, description="The Prometheus server that scrapes the agents. Default: that of `monitor`."
     )
+    max_nodes: int = Field(
+        DEFAULT_NODES,
+        ge=1,
+        le=MAX_NODES,
+        description="Most nodes of a map that is read, and most agents that are asked. A map takes up to 41 bytes for "
+        "each pair of nodes, reading it up to 64 MB more. Default: 1000 nodes, so at most 105 MB whatever comes in.",
+    )
     asymmetry: Asymmetry | None = Field(
         None,
         description="What to do where a pair differs by direction. Default: max where the map says when it was "
@@ -62,6 +71,10 @@ class LatencyMapSettings(Group):
         description="Age from which a map is stale: no replica is removed by it, and no evidence taken under it; "
         "null: never. Default: a day, the rhythm of the load on shared links.",
     )
+
+    def limits(self) -> MapLimits:
+        """Return how large a map may be that is read."""
+        return MapLimits(nodes=self.max_nodes, setting="latency_map.max_nodes")
 
     @model_validator(mode="after")
     def _check_source(self) -> Self:

@@ -53,14 +53,13 @@ class _Reading:
         self.has_spread = False
 
     def survey(self) -> Survey:
-        unknown = []
         for key in self.content.members():
-            if key in _REQUIRED + _OPTIONAL:
-                self._take(key)
-            else:
-                unknown.append(key)
-                self.content.skip()
-        self._check_head(unknown)
+            if key not in _REQUIRED + _OPTIONAL:
+                listed = ", ".join(_REQUIRED + _OPTIONAL)
+                problem = f"expected one of {listed}, got the key {kind_of(key)}; correct or remove it"
+                raise self._error("", problem)
+            self._take(key)
+        self._check_head()
         spread = None
         if self.has_spread:
             p95_ms, jitter_ms, loss_ratio = (self.matrices[key] for key in SPREAD)
@@ -207,7 +206,7 @@ class _Reading:
             )
             raise self._error("apiVersion", f"{problem}; {todo}")
 
-    def _check_head(self, unknown: list[str]) -> None:
+    def _check_head(self) -> None:
         self._check_version()
         for key, expected in FIXED.items():
             if self.said.get(key) != expected:
@@ -215,10 +214,6 @@ class _Reading:
         absent = [key for key in _REQUIRED if key not in self.said]
         if absent:
             problem = f"expected the key {absent[0]!r} in a {KIND} document, got none; add it"
-            raise self._error("", problem)
-        if unknown:
-            listed = ", ".join(_REQUIRED + _OPTIONAL)
-            problem = f"expected one of {listed}, got the key {kind_of(unknown[0])}; correct or remove it"
             raise self._error("", problem)
         if self.said.get("spread") is not None:
             raise self._error("spread", f"expected an object or null, got {kind_of(self.said['spread'])}")

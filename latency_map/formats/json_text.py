@@ -81,9 +81,8 @@ class JsonReader:
             It is no JSON, or longer or nested deeper than anything in a map.
         """
         self.begins()
+        self._hold_piece()
         most = self.limits.piece_characters
-        while len(self._held) - self._at <= most and self._read_on():
-            pass
         try:
             content: Json
             content, end = self._decoder.raw_decode(self._held, self._at)
@@ -147,7 +146,7 @@ class JsonReader:
         begins = self.begins()
         if depth == _DEEPEST_SKIPPED or begins not in ("{", "["):
             self.value()
-        else:
+        elif not self._skip_short():
             for _ in self.members() if begins == "{" else self.items():
                 self.skip(depth + 1)
 
@@ -155,6 +154,19 @@ class JsonReader:
         """Refuse a text that goes on after its value."""
         if self.begins():
             raise self._error("Extra data")
+
+    def _hold_piece(self) -> None:
+        while len(self._held) - self._at <= self.limits.piece_characters and self._read_on():
+            pass
+
+    def _skip_short(self) -> bool:
+        """Pass the next value where all of it is held; tell whether it was."""
+        self._hold_piece()
+        try:
+            _, self._at = self._decoder.raw_decode(self._held, self._at)
+        except (RecursionError, ValueError):
+            return False
+        return True
 
     def _goes_on(self, count: int, closing: str) -> bool:
         """Tell whether an object or a list has one more, after so many, and step to it or out of it."""

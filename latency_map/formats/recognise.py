@@ -16,6 +16,7 @@ from latency_map.formats.sheet import ROWS_LOOKED_AT, Row, is_number, is_number_
 from latency_map.formats.source import Source
 
 _SHOWN_OF_PROGRAMS = 4000
+_PIECE_CHARACTERS = 1 << 16
 _DATED = re.compile(r"\[\d{1,20}\.\d{1,20}\] ")
 _GML = re.compile(r"^[ \t]*graph[ \t\r\n]*\[", re.MULTILINE)
 _P2PSIM = re.compile(
@@ -64,7 +65,10 @@ def recognise_json(source: Source) -> tuple[MapForm, str]:
     LatencyMapError
         It is none of them, or no JSON.
     """
-    head = JsonReader([source.head], source.name, source.limits)
+    pieces = (
+        source.head[at : at + _PIECE_CHARACTERS] for at in range(0, len(source.head), _PIECE_CHARACTERS)
+    )
+    head = JsonReader(pieces, source.name, source.limits)
     if head.begins() == "[":
         return MapForm.LINKS, "it is a JSON list"
     keys: list[str] = []

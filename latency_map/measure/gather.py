@@ -1,54 +1,28 @@
 """One survey from what many agents measured: from their own pages, or from a Prometheus server's samples."""
 
-import math
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+import io
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from typing import TextIO, cast
 
-import numpy as np
-
-from latency_map.delays import MAX_RTT_MS, Delays
 from latency_map.errors import LatencyMapError, enumerate_some
+from latency_map.limits import DEFAULT_LIMITS, MapLimits
 from latency_map.measure.fetch import ANYWHERE, FetchError
-from latency_map.measure.gauges import (
-    JITTER_SECONDS,
-    LOSS_RATIO,
-    MEASURED_TIMESTAMP_SECONDS,
-    PREFIX,
-    RTT_P95_SECONDS,
-    RTT_SECONDS,
-    SOURCE,
-    TARGET,
-)
+from latency_map.measure.gathering import Gathering, Sample
+from latency_map.measure.gauges import PREFIX
 from latency_map.measure.threads import in_thread
-from latency_map.names import find_name_fault
-from latency_map.survey import Spread, Survey
+from latency_map.survey import Survey
 
-_AT_ONCE = 64
+_MOST_AT_ONCE = 64
+_BYTES_AT_ONCE = 48_000_000
+_LONGEST_LINE = 4096
+_PREFIX = PREFIX.encode()
 _GRACE_S = 0.5
-_MAX_PAGE_BYTES = 8 << 20
-_MS = 1000.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
-    """One figure as Prometheus has it.
-
-    Attributes
-    ----------
-    name
-        Of the metric, such as ``gesscale_latency_rtt_seconds``.
-    labels
-        ``source`` and ``target`` are names of nodes; others tell one agent from another.
-    value
-        In the base unit that the name says.
-    """
-
-    name: str
-    labels: Mapping[str, str]
-    value: float
+_MOST_S = 120.0
+"""For all agents together; a step of the controller that lasts for 300 s counts as stuck."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,16 +35,25 @@ class Gathered:
         Their round trips.
     unreachable
         Agents that gave none, by address, and why.
+    left_out
+        What was left out of what they said, for people; empty where nothing was.
     """
 
     survey: Survey
-    unreachable: Mapping[str, str]
+    unreachable: Mapping[str, str] = field(default_factory=dict)
+    left_out: str = ""
 
 
 def gather_agents(
-    urls: Sequence[str], *, now_s: float, timeout_s: float, fill_missing: bool = True
+    urls: Sequence[str],
+    *,
+    now_s: float,
+    timeout_s: float,
+    fill_missing: bool = True,
+    limits: MapLimits = DEFAULT_LIMITS,
+    nodes: Collection[str] | None = None,
 ) -> Gathered:
-    """Ask agents for what they measured, 64 at a time.
+    """Ask agents for what they measured, at most 64 at a time, fewer where their pages may be long.
 
     Parameters
     ----------
@@ -80,8 +63,8 @@ def gather_agents(
         Seconds since the epoch.
     timeout_s
         Bound on the answer of each agent; half a second more and it is given up, whatever it sends.
-    fill_missing
-        As in `samples_to_survey`.
+    fill_missing, limits, nodes
+        As in `gather_samples`. There may be no more agents than nodes.
 
     Returns
     -------
@@ -91,74 +74,81 @@ def gather_agents(
     Raises
     ------
     LatencyMapError
-        No agent is named, none answers, or none has measured a round trip yet.
+        No agent is named or too many are, none answers, or none has measured a round trip yet.
     """
     asked = tuple(dict.fromkeys(urls))
     if not asked:
         message = "agents: expected the address of at least one, got none; name them"
         raise LatencyMapError(message)
-    answers: dict[str, list[Sample] | str] = {}
-    for first in range(0, len(asked), _AT_ONCE):
-        answers |= _ask_some(asked[first : first + _AT_ONCE], timeout_s)
-    unreachable = {url: answer for url, answer in answers.items() if isinstance(answer, str)}
+    if len(asked) > limits.nodes:
+        message = f"agents: {limits.too_many_nodes(f'the addresses of {len(asked)} agents')}"
+        raise LatencyMapError(message)
+    gathering = Gathering(limits, nodes)
+    unreachable: dict[str, str] = {}
+    at_once = max(1, min(_MOST_AT_ONCE, _BYTES_AT_ONCE // limits.page_bytes))
+    end_s = time.monotonic() + _MOST_S
+    for first in range(0, len(asked), at_once):
+        if time.monotonic() > end_s:
+            late = f"it was not asked, since others took {_MOST_S:g} s"
+            unreachable |= dict.fromkeys(asked[first:], late)
+            break
+        for url, answer in _pages(asked[first : first + at_once], timeout_s, limits.page_bytes):
+            problem = answer if isinstance(answer, str) else _take_page(answer, gathering)
+            if problem:
+                unreachable[url] = problem
     if len(unreachable) == len(asked):
         reasons = enumerate_some(f"{url}: {reason}" for url, reason in unreachable.items())
         message = f"agents: expected an answer of at least one of {len(asked)}, got none; {reasons}"
         raise LatencyMapError(message)
-    samples = [sample for answer in answers.values() if not isinstance(answer, str) for sample in answer]
-    survey = samples_to_survey(samples, fill_missing=fill_missing, now_s=now_s)
-    return Gathered(survey=survey, unreachable=unreachable)
+    return _finish(gathering, unreachable, fill_missing=fill_missing, now_s=now_s)
 
 
-def samples_to_survey(samples: Iterable[Sample], *, fill_missing: bool, now_s: float | None = None) -> Survey:
-    """Make a survey of the gauges of agents.
+def gather_samples(
+    samples: Iterable[Sample],
+    *,
+    fill_missing: bool,
+    now_s: float | None = None,
+    limits: MapLimits = DEFAULT_LIMITS,
+    nodes: Collection[str] | None = None,
+) -> Gathered:
+    """Make a survey of the gauges of agents, as a Prometheus server has them.
 
     Parameters
     ----------
     samples
-        Figures of any agents in any order. Other metrics, and figures that cannot be, are left out. Where two
-        agents claim the same source, the newer figure of each pair counts.
+        Figures; see `Gathering.take`.
     fill_missing
         Whether pairs that were measured in neither direction are estimated by network coordinates, and marked
         so; the changes of the survey then say what error to expect.
     now_s
-        Seconds since the epoch: what a clock that is ahead says was measured then. None to trust all clocks.
+        As in `Gathering.survey`.
+    limits
+        How many nodes there may be.
+    nodes
+        The only nodes that there may be, all others are left out; None for any.
 
     Returns
     -------
-    Survey
-        Every node that is a source or a target, in the order of names, both directions as they were measured.
-        It was measured when the oldest of its round trips was, so no figure in it is older than it says.
-        Agents drop what they could not measure again: a lost node makes a survey old for a while, not for
-        good.
+    Gathered
+        The survey.
 
     Raises
     ------
     LatencyMapError
-        There is no round trip among the samples.
+        There is no round trip among the samples, or there are too many nodes.
     """
-    cells, names = _cells(samples)
-    measured = {pair: cell for pair, cell in cells.items() if RTT_SECONDS in cell}
-    if not names or (len(names) > 1 and not measured):
-        message = (
-            f"agents: expected round trips ({RTT_SECONDS}), got none from {len(names)} nodes; wait for the end"
-            " of their first round, and see whether their peers answer"
-        )
-        raise LatencyMapError(message)
-    rtt_ms = _matrix(names, measured, RTT_SECONDS) * _MS
-    np.fill_diagonal(rtt_ms, 0.0)
-    survey = Survey(
-        names=names,
-        rtt_ms=rtt_ms,
-        measured_at_s=_oldest_s(measured.values(), now_s),
-        origin=f"measured by agents on {len({source for source, _ in cells})} of {len(names)} nodes",
-        spread=Spread(
-            p95_ms=_matrix(names, cells, RTT_P95_SECONDS) * _MS,
-            jitter_ms=_matrix(names, cells, JITTER_SECONDS) * _MS,
-            loss_ratio=_matrix(names, cells, LOSS_RATIO),
-        ),
-    )
-    return _fill(survey) if fill_missing else survey
+    gathering = Gathering(limits, nodes)
+    gathering.take(samples)
+    return _finish(gathering, {}, fill_missing=fill_missing, now_s=now_s)
+
+
+def _finish(
+    gathering: Gathering, unreachable: Mapping[str, str], *, fill_missing: bool, now_s: float | None
+) -> Gathered:
+    survey = gathering.survey(now_s)
+    if fill_missing:
+        survey = _fill(survey)
+    return Gathered(survey=survey, unreachable=unreachable, left_out=gathering.left_out)
 
 
 def _fill(survey: Survey) -> Survey:
@@ -168,73 +158,46 @@ def _fill(survey: Survey) -> Survey:
     return repair(survey, Repair(fill=Fill.COORDINATES)).survey
 
 
-def _ask_some(urls: Sequence[str], timeout_s: float) -> dict[str, list[Sample] | str]:
-    asked = {url: in_thread(partial(_ask, url, timeout_s)) for url in urls}
+def _pages(urls: Sequence[str], timeout_s: float, page_bytes: int) -> Iterator[tuple[str, bytes | str]]:
+    """Yield each agent's page, or why there is none."""
+    asked = {url: in_thread(partial(_page, url, timeout_s, page_bytes)) for url in urls}
     wait(asked.values(), timeout=timeout_s + _GRACE_S)
     late = f"no complete answer came within {timeout_s:g} s"
-    return {url: future.result() if future.done() else late for url, future in asked.items()}
+    for url in urls:
+        future = asked.pop(url)
+        yield url, future.result() if future.done() else late
 
 
-def _ask(url: str, timeout_s: float) -> list[Sample] | str:
-    """Return an agent's figures, or why there are none."""
-    from prometheus_client.parser import text_string_to_metric_families
-
+def _page(url: str, timeout_s: float, page_bytes: int) -> bytes | str:
     try:
-        page = ANYWHERE.fetch(f"{url.rstrip('/')}/metrics", timeout_s=timeout_s, max_bytes=_MAX_PAGE_BYTES)
-        found = [
-            Sample(name=sample.name, labels={**sample.labels, "agent": url}, value=sample.value)
-            for family in text_string_to_metric_families(page.decode())
-            for sample in family.samples
-            if sample.name.startswith(PREFIX)
-        ]
+        return ANYWHERE.fetch(f"{url.rstrip('/')}/metrics", timeout_s=timeout_s, max_bytes=page_bytes)
     except FetchError as error:
         return str(error)
-    except (ValueError, KeyError, IndexError):  # what the parser raises on nonsense, and repeats
+
+
+def _take_page(page: bytes, gathering: Gathering) -> str:
+    """Take an agent's figures from its page; return what is wrong with it, empty where nothing is."""
+    try:
+        figures = gathering.take(_figures(page))
+    except LatencyMapError:
+        raise
+    except (ValueError, KeyError, IndexError):  # what the parser raises on nonsense; it quotes the page
         return "its page is no Prometheus text"
-    return found or f"its page has no figure {PREFIX}*; is an agent there?"
+    return "" if figures else f"its page has no figure {PREFIX}*; is an agent there?"
 
 
-_Cells = dict[tuple[str, str], dict[str, float]]
+def _figures(page: bytes) -> Iterator[Sample]:
+    """Read the figures of ours line by line; without the lines of types each is handed on at once."""
+    from prometheus_client.parser import text_fd_to_metric_families
+
+    ours = (line for line in io.BytesIO(page) if line.startswith(_PREFIX))
+    for family in text_fd_to_metric_families(cast(TextIO, map(_decoded, ours))):
+        for sample in family.samples:
+            yield Sample(name=sample.name, labels=sample.labels, value=sample.value)
 
 
-def _cells(samples: Iterable[Sample]) -> tuple[_Cells, tuple[str, ...]]:
-    """Sort figures by pair, the newest claim of each; return these and all names."""
-    claims: dict[tuple[str, str], dict[tuple[tuple[str, str], ...], dict[str, float]]] = defaultdict(dict)
-    names: set[str] = set()
-    for sample in samples:
-        ends = [sample.labels[end] for end in (SOURCE, TARGET) if end in sample.labels]
-        if not sample.name.startswith(PREFIX) or any(find_name_fault([name]) for name in ends):
-            continue
-        names.update(ends)
-        if len(ends) == 2 and _can_be(sample):
-            agent = tuple(
-                sorted((label, text) for label, text in sample.labels.items() if label != "__name__")
-            )
-            claim = claims[ends[0], ends[1]].setdefault(agent, {})
-            claim[sample.name] = sample.value
-    newest = {
-        pair: max(told.values(), key=lambda cell: cell.get(MEASURED_TIMESTAMP_SECONDS, 0.0))
-        for pair, told in claims.items()
-        if pair[0] != pair[1]
-    }
-    return newest, tuple(sorted(names))
-
-
-def _can_be(sample: Sample) -> bool:
-    limits = {LOSS_RATIO: 1.0, MEASURED_TIMESTAMP_SECONDS: math.inf}
-    return 0 <= sample.value <= limits.get(sample.name, MAX_RTT_MS / _MS) and math.isfinite(sample.value)
-
-
-def _matrix(names: Sequence[str], cells: _Cells, kind: str) -> Delays:
-    rows = {name: row for row, name in enumerate(names)}
-    matrix = np.full((len(names), len(names)), math.nan)
-    for (source, target), cell in cells.items():
-        matrix[rows[source], rows[target]] = cell.get(kind, math.nan)
-    return matrix
-
-
-def _oldest_s(cells: Iterable[Mapping[str, float]], now_s: float | None) -> float | None:
-    instants = [cell[MEASURED_TIMESTAMP_SECONDS] for cell in cells if MEASURED_TIMESTAMP_SECONDS in cell]
-    if not instants:
-        return None
-    return min(instants) if now_s is None else min(*instants, now_s)
+def _decoded(line: bytes) -> str:
+    if len(line) > _LONGEST_LINE:
+        message = f"expected lines of at most {_LONGEST_LINE} bytes"
+        raise ValueError(message)
+    return line.decode()

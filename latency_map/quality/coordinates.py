@@ -20,6 +20,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, dijkstra
 
+from latency_map.arrays import row_blocks
 from latency_map.delays import Delays
 
 Indices: TypeAlias = NDArray[np.intp]
@@ -65,10 +66,25 @@ class Coordinates:
         numpy.ndarray
             Shape ``(n, n)``, symmetric, zero diagonal; NaN between islands.
         """
-        rtt_ms = np.sqrt(_squared_distances(self.positions_ms))
-        rtt_ms += self.heights_ms[:, None] + self.heights_ms
-        rtt_ms[self.islands[:, None] != self.islands] = np.nan
+        count = len(self.heights_ms)
+        rtt_ms: Delays = np.empty((count, count))
+        squares = np.einsum("nd,nd->n", self.positions_ms, self.positions_ms)
+        for rows in row_blocks(count):
+            part = rtt_ms[rows]
+            np.matmul(-2.0 * self.positions_ms[rows], self.positions_ms.T, out=part)
+            part += squares[rows, None] + squares
+            np.sqrt(np.maximum(part, 0.0, out=part), out=part)
+            part += self.heights_ms[rows, None] + self.heights_ms
+            part[self.islands[rows, None] != self.islands] = np.nan
         np.fill_diagonal(rtt_ms, 0.0)
+        return rtt_ms
+
+    def pairs_ms(self, i: NDArray[np.int32], j: NDArray[np.int32]) -> Delays:
+        """Return the round trips between nodes i and nodes j; see `rtt_ms`."""
+        between = self.positions_ms[i] - self.positions_ms[j]
+        rtt_ms: Delays = np.sqrt(np.einsum("pd,pd->p", between, between))
+        rtt_ms += self.heights_ms[i] + self.heights_ms[j]
+        rtt_ms[self.islands[i] != self.islands[j]] = np.nan
         return rtt_ms
 
 
@@ -91,10 +107,10 @@ class HeldOutError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pairs:
-    """Known pairs: rows ``i < j`` of the matrix and their round trips, ms."""
+    """Known pairs: rows ``i < j`` of the matrix, row by row, and their round trips, ms; 16 bytes each."""
 
-    i: Indices
-    j: Indices
+    i: NDArray[np.int32]
+    j: NDArray[np.int32]
     rtt_ms: Delays
 
     def take(self, chosen: NDArray[np.bool_] | Indices) -> "_Pairs":
@@ -147,9 +163,9 @@ def held_out_error(
     pairs, n = _known_pairs(rtt_ms), len(rtt_ms)
     pairs = pairs.take(pairs.rtt_ms > 0)
     held = _hold_out(pairs, n, rng, share)
-    estimates = _fit(pairs.take(~held), n, rng, dimensions).rtt_ms()
-    kept = pairs.take(held)
-    errors = np.abs(estimates[kept.i, kept.j] - kept.rtt_ms) / kept.rtt_ms
+    kept, pairs = pairs.take(held), pairs.take(~held)
+    estimates_ms = _fit(pairs, n, rng, dimensions).pairs_ms(kept.i, kept.j)
+    errors = np.abs(estimates_ms - kept.rtt_ms) / kept.rtt_ms
     errors = errors[~np.isnan(errors)]
     if not len(errors):
         return HeldOutError(median_ratio=np.nan, p90_ratio=np.nan, pairs=0)
@@ -158,13 +174,18 @@ def held_out_error(
 
 
 def _known_pairs(rtt_ms: Delays) -> _Pairs:
-    there = np.where(rtt_ms > _NOTHING_MS, rtt_ms, np.nan)
-    both = np.where(np.isnan(there), there.T, there)
-    both = (both + both.T) / 2
-    known = ~np.isnan(rtt_ms)
-    both[np.isnan(both) & (known | known.T)] = 0.0
-    i, j = np.nonzero(np.triu(~np.isnan(both), 1))
-    return _Pairs(i=i, j=j, rtt_ms=both[i, j])
+    count = len(rtt_ms)
+    i, j, known_ms = [], [], []
+    for row in range(count):
+        there, back = rtt_ms[row, row + 1 :], rtt_ms[row + 1 :, row]
+        both = np.stack([there, back])
+        (columns,) = np.nonzero(~np.isnan(both).all(axis=0))
+        measured = np.where(both > _NOTHING_MS, both, np.nan)[:, columns]
+        one_ms, other_ms = (np.where(np.isnan(x), y, x) for x, y in (measured, measured[::-1]))
+        i.append(np.full(len(columns), row, dtype=np.int32))
+        j.append((columns + row + 1).astype(np.int32))
+        known_ms.append(np.nan_to_num((one_ms + other_ms) / 2))  # 0: joined, at a distance that nobody knows
+    return _Pairs(i=np.concatenate(i), j=np.concatenate(j), rtt_ms=np.concatenate(known_ms))
 
 
 def _hold_out(pairs: _Pairs, n: int, rng: np.random.Generator, share: float) -> NDArray[np.bool_]:
@@ -185,13 +206,16 @@ def _hold_out(pairs: _Pairs, n: int, rng: np.random.Generator, share: float) -> 
 def _fit(pairs: _Pairs, n: int, rng: np.random.Generator, dimensions: int) -> Coordinates:
     links = csr_array((pairs.rtt_ms, (pairs.i, pairs.j)), shape=(n, n))
     islands = connected_components(links, directed=False)[1].astype(np.intp)
-    fitted = pairs.take(pairs.rtt_ms > 0)
-    scale_ms = float(np.median(fitted.rtt_ms)) if len(fitted.i) else 1.0
+    apart = np.flatnonzero(pairs.rtt_ms > 0)
+    scale_ms = float(np.median(pairs.rtt_ms[apart])) if len(apart) else 1.0
     landmarks = rng.permutation(n)[:_LANDMARKS]
     points = _landmark_scaling(links, landmarks, dimensions) / scale_ms
+    del links
     start = np.concatenate([points.ravel(), np.full(n, _FIRST_HEIGHT)])
-    if len(fitted.i) > MAX_PAIRS_FITTED:
-        fitted = fitted.take(rng.choice(len(fitted.i), MAX_PAIRS_FITTED, replace=False))
+    if len(apart) > MAX_PAIRS_FITTED:
+        apart = apart[rng.choice(len(apart), MAX_PAIRS_FITTED, replace=False)]
+    fitted = pairs.take(apart)
+    del pairs, apart
     bounds = [(None, None)] * (n * dimensions) + [(0.0, None)] * n
     loss = _Loss.of(fitted, n, dimensions, scale_ms)
     found = minimize(
@@ -237,10 +261,10 @@ class _Loss:
     @classmethod
     def of(cls, pairs: _Pairs, n: int, dimensions: int, scale_ms: float) -> "_Loss":
         m = len(pairs.i)
-        rows, columns = np.tile(np.arange(m), 2), np.concatenate([pairs.i, pairs.j])
-        signs = np.concatenate([np.ones(m), -np.ones(m)])
-        apart = csr_array((signs, (rows, columns)), shape=(m, n))
-        return cls(lengths=pairs.rtt_ms / scale_ms, apart=apart, joint=abs(apart), shape=(n, dimensions))
+        nodes, ends = np.stack([pairs.i, pairs.j], axis=1).ravel(), np.arange(0, 2 * m + 1, 2, dtype=np.int32)
+        apart = csr_array((np.tile([1.0, -1.0], m), nodes, ends), shape=(m, n))
+        joint = csr_array((np.ones(2 * m), nodes, ends), shape=(m, n))
+        return cls(lengths=pairs.rtt_ms / scale_ms, apart=apart, joint=joint, shape=(n, dimensions))
 
     def __call__(self, place: Delays) -> tuple[float, Delays]:
         n, dimensions = self.shape
@@ -253,9 +277,3 @@ class _Loss:
         by_position = self.apart.T @ (between * (slopes / distances)[:, None])
         by_height = self.joint.T @ slopes
         return float((bent - 1.0).sum()), np.concatenate([by_position.ravel(), by_height])
-
-
-def _squared_distances(points: Delays) -> Delays:
-    squares = np.einsum("nd,nd->n", points, points)
-    result: Delays = np.maximum(squares[:, None] + squares - 2.0 * (points @ points.T), 0.0)
-    return result

@@ -69,12 +69,10 @@ def fill_gaps(rtt_ms: Delays, method: Fill, *, seed: int = 0) -> Filled:
         estimates, error = _paths_ms(rtt_ms), "no less than the true delays where triangles hold"
     else:
         estimates, error = _by_coordinates(rtt_ms, seed)
-    estimated = gaps & np.isfinite(estimates)
-    return Filled(
-        rtt_ms=np.where(estimated, np.minimum(estimates, MAX_RTT_MS), rtt_ms),
-        estimated=estimated,
-        error=error,
-    )
+    gaps &= np.isfinite(estimates)
+    np.minimum(estimates, MAX_RTT_MS, out=estimates)
+    np.copyto(estimates, rtt_ms, where=~gaps)
+    return Filled(rtt_ms=estimates, estimated=gaps, error=error)
 
 
 def _paths_ms(rtt_ms: Delays) -> Delays:
@@ -87,10 +85,10 @@ def _paths_ms(rtt_ms: Delays) -> Delays:
 
 def _by_coordinates(rtt_ms: Delays, seed: int) -> tuple[Delays, str]:
     """Estimate by coordinates; no pair is nearer than the nearest that was measured."""
-    estimates = embed(rtt_ms, seed=seed).rtt_ms()
-    measured_ms = rtt_ms[rtt_ms > 0]
-    least_ms = measured_ms.min() if len(measured_ms) else 0.0
     error = held_out_error(rtt_ms, seed=seed)
+    estimates = embed(rtt_ms, seed=seed).rtt_ms()
+    measured = rtt_ms > 0
+    least_ms = rtt_ms.min(where=measured, initial=MAX_RTT_MS) if measured.any() else 0.0
     space = f"{DIMENSIONS} dimensions and height"
     if error.pairs:
         said = (
@@ -99,4 +97,4 @@ def _by_coordinates(rtt_ms: Delays, seed: int) -> tuple[Delays, str]:
         )
     else:
         said = f"{space}; error not known, too few known pairs to hold any out"
-    return np.maximum(estimates, least_ms), said
+    return np.maximum(estimates, least_ms, out=estimates), said

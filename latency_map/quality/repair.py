@@ -12,6 +12,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from latency_map.arrays import row_blocks
 from latency_map.delays import Asymmetry, DelayKind, Delays, DelayUnit, round_trips_ms
 from latency_map.errors import LatencyMapError, UnknownNodeError, enumerate_some
 from latency_map.quality.filling import Fill, fill_gaps
@@ -160,16 +161,19 @@ def _drop(survey: Survey, wanted: Repair) -> tuple[Survey, Change | None]:
 
 
 def _zero_diagonal(survey: Survey, wanted: Repair) -> tuple[Survey, Change | None]:
-    rtt_ms = survey.rtt_ms.copy()
+    rtt_ms = survey.rtt_ms
     if wanted.zero_diagonal:
+        rtt_ms = rtt_ms.copy()
         np.fill_diagonal(rtt_ms, 0.0)
     return _with(survey, rtt_ms, Step.ZERO_DIAGONAL, "nodes set to 0 from themselves")
 
 
 def _drop_zeros(survey: Survey, wanted: Repair) -> tuple[Survey, Change | None]:
-    zeros = (survey.rtt_ms == 0) & wanted.drop_zeros
-    np.fill_diagonal(zeros, val=False)
-    rtt_ms = np.where(zeros, np.nan, survey.rtt_ms)
+    rtt_ms = survey.rtt_ms
+    if wanted.drop_zeros:
+        zeros = rtt_ms == 0
+        np.fill_diagonal(zeros, val=False)
+        rtt_ms = np.where(zeros, np.nan, rtt_ms)
     return _with(survey, rtt_ms, Step.DROP_ZEROS, "cells of 0 ms between two nodes taken as missing")
 
 
@@ -241,14 +245,13 @@ def _with(
 ) -> tuple[Survey, Change | None]:
     """Put other round trips in a survey and say what changed; the cell that changed most stands for all."""
     before = survey.rtt_ms
-    changed = (before != rtt_ms) & ~(np.isnan(before) & np.isnan(rtt_ms))
     marks = (survey.estimated if estimated is None else estimated) & ~np.isnan(rtt_ms)
-    if not changed.any():
+    cells, by_ms = _changed(before, rtt_ms)
+    if not cells:
         return replace(survey, estimated=marks), None
-    by_ms = np.where(changed, np.abs(np.nan_to_num(rtt_ms) - np.nan_to_num(before)), -1.0)
-    a, b = first_pair(survey.names, by_ms == by_ms.max())
+    a, b = first_pair(survey.names, by_ms)
     nodes = (survey.names[a], survey.names[b]) if a != b else (survey.names[a],)
-    cells, old, new = int(changed.sum()), float(before[a, b]), float(rtt_ms[a, b])
+    old, new = float(before[a, b]), float(rtt_ms[a, b])
     change = Change(
         step=step,
         cells=cells,
@@ -257,7 +260,24 @@ def _with(
         after_ms=None if np.isnan(new) else new,
         text=f"{cells} {text}; largest: {' to '.join(nodes)} {_said(old)} -> {_said(new)}",
     )
+    for matrix in (rtt_ms, marks):
+        matrix.setflags(write=False)
     return replace(survey, rtt_ms=rtt_ms, estimated=marks), change
+
+
+def _changed(before: Delays, after: Delays) -> tuple[int, Mask]:
+    """Return how many cells differ, and which of them differ most."""
+    cells, most_ms = 0, -1.0
+    marked: Mask = np.zeros(before.shape, dtype=bool)
+    for rows in row_blocks(len(before)):
+        old, new = before[rows], after[rows]
+        differ = (old != new) & ~(np.isnan(old) & np.isnan(new))
+        cells += int(differ.sum())
+        by_ms = np.where(differ, np.abs(np.nan_to_num(new) - np.nan_to_num(old)), -1.0)
+        if by_ms.max() > most_ms:
+            most_ms, marked[: rows.start] = float(by_ms.max()), False
+        marked[rows] = differ & (by_ms == most_ms)
+    return cells, marked
 
 
 def _said(rtt_ms: float) -> str:

@@ -20,10 +20,14 @@ def first_pair(names: tuple[str, ...], marked: Mask) -> tuple[int, int]:
     tuple of int
         Row and column. Of two directions of a pair, the one that begins with the first name.
     """
-    n = len(names)
-    rank = np.empty(n, dtype=np.int64)
-    rank[sorted(range(n), key=names.__getitem__)] = np.arange(n)
-    rows, columns = np.nonzero(marked)
-    a, b = rank[rows], rank[columns]
-    first = ((np.minimum(a, b) * n + np.maximum(a, b)) * n + a).argmin()
-    return int(rows[first]), int(columns[first])
+    order = np.array(sorted(range(len(names)), key=names.__getitem__))
+    for place, row in enumerate(order):
+        following = order[place:]
+        there, back = marked[row, following], marked[following, row]
+        either = there | back
+        if either.any():
+            first = int(either.argmax())
+            pair = int(row), int(following[first])
+            return pair if there[first] else (pair[1], pair[0])
+    message = "expected at least one marked cell, got none"
+    raise ValueError(message)

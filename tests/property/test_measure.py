@@ -6,7 +6,8 @@ from math import ceil
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latency_map.measure.gather import Sample, samples_to_survey
+from latency_map.measure.gather import gather_samples
+from latency_map.measure.gathering import Sample
 from latency_map.measure.neighbours import neighbours
 from latency_map.measure.pacing import Pace
 from latency_map.measure.probe import Reply, RttSample, Timeout
@@ -90,7 +91,7 @@ def test_the_order_of_samples_does_not_matter(cells, random):
         )
     ]
     shuffled = random.sample(samples, len(samples))
-    one, other = (samples_to_survey(some, fill_missing=False) for some in (samples, shuffled))
+    one, other = (gather_samples(some, fill_missing=False).survey for some in (samples, shuffled))
     assert one.names == other.names
     assert one.rtt_ms.tobytes() == other.rtt_ms.tobytes()
     assert one.measured_at_s == other.measured_at_s == 1e9 + min(cells.values())

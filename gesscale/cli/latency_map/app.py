@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Annotated
 
@@ -20,9 +21,12 @@ from latency_map import (
     LatencyMap,
     LatencyMapError,
     MapForm,
+    MapLimits,
     NoChoiceError,
     read_survey,
 )
+from latency_map.limits import DEFAULT_LIMITS, DEFAULT_NODES
+from latency_map.names import MAX_NODES
 
 app = typer.Typer(
     help="Latency maps: import, check, repair, measure, look at them, choose nodes by them, emulate them. "
@@ -68,6 +72,31 @@ MapTarget = Annotated[
 ]
 
 
+_limits = ContextVar("limits", default=DEFAULT_LIMITS)
+
+
+@app.callback()
+def _bound_maps(
+    context: typer.Context,
+    max_nodes: Annotated[
+        int,
+        typer.Option(
+            "--max-nodes",
+            min=1,
+            max=MAX_NODES,
+            help="Most nodes of a map that is read; memory grows with their square. Stands before the command.",
+        ),
+    ] = DEFAULT_NODES,
+) -> None:
+    token = _limits.set(MapLimits(nodes=max_nodes))
+    context.call_on_close(lambda: _limits.reset(token))
+
+
+def chosen_limits() -> MapLimits:
+    """Return how large a map may be that is read, as the user chose for the command that runs."""
+    return _limits.get()
+
+
 @contextmanager
 def plain_errors() -> Iterator[None]:
     """Turn what latency_map raises on purpose into one line and an exit code."""
@@ -90,7 +119,7 @@ def load_survey(
 ) -> Imported:
     """Read a survey from a file, or from standard input for ``-``, and say on stderr what it was taken for."""
     given = sys.stdin.buffer if str(file) == "-" else file
-    imported = read_survey(given, unit=unit, kind=kind, form=form, aside=aside)
+    imported = read_survey(given, unit=unit, kind=kind, form=form, aside=aside, limits=chosen_limits())
     talk.print(f"{file} read as {imported.form.value}: {imported.reason}", markup=False, highlight=False)
     for note in imported.notes:
         talk.print(f"  {note}", markup=False, highlight=False)

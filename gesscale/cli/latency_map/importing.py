@@ -1,18 +1,27 @@
 """``gesscale latency-map import``: read a file of any form, write the project's own."""
 
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from gesscale.cli.latency_map.app import MAKE, Form, Kind, MapTarget, Unit, app, load_survey, plain_errors
+from gesscale.cli.latency_map.app import (
+    MAKE,
+    Form,
+    Kind,
+    MapTarget,
+    Unit,
+    app,
+    chosen_limits,
+    load_survey,
+    plain_errors,
+)
 from gesscale.cli.output import Output, emit, table
 from gesscale.errors import InputError
 from latency_map import Imported, MapForm, read_aside, write_survey
 from latency_map.formats.document import document_pieces
-from latency_map.summary import summarise
+from latency_map.summary import count_pairs
 
 _AUTO = "auto"
 _FORMS = (_AUTO, *(form.value for form in MapForm))
@@ -50,7 +59,7 @@ def import_map(
         message = f"--format: expected one of {', '.join(_FORMS)}, got {form!r}"
         raise InputError(message)
     with plain_errors():
-        aside = read_aside(names=names, servers=servers, probed_from=probed_from)
+        aside = read_aside(names=names, servers=servers, probed_from=probed_from, limits=chosen_limits())
         chosen = None if form == _AUTO else MapForm(form)
         imported = load_survey(file, unit, kind, form=chosen, aside=aside)
         if target is None:
@@ -62,7 +71,7 @@ def import_map(
 
 
 def _report(imported: Imported, target: Path, output: Output) -> None:
-    figures = summarise(imported.survey, now_s=time.time())
+    figures = count_pairs(imported.survey)
     document = {
         "map": str(target),
         "form": imported.form,

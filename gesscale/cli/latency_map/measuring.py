@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gesscale.cli.latency_map.app import MAKE, Form, MapTarget, app, plain_errors, split_names
+from gesscale.cli.latency_map.app import MAKE, Form, MapTarget, app, chosen_limits, plain_errors, split_names
 from gesscale.cli.latency_map.measurement_report import report_gathered, report_row
 from gesscale.cli.output import Output, talk
 from gesscale.errors import InputError
@@ -122,7 +122,9 @@ def gather(
         urls = _agent_urls(agents, agents_file, agents_dns)
     now_s = time.time()
     try:
-        gathered = gather_agents(urls, now_s=now_s, timeout_s=timeout, fill_missing=fill)
+        gathered = gather_agents(
+            urls, now_s=now_s, timeout_s=timeout, fill_missing=fill, limits=chosen_limits()
+        )
     except LatencyMapError as error:  # the question was right, the network was not
         talk.print(f"error: {error}")
         raise typer.Exit(FAILED) from None

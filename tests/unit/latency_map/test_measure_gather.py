@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from latency_map import Asymmetry, LatencyMapError
-from latency_map.measure.gather import Sample, gather_agents, samples_to_survey
+from latency_map.measure.gather import gather_agents, gather_samples
+from latency_map.measure.gathering import Sample
 
 NOW_S = 1_700_000_000.0
 
@@ -30,7 +31,8 @@ def cell(source, target, rtt_ms, *, at_s=NOW_S, **labels):
 
 
 def survey_of(*cells, fill=False, now_s=None):
-    return samples_to_survey([sample for some in cells for sample in some], fill_missing=fill, now_s=now_s)
+    samples = [sample for some in cells for sample in some]
+    return gather_samples(samples, fill_missing=fill, now_s=now_s).survey
 
 
 def test_both_directions_are_kept_and_decided_on_later():
@@ -98,7 +100,7 @@ def test_what_is_no_figure_of_an_agent_is_left_out():
 @pytest.mark.parametrize("samples", [[], cell("a", "b", math.nan)])
 def test_no_round_trip_at_all_is_an_error(samples):
     with pytest.raises(LatencyMapError, match="expected round trips"):
-        samples_to_survey(samples, fill_missing=True)
+        gather_samples(samples, fill_missing=True)
 
 
 def ring(n, spacing_ms=10.0):
@@ -155,12 +157,14 @@ def test_agents_that_do_not_answer_are_listed_with_the_reason(httpserver):
     httpserver.expect_request("/busy/metrics").respond_with_data("", status=503)
     httpserver.expect_request("/empty/metrics").respond_with_data("up 1\n")
     httpserver.expect_request("/page/metrics").respond_with_data("<html>{</html>")
-    httpserver.expect_request("/bytes/metrics").respond_with_data(b"\xff\xff")
+    httpserver.expect_request("/broken/metrics").respond_with_data(PAGE + "gesscale_latency_rtt_seconds{")
+    httpserver.expect_request("/bytes/metrics").respond_with_data(b"gesscale_latency_\xff\xff 1\n")
     good = httpserver.url_for("").rstrip("/")
     bad = {
         f"{good}/busy": "503",
         f"{good}/empty": "no figure gesscale_latency_",
-        f"{good}/page": "no Prometheus text",
+        f"{good}/page": "no figure gesscale_latency_",
+        f"{good}/broken": "no Prometheus text",
         f"{good}/bytes": "no Prometheus text",
         "ftp://a": "expected an address such as",
         "http://127.0.0.1:1": "connection failed",
