@@ -26,6 +26,7 @@ def opened(api, tmp_path, **spec):
         connection=connection_to(api.url),
         timeout_s=1.0,
         client=ANYWHERE,
+        nodes=lambda: ("a", "b"),
         scratch=tmp_path / "scratch",
     )
 
