@@ -183,3 +183,35 @@ def test_what_networkx_warns_of_is_said():
     imported = parse_survey(text)
     assert imported.survey.rtt_ms[0, 1] == 5
     assert imported.notes[-1] == "networkx says: 'No key type for id d. Using string'"
+
+
+def test_the_two_directions_of_a_path_over_links_are_alike_to_the_last_bit():
+    # 0.1 + 0.2 + 0.3 is 0.6000000000000001, and 0.3 + 0.2 + 0.1 is 0.6
+    text = '[{"from":"a","to":"b","delay":0.1},{"from":"b","to":"c","delay":0.2},{"from":"c","to":"d","delay":0.3}]'
+    assert parse_map(text, MS, RTT).latencies.delay_ms("a", "d") == 0.6
+
+
+def test_links_may_differ_in_unit_and_count_in_milliseconds_then():
+    text = """{"links": [
+        {"from": "c", "to": "a", "delay": "0.25 s"}, {"from": "a", "to": "b", "delay": "2 s"},
+        {"from": "a", "to": "b", "delay": "750 ms"}, {"from": "b", "to": "d", "delay": "500 us"},
+        {"from": "d", "to": "d", "delay": "1 s"}, {"from": "a", "to": "b", "delay": "1 s"}
+    ], "nodes": ["lone", {"id": "a"}, {"name": "b"}]}"""
+    imported = parse_survey(text, kind=RTT)
+    assert imported.survey.names == ("lone", "a", "b", "c", "d")
+    assert imported.unit is MS
+    # of 2 s, 750 ms and 1 s the fastest counts; d to c goes over b and a: 0.5 ms, 750 ms, 250 ms
+    np.testing.assert_allclose(imported.survey.rtt_ms[1:, 3], [250, 1000, 0, 1000.5])
+    assert np.isnan(imported.survey.rtt_ms[0, 1:]).all()
+    assert "links from a node to itself, left out: 1" in imported.notes
+
+
+def test_a_ping_table_counts_the_median_of_each_pair_and_says_where_the_largest_stands():
+    text = "source,destination,loss,rtt_us\n" + "".join(
+        f"a,b,0,{rtt_us}\nb,a,0,{2 * rtt_us}\n" for rtt_us in (9, 1, 4, 16)
+    )
+    imported = parse_survey(text + "a,b,1,\n", kind=RTT)
+    assert imported.survey.rtt_ms.tolist() == [[0, 0.0065], [0.013, 0]]  # of 1, 4, 9, 16: 6.5
+    assert imported.notes[0].startswith("9 rows, at most 4 of one pair")
+    with pytest.raises(LatencyMapError, match="line 10, column 4: b to a: expected a delay of at most"):
+        parse_survey(text + "b,a,0,1e300\n" * 5, kind=RTT)

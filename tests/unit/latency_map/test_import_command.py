@@ -93,3 +93,18 @@ def test_wrong_input_is_an_input_error_in_one_line(arguments, message):
     assert isinstance(error, InputError)
     assert message in str(error)
     assert "\n" not in str(error)
+
+
+def test_how_many_nodes_a_map_may_have_is_said_before_the_command(tmp_path):
+    edges, names = tmp_path / "edges.csv", tmp_path / "names.txt"
+    edges.write_text("from,to,rtt_ms\n" + "".join(f"{node},{node + 1},1\n" for node in range(1, 1005)))
+    names.write_text("".join(f"node {node}\n" for node in range(1, 1006)))
+    refused = run(edges, "-o", tmp_path / "map.json")
+    said = "expected at most 1000 nodes (limit: gesscale latency-map --max-nodes), got more; give fewer"
+    assert isinstance(refused.exception, InputError)
+    assert said in str(refused.exception)
+    command = ["--max-nodes", "1005", "import", str(edges), "--names", str(names), "--output", "json"]
+    taken = CliRunner().invoke(app, [*command, "-o", str(tmp_path / "map.json")])
+    assert json.loads(taken.stdout)["nodes"] == 1005
+    assert said in str(run(edges).exception)  # it holds for one command
+    assert CliRunner().invoke(app, ["--max-nodes", "5001", "import", str(edges)]).exit_code == 2

@@ -85,7 +85,7 @@ def test_a_map_of_as_many_nodes_as_any_may_have_takes_no_more_either(name, tmp_p
 )
 def test_files_beside_a_map_take_little(tmp_path, name, line, said):
     (tmp_path / name).write_text("id,name\n" + "".join(line.format(number) for number in range(2_000_000)))
-    assert said in read("beside", tmp_path / name).said.replace("line 5000:", "line 5001:")
+    assert said in read("beside", tmp_path / name).said
 
 
 def test_samples_take_no_more_than_their_map_needs():

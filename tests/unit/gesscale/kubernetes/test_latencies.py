@@ -3,13 +3,14 @@
 import pytest
 from scripted_api import as_json, connection_to, refusal, scripted_api
 
-from gesscale.kubernetes.latencies import ConfigMapLatencies, open_latency_map
+from gesscale.kubernetes.latencies import ConfigMapLatencies, bounds_of, open_latency_map
 from gesscale.kubernetes.resource.spec_groups import LatencyMapSpec
 from gesscale.monitor.latencies import AgentLatencies, PrometheusLatencies
 from latency_map.measure.fetch import ANYWHERE
 
 NEAR = "node,a,b\na,0,5\nb,5,0\n"
 FAR = "node,a,b\na,0,50\nb,50,0\n"
+NODES = ["a", "b"]
 SPEC = {"source": "ConfigMap", "configMap": {"name": "map", "unit": "ms", "kind": "rtt"}, "refresh": "60s"}
 
 
@@ -26,8 +27,8 @@ def opened(api, tmp_path, **spec):
         connection=connection_to(api.url),
         timeout_s=1.0,
         client=ANYWHERE,
-        nodes=lambda: ("a", "b"),
         scratch=tmp_path / "scratch",
+        nodes=lambda: NODES,
     )
 
 
@@ -92,3 +93,74 @@ def test_agents_and_prometheus_are_other_sources(api, tmp_path):
     prometheus = opened(api, tmp_path, source="Prometheus", prometheusUrl="http://p:9090")
     assert isinstance(prometheus, PrometheusLatencies)
     assert api.asked == []
+
+
+def map_of(count):
+    names = [f"n{node}" for node in range(count)]
+    return "rtt_ms," + ",".join(names) + "\n" + "".join(f"{name},{','.join('0' * count)}\n" for name in names)
+
+
+def test_a_config_map_of_more_nodes_than_the_cluster_can_have_is_refused_in_a_line(api, tmp_path):
+    api.says(config_map(map_of(16)), config_map(map_of(17)))
+    source = opened(api, tmp_path)
+    assert len(source.current(1000.0).map) == 16
+    kept = source.current(1061.0)
+    assert len(kept.map) == 16
+    said = (
+        "expected at most 16 nodes (limit: twice the nodes of the cluster, at least 16), got 17; give fewer"
+    )
+    assert said in kept.standing.problem
+    assert "\n" not in kept.standing.problem
+
+
+def test_the_bounds_grow_with_the_cluster_and_end_where_every_map_ends():
+    for nodes, most in ((0, 16), (8, 16), (9, 18), (3000, 5000)):
+        names = [f"n{node}" for node in range(nodes)]
+        bounds = bounds_of(names)
+        assert (bounds.limits.nodes, bounds.nodes) == (most, frozenset(names))
+
+
+def test_text_that_is_no_text_is_refused_in_a_line(api, tmp_path):
+    api.says(config_map("rtt_ms,\ud800"))
+    problem = opened(api, tmp_path).current(1000.0).standing.problem
+    assert "expected a readable UTF-8 text file" in problem
+
+
+def page(source, *targets):
+    return "".join(
+        f'gesscale_latency_rtt_seconds{{source="{source}",target="{target}"}} 0.005\n' for target in targets
+    )
+
+
+def test_agents_tell_of_nodes_of_the_cluster_only(api, tmp_path, httpserver):
+    foreign = [f"x{number}" for number in range(40)]
+    httpserver.expect_request("/metrics").respond_with_data(page("a", "b", *foreign) + page("x1", "a"))
+    place = f"localhost:{httpserver.port}"
+    given = opened(api, tmp_path, source="Agents", agentsDns=place, maxAge="2h").current(1000.0)
+    assert given.map.names == ("a", "b")
+    said = "figures of nodes that the cluster does not have, left out: 41 (the first of 'x0')"
+    assert given.standing.problem == said
+
+
+def test_no_more_agents_are_asked_than_the_cluster_can_have(httpserver):
+    httpserver.expect_request("/metrics").respond_with_data(page("a", "b"))
+    urls = tuple(f"http://127.0.0.{host}:{httpserver.port}" for host in range(1, 18))
+    source = AgentLatencies(urls=urls, timeout_s=1.0, bounds=lambda: bounds_of(NODES))
+    assert "expected at most 16 nodes" in (said := source.current(1000.0).standing.problem)
+    assert "got the addresses of 17 agents" in said
+    assert httpserver.log == []
+
+
+def test_prometheus_tells_of_nodes_of_the_cluster_only(api, tmp_path, httpserver):
+    series = [
+        {
+            "metric": {"__name__": "gesscale_latency_rtt_seconds", "source": source, "target": "b"},
+            "value": [1000.0, "0.005"],
+        }
+        for source in ("a", *(f"x{number}" for number in range(40)))
+    ]
+    answer = {"status": "success", "data": {"resultType": "vector", "result": series}}
+    httpserver.expect_request("/api/v1/query").respond_with_json(answer)
+    given = opened(api, tmp_path, source="Prometheus", prometheusUrl=httpserver.url_for("")).current(1000.0)
+    assert given.map.names == ("a", "b")
+    assert "does not have, left out: 40" in given.standing.problem

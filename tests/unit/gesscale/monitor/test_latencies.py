@@ -10,7 +10,9 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from gesscale.errors import InputError, SettingsError
+from gesscale.monitor.kept_latencies import Bounds
 from gesscale.monitor.latencies import AgentLatencies, FileLatencies, PrometheusLatencies
+from gesscale.settings.latency_map import LatencyMapSettings
 from latency_map import Asymmetry, DelayKind, DelayUnit, Survey, write_csv, write_survey
 
 NOW_S = 1_795_000_000.0
@@ -131,6 +133,17 @@ def test_a_file_that_does_not_say_unit_and_kind_asks_for_the_settings_of_these(t
     assert "latency_map.unit" in problem
     assert "latency_map.kind" in problem
     assert "--" not in problem
+
+
+def test_a_file_of_too_many_nodes_is_refused_with_the_setting_that_bounds_it(file):
+    settings = LatencyMapSettings(file=file, max_nodes=len(NODES) - 1)
+    problem = (
+        FileLatencies(file=file, bounds=lambda: Bounds(limits=settings.limits()))
+        .current(NOW_S)
+        .standing.problem
+    )
+    assert f"expected at most {len(NODES) - 1} nodes (limit: latency_map.max_nodes), got more" in problem
+    assert FileLatencies(file=file).current(NOW_S).map == delays()
 
 
 LOPSIDED = [[0.0, 10.0], [12.0, 0.0]]

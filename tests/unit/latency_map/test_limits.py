@@ -1,0 +1,137 @@
+"""How large a map may be, and matrices that grow no further."""
+
+import numpy as np
+import pytest
+
+from latency_map import (
+    LARGEST,
+    Aside,
+    DelayKind,
+    DelayUnit,
+    LatencyMapError,
+    MapForm,
+    MapLimits,
+    parse_survey,
+)
+from latency_map.arrays import read_only, reorder, row_blocks
+from latency_map.grid import Grid
+from latency_map.measure.gathering import Gathering, Sample
+
+NAMES = ("a", "b", "c")
+TEXTS = {
+    MapForm.MATRIX: "rtt_ms,a,b,c\na,0,1,1\nb,1,0,1\nc,1,1,0\n",
+    MapForm.BARE_MATRIX: "0 1 1\n1 0 1\n1 1 0\n",
+    MapForm.EDGES: "from,to,rtt_ms\na,b,1\na,c,1\n",
+    MapForm.PINGS: "source,destination,loss,rtt_ms\na,b,0,1\na,c,0,1\n",
+    MapForm.P2PSIM: "node 1\nnode 2\n1,3 5\n",
+    MapForm.LINKS: '[{"from": "a", "to": "b", "delay": 1}, {"from": "b", "to": "c", "delay": 1}]',
+    MapForm.GML: "graph [ node [ id 0 ] node [ id 1 ] node [ id 2 ] edge [ source 0 target 1 delay 1 ] ]",
+    MapForm.GRAPHML: '<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><key id="d" for="edge"'
+    ' attr.name="delay" attr.type="double"/><graph edgedefault="undirected"><node id="a"/><node id="b"/>'
+    '<node id="c"/><edge source="a" target="b"><data key="d">1</data></edge></graph></graphml>',
+    MapForm.GOLDPINGER: '{"responses": {"a": {"response": {"podResults": {"b": {"OK": true}, "c": {"OK": true}}}}}}',
+    MapForm.PING: "PING b (10.0.0.2)\nPING c (10.0.0.3)\n64 bytes from 10.0.0.3: time=1 ms\n",
+    MapForm.FPING: "b : 1 1\nc : 1 1\n",
+    MapForm.DOCUMENT: '{"apiVersion": "gesscale.dev/v1", "kind": "LatencyMap", "unit": "ms", "delay": "rtt",'
+    ' "nodes": ["a", "b", "c"], "rtt_ms": [[0, 1, 1], [1, 0, 1], [1, 1, 0]]}',
+}
+
+
+def read(form, nodes):
+    aside = Aside(probed_from="a") if form in (MapForm.PING, MapForm.FPING) else Aside()
+    limits = MapLimits(nodes=nodes, setting="the test")
+    return parse_survey(
+        TEXTS[form], form=form, unit=DelayUnit.MS, kind=DelayKind.RTT, aside=aside, limits=limits
+    )
+
+
+@pytest.mark.parametrize("form", MapForm)
+def test_every_form_may_have_as_many_nodes_as_are_allowed_and_not_one_more(form):
+    assert len(read(form, 3).survey) == 3
+    with pytest.raises(
+        LatencyMapError, match=r"expected at most 2 nodes \(limit: the test\), got .*; give fewer"
+    ):
+        read(form, 2)
+
+
+def test_a_document_may_have_its_keys_in_any_order_and_is_bounded_in_each():
+    head, _, matrix = TEXTS[MapForm.DOCUMENT].rpartition(', "rtt_ms": ')
+    spread = '{"unit": "ms", "p95_ms": M, "jitter_ms": M, "loss_ratio": M}'.replace("M", matrix[:-1])
+    parts = [
+        head.partition(', "nodes"')[0],
+        '"estimated": [[1], [0], []]',
+        f'"spread": {spread}',
+        f'"rtt_ms": {matrix[:-1]}',
+    ]
+    text = ", ".join([*parts, '"nodes": ["a", "b", "c"]']) + "}"
+    survey = parse_survey(text).survey
+    assert survey.names == NAMES
+    assert survey.estimated.sum() == 2
+    assert survey.spread.loss_ratio[0, 1] == 1
+    for kept in (parts[1], parts[2], parts[3]):
+        with pytest.raises(LatencyMapError, match="expected at most 2 nodes"):
+            parse_survey(f"{parts[0]}, {kept}}}", limits=MapLimits(nodes=2))
+    with pytest.raises(LatencyMapError, match="nodes: expected 3 nodes, as rtt_ms has rows, got 2"):
+        parse_survey(text.replace(', "c"]', "]"))
+
+
+@pytest.mark.parametrize("nodes", [0, 5001])
+def test_there_is_no_limit_beyond_that_of_every_map(nodes):
+    with pytest.raises(ValueError, match="expected a limit of 1 to 5000 nodes"):
+        MapLimits(nodes=nodes)
+    assert LARGEST.nodes == 5000
+
+
+def test_a_grid_keeps_what_it_holds_as_it_grows():
+    grid = Grid(MapLimits(nodes=200), {"delay": np.float64(np.nan), "line": np.uint32(0)})
+    expected = np.full((200, 200), np.nan)
+    for node in range(200):
+        assert grid.add(f"n{node}") == ""
+        for other in (node // 2, node):
+            grid.layers["delay"][node, other] = expected[node, other] = node + other
+            grid.layers["delay"][other, node] = expected[other, node] = node - other
+    assert "at most 200 nodes" in grid.add("more")
+    assert "expected a node name" in grid.add("")
+    assert not grid.layers["line"][:200, :200].any()
+    order = np.random.default_rng(1).permutation(200).tolist()
+    np.testing.assert_array_equal(grid.finish("delay", order), expected[np.ix_(order, order)])
+    assert list(grid.layers) == ["line"]
+
+
+@pytest.mark.parametrize("order", [[0], [1, 0], [2, 0, 1, 4, 3], [0, 1, 2], [4, 3, 2, 1, 0]])
+def test_rows_and_columns_are_put_in_order_in_place(order):
+    matrix = np.arange(float(len(order) ** 2)).reshape(len(order), -1)
+    expected = matrix[np.ix_(order, order)]
+    reorder(matrix, order)
+    np.testing.assert_array_equal(matrix, expected)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 5000])
+def test_blocks_are_all_rows_in_order_and_small(count):
+    blocks = list(row_blocks(count))
+    assert [row for rows in blocks for row in range(rows.start, rows.stop)] == list(range(count))
+    assert all((rows.stop - rows.start) * count <= 1 << 17 for rows in blocks)
+
+
+def test_an_array_that_nobody_writes_to_is_shared_and_any_other_copied():
+    given = np.array([[1.0, -0.0]])
+    copied = read_only(given, np.float64)
+    given[0, 0] = 5.0
+    assert copied.tolist() == [[1.0, 0.0]]
+    assert not np.signbit(copied).any()
+    assert read_only(copied, np.float64) is copied
+    given.setflags(write=False)
+    assert read_only(given, np.float64) is not given  # holds -0.0
+
+
+def test_a_page_that_fails_half_way_leaves_nothing():
+    def broken():
+        yield Sample(name="gesscale_latency_rtt_seconds", labels={"source": "x", "target": "y"}, value=1.0)
+        raise ValueError("broken off")
+
+    gathering = Gathering(MapLimits())
+    with pytest.raises(ValueError, match="broken off"):
+        gathering.take(broken())
+    figure = Sample(name="gesscale_latency_rtt_seconds", labels={"source": "a", "target": "b"}, value=1.0)
+    assert gathering.take([figure]) == 1
+    assert gathering.survey(None).names == ("a", "b")
