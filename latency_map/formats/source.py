@@ -16,6 +16,8 @@ from latency_map.limits import MapLimits
 _HEAD_BYTES = 1 << 20
 _PIECE_CHARACTERS = 1 << 16
 _GZIP = b"\x1f\x8b"
+_BLANK_LINES = 10_000
+"""In a row; megabytes of them become kilobytes of a compressed file, and take a second for each."""
 
 
 class Source:
@@ -73,7 +75,7 @@ class Source:
         str
             A line.
         """
-        most = self.limits.line_characters
+        most, blank = self.limits.line_characters, 0
         with self._refusing():
             for number in count_up(1):
                 line = self._text.readline(most + 1)
@@ -82,6 +84,13 @@ class Source:
                 if len(line) > most:
                     message = (
                         f"{self.name}, line {number}: {self.limits.too_long('characters in a line', most)}"
+                    )
+                    raise LatencyMapError(message)
+                blank = 0 if line.strip() else blank + 1
+                if blank > _BLANK_LINES:
+                    message = (
+                        f"{self.name}, line {number}: expected at most {_BLANK_LINES} blank lines in a row, got more;"
+                        " remove them"
                     )
                     raise LatencyMapError(message)
                 yield line

@@ -15,6 +15,7 @@ import yaml
 from latency_map.errors import glimpse, shortened
 from latency_map.formats.raw import error_at
 
+_PIECE_BYTES = 1 << 20
 MAX_BYTES = 8 << 20
 """Most bytes of a file of YAML, and most characters of a text."""
 
@@ -72,9 +73,14 @@ def read_text(path: Path, source: str = "", *, max_bytes: int = MAX_BYTES) -> st
     LatencyMapError
         It is larger, or not UTF-8.
     """
+    content, left = bytearray(), max_bytes + 1
     with path.open("rb") as file:
-        content = file.read(max_bytes + 1)
-    if len(content) > max_bytes:
+        while left > 0 and (
+            piece := file.read(min(left, _PIECE_BYTES))
+        ):  # one read would take the limit at once
+            content += piece
+            left -= len(piece)
+    if left <= 0:
         raise error_at(source or str(path), "", f"expected at most {max_bytes} bytes, got more; shorten it")
     try:
         return content.decode("utf-8-sig")

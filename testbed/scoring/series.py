@@ -25,7 +25,9 @@ REQUIRED = (
 )
 OPTIONAL = ("serving_replicas",)
 
-_Replicas = Annotated[int, Field(ge=0, le=MOST_REPLICAS, description=f"0 to {MOST_REPLICAS} replicas")]
+_Replicas = Annotated[
+    int, Field(ge=0, le=MOST_REPLICAS, description=f"a whole number of replicas, 0 to {MOST_REPLICAS}")
+]
 _Rate = Annotated[float, Field(ge=0, description="rows per second, a finite number >= 0")]
 
 

@@ -17,6 +17,7 @@ from latency_map import (
     read_map,
     read_survey,
 )
+from latency_map.formats.loading import parse_survey
 from latency_map.formats.source import Source
 
 MATRIX = "rtt_ms,å,b\nå,0,2\nb,2,0\n"
@@ -102,3 +103,11 @@ def test_lines_end_as_any_system_ends_them():
     assert [line.strip() for line in source.lines()] == ["a", "b", "c", "d"]
     old = parse_map("from,to,rtt_ms\ra,b,5\ra,c,6\r").latencies
     assert old.delay_ms("a", "c") == 6
+
+
+def test_blank_lines_without_end_are_refused():
+    # 10,000 in a row are let through, one more is not; megabytes of them would be read for seconds.
+    rows = "a,b,5\n" + "\n" * 10_000 + "a,c,5\n"
+    assert parse_survey(rows, unit="ms", kind="rtt").survey.names == ("a", "b", "c")
+    with pytest.raises(LatencyMapError, match=r"line 10002: .*10000 blank lines in a row"):
+        parse_survey("a,b,5\n" + "\n" * 10_001 + "a,c,5\n", unit="ms", kind="rtt")
