@@ -4,7 +4,8 @@ A map of n nodes needs the arrays that it is held in: 9 n² bytes for its `Surve
 that are estimated), 24 n² more where it has a `Spread`, 8 n² for the `LatencyMap` that it amounts to. That is 17 MB
 for 1,000 nodes, 41 MB with a spread, and 425 MB for 5,000. Readers take at most 64 MB (of 10^6 bytes) beyond that,
 whatever they are given: they count nodes as these come, hold no more of a text than one line or one piece of JSON,
-and check before they allocate.
+and check before they allocate. To fill missing pairs, the known ones are held once more as a graph of up to 52 n²
+bytes; for more than 1,000 nodes this is what every map needs that has gaps.
 """
 
 from dataclasses import dataclass

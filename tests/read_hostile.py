@@ -9,7 +9,10 @@ import sys
 from itertools import count
 from pathlib import Path
 
+from gesscale.errors import MetricsUnavailableError
 from gesscale.kubernetes.latencies import ConfigMapLatencies, bounds_of
+from gesscale.monitor.kept_latencies import Bounds
+from gesscale.monitor.latencies import PrometheusLatencies
 from latency_map import (
     Aside,
     Asymmetry,
@@ -62,6 +65,17 @@ def ask_agents(urls, nodes):
     return gathered.survey
 
 
+def ask_prometheus(url, nodes):
+    """Ask a Prometheus server for a map, as the loop does."""
+    source = PrometheusLatencies(
+        url=url, timeout_s=60, asymmetry=Asymmetry.MAX, bounds=lambda: Bounds(limits=MapLimits(nodes=nodes))
+    )
+    try:
+        return source.read(0.0).survey
+    except MetricsUnavailableError as error:
+        raise LatencyMapError(str(error)) from error
+
+
 SAMPLES = {
     "pairs apart": lambda: ({"source": f"s{pair}", "target": f"t{pair}"} for pair in range(1200)),
     "nodes without an end": lambda: ({"source": f"n{node}", "target": "a"} for node in range(300_000)),
@@ -93,6 +107,7 @@ WAYS = {
     "beside": read_beside,
     "config map": read_config_map,
     "agents": ask_agents,
+    "prometheus": ask_prometheus,
     "samples": take_samples,
     "samples of a cluster": take_samples_of_cluster,
 }
@@ -101,6 +116,7 @@ WAYS = {
 def warm_up():
     """Import all that readers import, and take what every process takes once."""
     import networkx  # noqa: F401
+    import prometheus_api_client.prometheus_connect  # noqa: F401
     import scipy.sparse.csgraph  # noqa: F401
 
     few = (

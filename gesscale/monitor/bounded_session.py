@@ -6,13 +6,14 @@ from typing import Any
 from requests import PreparedRequest, Response, Session
 from requests.adapters import BaseAdapter
 
-from latency_map.measure.fetch import HttpClient
+from latency_map.measure.fetch import FetchError, HttpClient
 
 
 class _BoundedAdapter(BaseAdapter):
-    def __init__(self, *, timeout_s: float, max_bytes: int, client: HttpClient) -> None:
+    def __init__(self, *, timeout_s: float, max_bytes: int, max_parts: int, client: HttpClient) -> None:
         super().__init__()
-        self._timeout_s, self._max_bytes, self._client = timeout_s, max_bytes, client
+        self._timeout_s, self._max_bytes, self._max_parts = timeout_s, max_bytes, max_parts
+        self._client = client
 
     def send(
         self,
@@ -25,9 +26,11 @@ class _BoundedAdapter(BaseAdapter):
     ) -> Response:
         response = Response()
         response.request, response.url = request, request.url or ""
-        response._content = self._client.fetch(
-            response.url, timeout_s=self._timeout_s, max_bytes=self._max_bytes
-        )
+        body = self._client.fetch(response.url, timeout_s=self._timeout_s, max_bytes=self._max_bytes)
+        if body.count(b"{") + body.count(b"[") > self._max_parts:
+            message = f"it answered more than {self._max_parts} JSON objects and lists"
+            raise FetchError(message)
+        response._content = body
         response.status_code, response.encoding = 200, "utf-8"
         return response
 
@@ -42,12 +45,18 @@ class BoundedSession(Session):
     ----------
     timeout_s, max_bytes
         As in `latency_map.measure.fetch.HttpClient.page`, which also says what is raised.
+    max_parts
+        Most objects and lists of an answer in JSON. A short one takes up to 360 bytes of memory, its text only ten.
+    client
+        By which pages are got.
     """
 
-    def __init__(self, *, timeout_s: float, max_bytes: int, client: HttpClient) -> None:
+    def __init__(self, *, timeout_s: float, max_bytes: int, max_parts: int, client: HttpClient) -> None:
         super().__init__()
         self.trust_env = False  # neither proxies nor passwords of the environment
-        self._bounded = _BoundedAdapter(timeout_s=timeout_s, max_bytes=max_bytes, client=client)
+        self._bounded = _BoundedAdapter(
+            timeout_s=timeout_s, max_bytes=max_bytes, max_parts=max_parts, client=client
+        )
 
     def get_adapter(self, url: str | bytes) -> BaseAdapter:
         """Return the bounded adapter, whatever a client has mounted."""

@@ -14,7 +14,8 @@ from latency_map.measure.gauges import MEASURED_TIMESTAMP_SECONDS, RTT_SECONDS
 from latency_map.measure.places import resolve_agents
 
 _NAMED = 3
-_MAX_ANSWER_BYTES = 8 << 20
+_MAX_ANSWER_BYTES = 5_000_000
+_MAX_ANSWER_PARTS = 125_000
 
 
 @dataclass(slots=True, kw_only=True)
@@ -156,6 +157,7 @@ class PrometheusLatencies(KeptLatencies):
             now_s=now_s,
             timeout_s=self.timeout_s,
             max_bytes=_MAX_ANSWER_BYTES,
+            max_parts=_MAX_ANSWER_PARTS,
             client=self.client,
         )
         if not series:

@@ -27,6 +27,7 @@ FIELD_OF_GAUGE = {
 """The gauges of `gesscale.spark` after their prefix, and the batch record's field that each one carries."""
 
 _MAX_BYTES = 2 << 20
+_MAX_PARTS = 100_000
 """Largest answer: 300 scrapes of 50 replicas have half of it."""
 _PROGRESS = "last_progress_timestamp_seconds"
 _REPLICA = "batch_replica_info"
@@ -103,6 +104,7 @@ class PrometheusMetrics(WindowedReader):
             now_s=now_s,
             timeout_s=0.9 * self.timeout_s,
             max_bytes=_MAX_BYTES,
+            max_parts=_MAX_PARTS,
             client=self.client,
         )
 

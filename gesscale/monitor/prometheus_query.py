@@ -59,6 +59,7 @@ def ask(
     now_s: float,
     timeout_s: float,
     max_bytes: int,
+    max_parts: int,
     client: HttpClient = ANYWHERE,
 ) -> tuple[Series, ...]:
     """Put a query to a Prometheus server.
@@ -77,6 +78,8 @@ def ask(
         Bound on the time of the whole answer.
     max_bytes
         Bound on its size.
+    max_parts
+        Bound on its objects and lists, which take more memory than their text.
     client
         By which it is asked.
 
@@ -94,7 +97,7 @@ def ask(
 
     from gesscale.monitor.bounded_session import BoundedSession
 
-    session = BoundedSession(timeout_s=timeout_s, max_bytes=max_bytes, client=client)
+    session = BoundedSession(timeout_s=timeout_s, max_bytes=max_bytes, max_parts=max_parts, client=client)
     failed = f"asked the Prometheus server {url} for {what}, but got no samples"
     try:
         with PrometheusConnect(url.rstrip("/"), session=session) as server:

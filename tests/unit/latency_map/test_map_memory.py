@@ -134,3 +134,53 @@ def test_pages_of_agents_as_long_as_they_may_be_are_read_a_few_at_a_time(httpser
 def test_a_page_of_too_many_nodes_takes_nothing(httpserver, tmp_path):
     urls = serve_agents(httpserver, agent_page(1200), 1, tmp_path)
     assert f"agents: {TOO_MANY}more" in read("agents", urls).said
+
+
+def answer(element, size_bytes):
+    """Answer as Prometheus does with so many bytes of the same element, but for its numbers."""
+    text, elements = 0, []
+    while text < size_bytes:
+        elements.append(element(len(elements)))
+        text += len(elements[-1]) + 1
+    return f'{{"status":"success","data":{{"resultType":"vector","result":[{",".join(elements)}]}}}}'
+
+
+def series(number):
+    """The round trip of one pair of 113 * 112 and when it was measured, in turn, as Prometheus writes them."""
+    pair, when = divmod(number, 2)
+    source, other = divmod(pair % (113 * 112), 112)
+    name = "measured_timestamp_seconds" if when else "rtt_seconds"
+    labels = {
+        "__name__": f"gesscale_latency_{name}",
+        "instance": f"10.42.{source}.3:9476",
+        "source": f"node-{source}",
+        "target": f"node-{(source + other + 1) % 113}",
+    }
+    return json.dumps({"metric": labels, "value": [1.0, "0.001"]}, separators=(",", ":"))
+
+
+def many_labels(number):
+    return json.dumps({"metric": {f"{number}-{label}": "" for label in range(20)}, "value": [1, "1"]})
+
+
+REFUSED_PARTS = "it answered more than 125000 JSON objects and lists"
+
+
+@pytest.mark.parametrize(
+    ("element", "size_bytes", "nodes", "said"),
+    [
+        (series, 4_200_000, 113, ""),
+        (many_labels, 4_900_000, 0, "expected round trips"),
+        (lambda _: '{"metric":{},"value":[1,"1"]}', 4_900_000, 0, REFUSED_PARTS),
+        (lambda _: "{}", 4_900_000, 0, REFUSED_PARTS),
+        (lambda _: "[]", 300_000, 0, "is no vector or matrix"),
+        (lambda _: '{"metric":{},"value":[1,"1"]}', 5_100_000, 0, "it answered more than 5000000 bytes"),
+    ],
+    ids=["a map", "labels", "short series", "objects", "lists", "too long"],
+)
+def test_answers_of_prometheus_take_no_more_than_their_map_needs(
+    httpserver, element, size_bytes, nodes, said
+):
+    httpserver.expect_request("/api/v1/query").respond_with_data(answer(element, size_bytes))
+    took = read("prometheus", httpserver.url_for("/"))
+    assert (took.nodes, said in took.said) == (nodes, True), took.said

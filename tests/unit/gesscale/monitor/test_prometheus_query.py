@@ -16,7 +16,7 @@ HIDDEN = "words-of-another-page"
 
 def asked(httpserver: HTTPServer, *, timeout_s: float = 5.0) -> tuple[Series, ...]:
     url = httpserver.url_for("/").rstrip("/")
-    return ask(url, "up", "samples", now_s=1000.0, timeout_s=timeout_s, max_bytes=100_000)
+    return ask(url, "up", "samples", now_s=1000.0, timeout_s=timeout_s, max_bytes=100_000, max_parts=60_000)
 
 
 def test_a_vector_is_read(httpserver: HTTPServer) -> None:
@@ -51,6 +51,13 @@ def test_a_stream_that_never_ends_is_cut(httpserver: HTTPServer) -> None:
 def test_an_answer_that_is_too_long_is_refused(httpserver: HTTPServer) -> None:
     httpserver.expect_request("/api/v1/query").respond_with_data(" " * 100_001)
     with pytest.raises(MetricsUnavailableError, match="more than 100000 bytes"):
+        asked(httpserver)
+
+
+def test_an_answer_of_too_many_parts_is_refused(httpserver: HTTPServer) -> None:
+    body = "[" + "{}" * 30_000 + "[" * 30_000  # 60,001 opening brackets in 90,001 bytes
+    httpserver.expect_request("/api/v1/query").respond_with_data(body)
+    with pytest.raises(MetricsUnavailableError, match="more than 60000 JSON objects and lists"):
         asked(httpserver)
 
 
