@@ -1,6 +1,6 @@
 """What the loop concludes: analysis, plan, outcome, and the decision that keeps all three with its reason."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -124,6 +124,12 @@ class Change:
             message = f"a change names at least one node and each once, got +{self.add} -{self.remove}"
             raise InputError(message)
 
+    @classmethod
+    def between(cls, before: Iterable[str], after: Iterable[str]) -> "Change | None":
+        """Return what leads from one placement to another, nodes sorted; None where they are the same."""
+        old, new = set(before), set(after)
+        return None if old == new else cls(add=tuple(sorted(new - old)), remove=tuple(sorted(old - new)))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
@@ -133,10 +139,10 @@ class Plan:
     ----------
     reason, detail
         Why this and not something else.
+    before
+        The nodes that hold its replicas now, sorted.
     placement
-        The nodes that are to hold its replicas, sorted; the present ones where nothing changes.
-    change
-        What it takes to get there; None where nothing changes.
+        The nodes that are to hold them, sorted; the same where nothing changes.
     mst
         Predicted MST of that placement, rows/s; None without a model.
     nd_max_ms
@@ -147,12 +153,17 @@ class Plan:
 
     operator: str
     reason: Reason
+    before: tuple[str, ...]
     placement: tuple[str, ...]
     detail: str = ""
-    change: Change | None = None
     mst: Estimate | None = None
     nd_max_ms: float | None = None
     rejections: tuple[Rejection, ...] = ()
+
+    @property
+    def change(self) -> Change | None:
+        """What it takes to get there; None where nothing changes."""
+        return Change.between(self.before, self.placement)
 
 
 class OutcomeStatus(StrEnum):

@@ -97,7 +97,7 @@ def decision_document(decision: Decision) -> dict[str, Any]:
         "acted": decision.acted,
         "sentence": decision.sentence,
         "analysis": _analysis_document(decision.analysis),
-        "plan": as_document(decision.plan),
+        "plan": {**as_document(decision.plan), "change": as_document(decision.plan.change)},
         "outcome": as_document(decision.outcome),
         "latency_map": as_document(decision.latency_map),
     }

@@ -125,7 +125,7 @@ class ControlLoop:
             outcome = Outcome(status=OutcomeStatus.NOT_ALLOWED, detail="advice only: the mode is not act")
         else:
             try:
-                outcome = self.cluster.apply(plan.operator, plan.change)
+                outcome = self.cluster.apply(plan.operator, plan.placement)
             except ClusterError as error:
                 outcome = Outcome(status=OutcomeStatus.FAILED, detail=str(error))
         decision = Decision(

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from gesscale.decision import Analysis, Change, Decision, MapStanding, Outcome, Plan, Reason
+from gesscale.decision import Analysis, Decision, MapStanding, Outcome, Plan, Reason
 from gesscale.errors import ClusterError
 from gesscale.observation import WorkflowObservation
 from latency_map import LatencyMap
@@ -215,8 +215,11 @@ class Cluster(Protocol):
         """Return nodes and live replicas."""
         ...
 
-    def apply(self, operator: str, change: Change) -> Outcome:
-        """Start and remove replicas of an operator on exactly these nodes; bounded in time."""
+    def apply(self, operator: str, placement: tuple[str, ...]) -> Outcome:
+        """Have the replicas of an operator on exactly these nodes, sorted; again for the same ones changes nothing.
+
+        It returns at once; the cluster starts and removes replicas in its own time.
+        """
         ...
 
 

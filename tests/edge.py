@@ -118,19 +118,21 @@ class FakeCluster:
     placements: dict[str, tuple[str, ...]]
     nodes: Mapping[str, Node] = field(default_factory=lambda: {name: Node(name=name) for name in NODES})
     failure: str = ""
-    orders: list[tuple[str, Change]] = field(default_factory=list)
+    orders: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
 
     def state(self) -> ClusterState:
         if self.failure:
             raise ClusterError(self.failure)
         return ClusterState(nodes=self.nodes, placements=dict(self.placements))
 
-    def apply(self, operator: str, change: Change) -> Outcome:
+    def apply(self, operator: str, placement: tuple[str, ...]) -> Outcome:
         if self.failure:
             raise ClusterError(self.failure)
-        self.orders.append((operator, change))
-        now = {*self.placements.get(operator, ()), *change.add} - set(change.remove)
-        self.placements[operator] = tuple(sorted(now))
+        self.orders.append((operator, placement))
+        change = Change.between(self.placements.get(operator, ()), placement)
+        if change is None:
+            return Outcome(status=OutcomeStatus.NOTHING_TO_DO)
+        self.placements[operator] = placement
         return Outcome(status=OutcomeStatus.APPLIED, added=change.add, removed=change.remove, seconds=1.0)
 
 

@@ -39,7 +39,7 @@ def decided(
     reason=Reason.WITHIN_TARGET,
     verdict=Verdict.SAME,
     placement=LIVE,
-    change=None,
+    before=(),
     status=None,
     load=500.0,
     mst=MST,
@@ -49,6 +49,7 @@ def decided(
     standing=None,
 ):
     acted = status in {OutcomeStatus.ORDERED, OutcomeStatus.APPLIED}
+    change = Change.between(before or placement, placement)
     return Decision(
         at_s=at_s,
         operator="op",
@@ -63,7 +64,9 @@ def decided(
             nd_max_ms=10.0 if seen else None,
             model=model,
         ),
-        plan=Plan(operator="op", reason=reason, detail=detail, placement=placement, change=change),
+        plan=Plan(
+            operator="op", reason=reason, detail=detail, before=before or placement, placement=placement
+        ),
         outcome=Outcome(
             status=status or OutcomeStatus.NOTHING_TO_DO,
             added=change.add if acted else (),
@@ -79,7 +82,7 @@ def overloaded(at_s=T0_S, status=OutcomeStatus.ORDERED, detail="saturated", load
         reason=Reason.OVERLOADED,
         verdict=Verdict.MORE,
         placement=("hub", "mid", "near"),
-        change=Change(add=("mid",)),
+        before=("hub", "near"),
         status=status,
         load=load,
         detail=detail,

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gesscale.decision import Change, Outcome
+from gesscale.decision import Outcome
 from gesscale.errors import ClusterError
 from gesscale.ports import ClusterState, Node
 
@@ -24,7 +24,7 @@ class AdvisedCluster:
         """Return the nodes, all usable, and no placements."""
         return ClusterState(nodes={name: Node(name=name) for name in self.names()})
 
-    def apply(self, operator: str, change: Change) -> Outcome:
+    def apply(self, operator: str, placement: tuple[str, ...]) -> Outcome:
         """Refuse.
 
         Raises
@@ -33,7 +33,7 @@ class AdvisedCluster:
             Always: there is nothing to act on.
         """
         message = (
-            f"operator {operator!r}: cannot carry out +{change.add} -{change.remove}, since no cluster is "
+            f"operator {operator!r}: cannot place replicas on {', '.join(placement)}, since no cluster is "
             "configured; set execute.cluster (for instance to local)"
         )
         raise ClusterError(message)

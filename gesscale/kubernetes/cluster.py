@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from gesscale.decision import Change, Outcome, OutcomeStatus, Reason
+from gesscale.decision import Outcome, OutcomeStatus, Reason
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.applications import Application, find_application
 from gesscale.kubernetes.needs import needs_of
@@ -74,8 +74,8 @@ class KubernetesCluster:
             raise ClusterError(view.problem)
         return self.seen
 
-    def apply(self, operator: str, change: Change) -> Outcome:
-        """Order the placement that a change leads to; the driver makes it so in its own time.
+    def apply(self, operator: str, placement: tuple[str, ...]) -> Outcome:
+        """Order a placement; the driver makes it so in its own time.
 
         Raises
         ------
@@ -87,29 +87,35 @@ class KubernetesCluster:
             message = f"operator {operator}: nobody could carry out an order: {application.problem}"
             raise ClusterError(message)
         # By the state that was decided on: an executor that does not become ready is no part of it.
-        target = tuple(sorted({*self.seen.placements.get(operator, ()), *change.add} - set(change.remove)))
-        _check_limits(resource, target, change)
+        present = self.seen.placements.get(operator, ())
+        added = tuple(node for node in placement if node not in present)
+        removed = tuple(node for node in present if node not in placement)
+        _check_limits(resource, placement, added=added, removed=removed)
         began_s = time.monotonic()
         rehearse, standing = resource.spec.mode == "DryRun", self.standing[operator]
         if not rehearse:
-            self._claim(resource, application, target, change)
-        order = self.desk.write(resource, target, term=self.term, over=standing, rehearse=rehearse)
+            self._claim(resource, application, placement, added)
+        order = self.desk.write(resource, placement, term=self.term, over=standing, rehearse=rehearse)
         seconds = time.monotonic() - began_s
         if rehearse:
-            detail = f"the API server would take the order for {', '.join(target)}"
+            detail = f"the API server would take the order for {', '.join(placement)}"
             return Outcome(status=OutcomeStatus.REHEARSED, seconds=seconds, detail=detail)
         if order == standing:
             return Outcome(status=OutcomeStatus.NOTHING_TO_DO, detail=f"order {order.id} asks for it already")
         return Outcome(
             status=OutcomeStatus.ORDERED,
-            added=change.add,
-            removed=change.remove,
+            added=added,
+            removed=removed,
             seconds=seconds,
             detail=f"order {order.id}",
         )
 
     def _claim(
-        self, resource: StreamAutoscaler, application: Application, target: tuple[str, ...], change: Change
+        self,
+        resource: StreamAutoscaler,
+        application: Application,
+        target: tuple[str, ...],
+        added: tuple[str, ...],
     ) -> None:
         """Promise the nodes to this operator; refused where one has been filled or closed since it was chosen."""
         view = self.look()
@@ -126,7 +132,7 @@ class KubernetesCluster:
                 is_own=application.owns,
                 promised=promised,
             )
-            for name in change.add:
+            for name in added:
                 if name not in judged or judged[name].problem:
                     problem = judged[name].problem if name in judged else "it is gone"
                     message = f"operator {resource.name}: node {name} was chosen, but is none to choose now: {problem}"
@@ -196,10 +202,12 @@ class KubernetesCluster:
         return order.placement if order is not None and obeys else ()
 
 
-def _check_limits(resource: StreamAutoscaler, target: tuple[str, ...], change: Change) -> None:
+def _check_limits(
+    resource: StreamAutoscaler, target: tuple[str, ...], *, added: tuple[str, ...], removed: tuple[str, ...]
+) -> None:
     """Refuse what no plan should ask for: nobody may be left without replicas, or with too many, by a slip."""
     low, high = resource.spec.min_replicas, resource.spec.max_replicas
-    if not target or (change.remove and len(target) < low) or (change.add and len(target) > high):
+    if not target or (removed and len(target) < low) or (added and len(target) > high):
         message = (
             f"operator {resource.name}: expected an order for {low} to {high} nodes, got {len(target)} "
             f"({', '.join(target) or 'none'}); it is refused"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from gesscale.decision import Analysis, Change, Decision, Outcome, Plan
+from gesscale.decision import Analysis, Decision, Outcome, Plan
 from gesscale.loop import ControlLoop
 from gesscale.observation import WorkflowObservation
 from gesscale.ports import (
@@ -114,9 +114,9 @@ class _TimedCluster:
         with self.stopwatch.phase("monitor"):
             return self.inner.state()
 
-    def apply(self, operator: str, change: Change) -> Outcome:
+    def apply(self, operator: str, placement: tuple[str, ...]) -> Outcome:
         with self.stopwatch.phase("execute"):
-            return self.inner.apply(operator, change)
+            return self.inner.apply(operator, placement)
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,7 +189,11 @@ def decision_of(document: dict[str, Any]) -> LiveDecision:
     """
     line = _DecisionLine.model_validate(document)
     plan, part = line.plan, line.analysis.reading
-    change = None if plan.change is None else Change(add=plan.change.add, remove=plan.change.remove)
+    change = (
+        None
+        if plan.change is None
+        else Change(add=tuple(sorted(plan.change.add)), remove=tuple(sorted(plan.change.remove)))
+    )
     before = {*plan.placement, *change.remove} - {*change.add} if change else {*plan.placement}
     return LiveDecision(
         at_s=line.at_s,

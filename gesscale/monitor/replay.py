@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
-from gesscale.decision import Change, Outcome, Reason
+from gesscale.decision import Outcome, Reason
 from gesscale.errors import ClusterError
 from gesscale.monitor.record_files import Recording
 from gesscale.monitor.record_lines import LiveDecision
@@ -123,7 +123,7 @@ class RecordedWorld:
             problem=next((each.detail for each in live if each.reason == Reason.CLUSTER_UNAVAILABLE), ""),
         )
 
-    def apply(self, operator: str, change: Change) -> Outcome:
+    def apply(self, operator: str, placement: tuple[str, ...]) -> Outcome:
         """Refuse.
 
         Raises
@@ -131,7 +131,7 @@ class RecordedWorld:
         ClusterError
             Always: what is recorded has happened.
         """
-        message = f"operator {operator!r}: +{change.add} -{change.remove} cannot be done in a recorded run"
+        message = f"operator {operator!r}: a recorded run cannot be changed to {', '.join(placement)}"
         raise ClusterError(message)
 
     def _placement(self, operator: str) -> tuple[str, ...]:

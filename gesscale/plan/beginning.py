@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from gesscale.decision import Change, Plan, Reason
+from gesscale.decision import Plan, Reason
 from gesscale.plan.directives import Directive
 from gesscale.plan.placement import nd_max_ms, usable
 from gesscale.ports import ClusterState, Knowledge
@@ -53,8 +53,8 @@ def _first(plan: Plan, directive: Directive, cluster: ClusterState, delays: Late
         operator=plan.operator,
         reason=Reason.FIRST_PLACEMENT,
         detail=f"of least NDmax with {operator.driver_node}, the driver's node",
+        before=(),
         placement=chosen,
-        change=Change(add=chosen),
         nd_max_ms=apart,
         rejections=free.rejections,
     )

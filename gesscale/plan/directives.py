@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from gesscale.decision import Change, Plan, Reason
+from gesscale.decision import Plan, Reason
 from gesscale.errors import InputError
 from gesscale.plan.placement import additions, shrinking, usable
 from gesscale.ports import ClusterState, Knowledge, Latencies
@@ -150,16 +150,12 @@ def _overridden(
     pending = knowledge.pending(operator.name)
     if target == live or (pending is not None and pending.placement == target):
         return _at(live, plan, Reason.OVERRIDDEN, f"{detail}{lacking}")
-    change = Change(
-        add=tuple(node for node in target if node not in live),
-        remove=tuple(node for node in live if node not in target),
-    )
     return Plan(
         operator=plan.operator,
         reason=Reason.OVERRIDDEN,
         detail=f"{detail}{lacking}",
+        before=live,
         placement=target,
-        change=change,
         rejections=plan.rejections,
     )
 
@@ -198,14 +194,17 @@ def _counted(
 
 def _live(plan: Plan, cluster: ClusterState) -> tuple[str, ...]:
     """Return the present placement: as the cluster sees it, else as the plan began with it."""
-    before = set(plan.placement)
-    if plan.change is not None:
-        before = (before - set(plan.change.add)) | set(plan.change.remove)
-    return tuple(sorted(cluster.placements.get(plan.operator, before)))
+    return tuple(sorted(cluster.placements.get(plan.operator, plan.before)))
 
 
 def _at(placement: tuple[str, ...], plan: Plan, reason: Reason, detail: str) -> Plan:
     """Return the plan without its change."""
     return replace(
-        plan, reason=reason, detail=detail, placement=placement, change=None, mst=None, nd_max_ms=None
+        plan,
+        reason=reason,
+        detail=detail,
+        before=placement,
+        placement=placement,
+        mst=None,
+        nd_max_ms=None,
     )

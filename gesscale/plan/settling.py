@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 
-from gesscale.decision import Change, Plan, Reason
+from gesscale.decision import Plan, Reason
 from gesscale.observation import OperatorReading
 from gesscale.ports import ClusterState, Knowledge, Reconfiguration
 
@@ -99,7 +99,7 @@ def _restored(plan: Plan, cluster: ClusterState, knowledge: Knowledge) -> Plan:
         operator=plan.operator,
         reason=Reason.REPLICA_LOST,
         detail=f"the replica on {', '.join(lost)} is gone; it is started again",
+        before=tuple(sorted(live)),
         placement=tuple(sorted({*live, *lost})),
-        change=Change(add=tuple(lost)),
         rejections=plan.rejections,
     )

@@ -24,11 +24,13 @@ def stay(analysis: Analysis, cluster: ClusterState, reason: Reason | None = None
     Plan
         Without a change.
     """
+    present = present_placement(analysis, cluster)
     return Plan(
         operator=analysis.operator,
         reason=reason or analysis.reason,
         detail=detail or analysis.detail,
-        placement=present_placement(analysis, cluster),
+        before=present,
+        placement=present,
         mst=analysis.mst,
         nd_max_ms=analysis.nd_max_ms,
     )

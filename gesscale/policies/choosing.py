@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gesscale.decision import Analysis, Change, Plan, Reason, Rejection, Verdict
+from gesscale.decision import Analysis, Plan, Reason, Rejection, Verdict
 from gesscale.observation import OperatorReading
 from gesscale.options import PolicyOptions
 from gesscale.plan.placement import Ranked, additions, drawn, nd_max_ms, shrinking, usable
@@ -101,29 +101,32 @@ class ChoosingPolicy(ABC):
         return tuple(Rejection(node=node, reason=self.passed_over) for node in nodes)
 
     def changed(
-        self, occasion: Occasion, change: Change, rejections: tuple[Rejection, ...], more_detail: str = ""
+        self,
+        occasion: Occasion,
+        placement: tuple[str, ...],
+        rejections: tuple[Rejection, ...],
+        more_detail: str = "",
     ) -> Plan:
-        """Return the plan of a change, for the reason that Analyze gave.
+        """Return the plan of another placement, for the reason that Analyze gave.
 
         Parameters
         ----------
         occasion
             The operator, and where its replicas are.
-        change
-            What is to happen.
+        placement
+            The nodes that are to hold them, sorted.
         rejections
             The candidates that lost.
         more_detail
             What is to be said beside the detail of the analysis.
         """
-        after = tuple(sorted({*occasion.placement, *change.add} - set(change.remove)))
         return Plan(
             operator=occasion.operator.name,
             reason=occasion.analysis.reason,
             detail=occasion.analysis.detail + more_detail,
-            placement=after,
-            change=change,
-            nd_max_ms=nd_max_ms(occasion.latencies.map, after, occasion.operator.driver_node),
+            before=occasion.placement,
+            placement=placement,
+            nd_max_ms=nd_max_ms(occasion.latencies.map, placement, occasion.operator.driver_node),
             rejections=rejections,
         )
 

@@ -10,7 +10,7 @@ from itertools import takewhile
 
 from gesscale.analyze.capacity import evidence_of, fit, predict, weight_of
 from gesscale.analyze.load import drain_time_s, has_backlog, slack_pct
-from gesscale.decision import Analysis, Change, Plan, Reason, Rejection, Verdict
+from gesscale.decision import Analysis, Plan, Reason, Rejection, Verdict
 from gesscale.observation import OperatorReading, WorkflowObservation
 from gesscale.plan.placement import nd_max_ms
 from gesscale.plan.sizing import Sized
@@ -167,7 +167,7 @@ class GesscalePolicy(PerOperatorPolicy):
         node, after = helpful[0], sized[helpful[0]]
         best = "the nearest free node that helps" if self.latency_aware else "drawn"
         detail = f"{analysis.detail}; {node} is {best}: {after}"
-        return _change(occasion, Change(add=(node,)), after, detail, rejections)
+        return _change(occasion, after, detail, rejections)
 
     def plan_fewer(self, occasion: Occasion) -> Plan:
         """Give up all the farthest replicas that the model says can be spared (Algorithm 4, IV-E)."""
@@ -193,8 +193,7 @@ class GesscalePolicy(PerOperatorPolicy):
             stuck = stay(analysis, occasion.cluster, Reason.FEWER_WOULD_NOT_SUSTAIN, detail)
             return replace(stuck, rejections=rejections)
         detail = f"{needed:.0f} rows/s are needed; {len(kept)} replicas: {enough[-1]}"
-        gone = tuple(sorted(set(present) - set(kept)))
-        return _change(occasion, Change(remove=gone), enough[-1], detail, rejections)
+        return _change(occasion, enough[-1], detail, rejections)
 
     def _sized(self, occasion: Occasion, placement: tuple[str, ...]) -> Sized:
         operator = occasion.operator
@@ -204,15 +203,13 @@ class GesscalePolicy(PerOperatorPolicy):
         return Sized(nodes, nd, predict(occasion.analysis.model, nodes, nd, operator, weight))
 
 
-def _change(
-    occasion: Occasion, change: Change, after: Sized, detail: str, rejections: tuple[Rejection, ...]
-) -> Plan:
+def _change(occasion: Occasion, after: Sized, detail: str, rejections: tuple[Rejection, ...]) -> Plan:
     return Plan(
         operator=occasion.operator.name,
         reason=occasion.analysis.reason,
         detail=detail,
+        before=occasion.placement,
         placement=after.placement,
-        change=change,
         mst=after.mst,
         nd_max_ms=after.nd_max_ms,
         rejections=rejections,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from gesscale.analyze.screening import screen
-from gesscale.decision import Analysis, Change, Plan, Reason, Verdict
+from gesscale.decision import Analysis, Plan, Reason, Verdict
 from gesscale.observation import OperatorReading, WorkflowObservation
 from gesscale.options.sizing import SizingSettings
 from gesscale.plan.placement import nd_max_ms
@@ -93,18 +93,16 @@ class SizingPolicy(ChoosingPolicy):
         wanted = min(analysis.wanted_replicas or 0, occasion.operator.max_replicas)
         if wanted <= len(placement):
             return stay(analysis, occasion.cluster, Reason.WITHIN_TARGET)
-        added: list[str] = []
         while (ranked := self.additions_to(occasion, placement)).nodes and len(placement) < wanted:
-            added.append(ranked.nodes[0])
             placement = tuple(sorted((*placement, ranked.nodes[0])))
         rejections = ranked.rejections + self.lost(ranked.nodes)
-        if not added:
+        if placement == occasion.placement:
             detail = f"{analysis.detail}; but no node can take one more replica"
             stuck = stay(analysis, occasion.cluster, Reason.NO_CANDIDATE_NODE, detail)
             return replace(stuck, rejections=rejections)
         missing = wanted - len(placement)
         short = f"; no node can take the other {missing}" if missing else ""
-        return self.changed(occasion, Change(add=tuple(added)), rejections, short)
+        return self.changed(occasion, placement, rejections, short)
 
     def plan_fewer(self, occasion: Occasion) -> Plan:
         """Remove replicas down to the wanted number, the farthest first or as drawn."""
@@ -114,8 +112,7 @@ class SizingPolicy(ChoosingPolicy):
         if kept >= len(present):
             return stay(analysis, occasion.cluster, Reason.WITHIN_TARGET)
         remaining = self.shrunk(occasion)[len(present) - kept - 1]
-        gone = tuple(sorted(set(present) - set(remaining)))
-        return self.changed(occasion, Change(remove=gone), self.lost(remaining))
+        return self.changed(occasion, remaining, self.lost(remaining))
 
     def _analysis(
         self,

@@ -6,7 +6,7 @@ share of time in batches stands for it, so that waiting for the network counts a
 
 from dataclasses import dataclass, replace
 
-from gesscale.decision import Analysis, Change, Plan, Reason, Verdict
+from gesscale.decision import Analysis, Plan, Reason, Verdict
 from gesscale.observation import OperatorReading, WorkflowObservation
 from gesscale.plan.placement import nd_max_ms
 from gesscale.plan.staying import stay
@@ -55,10 +55,10 @@ class ThresholdPolicy(PerOperatorPolicy):
             stuck = stay(occasion.analysis, occasion.cluster, Reason.NO_CANDIDATE_NODE, detail)
             return replace(stuck, rejections=ranked.rejections)
         node, *losers = ranked.nodes
-        return self.changed(occasion, Change(add=(node,)), ranked.rejections + self.lost(losers))
+        placement = tuple(sorted((*occasion.placement, node)))
+        return self.changed(occasion, placement, ranked.rejections + self.lost(losers))
 
     def plan_fewer(self, occasion: Occasion) -> Plan:
         """Remove the farthest node, or one that is drawn."""
         kept = self.shrunk(occasion)[0]
-        gone = tuple(sorted(set(occasion.placement) - set(kept)))
-        return self.changed(occasion, Change(remove=gone), self.lost(kept))
+        return self.changed(occasion, kept, self.lost(kept))

@@ -1,37 +1,57 @@
 """The local cluster as the loop's port `gesscale.ports.Cluster`."""
 
+import logging
+import signal
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
-from gesscale.decision import Change, Outcome, OutcomeStatus
+from gesscale.decision import Outcome, OutcomeStatus
 from gesscale.errors import ClusterError, InputError
 from gesscale.ports import ClusterState, Node
-from testbed.cluster import lifecycle, privilege, state
+from testbed.cluster import lifecycle, privilege, processes, state
+from testbed.cluster.processes import Process, Role
 from testbed.cluster.spark import LocalSpark, open_spark, operators
 from testbed.cluster.topology import Topology, read_topology
 
-OPTIONS = ("topology", "first_task_timeout_s")
+OPTIONS = ("topology",)
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Executors:
+    """The executors of one operator by node: those that work, those that start, those that were asked to leave."""
+
+    ready: Mapping[str, Process]
+    starting: Mapping[str, Process]
+    leaving: Mapping[str, Process]
+
+
+@dataclass(slots=True, kw_only=True)
 class LocalCluster:
-    """Starts and removes executors on the emulated nodes of this machine.
+    """Starts and removes executors on the emulated nodes of this machine, and never waits for them.
+
+    Whoever has to leave is asked once all new ones work, so that a move costs no capacity. `state` looks after what
+    is under way: it asks them, and ends what is late.
 
     Attributes
     ----------
     topology
         The nodes.
-    first_task_timeout_s
-        How long `apply` waits for the first task on each new node, to tell when it was; 0 for not at all.
     register_timeout_s, leave_timeout_s
-        How long a new replica may take to register, and a leaving one to end its task.
+        How long a new replica may take to register, and a leaving one to end its task; then it is killed.
+    clock_s
+        Seconds of a clock that never jumps.
     """
 
     topology: Topology
-    first_task_timeout_s: float = 20.0
     register_timeout_s: float = 60.0
     leave_timeout_s: float = 60.0
+    clock_s: Callable[[], float] = time.monotonic
+    _ordered: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False)
+    _starting_since_s: dict[Process, float] = field(default_factory=dict, init=False)
+    _leaving_since_s: dict[Process, float] = field(default_factory=dict, init=False)
 
     def state(self) -> ClusterState:
         """Return nodes and live replicas; an operator whose driver does not run is not among them.
@@ -47,38 +67,78 @@ class LocalCluster:
             for node in self.topology.nodes
         }
         opened = [open_spark(self.topology, operator) for operator in operators(self.topology.name)]
-        placements = {spark.operator: spark.replicas() for spark in opened if spark.driver() is not None}
-        return ClusterState(nodes=nodes, placements=placements)
+        seen = {spark.operator: self._look_after(spark) for spark in opened if spark.driver() is not None}
+        return ClusterState(
+            nodes=nodes,
+            placements={name: tuple(sorted(executors.ready)) for name, executors in seen.items()},
+            coming={name: tuple(sorted(executors.starting)) for name, executors in seen.items()},
+        )
 
-    def apply(self, operator: str, change: Change) -> Outcome:
-        """Start the new replicas, then let the leaving ones finish and go.
+    def apply(self, operator: str, placement: tuple[str, ...]) -> Outcome:
+        """Start the missing replicas; the others are asked to leave once these work.
 
         Raises
         ------
         ClusterError
-            Where nothing could be done at all.
+            At an operator or node that does not exist, or where the driver does not answer.
         """
         spark = self._spark(operator)
-        added = spark.add_replicas(
-            change.add,
-            register_timeout_s=self.register_timeout_s,
-            first_task_timeout_s=self.first_task_timeout_s,
-        )
-        ready_s = max((start.registered_s for start in added.values()), default=0.0)
-        began = time.monotonic()
-        killed = spark.remove_replicas(change.remove, timeout_s=self.leave_timeout_s)
-        late = [node for node in change.add if node not in added]
+        executors = self._executors(spark)
+        there = {**executors.ready, **executors.starting, **executors.leaving}
+        added = tuple(node for node in placement if node not in there)
+        spark.start_replicas(added)
+        is_new = self._ordered.get(operator) != placement
+        removed = tuple(node for node in executors.ready if is_new and node not in placement)
+        self._ordered[operator] = placement
+        self._look_after(spark)
+        changes = bool(added or removed)
         return Outcome(
-            status=_status(complete=not late, anything=bool(added or change.remove)),
-            added=tuple(node for node in change.add if node in added),
-            removed=change.remove,
-            seconds=ready_s + time.monotonic() - began,
-            first_task_s={node: start.first_task_s for node, start in added.items() if start.first_task_s},
-            detail="; ".join(
-                [f"{node} did not register within {self.register_timeout_s:g} s" for node in late]
-                + [f"{node} did not leave within {self.leave_timeout_s:g} s, killed" for node in killed]
-            ),
+            status=OutcomeStatus.ORDERED if changes else OutcomeStatus.NOTHING_TO_DO,
+            added=added,
+            removed=removed,
         )
+
+    def _look_after(self, spark: LocalSpark) -> _Executors:
+        """Take what is under way one step further, and return the executors."""
+        executors = self._executors(spark)
+        self._end_late(executors.starting, self._starting_since_s, self.register_timeout_s, "register")
+        self._end_late(executors.leaving, self._leaving_since_s, self.leave_timeout_s, "leave")
+        ordered = self._ordered.get(spark.operator)
+        if ordered is None or not set(ordered) <= set(executors.ready):
+            return executors
+        surplus = {node: process for node, process in executors.ready.items() if node not in ordered}
+        processes.ask(surplus.values(), signal.SIGPWR)
+        self._leaving_since_s |= dict.fromkeys(surplus.values(), self.clock_s())
+        return self._executors(spark) if surplus else executors
+
+    def _executors(self, spark: LocalSpark) -> _Executors:
+        running = spark.running(Role.EXECUTOR)
+        for since_s in (self._starting_since_s, self._leaving_since_s):
+            for gone in [each for each in since_s if each not in running and _is_of(each, spark)]:
+                del since_s[gone]
+        active = spark.active_executors()
+        ready, starting, leaving = {}, {}, {}
+        for process in running:
+            if process in self._leaving_since_s:
+                leaving[process.mark.node] = process
+            elif process.mark.serial in active:
+                ready[process.mark.node] = process
+            else:
+                starting[process.mark.node] = process
+                self._starting_since_s.setdefault(process, self.clock_s())
+        return _Executors(ready=ready, starting=starting, leaving=leaving)
+
+    def _end_late(
+        self, executors: Mapping[str, Process], since_s: Mapping[Process, float], timeout_s: float, what: str
+    ) -> None:
+        late = {
+            node: process
+            for node, process in executors.items()
+            if self.clock_s() - since_s[process] >= timeout_s
+        }
+        for node in late:
+            _LOG.warning("the executor on %s did not %s within %g s, it is killed", node, what, timeout_s)
+        processes.stop(late.values(), grace_s=0.0)
 
     def _spark(self, operator: str) -> LocalSpark:
         known = operators(self.topology.name)
@@ -91,19 +151,22 @@ class LocalCluster:
         return open_spark(self.topology, operator)
 
 
+def _is_of(process: Process, spark: LocalSpark) -> bool:
+    return process.mark.operator == spark.operator
+
+
 def open_local_cluster(options: Mapping[str, str]) -> LocalCluster:
     """Open the cluster that ``execute.options`` describe; it must be up.
 
     Parameters
     ----------
     options
-        ``topology``: its file or bundled name, may be left out where one cluster is up;
-        ``first_task_timeout_s``: see `LocalCluster`.
+        ``topology``: its file or bundled name, may be left out where one cluster is up.
 
     Raises
     ------
     InputError
-        At an unknown option or value, or where it is not clear which cluster is meant.
+        At an unknown option, or where it is not clear which cluster is meant.
     ClusterError
         Where the cluster is not up, or this process may not use it.
     """
@@ -113,25 +176,7 @@ def open_local_cluster(options: Mapping[str, str]) -> LocalCluster:
             f"execute.options: expected only {', '.join(OPTIONS)} for cluster local, got {', '.join(unknown)}"
         )
         raise InputError(message)
-    timeout_s = _seconds(options.get("first_task_timeout_s", "20"))
     privilege.enter()
     name = state.only_cluster(read_topology(options["topology"]).name if "topology" in options else None)
     _, topology = state.load(name)
-    return LocalCluster(topology=topology, first_task_timeout_s=timeout_s)
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 600:
-        message = f"execute.options.first_task_timeout_s: expected 0 to 600 seconds, got {text!r}"
-        raise InputError(message)
-    return value
-
-
-def _status(*, complete: bool, anything: bool) -> OutcomeStatus:
-    if complete:
-        return OutcomeStatus.APPLIED
-    return OutcomeStatus.PARTLY_APPLIED if anything else OutcomeStatus.FAILED
+    return LocalCluster(topology=topology)

@@ -221,6 +221,16 @@ def stop(
     return tuple(handles[fd] for fd in left)
 
 
+def ask(processes: Iterable[Process], number: signal.Signals) -> None:
+    """Send processes a signal, and do not wait; those that have gone are left out."""
+    for process in processes:
+        if (fd := _handle(process)) is not None:
+            try:
+                _send(fd, number)
+            finally:
+                os.close(fd)
+
+
 def stop_all(cluster: str, *, grace_s: float = 3.0) -> int:
     """End every process of a cluster, also those that start meanwhile.
 

@@ -15,10 +15,10 @@ Never use ``SparkContext.killExecutors`` here: the Master does not know these ex
 alive without work.
 """
 
+import contextlib
 import json
-import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,27 +31,11 @@ from testbed.cluster.topology import EdgeNode, Topology
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReplicaStart:
-    """How long a new replica took, seconds from the order.
-
-    Attributes
-    ----------
-    registered_s
-        Until the driver had it.
-    first_task_s
-        Until it had finished a task; None where it had none within the time allowed.
-    """
-
-    registered_s: float
-    first_task_s: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LocalSpark(SparkApplication):
     """An application whose replicas the test bed places."""
 
-    def replicas(self) -> tuple[str, ...]:
-        """Return the nodes that hold a live executor, sorted.
+    def active_executors(self) -> frozenset[int]:
+        """Return the numbers of the executors that the driver has.
 
         Raises
         ------
@@ -59,33 +43,18 @@ class LocalSpark(SparkApplication):
             Where the driver does not answer.
         """
         listed = spark_rest.executors(self.base_url, spark_rest.application_id(self.base_url))
-        active = {executor.executor_id for executor in listed if executor.active}
-        running = self.running(Role.EXECUTOR)
-        return tuple(sorted(process.mark.node for process in running if process.mark.serial in active))
+        return frozenset(executor.executor_id for executor in listed if executor.active)
 
-    def add_replicas(
-        self, nodes: Sequence[str], *, register_timeout_s: float = 60.0, first_task_timeout_s: float = 0.0
-    ) -> dict[str, ReplicaStart]:
-        """Start an executor on each of these nodes, all at once, and wait for them.
-
-        Parameters
-        ----------
-        register_timeout_s
-            How long to wait until the driver has them.
-        first_task_timeout_s
-            How long to wait for their first finished task after that; 0 for not at all.
-
-        Returns
-        -------
-        dict
-            By node. Nodes that are missing did not make it in time, and nothing was left running on them.
+    def start_replicas(self, nodes: Sequence[str]) -> tuple[Process, ...]:
+        """Start an executor on each of these nodes, all at once, and do not wait for them.
 
         Raises
         ------
         ClusterError
-            Where a node holds a replica already, or the driver does not answer.
+            Where a node does not exist or has an executor already, or the driver does not answer.
         """
-        began = time.monotonic()
+        if not nodes:
+            return ()
         targets = [self.topology.node(name) for name in nodes]
         taken = {process.mark.node for process in self.running(Role.EXECUTOR)} & set(nodes)
         if taken:
@@ -93,35 +62,35 @@ class LocalSpark(SparkApplication):
             raise ClusterError(message)
         application = spark_rest.application_id(self.base_url)
         first_id = self._next_executor_id(application)
-        started = [
+        return tuple(
             self._start_executor(node, application, number) for number, node in enumerate(targets, first_id)
-        ]
-        registered = self._await_each(
-            application, started, register_timeout_s, lambda executor: executor.active
         )
-        there = [process for process in started if process.mark.node in registered]
-        processes.stop(set(started) - set(there), grace_s=1.0)
-        worked = self._await_each(
-            application, there, first_task_timeout_s, lambda executor: executor.completed_tasks > 0
-        )
-        return {
-            node: ReplicaStart(
-                registered_s=at_s - began, first_task_s=worked[node] - began if node in worked else None
-            )
-            for node, at_s in registered.items()
-        }
 
-    def remove_replicas(self, nodes: Sequence[str], *, timeout_s: float = 60.0) -> tuple[str, ...]:
-        """Decommission the executors on these nodes, all at once, and wait until they have gone.
+    def await_replicas(self, started: Sequence[Process], *, timeout_s: float = 60.0) -> None:
+        """Wait until the driver has these executors.
 
-        Returns
-        -------
-        tuple of str
-            The nodes whose executor was killed after `timeout_s`; its task is done again elsewhere.
+        Raises
+        ------
+        ClusterError
+            Where it has not in time, or one has ended.
         """
-        leaving = [process for process in self.running(Role.EXECUTOR) if process.mark.node in nodes]
-        killed = processes.stop(leaving, grace_s=timeout_s, first=signal.SIGPWR)
-        return tuple(sorted(process.mark.node for process in killed))
+        deadline = time.monotonic() + timeout_s
+        missing = {process.mark.serial: process.mark.node for process in started}
+        while missing and time.monotonic() < deadline:
+            with contextlib.suppress(ClusterError):  # too busy to answer this time
+                missing = {
+                    number: node for number, node in missing.items() if number not in self.active_executors()
+                }
+            if not missing.keys() <= {process.mark.serial for process in self.running(Role.EXECUTOR)}:
+                break
+            if missing:
+                time.sleep(POLL_S)
+        if missing:
+            nodes = ", ".join(missing.values())
+            message = (
+                f"operator {self.operator!r}: no executor on {nodes} has registered within {timeout_s:g} s"
+            )
+            raise ClusterError(message)
 
     def _start_executor(self, node: EdgeNode, application: str, executor_id: int) -> Process:
         arguments = spark_command.executor_arguments(
@@ -140,34 +109,6 @@ class LocalSpark(SparkApplication):
             # an executor copies the jars of its application to where it works
             directory=self.directory / "scratch" / node.name / f"executor-{self.operator}-{executor_id}",
         )
-
-    def _await_each(
-        self,
-        application: str,
-        started: Sequence[Process],
-        timeout_s: float,
-        reached: Callable[[spark_rest.ExecutorState], bool],
-    ) -> dict[str, float]:
-        """Return by node when its executor reached a state; without those that had not in time."""
-        when: dict[str, float] = {}
-        waiting = {process.mark.serial: process.mark.node for process in started}
-        deadline = time.monotonic() + timeout_s
-        while waiting and time.monotonic() < deadline:
-            for executor in self._seen(application):
-                if executor.executor_id in waiting and reached(executor):
-                    when[waiting.pop(executor.executor_id)] = time.monotonic()
-            alive = {process.mark.serial for process in self.running(Role.EXECUTOR)}
-            waiting = {number: node for number, node in waiting.items() if number in alive}
-            if waiting:
-                time.sleep(POLL_S)
-        return when
-
-    def _seen(self, application: str) -> tuple[spark_rest.ExecutorState, ...]:
-        """Return the executors; none where the driver is too busy to answer this time."""
-        try:
-            return spark_rest.executors(self.base_url, application)
-        except ClusterError:
-            return ()
 
     def _next_executor_id(self, application: str) -> int:
         used = [executor.executor_id for executor in spark_rest.executors(self.base_url, application)]

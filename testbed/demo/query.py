@@ -94,7 +94,7 @@ def await_query(spark: LocalSpark, metrics_url: str) -> None:
         When the driver ends, or its metrics cannot be read in time.
     """
     spark.await_driver(DRIVER_S)
-    spark.add_replicas([spark.topology.driver_node])
+    spark.await_replicas(spark.start_replicas([spark.topology.driver_node]))
     deadline_s = time.monotonic() + METRICS_S
     while True:
         try:

@@ -57,13 +57,19 @@ def check_nodes(decisions: Sequence[Decision], delays: LatencyMap, driver_node: 
         if decision.analysis.reading is None or decision.plan.change is None:
             continue
         placement = set(decision.analysis.reading.placement)
-        for node in decision.plan.change.add:
+        for _ in decision.plan.change.add:
             chosen += 1
-            free = [name for name in delays.names if name not in placement]
-            best = min(_distance(delays, name, placement | {driver_node}) for name in free)
-            if _distance(delays, node, placement | {driver_node}) > best:
-                wrong.append(f"+{node}")
-            placement.add(node)
+            members = placement | {driver_node}
+            best = min(_distance(delays, name, members) for name in delays.names if name not in placement)
+            come = [
+                node
+                for node in decision.plan.change.add
+                if node not in placement and _distance(delays, node, members) == best
+            ]
+            if not come:
+                wrong.append(f"+{sorted(set(decision.plan.change.add) - placement)}")
+                break
+            placement.add(come[0])
         for _ in decision.plan.change.remove:
             chosen += 1
             worst = max(_distance(delays, name, (placement | {driver_node}) - {name}) for name in placement)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from gesscale.decision import Change, Outcome, OutcomeStatus
+from gesscale.decision import Outcome, OutcomeStatus
 from gesscale.ports import ClusterState
 from testbed.simulator.plant import Plant
 
@@ -24,9 +24,9 @@ class SimulatedCluster:
         """Return nodes and kept replicas."""
         return self._plant.state()
 
-    def apply(self, operator: str, change: Change) -> Outcome:
-        """Order a change; see `testbed.simulator.plant.Plant.order`."""
-        outcome = self._plant.order(operator, change)
+    def apply(self, operator: str, placement: tuple[str, ...]) -> Outcome:
+        """Order a placement; see `testbed.simulator.plant.Plant.order`."""
+        outcome = self._plant.order(operator, placement)
         self._orders[operator] += outcome.status is not OutcomeStatus.FAILED
         return outcome
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from gesscale.decision import Change, Outcome
+from gesscale.decision import Outcome
 from gesscale.observation import Batch
 from gesscale.ports import ClusterState
 from testbed.scoring.sample import Completion
@@ -64,8 +64,8 @@ class Plant(Protocol):
         """Let time pass; an instant in the past does nothing."""
         ...
 
-    def order(self, operator: str, change: Change) -> Outcome:
-        """Begin a change and return at once; raises ClusterError where a node cannot do it."""
+    def order(self, operator: str, placement: tuple[str, ...]) -> Outcome:
+        """Begin to have the replicas on these nodes and return at once; raises ClusterError where that cannot be."""
         ...
 
     def state(self) -> ClusterState:

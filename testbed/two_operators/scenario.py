@@ -121,8 +121,7 @@ class Scenario:
             }
             for each in self.operators
         }
-        # Nobody waits for a new replica's first task: the other operator may need a decision meanwhile.
-        cluster = {"topology": self.topology, "first_task_timeout_s": "0"}
+        cluster = {"topology": self.topology}
         settings = loop_settings(operators, policy=self.policy, period_s=self.period_s, cluster=cluster)
         return yaml.safe_dump(settings, sort_keys=False)
 

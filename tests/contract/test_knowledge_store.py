@@ -8,7 +8,6 @@ import pytest
 
 from gesscale.decision import (
     Analysis,
-    Change,
     Decision,
     Outcome,
     OutcomeStatus,
@@ -80,8 +79,8 @@ def decision(
         plan=Plan(
             operator=operator,
             reason=Reason.OVERLOADED,
+            before=("edge1",),
             placement=tuple(sorted({"edge1", *added})),
-            change=Change(add=added) if added else None,
             rejections=(Rejection(node="edge7", reason=Reason.FARTHER, detail="120 ms"),),
         ),
         outcome=Outcome(status=OutcomeStatus.APPLIED if added else OutcomeStatus.NOTHING_TO_DO, added=added),

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from kube import EPOCH_S, FakeApi, FakeCluster, NoMap, by_hand, node, order, pod, refused
 
-from gesscale.decision import Change
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.api import ApiError
 from gesscale.kubernetes.cluster import KubernetesCluster
@@ -118,9 +117,7 @@ class Orders(RuleBasedStateMachine):
         try:
             live = set(cluster.state().placements["op"])
             if (add - live) or (remove & live):
-                cluster.apply(
-                    "op", Change(add=tuple(sorted(add - live)), remove=tuple(sorted(remove & live)))
-                )
+                cluster.apply("op", tuple(sorted((live | add) - remove)))
         except ClusterError:
             assert self.api.status().get("order") == before
         self._check(before, live)

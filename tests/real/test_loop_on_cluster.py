@@ -10,7 +10,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import yaml
 
 from gesscale.assembly import build_loop
 from gesscale.decision import Decision, OutcomeStatus, Reason
@@ -71,14 +70,6 @@ def rides(tmp_path: Path) -> Path:
     return tmp_path / "rides"
 
 
-def patient(file: Path) -> Path:
-    """Have the cluster wait as long for a replica's first task as a busy machine may take."""
-    settings = yaml.safe_load(file.read_text())
-    settings["execute"]["options"]["first_task_timeout_s"] = "60"
-    file.write_text(yaml.safe_dump(settings))
-    return file
-
-
 def step_until(loop: ControlLoop, reached, *, steps: int = 40) -> Decision:
     for _ in range(steps):
         time.sleep(PERIOD_S)
@@ -103,17 +94,17 @@ def test_overload_loss_and_death(topology: Topology, rides: Path, tmp_path: Path
         metrics_port=9118,
     )
     spark = start_query(scenario, topology, rides, tmp_path, time.time() + 2)
-    loop = build_loop(load_settings(patient(scenario.write_settings(tmp_path, topology))), time.time())
+    loop = build_loop(load_settings(scenario.write_settings(tmp_path, topology)), time.time())
 
     grown = step_until(loop, lambda decision: decision.acted)
     assert grown.plan.reason is Reason.OVERLOADED
     assert grown.outcome.added == ("near",)
-    assert grown.outcome.first_task_s["near"] > 0
+    step_until(loop, lambda _: loop.cluster.state().placements == {"nearest": ("home", "near")})
 
     os.kill(executor_on(spark, "near"), signal.SIGKILL)
     restored = step_until(loop, lambda decision: decision.plan.reason is Reason.REPLICA_LOST, steps=10)
     assert restored.outcome.added == ("near",)
-    assert spark.replicas() == ("home", "near")
+    step_until(loop, lambda _: loop.cluster.state().placements == {"nearest": ("home", "near")})
 
     def processed(decision: Decision) -> int:
         reading = decision.analysis.reading

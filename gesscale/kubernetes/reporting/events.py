@@ -6,7 +6,7 @@ from typing import Any
 
 from gesscale.decision import Decision, OutcomeStatus, Reason, Verdict
 from gesscale.kubernetes.api.events import EventType, Incident
-from gesscale.kubernetes.reporting.history import SettledChange, replicas_before
+from gesscale.kubernetes.reporting.history import SettledChange
 from gesscale.kubernetes.reporting.writing import moved
 from gesscale.kubernetes.resource.status import part_of
 from gesscale.kubernetes.resource.translate import Fault
@@ -105,7 +105,7 @@ def change_sentence(decision: Decision) -> str:
     named = [*nodes[:_NODES_NAMED], f"{len(nodes) - _NODES_NAMED} more"]
     why = ", ".join([plan.reason.value, *(named if len(nodes) > _NODES_NAMED else nodes)])
     figures = _load_against_mst(decision) or plan.detail or decision.analysis.detail
-    return f"replicas {replicas_before(decision)} -> {len(plan.placement)} ({why}): {figures}"
+    return f"replicas {len(plan.before)} -> {len(plan.placement)} ({why}): {figures}"
 
 
 def _load_against_mst(decision: Decision) -> str:

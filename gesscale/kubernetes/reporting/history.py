@@ -126,13 +126,6 @@ def history_of(status: Mapping[str, Any]) -> tuple[ChangeStatus, ...]:
     return tuple(entries)
 
 
-def replicas_before(decision: Decision) -> int:
-    """Return how many replicas there were before a decision's change, or are where nothing changes."""
-    change = decision.plan.change
-    planned = len(decision.plan.placement)
-    return planned if change is None else planned - len(change.add) + len(change.remove)
-
-
 def _is_open(entry: ChangeStatus) -> bool:
     return entry.downtime_seconds is None and entry.outcome in _OPEN
 
@@ -182,7 +175,7 @@ def _unrecorded(
 def _begun(decision: Decision) -> ChangeStatus:
     return ChangeStatus(
         at_s=float(decision.at_s),
-        from_=replicas_before(decision),
+        from_=len(decision.plan.before),
         to=len(decision.plan.placement),
         reason=decision.plan.reason.value,
         outcome=decision.outcome.status.value,

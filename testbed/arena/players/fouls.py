@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 
-from gesscale.decision import Analysis, Change, Plan, Reason, Rejection, Verdict
+from gesscale.decision import Analysis, Plan, Reason, Rejection, Verdict
 from gesscale.observation import OperatorReading
 from gesscale.ports import ClusterState
 from gesscale.workflow import Operator, Workflow
@@ -110,7 +110,7 @@ def _fault_of_plan(name: str, plan: object) -> str:
         _differs("operator", plan.operator, name)
         or _is_no("reason", plan.reason, Reason)
         or _is_no("detail", plan.detail, str)
-        or _is_no("change", plan.change, Change, optional=True)
+        or _are_no("before", plan.before, str)
         or _are_no("placement", plan.placement, str)
         or _are_no("rejections", plan.rejections, Rejection)
         or _is_no_estimate(plan.mst)
@@ -119,31 +119,22 @@ def _fault_of_plan(name: str, plan: object) -> str:
 
 
 def _fault_of_change(plan: Plan, operator: Operator, cluster: ClusterState) -> str:
-    change = plan.change
-    if change is None or operator.name not in cluster.placements:
+    if plan.placement == plan.before or operator.name not in cluster.placements:
         return ""  # an operator whose driver is down is not listed; the cluster refuses the order, which is no foul
-    if fault := _are_no("change.add", change.add, str) or _are_no("change.remove", change.remove, str):
-        return fault
-    present = cluster.placements.get(operator.name, ())
-    unknown = [node for node in change.add if node not in cluster.nodes]
-    doubled = [node for node in change.add if node in present]
-    absent = [node for node in change.remove if node not in present]
-    after = tuple(sorted({*present, *change.add} - {*change.remove}))
+    present, after = tuple(sorted(cluster.placements[operator.name])), plan.placement
+    unknown = [node for node in after if node not in cluster.nodes]
+    grows = bool(set(after) - set(present))
     fault = ""
-    if unknown:
-        fault = f"asked to add node {unknown[0]!r}, which is not among {', '.join(cluster.nodes)}"
-    elif doubled:
-        fault = f"asked to add node {doubled[0]!r}, which holds a replica already"
-    elif absent:
-        fault = f"asked to remove node {absent[0]!r}, which holds no replica; {_nodes(present)} do"
-    elif change.add and len(after) > operator.max_replicas:
+    if plan.before != present:
+        fault = f"expected a plan from the present placement, {_nodes(present)}, got {shown(plan.before)}"
+    elif after != tuple(sorted(set(after))):
+        fault = f"expected a placement that is sorted and names each node once, got {shown(after)}"
+    elif unknown:
+        fault = f"asked for node {unknown[0]!r}, which is not among {', '.join(cluster.nodes)}"
+    elif grows and len(after) > operator.max_replicas:
         fault = f"asked for {len(after)} replicas, max_replicas is {operator.max_replicas}"
-    elif change.remove and len(after) < operator.min_replicas:
+    elif not set(present) <= set(after) and len(after) < operator.min_replicas:
         fault = f"asked for {len(after)} replicas, min_replicas is {operator.min_replicas}"
-    elif plan.placement != after:
-        fault = (
-            f"expected the placement that the change leads to, {_nodes(after)}, got {shown(plan.placement)}"
-        )
     return fault
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gesscale.decision import Analysis, Change, Plan, Reason, Verdict
+from gesscale.decision import Analysis, Plan, Reason, Verdict
 from gesscale.observation import WorkflowObservation
 from gesscale.ports import ClusterState, Knowledge
 from testbed.simulator.demand import BestPlacements
@@ -55,15 +55,13 @@ class OraclePolicy:
     def _plan(self, operator: str, present: tuple[str, ...]) -> Plan:
         count, placement = self.best[operator].least(needed_rows_per_s(self.scene, operator, self._at_s))
         if count == len(present):  # as good as any: moving gains nothing that is paid for
-            return Plan(operator=operator, reason=Reason.WITHIN_TARGET, placement=tuple(sorted(present)))
-        add, remove = (
-            tuple(sorted({*one} - {*other})) for one, other in ((placement, present), (present, placement))
-        )
+            placement = present
+        reasons = {1: Reason.OVERLOADED, 0: Reason.WITHIN_TARGET, -1: Reason.UNDERUSED}
         return Plan(
             operator=operator,
-            reason=Reason.OVERLOADED if count > len(present) else Reason.UNDERUSED,
+            reason=reasons[(count > len(present)) - (count < len(present))],
+            before=tuple(sorted(present)),
             placement=tuple(sorted(placement)),
-            change=Change(add=add, remove=remove),
         )
 
 

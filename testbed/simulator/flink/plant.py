@@ -93,15 +93,15 @@ class FlinkPlant:
         # A tick that ends within rounding of an instant is over then: so it is not earlier than that end.
         self._now_s = max(self._now_s, until_s, self._ticks * self._tick_s)
 
-    def order(self, operator: str, change: Change) -> Outcome:
+    def order(self, operator: str, placement: tuple[str, ...]) -> Outcome:
         """Begin to stop the job, to start it on other nodes, and return at once.
 
         Parameters
         ----------
         operator
             Whose replicas change; unless its physics say otherwise, all operators stop.
-        change
-            A change during a restart begins the restart anew.
+        placement
+            Where its replicas are to be. Another one during a restart begins the restart again.
 
         Raises
         ------
@@ -112,9 +112,12 @@ class FlinkPlant:
             message = f"expected an operator of {', '.join(self._tasks)}, got {operator!r}"
             raise ClusterError(message)
         task = self._tasks[operator]
-        self._check_change(task, change)
+        self._check_placement(task, placement)
+        change = Change.between(task.placement, placement)
+        if change is None:
+            return Outcome(status=OutcomeStatus.NOTHING_TO_DO)
         task.pay(self._now_s)
-        task.placement = tuple(sorted({*task.placement, *change.add} - {*change.remove}))
+        task.placement = tuple(sorted(placement))
         task.lost = ()
         from_s = math.ceil((self._now_s - _ROUNDING_S) / self._tick_s) * self._tick_s
         self._restart(task, from_s, from_s)
@@ -225,26 +228,18 @@ class FlinkPlant:
             at_s = self._fog.next_change_s(at_s)
         return at_s
 
-    def _check_change(self, task: Task, change: Change) -> None:
-        operator, present = task.operator.name, task.placement
-        for node in change.add:
+    def _check_placement(self, task: Task, placement: tuple[str, ...]) -> None:
+        operator = task.operator.name
+        for node in placement:
             if node not in self._fog.nodes:
-                message = f"operator {operator}: cannot add a replica on {node}: there is no such node"
-            elif node in present:
-                message = f"operator {operator}: cannot add a replica on {node}: it holds one"
-            elif not self._fog.is_up(node, self._now_s):
+                message = f"operator {operator}: cannot have a replica on {node}: there is no such node"
+            elif node not in task.placement and not self._fog.is_up(node, self._now_s):
                 message = f"operator {operator}: cannot add a replica on {node}: the node is down"
             else:
                 continue
             raise ClusterError(message)
-        if missing := [node for node in change.remove if node not in present]:
-            message = (
-                f"operator {operator}: cannot remove a replica from {', '.join(missing)}: "
-                f"its replicas are on {', '.join(present) or 'no node'}"
-            )
-            raise ClusterError(message)
-        if not {*present, *change.add} - {*change.remove}:
-            message = f"operator {operator}: expected a change that leaves a replica, got -{change.remove}"
+        if not placement:
+            message = f"operator {operator}: expected a placement of at least one node, got none"
             raise ClusterError(message)
 
     # What is known

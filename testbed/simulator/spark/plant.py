@@ -90,18 +90,21 @@ class SparkPlant:
                 break
         self._now_s = max(self._now_s, until_s)
 
-    def order(self, operator: str, change: Change) -> Outcome:
-        """Begin a change and return at once.
+    def order(self, operator: str, placement: tuple[str, ...]) -> Outcome:
+        """Begin to have the replicas on these nodes and return at once.
 
         Raises
         ------
         ClusterError
-            At an operator or replica that does not exist, a node that holds one already, where the driver is down,
-            and where every node that is to be added is down and none is removed.
+            At an operator or node that does not exist, where the driver is down, and where every node that is to be
+            added is down and none is removed.
         """
         query = self._query(operator)
         now_s = self._now_s
-        self._check(query, change)
+        self._check(query, placement)
+        change = Change.between(query.placement, placement)
+        if change is None:
+            return Outcome(status=OutcomeStatus.NOTHING_TO_DO)
         down = [node for node in change.add if not self._fog.is_up(node, now_s)]
         added = tuple(node for node in change.add if node not in down)
         problem = f"node {', '.join(down)} is down; no replica can be started there" if down else ""
@@ -166,19 +169,11 @@ class SparkPlant:
             raise ClusterError(message)
         return self._queries[operator]
 
-    def _check(self, query: Query, change: Change) -> None:
-        name, present = query.operator.name, query.placement
-        unknown = sorted({*change.add, *change.remove} - set(self._scene.nodes))
+    def _check(self, query: Query, placement: tuple[str, ...]) -> None:
+        name = query.operator.name
+        unknown = sorted(set(placement) - set(self._scene.nodes))
         if unknown:
             message = f"operator {name!r}: expected nodes of the scene, got {', '.join(unknown)}"
-            raise ClusterError(message)
-        twice = [node for node in change.add if node in present]
-        absent = [node for node in change.remove if node not in present]
-        if twice or absent:
-            message = (
-                f"operator {name!r} has replicas on {', '.join(present) or 'no node'}: none can be added on "
-                f"{', '.join(twice) or '-'} or removed from {', '.join(absent) or '-'}"
-            )
             raise ClusterError(message)
         if not query.driver_is_up:
             message = f"operator {name!r}: its driver's node {query.operator.driver_node} is down"

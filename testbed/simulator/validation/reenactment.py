@@ -48,5 +48,6 @@ def reenact(run: RecordedRun, physics: SparkPhysics, *, seed: int) -> tuple[Batc
         plant.advance(at_s)
         seen.update({batch.batch_id: batch for batch in plant.batches(name)})
         if at_s in orders:
-            plant.order(name, orders[at_s])
+            there = plant.state().placements[name]
+            plant.order(name, tuple(sorted({*there, *orders[at_s].add} - {*orders[at_s].remove})))
     return tuple(seen[number] for number in sorted(seen))

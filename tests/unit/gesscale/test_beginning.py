@@ -14,7 +14,7 @@ from gesscale.plan.directives import Directive, Pause
 from gesscale.policies import policy_named
 from gesscale.ports import ClusterState, Knowledge, Node
 
-BLANK = Plan(operator="op", reason=Reason.METRICS_MISSING, placement=())
+BLANK = Plan(operator="op", reason=Reason.METRICS_MISSING, before=(), placement=())
 
 
 def cluster(*usable_nodes):

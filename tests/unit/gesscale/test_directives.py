@@ -19,8 +19,8 @@ NOW_S = 1000.0
 NODES = {name: Node(name=name) for name in ("hub", "near", "mid", "far", "edge")}
 LIVE = ClusterState(nodes=NODES, placements={"op": ("hub", "mid")})
 MORE = Plan(
-    operator="op", reason=Reason.OVERLOADED, detail="too much", placement=("hub", "mid", "near"),
-    change=Change(add=("near",)),
+    operator="op", reason=Reason.OVERLOADED, detail="too much", before=("hub", "mid"),
+    placement=("hub", "mid", "near"),
 )  # fmt: skip
 
 

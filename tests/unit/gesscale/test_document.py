@@ -7,7 +7,6 @@ import yaml
 
 from gesscale.decision import (
     Analysis,
-    Change,
     Decision,
     Outcome,
     OutcomeStatus,
@@ -77,8 +76,8 @@ def test_a_decision_keeps_how_many_batches_it_came_from_but_not_the_batches() ->
             operator="nearest",
             reason=Reason.OVERLOADED,
             detail="more",
+            before=("edge1",),
             placement=("edge1", "edge2"),
-            change=Change(add=("edge2",)),
         ),
         outcome=Outcome(status=OutcomeStatus.APPLIED, added=("edge2",)),
     )

@@ -31,7 +31,7 @@ def test_a_step_acts_and_remembers():
     cluster = FakeCluster({"op": ("hub",)})
     running = loop(cluster, observe(OVERLOADED))
     (decision,) = running.step(1000.0)
-    assert cluster.orders == [("op", Change(add=("near",)))]
+    assert cluster.orders == [("op", ("hub", "near"))]
     assert decision.acted
     known = running.knowledge.recall(1000.0)
     assert known.pending("op").placement == ("hub", "near")

@@ -9,7 +9,6 @@ from typer.testing import CliRunner, Result
 from gesscale.cli.explain import explain
 from gesscale.decision import (
     Analysis,
-    Change,
     Decision,
     Outcome,
     OutcomeStatus,
@@ -55,8 +54,8 @@ def decision(at_s: float, operator: str = "nearest") -> Decision:
             operator=operator,
             reason=Reason.OVERLOADED,
             detail="one replica more on the nearest node",
+            before=("edge1",),
             placement=("edge1", "edge2"),
-            change=Change(add=("edge2",)),
             mst=Estimate(low=0, mid=3800, high=9000, reason="extrapolated"),
             nd_max_ms=40.0,
             rejections=(Rejection(node="edge7", reason=Reason.FARTHER, detail="120 ms [edge1, edge7]"),),

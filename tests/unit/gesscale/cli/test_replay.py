@@ -131,7 +131,9 @@ def test_what_was_known_before_the_run_is_known_in_the_replay(gesscale, record):
                 analysis=Analysis(
                     operator="nearest", verdict=Verdict.SAME, reason=Reason.WITHIN_TARGET, evidence=(reading,)
                 ),
-                plan=Plan(operator="nearest", reason=Reason.WITHIN_TARGET, placement=("edge1",)),
+                plan=Plan(
+                    operator="nearest", reason=Reason.WITHIN_TARGET, before=("edge1",), placement=("edge1",)
+                ),
                 outcome=Outcome(status=OutcomeStatus.NOTHING_TO_DO),
             )
         )

@@ -9,7 +9,6 @@ import yaml
 from edge import FakeCluster
 from werkzeug import Response
 
-from gesscale.decision import Change
 from gesscale.errors import ClusterError
 from gesscale.policies import policy_names
 
@@ -59,7 +58,7 @@ def test_once_acts_where_the_mode_is_act(gesscale, site):
     code, out, _ = gesscale("once", "-c", site.config, *ACTING, "--output", "json")
     assert code == 0
     assert only_decision(out)["acted"]
-    assert site.cluster.orders == [("op", Change(add=("mid",)))]
+    assert site.cluster.orders == [("op", ("hub", "mid", "near"))]
 
 
 def test_once_only_advises_without_that_mode(gesscale, site):
@@ -308,7 +307,7 @@ def test_a_knowledge_file_that_breaks_while_the_loop_runs_costs_no_step_and_no_r
     assert code == 0
     assert err.splitlines()[-1] == "stopped after 3 steps"
     # Who has forgotten the change that is under way would add another, or take one away.
-    assert site.cluster.orders == [("op", Change(add=("mid",)))]
+    assert site.cluster.orders == [("op", ("hub", "mid", "near"))]
     if "decision" not in statement and "model" not in statement:  # which these steps only write
         assert len(list(site.folder.glob("knowledge.sqlite.corrupt-*"))) == 1
         assert "a new file is begun" in caplog.text

@@ -13,7 +13,6 @@ import pytest
 
 from gesscale.decision import (
     Analysis,
-    Change,
     Decision,
     MapStanding,
     Outcome,
@@ -63,8 +62,8 @@ def told(at_s: float) -> Decision:
         plan=Plan(
             operator="nearest",
             reason=Reason.OVERLOADED,
+            before=(),
             placement=("edge1",),
-            change=Change(add=("edge1",)),
             rejections=(Rejection(node="edge7", reason=Reason.FARTHER, detail="far"),),
         ),
         outcome=Outcome(status=OutcomeStatus.APPLIED, added=("edge1",), seconds=6.2),

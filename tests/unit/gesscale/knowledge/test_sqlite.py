@@ -34,7 +34,7 @@ def decision(at_s: float) -> Decision:
             reason=Reason.OVERLOADED,
             evidence=(Reading(replicas=1, nd_max_ms=0, rows_per_s=1000, at_s=at_s),),
         ),
-        plan=Plan(operator="nearest", reason=Reason.OVERLOADED, placement=("edge1",)),
+        plan=Plan(operator="nearest", reason=Reason.OVERLOADED, before=(), placement=("edge1",)),
         outcome=Outcome(status=OutcomeStatus.APPLIED, added=("edge1",)),
     )
 

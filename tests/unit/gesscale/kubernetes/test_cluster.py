@@ -3,7 +3,7 @@
 import pytest
 from kube import MIB, SPACE, FakeApi, FakeCluster, desk_of, driver, node, order, pod, refused
 
-from gesscale.decision import Change, OutcomeStatus, Reason
+from gesscale.decision import OutcomeStatus, Reason
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.cluster import KubernetesCluster
 from gesscale.kubernetes.patience import Patience
@@ -30,7 +30,8 @@ class Scene:
         )
 
     def apply(self, *, add=(), remove=()):
-        return self.cluster.apply("op", Change(add=add, remove=remove))
+        present = self.cluster.seen.placements.get("op", ())
+        return self.cluster.apply("op", tuple(sorted({*present, *add} - set(remove))))
 
     def state_after(self, seconds):
         self.cluster.state()

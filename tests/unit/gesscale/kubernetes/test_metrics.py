@@ -80,7 +80,7 @@ def decision(operator="op", reason=Reason.OVERLOADED, verdict=Verdict.MORE):
         operator=operator,
         policy="gesscale",
         analysis=Analysis(operator=operator, verdict=verdict, reason=reason),
-        plan=Plan(operator=operator, reason=reason, placement=("hub",)),
+        plan=Plan(operator=operator, reason=reason, before=("hub",), placement=("hub",)),
         outcome=Outcome(status=OutcomeStatus.NOTHING_TO_DO),
     )
 

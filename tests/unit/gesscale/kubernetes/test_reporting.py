@@ -7,7 +7,7 @@ import pytest
 from edge import known
 from told_steps import T0_S, after, decided, evidence, ordered, overloaded, reasons, told
 
-from gesscale.decision import Change, OutcomeStatus, Reason, Verdict
+from gesscale.decision import OutcomeStatus, Reason, Verdict
 from gesscale.kubernetes.reporting import node_pool_of, report_fault
 from gesscale.kubernetes.resource.memory import READINGS_AT_MOST
 from gesscale.kubernetes.resource.status import HISTORY_AT_MOST, StreamAutoscalerStatus
@@ -151,7 +151,7 @@ def test_a_change_that_was_given_up_is_a_failure():
 def test_a_change_that_is_overtaken_is_told_as_superseded():
     began = told({}, after(overloaded(), ordered())).status
     by_hand = decided(
-        T0_S + 60, reason=Reason.OVERRIDDEN, placement=("hub",), change=Change(remove=("near",)),
+        T0_S + 60, reason=Reason.OVERRIDDEN, before=("hub", "near"), placement=("hub",),
         status=OutcomeStatus.ORDERED,
     )  # fmt: skip
     status = told(began, after(by_hand, ordered(T0_S + 60, placement=("hub",)))).status

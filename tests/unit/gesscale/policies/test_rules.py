@@ -353,4 +353,4 @@ def test_replicas_go_to_the_nearest_nodes_where_that_is_asked_for():
     options = PolicyOptions(rules=told({**OUT, "by": {"absolute": 2}}), node_choice="nearest")
     made = policy_named("rules", workflow(), options)
     plan = made.plan(made.analyze(observe(item), known()), state, known())["op"]
-    assert plan.change.add == ("near", "mid")  # 10 and 50 ms from hub
+    assert plan.change.add == ("mid", "near")  # 10 and 50 ms from hub

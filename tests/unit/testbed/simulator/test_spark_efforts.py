@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from simulated_orders import order
 from spark_scenes import QUIET, chain, drawn_delays, equal_delays, one_operator, physics_of, steady
 
-from gesscale.decision import Change
 from testbed.simulator.fog import Fog
 from testbed.simulator.plant import Effort
 from testbed.simulator.scene import NodeFailure, SimulatedNode
@@ -131,7 +131,7 @@ def test_a_plant_tells_the_efforts_of_the_batches_that_are_asked_for_at_any_time
     plant.advance(65)
     told = plant.efforts("op", plant.batches("op")[-2:])
     nothing = plant.efforts("op", [])
-    plant.order("op", Change(add=("n2",), remove=("n1",)))
+    order(plant, "op", add=("n2",), remove=("n1",))
     plant.advance(2000)
     # Two batches of 1000 rows on two executors, 0.1 + 1.0 s each.
     assert told() == {"n0": pytest.approx((1000, 2.2, 0)), "n1": pytest.approx((1000, 2.2, 0))}

@@ -6,10 +6,10 @@ from itertools import pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from simulated_orders import order
 from spark_scenes import chain, drawn_delays, one_operator, steady, wave
 from thoroughness import examples
 
-from gesscale.decision import Change
 from gesscale.errors import ClusterError
 from testbed.scoring.sample import Completion
 from testbed.simulator.plant import Tally
@@ -52,9 +52,8 @@ physics = st.builds(
 def toggle(plant: SparkPlant, operator: str, node: str) -> None:
     """Add a replica on a node, or remove the one that is there."""
     present = plant.state().placements.get(operator, ())
-    change = Change(remove=(node,)) if node in present else Change(add=(node,))
     try:
-        plant.order(operator, change)
+        order(plant, operator, **{"remove" if node in present else "add": (node,)})
     except ClusterError:
         assert plant.state().placements.get(operator, ()) == present, "an order that fails changes nothing"
 
@@ -99,7 +98,7 @@ def shifted(scene: Scene, moved: list[tuple[float, str, str]], what: SparkPhysic
     # With a replica where nothing fails any more, all rows come through in the end.
     for name in tallies:
         if not plant.state().placements[name]:
-            plant.order(name, Change(add=("n4",)))
+            order(plant, name, add=("n4",))
     plant.advance(now_s + 20_000)
     completions += plant.completions()
     total = scene.workloads["first"].total_rows

@@ -31,7 +31,13 @@ def decision(reason=Reason.WITHIN_TARGET, *, verdict=Verdict.SAME, seen=True, pl
         reading=reading(placement=("hub", "near")) if seen else None,
         model=changes.pop("model", None),
     )
-    plan = Plan(operator="op", reason=planned or reason, detail="as planned", placement=("hub", "near"))
+    plan = Plan(
+        operator="op",
+        reason=planned or reason,
+        detail="as planned",
+        before=("hub", "near"),
+        placement=("hub", "near"),
+    )
     made = Decision(
         at_s=NOW,
         operator="op",

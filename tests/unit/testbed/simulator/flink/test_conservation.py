@@ -8,9 +8,9 @@ import pytest
 from flink_scenes import NODES, PLAIN, plant, scene
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
+from simulated_orders import order
 from thoroughness import examples
 
-from gesscale.decision import Change
 from gesscale.errors import ClusterError
 from gesscale.workflow import Operator, Workflow
 from testbed.simulator.flink.sharing import fair_share
@@ -128,7 +128,7 @@ def test_every_row_comes_through_once(
         assert completed == pytest.approx(now[sink].processed_rows)
         if operator in upstream:
             with suppress(ClusterError):
-                flink.order(operator, Change(add=(node,)) if adds else Change(remove=(node,)))
+                order(flink, operator, **{"add" if adds else "remove": (node,)})
         # An order by itself moves no row.
         last, last_s = {name: flink.tally(name) for name in upstream}, at_s
         assert [(tally.offered_rows, tally.processed_rows) for tally in last.values()] == [

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 from flink_scenes import NODES, PLAIN, alone, chain, plant
+from simulated_orders import order
 
-from gesscale.decision import Change
 from testbed.simulator.flink.plant import FlinkPlant
 from testbed.simulator.flink.throughput import key_shares
 from testbed.simulator.plant import Effort
@@ -57,7 +57,7 @@ def test_who_joined_counts_from_its_first_tick_and_what_was_asked_for_before_doe
     flink = plant(alone([50.0] * 10))
     flink.advance(60.0)
     before = flink.efforts("op", list(flink.batches("op"))[-2:])
-    flink.order("op", Change(add=("n1",)))
+    order(flink, "op", add=("n1",))
     flink.advance(600.0)
     assert dict(before()) == {"n0": pytest.approx((1000, 10.0, 0.0))}
     assert newest(flink) == {node: pytest.approx((250, 2.5, 0.0)) for node in ("n0", "n1")}

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 from flink_scenes import PLAIN, alone, chain, plant, seen
+from simulated_orders import order
 
-from gesscale.decision import Change
 from gesscale.errors import ClusterError
 from testbed.simulator.scene import LinkSlowdown, NodeFailure
 
@@ -48,9 +48,9 @@ def test_a_node_that_is_down_takes_no_replica() -> None:
     flink = plant(made)
     flink.advance(150.0)
     with pytest.raises(ClusterError, match="the node is down"):
-        flink.order("op", Change(add=("n1",)))
+        order(flink, "op", add=("n1",))
     flink.advance(200.0)
-    flink.order("op", Change(add=("n1",)))
+    order(flink, "op", add=("n1",))
     assert flink.state().placements["op"] == ("n0", "n1")
 
 
@@ -76,7 +76,7 @@ def test_an_operator_that_lost_all_its_nodes_can_be_given_another() -> None:
     flink = plant(made, DETECTED)
     flink.advance(600.0)
     assert flink.tally("b").serving_replicas == 0  # the job does not run without all of its operators
-    flink.order("a", Change(add=("n3",)))
+    order(flink, "a", add=("n3",))
     flink.advance(2400.0)
     assert flink.state().placements["a"] == ("n3",)
     assert flink.tally("b").processed_rows == flink.tally("a").offered_rows == 50 * 2400

@@ -5,8 +5,9 @@ from itertools import pairwise
 
 import pytest
 from flink_scenes import PLAIN, alone, chain, plant, seen
+from simulated_orders import order
 
-from gesscale.decision import Change
+from gesscale.decision import OutcomeStatus
 from gesscale.errors import ClusterError, InputError
 from gesscale.plan.settling import settled
 from gesscale.ports import Reconfiguration
@@ -87,7 +88,7 @@ def test_rows_come_through_evenly_and_with_their_latencies() -> None:
 def test_a_change_stops_the_job_for_the_restart_and_pays_for_it() -> None:
     flink = plant(alone([150.0] * 20))
     flink.advance(300.0)
-    flink.order("op", Change(add=("n1",)))
+    order(flink, "op", add=("n1",))
     assert flink.state().placements["op"] == ("n0", "n1")
     during = flink.tally("op")
     assert (during.supply_replicas, during.serving_replicas) == (2, 0)
@@ -103,7 +104,7 @@ def test_a_change_stops_the_job_for_the_restart_and_pays_for_it() -> None:
 def test_the_downtime_that_the_loop_measures_is_about_the_restart() -> None:
     flink = plant(alone([150.0] * 20))
     flink.advance(300.0)
-    flink.order("op", Change(add=("n1",)))
+    order(flink, "op", add=("n1",))
     flink.advance(480.0)
     pending = Reconfiguration(at_s=300.0, operator="op", placement=("n0", "n1"))
     done = settled(pending, seen(flink, 480.0), 300.0)
@@ -115,7 +116,7 @@ def test_the_downtime_that_the_loop_measures_is_about_the_restart() -> None:
 def test_the_first_ticks_after_a_restart_are_no_evidence_and_the_input_rate_is_right() -> None:
     flink = plant(alone([150.0] * 20))
     flink.advance(300.0)
-    flink.order("op", Change(add=("n1",)))
+    order(flink, "op", add=("n1",))
     flink.advance(440.0)
     assert seen(flink, 440.0).warm_batches == ()
     flink.advance(480.0)
@@ -127,7 +128,7 @@ def test_the_first_ticks_after_a_restart_are_no_evidence_and_the_input_rate_is_r
 def test_a_change_within_a_tick_takes_hold_at_its_end() -> None:
     flink = plant(alone([150.0] * 20))
     flink.advance(304.0)
-    flink.order("op", Change(add=("n1",)))
+    order(flink, "op", add=("n1",))
     assert flink.tally("op").serving_replicas == 1
     flink.advance(310.0)
     assert flink.tally("op").processed_rows == 31_000
@@ -141,9 +142,9 @@ def test_a_change_within_a_tick_takes_hold_at_its_end() -> None:
 def test_a_change_during_a_restart_begins_it_anew() -> None:
     flink = plant(alone([150.0] * 20))
     flink.advance(300.0)
-    flink.order("op", Change(add=("n1",)))
+    order(flink, "op", add=("n1",))
     flink.advance(360.0)
-    flink.order("op", Change(add=("n2",), remove=("n0",)))
+    order(flink, "op", add=("n2",), remove=("n0",))
     flink.advance(480.0)
     assert flink.tally("op").processed_rows == 30_000
     flink.advance(490.0)
@@ -154,7 +155,7 @@ def test_a_cold_job_is_slow_and_becomes_warm() -> None:
     flink = plant(alone([500.0] * 20), replace(PLAIN, cold_share=0.5, warm_up_s=20.0))
     flink.advance(60.0)
     assert flink.batches("op")[-1].rows == 1000  # it was warm to begin with
-    flink.order("op", Change(add=("n1",)))
+    order(flink, "op", add=("n1",))
     flink.advance(190.0)
     # In the middle of the first tick after the restart, 5 s: 1 - 0.5 exp(-5 / 20) of 2000 rows.
     assert flink.batches("op")[-1].rows == pytest.approx(1221, abs=1)
@@ -166,10 +167,10 @@ def test_restarts_differ_within_their_spread_and_not_by_policy() -> None:
     ended = []
     for noise in (0.0, 0.05):  # other draws do not disturb them
         flink = plant(alone([150.0] * 60), replace(PLAIN, restart_spread=0.3, noise=noise), seed=5)
-        flink.order("op", Change(add=("n1",)))
+        order(flink, "op", add=("n1",))
         flink.advance(1200.0)
         first = flink.batches("op")[0].ended_at_s
-        flink.order("op", Change(remove=("n1",)))
+        order(flink, "op", remove=("n1",))
         flink.advance(2400.0)
         ended.append((first, flink.batches("op")[0].ended_at_s))
     assert ended[0] == ended[1]
@@ -205,7 +206,7 @@ def test_a_change_of_one_operator_stops_the_whole_job_unless_told_otherwise() ->
     for whole, idle in ((True, ("a", "b")), (False, ("b",))):
         flink = plant(chain([50.0] * 20, [("n0",), ("n1",)]), replace(PLAIN, restart_whole_job=whole))
         flink.advance(300.0)
-        flink.order("b", Change(add=("n2",)))
+        order(flink, "b", add=("n2",))
         serving = {name: flink.tally(name).serving_replicas for name in ("a", "b")}
         assert tuple(name for name, count in serving.items() if count == 0) == idle
 
@@ -213,7 +214,7 @@ def test_a_change_of_one_operator_stops_the_whole_job_unless_told_otherwise() ->
 def test_a_stopped_consumer_fills_its_buffer_and_then_stops_its_producer() -> None:
     flink = plant(chain([50.0] * 20, [("n0",), ("n1",)]), replace(PLAIN, restart_whole_job=False))
     flink.advance(300.0)
-    flink.order("b", Change(add=("n2",)))
+    order(flink, "b", add=("n2",))
     flink.advance(400.0)
     # A row a buffer: 2 x 10 in the inputs that 2 replicas will have, 2 x 2 + 8 in the output of a.
     assert flink.tally("a").processed_rows == pytest.approx(300 * 50 + 32)
@@ -231,24 +232,27 @@ def test_what_an_operator_filters_out_does_not_reach_the_next() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (Change(add=("n9",)), "no such node"),
-        (Change(add=("n0",)), "holds one"),
-        (Change(remove=("n1",)), "its replicas are on n0"),
-        (Change(remove=("n0",)), "leaves a replica"),
-    ],
+    ("placement", "words"),
+    [(("n0", "n9"), "no such node"), ((), "at least one node")],
 )
-def test_a_change_that_cannot_be_is_refused_and_changes_nothing(change: Change, words: str) -> None:
+def test_a_placement_that_cannot_be_is_refused_and_changes_nothing(
+    placement: tuple[str, ...], words: str
+) -> None:
     flink = plant(alone([50.0] * 5))
     with pytest.raises(ClusterError, match=words):
-        flink.order("op", change)
+        flink.order("op", placement)
+    assert flink.tally("op").serving_replicas == 1
+
+
+def test_the_present_placement_changes_nothing() -> None:
+    flink = plant(alone([50.0] * 5))
+    assert flink.order("op", ("n0",)).status is OutcomeStatus.NOTHING_TO_DO
     assert flink.tally("op").serving_replicas == 1
 
 
 def test_an_unknown_operator_is_refused() -> None:
     with pytest.raises(ClusterError, match="expected an operator of op"):
-        plant(alone([50.0])).order("other", Change(add=("n1",)))
+        order(plant(alone([50.0])), "other", add=("n1",))
 
 
 def test_every_operator_needs_physics() -> None:
@@ -268,7 +272,7 @@ def test_the_same_seed_is_the_same_run_and_another_is_not() -> None:
     def run(seed: int) -> list[int]:
         flink = plant(alone([150.0] * 30), NOISY, seed=seed)
         flink.advance(100.0)
-        flink.order("op", Change(add=("n1",)))
+        order(flink, "op", add=("n1",))
         flink.advance(1000.0)
         return [batch.rows for batch in flink.batches("op")]
 

@@ -1,0 +1,7 @@
+"""Orders to a simulated plant by what is to change."""
+
+
+def order(plant, operator, *, add=(), remove=()):
+    """Order the present placement of an operator with some nodes more and some fewer; return the outcome."""
+    present = plant.state().placements.get(operator, ())
+    return plant.order(operator, tuple(sorted({*present, *add} - set(remove))))
