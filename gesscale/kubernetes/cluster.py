@@ -82,6 +82,9 @@ class KubernetesCluster:
         ClusterError
             Where nothing was ordered.
         """
+        if operator not in self.applications:
+            message = f"workflow {self.workflow.name} has no operator {operator}; it has {', '.join(self.applications)}"
+            raise ClusterError(message)
         resource, application = self.workflow.resources[operator], self.applications[operator]
         if application.place is None:
             message = f"operator {operator}: nobody could carry out an order: {application.problem}"

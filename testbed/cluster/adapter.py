@@ -50,6 +50,7 @@ class LocalCluster:
     leave_timeout_s: float = 60.0
     clock_s: Callable[[], float] = time.monotonic
     _ordered: dict[str, tuple[str, ...]] = field(default_factory=dict, init=False)
+    _held_up: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
     _starting_since_s: dict[Process, float] = field(default_factory=dict, init=False)
     _leaving_since_s: dict[Process, float] = field(default_factory=dict, init=False)
 
@@ -71,25 +72,35 @@ class LocalCluster:
         return ClusterState(
             nodes=nodes,
             placements={name: tuple(sorted(executors.ready)) for name, executors in seen.items()},
-            coming={name: tuple(sorted(executors.starting)) for name, executors in seen.items()},
+            coming={
+                name: tuple(sorted({*executors.starting, *self._held_up.get(name, ())}))
+                for name, executors in seen.items()
+            },
         )
 
     def apply(self, operator: str, placement: tuple[str, ...]) -> Outcome:
         """Start the missing replicas; the others are asked to leave once these work.
+
+        Where the former executor of a node has not left yet, the new one starts when it has.
 
         Raises
         ------
         ClusterError
             At an operator or node that does not exist, or where the driver does not answer.
         """
-        spark = self._spark(operator)
+        spark, names = self._spark(operator), [node.name for node in self.topology.nodes]
+        if unknown := [node for node in placement if node not in names]:
+            message = (
+                f"cluster {self.topology.name!r} has no node {unknown[0]!r}; its nodes are {', '.join(names)}"
+            )
+            raise ClusterError(message)
         executors = self._executors(spark)
-        there = {**executors.ready, **executors.starting, **executors.leaving}
-        added = tuple(node for node in placement if node not in there)
-        spark.start_replicas(added)
+        there, held_up = {*executors.ready, *executors.starting}, self._held_up.get(operator, frozenset())
+        added = tuple(node for node in placement if node not in there | held_up)
         is_new = self._ordered.get(operator) != placement
         removed = tuple(node for node in executors.ready if is_new and node not in placement)
         self._ordered[operator] = placement
+        self._held_up[operator] = frozenset({*added, *held_up} & set(placement))
         self._look_after(spark)
         changes = bool(added or removed)
         return Outcome(
@@ -103,13 +114,17 @@ class LocalCluster:
         executors = self._executors(spark)
         self._end_late(executors.starting, self._starting_since_s, self.register_timeout_s, "register")
         self._end_late(executors.leaving, self._leaving_since_s, self.leave_timeout_s, "leave")
+        held_up = self._held_up.get(spark.operator, frozenset())
+        free = held_up - executors.leaving.keys()
+        spark.start_replicas(tuple(sorted(free)))
+        self._held_up[spark.operator] = held_up - free
         ordered = self._ordered.get(spark.operator)
-        if ordered is None or not set(ordered) <= set(executors.ready):
-            return executors
-        surplus = {node: process for node, process in executors.ready.items() if node not in ordered}
-        processes.ask(surplus.values(), signal.SIGPWR)
-        self._leaving_since_s |= dict.fromkeys(surplus.values(), self.clock_s())
-        return self._executors(spark) if surplus else executors
+        surplus: list[Process] = []
+        if ordered is not None and set(ordered) <= executors.ready.keys():
+            surplus = [process for node, process in executors.ready.items() if node not in ordered]
+        processes.ask(surplus, signal.SIGPWR)
+        self._leaving_since_s |= dict.fromkeys(surplus, self.clock_s())
+        return self._executors(spark) if surplus or free else executors
 
     def _executors(self, spark: LocalSpark) -> _Executors:
         running = spark.running(Role.EXECUTOR)

@@ -3,12 +3,13 @@
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from cluster_contract import ClusterContract, Site
 
-from gesscale.decision import Change, OutcomeStatus
+from gesscale.decision import Outcome, OutcomeStatus
 from gesscale.errors import ClusterError
 from testbed.cluster import lifecycle, privilege, state
 from testbed.cluster.adapter import LocalCluster
@@ -46,7 +47,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalCl
     )
     topology = read_topology(str(tmp_path / "topology.yaml"))
     lifecycle.up(topology, source="test")
-    yield LocalCluster(topology=topology, first_task_timeout_s=60)
+    yield LocalCluster(topology=topology)
     lifecycle.down("realspark")
 
 
@@ -55,44 +56,91 @@ def environment_of(spark: LocalSpark, node: str) -> str:
     return Path(f"/proc/{process.pid}/environ").read_text()
 
 
-def test_replicas_join_leave_and_are_missed(cluster: LocalCluster, tmp_path: Path) -> None:
+def until(done: Callable[[], object], what: str) -> None:
+    deadline = time.monotonic() + 120
+    while not done():
+        assert time.monotonic() < deadline, f"expected within 120 s: {what}"
+        time.sleep(0.2)
+
+
+def started(cluster: LocalCluster, folder: Path) -> LocalSpark:
+    """Start a query without replicas."""
+    (folder / "program.py").write_text(PROGRAM)
+    spark = open_spark(cluster.topology, "nearest")
+    spark.start_driver((str(folder / "program.py"),))
+    spark.await_driver(60)
+    return spark
+
+
+class Local(Site):
+    def settle(self) -> None:
+        def done() -> bool:
+            state = self.cluster.state()
+            return state.placements["nearest"] == self.ordered and not state.coming["nearest"]
+
+        until(done, f"executors on {', '.join(self.ordered)}")
+
+    def apply(self, *nodes: str) -> Outcome:
+        self.ordered = tuple(sorted(nodes))
+        return super().apply(*nodes)
+
+
+class TestLocal(ClusterContract):
+    @pytest.fixture
+    def site(self, cluster: LocalCluster, tmp_path: Path) -> Local:
+        started(cluster, tmp_path)
+        site = Local(cluster=cluster, nodes=("a", "b", "c"), operator="nearest")
+        site.apply("a")
+        site.settle()
+        return site
+
+
+def test_replicas_are_known_by_their_nodes_and_missed_where_they_die(
+    cluster: LocalCluster, tmp_path: Path
+) -> None:
     assert dict(cluster.state().placements) == {}
     with pytest.raises(ClusterError, match="runs no operator 'nearest'"):
-        cluster.apply("nearest", Change(add=("a",)))
-
-    (tmp_path / "program.py").write_text(PROGRAM)
-    spark = open_spark(cluster.topology, "nearest")
-    spark.start_driver((str(tmp_path / "program.py"),))
-    spark.await_driver(60)
+        cluster.apply("nearest", ("a",))
+    spark = started(cluster, tmp_path)
     assert cluster.state().placements == {"nearest": ()}
 
-    outcome = cluster.apply("nearest", Change(add=("b", "c")))
-    assert (outcome.status, outcome.added) == (OutcomeStatus.APPLIED, ("b", "c"))
-    assert set(outcome.first_task_s) == {"b", "c"}
-    assert cluster.state().placements == {"nearest": ("b", "c")}
+    outcome = cluster.apply("nearest", ("b", "c"))
+    assert (outcome.status, outcome.added) == (OutcomeStatus.ORDERED, ("b", "c"))
+    assert cluster.state().coming == {"nearest": ("b", "c")}  # they take seconds, and nobody has waited
+    until(lambda: cluster.state().placements == {"nearest": ("b", "c")}, "both executors")
     assert "GESSCALE_NODE_NAME=b\0" in environment_of(spark, "b")
     assert "GESSCALE_NODE_WEIGHT=4.0\0" in environment_of(spark, "b")
     with pytest.raises(ClusterError, match="has an executor on b already"):
-        spark.add_replicas(["b"])
+        spark.start_replicas(["b"])
 
     victim = next(each for each in spark.running(Role.EXECUTOR) if each.mark.node == "c")
     os.kill(victim.pid, signal.SIGKILL)
-    deadline = time.monotonic() + 120
-    while cluster.state().placements != {"nearest": ("b",)}:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-
-    outcome = cluster.apply("nearest", Change(add=("c",), remove=("b",)))
-    assert (outcome.status, outcome.added, outcome.removed) == (OutcomeStatus.APPLIED, ("c",), ("b",))
-    assert outcome.detail == ""  # it went by itself
-    assert cluster.state().placements == {"nearest": ("c",)}
+    until(lambda: cluster.state().placements == {"nearest": ("b",)}, "the loss")
+    outcome = cluster.apply("nearest", ("b", "c"))  # ordered minus observed: the lost one is started again
+    assert (outcome.status, outcome.added, outcome.removed) == (OutcomeStatus.ORDERED, ("c",), ())
+    until(lambda: cluster.state().placements == {"nearest": ("b", "c")}, "both executors again")
 
     driver = spark.driver()
     assert driver is not None
     os.kill(driver.pid, signal.SIGKILL)
-    while spark.driver() is not None:
-        assert time.monotonic() < deadline + 60
+    until(lambda: spark.driver() is None, "the end of the driver")
     assert cluster.state().placements == {}  # what does not run has no placement
+
+
+def test_an_executor_that_never_registers_is_killed_and_nobody_leaves_for_it(
+    cluster: LocalCluster, tmp_path: Path
+) -> None:
+    spark = started(cluster, tmp_path)
+    cluster.apply("nearest", ("b",))
+    until(lambda: cluster.state().placements == {"nearest": ("b",)}, "an executor")
+    cluster.apply("nearest", ("c",))
+    late = next(each for each in spark.running(Role.EXECUTOR) if each.mark.node == "c")
+    os.kill(late.pid, signal.SIGSTOP)
+    assert cluster.state().coming == {"nearest": ("c",)}
+    cluster.register_timeout_s = 0.0
+    cluster.state()
+    until(lambda: not cluster.state().coming["nearest"], "its end")
+    assert cluster.state().placements == {"nearest": ("b",)}
 
 
 def test_a_driver_that_ends_at_once_is_said(cluster: LocalCluster) -> None:

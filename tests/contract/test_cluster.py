@@ -1,0 +1,66 @@
+"""The promises of a cluster, by the adapters that need nothing real; the others are in ``tests/real``."""
+
+import pytest
+from cluster_contract import ClusterContract, Site
+from flink_scenes import alone
+from flink_scenes import plant as flink_plant
+from kube import FakeApi, FakeCluster, desk_of, driver, pod
+from spark_scenes import QUIET, equal_delays, one_operator, physics_of, steady
+
+from gesscale.kubernetes.cluster import KubernetesCluster
+from gesscale.kubernetes.patience import Patience
+from gesscale.kubernetes.promises import Promises
+from testbed.simulator.cluster import SimulatedCluster
+from testbed.simulator.spark.plant import SparkPlant
+
+
+class Simulated(Site):
+    def __init__(self, plant):
+        super().__init__(cluster=SimulatedCluster(plant), nodes=("n0", "n1", "n2"))
+        self.plant, self.now_s = plant, 0.0
+
+    def settle(self):
+        self.now_s += 120.0  # longer than a replica or a restart takes in these scenes
+        self.plant.advance(self.now_s)
+
+
+class TestSimulatedSpark(ClusterContract):
+    @pytest.fixture
+    def site(self):
+        scene = one_operator(steady(10, 1000), delays=equal_delays(4, 0.0))
+        return Simulated(SparkPlant(scene, physics_of(scene, QUIET), seed=1))
+
+
+class TestSimulatedFlink(ClusterContract):
+    @pytest.fixture
+    def site(self):
+        return Simulated(flink_plant(alone([50.0] * 20)))
+
+
+class Watched(Site):
+    """The adapter of Kubernetes; ``settle`` is a driver that obeys."""
+
+    def __init__(self):
+        self.api = FakeApi()
+        self.api.put(mode="Act", maxReplicas=3)
+        self.world = FakeCluster(pods=[driver("a"), pod("e-a", "a")])
+        cluster = KubernetesCluster(
+            workflow=self.api.workflow(),
+            look=self.world.look,
+            desk=desk_of(self.api),
+            promises=Promises(),
+            term=1,
+            patience={"op": Patience(60.0)},
+        )
+        super().__init__(cluster=cluster, nodes=("a", "b", "c"))
+
+    def settle(self):
+        ordered = self.api.status()["order"]["placement"]
+        self.world.pods = [driver("a"), *(pod(f"e-{node}", node) for node in ordered)]
+        self.api.catch_up()
+
+
+class TestKubernetes(ClusterContract):
+    @pytest.fixture
+    def site(self):
+        return Watched()

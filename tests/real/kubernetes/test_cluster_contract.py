@@ -1,0 +1,56 @@
+"""The promises of a cluster, by the adapter of Kubernetes against a real API server; executors are real pods."""
+
+import time
+
+import pytest
+from cluster_contract import ClusterContract, Site
+from steered_world import World, define, until
+
+from gesscale.kubernetes.api import connect
+from gesscale.kubernetes.cluster import KubernetesCluster
+from gesscale.kubernetes.documents import Documents
+from gesscale.kubernetes.ordering import OrderDesk
+from gesscale.kubernetes.patience import Patience
+from gesscale.kubernetes.promises import Promises
+from gesscale.kubernetes.resource.translate import gather
+from gesscale.kubernetes.watches import Watches
+
+pytestmark = pytest.mark.real
+
+
+class Real(Site):
+    def __init__(self, world: World, watches: Watches) -> None:
+        workflow = gather(watches.documents().values()).workflows[world.namespace, "op"]
+        cluster = KubernetesCluster(
+            workflow=workflow,
+            look=watches.look,
+            desk=OrderDesk(Documents(world.admin, watches.documents), lambda: 1, time.time),
+            promises=Promises(),
+            term=1,
+            patience={"op": Patience(120.0)},
+        )
+        super().__init__(cluster=cluster, nodes=world.nodes)
+        self.world = world
+
+    def settle(self) -> None:
+        ordered = tuple(self.world.order("op")["placement"])
+        until(lambda: self.placement == ordered, f"executors on {', '.join(ordered)}")
+
+
+class TestKubernetes(ClusterContract):
+    @pytest.fixture
+    def site(self, cluster, namespace, tmp_path):
+        admin = connect(cluster.kubeconfig)
+        define(cluster, admin)
+        admin.close()
+        with World(cluster, namespace, tmp_path) as world:
+            world.add("op", maxReplicas=3)
+            watches = Watches(world.admin, namespace, lambda: None)
+            watches.start()
+            try:
+                until(lambda: watches.listed and watches.look().pods.listed, "the watches")
+                site = Real(world, watches)
+                until(lambda: site.placement == world.nodes[:1], "the first executor")
+                yield site
+            finally:
+                watches.stop()
