@@ -276,7 +276,7 @@ def measure(kubeconfig: Path, world: str, folder: Path, minutes: float) -> dict[
             "--kubeconfig",
             str(kubeconfig),
         ),
-        *("--namespace", world, "--knowledge", str(folder / world), "--listen", f"127.0.0.1:{PROBES_PORT}"),
+        *("--namespace", world, "--listen", f"127.0.0.1:{PROBES_PORT}"),
         *("--allow-target", "127.0.0.1"),
     )
     with (folder / f"{world}.log").open("w") as log:

@@ -136,7 +136,7 @@ def measure(
     command: tuple[str, ...], kubeconfig: Path, scene: str, folder: Path, seconds: float
 ) -> dict[str, float]:
     """Run the controller and return its figures."""
-    more = ("--kubeconfig", str(kubeconfig), "--knowledge", str(folder / f"knowledge-{scene}"))
+    more = ("--kubeconfig", str(kubeconfig))
     with (folder / f"{scene}.log").open("w") as log:
         process = subprocess.Popen(
             (*command, *more, "--listen", f"127.0.0.1:{PROBES_PORT}"), cwd=ROOT, stdout=log, stderr=log

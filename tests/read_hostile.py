@@ -48,7 +48,7 @@ def read_beside(path, nodes):
 def read_config_map(path, nodes):
     """Read a ConfigMap as the controller of a cluster of so many nodes does."""
     source = ConfigMapLatencies(
-        file=Path(path + ".copy"),
+        name="the map",
         fetch=lambda: Path(path).read_text("utf-8"),
         bounds=lambda: bounds_of(f"n{node}" for node in range(nodes)),
         **MEANING,

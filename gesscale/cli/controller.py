@@ -18,7 +18,6 @@ def serve_controller(
     kubeconfig: Path | None,
     context: str | None,
     namespace: str | None,
-    folder: Path,
     host: str,
     port: int,
     allow_targets: Sequence[str],
@@ -31,8 +30,6 @@ def serve_controller(
         See `gesscale.kubernetes.api.connect`.
     namespace
         Whose StreamAutoscalers are steered; None for all.
-    folder
-        Where knowledge files are kept.
     host, port
         Where probes and metrics are served.
     allow_targets
@@ -59,7 +56,6 @@ def serve_controller(
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     connection = connect(kubeconfig, context)
     options = ControllerOptions(
-        folder=folder,
         namespace=namespace,
         allowed_targets=tuple(AllowedTarget.parse(each) for each in allow_targets),
     )

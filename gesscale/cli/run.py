@@ -61,9 +61,6 @@ def run(
     namespace: Annotated[
         str | None, typer.Option(help="With --kubernetes: steer the StreamAutoscalers of this one only.")
     ] = None,
-    knowledge: Annotated[Path, typer.Option(help="With --kubernetes: folder of the knowledge files.")] = Path(
-        "gesscale-knowledge"
-    ),
     listen: Annotated[
         str, typer.Option(help="With --kubernetes: HOST:PORT of /healthz, /readyz and /metrics.")
     ] = "0.0.0.0:8080",
@@ -91,7 +88,6 @@ def run(
             kubeconfig=kubeconfig,
             context=context,
             namespace=namespace,
-            folder=knowledge,
             host=host,
             port=port,
             allow_targets=allow_target or (),

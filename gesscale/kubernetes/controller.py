@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from gesscale.kubernetes.api import Connection, ElectionTimes, Elector, Events, LeaseLock, new_identity
 from gesscale.kubernetes.api.lease import LEASE_NAME, steady_now_s
@@ -42,8 +41,6 @@ class ControllerOptions:
 
     Attributes
     ----------
-    folder
-        Where knowledge files are kept.
     namespace
         Whose StreamAutoscalers are steered; None for all.
     lease_namespace, lease_name
@@ -54,7 +51,6 @@ class ControllerOptions:
         Where the resources of any namespace may have us connect to, beside their own pods and Services.
     """
 
-    folder: Path
     namespace: str | None = None
     lease_namespace: str | None = None
     lease_name: str = LEASE_NAME
@@ -116,8 +112,6 @@ class Controller:
             desk=OrderDesk(documents, self._term, now_s),
             promises=self._promises,
             targets=Targets((*_OWN_TARGETS, *options.allowed_targets), self._watches.look),
-            folder=options.folder,
-            identity=self.identity,
             stopwatch=Stopwatch(time.monotonic, self.metrics.phase_took),
         )
         self._courses = Courses(

@@ -116,7 +116,7 @@ class Courses:
         for key in self._courses.keys() - workflows.keys():
             course = self._courses[key]
             if course.idle:
-                self._close(self._courses.pop(key), discard=self._is_gone(course.workflow))
+                self._close(self._courses.pop(key))
                 self._metrics.forget(*key)
         now_s = self._steady_s()
         still_running = {key for key, _ in self._leaving}
@@ -152,7 +152,7 @@ class Courses:
     def _is_due(self, course: _Course, workflow: SteeredWorkflow, now_s: float) -> bool:
         if course.workflow is not workflow:
             if _born_anew(course.workflow, workflow):
-                self._close(course, discard=True)
+                self._close(course)
             course.workflow, course.due_s = workflow, now_s
         return now_s >= course.due_s or (
             now_s >= course.begun_s + _HASTE_S
@@ -175,20 +175,10 @@ class Courses:
                 still_running.append((key, course))
         self._leaving = still_running
 
-    def _is_gone(self, workflow: SteeredWorkflow) -> bool:
-        """Say whether nothing is left of a workflow; else it has a fault, and is gone on with when that is mended."""
-        return all(self._documents.newest((workflow.namespace, name)) is None for name in workflow.resources)
-
-    def _close(self, course: _Course, *, discard: bool = False) -> None:
+    def _close(self, course: _Course) -> None:
         for name in course.workflow.resources:
             self._surroundings.promises.keep((course.workflow.namespace, name), (), ONE_POD)
-        steering, course.steering = course.steering, None
-        if steering is None:
-            return
-        try:
-            steering.discard() if discard else steering.close()
-        except (OSError, GesscaleError) as error:
-            _LOG.warning("workflow %s: its knowledge file: %s", course.workflow.name, error)
+        course.steering = None
 
     def _step(self, key: Key, course: _Course) -> None:
         """Run one step in its thread; nothing that goes wrong with it leaves this function."""
@@ -217,7 +207,7 @@ class Courses:
         now_s = self._now_s()
         if course.steering is not None and now_s < course.steering.last_s - _CLOCK_BACK_S:
             _LOG.warning("workflow %s: the clock went back; it is resumed", course.workflow.name)
-            self._close(course, discard=True)
+            self._close(course)
         if course.steering is None:
             workflow = course.workflow
             documents = {

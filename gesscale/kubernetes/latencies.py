@@ -3,8 +3,7 @@
 import http
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
 
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.api import ApiError, Connection
@@ -12,8 +11,17 @@ from gesscale.kubernetes.api.resources import CONFIG_MAPS
 from gesscale.kubernetes.api.roles import CONTROLLER, NAMESPACE, map_command
 from gesscale.kubernetes.resource.spec_groups import ConfigMapSpec, LatencyMapSpec
 from gesscale.monitor.kept_latencies import Bounds, Found, KeptLatencies
-from gesscale.monitor.latencies import AgentLatencies, FileLatencies, PrometheusLatencies
-from latency_map import LatencyMapError, MapLimits
+from gesscale.monitor.latencies import AgentLatencies, PrometheusLatencies
+from latency_map import (
+    DelayKind,
+    DelayUnit,
+    LatencyMap,
+    LatencyMapError,
+    MapLimits,
+    Survey,
+    parse_map,
+    parse_survey,
+)
 from latency_map.measure.fetch import HttpClient
 from latency_map.names import MAX_NODES
 
@@ -22,24 +30,55 @@ _SETTING = f"twice the nodes of the cluster, at least {_FEWEST_NODES}"
 
 
 @dataclass(slots=True, kw_only=True)
-class ConfigMapLatencies(FileLatencies):
+class ConfigMapLatencies(KeptLatencies):
     """A map in a ConfigMap, asked for again when that is due.
 
     Attributes
     ----------
     fetch
         Returns the text; raises ClusterError or LatencyMapError where there is none.
+    name
+        Of the text, for messages.
+    unit, kind
+        What its delays mean, where the text does not say it.
     """
 
     fetch: Callable[[], str]
+    name: str
+    unit: DelayUnit | None = None
+    kind: DelayKind | None = None
+    _text: str = field(default="", init=False)
 
     def read(self, now_s: float) -> Found | None:
         """Return what it holds, where that has changed."""
-        text = self.fetch().encode("utf-8", "surrogatepass")
-        if not self.file.exists() or self.file.read_bytes() != text:
-            self.file.parent.mkdir(parents=True, exist_ok=True)
-            self.file.write_bytes(text)
-        return FileLatencies.read(self, now_s)
+        del now_s
+        text = self.fetch()
+        if text == self._text:
+            return None
+        self._text = text
+        limits = self.bounds().limits
+        try:
+            imported = parse_survey(text, source=self.name, unit=self.unit, kind=self.kind, limits=limits)
+        except LatencyMapError as error:
+            # It names options of the command line; here they are fields of the resource.
+            message = str(error).replace("--unit", "configMap.unit").replace("--kind", "configMap.kind")
+            raise LatencyMapError(message) from error
+        return Found(survey=imported.survey, remark="; ".join(imported.warnings))
+
+    def to_map(self, survey: Survey) -> LatencyMap:
+        """Return the map that the text amounts to; an error names line and column where there are any."""
+        try:
+            return survey.to_map(self.asymmetry)
+        except LatencyMapError:
+            parse_map(
+                self._text,
+                self.unit,
+                self.kind,
+                self.asymmetry,
+                source=self.name,
+                limits=self.bounds().limits,
+            )
+            raise
 
 
 def open_latency_map(
@@ -49,7 +88,6 @@ def open_latency_map(
     connection: Connection,
     timeout_s: float,
     client: HttpClient,
-    scratch: Path,
     nodes: Callable[[], Iterable[str]],
 ) -> KeptLatencies:
     """Open the source that a workflow's resources name; nothing is asked of it yet.
@@ -66,12 +104,10 @@ def open_latency_map(
         Bound on the answer of each agent.
     client
         By which agents and servers are asked.
-    scratch
-        A folder of our own for the copy of a ConfigMap's map.
     nodes
         Returns the nodes of the cluster by name, which bound what is read.
     """
-    source = _source(spec, namespace, connection, timeout_s, client, scratch)
+    source = _source(spec, namespace, connection, timeout_s, client)
     source.max_age_s, source.asymmetry, source.refresh_s = spec.max_age_s, spec.asymmetry, spec.refresh_s
     source.bounds = lambda: bounds_of(nodes())
     return source
@@ -102,7 +138,6 @@ def _source(
     connection: Connection,
     timeout_s: float,
     client: HttpClient,
-    scratch: Path,
 ) -> KeptLatencies:
     if spec.source == "Prometheus":
         return PrometheusLatencies(url=spec.prometheus_url or "", timeout_s=timeout_s, client=client)
@@ -110,7 +145,7 @@ def _source(
     if spec.source == "Agents" or kept is None:
         return AgentLatencies(service=spec.agents_dns, timeout_s=timeout_s, client=client)
     return ConfigMapLatencies(
-        file=scratch / kept.key,
+        name=f"ConfigMap {namespace}/{kept.name}, {kept.key}",
         unit=kept.unit,
         kind=kept.kind,
         fetch=lambda: _text(connection, namespace, kept),

@@ -3,15 +3,11 @@
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
-from gesscale.errors import KnowledgeError
-from gesscale.knowledge.memory import MemoryKnowledge
-from gesscale.knowledge.sqlite import SqliteKnowledge
 from gesscale.kubernetes.groups import group_of
 from gesscale.kubernetes.resource.memory import MemoryStatus, knowledge_of, read_memory
-from gesscale.ports import Knowledge, KnowledgeStore
+from gesscale.ports import Knowledge
 from gesscale.words import first_of
 
 _LOG = logging.getLogger(__name__)
@@ -69,29 +65,6 @@ def read_legacy(statuses: Mapping[str, Mapping[str, Any]], now_s: float) -> Lega
         ),
         lost=frozenset(lost),
     )
-
-
-def open_store(file: Path, others: str, now_s: float) -> KnowledgeStore:
-    """Open a knowledge file of our own; without a place for it, what matters is kept by the statuses alone.
-
-    Parameters
-    ----------
-    file
-        Ours.
-    others
-        Pattern of the files of this workflow; what others than we left there is deleted.
-    now_s
-        Seconds since the epoch.
-    """
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        for other in file.parent.glob(others):
-            if not other.name.startswith(file.name):
-                other.unlink(missing_ok=True)
-        return SqliteKnowledge(file, now_s=now_s)
-    except (OSError, KnowledgeError) as error:
-        _LOG.warning("no history is kept, the statuses keep what matters: %s", error)
-        return MemoryKnowledge()
 
 
 def _is_lost(memory: MemoryStatus, status: Mapping[str, Any], *, dropped: bool) -> bool:

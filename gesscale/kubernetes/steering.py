@@ -1,15 +1,12 @@
 """One workflow under the loop: the same `gesscale.loop`, over what the cluster shows and the drivers tell."""
 
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 from gesscale.assembly import open_monitor
 from gesscale.decision import Decision
-from gesscale.errors import KnowledgeError
+from gesscale.knowledge.keeping import KnowledgeLimits
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.kubernetes.api import Connection
 from gesscale.kubernetes.applications import Application
@@ -21,7 +18,7 @@ from gesscale.kubernetes.patience import Patience
 from gesscale.kubernetes.phases import Stopwatch, timed
 from gesscale.kubernetes.promises import Promises
 from gesscale.kubernetes.resource.translate import SteeredWorkflow
-from gesscale.kubernetes.resuming import open_store, read_legacy
+from gesscale.kubernetes.resuming import read_legacy
 from gesscale.kubernetes.targets import Targets
 from gesscale.kubernetes.watches import ClusterView
 from gesscale.loop import ControlLoop
@@ -32,7 +29,8 @@ from gesscale.ports import ClusterState, Knowledge, MetricSource
 from gesscale.settings.operators import KafkaSettings
 from gesscale.workflow import Workflow
 
-_LOG = logging.getLogger(__name__)
+_LIMITS = KnowledgeLimits(decisions_per_operator=1, models_per_operator=1, reconfigurations_per_operator=20)
+"""The statuses keep what matters; nobody asks a controller for decisions or models of the past."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,10 +47,6 @@ class Surroundings:
         Orders, and the room that they take.
     targets
         Where connections may go, and how much their answers may take.
-    folder
-        Where knowledge files are kept.
-    identity
-        Of the controller; a knowledge file of another one is not gone on with, since others decided meanwhile.
     stopwatch
         Told how long each phase takes.
     """
@@ -62,8 +56,6 @@ class Surroundings:
     desk: OrderDesk
     promises: Promises
     targets: Targets
-    folder: Path
-    identity: str
     stopwatch: Stopwatch
 
 
@@ -123,9 +115,6 @@ class WorkflowSteering:
         now_s: float,
     ) -> None:
         self._surroundings, self.term, self.last_s = surroundings, term, now_s
-        # Neither a namespace nor a name has an underscore in it.
-        self._name = f"{workflow.namespace}_{workflow.name}"
-        self._file = surroundings.folder / f"{self._name}_{term}_{_digest(workflow, surroundings)}.sqlite"
         self._patience: dict[str, Patience] = {}
         self._urls: dict[str, str] = {}
         self._hosts: dict[str, str] = {}
@@ -134,11 +123,7 @@ class WorkflowSteering:
         legacy = read_legacy(statuses, now_s)
         cautious_until_s = now_s + workflow.monitor.history_s
         self._cautious_until_s = dict.fromkeys(legacy.lost, cautious_until_s)
-        self._store = OrderKnowledge(open_store(self._file, f"{self._name}_*.sqlite*", now_s))
-        try:
-            self._store.adopt(legacy.known)
-        except KnowledgeError as error:
-            self._give_up_file(error, legacy.known)
+        self._store = OrderKnowledge(MemoryKnowledge(_LIMITS, known=legacy.known))
 
     def step(self, workflow: SteeredWorkflow, now_s: float) -> Step:
         """Run one step of the loop.
@@ -149,11 +134,6 @@ class WorkflowSteering:
             The resources as they are now.
         now_s
             Seconds since the epoch.
-
-        Raises
-        ------
-        KnowledgeError
-            Where what it brought could not be kept; the next step does without the file.
         """
         self.last_s = now_s
         patience = {name: self._patience.get(name) or Patience() for name in workflow.resources}
@@ -184,41 +164,13 @@ class WorkflowSteering:
             settle_timeout_s=workflow.settle_timeout_s,
             directives=self._directives(workflow, built, now_s),
         )
-        try:
-            decisions = timed(loop, self._surroundings.stopwatch).step(now_s)
-            known = self._store.recall(now_s)
-        except KnowledgeError as error:
-            self._give_up_file(error, self._recalled(now_s))
-            raise
         return Step(
-            decisions=decisions,
+            decisions=timed(loop, self._surroundings.stopwatch).step(now_s),
             applications=cluster.applications,
             workflow=built,
             cluster=cluster.seen,
-            known=known,
+            known=self._store.recall(now_s),
         )
-
-    def close(self) -> None:
-        """Let go of the knowledge file."""
-        self._store.close()
-
-    def discard(self) -> None:
-        """Let go of the knowledge file and delete it: it tells of resources that are gone."""
-        self.close()
-        for part in ("", "-wal", "-shm"):
-            self._file.with_name(self._file.name + part).unlink(missing_ok=True)
-
-    def _recalled(self, now_s: float) -> Knowledge:
-        try:
-            return self._store.inner.recall(now_s)
-        except KnowledgeError:
-            return Knowledge()
-
-    def _give_up_file(self, error: KnowledgeError, known: Knowledge) -> None:
-        """Go on without the file: a full or broken disk must not stand in the way of scaling."""
-        _LOG.warning("workflow %s: it is gone on without a knowledge file: %s", self._name, error)
-        self._store.inner.close()
-        self._store.inner = MemoryKnowledge(known=known)
 
     def _look_for_drivers(self, cluster: KubernetesCluster) -> None:
         view = cluster.look_around()
@@ -255,7 +207,6 @@ class WorkflowSteering:
                 connection=self._surroundings.connection,
                 timeout_s=workflow.monitor.timeout_s,
                 client=self._surroundings.targets.client(workflow.namespace),
-                scratch=self._surroundings.folder / self._name,
                 nodes=lambda: self._surroundings.look().nodes.objects,
             )
             self._latencies = (wanted, opened)
@@ -269,12 +220,6 @@ class WorkflowSteering:
             name: _cautious(said, self._cautious_until_s.get(name, now_s), now_s)
             for name, said in workflow.directives(built).items()
         }
-
-
-def _digest(workflow: SteeredWorkflow, surroundings: Surroundings) -> str:
-    """Return what no other controller, and no other generation of the resources, has in its file's name."""
-    uids = sorted(resource.metadata.uid for resource in workflow.resources.values())
-    return sha256(" ".join((surroundings.identity, *uids)).encode()).hexdigest()[:12]
 
 
 def _cautious(said: Directive, until_s: float, now_s: float) -> Directive:

@@ -1,9 +1,7 @@
 """What no sequence of events brings the controller to order."""
 
-import tempfile
 import time
 from dataclasses import replace
-from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -38,7 +36,6 @@ class Orders(RuleBasedStateMachine):
 
     @initialize(wishes=st.sets(st.sampled_from(NAMES), min_size=LOW, max_size=HIGH))
     def begin(self, wishes):
-        self.folder = tempfile.TemporaryDirectory()
         self.api, self.now_s, self.term, self.number = FakeApi(), EPOCH_S, 1, 0
         self.world = FakeCluster(
             nodes=[node(each, labels={"pool": "x" if each in POOL else "y"}) for each in NAMES]
@@ -51,8 +48,6 @@ class Orders(RuleBasedStateMachine):
         self.take_over()
 
     def take_over(self):
-        if self.steering is not None:
-            self.steering.close()
         term = self.term
         self.api.catch_up()
         documents = Documents(self.api, self.api.watched)
@@ -65,8 +60,6 @@ class Orders(RuleBasedStateMachine):
             desk=self.desk,
             promises=self.promises,
             targets=Targets((), self.world.look),
-            folder=Path(self.folder.name),
-            identity=f"controller-{term:012d}",
             stopwatch=Stopwatch(time.monotonic, lambda *_: None),
         )
         status = self.api.seen["streams/op"]["status"]
@@ -190,11 +183,6 @@ class Orders(RuleBasedStateMachine):
             assert LOW <= len(each["placement"]) <= HIGH
         numbers = [(each["term"], int(each["id"].split("-")[1])) for each in getattr(self, "seen_orders", [])]
         assert numbers == sorted(set(numbers))
-
-    def teardown(self):
-        if hasattr(self, "steering") and self.steering is not None:
-            self.steering.close()
-            self.folder.cleanup()
 
 
 Orders.TestCase.settings = settings(

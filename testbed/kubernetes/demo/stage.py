@@ -113,7 +113,7 @@ class Stage:
         command = (
             *(str(Path(sys.executable).with_name("gesscale")), "run", "--kubernetes"),
             *("--kubeconfig", str(self.cluster.kubeconfig), "--namespace", SPACE),
-            *("--knowledge", str(self.folder / "knowledge"), "--listen", "127.0.0.1:0"),
+            *("--listen", "127.0.0.1:0"),
         )
         with (self.folder / "controller.log").open("w") as log:
             process = subprocess.Popen(command, stdout=log, stderr=log)

@@ -106,9 +106,9 @@ def cluster():
 
 
 @contextmanager
-def running(cluster, folder):
+def running(cluster):
     connection = connection_to(cluster.script.url)
-    controller = Controller(connection, ControllerOptions(folder=folder, times=QUICK), version="1.0")
+    controller = Controller(connection, ControllerOptions(times=QUICK), version="1.0")
     thread = threading.Thread(target=controller.run)
     thread.start()
     try:
@@ -131,9 +131,9 @@ def unready(controller):
     return "\n".join(why_unready(controller.vitals(), steady_now_s()))
 
 
-def test_it_leads_orders_reports_and_gives_the_lease_back(cluster, tmp_path):
+def test_it_leads_orders_reports_and_gives_the_lease_back(cluster):
     cluster.store.put(**by_hand("a", "b"))
-    with running(cluster, tmp_path) as controller:
+    with running(cluster) as controller:
         until(lambda: cluster.store.status().get("conditions"), "a report")
         assert cluster.order["placement"] == ["a", "b"]
         assert cluster.holder == controller.identity
@@ -145,16 +145,16 @@ def test_it_leads_orders_reports_and_gives_the_lease_back(cluster, tmp_path):
     assert cluster.holder == ""
 
 
-def test_its_term_is_higher_than_that_of_any_order_even_where_the_lease_was_deleted(cluster, tmp_path):
+def test_its_term_is_higher_than_that_of_any_order_even_where_the_lease_was_deleted(cluster):
     cluster.store.put(status={"order": order(3, "a", term=5)}, **by_hand("a", "b"))
-    with running(cluster, tmp_path):
+    with running(cluster):
         until(lambda: cluster.order["placement"] == ["a", "b"], "an order")
     assert (cluster.order["term"], cluster.lease["spec"]["leaseTransitions"]) == (6, 6)
 
 
-def test_it_is_no_candidate_before_it_has_seen_the_resources(cluster, tmp_path):
+def test_it_is_no_candidate_before_it_has_seen_the_resources(cluster):
     cluster.lists = False
-    with running(cluster, tmp_path) as controller:
+    with running(cluster) as controller:
         until(lambda: "streamautoscalers have not been listed yet" in unready(controller), "it is said")
         lists = lambda: [each for each in cluster.script.asked if each.path.endswith("/streamautoscalers")]  # noqa: E731
         until(lambda: len(lists()) > 2, "it was tried again")
@@ -162,9 +162,9 @@ def test_it_is_no_candidate_before_it_has_seen_the_resources(cluster, tmp_path):
         assert not controller.leads
 
 
-def test_a_leadership_that_somebody_else_has_taken_ends_and_orders_nothing_more(cluster, tmp_path):
+def test_a_leadership_that_somebody_else_has_taken_ends_and_orders_nothing_more(cluster):
     cluster.store.put(**by_hand("a", "b"))
-    with running(cluster, tmp_path) as controller:
+    with running(cluster) as controller:
         until(lambda: cluster.order and controller.vitals().steps, "an order")
         taken = json.loads(json.dumps(cluster.lease))
         taken["spec"]["holderIdentity"] = "other"
@@ -179,10 +179,10 @@ def test_a_leadership_that_somebody_else_has_taken_ends_and_orders_nothing_more(
         assert len(cluster.store.patches) == before
 
 
-def test_a_broken_resource_is_told_and_does_not_stop_another(cluster, tmp_path):
+def test_a_broken_resource_is_told_and_does_not_stop_another(cluster):
     cluster.store.put("bad", **by_hand("a", minReplicas=9))
     cluster.store.put(**by_hand("a", "b"))
-    with running(cluster, tmp_path):
+    with running(cluster):
         until(lambda: cluster.order, "an order for the sound one")
         until(lambda: cluster.store.status("bad").get("conditions"), "a word on the broken one")
     ready = cluster.store.status("bad")["conditions"][0]

@@ -37,12 +37,12 @@ class Silent:
 class Scene:
     """Operator op, one executor on a; people want it on a and b. It is stepped each minute."""
 
-    def __init__(self, folder, begin=at_once):
+    def __init__(self, begin=at_once):
         self.api, self.term, self.now_s, self.steady_s, self.refusals = FakeApi(), 1, EPOCH_S, 0.0, 0
         self.world = FakeCluster(pods=[pod("e1", "a"), pod("o1", "c", of="other")])
         self.api.put(**by_hand("a", "b"))
         documents = Documents(self.api, self.api.watched)
-        self.metrics, self.promises, self.folder = ControllerMetrics("1.0"), Promises(), folder
+        self.metrics, self.promises = ControllerMetrics("1.0"), Promises()
         self.courses = Courses(
             surroundings=Surroundings(
                 connection=NoMap(),
@@ -50,8 +50,6 @@ class Scene:
                 desk=OrderDesk(documents, lambda: self.term, lambda: self.now_s),
                 promises=self.promises,
                 targets=Targets((), self.world.look),
-                folder=folder,
-                identity="one",
                 stopwatch=Stopwatch(time.monotonic, lambda *_: None),
             ),
             documents=documents,
@@ -100,8 +98,8 @@ class Scene:
 
 
 @pytest.fixture
-def scene(tmp_path):
-    scene = Scene(tmp_path)
+def scene():
+    scene = Scene()
     yield scene
     scene.courses.leave_all()
 
@@ -171,12 +169,11 @@ def test_a_fault_of_ours_in_one_workflow_ends_no_other(scene, caplog):
     assert scene.ordered == ["a", "b"]
 
 
-def test_a_workflow_that_is_gone_leaves_no_file(scene):
+def test_a_workflow_that_is_gone_is_stepped_no_more(scene):
     scene.advance()
-    assert len(list(scene.folder.glob("*.sqlite"))) == 1
     scene.api.delete("op")
     scene.advance(1.0)
-    assert (scene.courses.standings(), list(scene.folder.glob("*.sqlite"))) == ((), [])
+    assert scene.courses.standings() == ()
 
 
 def test_one_that_was_created_anew_between_two_looks_knows_nothing_of_the_former(scene):
@@ -195,15 +192,15 @@ def test_a_workflow_with_a_fault_is_gone_on_with_when_it_is_mended(scene):
     scene.api.put(minReplicas=9)
     scene.advance(1.0)
     assert scene.courses.standings() == ()
-    (kept,) = scene.folder.glob("*.sqlite")
+    before = scene.api.status()["memory"]["reconfiguration"]
     scene.api.put(minReplicas=1)
     scene.advance(1.0)
-    assert list(scene.folder.glob("*.sqlite")) == [kept]
+    assert scene.api.status()["memory"]["reconfiguration"] == before
     assert len([body for body in scene.api.patches if "order" in body["status"]]) == 1
 
 
-def test_a_clock_that_goes_back_neither_repeats_an_order_nor_forgets_what_was_learned(tmp_path):
-    scene = Scene(tmp_path)
+def test_a_clock_that_goes_back_neither_repeats_an_order_nor_forgets_what_was_learned():
+    scene = Scene()
     reading = {"replicas": 1, "ndMaxMs": 5.0, "rowsPerSecond": 500.0, "saturated": True, "atSeconds": EPOCH_S}
     scene.api.put(status={"memory": {"readings": [reading]}})
     scene.advance()
@@ -223,7 +220,7 @@ def test_another_leadership_resumes_from_the_statuses(scene):
     scene.term = 2
     scene.advance(1.0)
     assert len([body for body in scene.api.patches if "order" in body["status"]]) == 1
-    assert [file.name.split("_")[2] for file in scene.folder.glob("*.sqlite")] == ["2"]
+    assert scene.courses._courses["streams", "op"].term == 2
 
 
 def test_room_that_was_promised_to_a_vanished_workflow_is_free_again(scene):
@@ -246,8 +243,8 @@ class Gate:
         return self.scene.world.look()
 
 
-def test_a_slow_step_is_neither_joined_by_another_nor_followed_by_all_that_it_missed(tmp_path):
-    scene = Scene(tmp_path, in_thread)
+def test_a_slow_step_is_neither_joined_by_another_nor_followed_by_all_that_it_missed():
+    scene = Scene(in_thread)
     scene.look = gate = Gate(scene)
     scene.advance()
     assert gate.entered.wait(10)
@@ -261,8 +258,8 @@ def test_a_slow_step_is_neither_joined_by_another_nor_followed_by_all_that_it_mi
     assert scene.ordered == ["a", "b"]
 
 
-def test_leadership_that_is_lost_in_mid_step_orders_and_tells_nothing_even_when_it_is_won_again(tmp_path):
-    scene = Scene(tmp_path, in_thread)
+def test_leadership_that_is_lost_in_mid_step_orders_and_tells_nothing_even_when_it_is_won_again():
+    scene = Scene(in_thread)
     scene.look = gate = Gate(scene)
     scene.advance()
     assert gate.entered.wait(10)
@@ -279,8 +276,8 @@ def test_leadership_that_is_lost_in_mid_step_orders_and_tells_nothing_even_when_
     assert scene.api.status()["order"]["term"] == 2
 
 
-def test_waiting_for_the_last_steps_ends(tmp_path):
-    scene = Scene(tmp_path, in_thread)
+def test_waiting_for_the_last_steps_ends():
+    scene = Scene(in_thread)
     scene.look = gate = Gate(scene)
     scene.advance()
     assert gate.entered.wait(10)
@@ -290,8 +287,8 @@ def test_waiting_for_the_last_steps_ends(tmp_path):
     scene.courses.wait(10)
 
 
-def test_a_step_under_way_says_since_when(tmp_path):
-    scene = Scene(tmp_path, in_thread)
+def test_a_step_under_way_says_since_when():
+    scene = Scene(in_thread)
     scene.look = gate = Gate(scene)
     scene.advance(7.0)
     assert gate.entered.wait(10)

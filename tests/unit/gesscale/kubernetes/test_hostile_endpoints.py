@@ -66,9 +66,7 @@ def black_hole():
 
 
 @pytest.mark.parametrize("neighbour", ["streams", "hostile"])
-def test_fifty_endpoints_that_hang_hold_up_no_other_workflow(
-    black_hole, httpserver: HTTPServer, tmp_path, neighbour
-):
+def test_fifty_endpoints_that_hang_hold_up_no_other_workflow(black_hole, httpserver: HTTPServer, neighbour):
     """The healthy workflow is in a namespace of its own, or among those that hang."""
     url, waiting = black_hole
     asked = threading.Semaphore(0)
@@ -91,8 +89,6 @@ def test_fifty_endpoints_that_hang_hold_up_no_other_workflow(
             desk=OrderDesk(kept, lambda: 1, time.time),
             promises=Promises(),
             targets=Targets((LOOPBACK,), world.look),
-            folder=tmp_path,
-            identity="one",
             stopwatch=Stopwatch(time.monotonic, lambda *_: None),
         ),
         documents=kept,

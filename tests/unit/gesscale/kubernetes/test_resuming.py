@@ -3,9 +3,7 @@
 import pytest
 from kube import EPOCH_S, order
 
-from gesscale.knowledge.memory import MemoryKnowledge
-from gesscale.knowledge.sqlite import SqliteKnowledge
-from gesscale.kubernetes.resuming import open_store, read_legacy
+from gesscale.kubernetes.resuming import read_legacy
 
 MEMORY = {
     "readings": [
@@ -57,27 +55,6 @@ def test_what_is_dated_later_than_now_counts_as_of_now():
     known = legacy(memory=ahead).known
     assert known.readings["op"][0].at_s == EPOCH_S
     assert known.pending("op").at_s == EPOCH_S
-
-
-def test_files_of_other_leaders_are_deleted_and_those_of_other_workflows_are_not(tmp_path):
-    for name in (
-        "streams_taxi_1_old.sqlite",
-        "streams_taxi_1_old.sqlite-wal",
-        "streams_taxi.clean_1_x.sqlite",
-    ):
-        (tmp_path / name).touch()
-    store = open_store(tmp_path / "streams_taxi_2_new.sqlite", "streams_taxi_*.sqlite*", EPOCH_S)
-    assert isinstance(store, SqliteKnowledge)
-    kept = {file.name for file in tmp_path.iterdir() if not file.name.endswith(("-wal", "-shm"))}
-    store.close()
-    assert kept == {"streams_taxi_2_new.sqlite", "streams_taxi.clean_1_x.sqlite"}
-
-
-def test_without_a_place_for_a_file_it_goes_on_in_memory(tmp_path, caplog):
-    (tmp_path / "in-the-way").touch()
-    store = open_store(tmp_path / "in-the-way" / "file.sqlite", "*", EPOCH_S)
-    assert isinstance(store, MemoryKnowledge)
-    assert "no history is kept, the statuses keep what matters" in caplog.text
 
 
 NONSENSE = [

@@ -6,7 +6,6 @@ import pytest
 from kube import EPOCH_S, FakeApi, FakeCluster, NoMap, by_hand, desk_of, order, pod
 
 from gesscale.decision import OutcomeStatus, Reason
-from gesscale.errors import KnowledgeError
 from gesscale.kubernetes.phases import Stopwatch
 from gesscale.kubernetes.promises import Promises
 from gesscale.kubernetes.resource.memory import MemoryStatus
@@ -20,20 +19,18 @@ ALIVE = pod("e1", "a")
 class Scene:
     """Operator op, one executor on a; people want it on a and b. History 5 min, settling 10 min, both defaults."""
 
-    def __init__(self, folder, *, status=None, **spec):
-        self.folder, self.api, self.world = folder, FakeApi(), FakeCluster(pods=[ALIVE])
+    def __init__(self, *, status=None, **spec):
+        self.api, self.world = FakeApi(), FakeCluster(pods=[ALIVE])
         self.api.put(status=status or {}, **by_hand("a", "b", **spec))
         self.steering = self.begin()
 
-    def begin(self, identity="one", term=1, now_s=EPOCH_S):
+    def begin(self, term=1, now_s=EPOCH_S):
         surroundings = Surroundings(
             connection=NoMap(),
             look=self.world.look,
             desk=desk_of(self.api, lambda: term, now_s),
             promises=Promises(),
             targets=Targets((), FakeCluster().look),
-            folder=self.folder,
-            identity=identity,
             stopwatch=Stopwatch(time.monotonic, lambda *_: None),
         )
         statuses = {"op": self.api.seen["streams/op"]["status"]}
@@ -56,10 +53,8 @@ class Scene:
 
 
 @pytest.fixture
-def scene(tmp_path):
-    scene = Scene(tmp_path)
-    yield scene
-    scene.steering.close()
+def scene():
+    return Scene()
 
 
 def test_a_step_orders_remembers_and_tells(scene):
@@ -81,8 +76,7 @@ def test_the_second_step_orders_nothing_although_the_watch_lags(scene):
 def test_a_new_controller_knows_the_change_under_way_and_orders_nothing(scene):
     step, _ = scene.step()
     scene.remember(step)
-    scene.steering.close()
-    scene.begin("two", term=2, now_s=EPOCH_S + 4.0)
+    scene.begin(term=2, now_s=EPOCH_S + 4.0)
     step, decision = scene.step(5.0)
     assert step.known.pending("op").at_s == EPOCH_S + 1.0
     assert decision.outcome.status is OutcomeStatus.NOTHING_TO_DO
@@ -92,9 +86,8 @@ def test_a_new_controller_knows_the_change_under_way_and_orders_nothing(scene):
 def test_one_whose_predecessor_died_before_it_could_write_it_down_knows_it_too(scene):
     scene.step()  # nothing of it reaches the status but the order
     scene.api.catch_up()
-    scene.steering.close()
     scene.api.put(override=None)
-    scene.begin("two", term=2)
+    scene.begin(term=2)
     step, decision = scene.step(5.0)
     assert step.known.pending("op") == Reconfiguration(at_s=EPOCH_S, operator="op", placement=("a", "b"))
     assert decision.plan.change is None
@@ -109,71 +102,24 @@ def test_an_order_whose_answer_was_lost_is_under_way(scene):
     assert decision.plan.change is None
 
 
-def test_without_the_memory_it_looks_on_for_one_history(tmp_path):
+def test_without_the_memory_it_looks_on_for_one_history():
     lost = {"order": order(1, "a", at_s=EPOCH_S - 3600), "history": [{"at": "2023-11-14T21:00:00Z"}]}
-    scene = Scene(tmp_path, status=lost, override=None)
+    scene = Scene(status=lost, override=None)
     for after_s, reason in ((1.0, Reason.PAUSED), (299.0, Reason.PAUSED), (300.0, Reason.METRICS_MISSING)):
         _, decision = scene.step(after_s)
         assert decision.plan.reason is reason
-    scene.steering.close()
 
 
-def test_a_hand_is_obeyed_even_without_the_memory(tmp_path):
-    scene = Scene(tmp_path, status={"history": [{"at": "2023-11-14T21:00:00Z"}]})
+def test_a_hand_is_obeyed_even_without_the_memory():
+    scene = Scene(status={"history": [{"at": "2023-11-14T21:00:00Z"}]})
     scene.step()
     assert scene.ordered == ("a", "b")
-    scene.steering.close()
 
 
-def test_a_longer_pause_of_people_is_left_as_it_is(tmp_path):
-    scene = Scene(tmp_path, status={"order": order(1, "a")}, override=None, pause={"reason": "by hand"})
+def test_a_longer_pause_of_people_is_left_as_it_is():
+    scene = Scene(status={"order": order(1, "a")}, override=None, pause={"reason": "by hand"})
     _, decision = scene.step()
     assert "by hand" in decision.plan.detail
-    scene.steering.close()
-
-
-def test_a_file_of_another_controller_or_of_a_former_resource_is_not_gone_on_with(scene):
-    scene.step()
-    scene.steering.close()
-    (own,) = scene.folder.glob("*.sqlite")
-    scene.begin("two", term=1)
-    scene.steering.close()
-    (other,) = scene.folder.glob("*.sqlite")
-    scene.api.delete("op")
-    scene.api.put(status={}, **by_hand("a", "b"))
-    scene.begin("two", term=1)
-    (third,) = scene.folder.glob("*.sqlite")
-    assert len({own, other, third}) == 3
-    assert scene.steering.step(scene.api.workflow(), EPOCH_S).known.reconfigurations["op"][1:] == ()
-
-
-def test_the_same_controller_goes_on_with_its_file(scene):
-    scene.step()
-    scene.steering.close()
-    scene.api.catch_up()
-    scene.api.write_status("op", memory=None)
-    scene.begin("one", term=1)
-    step, _ = scene.step(5.0)
-    assert step.known.latest("op").at_s == EPOCH_S + 1.0
-
-
-def test_a_discarded_file_is_gone(scene):
-    scene.step()
-    scene.steering.discard()
-    assert list(scene.folder.glob("*.sqlite*")) == []
-
-
-def test_a_disk_that_fails_costs_one_step_and_not_what_is_known(scene):
-    scene.step()
-    store = scene.steering._store
-    store.inner.close()  # every use of the file fails from now on
-    with pytest.raises(KnowledgeError):
-        scene.step(3.0)
-    step, decision = scene.step(5.0)
-    assert decision.outcome.status is OutcomeStatus.NOTHING_TO_DO
-    # The file is lost; that the order is under way is known by the order itself.
-    assert step.known.latest("op").placement == ("a", "b")
-    assert len(scene.api.patches) == 1
 
 
 def test_nothing_is_ordered_on_a_stale_view_and_it_is_said(scene):
@@ -193,13 +139,12 @@ def test_operators_that_leave_the_workflow_are_not_waited_for_any_more(scene):
     assert set(scene.steering._patience) == {"op"}
 
 
-def test_a_memory_dated_in_the_future_by_a_clock_that_ran_ahead_still_blocks(tmp_path):
+def test_a_memory_dated_in_the_future_by_a_clock_that_ran_ahead_still_blocks():
     ahead = Knowledge(
         reconfigurations={"op": (Reconfiguration(at_s=EPOCH_S + 7200, operator="op", placement=("a", "b")),)}
     )
     memory = MemoryStatus.of(ahead, "op").document()
-    scene = Scene(tmp_path, status={"memory": memory, "order": order(1, "a", "b")}, override=None)
+    scene = Scene(status={"memory": memory, "order": order(1, "a", "b")}, override=None)
     step, decision = scene.step()
     assert step.known.pending("op").at_s == EPOCH_S
     assert decision.plan.change is None
-    scene.steering.close()

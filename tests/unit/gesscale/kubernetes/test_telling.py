@@ -34,7 +34,7 @@ class Heard:
 class Scene:
     """A workflow of op and, where asked for, other; a step orders a and b for each."""
 
-    def __init__(self, folder, *names):
+    def __init__(self, *names):
         self.api, self.heard, self.leads = FakeApi(), Heard(), 1
         for name in names or ("op",):
             self.api.put(name, **by_hand("a", "b", workflow="w"))
@@ -48,8 +48,6 @@ class Scene:
             desk=OrderDesk(documents, lambda: self.leads, lambda: EPOCH_S),
             promises=Promises(),
             targets=Targets((), FakeCluster().look),
-            folder=folder,
-            identity="one",
             stopwatch=Stopwatch(time.monotonic, lambda *_: None),
         )
         self.workflow = self.api.workflow()
@@ -63,10 +61,8 @@ class Scene:
 
 
 @pytest.fixture
-def scene(tmp_path):
-    scene = Scene(tmp_path)
-    yield scene
-    scene.steering.close()
+def scene():
+    return Scene()
 
 
 def test_a_report_keeps_the_order_that_its_own_step_wrote(scene):
@@ -105,15 +101,14 @@ def test_a_leader_that_has_lost_it_tells_nothing(scene):
     assert (scene.api.status(), scene.heard.reasons) == (before, [])
 
 
-def test_one_operators_fault_does_not_cost_another_its_report(tmp_path):
-    scene = Scene(tmp_path, "op", "other")
+def test_one_operators_fault_does_not_cost_another_its_report():
+    scene = Scene("op", "other")
     step = scene.step()
     scene.api.faults = [refused(500)]
     with pytest.raises(ClusterError, match="500"):
         scene.tell(step)
     assert "replicas" not in scene.api.status("op")
     assert scene.api.status("other")["replicas"] == 1
-    scene.steering.close()
 
 
 @pytest.mark.parametrize("anew", [False, True])
