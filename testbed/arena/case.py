@@ -2,7 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from typing import Annotated
 
+from pydantic import Field
+
+from gesscale.fields import LARGEST_EXACT
 from testbed.scoring.headcount import Headcount
 from testbed.scoring.sample import Scores
 
@@ -35,6 +39,10 @@ class Case:
     variant: str = ""
 
 
+Exact = Annotated[int, Field(ge=-LARGEST_EXACT, le=LARGEST_EXACT)]
+"""A whole number that is a float as well."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseResult:
     """What came of a case.
@@ -56,6 +64,6 @@ class CaseResult:
 
     case: Case
     lost: str = ""
-    metrics: Mapping[str, float | int | bool | None] = field(default_factory=dict)
+    metrics: Mapping[str, float | Exact | bool | None] = field(default_factory=dict)
     series: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
     frontier: tuple[float, ...] = ()
