@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from gesscale.cli.output import API_VERSION, Output, emit, table, talk
+from gesscale.cli.explain_resource import explained, read_resources
+from gesscale.cli.output import API_VERSION, Output, emit, joined, rate, table, talk, with_unit
 from gesscale.decision import MapStanding
 from gesscale.errors import InputError
 from gesscale.knowledge.history import SqliteHistory
@@ -17,7 +18,11 @@ from gesscale.settings import load_settings
 
 def explain(
     operator: Annotated[
-        str | None, typer.Argument(help="Whose decisions; without it everyone's.", show_default=False)
+        str | None,
+        typer.Argument(
+            help="Whose decisions; without it everyone's. With --kubernetes: a StreamAutoscaler.",
+            show_default=False,
+        ),
     ] = None,
     knowledge: Annotated[
         Path | None, typer.Option("--knowledge", help="The knowledge file.", show_default=False)
@@ -30,8 +35,23 @@ def explain(
         int, typer.Option("--limit", "-n", min=1, max=1_000_000, help="So many of the last decisions.")
     ] = 5,
     output: Annotated[Output, typer.Option("--output", "-o", help="Form of the result.")] = Output.TABLE,
+    kubernetes: Annotated[
+        bool, typer.Option("--kubernetes", help="Read the status of StreamAutoscalers instead of a file.")
+    ] = False,
+    namespace: Annotated[
+        str | None, typer.Option(help="With --kubernetes: of the StreamAutoscalers.", show_default=False)
+    ] = None,
+    kubeconfig: Annotated[
+        Path | None, typer.Option(help="With --kubernetes: the file of the cluster.", show_default=False)
+    ] = None,
+    context: Annotated[
+        str | None, typer.Option(help="With --kubernetes: a context of that file.", show_default=False)
+    ] = None,
 ) -> None:
     """Say why it did, or did not, scale: the last decisions, their numbers, and the candidates that lost."""
+    if kubernetes:
+        _explain_resources(operator, knowledge or config, namespace, kubeconfig, context, output)
+        return
     path = _knowledge_file(knowledge, config)
     with SqliteHistory(path) as history:
         decisions = history.decisions(operator, limit)
@@ -46,9 +66,27 @@ def explain(
     emit({"apiVersion": API_VERSION, "decisions": decisions, "models": models}, output, tables)
 
 
+def _explain_resources(
+    name: str | None,
+    file: Path | None,
+    namespace: str | None,
+    kubeconfig: Path | None,
+    context: str | None,
+    output: Output,
+) -> None:
+    if file is not None:
+        message = "expected --kubernetes without --knowledge and --config: it reads the status of resources"
+        raise InputError(message)
+    found = read_resources(name, namespace=namespace, kubeconfig=kubeconfig, context=context)
+    if not found:
+        talk.print("there is no StreamAutoscaler", markup=False)
+    tables = [each for resource in found for each in explained(resource)]
+    emit({"apiVersion": API_VERSION, "streamautoscalers": found}, output, tables)
+
+
 def _knowledge_file(knowledge: Path | None, config: Path | None) -> Path:
     if (knowledge is None) == (config is None):
-        message = "expected either --knowledge FILE or --config FILE, to know which knowledge file to read"
+        message = "expected one of --knowledge FILE, --config FILE and --kubernetes, to know what to read"
         raise InputError(message)
     path = knowledge or load_settings(config).knowledge.file
     if not path.is_file():
@@ -65,22 +103,22 @@ def _explanation(decision: Mapping[str, Any]) -> Table:
 def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     analysis, plan, outcome = decision["analysis"], decision["plan"], decision["outcome"]
     reading = analysis["reading"] or {}
-    yield "analysis", _joined(f"{analysis['verdict']}, {analysis['reason']}", analysis["detail"])
-    yield "input rate (IR)", _rate(reading.get("input_rows_per_s"))
-    yield "throughput (CT)", _rate(reading.get("throughput_rows_per_s"))
-    yield "backlog", _number(reading.get("backlog_rows"), "rows")
+    yield "analysis", joined(f"{analysis['verdict']}, {analysis['reason']}", analysis["detail"])
+    yield "input rate (IR)", rate(reading.get("input_rows_per_s"))
+    yield "throughput (CT)", rate(reading.get("throughput_rows_per_s"))
+    yield "backlog", with_unit(reading.get("backlog_rows"), "rows")
     yield "back pressure", _share(reading.get("saturated_share"))
-    yield "placement", _joined(", ".join(reading.get("placement", ())), _nd_max(analysis))
+    yield "placement", joined(", ".join(reading.get("placement", ())), _nd_max(analysis))
     yield "MST", _estimate(analysis["mst"])
-    yield "slack (DT)", _number(analysis["slack_pct"], "%")
+    yield "slack (DT)", with_unit(analysis["slack_pct"], "%")
     yield "model", _model(analysis["model"])
     yield "latency map", MapStanding(**decision.get("latency_map", {})).sentence
-    yield "plan", _joined(", ".join(plan["placement"]), _nd_max(plan))
+    yield "plan", joined(", ".join(plan["placement"]), _nd_max(plan))
     yield "MST planned", _estimate(plan["mst"])
-    yield "outcome", _joined(outcome["status"], outcome["detail"])
-    yield "took", _number(outcome["seconds"] or None, "s")
+    yield "outcome", joined(outcome["status"], outcome["detail"])
+    yield "took", with_unit(outcome["seconds"] or None, "s")
     for lost in plan["rejections"]:
-        yield f"not {lost['node']}", _joined(lost["reason"], lost["detail"])
+        yield f"not {lost['node']}", joined(lost["reason"], lost["detail"])
 
 
 def _when(record: Mapping[str, Any]) -> str:
@@ -91,7 +129,7 @@ def _model(model: Mapping[str, Any] | None) -> str:
     if model is None:
         return ""
     parameters = ", ".join(
-        f"{name} {_number(value, '')}{'' if name in model['fitted'] else ' (default)'}"
+        f"{name} {with_unit(value, '')}{'' if name in model['fitted'] else ' (default)'}"
         for name, value in model["parameters"].items()
     )
     state = ("calibrated" if model["calibrated"] else "not calibrated") + (
@@ -104,28 +142,13 @@ def _model(model: Mapping[str, Any] | None) -> str:
 def _estimate(estimate: Mapping[str, Any] | None) -> str:
     if estimate is None:
         return ""
-    span = f"{_number(estimate['low'], '')} to {_number(estimate['high'], '')}"
-    return _joined(f"{_rate(estimate['mid'])} ({span})", estimate["reason"])
+    span = f"{with_unit(estimate['low'], '')} to {with_unit(estimate['high'], '')}"
+    return joined(f"{rate(estimate['mid'])} ({span})", estimate["reason"])
 
 
 def _nd_max(conclusion: Mapping[str, Any]) -> str:
     return "" if conclusion["nd_max_ms"] is None else f"NDmax {conclusion['nd_max_ms']:.4g} ms"
 
 
-def _rate(rows_per_s: float | None) -> str:
-    return _number(rows_per_s, "rows/s")
-
-
 def _share(value: float | None) -> str:
     return "" if value is None else f"{100 * value:.0f} % of the batches saturated"
-
-
-def _number(value: float | None, unit: str) -> str:
-    if value is None:
-        return ""
-    digits = f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
-    return f"{digits} {unit}".rstrip()
-
-
-def _joined(*parts: str) -> str:
-    return ": ".join(part for part in parts if part)

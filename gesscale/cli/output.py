@@ -81,3 +81,21 @@ def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
     return escape(str(value))
+
+
+def rate(rows_per_s: float | None) -> str:
+    """Return rows per second for people; empty for None."""
+    return with_unit(rows_per_s, "rows/s")
+
+
+def with_unit(value: float | None, unit: str) -> str:
+    """Return a figure and its unit, four digits of a small one and whole units of a large one; empty for None."""
+    if value is None:
+        return ""
+    digits = f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
+    return f"{digits} {unit}".rstrip()
+
+
+def joined(*parts: str) -> str:
+    """Return the parts that are not empty with a colon between them."""
+    return ": ".join(part for part in parts if part)

@@ -3,12 +3,15 @@
 import contextlib
 import json
 import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 import yaml
 from accounts import controller_as
-from steered_world import PERIOD_S, World, controller, define, until
+from steered_world import PERIOD_S, World, controller, define, kubeconfig_of, until
 from stopped_api import stopped_api_server
 
 from gesscale.kubernetes.api import connect
@@ -87,9 +90,16 @@ def test_operators_are_scaled_advised_rehearsed_and_left_alone_as_people_say(wor
         assert {"Paused", "Resumed"} <= world.event_reasons("pauses")
         assert "InvalidSpec" in world.event_reasons("whole")
         assert process.readyz() == (200, "ready: leader, steps 7 workflows\n")
+        place = ("--kubeconfig", str(kubeconfig_of(world.cluster, world.namespace, world.folder)))
+        explained = subprocess.run(
+            (str(Path(sys.executable).with_name("gesscale")), "explain", "acts", "--kubernetes", *place),
+            capture_output=True, text=True, timeout=60, check=True,
+        ).stdout  # fmt: skip
+        assert f"{world.namespace}/acts: " in explained
+        assert "last changes" in explained
         told = world.cluster.run_kubectl("-n", world.namespace, "get", "sas")
         described = world.cluster.run_kubectl("-n", world.namespace, "describe", "sas", "acts")
-        print(told, described, sep="\n")  # noqa: T201  # a transcript for those who run the tests with -s
+        print(told, described, explained, sep="\n")  # noqa: T201  # a transcript for those who run the tests with -s
     assert told.split()[:6] == ["NAME", "MIN", "MAX", "REPLICAS", "DESIRED", "MST"]
     assert "SuccessfulRescale" in described
     assert process.popen.returncode == 0

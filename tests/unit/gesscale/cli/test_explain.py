@@ -168,4 +168,4 @@ def test_which_file_must_be_said_once(path: Path) -> None:
     for arguments in ((), ("--knowledge", path, "--config", path)):
         result = run(*arguments)
         assert isinstance(result.exception, InputError)
-        assert "expected either --knowledge FILE or --config FILE" in str(result.exception)
+        assert "expected one of --knowledge FILE, --config FILE and --kubernetes" in str(result.exception)

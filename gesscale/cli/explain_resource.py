@@ -1,0 +1,138 @@
+"""What the status of a StreamAutoscaler tells of the last decision, as tables."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from gesscale.cli.output import joined, rate, table, with_unit
+from gesscale.errors import InputError
+
+_COLUMNS = ("at", "replicas", "reason", "outcome", "downtime")
+
+
+def read_resources(
+    name: str | None, *, namespace: str | None, kubeconfig: Path | None, context: str | None
+) -> tuple[Mapping[str, Any], ...]:
+    """Read StreamAutoscalers.
+
+    Parameters
+    ----------
+    name
+        Of one; None for all of the namespace, or all there are.
+    namespace
+        By default that of the context; every one where no name is given.
+    kubeconfig, context
+        See `gesscale.kubernetes.api.connect`.
+
+    Returns
+    -------
+    tuple of mapping
+        As they stand in the cluster, by namespace and name.
+
+    Raises
+    ------
+    InputError
+        Where the package kubernetes is not installed, the kubeconfig cannot be used, or there is no such resource.
+    ClusterError
+        Where the API server refuses.
+    """
+    try:
+        from gesscale.kubernetes.api import ApiError, connect
+        from gesscale.kubernetes.api.resources import STREAM_AUTOSCALERS
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "kubernetes":
+            raise
+        message = "--kubernetes needs the package kubernetes; install: pip install 'gesscale[kubernetes]'"
+        raise InputError(message) from None
+    connection = connect(kubeconfig, context)
+    try:
+        if name is not None:
+            found = [connection.get(STREAM_AUTOSCALERS, name, namespace=namespace or connection.namespace)]
+        else:
+            pages = connection.pages(STREAM_AUTOSCALERS, namespace=namespace)
+            found = [item for page in pages for item in page["items"]]
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        message = f"namespace {namespace or connection.namespace} has no StreamAutoscaler {name!r}"
+        raise InputError(message) from error
+    finally:
+        connection.close()
+    return tuple(sorted(found, key=lambda each: (each["metadata"]["namespace"], each["metadata"]["name"])))
+
+
+def explained(resource: Mapping[str, Any]) -> Iterator[Table]:
+    """Yield the tables that explain one resource.
+
+    Parameters
+    ----------
+    resource
+        As it stands in the cluster; what its status lacks is left out.
+    """
+    status = resource.get("status") or {}
+    decision = status.get("lastDecision") or {}
+    told = joined(decision.get("at", ""), decision.get("message", "nothing has been decided yet"))
+    metadata = resource["metadata"]
+    title = f"{metadata['namespace']}/{metadata['name']}: {told}"
+    yield table(title, ("of the status", ""), [row for row in _rows(status, decision) if row[1]])
+    if history := status.get("history"):
+        yield table(f"{metadata['name']}: last changes", _COLUMNS, [_change(entry) for entry in history])
+
+
+def _rows(status: Mapping[str, Any], decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    load, order, pool = (status.get(key) or {} for key in ("load", "order", "nodePool"))
+    advised = status.get("recommendation") or {}
+    yield "analysis", joined(", ".join(filter(None, (decision.get("verdict"), decision.get("reason")))))
+    yield "input rate (IR)", rate(load.get("inputRowsPerSecond"))
+    yield "throughput (CT)", rate(load.get("throughputRowsPerSecond"))
+    yield "backlog", with_unit(load.get("backlogRows"), "rows")
+    yield "placement", _placement(status)
+    yield "MST", _estimate(status.get("mst"))
+    yield "model", _model(status.get("model"))
+    yield "latency map", _latency_map(status.get("latencyMap") or {})
+    yield "recommendation", _placement(advised)
+    yield "MST recommended", _estimate(advised.get("mst"))
+    yield "order", joined(order.get("id", ""), ", ".join(order.get("placement", ())))
+    yield "outcome", decision.get("outcome", "")
+    yield "candidates", with_unit(pool.get("candidates"), "nodes")
+    for lost in pool.get("rejected", ()):
+        yield f"{lost['count']} not usable", joined(lost["reason"], lost.get("message", ""))
+    for condition in status.get("conditions", ()):
+        said = joined(f"{condition['status']} ({condition['reason']})", condition.get("message", ""))
+        yield condition["type"], said
+
+
+def _placement(group: Mapping[str, Any]) -> str:
+    nodes, nd_max_ms = ", ".join(group.get("placement", ())), group.get("ndMaxMs")
+    return nodes if nd_max_ms is None else joined(nodes, f"NDmax {nd_max_ms:.4g} ms")
+
+
+def _estimate(estimate: Mapping[str, Any] | None) -> str:
+    if not estimate:
+        return ""
+    span = f"{with_unit(estimate['low'], '')} to {with_unit(estimate['high'], '')}"
+    return joined(f"{rate(estimate['mid'])} ({span})", estimate.get("reason", ""))
+
+
+def _model(model: Mapping[str, Any] | None) -> str:
+    if not model:
+        return ""
+    named = {name: model.get(name) for name in ("alpha", "beta", "gamma")} | (model.get("parameters") or {})
+    parameters = ", ".join(
+        f"{name} {with_unit(value, '')}" for name, value in named.items() if value is not None
+    )
+    state = "calibrated" if model["calibrated"] else "not calibrated"
+    return f"{model['law']}: {parameters}; readings: {model['readings']}, {state}"
+
+
+def _latency_map(said: Mapping[str, Any]) -> str:
+    age_s = said.get("ageSeconds")
+    return joined("" if age_s is None else f"measured {age_s:.0f} s ago", said.get("message", ""))
+
+
+def _change(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    replicas = f"{entry['from']} -> {entry['to']}"
+    downtime = with_unit(entry.get("downtimeSeconds"), "s")
+    return entry["at"], replicas, entry["reason"], entry["outcome"], downtime
