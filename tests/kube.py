@@ -177,8 +177,8 @@ class FakeCluster:
         )
 
 
-def desk_of(api: FakeApi, term: Callable[[], int | None] = lambda: 1, now_s: float = EPOCH_S) -> OrderDesk:
-    return OrderDesk(Documents(api, api.watched), term, lambda: now_s)
+def desk_of(api: FakeApi, term: Callable[[], int | None] = lambda: 1) -> OrderDesk:
+    return OrderDesk(Documents(api, api.watched), term)
 
 
 class NoMap:

@@ -31,8 +31,8 @@ class KubernetesCluster:
         Returns what is watched.
     desk, promises
         Of the whole controller.
-    term
-        Of the leadership under which the step decides.
+    term, at_s
+        Of the leadership under which the step decides, and when it began, seconds since the epoch.
     patience
         By operator: the nodes where its executors do not come.
     applications, standing
@@ -46,6 +46,7 @@ class KubernetesCluster:
     desk: OrderDesk
     promises: Promises
     term: int
+    at_s: float
     patience: Mapping[str, Patience]
     applications: Mapping[str, Application] = field(default_factory=dict)
     standing: Mapping[str, Order | None] = field(default_factory=dict)
@@ -98,12 +99,14 @@ class KubernetesCluster:
         rehearse, standing = resource.spec.mode == "DryRun", self.standing[operator]
         if not rehearse:
             self._claim(resource, application, placement, added)
-        order = self.desk.write(resource, placement, term=self.term, over=standing, rehearse=rehearse)
+        order = self.desk.write(
+            resource, placement, at_s=self.at_s, term=self.term, over=standing, rehearse=rehearse
+        )
         seconds = time.monotonic() - began_s
         if rehearse:
             detail = f"the API server would take the order for {', '.join(placement)}"
             return Outcome(status=OutcomeStatus.REHEARSED, seconds=seconds, detail=detail)
-        if order == standing:
+        if standing is not None and order.id == standing.id:
             return Outcome(status=OutcomeStatus.NOTHING_TO_DO, detail=f"order {order.id} asks for it already")
         return Outcome(
             status=OutcomeStatus.ORDERED,

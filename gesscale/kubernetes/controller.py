@@ -109,7 +109,7 @@ class Controller:
         surroundings = Surroundings(
             connection=connection,
             look=self._watches.look,
-            desk=OrderDesk(documents, self._term, now_s),
+            desk=OrderDesk(documents, self._term),
             promises=self._promises,
             targets=Targets((*_OWN_TARGETS, *options.allowed_targets), self._watches.look),
             stopwatch=Stopwatch(time.monotonic, self.metrics.phase_took),

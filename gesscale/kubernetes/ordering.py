@@ -22,14 +22,10 @@ class OrderDesk:
         The resources.
     term
         The term of our leadership; None while we do not lead.
-    now_s
-        Seconds since the epoch.
     """
 
-    def __init__(
-        self, documents: Documents, term: Callable[[], int | None], now_s: Callable[[], float]
-    ) -> None:
-        self._documents, self._term, self._now_s = documents, term, now_s
+    def __init__(self, documents: Documents, term: Callable[[], int | None]) -> None:
+        self._documents, self._term = documents, term
         self._lock = threading.Lock()
         self._count = 0
 
@@ -43,6 +39,7 @@ class OrderDesk:
         resource: StreamAutoscaler,
         placement: tuple[str, ...],
         *,
+        at_s: float,
         term: int,
         over: Order | None,
         rehearse: bool = False,
@@ -55,6 +52,8 @@ class OrderDesk:
             As it was when this was decided.
         placement
             The nodes, sorted, at least one.
+        at_s
+            When this was decided, seconds since the epoch.
         term
             Of the leadership under which this was decided.
         over
@@ -75,11 +74,11 @@ class OrderDesk:
         strategy = Strategy(resource.spec.reconfiguration.strategy)
         if over is not None and (over.placement, over.strategy) == (placement, strategy):
             return over
-        order = self._next(term, placement, strategy)
+        order = self._next(at_s, term, placement, strategy)
 
         def patch_of(document: Document) -> dict[str, Any]:
             self._check(resource, document, term, over)
-            return {"order": order.model_dump(mode="json")}
+            return {"order": order.model_dump(mode="json", by_alias=True)}
 
         self._documents.change_status((resource.namespace, resource.name), patch_of, rehearse=rehearse)
         return order
@@ -94,17 +93,17 @@ class OrderDesk:
             message = f"{said} its spec has changed meanwhile; it is decided anew"
         elif found is not None and found.term > term:
             message = f"{said} a controller of term {found.term} has taken over from term {term}"
-        elif found is not None and found != over:
+        elif found is not None and (over is None or found.id != over.id):
             message = f"{said} order {found.id} for {', '.join(found.placement)} has come meanwhile"
         else:
             return
         raise ClusterError(message)
 
-    def _next(self, term: int, placement: tuple[str, ...], strategy: Strategy) -> Order:
+    def _next(self, at_s: float, term: int, placement: tuple[str, ...], strategy: Strategy) -> Order:
         with self._lock:
             self._count += 1
             count = self._count
-        at = datetime.fromtimestamp(self._now_s(), UTC).isoformat()
+        at = datetime.fromtimestamp(int(at_s * 1e6) / 1e6, UTC).isoformat()  # never later than it was decided
         return parse_order(
             {"id": f"{term}-{count}", "term": term, "placement": placement, "at": at, "strategy": strategy}
         )

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from gesscale.errors import InputError
-from gesscale.fields import LARGEST_EXACT, MOST_REPLICAS
+from gesscale.fields import LARGEST_EXACT, LONGEST_S, MOST_REPLICAS
 
 _FAULTS_SHOWN = 5
 _ID = re.compile(r"(0|[1-9]\d*)-(0|[1-9]\d*)")
@@ -40,9 +40,11 @@ class Order(BaseModel):
         When it was written.
     strategy
         How it is carried out.
+    downtime_seconds
+        The longest time without a finished batch around it; None until it has settled.
     """
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, validate_by_name=True, validate_by_alias=True)
 
     id: str = Field(max_length=64)
     term: int = Field(ge=0, le=LARGEST_EXACT)
@@ -51,6 +53,7 @@ class Order(BaseModel):
     )
     at: AwareDatetime
     strategy: Strategy = Strategy.LIVE
+    downtime_seconds: float | None = Field(None, alias="downtimeSeconds", ge=0, le=LONGEST_S)
 
     @property
     def rank(self) -> tuple[int, int]:

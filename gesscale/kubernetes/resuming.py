@@ -20,7 +20,7 @@ class Legacy:
     Attributes
     ----------
     known
-        Readings and changes, none dated later than now.
+        Readings, none dated later than now, and memos.
     lost
         Operators whose memory is gone, or broken in part, though something was decided for them.
     """
@@ -48,7 +48,7 @@ def read_legacy(statuses: Mapping[str, Mapping[str, Any]], now_s: float) -> Lega
         if complaints:
             dropped = "; ".join(first_of(complaints, len(complaints)))
             _LOG.warning("operator %s: of its status.memory is dropped what cannot be: %s", name, dropped)
-        if _is_lost(memories[name], status, dropped=bool(complaints)):
+        if _is_lost(status, dropped=bool(complaints)):
             lost.add(name)
     known = knowledge_of(memories)
     return Legacy(
@@ -57,18 +57,14 @@ def read_legacy(statuses: Mapping[str, Mapping[str, Any]], now_s: float) -> Lega
                 name: tuple(replace(each, at_s=min(each.at_s, now_s)) for each in readings)
                 for name, readings in known.readings.items()
             },
-            reconfigurations={
-                name: tuple(replace(each, at_s=min(each.at_s, now_s)) for each in changes)
-                for name, changes in known.reconfigurations.items()
-            },
             memos=known.memos,
         ),
         lost=frozenset(lost),
     )
 
 
-def _is_lost(memory: MemoryStatus, status: Mapping[str, Any], *, dropped: bool) -> bool:
+def _is_lost(status: Mapping[str, Any], *, dropped: bool) -> bool:
     """Say whether more must have been known. An order alone need not have reached it: its controller died."""
     if dropped or status.get("memory") is None:
         return bool(status.get("history") or status.get("order"))
-    return bool(status.get("history")) and memory.reconfiguration is None
+    return bool(status.get("history")) and not status.get("order")

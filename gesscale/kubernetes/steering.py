@@ -14,6 +14,7 @@ from gesscale.kubernetes.cluster import KubernetesCluster
 from gesscale.kubernetes.latencies import open_latency_map
 from gesscale.kubernetes.order_knowledge import OrderKnowledge
 from gesscale.kubernetes.ordering import OrderDesk
+from gesscale.kubernetes.orders import Order
 from gesscale.kubernetes.patience import Patience
 from gesscale.kubernetes.phases import Stopwatch, timed
 from gesscale.kubernetes.promises import Promises
@@ -123,7 +124,8 @@ class WorkflowSteering:
         legacy = read_legacy(statuses, now_s)
         cautious_until_s = now_s + workflow.monitor.history_s
         self._cautious_until_s = dict.fromkeys(legacy.lost, cautious_until_s)
-        self._store = OrderKnowledge(MemoryKnowledge(_LIMITS, known=legacy.known))
+        self._store = OrderKnowledge(MemoryKnowledge(_LIMITS, known=legacy.known), self._standing)
+        self._keys = {name: (workflow.namespace, name) for name in workflow.resources}
 
     def step(self, workflow: SteeredWorkflow, now_s: float) -> Step:
         """Run one step of the loop.
@@ -136,6 +138,7 @@ class WorkflowSteering:
             Seconds since the epoch.
         """
         self.last_s = now_s
+        self._keys = {name: (workflow.namespace, name) for name in workflow.resources}
         patience = {name: self._patience.get(name) or Patience() for name in workflow.resources}
         self._patience = patience
         for each in patience.values():
@@ -146,10 +149,10 @@ class WorkflowSteering:
             desk=self._surroundings.desk,
             promises=self._surroundings.promises,
             term=self.term,
+            at_s=now_s,
             patience=patience,
         )
         self._look_for_drivers(cluster)
-        self._store.hear(cluster.standing, now_s)
         places = {
             name: found.place for name, found in cluster.applications.items() if found.place is not None
         }
@@ -171,6 +174,9 @@ class WorkflowSteering:
             cluster=cluster.seen,
             known=self._store.recall(now_s),
         )
+
+    def _standing(self) -> Mapping[str, Order | None]:
+        return {name: self._surroundings.desk.standing(key) for name, key in self._keys.items()}
 
     def _look_for_drivers(self, cluster: KubernetesCluster) -> None:
         view = cluster.look_around()

@@ -4,7 +4,7 @@ import pytest
 from cluster_contract import ClusterContract, Site
 from flink_scenes import alone
 from flink_scenes import plant as flink_plant
-from kube import FakeApi, FakeCluster, desk_of, driver, pod
+from kube import EPOCH_S, FakeApi, FakeCluster, desk_of, driver, pod
 from spark_scenes import QUIET, equal_delays, one_operator, physics_of, steady
 
 from gesscale.kubernetes.cluster import KubernetesCluster
@@ -50,6 +50,7 @@ class Watched(Site):
             desk=desk_of(self.api),
             promises=Promises(),
             term=1,
+            at_s=EPOCH_S,
             patience={"op": Patience(60.0)},
         )
         super().__init__(cluster=cluster, nodes=("a", "b", "c"))

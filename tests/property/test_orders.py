@@ -53,7 +53,7 @@ class Orders(RuleBasedStateMachine):
         documents = Documents(self.api, self.api.watched)
         now_s = lambda: self.now_s  # noqa: E731  # a clock
         self.teller = Teller(documents, Silent(), ControllerMetrics("1"), lambda: self.term, now_s)
-        self.desk = OrderDesk(documents, lambda: self.term, now_s)
+        self.desk = OrderDesk(documents, lambda: self.term)
         surroundings = Surroundings(
             connection=NoMap(),
             look=self.world.look,
@@ -104,6 +104,7 @@ class Orders(RuleBasedStateMachine):
             desk=self.desk,
             promises=self.promises,
             term=self.term,
+            at_s=self.now_s,
             patience=self.steering._patience or {"op": Patience()},
         )
         live: set[str] = set()

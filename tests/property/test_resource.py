@@ -11,7 +11,7 @@ from gesscale.errors import InputError
 from gesscale.kubernetes.resource.autoscaler import read_autoscaler
 from gesscale.kubernetes.resource.crd import definition
 from gesscale.kubernetes.resource.memory import MemoryStatus, knowledge_of
-from gesscale.ports import Knowledge, Reconfiguration
+from gesscale.ports import Knowledge
 from perfmodel import Reading
 
 SCHEMA = definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
@@ -115,21 +115,12 @@ readings = st.builds(
     weight=st.none() | st.floats(1e-6, 1e6),
     at_s=st.floats(0, 4e9),
 )
-changes = st.builds(
-    Reconfiguration,
-    at_s=st.floats(0, 4e9),
-    operator=st.just("op"),
-    placement=st.lists(st.sampled_from(("a", "b", "c")), unique=True, min_size=1).map(tuple),
-    downtime_s=st.none() | st.floats(0, 1e6),
-)
 
 
-@given(st.lists(readings, max_size=20, unique_by=lambda reading: reading.at_s), st.none() | changes)
-def test_memory_is_exact(taken, change):
+@given(st.lists(readings, max_size=20, unique_by=lambda reading: reading.at_s))
+def test_memory_is_exact(taken):
     newest_first = tuple(sorted(taken, key=lambda reading: -reading.at_s))
-    known = Knowledge(
-        readings={"op": newest_first} if taken else {}, reconfigurations={"op": (change,)} if change else {}
-    )
+    known = Knowledge(readings={"op": newest_first} if taken else {})
     memory = MemoryStatus.of(known, "op")
     document = memory.document()
     assert not list(faults(SCHEMA["properties"]["status"], {"memory": document}))

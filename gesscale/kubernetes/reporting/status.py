@@ -30,7 +30,7 @@ from gesscale.kubernetes.resource.status import (
 from gesscale.kubernetes.resource.translate import Fault
 from gesscale.observation import OperatorReading
 from gesscale.plan.placement import usable
-from gesscale.ports import ClusterState, Knowledge
+from gesscale.ports import ClusterState, Knowledge, Reconfiguration
 from perfmodel import Estimate, Model
 
 _LASTING = ("order", "history", "memory", "model")
@@ -75,7 +75,7 @@ def new_status(old: Mapping[str, Any], seen: Seen, now_s: float) -> dict[str, An
     Parameters
     ----------
     old
-        The status as it stands in the resource; its order is kept as it is.
+        The status as it stands in the resource; to its order only a measured downtime is added.
     seen
         What the step brought.
     now_s
@@ -111,8 +111,20 @@ def new_status(old: Mapping[str, Any], seen: Seen, now_s: float) -> dict[str, An
     ).document()
     if seen.live is None:
         del status["placement"]
-    kept = {"order": old.get("order"), "model": status.get("model") or old.get("model")}
+    kept = {
+        "order": _order(old.get("order"), known.latest(name)),
+        "model": status.get("model") or old.get("model"),
+    }
     return status | {key: value for key, value in kept.items() if value is not None}
+
+
+def _order(standing: Any, settled: Reconfiguration | None) -> Any:
+    """Return the order as it stands, with the downtime that was measured of it."""
+    if not isinstance(standing, Mapping) or settled is None or settled.downtime_s is None:
+        return standing
+    if tuple(standing.get("placement", ())) != settled.placement:
+        return standing  # another one has come meanwhile
+    return {**standing, "downtimeSeconds": settled.downtime_s}
 
 
 def fault_status(old: Mapping[str, Any], fault: Fault, generation: int, now_s: float) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """What of a new status is worth a write: each one is a revision in etcd, and often a block on an SD card.
 
 A change of state is written at once. Figures and sentences move all the time; they are written when they have moved
-noticeably, and not more often than every ``refresh_s``. A time or an age by itself is no news. The order is never
-written here: it belongs to the cluster adapter, which writes it under optimistic locking.
+noticeably, and not more often than every ``refresh_s``. A time or an age by itself is no news. Of the order only the
+measured downtime is written here: the rest belongs to the cluster adapter.
 """
 
 import re
@@ -17,7 +17,7 @@ EVIDENCE_REFRESH_S = 600.0
 """Newer readings of placements that the memory knows already only replace older ones; they can wait, as can memos."""
 MOVED_SHARE = 0.05
 _ALIKE_MS = 1.0
-_NOT_OURS = frozenset({"order"})
+_OURS_OF_ORDER = "downtimeSeconds"
 
 
 class Worth(IntEnum):
@@ -59,7 +59,7 @@ def status_patch(
     Returns
     -------
     dict or None
-        RFC 7386: keys that have vanished are null; ``order`` is never among them.
+        RFC 7386: keys that have vanished are null; of ``order`` nothing but its downtime.
     """
     wait_s = {
         Worth.STATE: 0.0,
@@ -105,7 +105,11 @@ def _merge_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, An
 
 
 def _ours(status: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in status.items() if key not in _NOT_OURS}
+    ours = {key: value for key, value in status.items() if key != "order"}
+    order = status.get("order")
+    if isinstance(order, Mapping) and _OURS_OF_ORDER in order:
+        ours["order"] = {_OURS_OF_ORDER: order[_OURS_OF_ORDER]}
+    return ours
 
 
 def _age_s(old: Mapping[str, Any], new: Mapping[str, Any]) -> float:
@@ -119,7 +123,7 @@ def _age_s(old: Mapping[str, Any], new: Mapping[str, Any]) -> float:
 
 def _differences(path: tuple[str, ...], old: Any, new: Any) -> Iterator[Worth]:
     """Yield what each difference below a path is worth."""
-    if old == new or path in _NO_NEWS or (path and path[0] in _NOT_OURS):
+    if old == new or path in _NO_NEWS:
         return
     if path == ("memory", "readings"):
         yield _evidence_worth(old or (), new or ())

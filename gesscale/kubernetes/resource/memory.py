@@ -6,9 +6,9 @@ from typing import Any, TypeVar
 
 from pydantic import Field, ValidationError
 
-from gesscale.fields import LATEST_S, LONGEST_S, MOST_REPLICAS
-from gesscale.kubernetes.resource.parts import NODES_AT_MOST, NodeName, Reported
-from gesscale.ports import Knowledge, Reconfiguration
+from gesscale.fields import LATEST_S, MOST_REPLICAS
+from gesscale.kubernetes.resource.parts import Reported
+from gesscale.ports import Knowledge
 from gesscale.words import first_fault
 from latency_map.errors import glimpse
 from perfmodel import ModelError, Reading
@@ -62,31 +62,11 @@ class ReadingStatus(Reported):
         )
 
 
-class ReconfigurationStatus(Reported):
-    """The last change that was ordered."""
-
-    at_seconds: float = Field(
-        ge=0, le=LATEST_S, description="When, seconds since the epoch, to the last bit."
-    )
-    placement: tuple[NodeName, ...] = Field(
-        max_length=NODES_AT_MOST, description="The nodes it was to lead to, sorted."
-    )
-    downtime_seconds: float | None = Field(
-        None,
-        ge=0,
-        le=LONGEST_S,
-        description="The longest time without a finished batch around it; absent until it has settled.",
-    )
-
-
 class MemoryStatus(Reported):
     """The essence of what a controller knows of the operator."""
 
     readings: tuple[ReadingStatus, ...] = Field(
         (), max_length=READINGS_AT_MOST, description="Evidence for the performance model, newest first."
-    )
-    reconfiguration: ReconfigurationStatus | None = Field(
-        None, description="The last change that was ordered."
     )
     memo: str | None = Field(
         None,
@@ -105,17 +85,11 @@ class MemoryStatus(Reported):
         operator
             Its name.
         """
-        latest = known.latest(operator)
         readings = essence(known.readings.get(operator, ()))
         memo = known.memos.get(operator, "")
         return cls(
             memo=memo if 0 < len(memo) <= MEMO_CHARACTERS_AT_MOST else None,
             readings=tuple(ReadingStatus.of(reading) for reading in readings),
-            reconfiguration=None
-            if latest is None
-            else ReconfigurationStatus(
-                at_seconds=latest.at_s, placement=latest.placement, downtime_seconds=latest.downtime_s
-            ),
         )
 
 
@@ -141,10 +115,8 @@ def read_memory(said: object) -> tuple[MemoryStatus, tuple[str, ...]]:
         told = ()
     readings = [_part(ReadingStatus, item, complaints) for item in islice(told, READINGS_AT_MOST)]
     sound = tuple(item for item in readings if item is not None)
-    rest = [_part(MemoryStatus, {name: said.get(name)}, complaints) for name in ("reconfiguration", "memo")]
-    change, memo = (part or MemoryStatus() for part in rest)
-    kept = MemoryStatus(readings=sound, reconfiguration=change.reconfiguration, memo=memo.memo)
-    return kept, tuple(complaints)
+    memo = _part(MemoryStatus, {"memo": said.get("memo")}, complaints) or MemoryStatus()
+    return MemoryStatus(readings=sound, memo=memo.memo), tuple(complaints)
 
 
 def _part(kind: type[R], said: Any, complaints: list[str]) -> R | None:
@@ -169,25 +141,13 @@ def knowledge_of(memories: Mapping[str, MemoryStatus]) -> Knowledge:
     Returns
     -------
     Knowledge
-        Without a latency map.
+        Readings and memos.
     """
     return Knowledge(
         readings={
             name: tuple(reading.reading() for reading in memory.readings)
             for name, memory in memories.items()
             if memory.readings
-        },
-        reconfigurations={
-            name: (
-                Reconfiguration(
-                    at_s=change.at_seconds,
-                    operator=name,
-                    placement=change.placement,
-                    downtime_s=change.downtime_seconds,
-                ),
-            )
-            for name, memory in memories.items()
-            if (change := memory.reconfiguration) is not None
         },
         memos={name: memory.memo for name, memory in memories.items() if memory.memo is not None},
     )

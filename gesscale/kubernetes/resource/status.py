@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, StringConstraints
 
-from gesscale.fields import LARGEST_EXACT
+from gesscale.fields import LARGEST_EXACT, LONGEST_S
 from gesscale.kubernetes.orders import Order, Strategy
 from gesscale.kubernetes.resource.memory import MemoryStatus
 from gesscale.kubernetes.resource.parts import NODES_AT_MOST, Moment, NodeName, Reported
@@ -147,6 +147,13 @@ class OrderStatus(Order):
     )
     at: AwareDatetime = Field(description="When it was written.")
     strategy: Strategy = Field(Strategy.LIVE, description="How executors are exchanged.")
+    downtime_seconds: float | None = Field(
+        None,
+        alias="downtimeSeconds",
+        ge=0,
+        le=LONGEST_S,
+        description="The longest time without a finished batch around it; absent until it has settled.",
+    )
 
 
 class ChangeStatus(Reported):

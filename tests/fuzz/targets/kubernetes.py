@@ -10,6 +10,9 @@ from edge import workflow as small_workflow
 
 from fuzz.target import OF_THE_LOOP, Form, RefusedError, Target, files
 from fuzz.targets.maps import NOW_S
+from gesscale.knowledge.memory import MemoryKnowledge
+from gesscale.kubernetes.order_knowledge import OrderKnowledge
+from gesscale.kubernetes.ordering import order_of
 from gesscale.kubernetes.orders import parse_order
 from gesscale.kubernetes.reporting.report import report_fault
 from gesscale.kubernetes.resource.translate import Fault, FaultReason, gather
@@ -51,13 +54,15 @@ def _status(data: bytes, folder: Path) -> None:
     status = _json(data)
     if not isinstance(status, dict):
         raise RefusedError
-    legacy = read_legacy({"op": status}, NOW_S)
+    legacy = read_legacy({"op": status}, NOW_S).known
+    orders = OrderKnowledge(MemoryKnowledge(known=legacy), lambda: {"op": order_of({"status": status})})
+    recalled = orders.recall(NOW_S)
     report_fault(status, _FAULT, 1, NOW_S)
     observation = observe(reading(("hub", "near"), at_s=NOW_S, throughput=190, offered=250, saturated=1.0))
     policy_named("gesscale", small_workflow(), PolicyOptions()).analyze(
-        observation, known(readings=legacy.known.readings, reconfigurations=legacy.known.reconfigurations)
+        observation, known(readings=recalled.readings, reconfigurations=recalled.reconfigurations)
     )
-    if not (legacy.known.readings or legacy.known.reconfigurations):
+    if not (recalled.readings or recalled.reconfigurations):
         raise RefusedError
 
 

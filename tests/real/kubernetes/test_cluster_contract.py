@@ -24,9 +24,10 @@ class Real(Site):
         cluster = KubernetesCluster(
             workflow=workflow,
             look=watches.look,
-            desk=OrderDesk(Documents(world.admin, watches.documents), lambda: 1, time.time),
+            desk=OrderDesk(Documents(world.admin, watches.documents), lambda: 1),
             promises=Promises(),
             term=1,
+            at_s=time.time(),
             patience={"op": Patience(120.0)},
         )
         super().__init__(cluster=cluster, nodes=world.nodes)

@@ -1,7 +1,7 @@
 """The loop's port: what it sees of nodes and pods, and the orders that it writes."""
 
 import pytest
-from kube import MIB, SPACE, FakeApi, FakeCluster, desk_of, driver, node, order, pod, refused
+from kube import EPOCH_S, MIB, SPACE, FakeApi, FakeCluster, desk_of, driver, node, order, pod, refused
 
 from gesscale.decision import OutcomeStatus, Reason
 from gesscale.errors import ClusterError
@@ -26,6 +26,7 @@ class Scene:
             desk=desk_of(self.api, lambda: self.leads),
             promises=self.promises,
             term=1,
+            at_s=EPOCH_S,
             patience=self.patience,
         )
 

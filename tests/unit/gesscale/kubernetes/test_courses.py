@@ -47,7 +47,7 @@ class Scene:
             surroundings=Surroundings(
                 connection=NoMap(),
                 look=lambda: self.look(),  # noqa: PLW0108  # tests put another in its place
-                desk=OrderDesk(documents, lambda: self.term, lambda: self.now_s),
+                desk=OrderDesk(documents, lambda: self.term),
                 promises=self.promises,
                 targets=Targets((), self.world.look),
                 stopwatch=Stopwatch(time.monotonic, lambda *_: None),
@@ -184,7 +184,7 @@ def test_one_that_was_created_anew_between_two_looks_knows_nothing_of_the_former
     scene.advance(1.0)
     # It is where people want it: nothing is ordered, and nothing is remembered of the former's order.
     assert scene.ordered is None
-    assert "reconfiguration" not in scene.api.status()["memory"]
+    assert not scene.api.status().get("history")
 
 
 def test_a_workflow_with_a_fault_is_gone_on_with_when_it_is_mended(scene):
@@ -192,10 +192,10 @@ def test_a_workflow_with_a_fault_is_gone_on_with_when_it_is_mended(scene):
     scene.api.put(minReplicas=9)
     scene.advance(1.0)
     assert scene.courses.standings() == ()
-    before = scene.api.status()["memory"]["reconfiguration"]
+    before = scene.api.status()["order"]
     scene.api.put(minReplicas=1)
     scene.advance(1.0)
-    assert scene.api.status()["memory"]["reconfiguration"] == before
+    assert scene.api.status()["order"] == before
     assert len([body for body in scene.api.patches if "order" in body["status"]]) == 1
 
 
@@ -209,9 +209,9 @@ def test_a_clock_that_goes_back_neither_repeats_an_order_nor_forgets_what_was_le
     scene.advance(60.0)
     assert len([body for body in scene.api.patches if "order" in body["status"]]) == 1
     memory = scene.api.status()["memory"]
-    # Dated two hours ahead of the clock, both would be forgotten until then; they count as of now instead.
+    # Dated two hours ahead of the clock, it would be forgotten until then; it counts as of now instead.
     assert [each["rowsPerSecond"] for each in memory["readings"]] == [500.0]
-    assert memory["readings"][0]["atSeconds"] == memory["reconfiguration"]["atSeconds"] == scene.now_s
+    assert memory["readings"][0]["atSeconds"] == scene.now_s
     scene.courses.leave_all()
 
 

@@ -86,7 +86,7 @@ def test_fifty_endpoints_that_hang_hold_up_no_other_workflow(black_hole, httpser
         surroundings=Surroundings(
             connection=NoMap(),
             look=world.look,
-            desk=OrderDesk(kept, lambda: 1, time.time),
+            desk=OrderDesk(kept, lambda: 1),
             promises=Promises(),
             targets=Targets((LOOPBACK,), world.look),
             stopwatch=Stopwatch(time.monotonic, lambda *_: None),

@@ -18,7 +18,7 @@ def api():
 
 def write(api, desk, *placement, term=1, over=None, resource=None, rehearse=False):
     resource = resource or api.workflow().resources["op"]
-    return desk.write(resource, placement, term=term, over=over, rehearse=rehearse)
+    return desk.write(resource, placement, at_s=EPOCH_S, term=term, over=over, rehearse=rehearse)
 
 
 def test_an_order_bears_term_count_and_time(api):

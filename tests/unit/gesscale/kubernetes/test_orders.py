@@ -15,7 +15,8 @@ GIVEN = {
 def test_an_order_is_read_and_written_alike():
     order = parse_order(GIVEN)
     assert (order.rank, order.strategy) == ((7, 3), Strategy.RESTART)
-    assert order.model_dump(mode="json") == GIVEN
+    assert order.model_dump(mode="json", by_alias=True, exclude_none=True) == GIVEN
+    assert parse_order({**GIVEN, "downtimeSeconds": 2.5}).downtime_seconds == 2.5
 
 
 def test_executors_join_live_where_nothing_else_is_said_and_unknown_fields_do_not_matter():

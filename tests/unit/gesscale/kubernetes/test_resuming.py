@@ -9,7 +9,6 @@ MEMORY = {
     "readings": [
         {"replicas": 1, "ndMaxMs": 5.0, "rowsPerSecond": 500.0, "saturated": True, "atSeconds": EPOCH_S - 60}
     ],
-    "reconfiguration": {"atSeconds": EPOCH_S - 30, "placement": ["a", "b"]},
 }
 CHANGE = {"at": "2023-11-14T22:12:50Z", "from": 1, "to": 2, "reason": "Overloaded", "outcome": "Ordered"}
 
@@ -18,10 +17,9 @@ def legacy(**status):
     return read_legacy({"op": status}, EPOCH_S)
 
 
-def test_readings_and_the_change_under_way_are_taken_over():
+def test_readings_and_memo_are_taken_over():
     found = legacy(memory={**MEMORY, "memo": "what it said"}, history=[CHANGE], order=order(1, "a", "b"))
     assert [each.rows_per_s for each in found.known.readings["op"]] == [500.0]
-    assert found.known.pending("op").placement == ("a", "b")
     assert found.known.memos == {"op": "what it said"}
     assert found.lost == frozenset()
 
@@ -48,13 +46,8 @@ def test_a_new_operator_has_lost_nothing(status):
 
 
 def test_what_is_dated_later_than_now_counts_as_of_now():
-    ahead = {
-        "readings": [{**MEMORY["readings"][0], "atSeconds": EPOCH_S + 3600}],
-        "reconfiguration": {"atSeconds": EPOCH_S + 3600, "placement": ["a"]},
-    }
-    known = legacy(memory=ahead).known
-    assert known.readings["op"][0].at_s == EPOCH_S
-    assert known.pending("op").at_s == EPOCH_S
+    ahead = {"readings": [{**MEMORY["readings"][0], "atSeconds": EPOCH_S + 3600}]}
+    assert legacy(memory=ahead).known.readings["op"][0].at_s == EPOCH_S
 
 
 NONSENSE = [
@@ -72,7 +65,6 @@ def test_a_reading_of_nonsense_is_dropped_with_a_message_and_the_rest_is_kept(ch
     sound = MEMORY["readings"][0]
     found = legacy(memory={**MEMORY, "readings": [{**sound, **change}, sound, 5]}, history=[CHANGE])
     assert [each.rows_per_s for each in found.known.readings["op"]] == [500.0]
-    assert found.known.pending("op").placement == ("a", "b")
     assert found.lost == {"op"}  # so it looks on for a while before it scales
     (message,) = [record.getMessage() for record in caplog.records]
     assert message.startswith("operator op: of its status.memory is dropped what cannot be: ")
@@ -83,10 +75,6 @@ def test_a_reading_of_nonsense_is_dropped_with_a_message_and_the_rest_is_kept(ch
 @pytest.mark.parametrize(
     ("part", "value"),
     [
-        ("reconfiguration", {"atSeconds": 1e308, "placement": ["a"]}),
-        ("reconfiguration", {"atSeconds": EPOCH_S, "placement": ["A B"]}),
-        ("reconfiguration", {"atSeconds": EPOCH_S, "placement": ["a"], "downtimeSeconds": 1e300}),
-        ("reconfiguration", "soon"),
         ("readings", "none"),
         ("readings", {"a": 1}),
         ("memo", "x" * 70_000),
@@ -98,7 +86,6 @@ def test_another_part_of_nonsense_is_dropped_alone(part, value, caplog):
     found = legacy(memory={**MEMORY, "memo": "said", part: value}, order=order(1, "a", "b")).known
     kept = {
         "readings": bool(found.readings),
-        "reconfiguration": bool(found.reconfigurations),
         "memo": bool(found.memos),
     }
     assert kept == {name: name != part for name in kept}

@@ -11,7 +11,7 @@ from gesscale.kubernetes.promises import Promises
 from gesscale.kubernetes.resource.memory import MemoryStatus
 from gesscale.kubernetes.steering import Surroundings, WorkflowSteering
 from gesscale.kubernetes.targets import Targets
-from gesscale.ports import Knowledge, Reconfiguration
+from gesscale.ports import Reconfiguration
 
 ALIVE = pod("e1", "a")
 
@@ -28,7 +28,7 @@ class Scene:
         surroundings = Surroundings(
             connection=NoMap(),
             look=self.world.look,
-            desk=desk_of(self.api, lambda: term, now_s),
+            desk=desk_of(self.api, lambda: term),
             promises=Promises(),
             targets=Targets((), FakeCluster().look),
             stopwatch=Stopwatch(time.monotonic, lambda *_: None),
@@ -89,7 +89,9 @@ def test_one_whose_predecessor_died_before_it_could_write_it_down_knows_it_too(s
     scene.api.put(override=None)
     scene.begin(term=2)
     step, decision = scene.step(5.0)
-    assert step.known.pending("op") == Reconfiguration(at_s=EPOCH_S, operator="op", placement=("a", "b"))
+    assert step.known.pending("op") == Reconfiguration(
+        at_s=EPOCH_S + 1.0, operator="op", placement=("a", "b")
+    )
     assert decision.plan.change is None
 
 
@@ -139,12 +141,9 @@ def test_operators_that_leave_the_workflow_are_not_waited_for_any_more(scene):
     assert set(scene.steering._patience) == {"op"}
 
 
-def test_a_memory_dated_in_the_future_by_a_clock_that_ran_ahead_still_blocks():
-    ahead = Knowledge(
-        reconfigurations={"op": (Reconfiguration(at_s=EPOCH_S + 7200, operator="op", placement=("a", "b")),)}
-    )
-    memory = MemoryStatus.of(ahead, "op").document()
-    scene = Scene(status={"memory": memory, "order": order(1, "a", "b")}, override=None)
+def test_an_order_dated_in_the_future_by_a_clock_that_ran_ahead_still_blocks():
+    ahead = order(1, "a", "b", at_s=EPOCH_S + 7200)
+    scene = Scene(status={"memory": {}, "order": ahead}, override=None)
     step, decision = scene.step()
-    assert step.known.pending("op").at_s == EPOCH_S
+    assert step.known.pending("op").at_s == EPOCH_S + 1.0  # when it was first seen
     assert decision.plan.change is None

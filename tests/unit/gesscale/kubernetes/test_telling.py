@@ -45,7 +45,7 @@ class Scene:
         surroundings = Surroundings(
             connection=NoMap(),
             look=FakeCluster(pods=pods).look,
-            desk=OrderDesk(documents, lambda: self.leads, lambda: EPOCH_S),
+            desk=OrderDesk(documents, lambda: self.leads),
             promises=Promises(),
             targets=Targets((), FakeCluster().look),
             stopwatch=Stopwatch(time.monotonic, lambda *_: None),
@@ -80,7 +80,7 @@ def test_a_report_that_is_not_in_the_watch_yet_is_not_undone_by_the_next(scene):
     history = scene.api.status()["history"]
     scene.tell(scene.steering.step(scene.workflow, EPOCH_S + 120))
     assert scene.api.status()["history"] == history
-    assert scene.api.status()["memory"]["reconfiguration"]["placement"] == ["a", "b"]
+    assert scene.api.status()["order"]["placement"] == ["a", "b"]
 
 
 def test_what_others_wrote_meanwhile_stays_and_events_come_once(scene):

@@ -24,7 +24,7 @@ from gesscale.kubernetes.resource.status import (
     StreamAutoscalerStatus,
     rounded,
 )
-from gesscale.ports import Knowledge, Reconfiguration
+from gesscale.ports import Knowledge
 from perfmodel import Reading
 
 STATUS = definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]
@@ -84,12 +84,8 @@ def test_memory_comes_back_to_the_last_bit_through_json():
         ),
         Reading(replicas=2, nd_max_ms=0.1 + 0.2, rows_per_s=200.0, at_s=1_799_999_000.5),
     )
-    change = Reconfiguration(
-        at_s=1_799_999_999.987654, operator="near", placement=("a", "b"), downtime_s=1 / 3
-    )
     known = Knowledge(
         readings={"near": readings},
-        reconfigurations={"near": (change,)},
         memos={"near": '{"window": [[0.1, 2]]}'},
     )
     text = json.dumps(MemoryStatus.of(known, "near").document())
@@ -103,14 +99,6 @@ def test_a_memo_beyond_all_bounds_is_left_out():
     )
     assert MemoryStatus.of(known, "near").memo is None
     assert MemoryStatus.of(known, "far").memo == known.memos["far"]
-
-
-def test_a_change_that_has_not_settled_is_still_pending_afterwards():
-    change = Reconfiguration(at_s=NOW, operator="near", placement=("a",))
-    known = Knowledge(reconfigurations={"near": (change,)})
-    back = knowledge_of({"near": MemoryStatus.of(known, "near")})
-    assert back.pending("near") == change
-    assert back.readings == {}
 
 
 def test_of_many_readings_those_of_many_placements_are_kept_newest_first():
