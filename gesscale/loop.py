@@ -4,6 +4,7 @@ The live cluster, the simulator and the replay run this same file over other ada
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
 from gesscale.decision import Analysis, Decision, MapStanding, Outcome, OutcomeStatus, Plan
@@ -22,6 +23,14 @@ from gesscale.ports import (
     MetricSource,
     Policy,
 )
+
+PHASES = ("monitor", "analyze", "plan", "execute", "knowledge")
+"""What a step spends its time on."""
+
+
+def _untimed(phase: str) -> AbstractContextManager[None]:
+    del phase
+    return nullcontext()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +51,8 @@ class ControlLoop:
         A change that has not settled after this long no longer blocks the next one.
     directives
         What people say of single operators over the policy's head.
+    timed
+        Gives the context in which a phase runs, one of `PHASES`, so that its time can be measured.
     """
 
     metrics: MetricSource
@@ -53,6 +64,7 @@ class ControlLoop:
     settle_timeout_s: float
     excluded_nodes: frozenset[str] = frozenset()
     directives: Mapping[str, Directive] = field(default_factory=dict)
+    timed: Callable[[str], AbstractContextManager[None]] = _untimed
 
     def step(self, now_s: float) -> tuple[Decision, ...]:
         """Run one step; every operator gets a decision, whatever happens.
@@ -67,14 +79,18 @@ class ControlLoop:
         tuple of Decision
             One for each operator.
         """
-        latencies = self.latencies.current(now_s)
-        state = self._cluster_state()
-        observation = replace(self.metrics.observe(now_s), node_weights=state.weights)
-        known = replace(self._settle(observation, now_s), latencies=latencies)
-        analyses = self.policy.analyze(observation, known)
-        plans = restore_lost(self.policy.plan(analyses, state, known), state, known)
-        plans = place_first(plans, self.directives, state, known)
-        plans = obey(plans, self.directives, state, known, now_s)
+        with self.timed("monitor"):
+            latencies = self.latencies.current(now_s)
+            state = self._cluster_state()
+            observation = replace(self.metrics.observe(now_s), node_weights=state.weights)
+        with self.timed("knowledge"):
+            known = replace(self._settle(observation, now_s), latencies=latencies)
+        with self.timed("analyze"):
+            analyses = self.policy.analyze(observation, known)
+        with self.timed("plan"):
+            plans = restore_lost(self.policy.plan(analyses, state, known), state, known)
+            plans = place_first(plans, self.directives, state, known)
+            plans = obey(plans, self.directives, state, known, now_s)
         return tuple(
             self._execute(analyses[name], plan, latencies.standing, now_s) for name, plan in plans.items()
         )
@@ -125,7 +141,8 @@ class ControlLoop:
             outcome = Outcome(status=OutcomeStatus.NOT_ALLOWED, detail="advice only: the mode is not act")
         else:
             try:
-                outcome = self.cluster.apply(plan.operator, plan.placement)
+                with self.timed("execute"):
+                    outcome = self.cluster.apply(plan.operator, plan.placement)
             except ClusterError as error:
                 outcome = Outcome(status=OutcomeStatus.FAILED, detail=str(error))
         decision = Decision(
@@ -137,5 +154,6 @@ class ControlLoop:
             outcome=outcome,
             latency_map=standing,
         )
-        self.knowledge.remember(decision)
+        with self.timed("knowledge"):
+            self.knowledge.remember(decision)
         return decision

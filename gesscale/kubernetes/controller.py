@@ -14,7 +14,6 @@ from gesscale.kubernetes.courses import Courses
 from gesscale.kubernetes.documents import Documents
 from gesscale.kubernetes.metrics import ApiFigures, ControllerMetrics
 from gesscale.kubernetes.ordering import OrderDesk, order_of
-from gesscale.kubernetes.phases import Stopwatch
 from gesscale.kubernetes.probes import Vitals
 from gesscale.kubernetes.promises import Promises
 from gesscale.kubernetes.resource.spec_groups import AGENTS_DNS
@@ -112,7 +111,7 @@ class Controller:
             desk=OrderDesk(documents, self._term),
             promises=self._promises,
             targets=Targets((*_OWN_TARGETS, *options.allowed_targets), self._watches.look),
-            stopwatch=Stopwatch(time.monotonic, self.metrics.phase_took),
+            timed=self.metrics.timed,
         )
         self._courses = Courses(
             surroundings=surroundings,

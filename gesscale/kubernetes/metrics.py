@@ -7,8 +7,9 @@ leaves no series, and a figure that is not known has no sample.
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from prometheus_client import CollectorRegistry, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -21,7 +22,6 @@ from gesscale.kubernetes.figures import OperatorFigures
 
 PREFIX = "gesscale_"
 _Key = TypeVar("_Key", bound=tuple[str, ...])
-PHASES = ("monitor", "analyze", "plan", "execute", "knowledge")
 _WORKFLOW = ("namespace", "workflow")
 _OPERATOR = (*_WORKFLOW, "operator")
 _PHASE_BUCKETS_S = (0.001, 0.005, 0.02, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
@@ -152,9 +152,9 @@ class ControllerMetrics(Collector):
             self._steps = Counter({labels: n for labels, n in self._steps.items() if labels[:2] != key})
             self._keep_decisions(lambda labels: labels[:2] != key)
 
-    def phase_took(self, phase: str, seconds: float) -> None:
-        """Count the time that a phase took, one of `PHASES`."""
-        self._phases.labels(phase).observe(seconds)
+    def timed(self, phase: str) -> AbstractContextManager[Any]:
+        """Return a context whose time counts as that of a phase, one of `gesscale.loop.PHASES`."""
+        return self._phases.labels(phase).time()
 
     def rescale_took(self, seconds: float) -> None:
         """Count the time that a change took from its order until it had settled."""

@@ -1,6 +1,7 @@
 """One workflow under the loop: the same `gesscale.loop`, over what the cluster shows and the drivers tell."""
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +17,6 @@ from gesscale.kubernetes.order_knowledge import OrderKnowledge
 from gesscale.kubernetes.ordering import OrderDesk
 from gesscale.kubernetes.orders import Order
 from gesscale.kubernetes.patience import Patience
-from gesscale.kubernetes.phases import Stopwatch, timed
 from gesscale.kubernetes.promises import Promises
 from gesscale.kubernetes.resource.translate import SteeredWorkflow
 from gesscale.kubernetes.resuming import read_legacy
@@ -48,8 +48,8 @@ class Surroundings:
         Orders, and the room that they take.
     targets
         Where connections may go, and how much their answers may take.
-    stopwatch
-        Told how long each phase takes.
+    timed
+        Measures the phases of a step; see `gesscale.loop.ControlLoop`.
     """
 
     connection: Connection
@@ -57,7 +57,7 @@ class Surroundings:
     desk: OrderDesk
     promises: Promises
     targets: Targets
-    stopwatch: Stopwatch
+    timed: Callable[[str], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,9 +166,10 @@ class WorkflowSteering:
             acts=True,
             settle_timeout_s=workflow.settle_timeout_s,
             directives=self._directives(workflow, built, now_s),
+            timed=self._surroundings.timed,
         )
         return Step(
-            decisions=timed(loop, self._surroundings.stopwatch).step(now_s),
+            decisions=loop.step(now_s),
             applications=cluster.applications,
             workflow=built,
             cluster=cluster.seen,

@@ -1,6 +1,6 @@
 """What no sequence of events brings the controller to order."""
 
-import time
+from contextlib import nullcontext
 from dataclasses import replace
 
 from hypothesis import HealthCheck, settings
@@ -15,7 +15,6 @@ from gesscale.kubernetes.documents import Documents
 from gesscale.kubernetes.metrics import ControllerMetrics
 from gesscale.kubernetes.ordering import OrderDesk
 from gesscale.kubernetes.patience import Patience
-from gesscale.kubernetes.phases import Stopwatch
 from gesscale.kubernetes.promises import Promises
 from gesscale.kubernetes.steering import Surroundings, WorkflowSteering
 from gesscale.kubernetes.targets import Targets
@@ -60,7 +59,7 @@ class Orders(RuleBasedStateMachine):
             desk=self.desk,
             promises=self.promises,
             targets=Targets((), self.world.look),
-            stopwatch=Stopwatch(time.monotonic, lambda *_: None),
+            timed=lambda _: nullcontext(),
         )
         status = self.api.seen["streams/op"]["status"]
         self.steering = WorkflowSteering(self.api.workflow(), surroundings, term, {"op": status}, self.now_s)

@@ -10,7 +10,8 @@ from prometheus_client import CollectorRegistry
 
 from gesscale.decision import MapStanding
 from gesscale.kubernetes.figures import OperatorFigures
-from gesscale.kubernetes.metrics import PHASES, ApiFigures, ControllerMetrics, StepFigures
+from gesscale.kubernetes.metrics import ApiFigures, ControllerMetrics, StepFigures
+from gesscale.loop import PHASES
 from perfmodel import Estimate
 
 METRIC = re.compile(r"\bgesscale_[a-z_]+")
@@ -163,7 +164,8 @@ def exported():
     )  # fmt: skip
     step = StepFigures(at_s=1.0, operators={"o": figures}, latency_map=MapStanding(age_s=1.0))
     metrics.step_done("n", "w", step, ())
-    metrics.phase_took(PHASES[0], 0.1)
+    with metrics.timed(PHASES[0]):
+        pass
     metrics.rescale_took(1.0)
     families = list(metrics.registry.collect())
     drivers = CollectorRegistry(auto_describe=False)

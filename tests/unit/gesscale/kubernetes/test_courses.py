@@ -1,8 +1,8 @@
 """Workflows under way: stepped when due, never twice at once, never by a leadership that has ended."""
 
 import threading
-import time
 from concurrent.futures import Future
+from contextlib import nullcontext
 
 import pytest
 from kube import EPOCH_S, FakeApi, FakeCluster, NoMap, by_hand, pod, refused
@@ -11,7 +11,6 @@ from gesscale.kubernetes.courses import Courses
 from gesscale.kubernetes.documents import Documents
 from gesscale.kubernetes.metrics import ControllerMetrics
 from gesscale.kubernetes.ordering import OrderDesk
-from gesscale.kubernetes.phases import Stopwatch
 from gesscale.kubernetes.promises import Promises
 from gesscale.kubernetes.resource.translate import gather
 from gesscale.kubernetes.steering import Surroundings
@@ -50,7 +49,7 @@ class Scene:
                 desk=OrderDesk(documents, lambda: self.term),
                 promises=self.promises,
                 targets=Targets((), self.world.look),
-                stopwatch=Stopwatch(time.monotonic, lambda *_: None),
+                timed=lambda _: nullcontext(),
             ),
             documents=documents,
             teller=Teller(documents, Silent(), self.metrics, lambda: self.term, lambda: self.now_s),

@@ -1,12 +1,11 @@
 """One workflow under the loop: what it resumes from, and what it survives."""
 
-import time
+from contextlib import nullcontext
 
 import pytest
 from kube import EPOCH_S, FakeApi, FakeCluster, NoMap, by_hand, desk_of, order, pod
 
 from gesscale.decision import OutcomeStatus, Reason
-from gesscale.kubernetes.phases import Stopwatch
 from gesscale.kubernetes.promises import Promises
 from gesscale.kubernetes.resource.memory import MemoryStatus
 from gesscale.kubernetes.steering import Surroundings, WorkflowSteering
@@ -31,7 +30,7 @@ class Scene:
             desk=desk_of(self.api, lambda: term),
             promises=Promises(),
             targets=Targets((), FakeCluster().look),
-            stopwatch=Stopwatch(time.monotonic, lambda *_: None),
+            timed=lambda _: nullcontext(),
         )
         statuses = {"op": self.api.seen["streams/op"]["status"]}
         self.steering = WorkflowSteering(self.api.workflow(), surroundings, term, statuses, now_s)
