@@ -1,7 +1,7 @@
 """What the loop concludes: analysis, plan, outcome, and the decision that keeps all three with its reason."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import StrEnum
 
 from gesscale.errors import InputError
@@ -189,15 +189,12 @@ class Outcome:
     ----------
     seconds
         How long the cluster took, from the order to the last replica ready or gone.
-    first_task_s
-        Seconds from the order to the first task on each new node, by node, where measured.
     """
 
     status: OutcomeStatus
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     seconds: float = 0.0
-    first_task_s: Mapping[str, float] = field(default_factory=dict)
     detail: str = ""
 
 

@@ -1,7 +1,7 @@
 """``testbed``, also ``gesscale testbed``: the commands of the local cluster."""
 
 from collections import Counter
-from datetime import datetime
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -121,18 +121,21 @@ def workflow(
 
     Exits 3 where a row was lost or doubled.
     """
-    from testbed.two_operators.scenario import Scenario
-    from testbed.two_operators.show import play
+    from testbed.demo.scenario import WORKFLOW
+    from testbed.demo.show import make_folder, play
 
     if config is not None and policy is not None:
         message = "workflow: expected --policy or --config, got both; change analyze.policy in the file"
         raise InputError(message)
     privilege.enter()
     end_as_ctrl_c_does()
-    scenario = Scenario(policy=policy or "gesscale", topology=topology, day_s=seconds)
-    folder = reports / datetime.now().astimezone().strftime("%Y-%m-%d-%H%M%S")
-    folder.mkdir(parents=True)
-    if not play(scenario, folder, console, config):
+    scenario = replace(WORKFLOW, policy=policy or "gesscale", topology=topology, day_s=seconds)
+    folder = make_folder(reports)
+    kept = play(scenario, folder, console, config)
+    console.print(
+        f"once more with these settings: testbed workflow --config {folder}/gesscale.yaml", highlight=False
+    )
+    if not kept:
         raise typer.Exit(3)
 
 

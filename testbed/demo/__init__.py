@@ -1,1 +1,1 @@
-"""One command that shows the whole loop at work on emulated edge nodes, and checks what it showed."""
+"""Three demos that show the whole loop at work and check what they showed: a scenario each, played by one stage."""

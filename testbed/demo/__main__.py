@@ -1,7 +1,7 @@
 """``python -m testbed.demo``, which ``make demo`` calls."""
 
 import sys
-from datetime import datetime
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,8 +11,8 @@ from rich.console import Console
 from gesscale.cli.app import run as run_cli
 from gesscale.cli.ending import end_as_ctrl_c_does
 from testbed.cluster import privilege
-from testbed.demo.scenario import Scenario
-from testbed.demo.show import play
+from testbed.demo.scenario import DEMO
+from testbed.demo.show import make_folder, play
 
 app = typer.Typer(pretty_exceptions_enable=False)
 
@@ -27,9 +27,8 @@ def demo(
     """Scale a real Spark operator over eight emulated edge nodes, through one compressed day."""
     privilege.enter()
     end_as_ctrl_c_does()
-    folder = reports / datetime.now().astimezone().strftime("%Y-%m-%d-%H%M%S")
-    folder.mkdir(parents=True)
-    kept = play(Scenario(policy=policy, topology=topology, day_s=seconds), folder, Console(soft_wrap=True))
+    scenario = replace(DEMO, policy=policy, topology=topology, day_s=seconds)
+    kept = play(scenario, make_folder(reports), Console(soft_wrap=True))
     sys.exit(0 if kept else 1)
 
 

@@ -55,9 +55,9 @@ def _draw_operator(record: Record, axes: "Sequence[Axes]") -> None:
     _draw_parameters(record, axes[5])
     for ax in axes:
         ax.grid(visible=True, alpha=0.25)
-        for decision in record.acted:
-            colour = "tab:red" if decision.outcome.added else "tab:green"
-            ax.axvline(record.since_start_s(decision.at_s), color=colour, linewidth=0.8, alpha=0.5)
+        for rescale in record.rescales:
+            colour = "tab:red" if rescale.added else "tab:green"
+            ax.axvline(record.since_start_s(rescale.at_s), color=colour, linewidth=0.8, alpha=0.5)
     axes[-1].set_xlabel("seconds since the replay began (red line: replica added, green: removed)")
 
 

@@ -1,64 +1,71 @@
-"""The streaming query that the loop scales: its driver and its first replica on the emulated nodes."""
+"""The streaming queries that the loop scales: their drivers and first replicas on the emulated nodes."""
 
+import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from gesscale.errors import ClusterError, MetricsUnavailableError
 from gesscale.monitor.fetch import fetch
+from testbed.cluster.processes import Role
 from testbed.cluster.spark import LocalSpark, open_spark
 from testbed.cluster.topology import Topology
+from testbed.demo.feeds import Feed
 from testbed.demo.scenario import Scenario
 
 DRIVER_S = 90.0
 METRICS_S = 40.0
 
 
-def start_query(
-    scenario: Scenario, topology: Topology, rides: Path, folder: Path, start_at_s: float
-) -> LocalSpark:
-    """Start the query and wait until it can be observed.
+@contextmanager
+def running_operators(
+    scenario: Scenario, topology: Topology, feed: Feed, folder: Path
+) -> Iterator[tuple[LocalSpark, ...]]:
+    """Have what `start_operators` starts for as long as the context lasts; the drivers' logs are kept."""
+    sparks = tuple(open_spark(topology, operator.name) for operator in scenario.operators)
+    try:
+        yield start_operators(scenario, topology, feed, folder)
+        for spark in sparks:
+            spark.stop_driver()
+    finally:
+        for spark in sparks:
+            log = spark.log(Role.DRIVER, topology.driver_node)
+            if log.exists():
+                shutil.copy(log, folder / f"driver-{spark.operator}.log")
+
+
+def start_operators(
+    scenario: Scenario, topology: Topology, feed: Feed, folder: Path
+) -> tuple[LocalSpark, ...]:
+    """Start a Spark application for each operator, with one replica beside its driver.
 
     Parameters
     ----------
-    scenario
-        Its rate, cap, trigger and service time.
-    topology
-        The nodes; the driver's own node gets the first replica.
-    rides
-        Folder of cleaned rides.
+    scenario, topology
+        What is played, and on which nodes.
+    feed
+        What gives them their rows.
     folder
-        Where ``sink`` and ``checkpoint`` go.
-    start_at_s
-        When the first ride is due, seconds since the epoch.
+        Where sink and checkpoints go.
 
     Returns
     -------
-    LocalSpark
-        Its Spark application.
+    tuple of LocalSpark
+        In the order of the operators; all can be observed.
 
     Raises
     ------
     ClusterError
-        When the driver ends, or its metrics cannot be read in time.
+        When a driver ends, or its metrics cannot be read in time.
     """
-    spark = open_spark(topology, scenario.operator)
-    options = {
-        "operator": scenario.operator,
-        "rides": rides.resolve(),
-        "output": (folder / "sink").resolve(),
-        "checkpoint": (folder / "checkpoint").resolve(),
-        "speed": scenario.speed,
-        "copies": scenario.copies,
-        "start-at-s": start_at_s,
-        "cap-rows-per-replica": scenario.cap_rows_per_replica,
-        "trigger-s": scenario.trigger_s,
-        "service-ms-per-row": scenario.service_ms_per_row,
-        "metrics-port": scenario.metrics_port,
-    }
-    spark.start_driver(stream_program(options))
-    await_query(spark, scenario.metrics_url(topology))
-    return spark
+    sparks = tuple(open_spark(topology, operator.name) for operator in scenario.operators)
+    for spark, operator in zip(sparks, scenario.operators, strict=True):
+        options = {**scenario.stream_options(operator, folder), **feed.options(operator)}
+        spark.start_driver(stream_program(options))
+    for spark, operator in zip(sparks, scenario.operators, strict=True):
+        await_query(spark, operator.metrics_url(topology))
+    return sparks
 
 
 def stream_program(options: Mapping[str, object]) -> tuple[str, ...]:
@@ -74,8 +81,13 @@ def stream_program(options: Mapping[str, object]) -> tuple[str, ...]:
     >>> stream_program({"trigger-s": 2.0})
     ('-m', 'testbed.pipeline', 'stream', '--trigger-s', '2.0', '--linger')
     """
+    return ("-m", "testbed.pipeline", *stream_words(options))
+
+
+def stream_words(options: Mapping[str, object]) -> tuple[str, ...]:
+    """Return command and options of the driver program, as words."""
     given = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-    return ("-m", "testbed.pipeline", "stream", *given, "--linger")
+    return ("stream", *given, "--linger")
 
 
 def await_query(spark: LocalSpark, metrics_url: str) -> None:

@@ -10,6 +10,53 @@ from pathlib import Path
 from gesscale.decision import Decision
 from gesscale.document import as_document, decision_document
 from gesscale.observation import Batch
+from testbed.pipeline.sink import SinkCount
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rescale:
+    """One change of an operator's replicas.
+
+    Attributes
+    ----------
+    at_s
+        When it was ordered, seconds since the epoch.
+    added, removed
+        Nodes.
+    replicas
+        How many there are to be.
+    nd_max_ms
+        Greatest round trip between them, ms, where it was told.
+    first_task_s
+        Until the first task on each added node, s, where that was seen.
+    why
+        In a word.
+    """
+
+    at_s: float
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    replicas: int
+    nd_max_ms: float | None = None
+    first_task_s: tuple[float, ...] = ()
+    why: str = ""
+
+    @property
+    def growth(self) -> int:
+        """How many replicas more there are; negative: fewer."""
+        return len(self.added) - len(self.removed)
+
+
+def rescale_of(decision: Decision) -> Rescale:
+    """Return what a decision changed."""
+    return Rescale(
+        at_s=decision.at_s,
+        added=decision.outcome.added,
+        removed=decision.outcome.removed,
+        replicas=len(decision.plan.placement),
+        nd_max_ms=decision.plan.nd_max_ms,
+        why=decision.plan.reason.value,
+    )
 
 
 @dataclass(slots=True)
@@ -20,15 +67,19 @@ class Record:
     ----------
     began_at_s
         When the replay began, seconds since the epoch: the zero of all series.
+    batches, decisions, rescales
+        What was seen, decided and changed so far.
     """
 
     began_at_s: float
     batches: dict[int, Batch] = field(default_factory=dict)
     decisions: list[Decision] = field(default_factory=list)
+    rescales: list[Rescale] = field(default_factory=list)
 
     def add(self, decisions: tuple[Decision, ...]) -> None:
-        """Keep a step's decisions, and the batches they were taken from."""
+        """Keep a step's decisions, what they changed, and the batches they were taken from."""
         self.decisions.extend(decisions)
+        self.rescales.extend(rescale_of(decision) for decision in decisions if decision.acted)
         for decision in decisions:
             if decision.analysis.reading is not None:
                 self.see(decision.analysis.reading.batches)
@@ -79,6 +130,12 @@ class Record:
         ]
         return [time for time, _ in rates], [rate for _, rate in rates]
 
+    def first_batches_s(self, rescale: Rescale) -> tuple[float, ...]:
+        """Return for each added node how long it took to the end of the first batch with a replica there, s."""
+        after = [batch for batch in self.ordered if batch.ended_at_s > rescale.at_s]
+        firsts = (next((batch for batch in after if node in batch.nodes), None) for node in rescale.added)
+        return tuple(batch.ended_at_s - rescale.at_s for batch in firsts if batch is not None)
+
     def longest_gaps_s(self, settle_s: float) -> tuple[float, ...]:
         """Return for each reconfiguration the longest time without a finished batch around it.
 
@@ -90,10 +147,10 @@ class Record:
         Returns
         -------
         tuple of float
-            Seconds between the ends of two batches, in the order of `acted`; the gap in which an order fell
+            Seconds between the ends of two batches, in the order of `rescales`; the gap in which an order fell
             counts whole.
         """
-        orders = [decision.at_s for decision in self.acted]
+        orders = [rescale.at_s for rescale in self.rescales]
         gaps = list(pairwise(batch.ended_at_s for batch in self.ordered))
         return tuple(
             max(
@@ -102,6 +159,29 @@ class Record:
             )
             for at_s, next_s in pairwise([*orders, math.inf])
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Day:
+    """What came of a day.
+
+    Attributes
+    ----------
+    records
+        By operator, in the order of the stream.
+    produced, broken
+        Rows that were sent, and those of them that have no position.
+    handed_on
+        By operator that writes a topic: what the topic holds.
+    sink
+        What the files of the last operator hold.
+    """
+
+    records: Mapping[str, Record]
+    produced: int
+    broken: int = 0
+    handed_on: Mapping[str, SinkCount] = field(default_factory=dict)
+    sink: SinkCount
 
 
 def write_records(records: Mapping[str, Record], folder: Path) -> None:

@@ -1,145 +1,157 @@
-"""The report of a demo run: figure, decisions, summary, and whether every promise was kept."""
+"""The report of a demo: figure, decisions, batches, summary, and whether every promise was kept."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from gesscale.cli.output import API_VERSION, table
-from gesscale.decision import Decision
 from gesscale.document import as_document
-from testbed.cluster.check import PairCheck
-from testbed.cluster.topology import Topology
 from testbed.demo.figure import draw
 from testbed.demo.model_errors import law_errors
-from testbed.demo.record import Record, write_records
-from testbed.demo.rides import PreparedRides
-from testbed.demo.scenario import Scenario
-from testbed.demo.verdict import Check, check_both_directions, check_nodes, check_sink
-from testbed.pipeline.sink import SinkCount, verify_sink
+from testbed.demo.record import Day, Record, Rescale, write_records
+from testbed.demo.verdict import Check
 
 SETTLE_S = 25.0
 
 
 def write_report(
-    record: Record,
-    scenario: Scenario,
-    topology: Topology,
-    pairs: Sequence[PairCheck],
-    rides: PreparedRides,
+    day: Day,
+    checks: Sequence[Check],
+    title: str,
     folder: Path,
     console: Console,
+    *,
+    more: Mapping[str, object],
+    hints: Sequence[str] = (),
 ) -> bool:
     """Write the report folder and show its summary.
 
     Parameters
     ----------
-    record
+    day
         What happened.
-    scenario, topology, rides
-        What was played, where, and with which rows.
-    pairs
-        The delays as measured before.
+    checks
+        What was promised.
+    title
+        What was played.
     folder
         Where to.
     console
         Where the summary is shown.
+    more
+        What else the summary tells, by name.
+    hints
+        What may be done with the report, a line each.
 
     Returns
     -------
     bool
         Whether every promise was kept.
     """
-    sink = verify_sink(folder / "sink", rides.rows)
-    checks = [
-        check_both_directions(record.acted),
-        check_nodes(record.acted, topology.map, topology.driver_node),
-        check_sink(rides.rows, sink.rows, sink.distinct),
-    ]
-    records = {scenario.operator: record}
-    write_records(records, folder)
-    draw(
-        records, f"policy {scenario.policy}: a New York day in {scenario.day_s:.0f} s", folder / "figure.png"
-    )
-    summary = _summary(record, pairs, rides, sink, checks)
+    figures = {name: operator_figures(record) for name, record in day.records.items()}
+    write_records(day.records, folder)
+    draw(day.records, title, folder / "figure.png")
+    rows = {"produced": day.produced, "broken": day.broken, "handed_on": day.handed_on, "in_sink": day.sink}
+    promises = {check.promise: check.kept for check in checks}
+    summary = {"apiVersion": API_VERSION, "rows": rows, "operators": figures, "promises": promises, **more}
     (folder / "summary.json").write_text(json.dumps(as_document(summary), indent=2) + "\n")
     with (folder / "summary.txt").open("w") as file:
-        for shown in (changes_table(record), _figures(summary), promises_table(checks)):
+        for shown in (*_changes_tables(day.records), _figures_table(figures), _promises_table(checks)):
             console.print(shown)
             Console(file=file, width=110).print(shown)
-    console.print(
-        f"report: {folder}/figure.png, summary.txt, decisions.jsonl, batches.jsonl", highlight=False
-    )
-    console.print(f"why each decision: gesscale explain -c {folder}/gesscale.yaml", highlight=False)
+    for line in (f"report: {folder}/figure.png, summary.txt, decisions.jsonl, batches.jsonl", *hints):
+        console.print(line, highlight=False)
     return all(check.kept for check in checks)
 
 
-def changes_table(record: Record, title: str = "Reconfigurations") -> Table:
-    """Tabulate the reconfigurations of a run: when, which nodes, what they cost, why."""
-    acted = record.acted
-    first_tasks = [next(iter(decision.outcome.first_task_s.values()), None) for decision in acted]
+def operator_figures(record: Record) -> dict[str, object]:
+    """Return what a run came to for one operator.
+
+    Parameters
+    ----------
+    record
+        Its batches, decisions and rescales.
+
+    Returns
+    -------
+    dict
+        Rows, changes, replicas (the mean over time), the nodes used, the longest times between two finished batches, s,
+        in the whole run and around changes, the most rows that waited, the times to the first batches and tasks on new nodes, s,
+        and the mean errors of the laws, per cent.
+    """
+    batches = record.ordered
+    spans = [(after.ended_at_s - before.ended_at_s, len(after.nodes)) for before, after in pairwise(batches)]
+    seconds = sum(span_s for span_s, _ in spans)
+    gaps_s = record.longest_gaps_s(SETTLE_S)
+    return {
+        "rows": record.processed_rows,
+        "batches": len(batches),
+        "times_up": sum(rescale.growth > 0 for rescale in record.rescales),
+        "times_down": sum(rescale.growth < 0 for rescale in record.rescales),
+        "replicas_most": max((len(batch.nodes) for batch in batches), default=0),
+        "replicas_mean": sum(span_s * replicas for span_s, replicas in spans) / seconds if seconds else 0.0,
+        "nodes_used": sorted({node for batch in batches for node in batch.nodes}),
+        "longest_gap_s": max((span_s for span_s, _ in spans), default=0.0),
+        "longest_gap_at_change_s": max(gaps_s, default=0.0),
+        "gaps_at_changes_s": gaps_s,
+        "first_batch_s": [first_s for each in record.rescales for first_s in record.first_batches_s(each)],
+        "first_task_s": [first_s for rescale in record.rescales for first_s in rescale.first_task_s],
+        "backlog_rows_most": max((batch.backlog_rows or 0.0 for batch in batches), default=0.0),
+        "model_errors": law_errors(record),
+    }
+
+
+def _changes_tables(records: Mapping[str, Record]) -> list[Table]:
+    many = len(records) > 1
+    return [
+        _changes_table(record, f"Reconfigurations of {name}" if many else "Reconfigurations")
+        for name, record in records.items()
+    ]
+
+
+def _changes_table(record: Record, title: str) -> Table:
+    """Tabulate the rescales of a run: when, which nodes, what they cost, why."""
+    rescales = record.rescales
+    first_tasks = [next(iter(rescale.first_task_s), None) for rescale in rescales]
+    first_batches = [next(iter(record.first_batches_s(rescale)), None) for rescale in rescales]
     columns: dict[str, Sequence[object]] = {
-        "at, s": [f"{record.since_start_s(decision.at_s):.0f}" for decision in acted],
-        "nodes": [_signed(decision) for decision in acted],
-        "replicas": [len(decision.plan.placement) for decision in acted],
-        "NDmax, ms": [decision.plan.nd_max_ms for decision in acted],
+        "at, s": [f"{record.since_start_s(rescale.at_s):.0f}" for rescale in rescales],
+        "nodes": [_signed(rescale) for rescale in rescales],
+        "replicas": [rescale.replicas for rescale in rescales],
+        "NDmax, ms": [rescale.nd_max_ms for rescale in rescales],
         **({"to first task, s": first_tasks} if any(first_tasks) else {}),
+        "to first batch, s": first_batches,
         "longest gap, s": record.longest_gaps_s(SETTLE_S),
-        "why": [decision.plan.reason.value for decision in acted],
+        "why": [rescale.why for rescale in rescales],
     }
     return table(title, [*columns], list(zip(*columns.values(), strict=True)))
 
 
-def promises_table(checks: Sequence[Check]) -> Table:
-    """Tabulate what was promised, and whether it was kept."""
+def _signed(rescale: Rescale) -> str:
+    return " ".join([*(f"+{node}" for node in rescale.added), *(f"-{node}" for node in rescale.removed)])
+
+
+def _figures_table(figures: Mapping[str, Mapping[str, object]]) -> Table:
+    """Tabulate single figures, an operator in each column."""
+    flat = {}
+    for name, each in figures.items():
+        errors = each["model_errors"]
+        laws = (
+            {f"error of law {law}, %": error for law, error in errors.items()}
+            if isinstance(errors, dict)
+            else {}
+        )
+        flat[name] = {**{key: value for key, value in each.items() if isinstance(value, int | float)}, **laws}
+    keys = dict.fromkeys(key for each in flat.values() for key in each)
+    return table(
+        "Figures", ("figure", *flat), [(key, *(each[key] for each in flat.values())) for key in keys]
+    )
+
+
+def _promises_table(checks: Sequence[Check]) -> Table:
     rows = [(check.promise, "kept" if check.kept else "BROKEN", check.detail) for check in checks]
     return table("Promises", ("promise", "", "figures"), rows)
-
-
-def _summary(
-    record: Record,
-    pairs: Sequence[PairCheck],
-    rides: PreparedRides,
-    sink: SinkCount,
-    checks: Sequence[Check],
-) -> dict[str, object]:
-    first_tasks = [s for decision in record.acted for s in decision.outcome.first_task_s.values()]
-    gaps = record.longest_gaps_s(SETTLE_S)
-    return {
-        "apiVersion": API_VERSION,
-        "reconfigurations": len(record.acted),
-        "replicas_most": max((len(batch.nodes) for batch in record.ordered), default=0),
-        "nodes_used": sorted({node for batch in record.ordered for node in batch.nodes}),
-        "first_task_s": first_tasks,
-        "longest_gap_s": max(gaps, default=0.0),
-        "gaps_s": gaps,
-        "rows": {"produced": rides.rows, "in_sink": sink.rows, "duplicated": sink.duplicated},
-        "cleaning": rides.cleaning,
-        "backlog_rows_most": max((batch.backlog_rows or 0.0 for batch in record.ordered), default=0.0),
-        "relay_error_ms_most": max(abs(pair.error_ms or 0.0) for pair in pairs),
-        "model_errors": law_errors(record),
-        "promises": {check.promise: check.kept for check in checks},
-        "pairs": pairs,
-    }
-
-
-def _signed(decision: Decision) -> str:
-    added = [f"+{node}" for node in decision.outcome.added]
-    return " ".join([*added, *(f"-{node}" for node in decision.outcome.removed)])
-
-
-def _figures(summary: dict[str, object]) -> Table:
-    keys = (
-        "reconfigurations",
-        "replicas_most",
-        "longest_gap_s",
-        "backlog_rows_most",
-        "relay_error_ms_most",
-    )
-    rows: list[tuple[str, object]] = [(key, summary[key]) for key in keys]
-    errors = summary["model_errors"]
-    if isinstance(errors, dict):
-        rows += [(f"error of law {law}, %", error) for law, error in errors.items()]
-    return table("Figures", ("figure", "value"), rows)

@@ -1,136 +1,243 @@
-"""What the demo plays: a day in minutes, on eight nodes, and the settings of its loop."""
+"""What the three demos play: operators, a day in minutes, and the settings of their loop."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
+from gesscale.errors import InputError
 from gesscale.options import PolicyOptions
 from gesscale.options.sizing import SizingSettings
+from gesscale.settings import Settings, load_settings
 from latency_map import write_csv
 from testbed.cluster.topology import Topology
+from testbed.pipeline.operator import Work
 
 LATENCY_MAP = "latency.csv"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TaxiOperator:
+    """One operator: a Spark application of its own.
+
+    Attributes
+    ----------
+    name, upstream
+        Its own and those of the operators that it reads from.
+    work
+        What it does with a ride.
+    reads, writes
+        Topics, where Kafka feeds it; one that writes none writes files.
+    service_ms_per_row
+        Emulated work of a node of weight 1 on one row.
+    metrics_port
+        Where its driver publishes its batches.
+    """
+
+    name: str = "nearest"
+    upstream: tuple[str, ...] = ()
+    work: Work = Work.NEAREST
+    reads: str = "rides"
+    writes: str | None = None
+    service_ms_per_row: float = 2.2
+    metrics_port: int = 9108
+
+    def metrics_url(self, topology: Topology) -> str:
+        """Return where its driver publishes its batches."""
+        return f"http://{topology.driver.address}:{self.metrics_port}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaInput:
+    """A broker on the driver's node, and a producer outside of the nodes.
+
+    Attributes
+    ----------
+    broken_share
+        Share of the rows that are sent without a position, for the first operator to drop.
+    partitions
+        Of each topic: tasks of a batch. Six are shared out evenly by one, two and three replicas.
+    port
+        Where the broker listens.
+    """
+
+    broken_share: float = 0.02
+    partitions: int = 6
+    port: int = 9092
+
+    def bootstrap(self, topology: Topology) -> str:
+        """Return where the broker listens."""
+        return f"{topology.driver.address}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """The demo in figures.
+    """A demo in figures; those of `make demo` without arguments.
 
     Attributes
     ----------
     policy
-        The policy that scales.
+        The policy that scales every operator.
     topology
         A bundled topology or the path of one.
-    operator
-        Name of the operator.
+    operators
+        In the order of the stream.
+    kafka
+        What feeds and joins them; None: the only operator replays the rides itself.
+    scaling_promised
+        Whether replicas must come and go, on the nodes that the latency map calls for.
     day_s
         Seconds into which the 24 hours are compressed.
     share
         Rides that are generated per real passenger; with the copies it sets the load.
     copies
         How often each ride is served; 3 in the paper.
-    service_ms_per_row
-        Emulated work of a node of weight 1 on one row.
-    cap_rows_per_replica
-        B, per replica: about 2.6 s of work, so that the fixed cost of a batch stays small.
+    cap_rows
+        B, the cap on a batch, of each replica: about 2.6 s of work, so that the fixed cost of a batch stays small. Of
+        all replicas where Kafka feeds, whose connector knows a fixed cap only: what three do in a trigger interval.
     trigger_s
         The trigger interval.
     period_s
         The loop's period: an hour of the day at the default compression.
     max_replicas
-        So many executors two cores can carry.
-    metrics_port
-        Where the driver publishes its batches.
+        Of each operator: so many executors two cores can carry.
     """
 
     policy: str = "gesscale"
     topology: str = "edge8"
-    operator: str = "nearest"
+    operators: tuple[TaxiOperator, ...] = (TaxiOperator(),)
+    kafka: KafkaInput | None = None
+    scaling_promised: bool = True
     day_s: float = 240.0
     share: float = 0.105
     copies: int = 3
-    service_ms_per_row: float = 2.2
-    cap_rows_per_replica: int = 1200
+    cap_rows: int = 1200
     trigger_s: float = 2.0
     period_s: float = 10.0
     max_replicas: int = 5
-    metrics_port: int = 9108
 
     @property
     def speed(self) -> float:
         """Seconds of the day per second of the demo."""
         return 86400.0 / self.day_s
 
-    def metrics_url(self, topology: Topology) -> str:
-        """Return where the driver publishes its batches."""
-        return f"http://{topology.driver.address}:{self.metrics_port}"
+    @property
+    def title(self) -> str:
+        """What is played, in a line."""
+        way = "" if len(self.operators) == 1 else f" through {len(self.operators)} operators"
+        return f"a New York day in {self.day_s:.0f} s{way}"
 
-    def write_settings(self, folder: Path, topology: Topology) -> Path:
-        """Write the settings of the loop as a user would, and return the file.
+    def settings(self, topology: Topology) -> str:
+        """Return the settings of the loop as a user would write them (YAML)."""
+        # The day is compressed 360 times; what the defaults say of an hour holds here for seconds.
+        soon = f"{3 * self.period_s:g}s"
+        analyze: dict[str, object] = {"policy": self.policy, "recovery_target": soon}
+        group = self.policy.replace("-", "_")
+        if isinstance(getattr(PolicyOptions(), group, None), SizingSettings):
+            analyze[group] = {"cooldown": soon}
+        settings = {
+            "workflow": {"operators": {each.name: self._operator(each, topology) for each in self.operators}},
+            "latency_map": {"file": LATENCY_MAP, "unit": "ms", "kind": "rtt"},
+            "monitor": {
+                "period": f"{self.period_s:g}s",
+                "window": f"{self.period_s:g}s",
+                "stale_after": f"{4 * self.period_s:g}s",
+            },
+            "analyze": analyze,
+            "plan": {"settle_timeout": f"{6 * self.period_s:g}s"},
+            "execute": {"mode": "act", "cluster": "local", "options": {"topology": self.topology}},
+            "knowledge": {"file": "knowledge.sqlite"},
+        }
+        return yaml.safe_dump(settings, sort_keys=False)
+
+    def _operator(self, operator: TaxiOperator, topology: Topology) -> dict[str, object]:
+        described = {
+            "driver_node": topology.driver_node,
+            "upstream": list(operator.upstream),
+            "metrics_url": operator.metrics_url(topology),
+            "max_replicas": self.max_replicas,
+        }
+        if self.kafka is None:
+            return {**described, "batch_cap_rows_per_replica": self.cap_rows}
+        topic = {"bootstrap": self.kafka.bootstrap(topology), "topic": operator.reads}
+        return {**described, "batch_cap_rows": self.cap_rows, "kafka": topic}
+
+    def stream_options(self, operator: TaxiOperator, folder: Path) -> dict[str, object]:
+        """Return the options of an operator's driver program, but for where its rows come from.
 
         Parameters
         ----------
+        operator
+            Whose driver.
         folder
-            Where it goes, with the latency map beside it.
-        topology
-            The nodes.
+            Where its checkpoint goes, and the files of one that writes no topic.
         """
-        operator = {
-            "driver_node": topology.driver_node,
-            "metrics_url": self.metrics_url(topology),
-            "max_replicas": self.max_replicas,
-            "batch_cap_rows_per_replica": self.cap_rows_per_replica,
+        sink = {"output-topic": operator.writes} if operator.writes else {"output": folder.resolve() / "sink"}
+        return {
+            "operator": operator.name,
+            "work": operator.work.value,
+            **sink,
+            "checkpoint": folder.resolve() / f"checkpoint-{operator.name}",
+            "cap-rows-per-replica" if self.kafka is None else "cap-rows": self.cap_rows,
+            "trigger-s": self.trigger_s,
+            "service-ms-per-row": operator.service_ms_per_row,
+            "metrics-port": operator.metrics_port,
         }
-        settings = loop_settings(
-            {self.operator: operator},
-            policy=self.policy,
-            period_s=self.period_s,
-            cluster={"topology": self.topology},
-        )
-        return write_settings(yaml.safe_dump(settings, sort_keys=False), folder, topology)
+
+    def replay_options(self, rides: Path) -> dict[str, object]:
+        """Return the options of a driver program that replays rides itself."""
+        return {"rides": rides.resolve(), "speed": self.speed, "copies": self.copies}
 
 
-def loop_settings(
-    operators: Mapping[str, object], *, policy: str, period_s: float, cluster: Mapping[str, str]
-) -> dict[str, object]:
-    """Return the settings of a loop over a compressed day.
+CLEAN = TaxiOperator(name="clean", work=Work.VALID, writes="valid", service_ms_per_row=2.4)
+NEAREST = TaxiOperator(upstream=("clean",), reads="valid", service_ms_per_row=4.0, metrics_port=9109)
+
+DEMO = Scenario()
+"""`make demo`: one operator on eight nodes."""
+
+WORKFLOW = Scenario(
+    operators=(CLEAN, NEAREST),
+    kafka=KafkaInput(),
+    scaling_promised=False,
+    share=0.09,
+    copies=1,
+    max_replicas=3,
+)
+"""`testbed workflow`: two operators joined by Kafka; policies may do what they like."""
+
+KUBE3 = Scenario(topology="kube3", share=0.066, max_replicas=3)
+"""`testbed kubernetes demo`: the day of `make demo`, with as much load as three nodes carry."""
+
+
+def prepare_settings(
+    scenario: Scenario, topology: Topology, folder: Path, config: Path | None = None
+) -> Settings:
+    """Write the settings of the loop, and the latency map that they name, as a user would, and load them.
 
     Parameters
     ----------
-    operators
-        The members of ``workflow.operators``.
-    policy, period_s
-        Who decides, and how often.
-    cluster
-        The options of the local cluster.
+    scenario, topology
+        What is played, and on which nodes.
+    folder
+        Where they go.
+    config
+        Settings as an earlier run left them, in place of those of the scenario.
+
+    Raises
+    ------
+    InputError
+        When they cannot be used, or are those of other operators.
     """
-    # The day is compressed 360 times; what the defaults say of an hour holds here for seconds.
-    soon = f"{3 * period_s:g}s"
-    analyze: dict[str, object] = {"policy": policy, "recovery_target": soon}
-    group = policy.replace("-", "_")
-    if isinstance(getattr(PolicyOptions(), group, None), SizingSettings):
-        analyze[group] = {"cooldown": soon}
-    return {
-        "workflow": {"operators": dict(operators)},
-        "latency_map": {"file": LATENCY_MAP, "unit": "ms", "kind": "rtt"},
-        "monitor": {
-            "period": f"{period_s:g}s",
-            "window": f"{period_s:g}s",
-            "stale_after": f"{4 * period_s:g}s",
-        },
-        "analyze": analyze,
-        "plan": {"settle_timeout": f"{6 * period_s:g}s"},
-        "execute": {"mode": "act", "cluster": "local", "options": dict(cluster)},
-        "knowledge": {"file": "knowledge.sqlite"},
-    }
-
-
-def write_settings(settings: str, folder: Path, topology: Topology) -> Path:
-    """Write settings (YAML), and the latency map that they name beside them; return their file."""
+    text = scenario.settings(topology) if config is None else config.read_text("utf-8")
     write_csv(topology.map, folder / LATENCY_MAP)
     file = folder / "gesscale.yaml"
-    file.write_text(settings)
-    return file
+    file.write_text(text)
+    settings = load_settings(file)
+    wanted = {operator.name for operator in scenario.operators}
+    if settings.workflow.operators.keys() != wanted:
+        message = (
+            f"{config}: expected settings of the operators {', '.join(sorted(wanted))}, got "
+            f"{', '.join(sorted(settings.workflow.operators))}; begin with those that an earlier run left"
+        )
+        raise InputError(message)
+    return settings

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from gesscale.decision import Decision
 from latency_map import LatencyMap
+from testbed.demo.record import Day, Rescale
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +27,10 @@ class Check:
     detail: str
 
 
-def check_both_directions(decisions: Sequence[Decision]) -> Check:
+def check_both_directions(rescales: Sequence[Rescale]) -> Check:
     """Check that replicas were both added and removed."""
-    up = sum(bool(decision.outcome.added) for decision in decisions)
-    down = sum(bool(decision.outcome.removed) for decision in decisions)
+    up = sum(rescale.growth > 0 for rescale in rescales)
+    down = sum(rescale.growth < 0 for rescale in rescales)
     return Check("it scaled up and down", up > 0 and down > 0, f"{up} times up, {down} times down")
 
 
@@ -94,19 +95,28 @@ def _distance(delays: LatencyMap, node: str, members: set[str]) -> float:
     return max((float(row[delays.names.index(member)]) for member in members), default=0.0)
 
 
-def check_sink(produced: int, rows: int, distinct: int) -> Check:
-    """Check that the sink holds every produced row once.
+def check_rows(day: Day) -> tuple[Check, ...]:
+    """Check at each end of the stream that every valid row is there, and once.
 
     Parameters
     ----------
-    produced
-        Rows that the replay served.
-    rows, distinct
-        Rows in the sink, and how many of them are different.
+    day
+        With the rows counted.
+
+    Returns
+    -------
+    tuple of Check
+        One for each topic between operators, and one for the files.
     """
-    kept = produced == rows == distinct
-    return Check(
-        "rows in the sink = rows produced, each once",
-        kept,
-        f"{produced} produced, {rows} in sink, {rows - distinct} duplicated, {produced - distinct} missing",
+    valid, sent, rows = day.produced - day.broken, f"{day.produced} produced", "rows"
+    if day.broken:
+        sent, rows = f"{sent} less {day.broken} without a position = {valid}", "valid rows"
+    counts = {f"rows out of {name}": count for name, count in day.handed_on.items()}
+    return tuple(
+        Check(
+            f"{place} = {rows} produced, each once",
+            count.rows == count.distinct == valid,
+            f"{sent}; {count.rows} there, {count.duplicated} doubled, {count.missing} missing",
+        )
+        for place, count in {**counts, "rows in the sink": day.sink}.items()
     )

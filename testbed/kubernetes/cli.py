@@ -56,7 +56,8 @@ def demo(
     ] = Path("reports/kubernetes"),
 ) -> None:
     """Scale a day of taxi rides on three kubelets of this machine; about eight minutes. Exits 1 at a broken promise."""
-    from testbed.kubernetes.demo.show import KUBE3, play
+    from testbed.demo.kubernetes.show import play
+    from testbed.demo.scenario import KUBE3
 
     _require_rights()
     end_as_ctrl_c_does()

@@ -14,13 +14,13 @@ import pytest
 from gesscale.assembly import build_loop
 from gesscale.decision import Decision, OutcomeStatus, Reason
 from gesscale.loop import ControlLoop
-from gesscale.settings import load_settings
 from testbed.cluster import lifecycle, privilege, state
 from testbed.cluster.processes import Role
 from testbed.cluster.spark import LocalSpark
 from testbed.cluster.topology import Topology, read_topology
-from testbed.demo.query import start_query
-from testbed.demo.scenario import Scenario
+from testbed.demo.feeds import ReplayFeed
+from testbed.demo.query import start_operators
+from testbed.demo.scenario import Scenario, TaxiOperator, prepare_settings
 from testbed.pipeline.sink import verify_sink
 
 pytestmark = [
@@ -88,13 +88,13 @@ def test_overload_loss_and_death(topology: Topology, rides: Path, tmp_path: Path
         topology=str(tmp_path / "topology.yaml"),
         day_s=86400 / SPEED,
         copies=1,
-        service_ms_per_row=2.5,
+        operators=(TaxiOperator(service_ms_per_row=2.5, metrics_port=9118),),
         period_s=PERIOD_S,
         max_replicas=2,
-        metrics_port=9118,
     )
-    spark = start_query(scenario, topology, rides, tmp_path, time.time() + 2)
-    loop = build_loop(load_settings(scenario.write_settings(tmp_path, topology)), time.time())
+    feed = ReplayFeed(scenario=scenario, rides=rides, start_at_s=time.time() + 2)
+    (spark,) = start_operators(scenario, topology, feed, tmp_path)
+    loop = build_loop(prepare_settings(scenario, topology, tmp_path), time.time())
 
     grown = step_until(loop, lambda decision: decision.acted)
     assert grown.plan.reason is Reason.OVERLOADED

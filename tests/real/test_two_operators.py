@@ -16,11 +16,10 @@ from gesscale.decision import Reason
 from testbed.cluster import lifecycle, privilege, state
 from testbed.cluster.topology import Topology, read_topology
 from testbed.demo.rides import PreparedRides
+from testbed.demo.scenario import CLEAN, NEAREST, WORKFLOW, KafkaInput, Scenario, prepare_settings
+from testbed.demo.show import play_day
 from testbed.demo.stage import Stage
-from testbed.two_operators.day import play_day
-from testbed.two_operators.report import row_checks
-from testbed.two_operators.scenario import CLEAN, NEAREST, Scenario
-from testbed.two_operators.show import prepare_settings
+from testbed.demo.verdict import check_rows
 
 pytestmark = [
     pytest.mark.real,
@@ -44,12 +43,12 @@ def scenario(tmp_path: Path) -> Scenario:
         "name: twoops\nlatency: {file: map.csv, unit: ms, kind: rtt}\n"
         "driver_node: home\nsubnet: 10.77.214.0/24\n"
     )
-    return Scenario(
+    return replace(
+        WORKFLOW,
         topology=str(tmp_path / "topology.yaml"),
         operators=(replace(CLEAN, service_ms_per_row=1.0), replace(NEAREST, service_ms_per_row=8.0)),
         day_s=DAY_S,
-        broken_share=0.1,
-        partitions=4,
+        kafka=KafkaInput(broken_share=0.1, partitions=4),
         cap_rows=200,
         trigger_s=1.0,
         period_s=3.0,
@@ -96,7 +95,7 @@ def test_each_row_once_through_both_while_one_is_scaled(
 
     assert day.broken == ROWS // 10
     valid = ROWS - day.broken
-    assert {check.detail for check in row_checks(day) if not check.kept} == set()
+    assert {check.detail for check in check_rows(day) if not check.kept} == set()
     assert (day.sink.rows, day.sink.distinct) == (valid, valid)
     # what one operator wrote is what the next one read
     assert {name: record.processed_rows for name, record in day.records.items()} == {

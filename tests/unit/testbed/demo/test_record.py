@@ -9,8 +9,9 @@ from edge import delays, reading
 from gesscale.decision import Analysis, Decision, Outcome, OutcomeStatus, Plan, Reason, Verdict
 from gesscale.monitor.record_files import read_recording
 from gesscale.observation import Batch
-from testbed.demo.record import Record, write_records
-from testbed.demo.verdict import check_both_directions, check_nodes, check_sink
+from testbed.demo.record import Day, Record, Rescale, rescale_of, write_records
+from testbed.demo.verdict import check_both_directions, check_nodes, check_rows
+from testbed.pipeline.sink import SinkCount
 
 
 def batch(number, ended_at_s, *, rows=100, offered=None):
@@ -105,14 +106,21 @@ def test_no_choice_keeps_no_promise():
 
 
 def test_both_directions_are_needed():
-    up = change(1000.0, ("hub",), add=("near",))
-    down = change(1010.0, ("hub", "near"), remove=("near",))
+    up = rescale_of(change(1000.0, ("hub",), add=("near",)))
+    down = rescale_of(change(1010.0, ("hub", "near"), remove=("near",)))
     assert check_both_directions([up, down]).kept
     assert not check_both_directions([up, up]).kept
+
+
+def test_a_replica_that_moves_is_no_direction():
+    moved = Rescale(at_s=1000.0, added=("near",), removed=("hub",), replicas=1)
+    assert not check_both_directions([moved, moved]).kept
 
 
 @pytest.mark.parametrize(
     ("rows", "distinct", "kept"), [(10, 10, True), (11, 10, False), (9, 9, False), (10, 9, False)]
 )
 def test_the_sink_holds_each_row_once(rows, distinct, kept):
-    assert check_sink(10, rows, distinct).kept is kept
+    sink = SinkCount(rows=rows, distinct=distinct, duplicated=rows - distinct, missing=10 - distinct)
+    (check,) = check_rows(Day(records={}, produced=10, sink=sink))
+    assert check.kept is kept

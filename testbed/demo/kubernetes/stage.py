@@ -19,7 +19,8 @@ from gesscale.kubernetes.api.roles import driver_roles
 from latency_map import write_csv
 from latency_map.shell import command_line
 from testbed.cluster.spark_command import SMALL_JVM
-from testbed.demo.scenario import Scenario
+from testbed.demo.query import stream_words
+from testbed.demo.scenario import Scenario, TaxiOperator
 from testbed.kubernetes.cluster import KubernetesCluster
 from testbed.kubernetes.host_programs import host_programs
 from testbed.kubernetes.images import HOST
@@ -30,8 +31,8 @@ SUBMIT_S = 180
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
-    """One operator on a cluster.
+class KubernetesStage:
+    """One operator on a Kubernetes.
 
     Attributes
     ----------
@@ -48,6 +49,12 @@ class Stage:
     folder: Path
 
     @property
+    def operator(self) -> TaxiOperator:
+        """The only operator of the scenario."""
+        (operator,) = self.scenario.operators
+        return operator
+
+    @property
     def driver_node(self) -> str:
         """The node of the driver's pod: the first that holds pods."""
         return self.cluster.node_names[0]
@@ -58,7 +65,7 @@ class Stage:
 
     def driver_log(self) -> str:
         """Return the last lines of the driver."""
-        return self.kubectl("logs", f"{self.scenario.operator}-driver", "--tail=20")
+        return self.kubectl("logs", f"{self.operator.name}-driver", "--tail=20")
 
     def document(self, *what: str) -> dict[str, Any]:
         """Return an object or a list as JSON."""
@@ -78,7 +85,7 @@ class Stage:
         table = self.folder / "latency.csv"
         write_csv(self.cluster.topology.map, table)
         self.kubectl("create", "configmap", "latency-map", f"--from-file=latency.csv={table}")
-        name = self.scenario.operator
+        name = self.operator.name
         self.kubectl("create", "-f", "-", given=driver_roles(name, SPACE, f"{name}-driver"))
         self.kubectl("create", "-f", "-", given=json.dumps(self.autoscaler()))
 
@@ -88,10 +95,10 @@ class Stage:
         return {
             "apiVersion": "gesscale.dev/v1alpha1",
             "kind": "StreamAutoscaler",
-            "metadata": {"name": scenario.operator},
+            "metadata": {"name": self.operator.name},
             "spec": {
                 "maxReplicas": scenario.max_replicas,
-                "batchCap": {"rowsPerReplica": scenario.cap_rows_per_replica},
+                "batchCap": {"rowsPerReplica": scenario.cap_rows},
                 "latencyMap": {
                     "source": "ConfigMap",
                     "configMap": {"name": "latency-map", "unit": "ms", "kind": "rtt"},
@@ -154,7 +161,7 @@ class Stage:
                 "--deploy-mode",
                 "cluster",
             ),
-            *(*options, f"local://{program}", "stream", *self._stream_options(rides)),
+            *(*options, f"local://{program}", *stream_words(self._stream_options(rides))),
         )
         environment = {**os.environ, "SPARK_HOME": home, "KUBECONFIG": str(self.cluster.kubeconfig)}
         try:
@@ -166,28 +173,16 @@ class Stage:
             message = f"spark-submit failed: {str(getattr(error, 'stderr', '') or error)[-2000:]}"
             raise ClusterError(message) from error
 
-    def _stream_options(self, rides: Path) -> Iterator[str]:
-        scenario = self.scenario
-        options = {
-            "operator": scenario.operator,
-            "autoscaler": scenario.operator,
-            "rides": rides.resolve(),
-            "output": self.folder / "sink",
-            "checkpoint": self.folder / "checkpoint",
-            "speed": scenario.speed,
-            "copies": scenario.copies,
-            "cap-rows-per-replica": scenario.cap_rows_per_replica,
-            "trigger-s": scenario.trigger_s,
-            "service-ms-per-row": scenario.service_ms_per_row,
-            "metrics-port": scenario.metrics_port,
+    def _stream_options(self, rides: Path) -> Mapping[str, object]:
+        return {
+            **self.scenario.stream_options(self.operator, self.folder),
+            **self.scenario.replay_options(rides),
+            "autoscaler": self.operator.name,
         }
-        for name, value in options.items():
-            yield from (f"--{name}", str(value))
-        yield "--linger"
 
     def _settings(self) -> Mapping[str, str]:
         small = " ".join(SMALL_JVM)
-        name = self.scenario.operator
+        name = self.operator.name
         pod = self._pod_template()
         driver = {
             "metadata": {"name": name},

@@ -1,5 +1,6 @@
 """The settings of the loop, and what the drivers are told, fit each other and the commands that take them."""
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -8,11 +9,11 @@ import typer
 
 from gesscale.errors import InputError
 from testbed.cluster.topology import read_topology
+from testbed.demo.feeds import Feed, KafkaFeed, ReplayFeed
+from testbed.demo.scenario import DEMO, WORKFLOW, KafkaInput, Scenario, prepare_settings
 from testbed.pipeline.cli import app as pipeline
-from testbed.two_operators.scenario import Scenario
-from testbed.two_operators.show import prepare_settings
 
-SCENARIO = Scenario(policy="thr-nlaware", day_s=120.0)
+SCENARIO = replace(WORKFLOW, policy="thr-nlaware", day_s=120.0)
 TOPOLOGY = read_topology(SCENARIO.topology)
 
 
@@ -37,7 +38,7 @@ def test_the_settings_describe_the_workflow_that_runs(tmp_path: Path) -> None:
 
 
 def test_a_policy_that_cools_down_does_so_within_the_day(tmp_path: Path) -> None:
-    settings = prepare_settings(Scenario(policy="ds2", period_s=10.0), TOPOLOGY, tmp_path)
+    settings = prepare_settings(replace(WORKFLOW, policy="ds2", period_s=10.0), TOPOLOGY, tmp_path)
     assert settings.analyze.ds2.cooldown_s == 30.0
 
 
@@ -47,7 +48,7 @@ def test_kept_settings_serve_another_run(tmp_path: Path) -> None:
     first = prepare_settings(SCENARIO, TOPOLOGY, tmp_path / "first")
     kept = tmp_path / "first" / "gesscale.yaml"
     kept.write_text(kept.read_text().replace("period: 10s", "period: 12s"))
-    second = prepare_settings(Scenario(), TOPOLOGY, tmp_path / "second", kept)
+    second = prepare_settings(WORKFLOW, TOPOLOGY, tmp_path / "second", kept)
     assert (second.monitor.period_s, second.analyze.policy) == (12.0, first.analyze.policy)
     assert second.knowledge.file == tmp_path / "second" / "knowledge.sqlite"  # it begins to learn anew
 
@@ -65,14 +66,29 @@ def test_each_operator_reads_what_the_one_before_it_writes(tmp_path: Path) -> No
     for before, after in pairwise(SCENARIO.operators):
         assert before.writes == after.reads
         assert after.upstream == (before.name,)
-    told = [SCENARIO.stream_options(operator, TOPOLOGY, tmp_path) for operator in SCENARIO.operators]
+    told = [SCENARIO.stream_options(operator, tmp_path) for operator in SCENARIO.operators]
     assert [options.get("output-topic") for options in told] == ["valid", None]
     assert [options.get("output") for options in told] == [None, tmp_path / "sink"]
     assert len({options["checkpoint"] for options in told}) == len(told)
 
 
+def test_an_operator_alone_has_a_cap_that_grows_with_its_replicas(tmp_path: Path) -> None:
+    settings = prepare_settings(DEMO, TOPOLOGY, tmp_path)
+    assert settings.workflow.build().operators["nearest"].batch_rows(3) == 3600
+    assert settings.workflow.operators["nearest"].kafka is None
+    assert DEMO.stream_options(DEMO.operators[0], tmp_path)["cap-rows-per-replica"] == 1200
+
+
 def test_drivers_are_told_nothing_that_they_do_not_know(tmp_path: Path) -> None:
     stream = typer.main.get_command(pipeline).commands["stream"]  # type: ignore[attr-defined]
     known = {name.removeprefix("--") for parameter in stream.params for name in parameter.opts}
-    for operator in SCENARIO.operators:
-        assert SCENARIO.stream_options(operator, TOPOLOGY, tmp_path).keys() <= known
+    rides = tmp_path / "rides"
+    feeds: dict[Scenario, Feed] = {DEMO: ReplayFeed(scenario=DEMO, rides=rides, start_at_s=0.0)}
+    feeds[WORKFLOW] = KafkaFeed(
+        scenario=WORKFLOW, kafka=KafkaInput(), topology=TOPOLOGY, rides=rides, folder=tmp_path
+    )
+    for scenario, feed in feeds.items():
+        for operator in scenario.operators:
+            told = {**scenario.stream_options(operator, tmp_path), **feed.options(operator)}
+            assert told.keys() <= known
+            assert ("rides" in told) != ("topic" in told)

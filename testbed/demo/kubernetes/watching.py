@@ -1,17 +1,18 @@
 """What is seen of the demo from outside: events, orders, executors and batches, as they come."""
 
 import json
-import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 from gesscale.errors import ClusterError, MetricsUnavailableError
 from gesscale.monitor.fetch import fetch
 from gesscale.monitor.records import parse_document, to_batches
-from gesscale.observation import Batch
-from testbed.kubernetes.demo.stage import Stage
+from testbed.demo.kubernetes.stage import KubernetesStage
+from testbed.demo.record import Record, Rescale
 
 _TIMEOUT_S = 5.0
 _MOST_BYTES = 4 << 20
@@ -48,28 +49,22 @@ class Witness:
         What is watched.
     say
         Told a line for each thing that is new.
+    record
+        The batches that the driver has told of; it begins with the first.
+    placement
+        Nodes of the executors that live now; None before the driver told.
     """
 
-    stage: Stage
+    stage: KubernetesStage
     say: Callable[[str], None]
-    batches: dict[int, Batch] = field(default_factory=dict)
+    record: Record = field(default_factory=lambda: Record(began_at_s=0.0))
     orders: dict[str, dict[str, Any]] = field(default_factory=dict)
     executors: dict[str, dict[str, Any]] = field(default_factory=dict)
     bound_at_s: dict[str, float] = field(default_factory=dict)
-    placements: list[tuple[float, tuple[str, ...]]] = field(default_factory=list)
+    placement: tuple[str, ...] | None = None
     driver_phase: str = ""
     _url: str = ""
     _seen_events: set[tuple[str, str]] = field(default_factory=set)
-
-    @property
-    def processed_rows(self) -> int:
-        """Rows of all batches."""
-        return sum(batch.rows for batch in self.batches.values())
-
-    @property
-    def replicas(self) -> int:
-        """Executors that live now."""
-        return len(self.placements[-1][1]) if self.placements else 0
 
     def look(self) -> None:
         """Look once; whoever does not answer this time is asked again."""
@@ -83,6 +78,28 @@ class Witness:
             self._look_at_driver()
         except MetricsUnavailableError:
             return
+
+    def ordered(self) -> list[dict[str, Any]]:
+        """Return the orders, oldest first."""
+        return sorted(self.orders.values(), key=lambda order: str(order["at"]))
+
+    def rescales(self) -> list[Rescale]:
+        """Return what each order changed, but for the first, which is where the executors began."""
+        first_task_s = defaultdict(list)
+        for arrival in self.arrivals():
+            if arrival.first_task_s is not None:
+                first_task_s[arrival.order].append(arrival.first_task_s)
+        return [
+            Rescale(
+                at_s=datetime.fromisoformat(after["at"]).timestamp(),
+                added=tuple(node for node in after["placement"] if node not in before["placement"]),
+                removed=tuple(node for node in before["placement"] if node not in after["placement"]),
+                replicas=len(after["placement"]),
+                first_task_s=tuple(first_task_s[after["id"]]),
+                why=f"order {after['id']}",
+            )
+            for before, after in pairwise(self.ordered())
+        ]
 
     def arrivals(self) -> Iterator[Arrival]:
         """Yield how long each executor took that was there on the order of somebody who had waited for it."""
@@ -109,7 +126,7 @@ class Witness:
                 self.say(f"event {event['type']} {event['reason']}: {event['message']}")
 
     def _look_at_order(self) -> None:
-        found = self.stage.document("streamautoscaler", self.stage.scenario.operator)
+        found = self.stage.document("streamautoscaler", self.stage.operator.name)
         order = (found.get("status") or {}).get("order")
         if order and order["id"] not in self.orders:
             self.orders[order["id"]] = order
@@ -121,7 +138,7 @@ class Witness:
             if labels.get("spark-role") == "driver":
                 self.driver_phase = (pod.get("status") or {}).get("phase", "")
                 address = (pod.get("status") or {}).get("podIP")
-                self._url = f"http://{address}:{self.stage.scenario.metrics_port}" if address else ""
+                self._url = f"http://{address}:{self.stage.operator.metrics_port}" if address else ""
             identity = labels.get("spark-exec-id")
             if identity is None or identity in self.bound_at_s:
                 continue
@@ -134,17 +151,19 @@ class Witness:
     def _look_at_driver(self) -> None:
         if not self._url:
             return
-        newest = max(self.batches, default=-1)
+        newest = max(self.record.batches, default=-1)
         body = fetch(f"{self._url}/batches?after={newest}", timeout_s=_TIMEOUT_S, max_bytes=_MOST_BYTES)
-        document = parse_document(body, self.stage.scenario.operator)
-        for batch in to_batches(document.batches, {}, ahead_s=0.0)[0]:
-            self.batches[batch.batch_id] = batch
+        document = parse_document(body, self.stage.operator.name)
+        batches = to_batches(document.batches, {}, ahead_s=0.0)[0]
+        if batches and not self.record.batches:
+            self.record.began_at_s = min(batch.ended_at_s - batch.seconds for batch in batches)
+        self.record.see(tuple(batches))
         replicas = json.loads(fetch(f"{self._url}/replicas", timeout_s=_TIMEOUT_S, max_bytes=_MOST_BYTES))
         for each in replicas["executors"]:
             self._keep_executor(each)
         placement = tuple(replicas["hosts"] or ())
-        if not self.placements or self.placements[-1][1] != placement:
-            self.placements.append((time.time(), placement))
+        if placement != self.placement:
+            self.placement = placement
             self.say(f"executors live on {', '.join(placement) or 'no node'}")
 
     def _keep_executor(self, each: Mapping[str, Any]) -> None:

@@ -1,16 +1,18 @@
 """Whether rows are judged rightly, and what a run came to."""
 
+import io
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from gesscale.observation import Batch
-from testbed.demo.figure import draw
-from testbed.demo.record import Record
+from testbed.demo.record import Day, Record
+from testbed.demo.report import operator_figures, write_report
+from testbed.demo.verdict import check_rows
 from testbed.pipeline.sink import SinkCount
-from testbed.two_operators.day import Day
-from testbed.two_operators.report import operator_figures, row_checks
 
 
 def count(rows: int, distinct: int, *, expected: int = 90) -> SinkCount:
@@ -32,7 +34,7 @@ def day(topic: SinkCount, sink: SinkCount) -> Day:
     ],
 )
 def test_every_valid_row_is_at_either_end_once(topic: SinkCount, sink: SinkCount, kept: list[bool]) -> None:
-    checks = row_checks(day(topic, sink))
+    checks = check_rows(day(topic, sink))
     assert [check.kept for check in checks] == kept
     assert "100 produced less 10 without a position = 90" in checks[0].detail
 
@@ -57,6 +59,25 @@ def test_replicas_are_averaged_over_time() -> None:
 def test_a_run_that_saw_nothing_has_figures_and_a_picture(tmp_path: Path) -> None:
     seen, unseen = Record(began_at_s=1000.0), Record(began_at_s=1000.0)
     seen.see((batch(0, 1000, ("hub",), 0.0), replace(batch(1, 1002, ("hub",), 0.0), offered_rows_total=9.0)))
-    assert set(operator_figures(unseen).values()) == {0}
-    draw({"clean": seen, "nearest": unseen}, "two operators", tmp_path / "figure.png")
+    assert {value for value in operator_figures(unseen).values() if isinstance(value, int | float)} == {0}
+    records = {"clean": seen, "nearest": unseen}
+    came = Day(
+        records=records, produced=100, broken=10, handed_on={"clean": count(90, 90)}, sink=count(89, 89)
+    )
+    said = io.StringIO()
+    kept = write_report(
+        came,
+        check_rows(came),
+        "two operators",
+        tmp_path,
+        Console(file=said, width=200),
+        more={"policy": "ds2"},
+    )
+    assert not kept
+    assert "BROKEN" in said.getvalue()
     assert (tmp_path / "figure.png").stat().st_size > 10_000
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert list(summary["promises"].values()) == [True, False]
+    assert summary["operators"].keys() == records.keys()
+    assert summary["rows"]["produced"] == 100
+    assert (tmp_path / "summary.txt").read_text().count("Reconfigurations of") == 2

@@ -1,0 +1,192 @@
+"""Where the rows of a day come from: rides that the driver replays, or a producer and a broker on the driver's node."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from gesscale.errors import ClusterError
+from testbed.cluster import processes
+from testbed.cluster.namespaces import inside
+from testbed.cluster.processes import Mark, Role
+from testbed.cluster.state import state_directory
+from testbed.cluster.topology import Topology
+from testbed.demo.scenario import KafkaInput, Scenario, TaxiOperator
+from testbed.pipeline.kafka_broker import running_broker
+from testbed.pipeline.kafka_topic import create_topics, verify_topic
+from testbed.pipeline.sink import SinkCount
+
+HEAD_START_S = 30.0
+"""Drivers that replay rides themselves have so long to start before the first ride is due."""
+
+_PRODUCER_STOP_S = 5.0
+
+
+class Feed(Protocol):
+    """What gives operators their rows; the drivers' options are asked for before the day begins."""
+
+    def options(self, operator: TaxiOperator) -> Mapping[str, object]:
+        """Return what an operator's driver program needs to read its rows."""
+
+    def flowing(self) -> AbstractContextManager[float]:
+        """Have rows come as they are due; the context's value is when the day begins, seconds since the epoch."""
+
+    def check(self) -> None:
+        """Raise ClusterError where no more rows will come."""
+
+    def handed_on(self, valid: int) -> Mapping[str, SinkCount]:
+        """Count what each operator that writes a topic has written, of so many valid rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayFeed:
+    """The driver replays the rides itself.
+
+    Attributes
+    ----------
+    scenario, rides
+        What is played.
+    start_at_s
+        When the first ride is due, seconds since the epoch.
+    """
+
+    scenario: Scenario
+    rides: Path
+    start_at_s: float
+
+    def options(self, _operator: TaxiOperator) -> Mapping[str, object]:
+        """Return the rides, and when they are due."""
+        return {**self.scenario.replay_options(self.rides), "start-at-s": self.start_at_s}
+
+    def flowing(self) -> AbstractContextManager[float]:
+        """Return when the first ride is due."""
+        return nullcontext(self.start_at_s)
+
+    def check(self) -> None:
+        """Do nothing: rides come as long as the driver lives."""
+
+    def handed_on(self, _valid: int) -> Mapping[str, SinkCount]:
+        """Return nothing: there are no topics."""
+        return {}
+
+
+@dataclass(slots=True, kw_only=True)
+class KafkaFeed:
+    """A producer sends the rides to the first topic, from outside of the nodes.
+
+    Attributes
+    ----------
+    scenario, kafka, topology, rides
+        What is played, and where.
+    folder
+        Where the producer's log goes.
+    """
+
+    scenario: Scenario
+    kafka: KafkaInput
+    topology: Topology
+    rides: Path
+    folder: Path
+    _producer: "subprocess.Popen[bytes] | None" = None
+
+    @property
+    def bootstrap(self) -> str:
+        """Where the broker listens."""
+        return self.kafka.bootstrap(self.topology)
+
+    def options(self, operator: TaxiOperator) -> Mapping[str, object]:
+        """Return the topic that an operator reads."""
+        return {"kafka": self.bootstrap, "topic": operator.reads}
+
+    @contextmanager
+    def flowing(self) -> Iterator[float]:
+        """Have the producer that sends the rides as they are due; its log is kept."""
+        options = {
+            "rides": self.rides.resolve(),
+            "kafka": self.bootstrap,
+            "topic": self.scenario.operators[0].reads,
+            "speed": self.scenario.speed,
+            "broken-share": self.kafka.broken_share,
+        }
+        words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+        with (self.folder / "producer.log").open("w") as log:
+            self._producer = subprocess.Popen(
+                (sys.executable, "-m", "testbed.pipeline", "produce", *words),
+                env=_marked(self.topology, Role.PRODUCER),
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+            try:
+                yield time.time()
+            finally:
+                self._producer.kill()
+                self._producer.wait(_PRODUCER_STOP_S)
+
+    def check(self) -> None:
+        """Check that the producer runs, or has sent every row.
+
+        Raises
+        ------
+        ClusterError
+            When it has failed.
+        """
+        ended = None if self._producer is None else self._producer.poll()
+        if ended not in {None, 0}:
+            said = (self.folder / "producer.log").read_text().strip()[-500:]
+            message = f"the producer has ended with code {ended}: {said}"
+            raise ClusterError(message)
+
+    def handed_on(self, valid: int) -> Mapping[str, SinkCount]:
+        """Count the rows of each topic between two operators."""
+        return {
+            operator.name: verify_topic(self.bootstrap, operator.writes, valid)
+            for operator in self.scenario.operators
+            if operator.writes
+        }
+
+
+@contextmanager
+def open_feed(
+    scenario: Scenario, topology: Topology, rides: Path, folder: Path, say: Callable[[str], None]
+) -> Iterator[Feed]:
+    """Have what gives a scenario's operators their rows, a broker included where they read topics.
+
+    Parameters
+    ----------
+    scenario, topology
+        What is played, and where; the nodes are up.
+    rides
+        Folder of cleaned rides.
+    folder
+        Where logs go.
+    say
+        Told what happens.
+    """
+    if scenario.kafka is None:
+        yield ReplayFeed(scenario=scenario, rides=rides, start_at_s=time.time() + HEAD_START_S)
+        return
+    node = topology.driver
+    say(f"starting a Kafka broker on {node.name}")
+    with running_broker(
+        folder.resolve() / "broker",
+        host=node.address,
+        port=scenario.kafka.port,
+        partitions=scenario.kafka.partitions,
+        way_in=inside(topology.name, node.name, ()),
+        environment=_marked(topology, Role.BROKER, node.name),
+    ) as broker:
+        topics = [operator.reads for operator in scenario.operators]
+        create_topics(broker.bootstrap, topics, partitions=scenario.kafka.partitions)
+        yield KafkaFeed(
+            scenario=scenario, kafka=scenario.kafka, topology=topology, rides=rides, folder=folder
+        )
+
+
+def _marked(topology: Topology, role: Role, node: str = "") -> Mapping[str, str]:
+    """Return an environment by which `testbed down` finds the process, should this one be killed."""
+    mark = Mark(cluster=str(state_directory(topology.name)), role=role, node=node)
+    return {**processes.base_environment(), **mark.environment()}
