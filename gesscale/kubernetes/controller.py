@@ -18,7 +18,6 @@ from gesscale.kubernetes.probes import Vitals
 from gesscale.kubernetes.promises import Promises
 from gesscale.kubernetes.resource.spec_groups import AGENTS_DNS
 from gesscale.kubernetes.resource.translate import Gathered, Key, SteeredWorkflow, gather
-from gesscale.kubernetes.rights_check import RightsCheck, ask_missing
 from gesscale.kubernetes.steering import Surroundings
 from gesscale.kubernetes.targets import AllowedTarget, Targets
 from gesscale.kubernetes.telling import Teller
@@ -101,7 +100,6 @@ class Controller:
         self.metrics = ControllerMetrics(version, self._api_figures)
         self._promises = Promises()
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="report")
-        self._rights = RightsCheck(lambda: ask_missing(connection), self._pool)
         documents = Documents(connection, self._watches.documents)
         events = Events(connection, self.identity, now_s=now_s)
         teller = Teller(documents, events, self.metrics, self._term, now_s)
@@ -121,7 +119,6 @@ class Controller:
             begin=in_thread,
             now_s=now_s,
             steady_s=steady_now_s,
-            on_refusal=self._rights.refused,
         )
         self._complaints = Complaints(teller.tell_fault, self._pool)
         self._gathered: tuple[dict[Key, tuple[str, int]], Gathered] = ({}, Gathered())
@@ -139,7 +136,6 @@ class Controller:
         try:
             while not self._stopping:
                 self._moved_at_s = steady_now_s()
-                self._rights.tick(self._moved_at_s)
                 if not candidate and self._watches.listed:
                     candidate = True  # not before: the term is to be higher than that of any order
                     self._elector.start()
@@ -166,7 +162,7 @@ class Controller:
             leading=self.leads,
             api_problem=self._elector.problem,
             caches=self._watches.standings(),
-            missing_rights=self._rights.missing or (),
+            missing_rights=self._connection.missing_rights,
             steps=self._courses.standings(),
         )
 
@@ -215,11 +211,10 @@ class Controller:
         return max((order.term for order in orders if order is not None), default=-1)
 
     def _api_figures(self) -> ApiFigures:
-        missing = self._rights.missing
         return ApiFigures(
             requests=self._connection.requests,
             stale_s={each.resource: each.stale_s or 0.0 for each in self._watches.standings()},
-            missing_rights=None if missing is None else len(missing),
+            missing_rights=len(self._connection.missing_rights),
         )
 
     def _lay_down(self) -> None:

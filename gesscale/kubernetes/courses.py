@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any
 
 from gesscale.errors import GesscaleError
-from gesscale.kubernetes.api import ApiError
 from gesscale.kubernetes.applications import find_application
 from gesscale.kubernetes.documents import Documents
 from gesscale.kubernetes.groups import group_of
@@ -65,8 +64,6 @@ class Courses:
         Seconds since the epoch.
     steady_s
         A clock that never jumps.
-    on_refusal
-        Called, from any thread, where the API server refused something for want of rights.
     """
 
     def __init__(
@@ -79,10 +76,9 @@ class Courses:
         begin: Callable[[Callable[[], None]], "Future[None]"],
         now_s: Callable[[], float],
         steady_s: Callable[[], float],
-        on_refusal: Callable[[], None],
     ) -> None:
         self._surroundings, self._documents, self._teller = surroundings, documents, teller
-        self._metrics, self._begin, self._on_refusal = metrics, begin, on_refusal
+        self._metrics, self._begin = metrics, begin
         self._now_s, self._steady_s = now_s, steady_s
         self._courses: dict[Key, _Course] = {}
         self._leaving: list[tuple[Key, _Course]] = []
@@ -186,10 +182,6 @@ class Courses:
         try:
             step = self._steering_of(course).step(workflow, self._now_s())
             self._teller.tell_step(workflow, step, course.term)
-        except ApiError as error:
-            if error.forbidden:
-                self._on_refusal()
-            self._failed(key, str(error))
         except GesscaleError as error:
             self._failed(key, str(error))
         except Exception:  # noqa: BLE001  # one workflow's fault must not end the others'

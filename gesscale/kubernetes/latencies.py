@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.api import ApiError, Connection
 from gesscale.kubernetes.api.resources import CONFIG_MAPS
-from gesscale.kubernetes.api.roles import CONTROLLER, NAMESPACE, map_command
 from gesscale.kubernetes.resource.spec_groups import ConfigMapSpec, LatencyMapSpec
 from gesscale.monitor.kept_latencies import Bounds, Found, KeptLatencies
 from gesscale.monitor.latencies import AgentLatencies, PrometheusLatencies
@@ -24,7 +23,10 @@ from latency_map import (
 )
 from latency_map.measure.fetch import HttpClient
 from latency_map.names import MAX_NODES
+from latency_map.shell import command_line
 
+_CONTROLLER = "system:serviceaccount:gesscale:gesscale-controller"
+"""Who the controller is where the API server does not say; deploy/k3s/controller/rbac.yaml."""
 _FEWEST_NODES = 16
 _SETTING = f"twice the nodes of the cluster, at least {_FEWEST_NODES}"
 
@@ -172,9 +174,30 @@ def _text(connection: Connection, namespace: str, kept: ConfigMapSpec) -> str:
 def _not_granted(namespace: str, name: str, said: str) -> ClusterError:
     """Return the fault that tells the namespace's owner what to do; the API server's words name the controller."""
     user = re.search(r'User "([^"]+)"', said)
-    command = map_command(
-        name, namespace, user[1] if user else f"system:serviceaccount:{NAMESPACE}:{CONTROLLER}"
-    )
+    command = map_command(name, namespace, user[1] if user else _CONTROLLER)
     return ClusterError(
         f"the controller may not read ConfigMap {namespace}/{name}; who owns the namespace grants it: {command}"
     )
+
+
+def map_command(config_map: str, namespace: str, user: str) -> str:
+    """Return the commands, in one line, that let the controller read one ConfigMap.
+
+    Parameters
+    ----------
+    user
+        The controller, as the API server calls it: ``system:serviceaccount:NAMESPACE:NAME`` or a person's name.
+
+    Examples
+    --------
+    >>> print(map_command("map", "taxi", "anne"))  # doctest: +NORMALIZE_WHITESPACE
+    kubectl -n taxi create role read-map --verb=get --resource=configmaps --resource-name=map &&
+    kubectl -n taxi create rolebinding read-map --role=read-map --user=anne
+    """
+    name = f"read-{config_map}"
+    account = user.removeprefix("system:serviceaccount:")
+    subject = f"--user={user}" if account == user else f"--serviceaccount={account}"
+    create = ("kubectl", "-n", namespace, "create")
+    role = (*create, "role", name, "--verb=get", "--resource=configmaps", f"--resource-name={config_map}")
+    binding = (*create, "rolebinding", name, f"--role={name}", subject)
+    return f"{command_line(role)} && {command_line(binding)}"

@@ -39,12 +39,12 @@ class ApiFigures:
     stale_s
         By watched resource, for how long its cache has not been known to be current; 0 where it is.
     missing_rights
-        How many of the rights it needs are not granted; None before that was asked.
+        How many verbs it was refused for want of a right, and not granted since.
     """
 
     requests: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
     stale_s: Mapping[str, float] = field(default_factory=dict)
-    missing_rights: int | None = None
+    missing_rights: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,7 +223,7 @@ def _api_families(figures: ApiFigures) -> Iterator[Metric]:
         stale,
     )
     missing = {(): figures.missing_rights}
-    yield _gauges("missing_rights", "Rights that the controller needs and lacks.", (), missing)
+    yield _gauges("missing_rights", "Verbs that the controller was refused for want of a right.", (), missing)
 
 
 def _gauges(name: str, text: str, labels: tuple[str, ...], figures: Mapping[_Key, float | None]) -> Metric:

@@ -86,7 +86,7 @@ class Vitals:
     caches, steps
         The watched kinds, and the workflows that this process steps.
     missing_rights
-        A sentence for each right that is needed and not granted.
+        A sentence for each verb that was refused for want of a right.
     """
 
     moved_at_s: float

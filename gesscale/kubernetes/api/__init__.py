@@ -1,4 +1,4 @@
-"""The shell around the Kubernetes API: connection, caches, leadership, events, faults and rights.
+"""The shell around the Kubernetes API: connection, caches, leadership, events and faults.
 
 The third-party package ``kubernetes`` is imported below this package only (and in the driver-side part). Objects are
 the plain mappings that the API sends as JSON: its typed models cost ten times the memory, which a Pi does not have.
@@ -10,7 +10,6 @@ from gesscale.kubernetes.api.events import Events, EventType, Incident
 from gesscale.kubernetes.api.faults import ApiError, Call
 from gesscale.kubernetes.api.lease import ElectionTimes, Elector, LeaseLock, new_identity
 from gesscale.kubernetes.api.resources import Resource
-from gesscale.kubernetes.api.rights import Right, missing_rights
 from gesscale.kubernetes.api.watching import Cache, View
 
 __all__ = [
@@ -25,9 +24,7 @@ __all__ = [
     "Incident",
     "LeaseLock",
     "Resource",
-    "Right",
     "View",
     "connect",
-    "missing_rights",
     "new_identity",
 ]

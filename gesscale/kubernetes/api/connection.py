@@ -6,6 +6,7 @@ and time on a small machine, and they wait for ever unless each call says otherw
 """
 
 import json
+import logging
 import threading
 import time
 from collections import Counter
@@ -33,7 +34,9 @@ from gesscale.kubernetes.api.faults import (
     from_answer,
     told_as_faults,
 )
-from gesscale.kubernetes.api.resources import Resource
+from gesscale.kubernetes.api.resources import CONFIG_MAPS, Resource
+
+_LOG = logging.getLogger(__name__)
 
 Object = dict[str, Any]
 """An object of the API, as its JSON."""
@@ -49,8 +52,11 @@ _METHODS = {
     "delete": "DELETE",
 }
 
+_PAST_RBAC = ("2", "404", "409", "422")
+"""Beginnings of statuses that only a request which RBAC let through can have."""
+
 CONNECTIONS = 16
-"""Kept open: eight steps, three watches, the lease, rights and events at once."""
+"""Kept open: eight steps, three watches, the lease, and events at once."""
 
 
 class Connection:
@@ -84,6 +90,7 @@ class Connection:
         self._client.user_agent = user_agent
         self._counting = threading.Lock()
         self._requests: Counter[tuple[str, str, str]] = Counter()
+        self._missing: dict[tuple[str, str], str] = {}
 
     @property
     def url(self) -> str:
@@ -95,6 +102,15 @@ class Connection:
         """How many requests there were, by verb, resource such as ``pods`` and status, or word of the fault."""
         with self._counting:
             return MappingProxyType(dict(self._requests))
+
+    @property
+    def missing_rights(self) -> tuple[str, ...]:
+        """A sentence for each verb that was refused for want of a right, and not granted since; see `ApiError`.
+
+        ConfigMaps are not among them: those who own a namespace grant them, or do not.
+        """
+        with self._counting:
+            return tuple(self._missing.values())
 
     def get(
         self,
@@ -283,7 +299,7 @@ class Connection:
         try:
             response = self._request(replace(call, asker=self._asker), query, timeout_s, body, content_type)
         except ApiError as fault:
-            self._count(call, fault.word)
+            self._count(call, fault.word, str(fault) if fault.lacks_right else "")
             raise
         self._count(call, str(response.status))
         return response
@@ -322,9 +338,17 @@ class Connection:
                 response.release_conn()
         raise from_answer(call, response.status, response.reason or "", text, dict(response.headers))
 
-    def _count(self, call: Call, word: str) -> None:
+    def _count(self, call: Call, word: str, missing: str = "") -> None:
+        right = call.verb, call.target
         with self._counting:
-            self._requests[call.verb, call.target, word] += 1
+            self._requests[*right, word] += 1
+            known = self._missing.get(right)
+            if missing and call.resource != CONFIG_MAPS:
+                self._missing[right] = missing
+            elif word.startswith(_PAST_RBAC):
+                self._missing.pop(right, None)
+        if missing and not known:
+            _LOG.error("a right is missing: %s", missing)
 
 
 def _selectors(label_selector: str, field_selector: str) -> dict[str, str]:

@@ -116,9 +116,9 @@ class ApiError(ClusterError):
         return self.status == 409
 
     @property
-    def forbidden(self) -> bool:
-        """Whether rights or credentials are missing; somebody has to grant them."""
-        return self.status in {401, 403}
+    def lacks_right(self) -> bool:
+        """Whether RBAC refused it; quotas and namespaces that are being deleted answer with 403, too."""
+        return self.status == 403 and f" cannot {self.call.verb} resource " in str(self)
 
     @property
     def transient(self) -> bool:

@@ -66,9 +66,3 @@ EVENTS = Resource(group="events.k8s.io", plural="events", kind="Event")
 STREAM_AUTOSCALERS = Resource(
     group="gesscale.dev", version="v1alpha1", plural="streamautoscalers", kind="StreamAutoscaler"
 )
-ACCESS_REVIEWS = Resource(
-    group="authorization.k8s.io",
-    plural="selfsubjectaccessreviews",
-    kind="SelfSubjectAccessReview",
-    namespaced=False,
-)

@@ -14,14 +14,13 @@ from typing import Any
 import yaml
 
 from gesscale.errors import ClusterError
-from gesscale.kubernetes.api.rights import FEW_RIGHTS_SETTINGS
-from gesscale.kubernetes.api.roles import driver_roles
 from latency_map import write_csv
 from latency_map.shell import command_line
 from testbed.cluster.spark_command import SMALL_JVM
 from testbed.demo.query import stream_words
 from testbed.demo.scenario import Scenario, TaxiOperator
 from testbed.kubernetes.cluster import KubernetesCluster
+from testbed.kubernetes.driver_account import FEW_RIGHTS_SETTINGS, driver_account
 from testbed.kubernetes.host_programs import host_programs
 from testbed.kubernetes.images import HOST
 from testbed.kubernetes.kubectl import define_autoscalers
@@ -86,7 +85,7 @@ class KubernetesStage:
         write_csv(self.cluster.topology.map, table)
         self.kubectl("create", "configmap", "latency-map", f"--from-file=latency.csv={table}")
         name = self.operator.name
-        self.kubectl("create", "-f", "-", given=driver_roles(name, SPACE, f"{name}-driver"))
+        self.kubectl("create", "-f", "-", given=driver_account(name, f"{name}-driver"))
         self.kubectl("create", "-f", "-", given=json.dumps(self.autoscaler()))
 
     def autoscaler(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from accounts import Right, controller_rights, controller_roles, missing_rights
 from kubernetes.client import Configuration
 from stopped_api import stopped_api_server
 
@@ -26,13 +27,10 @@ from gesscale.kubernetes.api import (
     LeaseLock,
     Resource,
     connect,
-    missing_rights,
     new_identity,
 )
 from gesscale.kubernetes.api.events import Regarding
 from gesscale.kubernetes.api.resources import CONFIG_MAPS, EVENTS, LEASES, NODES, PODS, STREAM_AUTOSCALERS
-from gesscale.kubernetes.api.rights import CONTROLLER_RIGHTS, Right, Scope
-from gesscale.kubernetes.api.roles import controller_roles
 from gesscale.kubernetes.api.watching import Timing
 from gesscale.kubernetes.nodes import read_node
 from gesscale.kubernetes.pods import read_pod
@@ -237,46 +235,57 @@ def test_each_verb_that_is_removed_is_noticed_and_named(granted):
     def missed(right: Right) -> bool:
         return bool(missing_rights(connection, [right]))
 
-    for right in CONTROLLER_RIGHTS:
+    for right in controller_rights():
         for verb in right.verbs:
             with remove(right, verb):
                 until(partial(missed, right), f"{verb} {right.target} is missed")
-                (lacking,) = missing_rights(connection)
+                (lacking,) = missing_rights(connection, controller_rights())
                 assert (lacking.target, lacking.verbs) == (right.target, (verb,))
                 with pytest.raises(ApiError) as caught:
                     attempt(connection, right, verb)
                 assert caught.value.status == 403
                 assert f"may not {verb} {right.target}" in str(caught.value)
-            until(lambda: not missing_rights(connection), f"{verb} {right.target} is back")
+                assert connection.missing_rights == (str(caught.value),)
+            until(
+                lambda: not missing_rights(connection, controller_rights()), f"{verb} {right.target} is back"
+            )
+            with contextlib.suppress(ApiError):  # an object that is not there is no missing right
+                attempt(connection, right, verb)
+            assert connection.missing_rights == ()
+
+
+KINDS = {each.plural: each for each in (STREAM_AUTOSCALERS, NODES, PODS, EVENTS, LEASES)}
 
 
 def attempt(connection: Connection, right: Right, verb: str) -> None:
     """Do what needs a verb, on an object that need not exist."""
-    namespace = connection.namespace if right.resource.namespaced else None
+    plural, _, subresource = right.target.partition("/")
+    resource = KINDS[plural]
+    namespace = connection.namespace if resource.namespaced else None
     name = right.names[0] if right.names else "none"
     body = {
-        "apiVersion": right.resource.api_version,
-        "kind": right.resource.kind,
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
         "metadata": {"name": name, "namespace": namespace},
     }
     match verb:
         case "list":
-            list(connection.pages(right.resource))
+            list(connection.pages(resource))
         case "watch":
-            connection.watch(right.resource, resource_version="0").close()
+            connection.watch(resource, resource_version="0").close()
         case "get":
-            connection.get(right.resource, name, namespace=namespace)
+            connection.get(resource, name, namespace=namespace)
         case "create":
-            connection.create(right.resource, body, namespace=namespace)
+            connection.create(resource, body, namespace=namespace)
         case "update":
-            connection.update(right.resource, body, namespace=namespace)
+            connection.update(resource, body, namespace=namespace)
         case "patch":
-            connection.patch(right.resource, name, {}, namespace=namespace, subresource=right.subresource)
+            connection.patch(resource, name, {}, namespace=namespace, subresource=subresource)
 
 
 @pytest.fixture
 def granted(cluster, admin, namespace, tmp_path):
-    """A connection as the controller's ServiceAccount with the generated roles, and a way to remove one verb."""
+    """A connection as the controller's ServiceAccount with the roles of deploy/k3s, and a way to remove one verb."""
     account = f"controller-{namespace}"
     manifest = tmp_path / "rbac.yaml"
     manifest.write_text(controller_roles(namespace, account))
@@ -289,7 +298,7 @@ def granted(cluster, admin, namespace, tmp_path):
 
     @contextlib.contextmanager
     def remove(right: Right, verb: str) -> Iterator[None]:
-        kind = "ClusterRole" if right.scope is Scope.CLUSTER else "Role"
+        kind = "Role" if right.own else "ClusterRole"
         role = Resource(
             group="rbac.authorization.k8s.io",
             plural=f"{kind.lower()}s",
@@ -309,7 +318,7 @@ def granted(cluster, admin, namespace, tmp_path):
         yield
         admin.patch(role, account, {"rules": rules}, namespace=place)
 
-    until(lambda: not missing_rights(connection), "the roles are in force")
+    until(lambda: not missing_rights(connection, controller_rights()), "the roles are in force")
     yield connection, remove
     connection.close()
     cluster.run_kubectl("delete", "clusterrole,clusterrolebinding", account, "--wait=false")
@@ -330,14 +339,17 @@ def test_the_roles_do_no_more_than_what_is_listed(granted):
         (CONFIG_MAPS, "list"),
         (PODS, "create"),
     ):
-        asked = Right(resource=resource, verbs=(verb,), why="")
-        assert missing_rights(connection, [asked]) == (asked,)
-    others = Right(
-        resource=LEASES, verbs=("get", "update"), scope=Scope.OWN_NAMESPACE, names=("other",), why=""
-    )
-    assert missing_rights(connection, [others]) == (others,)
-    deleting = Right(resource=EVENTS, verbs=("delete", "list"), why="")
-    assert missing_rights(connection, [deleting]) == (deleting,)
+        asked = Right(group=resource.group, target=resource.plural, verbs=(verb,), own=False)
+        assert missing_rights(connection, [asked]) == [asked]
+    for resource, verb, names in (
+        (LEASES, "get", ("other",)),
+        (LEASES, "update", ("other",)),
+        (EVENTS, "delete", ()),
+        (EVENTS, "list", ()),
+    ):
+        own = resource is LEASES
+        asked = Right(group=resource.group, target=resource.plural, verbs=(verb,), names=names, own=own)
+        assert missing_rights(connection, [asked]) == [asked]
 
 
 def test_room_is_counted_as_kubectl_describe_counts_it(cluster, admin, namespace):

@@ -1,6 +1,5 @@
 """The controller against a real cluster, run as a user runs it; drivers and executors are those of `steered_world`."""
 
-import contextlib
 import json
 import signal
 import subprocess
@@ -10,13 +9,12 @@ from pathlib import Path
 
 import pytest
 import yaml
-from accounts import controller_as
+from accounts import connect_as, controller_as, controller_rights, controller_roles, missing_rights
 from steered_world import PERIOD_S, World, controller, define, kubeconfig_of, until
 from stopped_api import stopped_api_server
 
 from gesscale.kubernetes.api import connect
-from gesscale.kubernetes.api.rights import CONTROLLER_RIGHTS, Scope
-from gesscale.kubernetes.api.roles import controller_roles
+from gesscale.kubernetes.api.lease import LEASE_NAME
 from gesscale.kubernetes.controller import Controller
 from gesscale.kubernetes.probes import why_unready
 from testbed.kubernetes.images import BUSYBOX
@@ -256,44 +254,57 @@ def test_a_resource_that_is_deleted_and_created_anew_begins_anew_and_the_api_ser
     assert "Traceback" not in process.log.read_text()
 
 
-def verbs():
-    return [(right, verb) for right in CONTROLLER_RIGHTS for verb in right.verbs]
-
-
 def test_each_right_that_is_missing_is_named_and_nothing_is_scaled_down_for_want_of_it(world, tmp_path):
     near, mid, _ = world.nodes
     world.add("op", offered=600, on=(near, mid), minReplicas=1, maxReplicas=2)
-    cases = {"all": None, **{f"case-{index}": case for index, case in enumerate(verbs())}}
-    accounts = {name: f"{world.namespace}-{name}" for name in cases}
-    documents = [doc for name, case in cases.items() for doc in roles(world.namespace, accounts[name], case)]
-    world.cluster.run_kubectl("apply", "-f", "-", given=yaml.safe_dump_all(documents))
-    create = ("-n", world.namespace, "create")  # the map is the namespace's to grant, here to all of them
-    granted = ("--verb=get", "--resource=configmaps", "--resource-name=map")
-    world.cluster.run_kubectl(*create, "role", "read-map", *granted)
-    group = f"--group=system:serviceaccounts:{world.namespace}"
-    world.cluster.run_kubectl(*create, "rolebinding", "read-map", "--role=read-map", group)
+    account = f"{world.namespace}-controller"
+    kubectl = world.cluster.run_kubectl
+    granted = ("--verb=get", "--resource=configmaps", "--resource-name=map")  # the namespace's to grant
+    kubectl("-n", world.namespace, "create", "role", "read-map", *granted)
+    bound = ("--role=read-map", f"--serviceaccount={world.namespace}:{account}")
+    kubectl("-n", world.namespace, "create", "rolebinding", "read-map", *bound)
     try:
-        with contextlib.ExitStack() as stack:
-            running = {
-                name: stack.enter_context(
-                    controller_as(world.cluster, world.namespace, account, tmp_path, watched=world.namespace)
-                )
-                for name, account in accounts.items()
-            }
-            until(
-                lambda: not unready(running["all"]) and running["all"].vitals().missing_rights == (),
-                "all is well",
-            )
-            for name, case in cases.items():
-                if case is not None:
-                    right, verb = case
-                    said = f"a right is missing: {verb} {right.target}"
-                    until(lambda name=name, said=said: said in unready(running[name]), f"{name}: {said}")
-            some_periods()
+        for missing in (None, *verbs()):
+            without(world, account, missing, tmp_path)
+            with controller_as(
+                world.cluster, world.namespace, account, tmp_path, watched=world.namespace
+            ) as running:
+                if missing is None:
+                    until(
+                        lambda: running.leads and not unready(running) and world.status("op"), "all is well"
+                    )
+                    continue
+                said = f"a right is missing: the controller may not {missing[1]} {missing[0].target}"
+                until(lambda said=said: said in unready(running), said)
+                some_periods()
             assert len(world.order("op").get("placement", [near, mid])) == 2
     finally:
-        kinds = "clusterrole,clusterrolebinding"
-        world.cluster.run_kubectl("delete", kinds, *accounts.values(), "--wait=false", "--ignore-not-found")
+        kubectl("delete", "clusterrole,clusterrolebinding", account, "--wait=false", "--ignore-not-found")
+
+
+def verbs():
+    """Return what a lone controller soon needs; that events are named, too, is a test of test_api."""
+    return [
+        (right, verb) for right in controller_rights() if right.target != "events" for verb in right.verbs
+    ]
+
+
+def without(world, account, missing, folder):
+    """Give an account the roles of deploy/k3s without one verb, and wait until they are in force; remove the Lease."""
+    documents = list(roles(world.namespace, account, missing))
+    world.cluster.run_kubectl("apply", "-f", "-", given=yaml.safe_dump_all(documents))
+    lease = ("delete", "lease", LEASE_NAME, "--ignore-not-found")
+    world.cluster.run_kubectl("-n", world.namespace, *lease)
+    connection = connect_as(world.cluster, world.namespace, account, folder)
+    expected = [] if missing is None else [(missing[0].target, (missing[1],))]
+    until(
+        lambda: (
+            [(each.target, each.verbs) for each in missing_rights(connection, controller_rights())]
+            == expected
+        ),
+        f"the account lacks {expected}",
+    )
+    connection.close()
 
 
 def unready(controller: Controller) -> str:
@@ -301,11 +312,11 @@ def unready(controller: Controller) -> str:
 
 
 def roles(namespace: str, account: str, missing):
-    """Return the generated roles of an account, without one verb."""
+    """Return the roles of an account, without one verb."""
     for document in yaml.safe_load_all(controller_roles(namespace, account)):
         if missing is not None and document["kind"] in {"ClusterRole", "Role"}:
             right, verb = missing
-            kind = "ClusterRole" if right.scope is Scope.CLUSTER else "Role"
+            kind = "Role" if right.own else "ClusterRole"
             for rule in document["rules"] if document["kind"] == kind else ():
                 if (rule["resources"], rule.get("resourceNames", [])) == ([right.target], list(right.names)):
                     rule["verbs"].remove(verb)

@@ -15,9 +15,8 @@ from urllib.request import urlopen
 import pytest
 import yaml
 
-from gesscale.kubernetes.api.rights import FEW_RIGHTS_SETTINGS
-from gesscale.kubernetes.api.roles import driver_roles
 from testbed.cluster.spark_command import SMALL_JVM
+from testbed.kubernetes.driver_account import FEW_RIGHTS_SETTINGS, driver_account
 from testbed.kubernetes.host_programs import host_programs
 from testbed.kubernetes.images import BUSYBOX, HOST
 from testbed.kubernetes.kubectl import define_autoscalers
@@ -129,7 +128,7 @@ class Application:
 
     def grant(self):
         """Create the driver's account with the rights that deploy/k3s/example gives to its own."""
-        self.kubectl("create", "-f", "-", given=driver_roles("taxi", self.namespace, "driver"))
+        self.kubectl("create", "-f", "-", given=driver_account("taxi", "driver"))
 
     def submit(self, node):
         """Start the driver as a pod on a node."""

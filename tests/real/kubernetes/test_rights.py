@@ -5,7 +5,16 @@ import subprocess
 import time
 
 import pytest
-from accounts import connect_as, controller_as, refused, unused
+from accounts import (
+    Right,
+    connect_as,
+    controller_as,
+    controller_rights,
+    controller_roles,
+    refused,
+    rights_of,
+    unused,
+)
 from real.kubernetes.test_executors import Application
 from real.kubernetes.test_executors import until as until_seen
 from steered_world import World, define, until
@@ -13,16 +22,18 @@ from steered_world import World, define, until
 from gesscale.kubernetes.api import ApiError, connect
 from gesscale.kubernetes.api.events import REFRESH_S, Events, Incident, Regarding
 from gesscale.kubernetes.api.resources import CONFIG_MAPS, STREAM_AUTOSCALERS
-from gesscale.kubernetes.api.rights import (
-    CONTROLLER_RIGHTS,
-    FEW_RIGHTS_SETTINGS,
-    SPARK_DEFAULT_RIGHTS,
-    driver_rights,
-    map_right,
-)
-from gesscale.kubernetes.api.roles import controller_roles
 from testbed.kubernetes.audit import requests_of
+from testbed.kubernetes.driver_account import FEW_RIGHTS_SETTINGS, driver_account
 from testbed.kubernetes.images import HOST
+
+MAP = Right(group="", target="configmaps", names=("map",), verbs=("get",))
+(_, ROLE, _) = json.loads(driver_account("taxi", "driver"))["items"]
+DRIVER = rights_of(ROLE["rules"])
+SPARK_DEFAULTS = [
+    Right(group="", target="configmaps", verbs=("create", "deletecollection")),
+    Right(group="", target="services", verbs=("deletecollection",)),
+    Right(group="", target="persistentvolumeclaims", verbs=("list", "deletecollection")),
+]
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
@@ -76,8 +87,8 @@ def test_the_controller_uses_every_right_that_it_is_granted_and_misses_none(worl
         assert controller.vitals().missing_rights == ()
     repeat_an_event(world, account, tmp_path)
     asked = requests_of(world.cluster.files, account, account)
-    assert unused(CONTROLLER_RIGHTS, asked, own_namespace=account) == []
-    assert unused([map_right("map")], asked, own_namespace=world.namespace) == []
+    assert unused(controller_rights(), asked, own_namespace=account) == []
+    assert unused([MAP], asked, own_namespace=world.namespace) == []
     assert refused(asked) == [f"get configmaps {world.namespace}/map"]  # before it was granted
 
 
@@ -113,7 +124,7 @@ exec(compile(open(sys.argv[1] + "/program.py").read(), "program.py", "exec"))
 class InPod(Application):
     """An application as in deploy/k3s/example: its driver is a pod in client mode, with the example's rights."""
 
-    rights = driver_rights("taxi")
+    rights = DRIVER
     labels = {"spark-role": "driver", "gesscale.dev/autoscaler": "taxi"}  # noqa: RUF012  a constant
 
     def submit(self, node):
@@ -153,7 +164,7 @@ class InPod(Application):
 class BySparksDefaults(Application):
     """An application in cluster mode whose owner sets nothing for the sake of fewer rights."""
 
-    rights = (*driver_rights("taxi"), *SPARK_DEFAULT_RIGHTS)
+    rights = (*DRIVER, *SPARK_DEFAULTS)
 
     def settings(self):
         kept = super().settings()
@@ -161,8 +172,8 @@ class BySparksDefaults(Application):
 
     def grant(self):
         super().grant()
-        for right in SPARK_DEFAULT_RIGHTS:
-            name, verbs = right.resource.plural, ",".join(right.verbs)
+        for right in SPARK_DEFAULTS:
+            name, verbs = right.target, ",".join(right.verbs)
             self.kubectl("create", "role", name, f"--verb={verbs}", f"--resource={name}")
             self.kubectl(
                 "create", "rolebinding", name, f"--role={name}", f"--serviceaccount={self.namespace}:driver"

@@ -23,8 +23,8 @@ from urllib.parse import urlsplit
 import pytest
 from real.kubernetes.test_executors import Application, until
 
-from gesscale.kubernetes.api.rights import FEW_RIGHTS_SETTINGS
 from testbed.cluster.spark_command import SMALL_JVM
+from testbed.kubernetes.driver_account import FEW_RIGHTS_SETTINGS
 from testbed.kubernetes.images import HOST
 
 BINARY = "GESSCALE_TEST_SPARK_OPERATOR"

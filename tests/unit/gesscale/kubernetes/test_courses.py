@@ -37,7 +37,7 @@ class Scene:
     """Operator op, one executor on a; people want it on a and b. It is stepped each minute."""
 
     def __init__(self, begin=at_once):
-        self.api, self.term, self.now_s, self.steady_s, self.refusals = FakeApi(), 1, EPOCH_S, 0.0, 0
+        self.api, self.term, self.now_s, self.steady_s = FakeApi(), 1, EPOCH_S, 0.0
         self.world = FakeCluster(pods=[pod("e1", "a"), pod("o1", "c", of="other")])
         self.api.put(**by_hand("a", "b"))
         documents = Documents(self.api, self.api.watched)
@@ -57,15 +57,11 @@ class Scene:
             begin=begin,
             now_s=lambda: self.now_s,
             steady_s=lambda: self.steady_s,
-            on_refusal=self.refused,
         )
         self._workflows = {}
 
     def look(self):
         return self.world.look()
-
-    def refused(self):
-        self.refusals += 1
 
     def advance(self, after_s=0.0, *, watched=True):
         """Let time pass, and start what is due; an unchanged workflow is the same object, as the controller does it."""
@@ -151,12 +147,6 @@ def test_a_step_that_fails_is_counted_and_the_next_one_comes(scene, caplog):
     assert any('result="failed"' in each or 'outcome="failed"' in each for each in scene.page())
     scene.advance(60.0)
     assert scene.ordered == ["a", "b"]
-
-
-def test_a_refusal_for_want_of_rights_is_passed_on(scene):
-    scene.api.faults = [refused(403)] * 2
-    scene.advance()
-    assert scene.refusals == 1
 
 
 def test_a_fault_of_ours_in_one_workflow_ends_no_other(scene, caplog):

@@ -96,7 +96,6 @@ def test_fifty_endpoints_that_hang_hold_up_no_other_workflow(black_hole, httpser
         begin=in_thread,
         now_s=time.time,
         steady_s=time.monotonic,
-        on_refusal=lambda: None,
     )
     workflows = gather(documents).workflows
     assert len(workflows) == HOSTILE + 1

@@ -129,7 +129,7 @@ def test_what_is_not_known_has_no_sample(metrics):
     metrics.step_done("streams", "taxi", step(op=BARE), [])
     assert {key[0] for key in samples(metrics) if "op" in key} == {"gesscale_replicas"}
     assert {key[3] for key in series(metrics, "gesscale_replicas")} == {"min", "max"}
-    absent = ("gesscale_leader", "gesscale_missing_rights", "gesscale_latency_map_age_seconds")
+    absent = ("gesscale_leader", "gesscale_latency_map_age_seconds")
     assert not [name for name in absent if series(metrics, name)]
 
 

@@ -4,10 +4,8 @@ import json
 
 import pytest
 import yaml
-from accounts import refused, unused
+from accounts import Right, refused, unused
 
-from gesscale.kubernetes.api.resources import PODS
-from gesscale.kubernetes.api.rights import Right, Scope
 from testbed.kubernetes.audit import requests_of, write_audit_policy
 from testbed.kubernetes.credentials import Files
 
@@ -56,8 +54,8 @@ def test_one_accounts_requests_are_told_apart_and_a_line_that_is_being_written_i
     assert [(each.verb, each.target, each.allowed) for each in asked] == [("list", "pods", True)]
 
 
-def right(*verbs, scope=Scope.OWN_NAMESPACE, names=(), subresource=""):
-    return Right(resource=PODS, subresource=subresource, verbs=verbs, scope=scope, names=names, why="test")
+def right(*verbs, own=True, names=(), target="pods"):
+    return Right(group="", target=target, verbs=verbs, own=own, names=names)
 
 
 @pytest.mark.parametrize(
@@ -65,14 +63,14 @@ def right(*verbs, scope=Scope.OWN_NAMESPACE, names=(), subresource=""):
     [
         (right("get", "list"), event("get"), ["list pods"]),
         (right("get"), event("get", allowed=False), ["get pods"]),
-        (right("get", subresource="log"), event("get"), ["get pods/log"]),
-        (right("get", subresource="log"), event("get", subresource="log"), []),
+        (right("get", target="pods/log"), event("get"), ["get pods/log"]),
+        (right("get", target="pods/log"), event("get", subresource="log"), []),
         (right("get", names=("a",)), event("get", name="b"), ["get pods a"]),
         (right("get", names=("a",)), event("get", name="a"), []),
         (right("get"), event("get", apiGroup="metrics.k8s.io"), ["get pods"]),
-        (right("list", scope=Scope.CLUSTER), event("list"), ["list pods"]),  # a Role would have been enough
-        (right("list", scope=Scope.CLUSTER), event("list", ""), []),
-        (right("get", scope=Scope.CLUSTER), event("get", "other"), []),
+        (right("list", own=False), event("list"), ["list pods"]),  # a Role would have been enough
+        (right("list", own=False), event("list", ""), []),
+        (right("get", own=False), event("get", "other"), []),
     ],
 )
 def test_a_right_is_unused_unless_a_request_needed_it_as_it_is(recorded, given, done, left):

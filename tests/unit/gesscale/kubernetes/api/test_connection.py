@@ -14,7 +14,7 @@ from scripted_api import as_json, as_text, connection_to, refusal, stream
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.api import ApiError, Connection
 from gesscale.kubernetes.api.faults import THE_DRIVER
-from gesscale.kubernetes.api.resources import LEASES, NODES, PODS, STREAM_AUTOSCALERS
+from gesscale.kubernetes.api.resources import CONFIG_MAPS, LEASES, NODES, PODS, STREAM_AUTOSCALERS
 
 POD = {"metadata": {"name": "driver", "namespace": "streams", "resourceVersion": "7"}}
 
@@ -87,13 +87,13 @@ def test_requests_are_counted_by_verb_resource_and_status(server, connection):
         (
             401,
             "Unauthorized",
-            {"forbidden"},
+            set(),
             r"does not accept the credentials \(401\) to patch .* renew the token",
         ),
         (
             403,
             "Forbidden",
-            {"forbidden"},
+            set(),
             "the controller may not patch streamautoscalers/status in namespace streams: give its role that verb;"
             " deploy/k3s/controller/rbac.yaml has it",
         ),
@@ -122,8 +122,62 @@ def test_a_refusal_says_what_was_refused_and_what_to_do(server, connection, stat
         connection.patch(STREAM_AUTOSCALERS, "taxi", {}, namespace="streams", subresource="status")
     fault = caught.value
     assert (fault.status, fault.reason, fault.word) == (status, reason, str(status))
-    names = ("forbidden", "absent", "conflict", "expired", "transient")
+    names = ("absent", "conflict", "expired", "transient")
     assert {name for name in names if getattr(fault, name)} == traits
+
+
+def lacking(verb, resource):
+    """As the API server refuses for want of a right."""
+    user = "system:serviceaccount:gesscale:gesscale-controller"
+    said = f'{resource} is forbidden: User "{user}" cannot {verb} resource "{resource}" in API group ""'
+    return refusal(403, "Forbidden", said)
+
+
+def test_a_missing_right_is_told_until_it_is_granted(server, connection, caplog):
+    server.says(
+        lacking("list", "pods"),
+        lacking("get", "pods"),
+        lacking("get", "pods"),
+        refusal(500, "InternalError", "x"),
+        as_json(POD),
+    )
+    with pytest.raises(ApiError):
+        list(connection.pages(PODS))
+    for _ in range(3):
+        with pytest.raises(ApiError):
+            connection.get(PODS, "driver", namespace="streams")
+    listing, getting = connection.missing_rights
+    assert listing.startswith(
+        "the controller may not list pods: give its role that verb; deploy/k3s/controller/rbac.yaml"
+    )
+    assert getting.startswith(
+        "the controller may not get pods in namespace streams: give its role that verb;"
+    )
+    assert caplog.text.count("a right is missing") == 2  # once each
+    connection.get(PODS, "driver", namespace="streams")
+    assert connection.missing_rights == (listing,)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "events is forbidden: unable to create new content in namespace streams because it is being terminated",
+        'pods "x" is forbidden: exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1',
+        "admission webhook denied the request",
+    ],
+)
+def test_what_rbac_did_not_refuse_is_no_missing_right(server, connection, said):
+    server.says(refusal(403, "Forbidden", said))
+    with pytest.raises(ApiError):
+        connection.create(PODS, POD, namespace="streams")
+    assert connection.missing_rights == ()
+
+
+def test_a_config_map_that_nobody_granted_is_no_missing_right_of_the_controller(server, connection):
+    server.says(lacking("get", "configmaps"))
+    with pytest.raises(ApiError):
+        connection.get(CONFIG_MAPS, "map", namespace="streams")
+    assert connection.missing_rights == ()
 
 
 def test_a_missing_right_of_a_driver_is_not_said_to_be_the_controllers(server):
