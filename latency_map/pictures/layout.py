@@ -1,8 +1,8 @@
 """Where nodes stand on the page: clusters by the delays between them, and in each its nodes by theirs.
 
 Both steps are Kamada and Kawai's springs (networkx) on the square roots of the delays, since delays span more
-than a page can show; nodes of maps of more than `SPRINGS_UP_TO` stay where the springs would start, which is
-classical scaling. Then boxes that overlap are moved apart. Places are in points, 1/72 inch.
+than a page can show; in maps of more than `SPRINGS_UP_TO` nodes, those of a cluster are placed by Fruchterman and
+Reingold's forces, which are quicker. Then boxes that overlap are moved apart. Places are in points, 1/72 inch.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,6 @@ _WIDEN_BY = 1.08
 _OVERLAP_PT = 0.05
 _NEAREST_SHARE = 0.02
 _EXTENT = 0.38
-_CIRCLE_STEPS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +91,7 @@ def arrange(rtt_ms: Delays, groups: Sequence[Sequence[int]], boxes_pt: Delays, s
         rows = list(group)
         own = boxes_pt[rows] + spacing.node_pt
         local = _spread(rtt_ms[np.ix_(rows, rows)], own, springs=len(rtt_ms) <= SPRINGS_UP_TO)
-        local -= _middle_of_circle(local)
+        local -= (local.max(axis=0) + local.min(axis=0)) / 2
         reach = np.hypot(*(np.abs(local) + boxes_pt[rows] / 2).T).max()
         radii[index] = reach + (spacing.padding_pt if len(rows) > 1 else 0.0)
         places[rows] = local
@@ -102,15 +101,6 @@ def arrange(rtt_ms: Delays, groups: Sequence[Sequence[int]], boxes_pt: Delays, s
     for index, group in enumerate(groups):
         places[list(group)] += centres[index]
     return Layout(places_pt=places, centres_pt=centres, radii_pt=radii)
-
-
-def _middle_of_circle(places: Delays) -> Delays:
-    """Find the middle of about the least circle round places (Badoiu and Clarkson, 2003)."""
-    middle: Delays = (places.max(axis=0) + places.min(axis=0)) / 2
-    for step in range(1, _CIRCLE_STEPS):
-        farthest = np.argmax(np.hypot(*(places - middle).T))
-        middle = middle + (places[farthest] - middle) / (step + 1)
-    return middle
 
 
 def _between(rtt_ms: Delays, groups: Sequence[Sequence[int]]) -> Delays:
@@ -127,7 +117,7 @@ def _spread(rtt_ms: Delays, boxes_pt: Delays, *, springs: bool) -> Delays:
     if count == 1:
         return np.zeros((1, 2))
     extent_pt = _EXTENT * float(np.sqrt((boxes_pt**2).sum(axis=1).sum()))
-    places = extent_pt * (_springs if springs else _flat)(_lengths(rtt_ms))
+    places = extent_pt * (_springs if springs else _forces)(_lengths(rtt_ms))
     return _push_apart(places, boxes_pt) if count <= APART_UP_TO else places
 
 
@@ -141,24 +131,14 @@ def _lengths(rtt_ms: Delays) -> Delays:
 def _springs(lengths: Delays) -> Delays:
     count = len(lengths)
     table = {row: {column: float(lengths[row, column]) for column in range(count)} for row in range(count)}
-    start = {row: np.array(point) for row, point in enumerate(_flat(lengths))}
-    places = nx.kamada_kawai_layout(nx.empty_graph(count), dist=table, pos=start)
+    places = nx.kamada_kawai_layout(nx.empty_graph(count), dist=table)
     return np.array([places[row] for row in range(count)])
 
 
-def _flat(lengths: Delays) -> Delays:
-    """Scale to two dimensions in the classical way, at most 1 from the middle; the same in every run."""
-    squares = np.where(np.eye(len(lengths), dtype=bool), 0.0, lengths) ** 2
-    centred = squares - squares.mean(axis=0) - squares.mean(axis=1)[:, None] + squares.mean()
-    values, vectors = np.linalg.eigh(-centred / 2)
-    points = vectors[:, :-3:-1] * np.sqrt(np.maximum(values[:-3:-1], 0.0))
-    largest = np.abs(points).argmax(axis=0)
-    signs = np.where(points[largest, np.arange(points.shape[1])] < 0, -1.0, 1.0)
-    spiral = np.arange(len(lengths))
-    jitter = 1e-3 * np.column_stack([np.cos(spiral), np.sin(spiral)])
-    start = points * signs + jitter
-    within_one: Delays = start / np.abs(start).max()
-    return within_one
+def _forces(lengths: Delays) -> Delays:
+    """Let nodes attract each other the more the nearer they are: rougher than springs, and quick."""
+    places = nx.spring_layout(nx.from_numpy_array(1 / lengths), seed=0)
+    return np.array([places[row] for row in range(len(lengths))])
 
 
 def _push_apart(places: Delays, boxes: Delays) -> Delays:

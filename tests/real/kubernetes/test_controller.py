@@ -264,8 +264,10 @@ def test_each_right_that_is_missing_is_named_and_nothing_is_scaled_down_for_want
     bound = ("--role=read-map", f"--serviceaccount={world.namespace}:{account}")
     kubectl("-n", world.namespace, "create", "rolebinding", "read-map", *bound)
     try:
-        for missing in (None, *verbs()):
+        for number, missing in enumerate((None, *verbs())):
             without(world, account, missing, tmp_path)
+            # A new generation, so that there is something to report.
+            world.patch("op", {"reconfiguration": {"settleTimeout": f"{60 + number}s"}})
             with controller_as(
                 world.cluster, world.namespace, account, tmp_path, watched=world.namespace
             ) as running:
