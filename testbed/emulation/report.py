@@ -18,42 +18,18 @@ def emit_checks(name: str, pairs: Sequence[PairCheck], output: Output) -> None:
     """
     wrong = sum(not pair.ok for pair in pairs)
     columns = ("from", "to", "asked ms", "median ms", "error ms", "least ms", "spread ms", "lost", "ok")
-    rows = [
-        (
-            p.first,
-            p.second,
-            p.asked_ms,
-            p.measured_ms,
-            p.error_ms,
-            p.least_ms,
-            p.spread_ms,
-            p.lost,
-            "yes" if p.ok else "NO",
-        )
-        for p in pairs
-    ]
-    document = {
-        "cluster": name,
-        "ok": wrong == 0,
-        "pairs": [
-            {
-                "from": p.first,
-                "to": p.second,
-                "asked_ms": p.asked_ms,
-                "measured_ms": p.measured_ms,
-                "error_ms": p.error_ms,
-                "tolerance_ms": p.tolerance_ms,
-                "least_ms": p.least_ms,
-                "spread_ms": p.spread_ms,
-                "lost": p.lost,
-                "ok": p.ok,
-            }
-            for p in pairs
-        ],
-    }
+    shown = ("from", "to", "asked_ms", "measured_ms", "error_ms", "least_ms", "spread_ms", "lost")
+    documents = [_document(pair) for pair in pairs]
+    rows = [(*(each[name] for name in shown), "yes" if each["ok"] else "NO") for each in documents]
+    document = {"cluster": name, "ok": wrong == 0, "pairs": documents}
     emit(document, output, [table(f"round trips of {name}", columns, rows)])
     if wrong:
         busy = sum(pair.least_ok and not pair.ok for pair in pairs)
         hint = f"; of {busy} the least echo is: is a machine, or its host, busy?" if busy else ""
         talk.print(f"{wrong} of {len(pairs)} pairs are not as the map says{hint}")
         raise typer.Exit(3)
+
+
+def _document(pair: PairCheck) -> dict[str, object]:
+    figures = ("asked_ms", "measured_ms", "error_ms", "tolerance_ms", "least_ms", "spread_ms", "lost", "ok")
+    return {"from": pair.first, "to": pair.second, **{name: getattr(pair, name) for name in figures}}

@@ -9,9 +9,11 @@ from testbed.arena.report.svg import (
     as_element,
     blank_figure,
     colour,
+    dot_runs,
     in_figure,
+    mark_policy,
+    name_axes,
     policy_colour,
-    policy_marker,
     quiet_axes,
 )
 
@@ -73,7 +75,7 @@ def draw_frontier(frontier: Sequence[float], policies: Sequence[PolicyRuns], *, 
         ax.grid(visible=True, axis="x", color=colour("grid"), linewidth=0.8)
         _set_limits(ax, frontier, policies)
         ax.yaxis.set_major_formatter("{x:,.0f}")
-        ax.set_title("cost, replica-minutes", loc="left", x=-0.17, fontsize=11, color=colour("ink"), pad=7)
+        name_axes(ax, "cost, replica-minutes", x=-0.17)
         ax.set_xlabel("reconfigurations", color=colour("ink"), fontsize=11)
         _draw_frontier(ax, frontier)
         for at in policies:
@@ -83,17 +85,13 @@ def draw_frontier(frontier: Sequence[float], policies: Sequence[PolicyRuns], *, 
 
 
 def _mark(ax: "Axes", at: PolicyRuns) -> None:
-    shown, marker = policy_colour(at.index), policy_marker(at.index)
-    for moves, cost in at.runs:
-        ax.plot(moves, cost, marker, color=shown, markersize=4, alpha=0.4, markeredgewidth=0)
+    shown = policy_colour(at.index)
+    dot_runs(ax, [moves for moves, _ in at.runs], [cost for _, cost in at.runs], at.index)
     moves, cost = at.centre
     if at.least_cost is not None:
         ax.plot([moves, moves], [cost, at.least_cost], ":", color=shown, linewidth=1.2)
         ax.plot(moves, at.least_cost, "_", color=shown, markersize=11, markeredgewidth=2.4)
-    edge = colour("paper")
-    ax.plot(
-        moves, cost, marker, color=shown, markersize=11, markeredgecolor=edge, markeredgewidth=1.2, zorder=5
-    )
+    mark_policy(ax, moves, cost, at.index, size=11)
 
 
 def _set_limits(ax: "Axes", frontier: Sequence[float], policies: Sequence[PolicyRuns]) -> None:

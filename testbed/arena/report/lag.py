@@ -9,9 +9,11 @@ from testbed.arena.report.svg import (
     as_element,
     blank_figure,
     colour,
+    dot_runs,
     in_figure,
+    mark_policy,
+    name_axes,
     policy_colour,
-    policy_marker,
     quiet_axes,
 )
 
@@ -63,30 +65,11 @@ def draw_lag(policies: Sequence[PolicyLag], *, key: str, label: str) -> str:
         ax.set_xlim(-0.02 * min(most, 5 * least), 1.15 * most)
         ax.xaxis.set_major_formatter(short)
         for row, lag in enumerate(policies):
-            shown = policy_colour(lag.index)
-            marker = policy_marker(lag.index)
-            ax.plot(
-                lag.lag_s,
-                [row] * len(lag.lag_s),
-                marker,
-                markersize=4,
-                alpha=0.35,
-                markeredgewidth=0,
-                color=shown,
-            )
+            dot_runs(ax, lag.lag_s, [row] * len(lag.lag_s), lag.index)
             if lag.low is not None and lag.high is not None:
+                shown = policy_colour(lag.index)
                 ax.plot([lag.low, lag.high], [row, row], color=shown, linewidth=2.6, solid_capstyle="butt")
-            paper = colour("paper")
-            ax.plot(
-                lag.mean,
-                row,
-                marker,
-                markersize=10,
-                color=shown,
-                markeredgecolor=paper,
-                markeredgewidth=1.2,
-                clip_on=False,
-            )
+            mark_policy(ax, lag.mean, row, lag.index, size=10)
         return as_element(figure, key, label)
 
 
@@ -123,5 +106,5 @@ def _rows(figure: "Figure", policies: Sequence[PolicyLag], title: str) -> "Axes"
     ax.set_ylim(len(policies) - 0.5, -0.5)
     ax.set_yticks(range(len(policies)), [in_figure(lag.policy) for lag in policies], parse_math=False)
     ax.tick_params(axis="y", labelcolor=colour("ink"), labelsize=11)
-    ax.set_title(title, loc="left", x=0, fontsize=11, color=colour("ink"), pad=7)
+    name_axes(ax, title, x=0)
     return ax

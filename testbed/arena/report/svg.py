@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
@@ -56,6 +56,32 @@ def policy_colour(index: int) -> str:
 def policy_marker(index: int) -> str:
     """Return the matplotlib marker of a policy, by its position in the experiment."""
     return POLICY_MARKERS[index % len(POLICY_MARKERS)]
+
+
+def mark_policy(ax: "Axes", x: float, y: float, index: int, *, size: float) -> None:
+    """Draw a policy's marker, by its position in the experiment; it may reach over the edge of the axes."""
+    ax.plot(
+        x,
+        y,
+        policy_marker(index),
+        color=policy_colour(index),
+        markersize=size,
+        markeredgecolor=colour("paper"),
+        markeredgewidth=1.2,
+        clip_on=False,
+        zorder=5,
+    )
+
+
+def dot_runs(ax: "Axes", x: Sequence[float], y: Sequence[float], index: int) -> None:
+    """Draw the single runs of a policy, small and pale."""
+    marker, shown = policy_marker(index), policy_colour(index)
+    ax.plot(x, y, marker, color=shown, markersize=4, alpha=0.4, markeredgewidth=0)
+
+
+def name_axes(ax: "Axes", text: str, *, x: float) -> None:
+    """Write over axes what goes up, from a place on; 0 is their left edge, 1 their right one."""
+    ax.set_title(text, loc="left", x=x, fontsize=11, color=colour("ink"), pad=6)
 
 
 def in_figure(name: str) -> str:

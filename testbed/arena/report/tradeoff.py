@@ -8,8 +8,8 @@ from testbed.arena.report.svg import (
     as_element,
     blank_figure,
     colour,
-    policy_colour,
-    policy_marker,
+    mark_policy,
+    name_axes,
     quiet_axes,
 )
 
@@ -66,17 +66,7 @@ def draw_tradeoff(policies: Sequence[PolicyMeans], most_lag_s: float, *, key: st
         ax.xaxis.set_major_formatter(short)
         ax.yaxis.set_major_formatter(short)
         ax.set_xlabel("lag, s", color=colour("ink"), labelpad=2)
-        ax.set_title("cost, replica-min", loc="left", x=-0.18, fontsize=11, color=colour("ink"), pad=6)
+        name_axes(ax, "cost, replica-min", x=-0.18)
         for means in policies:
-            ax.plot(
-                means.lag_s,
-                means.cost,
-                policy_marker(means.index),
-                color=policy_colour(means.index),
-                markersize=9,
-                markeredgecolor=colour("paper"),
-                markeredgewidth=1,
-                alpha=0.85,
-                clip_on=False,
-            )
+            mark_policy(ax, means.lag_s, means.cost, means.index, size=9)
         return as_element(figure, key, label)
