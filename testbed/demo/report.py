@@ -60,7 +60,7 @@ def write_report(
     summary = {"apiVersion": API_VERSION, "rows": rows, "operators": figures, "promises": promises, **more}
     (folder / "summary.json").write_text(json.dumps(as_document(summary), indent=2) + "\n")
     with (folder / "summary.txt").open("w") as file:
-        for shown in (*_changes_tables(day.records), _figures_table(figures), _promises_table(checks)):
+        for shown in (*_changes_tables(day.records), _figures_table(figures, more), _promises_table(checks)):
             console.print(shown)
             Console(file=file, width=110).print(shown)
     for line in (f"report: {folder}/figure.png, summary.txt, decisions.jsonl, batches.jsonl", *hints):
@@ -135,8 +135,8 @@ def _signed(rescale: Rescale) -> str:
     return " ".join([*(f"+{node}" for node in rescale.added), *(f"-{node}" for node in rescale.removed)])
 
 
-def _figures_table(figures: Mapping[str, Mapping[str, object]]) -> Table:
-    """Tabulate single figures, an operator in each column."""
+def _figures_table(figures: Mapping[str, Mapping[str, object]], more: Mapping[str, object]) -> Table:
+    """Tabulate single figures, an operator in each column; then those of the whole run."""
     flat = {}
     for name, each in figures.items():
         errors = each["model_errors"]
@@ -147,9 +147,10 @@ def _figures_table(figures: Mapping[str, Mapping[str, object]]) -> Table:
         )
         flat[name] = {**{key: value for key, value in each.items() if isinstance(value, int | float)}, **laws}
     keys = dict.fromkeys(key for each in flat.values() for key in each)
-    return table(
-        "Figures", ("figure", *flat), [(key, *(each[key] for each in flat.values())) for key in keys]
-    )
+    rows: list[Sequence[object]] = [(key, *(each[key] for each in flat.values())) for key in keys]
+    of_all = {key: value for key, value in more.items() if isinstance(value, float)}
+    rows += [(key, *[value] * len(flat)) for key, value in of_all.items()]
+    return table("Figures", ("figure", *flat), rows)
 
 
 def _promises_table(checks: Sequence[Check]) -> Table:

@@ -71,10 +71,11 @@ def test_a_run_that_saw_nothing_has_figures_and_a_picture(tmp_path: Path) -> Non
         "two operators",
         tmp_path,
         Console(file=said, width=200),
-        more={"policy": "ds2"},
+        more={"policy": "ds2", "error_ms": 0.25},
     )
     assert not kept
     assert "BROKEN" in said.getvalue()
+    assert "error_ms" in said.getvalue()
     assert (tmp_path / "figure.png").stat().st_size > 10_000
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert list(summary["promises"].values()) == [True, False]
