@@ -80,8 +80,8 @@ def operator_figures(record: Record) -> dict[str, object]:
     -------
     dict
         Rows, changes, replicas (the mean over time), the nodes used, the longest times between two finished batches, s,
-        in the whole run and around changes, the most rows that waited, the times to the first batches and tasks on new nodes, s,
-        and the mean errors of the laws, per cent.
+        in the whole run and around changes, the most rows that waited, the times to the first batches and tasks on new
+        nodes, s, and the mean errors of the laws, per cent.
     """
     batches = record.ordered
     spans = [(after.ended_at_s - before.ended_at_s, len(after.nodes)) for before, after in pairwise(batches)]
