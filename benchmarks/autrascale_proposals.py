@@ -18,10 +18,10 @@ from collections.abc import Callable
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from gesscale.analyze.autrascale.benefit import benefit
-from gesscale.analyze.autrascale.gaussian_process import GaussianProcess, transferred
-from gesscale.analyze.autrascale.search import most_promising
-from gesscale.analyze.autrascale.space import Replicas, SearchSpace
+from gesscale.policies.autrascale.analysis.benefit import benefit
+from gesscale.policies.autrascale.analysis.gaussian_process import GaussianProcess, transferred
+from gesscale.policies.autrascale.analysis.search import most_promising
+from gesscale.policies.autrascale.analysis.space import Replicas, SearchSpace
 
 OPERATORS = (2, 4, 6, 8, 10)
 LEAST, MOST = 2, 40

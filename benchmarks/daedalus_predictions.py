@@ -16,14 +16,14 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import repeat
 
 import numpy as np
 
 from gesscale.decision import Analysis, Decision, Plan
 from gesscale.observation import OperatorReading, WorkflowObservation
-from gesscale.policies.daedalus_memo import DaedalusMemo
+from gesscale.policies.daedalus.memo import DaedalusMemo
 from gesscale.ports import ClusterState, Knowledge, Policy
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import Experiment, read_experiment
@@ -139,7 +139,7 @@ class Onlooker:
 
 def look_at(experiment: Experiment, case: Case) -> Findings:
     world = world_of(experiment, case)
-    rules = replace(experiment.variant(case.variant).rules.options(), seed=0)
+    rules = experiment.variant(case.variant).rules
     policy = build_policy(case.policy, world.scene, rules, world.best)
     onlooker = Onlooker(policy, world.plant)
     simulate(

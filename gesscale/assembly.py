@@ -15,7 +15,6 @@ from gesscale.monitor.kafka import KafkaInput, KafkaOffsets
 from gesscale.monitor.kept_latencies import Bounds, KeptLatencies
 from gesscale.monitor.latencies import AgentLatencies, FileLatencies, PrometheusLatencies
 from gesscale.monitor.prometheus import PrometheusMetrics
-from gesscale.policies import policy_named
 from gesscale.ports import Cluster, KnowledgeStore, MetricSource
 from gesscale.settings import Settings
 from gesscale.settings.groups import MonitorSettings
@@ -64,7 +63,7 @@ def build_loop(
     return ControlLoop(
         metrics=open_metrics(settings, host_names(settings, opened)),
         latencies=latencies,
-        policy=policy_named(settings.analyze.policy, workflow, settings.analyze.options()),
+        policy=settings.analyze.build(workflow),
         cluster=opened,
         knowledge=open_knowledge(settings, now_s, advise_only=advise_only),
         acts=settings.execute.mode == "act" and not advise_only,
@@ -139,7 +138,7 @@ def check_surroundings(settings: Settings) -> None:
     """
     open_latencies(settings)
     _cluster_entry(settings)
-    policy_named(settings.analyze.policy, settings.workflow.build(), settings.analyze.options())
+    settings.analyze.build(settings.workflow.build())
 
 
 def open_knowledge(settings: Settings, now_s: float, *, advise_only: bool) -> KnowledgeStore:

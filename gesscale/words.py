@@ -10,6 +10,7 @@ from latency_map.errors import glimpse, shortened
 
 _MOST_FAULTS = 20
 _LONGEST_KEY = 120
+_LONGEST_TEXT = 200
 _UNITS = (("days", 86400.0), ("h", 3600.0), ("min", 60.0))
 
 
@@ -62,6 +63,16 @@ def first_fault(error: ValidationError) -> str:
     fault = error.errors(include_url=False, include_context=False)[0]
     place = place_of(fault["loc"])
     return f"{place + ': ' if place else ''}{fault['msg']}, got {glimpse(fault['input'])}"
+
+
+def error_in_words(error: BaseException) -> str:
+    """Say on one line what somebody else's code raised: its kind, and the beginning of its text."""
+    try:
+        text = " ".join(str(error).split())[:_LONGEST_TEXT]
+    except Exception:  # noqa: BLE001 - somebody's own exception may do anything when it is shown
+        text = ""
+    text = "".join(letter if letter.isprintable() else "?" for letter in text)
+    return f"{type(error).__name__}{': ' if text else ''}{text}"
 
 
 def _key(key: str) -> str:

@@ -8,11 +8,11 @@ from edge import known, observe, operator, reading, workflow
 
 from gesscale.decision import Verdict
 from gesscale.observation import Batch
-from gesscale.options import PolicyOptions
-from gesscale.options.autrascale import AutrascaleSettings
 from gesscale.policies import policy_named
 from gesscale.policies.autrascale.memo import AutrascaleMemo
+from gesscale.policies.autrascale.settings import AutrascaleSettings
 from gesscale.ports import Reconfiguration
+from gesscale.settings.analyze import AnalyzeSettings
 
 TRIGGER_S = 10.0
 
@@ -26,7 +26,7 @@ CHAIN = workflow(op("a"), op("b", "a"), op("c", "b"), op("d", "c"))
 
 
 def policy(flow=ALONE, **told):
-    return policy_named("autrascale", flow, PolicyOptions(autrascale=AutrascaleSettings(**told)))
+    return policy_named("autrascale", flow, AnalyzeSettings(autrascale=AutrascaleSettings(**told)))
 
 
 def seen(name, replicas, *, offered, throughput, busy, at_s, waiting=0.0, **changes):

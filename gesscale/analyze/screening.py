@@ -6,7 +6,7 @@ from gesscale.ports import Knowledge
 
 
 def screen(
-    operator: str, observation: WorkflowObservation, knowledge: Knowledge, hold_off_s: float = 0.0
+    operator: str, observation: WorkflowObservation, knowledge: Knowledge, hold_off_s: float | None = None
 ) -> OperatorReading | Analysis:
     """Return the reading a policy may act on, or the analysis that says why it may not.
 
@@ -19,7 +19,7 @@ def screen(
     knowledge
         Names a change that has not settled.
     hold_off_s
-        For so long after a change the operator is not judged, settled or not.
+        For so long after a change the operator is not judged, settled or not; None for not beyond settling.
 
     Returns
     -------
@@ -36,7 +36,9 @@ def screen(
             detail=unseen.detail if unseen else "no metric source reported this operator",
         )
     change = knowledge.latest(operator)
-    if change is None or (change.downtime_s is not None and reading.at_s - change.at_s >= hold_off_s):
+    if change is None or (
+        change.downtime_s is not None and reading.at_s - change.at_s >= (hold_off_s or 0.0)
+    ):
         return reading
     settled = "has not settled" if change.downtime_s is None else f"is held for {hold_off_s:g} s"
     return Analysis(

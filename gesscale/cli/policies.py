@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from gesscale.cli.output import API_VERSION, Output, emit, table, talk
-from gesscale.policies import policy_card, policy_names
-from gesscale.settings.groups import AnalyzeSettings
+from gesscale.policies.registry import any_card, registered, unusable
+from gesscale.settings.analyze import AnalyzeSettings, analyze_settings_with
 from gesscale.settings.reference import setting_rows
 
 app = typer.Typer(help="The policies: which there are, and what each can be told.", no_args_is_help=True)
@@ -16,7 +16,7 @@ OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How the re
 @app.command("list")
 def list_policies(output: OutputOption = Output.TABLE) -> None:
     """List the policies by name."""
-    found = [(name, policy_card(name)) for name in policy_names()]
+    found = registered().items()
     rows = [
         (
             name,
@@ -32,16 +32,21 @@ def list_policies(output: OutputOption = Output.TABLE) -> None:
     ]
     columns = ("policy", "what it does", "source")
     emit({"apiVersion": API_VERSION, "policies": policies}, output, [table("Policies", columns, rows)])
+    for fault in unusable().values():
+        talk.print(f"left out: {fault}", markup=False)
 
 
 @app.command()
 def show(
-    name: Annotated[str, typer.Argument(help="One of `gesscale policies list`.", show_default=False)],
+    name: Annotated[
+        str, typer.Argument(help="One of `gesscale policies list`, or FILE.py:NAME.", show_default=False)
+    ],
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Show what a policy does, and every setting that it heeds with default and reason."""
-    card = policy_card(name)
-    settings = list(setting_rows(AnalyzeSettings, "analyze.", card.told)) if card.told else []
+    card = any_card(name)
+    heeding = analyze_settings_with({name: card}) if ":" in name else AnalyzeSettings
+    settings = list(setting_rows(heeding, "analyze.", card.accepted)) if card.accepted else []
     rows = [
         (row.key, *(text.replace("`", "") for text in (row.kind, row.default, row.meaning)))
         for row in settings
@@ -53,7 +58,7 @@ def show(
         "summary": card.summary,
         "source": card.source,
         "installed": card.is_installed,
-        "guide": f"docs/{card.guide}",
+        "guide": card.guide and f"docs/{card.guide}",
         "settings": [
             {"key": key, "type": kind, "default": default, "meaning": meaning}
             for key, kind, default, meaning in rows
@@ -67,6 +72,7 @@ def show(
     if output is not Output.TABLE:
         return
     talk.print(f"choose it with --policy {name}, or analyze.policy: {name} in the settings file")
-    talk.print(f"its idea, its formulas and what was ambiguous: docs/{card.guide}")
+    if card.guide:
+        talk.print(f"its idea, its formulas and what was ambiguous: docs/{card.guide}")
     if card.needs is not None and not card.is_installed:
         talk.print(f'not installed: pip install "gesscale[{card.needs[0]}]"')

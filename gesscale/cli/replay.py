@@ -15,9 +15,10 @@ from gesscale.document import decision_document
 from gesscale.errors import InputError, SettingsError
 from gesscale.monitor.record_files import SETTINGS, Recording, read_recording
 from gesscale.monitor.replay import RecordedWorld
-from gesscale.policies import policy_named
+from gesscale.policies.registry import any_card
 from gesscale.replay import Agreement, Answer, agreement, answers_of
 from gesscale.settings import Settings, load_settings
+from gesscale.settings.loading import naming
 from latency_map import LatencyMap
 
 NOTE = (
@@ -53,9 +54,9 @@ def replay(
     The record follows the policy that ran live. So each decision is this policy's answer to the situation as it was
     then; what would have become of it is not told.
     """
-    settings = _settings(record, config, set_ or [])
-    name = policy or settings.analyze.policy
-    chosen = policy_named(name, settings.workflow.build(), settings.analyze.options())
+    settings = _settings(record, config, set_ or [], policy)
+    name = settings.analyze.policy
+    chosen = settings.analyze.build(settings.workflow.build())
     recording = read_recording(record, settings.workflow.operators)
     instants_s = recording.instants_s(settings.monitor.period_s)
     answers = answers_of(
@@ -75,14 +76,17 @@ def replay(
     _talk(recording, found, everything=everything)
 
 
-def _settings(record: Path, config: Path | None, overrides: Sequence[str]) -> Settings:
+def _settings(record: Path, config: Path | None, overrides: Sequence[str], policy: str | None) -> Settings:
     if config is None and not (record / SETTINGS).is_file():
         message = (
             f"there is no {record / SETTINGS}: expected a record, a folder as the demo writes it; name settings that "
             "are elsewhere by --config"
         )
         raise InputError(message)
-    return load_settings(config or record / SETTINGS, overrides)
+    if policy is not None:
+        any_card(policy)  # says what is wrong with it before the settings do
+        overrides = [*overrides, naming(policy)]
+    return load_settings(config or record / SETTINGS, overrides, trusted=config is not None)
 
 
 def _world(record: Path, recording: Recording, settings: Settings) -> RecordedWorld:
@@ -107,17 +111,17 @@ def _delays(settings: Settings) -> LatencyMap:
     raise InputError(message)
 
 
-def _reads_alike(record: Path, settings: Settings) -> bool:
+def _reads_alike(record: Path, used: Settings) -> bool:
     """Whether the live loop read over the same periods, so that its figures are those of these settings."""
     try:
-        live = load_settings(record / SETTINGS, environ={}).monitor
+        live = load_settings(record / SETTINGS, [naming(used.analyze.policy)], {}, trusted=False).monitor
     except SettingsError:
         return False
-    used = settings.monitor
+    read = used.monitor
     return (live.window_s, live.history_s, live.stale_after_s) == (
-        used.window_s,
-        used.history_s,
-        used.stale_after_s,
+        read.window_s,
+        read.history_s,
+        read.stale_after_s,
     )
 
 

@@ -9,10 +9,10 @@ import typer
 from gesscale.cli.output import Output, emit, table, talk
 from gesscale.errors import InputError
 from gesscale.fields import parse_duration_s
-from gesscale.policies.rules import check_operators
-from gesscale.rules import read_rules, rules_schema
-from gesscale.rules.doubts import doubts
-from gesscale.rules.model import distinct
+from gesscale.policies.rules import read_rules, rules_schema
+from gesscale.policies.rules.doubts import doubts
+from gesscale.policies.rules.model import distinct
+from gesscale.policies.rules.policy import check_operators
 
 app = typer.Typer(help="Scaling rules for the policy `rules`: check a file of them.", no_args_is_help=True)
 

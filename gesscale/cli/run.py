@@ -14,6 +14,7 @@ from gesscale.decision import Decision, OutcomeStatus, Reason, Verdict
 from gesscale.document import decision_document
 from gesscale.errors import InputError
 from gesscale.settings import Settings, load_settings
+from gesscale.settings.loading import naming
 from latency_map import LatencyMapError
 from latency_map.measure.places import split_place
 
@@ -149,7 +150,7 @@ def _host_and_port(listen: str) -> tuple[str, int]:
 
 
 def _load(config: Path, overrides: list[str] | None, policy: str | None) -> Settings:
-    named = [] if policy is None else [f"analyze.policy={policy}"]
+    named = [] if policy is None else [naming(policy)]
     return load_settings(config, [*(overrides or []), *named])
 
 

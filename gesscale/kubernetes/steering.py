@@ -25,7 +25,6 @@ from gesscale.kubernetes.watches import ClusterView
 from gesscale.loop import ControlLoop
 from gesscale.monitor.kept_latencies import KeptLatencies
 from gesscale.plan.directives import Directive, Pause
-from gesscale.policies import policy_named
 from gesscale.ports import ClusterState, Knowledge, MetricSource
 from gesscale.settings.operators import KafkaSettings
 from gesscale.workflow import Workflow
@@ -160,7 +159,7 @@ class WorkflowSteering:
         loop = ControlLoop(
             metrics=self._open_metrics(workflow),
             latencies=self._open_latencies(workflow),
-            policy=policy_named(workflow.policy.policy, built, workflow.policy.options()),
+            policy=workflow.policy.build(built),
             cluster=cluster,
             knowledge=self._store,
             acts=True,

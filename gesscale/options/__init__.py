@@ -1,4 +1,4 @@
-"""What policies can be told: values only, one group for each policy that has settings of its own."""
+"""What several policies are told; what only one is told stands beside that policy."""
 
 from gesscale.options.shared import PolicyOptions
 

@@ -1,61 +1,73 @@
-"""What policies can be told: thresholds that several share, and a group of settings for each of the others."""
+"""Settings of group ``analyze`` that several policies heed."""
 
-from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
-from gesscale.options.autrascale import AutrascaleSettings
-from gesscale.options.daedalus import DaedalusSettings
-from gesscale.options.dhalion import DhalionSettings
-from gesscale.options.drs import DrsSettings
-from gesscale.options.ds2 import Ds2Settings
-from gesscale.options.hpa import HpaCpuSettings, HpaVargaSettings
-from gesscale.options.rules import RulesSettings
+from pydantic import Field
+
+from gesscale.fields import LARGEST_EXACT, Ascending, Duration, Group
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyOptions:
-    """Thresholds of the policies; the settings of group ``analyze`` explain each.
+class PolicyOptions(Group):
+    """What several policies are told."""
 
-    Attributes
-    ----------
-    law
-        The law of the performance model.
-    back_pressure_threshold
-        Share of a window, 0..1 (Algorithm 1: 0.5).
-    slack_threshold_pct
-        DT from which Algorithm 2 asks for fewer replicas, per cent.
-    recovery_target_s
-        A backlog that will have drained within this time is no overload.
-    hold_off_s
-        For so long after a change nothing is judged.
-    reading_half_life_s, reading_max_age_s
-        How evidence loses weight and when it is left out.
-    cpu_high_share, cpu_low_share
-        The thresholds of THR, 0..1.
-    seed
-        Of the draws of policies that draw.
-    node_choice
-        Where a policy that knows no delays puts replicas: on nodes that it draws, or on the nearest.
-    hpa_cpu, hpa_varga, dhalion, ds2, drs, daedalus, rules, autrascale
-        What only the policy of that name is told.
-    """
+    ASCENDING: ClassVar[tuple[Ascending, ...]] = (Ascending("cpu_low_pct", "cpu_high_pct", strict=True),)
 
-    law: str = "gesscale"
-    back_pressure_threshold: float = 0.5
-    slack_threshold_pct: float = 30.0
-    recovery_target_s: float = 600.0
-    hold_off_s: float = 0.0
-    reading_half_life_s: float | None = None
-    reading_max_age_s: float | None = None
-    cpu_high_share: float = 0.9
-    cpu_low_share: float = 0.5
-    seed: int = 0
-    node_choice: Literal["drawn", "nearest"] = "drawn"
-    hpa_cpu: HpaCpuSettings = field(default_factory=HpaCpuSettings)
-    hpa_varga: HpaVargaSettings = field(default_factory=HpaVargaSettings)
-    dhalion: DhalionSettings = field(default_factory=DhalionSettings)
-    ds2: Ds2Settings = field(default_factory=Ds2Settings)
-    drs: DrsSettings = field(default_factory=DrsSettings)
-    daedalus: DaedalusSettings = field(default_factory=DaedalusSettings)
-    rules: RulesSettings = field(default_factory=RulesSettings)
-    autrascale: AutrascaleSettings = field(default_factory=AutrascaleSettings)
+    law: Literal["gesscale", "microbatch", "auto"] = Field(
+        "gesscale", description="Law of the performance model. Default: Eq. 1, the reference."
+    )
+    back_pressure_threshold: float = Field(
+        0.5, gt=0, lt=1, description="BP above which an operator is held back, 0..1. Default: Algorithm 1."
+    )
+    slack_threshold_pct: float = Field(
+        30.0,
+        gt=0,
+        lt=100,
+        description="DT from which fewer replicas are asked for, per cent. Default: the authors' scripts.",
+    )
+    recovery_target_s: Duration = Field(
+        600.0,
+        description="A backlog that drains within this time is no overload. Default: ten periods; a replica "
+        "takes seconds to start and is wasted on less.",
+    )
+    hold_off_s: Duration | None = Field(
+        None,
+        description="After a change an operator is not judged again for this long. Default: not beyond the time "
+        "until the change has settled; the scripts of the paper's authors wait 300 s.",
+    )
+    reading_max_age_s: Duration | None = Field(
+        7 * 86400.0,
+        description="Evidence older than this is left out; null: never. Default: a week, the longest rhythm "
+        "that loads usually have.",
+    )
+    reading_half_life_s: Duration | None = Field(
+        86400.0,
+        description="Age at which evidence counts half; null: age does not count. Default: a day, so that "
+        "yesterday's cycle still tells.",
+    )
+    cpu_high_pct: float = Field(
+        90.0, gt=0, le=100, description="THR adds a replica above this CPU use, per cent. Default: paper V."
+    )
+    cpu_low_pct: float = Field(
+        50.0, ge=0, lt=100, description="THR removes one below this CPU use, per cent. Default: paper V."
+    )
+    seed: int = Field(
+        0,
+        ge=0,
+        le=LARGEST_EXACT,
+        description="Of the draws of policies that draw. Default: any; fixed, so runs repeat.",
+    )
+    node_choice: Literal["drawn", "nearest"] = Field(
+        "drawn",
+        description="Where policies that know no delays put replicas (all but gesscale, mdl and thr). Default: drawn, "
+        "as a scheduler does that does not know them either.",
+    )
+
+    @property
+    def cpu_high_share(self) -> float:
+        """The upper threshold of THR, 0..1."""
+        return self.cpu_high_pct / 100
+
+    @property
+    def cpu_low_share(self) -> float:
+        """The lower threshold of THR, 0..1."""
+        return self.cpu_low_pct / 100

@@ -6,6 +6,7 @@ does the same by Eq. 2 alone, on nodes that it draws (paper V).
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import takewhile
 
 from gesscale.analyze.capacity import evidence_of, fit, predict, weight_of
@@ -15,6 +16,7 @@ from gesscale.observation import OperatorReading, WorkflowObservation
 from gesscale.plan.placement import nd_max_ms
 from gesscale.plan.sizing import Sized
 from gesscale.plan.staying import stay, unknown_delays
+from gesscale.policies.card import PolicyCard
 from gesscale.policies.choosing import Occasion
 from gesscale.policies.per_operator import PerOperatorPolicy
 from gesscale.ports import Knowledge, Latencies
@@ -214,3 +216,30 @@ def _change(occasion: Occasion, after: Sized, detail: str, rejections: tuple[Rej
         nd_max_ms=after.nd_max_ms,
         rejections=rejections,
     )
+
+
+_TOLD = (
+    "back_pressure_threshold",
+    "slack_threshold_pct",
+    "recovery_target_s",
+    "hold_off_s",
+    "reading_max_age_s",
+    "reading_half_life_s",
+)
+
+CARD = PolicyCard(
+    name="gesscale",
+    summary="the performance model of Eq. 1-3 and the latency map",
+    source="Arkian, Pierre, Tordsson, Elmroth, Gesscale, ICCCN 2021",
+    build=GesscalePolicy,
+    told=("law", *_TOLD),
+    guide="policies/gesscale.md",
+)
+UNAWARE_CARD = PolicyCard(
+    name="mdl-nlunaware",
+    summary="Eq. 2 alone, which knows no delays; nodes drawn at random",
+    source=f"{CARD.source}, section V",
+    build=partial(GesscalePolicy, latency_aware=False),
+    told=(*_TOLD, "seed"),
+    guide="policies/gesscale.md",
+)

@@ -9,6 +9,7 @@ from gesscale.decision import Analysis, Plan, Reason, Verdict
 from gesscale.observation import OperatorReading, WorkflowObservation
 from gesscale.options import PolicyOptions
 from gesscale.plan.staying import stay
+from gesscale.policies.card import PolicyCard
 from gesscale.ports import ClusterState, Knowledge
 from gesscale.workflow import Workflow
 
@@ -44,3 +45,12 @@ class StaticPolicy:
             detail="the policy never changes anything",
             reading=seen,
         )
+
+
+CARD = PolicyCard(
+    name="static",
+    summary="as many replicas as it began with",
+    source="the baseline without a scaler",
+    build=StaticPolicy,
+    guide="policies/thresholds.md",
+)

@@ -5,11 +5,13 @@ share of time in batches stands for it, so that waiting for the network counts a
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from gesscale.decision import Analysis, Plan, Reason, Verdict
 from gesscale.observation import OperatorReading, WorkflowObservation
 from gesscale.plan.placement import nd_max_ms
 from gesscale.plan.staying import stay
+from gesscale.policies.card import PolicyCard
 from gesscale.policies.choosing import Occasion
 from gesscale.policies.per_operator import PerOperatorPolicy
 from gesscale.ports import Knowledge
@@ -62,3 +64,23 @@ class ThresholdPolicy(PerOperatorPolicy):
         """Remove the farthest node, or one that is drawn."""
         kept = self.shrunk(occasion)[0]
         return self.changed(occasion, kept, self.lost(kept))
+
+
+_TOLD = ("cpu_high_pct", "cpu_low_pct", "hold_off_s")
+
+CARD = PolicyCard(
+    name="thr-nlaware",
+    summary="CPU thresholds; nearest node added, farthest removed",
+    source="Arkian, Pierre, Tordsson, Elmroth, Gesscale, ICCCN 2021, section V",
+    build=ThresholdPolicy,
+    told=_TOLD,
+    guide="policies/thresholds.md",
+)
+UNAWARE_CARD = PolicyCard(
+    name="thr-nlunaware",
+    summary="CPU thresholds; nodes drawn at random",
+    source=CARD.source,
+    build=partial(ThresholdPolicy, latency_aware=False),
+    told=(*_TOLD, "seed"),
+    guide="policies/thresholds.md",
+)

@@ -2,34 +2,23 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import ClassVar, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from gesscale.fields import LARGEST_EXACT, Duration, FilePath, Group, History, Period, Timeout, WebAddress
+from gesscale.fields import Ascending, Duration, FilePath, Group, History, Period, Timeout, WebAddress
 from gesscale.knowledge.keeping import KnowledgeLimits
-from gesscale.options import PolicyOptions
-from gesscale.options.autrascale import AutrascaleSettings
-from gesscale.options.daedalus import DaedalusSettings
-from gesscale.options.dhalion import DhalionSettings
-from gesscale.options.drs import DrsSettings
-from gesscale.options.ds2 import Ds2Settings
-from gesscale.options.hpa import HpaCpuSettings, HpaVargaSettings
-from gesscale.options.rules import RulesSettings
-from gesscale.policies import policy_names
+from gesscale.settings.analyze import AnalyzeSettings
 from gesscale.settings.latency_map import LatencyMapSettings
 from gesscale.settings.operators import WorkflowSettings
 
 
-def _policy(value: str) -> str:
-    if value not in policy_names():
-        message = f"expected one of {', '.join(policy_names())}"
-        raise ValueError(message)
-    return value
-
-
 class MonitorSettings(Group):
     """What is read, and how often."""
+
+    ASCENDING: ClassVar[tuple[Ascending, ...]] = (
+        Ascending("window_s", "history_s", hint="a longer history costs little"),
+    )
 
     source: Literal["driver", "prometheus"] = Field(
         "driver",
@@ -64,115 +53,10 @@ class MonitorSettings(Group):
 
     @model_validator(mode="after")
     def _check_monitor(self) -> Self:
-        if self.window_s > self.history_s:
-            message = (
-                f"expected window <= history, got {self.window_s:g} s and {self.history_s:g} s; "
-                "a longer history costs little"
-            )
-            raise ValueError(message)
         if self.source == "prometheus" and self.prometheus_url is None:
             message = "source prometheus needs prometheus_url, such as http://127.0.0.1:9090"
             raise ValueError(message)
         return self
-
-
-class AnalyzeSettings(Group):
-    """When an operator needs more or fewer replicas."""
-
-    policy: Annotated[str, AfterValidator(_policy)] = Field(
-        "gesscale",
-        description=f"One of {', '.join(policy_names())}. Default: the paper's.",
-    )
-    law: Literal["gesscale", "microbatch", "auto"] = Field(
-        "gesscale", description="Law of the performance model. Default: Eq. 1, the reference."
-    )
-    back_pressure_threshold: float = Field(
-        0.5, gt=0, lt=1, description="BP above which an operator is held back, 0..1. Default: Algorithm 1."
-    )
-    slack_threshold_pct: float = Field(
-        30.0,
-        gt=0,
-        lt=100,
-        description="DT from which fewer replicas are asked for, per cent. Default: the authors' scripts.",
-    )
-    recovery_target_s: Duration = Field(
-        600.0,
-        description="A backlog that drains within this time is no overload. Default: ten periods; a replica "
-        "takes seconds to start and is wasted on less.",
-    )
-    hold_off_s: Duration | None = Field(
-        None,
-        description="After a change an operator is not judged again for this long. Default: not beyond the time "
-        "until the change has settled; the scripts of the paper's authors wait 300 s.",
-    )
-    reading_max_age_s: Duration | None = Field(
-        7 * 86400.0,
-        description="Evidence older than this is left out; null: never. Default: a week, the longest rhythm "
-        "that loads usually have.",
-    )
-    reading_half_life_s: Duration | None = Field(
-        86400.0,
-        description="Age at which evidence counts half; null: age does not count. Default: a day, so that "
-        "yesterday's cycle still tells.",
-    )
-    cpu_high_pct: float = Field(
-        90.0, gt=0, le=100, description="THR adds a replica above this CPU use, per cent. Default: paper V."
-    )
-    cpu_low_pct: float = Field(
-        50.0, ge=0, lt=100, description="THR removes one below this CPU use, per cent. Default: paper V."
-    )
-    seed: int = Field(
-        0,
-        ge=0,
-        le=LARGEST_EXACT,
-        description="Of the draws of policies that draw. Default: any; fixed, so runs repeat.",
-    )
-    node_choice: Literal["drawn", "nearest"] = Field(
-        "drawn",
-        description="Where policies that know no delays put replicas (all but gesscale, mdl and thr). Default: drawn, "
-        "as a scheduler does that does not know them either.",
-    )
-    hpa_cpu: HpaCpuSettings = Field(HpaCpuSettings(), description="Of `hpa-cpu`.")
-    hpa_varga: HpaVargaSettings = Field(HpaVargaSettings(), description="Of `hpa-varga`.")
-    dhalion: DhalionSettings = Field(DhalionSettings(), description="Of `dhalion`.")
-    ds2: Ds2Settings = Field(Ds2Settings(), description="Of `ds2`.")
-    drs: DrsSettings = Field(DrsSettings(), description="Of `drs`.")
-    daedalus: DaedalusSettings = Field(DaedalusSettings(), description="Of `daedalus`.")
-    rules: RulesSettings = Field(RulesSettings(), description="Of `rules`.")
-    autrascale: AutrascaleSettings = Field(AutrascaleSettings(), description="Of `autrascale`.")
-
-    @model_validator(mode="after")
-    def _check_thresholds(self) -> Self:
-        if self.cpu_low_pct >= self.cpu_high_pct:
-            message = (
-                f"expected cpu_low_pct < cpu_high_pct, got {self.cpu_low_pct:g} and {self.cpu_high_pct:g}"
-            )
-            raise ValueError(message)
-        return self
-
-    def options(self) -> PolicyOptions:
-        """Return the thresholds as policies take them."""
-        return PolicyOptions(
-            law=self.law,
-            back_pressure_threshold=self.back_pressure_threshold,
-            slack_threshold_pct=self.slack_threshold_pct,
-            recovery_target_s=self.recovery_target_s,
-            hold_off_s=self.hold_off_s or 0.0,
-            reading_half_life_s=self.reading_half_life_s,
-            reading_max_age_s=self.reading_max_age_s,
-            cpu_high_share=self.cpu_high_pct / 100,
-            cpu_low_share=self.cpu_low_pct / 100,
-            seed=self.seed,
-            node_choice=self.node_choice,
-            hpa_cpu=self.hpa_cpu,
-            hpa_varga=self.hpa_varga,
-            dhalion=self.dhalion,
-            ds2=self.ds2,
-            drs=self.drs,
-            daedalus=self.daedalus,
-            rules=self.rules,
-            autrascale=self.autrascale,
-        )
 
 
 class PlanSettings(Group):

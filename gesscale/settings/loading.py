@@ -1,13 +1,17 @@
 """From options, environment and YAML file to `Settings`; the first of these that has a setting wins."""
 
+import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError, create_model
 
 from gesscale.errors import SettingsError
+from gesscale.policies.registry import any_card, own_card
+from gesscale.settings.analyze import AnalyzeSettings, analyze_settings_with
 from gesscale.settings.faults import Source, describe_faults
 from gesscale.settings.groups import Settings
 from latency_map.errors import LatencyMapError, glimpse, shortened
@@ -18,7 +22,11 @@ _PATHS = (("latency_map", "file"), ("knowledge", "file"), ("analyze", "rules", "
 
 
 def load_settings(
-    path: Path | None, overrides: Sequence[str] = (), environ: Mapping[str, str] = os.environ
+    path: Path | None,
+    overrides: Sequence[str] = (),
+    environ: Mapping[str, str] = os.environ,
+    *,
+    trusted: bool = True,
 ) -> Settings:
     """Read settings from all their sources.
 
@@ -31,6 +39,9 @@ def load_settings(
     environ
         Of its variables those such as ``GESSCALE_MONITOR__PERIOD`` are settings: the names of group and
         setting in capitals, joined by ``__``; the value is read as YAML.
+    trusted
+        Whether the file may name a policy of one's own, whose code then runs. Not so for files that come from others,
+        such as a record.
 
     Returns
     -------
@@ -40,20 +51,62 @@ def load_settings(
     Raises
     ------
     SettingsError
-        With every fault, one per line: where it came from, which setting, what was expected and what came.
+        With every fault, one per line: where it came from, which setting, what was expected and what came. A policy
+        of one's own that cannot be used is the only fault that is told.
     """
     sources = [_from_options(overrides), _from_environment(environ)]
     if path is not None:
-        sources.append(_from_file(path))
+        file = _from_file(path)
+        sources.append(file if trusted else _without_own_policy(file, sources))
     document: dict[str, Any] = {}
     for source in reversed(sources):
         document = _merged(document, source.document)
+    kind = _kind(sources)
     try:
-        return Settings.model_validate(document)
+        return kind.model_validate(document)
     except ValidationError as error:
-        faults = "\n".join(f"  {fault}" for fault in describe_faults(error, sources))
+        faults = "\n".join(f"  {fault}" for fault in describe_faults(error, sources, kind))
         message = f"the settings cannot be used:\n{faults}"
         raise SettingsError(message) from None
+
+
+def naming(policy: str) -> str:
+    """Return the option that names a policy, whatever characters its file has."""
+    return f"analyze.policy={json.dumps(policy)}"
+
+
+def _kind(sources: Iterable[Source]) -> type[Settings]:
+    """Return the settings that there are: with those of policies of one's own, if any is named."""
+    named = [_named_policy(source.document) for source in sources]
+    own = {name: own_card(name) for name in reversed(named) if ":" in name}
+    if not own:
+        return Settings
+    analyze = analyze_settings_with(own)
+    return create_model("Settings", __base__=Settings, analyze=(analyze, Field(analyze())))
+
+
+def _named_policy(document: Mapping[str, Any]) -> str:
+    analyze = document.get("analyze")
+    named = analyze.get("policy") if isinstance(analyze, Mapping) else None
+    return named if isinstance(named, str) else ""
+
+
+def _without_own_policy(file: Source, above: Iterable[Source]) -> Source:
+    """Return a file's settings for another policy than the one of its own that it names, whose code does not run."""
+    own = _named_policy(file.document)
+    if ":" not in own:
+        return file
+    named = [_named_policy(source.document) for source in above]
+    if not any(named):
+        message = (
+            f"{file.name}: analyze.policy: {own!r} is a policy of one's own, and its code runs only where it is named "
+            "by --policy"
+        )
+        raise SettingsError(message)
+    known = {name: field.alias or name for name, field in AnalyzeSettings.model_fields.items()}
+    kept = {*known, *known.values(), any_card(next(filter(None, named))).group} - {"policy"}
+    analyze = {key: value for key, value in file.document["analyze"].items() if key in kept}
+    return replace(file, document={**file.document, "analyze": analyze})
 
 
 def _from_file(path: Path) -> Source:
@@ -77,7 +130,14 @@ def _from_file(path: Path) -> Source:
             group = group.get(name) if isinstance(group, dict) else None
         if isinstance(group, dict) and isinstance(group.get(key), str):
             group[key] = str(path.parent / group[key])
+    analyze = document.get("analyze")
+    if isinstance(analyze, dict) and _is_in_file(policy := analyze.get("policy")):
+        analyze["policy"] = str(path.parent / policy)
     return Source(name=str(path), document=document)
+
+
+def _is_in_file(policy: object) -> TypeGuard[str]:
+    return isinstance(policy, str) and policy.rpartition(":")[0].endswith(".py")
 
 
 def _from_environment(environ: Mapping[str, str]) -> Source:

@@ -2,10 +2,13 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import lru_cache
 
 from gesscale.decision import Decision
+from gesscale.errors import InputError
+from gesscale.policies.registry import own_card
+from gesscale.words import place_of
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.players.oracle import Inflow, inflow_of, inflow_rows_per_s
@@ -53,7 +56,7 @@ def play(experiment: Experiment, case: Case, *, with_series: bool = False) -> Ca
     check_policy(case.policy)
     world = world_of(experiment, case)
     scene = world.scene
-    rules = replace(varied.rules.options(), seed=seed_of(case.seed, "policy") % _SEED_OF_POLICIES)
+    rules = varied.rules.model_copy(update={"seed": seed_of(case.seed, "policy") % _SEED_OF_POLICIES})
     judge = Judge(scene, varied.slo_s, restart_is_supply=varied.restart_is_supply, with_series=with_series)
     try:
         policy = Referee(
@@ -92,12 +95,29 @@ def check_experiment(experiment: Experiment) -> None:
         check_policy(policy)
     seed, policy = experiment.seed_list[0], experiment.policies[0]
     for variant in experiment.variant_names:
+        _check_rules(experiment.variant(variant))
         world_of(
             experiment, Case(workload=experiment.workloads[0], seed=seed, policy=policy, variant=variant)
         )
     for workload in experiment.workloads[1:]:
         case = Case(workload=workload, seed=seed, policy=policy, variant=experiment.variant_names[0])
         world_of(experiment, case)
+
+
+def _check_rules(experiment: Experiment) -> None:
+    """Check what policies of one's own are told.
+
+    Raises
+    ------
+    InputError
+        When one of them cannot use it, or a setting is of none of them.
+    """
+    own = [own_card(name) for name in experiment.policies if ":" in name]
+    for card in own:
+        card.own_settings(experiment.rules)
+    if unknown := experiment.rules.unknown([card.group for card in own if card.settings is not None]):
+        message = f"experiment {experiment.name}: {place_of(('rules', unknown[0]))}: there is no such setting"
+        raise InputError(message)
 
 
 class Judge:

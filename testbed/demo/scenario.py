@@ -6,8 +6,8 @@ from pathlib import Path
 import yaml
 
 from gesscale.errors import InputError
-from gesscale.options import PolicyOptions
 from gesscale.options.sizing import SizingSettings
+from gesscale.policies.registry import any_card
 from gesscale.settings import Settings, load_settings
 from latency_map import write_csv
 from testbed.cluster.topology import Topology
@@ -132,9 +132,9 @@ class Scenario:
         # The day is compressed 360 times; what the defaults say of an hour holds here for seconds.
         soon = f"{3 * self.period_s:g}s"
         analyze: dict[str, object] = {"policy": self.policy, "recovery_target": soon}
-        group = self.policy.replace("-", "_")
-        if isinstance(getattr(PolicyOptions(), group, None), SizingSettings):
-            analyze[group] = {"cooldown": soon}
+        card = any_card(self.policy)
+        if card.settings is not None and issubclass(card.settings, SizingSettings):
+            analyze[card.group] = {"cooldown": soon}
         settings = {
             "workflow": {"operators": {each.name: self._operator(each, topology) for each in self.operators}},
             "latency_map": {"file": LATENCY_MAP, "unit": "ms", "kind": "rtt"},

@@ -76,7 +76,7 @@ readings = st.builds(
 def test_a_plan_adds_or_removes_and_never_swaps_a_running_replica_for_a_nearer_node(
     name, seen, learned, known_map, cluster_nodes, moved
 ):
-    chosen = policy_named(name, workflow(operator()), PolicyOptions(recovery_target_s=1.0))
+    chosen = policy_named(name, workflow(operator()), PolicyOptions(recovery_target=1.0))
     knowledge = Knowledge(readings={"op": learned}, latencies=known_map)
     live = seen.placement[:-1] if moved else seen.placement
     state = ClusterState(nodes=cluster_nodes, placements={"op": live})

@@ -122,7 +122,7 @@ def play_all(policy: str, latencies: LatencySource) -> tuple[MicroBatches, list]
     loop = ControlLoop(
         metrics=plant,
         latencies=latencies,
-        policy=policy_named(policy, workflow, PolicyOptions(recovery_target_s=30.0)),
+        policy=policy_named(policy, workflow, PolicyOptions(recovery_target=30.0)),
         cluster=cluster,
         knowledge=MemoryKnowledge(),
         acts=True,

@@ -8,7 +8,7 @@ from gesscale.cli.latency_map.nodes_file import read_nodes
 from gesscale.cli.latency_map.plan_options import read_hosts
 from gesscale.errors import GesscaleError
 from gesscale.kubernetes.api.credentials import connect
-from gesscale.rules import read_rules
+from gesscale.policies.rules import read_rules
 from gesscale.settings import load_settings
 from gesscale.spark.placing import read_base_template
 from latency_map.errors import LatencyMapError, glimpse

@@ -8,7 +8,7 @@ from typing import Any, TypeGuard, get_args, get_origin
 from pydantic import Field, create_model
 
 from gesscale.fields import Group
-from gesscale.kubernetes.resource.parts import Part, Span, like
+from gesscale.kubernetes.resource.parts import Part, Span, like, rules_like
 
 ITEMS_AT_MOST = 64
 """Items of a list within: the API server counts what its rules may cost at worst."""
@@ -40,6 +40,7 @@ def part_like(group: type[Group], base: type[Part] = Part, without: Collection[s
     made: type[Part] = create_model(
         f"{group.__name__.removesuffix('Settings')}Spec", __base__=base, __doc__=group.__doc__, **fields
     )
+    made.RULES = (*base.RULES, *rules_like(group))
     return made
 
 

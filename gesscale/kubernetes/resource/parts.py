@@ -29,6 +29,7 @@ from gesscale.fields import (
     MOST_HISTORY_S,
     MOST_TIMEOUT_S,
     SHORTEST_S,
+    Group,
     WebAddress,
     model_within,
 )
@@ -117,6 +118,23 @@ def like(group: type[BaseModel], name: str, **changed: Any) -> Any:
     limits = {key: getattr(item, key) for item in field.metadata for key in _LIMITS if hasattr(item, key)}
     said = {"default": field.default, "description": in_camel_case(field.description or "")}
     return Field(**{**said, **limits, **changed})
+
+
+def rules_like(group: type[Group]) -> tuple[Rule, ...]:
+    """Return what members of a part must keep towards each other because the settings must."""
+    return tuple(
+        Rule(
+            cel=f"{_compared(pair.low)} {pair.sign} {_compared(pair.high)}",
+            message=in_camel_case(pair.expected) + (f"; {pair.hint}" if pair.hint else ""),
+            holds=pair.holds,
+        )
+        for pair in group.ASCENDING
+    )
+
+
+def _compared(name: str) -> str:
+    member = f"self.{to_camel(name.removesuffix('_s'))}"
+    return f"duration({member})" if name.endswith("_s") else member
 
 
 def as_settings(part: BaseModel, group: type[BaseModel]) -> dict[str, Any]:

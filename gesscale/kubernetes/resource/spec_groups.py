@@ -17,9 +17,11 @@ from gesscale.kubernetes.resource.parts import (
     TimeoutSpan,
     as_settings,
     like,
+    rules_like,
 )
 from gesscale.policies import policy_names
-from gesscale.settings.groups import AnalyzeSettings, MonitorSettings
+from gesscale.settings.analyze import AnalyzeSettings
+from gesscale.settings.groups import MonitorSettings
 from gesscale.settings.latency_map import LatencyMapSettings
 from latency_map import Asymmetry, DelayKind, DelayUnit
 from latency_map.measure.places import split_place
@@ -63,11 +65,7 @@ class MonitorSpec(Part):
     stale_after_s: Span = like(MonitorSettings, "stale_after_s")
     timeout_s: TimeoutSpan = like(MonitorSettings, "timeout_s")
     RULES = (
-        Rule(
-            cel="duration(self.window) <= duration(self.history)",
-            message="expected window <= history; a longer history costs little",
-            holds=lambda it: it.window_s <= it.history_s,
-        ),
+        *rules_like(MonitorSettings),
         Rule(
             cel="self.source != 'Prometheus' || has(self.prometheusUrl)",
             message="source Prometheus needs prometheusUrl, such as http://prometheus.monitoring:9090",
@@ -104,13 +102,6 @@ class PolicySpec(part_like(AnalyzeSettings, _NamedPolicy, without={"policy"})): 
         "reading_half_life_s",
         description="Age at which evidence counts half; Never: age does not count. Default: a day, so that "
         "yesterday's cycle still tells.",
-    )
-    RULES = (
-        Rule(
-            cel="self.cpuLowPct < self.cpuHighPct",
-            message="expected cpuLowPct < cpuHighPct",
-            holds=lambda it: it.cpu_low_pct < it.cpu_high_pct,
-        ),
     )
 
     @model_validator(mode="after")

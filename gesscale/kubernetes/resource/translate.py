@@ -18,7 +18,8 @@ from gesscale.kubernetes.resource.autoscaler import (
 from gesscale.kubernetes.resource.selector import LabelSelector
 from gesscale.kubernetes.resource.spec_groups import LatencyMapSpec
 from gesscale.plan.directives import Directive, Override, Pause
-from gesscale.settings.groups import AnalyzeSettings, MonitorSettings
+from gesscale.settings.analyze import AnalyzeSettings
+from gesscale.settings.groups import MonitorSettings
 from gesscale.words import place_of
 from gesscale.workflow import BatchCap, Operator, Workflow
 

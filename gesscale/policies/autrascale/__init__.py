@@ -1,5 +1,16 @@
-"""AuTraScale+: its steps, what it remembers, and the policy they make up."""
+"""AuTraScale+: its settings, what it computes, its steps, what it remembers, and the policy they make up."""
 
 from gesscale.policies.autrascale.policy import AutrascalePolicy
+from gesscale.policies.autrascale.settings import AutrascaleSettings
+from gesscale.policies.card import ON_NODES, PolicyCard, on_nodes_as_told
 
-__all__ = ["AutrascalePolicy"]
+CARD = PolicyCard(
+    name="autrascale",
+    summary="throughput, latency and backlog one after the other, by trial and Gaussian processes",
+    source="Zhang et al., Bayesian-Driven Automated Scaling (AuTraScale+), IEEE TPDS 2024",
+    build=on_nodes_as_told(AutrascalePolicy),
+    settings=AutrascaleSettings,
+    told=ON_NODES,
+    guide="policies/autrascale.md",
+    needs=("autrascale", "sklearn"),
+)

@@ -1,7 +1,7 @@
 """The backlog step ELO: more replicas for as long as it takes to eat a backlog, then back (IV-E)."""
 
-from gesscale.analyze.autrascale.backlog import target_throughput
 from gesscale.decision import Reason
+from gesscale.policies.autrascale.analysis.backlog import target_throughput
 from gesscale.policies.autrascale.judging import judged, ordering, shown, staying
 from gesscale.policies.autrascale.memo import AutrascaleMemo
 from gesscale.policies.autrascale.situation import Situation

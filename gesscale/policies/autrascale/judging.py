@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from statistics import fmean, linear_regression, median
 
-from gesscale.analyze.autrascale.space import Replicas
 from gesscale.decision import Reason
+from gesscale.policies.autrascale.analysis.space import Replicas
 from gesscale.policies.autrascale.memo import AutrascaleMemo, Check, Phase
 from gesscale.policies.autrascale.situation import Situation
 

@@ -4,8 +4,8 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict
 
-from gesscale.analyze.autrascale.space import Replicas
 from gesscale.decision import Reason
+from gesscale.policies.autrascale.analysis.space import Replicas
 from gesscale.policies.memos import Memo
 
 MOST_RATES = 8

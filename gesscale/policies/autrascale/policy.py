@@ -5,15 +5,15 @@ stabilisation time decides on the next one.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
 
 from gesscale.decision import Reason
 from gesscale.observation import OperatorReading, WorkflowObservation
-from gesscale.options.autrascale import AutrascaleSettings
 from gesscale.policies.autrascale import backlog, latency, throughput
 from gesscale.policies.autrascale.judging import is_other, shown, staying
 from gesscale.policies.autrascale.memo import MOST_CHECKS, MOST_RATES, AutrascaleMemo, RateModel
+from gesscale.policies.autrascale.settings import AutrascaleSettings
 from gesscale.policies.autrascale.situation import Situation
 from gesscale.policies.memos import recalled
 from gesscale.policies.sizing import SizingPolicy, Wish
@@ -31,15 +31,12 @@ _STEPS = {"throughput": throughput.take, "backlog": backlog.take}
 class AutrascalePolicy(SizingPolicy):
     """One vector of replicas for a workflow, found by trial; Gaussian processes learn from the trials of each rate."""
 
+    sizing: AutrascaleSettings = field(default_factory=AutrascaleSettings)
+
     @property
     def name(self) -> str:
         """The registered name."""
         return "autrascale"
-
-    @property
-    def sizing(self) -> AutrascaleSettings:
-        """What wishes are held to, and the settings of AuTraScale+ itself."""
-        return self.options.autrascale
 
     def wishes(
         self, readings: Mapping[str, OperatorReading], observation: WorkflowObservation, knowledge: Knowledge

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from gesscale.analyze.autrascale.benefit import acceptable, benefit
-from gesscale.analyze.autrascale.gaussian_process import GaussianProcess, transferred
-from gesscale.analyze.autrascale.search import most_promising
-from gesscale.analyze.autrascale.space import Replicas, SearchSpace
+from gesscale.policies.autrascale.analysis.benefit import acceptable, benefit
+from gesscale.policies.autrascale.analysis.gaussian_process import GaussianProcess, transferred
+from gesscale.policies.autrascale.analysis.search import most_promising
+from gesscale.policies.autrascale.analysis.space import Replicas, SearchSpace
 from gesscale.policies.autrascale.memo import AutrascaleMemo, RateModel, Sample
 from gesscale.policies.autrascale.situation import Situation
 

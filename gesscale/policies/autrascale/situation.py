@@ -4,13 +4,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gesscale.analyze.autrascale.space import Replicas
 from gesscale.analyze.latency import batch_s, in_time_s, longest_path_s, processing_latency_s, waiting_s
 from gesscale.analyze.true_rates import demand_of, required_rates, source_rates, true_rate_per_replica
 from gesscale.observation import OperatorReading
-from gesscale.options.autrascale import AutrascaleSettings
 from gesscale.plan.targets import ceiling
+from gesscale.policies.autrascale.analysis.space import Replicas
 from gesscale.policies.autrascale.memo import Check
+from gesscale.policies.autrascale.settings import AutrascaleSettings
 from gesscale.workflow import Workflow
 
 

@@ -1,7 +1,7 @@
 """The throughput step TO: the least configuration that keeps up with the rate (IV-B)."""
 
-from gesscale.analyze.autrascale.space import Replicas
 from gesscale.policies.autrascale import backlog, latency
+from gesscale.policies.autrascale.analysis.space import Replicas
 from gesscale.policies.autrascale.judging import KEPT_UP, Judged, judged, ordering, shown, stabilising
 from gesscale.policies.autrascale.memo import AutrascaleMemo, Trial
 from gesscale.policies.autrascale.situation import Situation

@@ -108,6 +108,14 @@ class Experiment(Section):
         return names
 
     @model_validator(mode="after")
+    def _check_rules(self) -> Self:
+        unknown = self.rules.unknown()
+        if unknown and not any(":" in name for name in self.policies):
+            message = f"{place_of(('rules', unknown[0]))}: there is no such setting"
+            raise ValueError(message)
+        return self
+
+    @model_validator(mode="after")
     def _check_variants(self) -> Self:
         if self.variants.choices:
             for name in self.variant_names:

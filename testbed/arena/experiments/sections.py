@@ -1,13 +1,13 @@
 """The groups of an experiment file: nodes, operators, rules, metrics, faults, reference."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from gesscale.fields import Duration, Group, parse_duration_s
-from gesscale.settings.groups import AnalyzeSettings
+from gesscale.settings.analyze import AnalyzeSettings
 from latency_map import DelayKind, DelayUnit
 from latency_map.names import MAX_NODES
 from testbed.arena.case import METRICS
@@ -218,14 +218,23 @@ class FaultsSection(Section):
 
 
 class RulesSection(AnalyzeSettings):
-    """Thresholds of the policies, as in the settings of group ``analyze``."""
+    """Thresholds of the policies, as in the settings of group ``analyze``.
 
-    model_config = ConfigDict(serialize_by_alias=True, validate_by_name=True, validate_by_alias=True)
+    What a policy of one's own is told stands here as it was read: the code of that policy runs only to play it.
+    """
+
+    model_config = ConfigDict(
+        serialize_by_alias=True, validate_by_name=True, validate_by_alias=True, extra="allow"
+    )
 
     policy: Literal["gesscale"] = Field(
         "gesscale", exclude=True, description="Not here: an experiment lists them."
     )
     seed: Literal[0] = Field(0, exclude=True, description="Not here: each case has its own.")
+
+    def unknown(self, known: Collection[str] = ()) -> tuple[str, ...]:
+        """Return the settings that there are not, but for groups of policies of one's own."""
+        return tuple(name for name in self.model_extra or {} if name not in known)
 
 
 Figures = Mapping[str, Mapping[str, float]]

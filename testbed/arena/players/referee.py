@@ -11,6 +11,7 @@ from typing import NoReturn, TypeVar
 from gesscale.decision import Analysis, Plan
 from gesscale.observation import WorkflowObservation
 from gesscale.ports import ClusterState, Knowledge, Policy
+from gesscale.words import error_in_words
 from gesscale.workflow import Workflow
 from testbed.arena.players.fouls import fault_of_analyses, fault_of_plans, shown
 
@@ -21,9 +22,6 @@ _INSIST_S = 0.05
 
 _PATIENCE = 10
 """Seconds of real time that count as one of thinking: who waits for ever loses, who is kept from the CPU does not."""
-
-_SHOWN = 200
-"""Characters of a policy's own message that are repeated to the user."""
 
 
 class RunLost(Exception):  # noqa: N818 - what happened to a policy; no error of the arena
@@ -127,7 +125,7 @@ class Referee:
                 f"thought for longer than the time limit of {self._limit_s:g} s, in {method}{self._when}"
             )
         if fault is not None:
-            self._lose(f"raised {_said(fault)} in {method}{self._when}", fault)
+            self._lose(f"raised {error_in_words(fault)} in {method}{self._when}", fault)
         return answer
 
     @property
@@ -183,11 +181,3 @@ def _stopwatch() -> Callable[[], float]:
 
 def _named(policy: Policy) -> tuple[Policy, str]:
     return policy, policy.name
-
-
-def _said(error: BaseException) -> str:
-    try:
-        text = " ".join(str(error).split())[:_SHOWN]
-    except Exception:  # noqa: BLE001 - a policy's own exception may do anything when it is shown
-        text = ""
-    return f"{type(error).__name__}{': ' if text else ''}{text}"

@@ -14,18 +14,18 @@ from gesscale.cli.output import Output
 from gesscale.knowledge.sqlite import SqliteKnowledge
 from gesscale.loop import ControlLoop
 from gesscale.observation import WorkflowObservation
-from gesscale.options import PolicyOptions
-from gesscale.options.rules import RulesSettings
 from gesscale.policies import policy_named
 from gesscale.policies.autrascale.memo import AutrascaleMemo
-from gesscale.policies.daedalus_memo import DaedalusMemo
-from gesscale.policies.drs import DrsMemo
-from gesscale.policies.ds2 import Ds2Memo
-from gesscale.policies.hpa import Recommendations
+from gesscale.policies.daedalus.memo import DaedalusMemo
+from gesscale.policies.drs.policy import DrsMemo
+from gesscale.policies.ds2.policy import Ds2Memo
+from gesscale.policies.hpa.policy import Recommendations
 from gesscale.policies.memos import Memo, recalled
-from gesscale.policies.rules import RulesMemo
+from gesscale.policies.rules.policy import RulesMemo
+from gesscale.policies.rules.reading import parse_rules
+from gesscale.policies.rules.settings import RulesSettings
 from gesscale.ports import KnowledgeStore
-from gesscale.rules.reading import parse_rules
+from gesscale.settings.analyze import AnalyzeSettings
 
 _PERIOD_S = 60.0
 _NEXT_S = 2000.0
@@ -69,7 +69,7 @@ def _course() -> list[WorkflowObservation]:
 
 
 def _loop(name: str, knowledge: KnowledgeStore, observations: list[WorkflowObservation]) -> ControlLoop:
-    options = PolicyOptions(rules=RulesSettings(rules=parse_rules(_RULES).rules))
+    options = AnalyzeSettings(rules=RulesSettings(rules=parse_rules(_RULES).rules))
     return ControlLoop(
         metrics=FakeMetrics(observations),
         latencies=FakeLatencies(),

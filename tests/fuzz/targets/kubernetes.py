@@ -41,7 +41,7 @@ def _autoscalers(data: bytes, folder: Path) -> None:
     for steered in gathered.workflows.values():
         built = steered.build({})
         steered.directives(built)
-        policy_named(steered.policy.policy, built, steered.policy.options())
+        steered.policy.build(built)
         _ = steered.monitor, steered.latency_map, steered.settle_timeout_s
     for fault in gathered.faults.values():
         report_fault({}, fault, 1, NOW_S)

@@ -9,9 +9,8 @@ from gesscale.cli import rules
 from gesscale.cli.latency_map.nodes_file import read_nodes
 from gesscale.cli.latency_map.plan_options import read_hosts
 from gesscale.cli.output import Output
-from gesscale.policies import policy_named
-from gesscale.rules import read_rules, rules_yaml
-from gesscale.rules.reading import parse_rules
+from gesscale.policies.rules import read_rules, rules_yaml
+from gesscale.policies.rules.reading import parse_rules
 from gesscale.settings import Settings, load_settings
 from gesscale.spark.placing import read_base_template
 from gesscale.spark.pod_template import Placement, executor_template
@@ -27,7 +26,7 @@ _MAP = TESTS / "data" / "records" / "demo-1" / "latency.csv"
 
 def use_settings(settings: Settings) -> None:
     """Build what settings describe and needs nothing from outside."""
-    policy_named(settings.analyze.policy, settings.workflow.build(), settings.analyze.options())
+    settings.analyze.build(settings.workflow.build())
 
 
 def _settings(path: Path) -> None:

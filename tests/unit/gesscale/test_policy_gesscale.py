@@ -89,8 +89,8 @@ def test_only_the_last_saturated_operator_of_a_chain_is_the_root():
 def test_a_backlog_that_drains_in_time_is_no_overload():
     # MST 200 rows/s (saturated), IR 150: 500 rows of backlog are gone in 500 / 50 = 10 s.
     seen = reading(("hub", "near"), throughput=200, offered=150, saturated=1.0, backlog=500)
-    in_time, _ = decide(policy(recovery_target_s=10), observe(seen), cluster("hub", "near"))
-    too_late, _ = decide(policy(recovery_target_s=9.9), observe(seen), cluster("hub", "near"))
+    in_time, _ = decide(policy(recovery_target=10), observe(seen), cluster("hub", "near"))
+    too_late, _ = decide(policy(recovery_target=9.9), observe(seen), cluster("hub", "near"))
     assert in_time["op"].reason is Reason.DRAINING_BACKLOG
     assert too_late["op"].verdict is Verdict.MORE
 
@@ -239,10 +239,10 @@ def test_an_operator_is_not_judged_again_before_the_hold_off_is_over():
     seen = reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=400, at_s=1000.0)
     change = Reconfiguration(at_s=700.0, operator="op", placement=("hub",), downtime_s=5.0)
     learned = replace(EXACT, reconfigurations={"op": (change,)})
-    held = policy(hold_off_s=300.5).analyze(observe(seen), learned)["op"]
+    held = policy(hold_off=300.5).analyze(observe(seen), learned)["op"]
     assert (held.reason, held.evidence) == (Reason.RECONFIGURING, ())
     assert "300 s ago is held for 300.5 s" in held.detail
-    assert policy(hold_off_s=300.0).analyze(observe(seen), learned)["op"].verdict is Verdict.MORE
+    assert policy(hold_off=300.0).analyze(observe(seen), learned)["op"].verdict is Verdict.MORE
 
 
 def test_an_unreadable_cluster_changes_nothing():

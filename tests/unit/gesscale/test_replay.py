@@ -41,7 +41,7 @@ def answers(
         **changes,
     )
     return answers_of(
-        policy_named(policy, SETTINGS.workflow.build(), SETTINGS.analyze.options()),
+        policy_named(policy, SETTINGS.workflow.build(), SETTINGS.analyze),
         world,
         knowledge or MemoryKnowledge(),
         instants_s=recording.instants_s(monitor.period_s),

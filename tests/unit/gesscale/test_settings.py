@@ -1,6 +1,5 @@
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, get_args
 
@@ -380,17 +379,15 @@ def test_settings_build_what_the_loop_takes(load: Load) -> None:
     assert workflow.upstream("nearest") == ("clean",)
     assert workflow.operators["clean"].cap == BatchCap(rows=9000)
     assert workflow.operators["nearest"].batch_rows(2) == 6000  # 2 replicas x 3000
-    assert settings.analyze.options().cpu_high_share == 0.8
-    assert settings.analyze.options().reading_max_age_s is None
+    assert settings.analyze.cpu_high_share == 0.8
+    assert settings.analyze.reading_max_age_s is None
 
 
 def test_defaults_agree_with_those_of_the_values_they_become(load: Load) -> None:
     settings = load()
-    ageing = {"reading_half_life_s", "reading_max_age_s"}  # a policy without settings forgets nothing
-    rules, bare = asdict(settings.analyze.options()), asdict(PolicyOptions())
-    assert {name: rules[name] for name in rules.keys() - ageing} == {
-        name: bare[name] for name in bare.keys() - ageing
-    }
+    bare = PolicyOptions()
+    assert {name: getattr(settings.analyze, name) for name in PolicyOptions.model_fields} == dict(bare)
+    assert (bare.reading_max_age_s, bare.reading_half_life_s) == (7 * 86400.0, 86400.0)
     assert settings.knowledge.limits() == KnowledgeLimits()
 
 

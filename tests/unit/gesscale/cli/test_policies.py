@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from gesscale.cli.app import app
 from gesscale.errors import SettingsError
 from gesscale.policies import policy_names
-from gesscale.settings.groups import AnalyzeSettings
+from gesscale.settings.analyze import AnalyzeSettings
 
 ROOT = Path(__file__).parents[4]
 
@@ -40,8 +40,8 @@ def test_a_policy_is_shown_with_the_settings_that_it_heeds():
 def test_no_policy_heeds_a_setting_that_there_is_not(name):
     from gesscale.policies import policy_card
 
-    assert set(policy_card(name).told) <= AnalyzeSettings.model_fields.keys()
-    assert len(said("show", name)["settings"]) >= len(policy_card(name).told)
+    assert set(policy_card(name).accepted) <= AnalyzeSettings.model_fields.keys()
+    assert len(said("show", name)["settings"]) >= len(policy_card(name).accepted)
 
 
 @pytest.mark.parametrize("name", policy_names())

@@ -6,9 +6,9 @@ import pytest
 from edge import workflow
 from trials import World, alone, durations, op, policy, word_count
 
-from gesscale.analyze.autrascale.space import SearchSpace
-from gesscale.options.autrascale import AutrascaleSettings
 from gesscale.policies.autrascale import latency
+from gesscale.policies.autrascale.analysis.space import SearchSpace
+from gesscale.policies.autrascale.settings import AutrascaleSettings
 
 # The throughput step
 

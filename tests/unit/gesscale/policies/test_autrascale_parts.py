@@ -9,13 +9,17 @@ from edge import batches, operator, reading, workflow
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gesscale.analyze.autrascale.backlog import target_throughput
-from gesscale.analyze.autrascale.benefit import acceptable, benefit
-from gesscale.analyze.autrascale.gaussian_process import GaussianProcess, shared_deviation, transferred
-from gesscale.analyze.autrascale.improvement import expected_improvement
-from gesscale.analyze.autrascale.search import most_promising
-from gesscale.analyze.autrascale.space import SearchSpace
 from gesscale.analyze.latency import batch_s, longest_path_s, passage_s, waiting_s
+from gesscale.policies.autrascale.analysis.backlog import target_throughput
+from gesscale.policies.autrascale.analysis.benefit import acceptable, benefit
+from gesscale.policies.autrascale.analysis.gaussian_process import (
+    GaussianProcess,
+    shared_deviation,
+    transferred,
+)
+from gesscale.policies.autrascale.analysis.improvement import expected_improvement
+from gesscale.policies.autrascale.analysis.search import most_promising
+from gesscale.policies.autrascale.analysis.space import SearchSpace
 
 WORD_COUNT, YAHOO = (3, 4, 12, 10), (4, 2, 1, 1, 34)
 

@@ -9,18 +9,18 @@ import pytest
 from edge import known, observe, operator, reading, workflow
 from pydantic import ValidationError
 
-from gesscale.analyze.daedalus.capacities import Capacities, Seen
-from gesscale.analyze.daedalus.recovery import Downtimes
-from gesscale.analyze.daedalus.regression import Line
-from gesscale.analyze.daedalus.workload import History
 from gesscale.decision import Reason, Verdict
 from gesscale.errors import SettingsError
 from gesscale.observation import Batch, NodeReading
-from gesscale.options import PolicyOptions
-from gesscale.options.daedalus import DaedalusSettings
-from gesscale.policies import policy_named, registry
-from gesscale.policies.daedalus_memo import DaedalusMemo
+from gesscale.policies import card, policy_named
+from gesscale.policies.daedalus.analysis.capacities import Capacities, Seen
+from gesscale.policies.daedalus.analysis.recovery import Downtimes
+from gesscale.policies.daedalus.analysis.regression import Line
+from gesscale.policies.daedalus.analysis.workload import History
+from gesscale.policies.daedalus.memo import DaedalusMemo
+from gesscale.policies.daedalus.settings import DaedalusSettings
 from gesscale.ports import Reconfiguration
+from gesscale.settings.analyze import AnalyzeSettings
 
 NODES = ("edge", "far", "hub", "mid", "near")
 FLOW = workflow(operator(max_replicas=5))
@@ -28,7 +28,7 @@ LOOP_S = 60.0
 
 
 def policy(**settings):
-    return policy_named("daedalus", FLOW, PolicyOptions(daedalus=DaedalusSettings(**settings)))
+    return policy_named("daedalus", FLOW, AnalyzeSettings(daedalus=DaedalusSettings(**settings)))
 
 
 def seen(replicas, rate, *, at_s, cpu=0.5, processed=None, backlog=0.0, since_s=None, **changes):
@@ -275,7 +275,7 @@ def test_soon_after_a_change_what_is_enough_stays():
 
 def test_limits_of_the_operator_hold():
     flow = workflow(operator(min_replicas=3, max_replicas=4))
-    chosen = policy_named("daedalus", flow, PolicyOptions())
+    chosen = policy_named("daedalus", flow, AnalyzeSettings())
     few = chosen.analyze(observe(seen(4, 10.0, at_s=10_060.0)), told(remembers(placement=NODES[:4])))["op"]
     assert (few.wanted_replicas, few.verdict) == (3, Verdict.FEWER)
     full = seen(3, 900.0, at_s=10_060.0, cpu=1.0, processed=600.0)
@@ -320,14 +320,14 @@ def test_figures_that_are_no_numbers_are_no_error(figure):
 
 
 def test_without_statsmodels_the_policy_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(registry, "find_spec", lambda _: None)
+    monkeypatch.setattr(card, "find_spec", lambda _: None)
     with pytest.raises(SettingsError, match=r'needs statsmodels: pip install "gesscale\[daedalus\]"'):
         policy()
 
 
 def test_nodes_are_drawn_unless_the_nearest_are_asked_for():
     assert not policy().latency_aware
-    assert policy_named("daedalus", FLOW, PolicyOptions(node_choice="nearest")).latency_aware
+    assert policy_named("daedalus", FLOW, AnalyzeSettings(node_choice="nearest")).latency_aware
 
 
 def test_a_history_that_no_memo_can_hold_is_refused():

@@ -11,11 +11,11 @@ from pydantic import ValidationError
 
 from gesscale.decision import Reason, Verdict
 from gesscale.observation import Batch, Unseen
-from gesscale.options import PolicyOptions
-from gesscale.options.dhalion import DhalionSettings
 from gesscale.policies import policy_named
-from gesscale.policies.dhalion import scale_up_factor
+from gesscale.policies.dhalion.policy import scale_up_factor
+from gesscale.policies.dhalion.settings import DhalionSettings
 from gesscale.ports import Reconfiguration
+from gesscale.settings.analyze import AnalyzeSettings
 
 NAN = math.nan
 
@@ -56,7 +56,7 @@ def seen(
 
 
 def analyses(flow, *readings, unseen=(), knowledge=None, **settings):
-    policy = policy_named("dhalion", flow, PolicyOptions(dhalion=DhalionSettings(**settings)))
+    policy = policy_named("dhalion", flow, AnalyzeSettings(dhalion=DhalionSettings(**settings)))
     return policy.analyze(observe(*readings, unseen=unseen), knowledge or known())
 
 

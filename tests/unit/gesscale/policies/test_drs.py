@@ -7,11 +7,11 @@ from edge import batches, known, observe, operator, reading, workflow
 
 from gesscale.decision import Reason, Verdict
 from gesscale.observation import OperatorReading, Unseen
-from gesscale.options import PolicyOptions
-from gesscale.options.drs import DrsSettings
 from gesscale.policies import policy_named
-from gesscale.policies.drs import DrsMemo
+from gesscale.policies.drs.policy import DrsMemo
+from gesscale.policies.drs.settings import DrsSettings
 from gesscale.ports import Reconfiguration
+from gesscale.settings.analyze import AnalyzeSettings
 from gesscale.workflow import Operator, Workflow
 
 
@@ -41,7 +41,7 @@ def seen(
 
 
 def analyses(flow: Workflow, *readings: OperatorReading, knowledge=None, unseen=(), **settings):
-    policy = policy_named("drs", flow, PolicyOptions(drs=DrsSettings(**settings)))
+    policy = policy_named("drs", flow, AnalyzeSettings(drs=DrsSettings(**settings)))
     return policy.analyze(observe(*readings, unseen=unseen), known() if knowledge is None else knowledge)
 
 

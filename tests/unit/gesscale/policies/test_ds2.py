@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from gesscale.decision import Reason, Verdict
 from gesscale.observation import OperatorReading, Unseen
-from gesscale.options import PolicyOptions
-from gesscale.options.ds2 import Ds2Settings
 from gesscale.policies import policy_named
-from gesscale.policies.ds2 import Ds2Memo
+from gesscale.policies.ds2.policy import Ds2Memo
+from gesscale.policies.ds2.settings import Ds2Settings
 from gesscale.ports import ClusterState, Knowledge, Node, Reconfiguration
+from gesscale.settings.analyze import AnalyzeSettings
 from gesscale.workflow import Operator, Workflow
 
 BARE = Ds2Settings(over_provision=1.0)
@@ -40,7 +40,7 @@ def seen(
 
 
 def analyses(flow: Workflow, *readings: OperatorReading, settings=BARE, knowledge=None, unseen=()):
-    policy = policy_named("ds2", flow, PolicyOptions(ds2=settings))
+    policy = policy_named("ds2", flow, AnalyzeSettings(ds2=settings))
     return policy.analyze(observe(*readings, unseen=unseen), known() if knowledge is None else knowledge)
 
 
@@ -407,7 +407,7 @@ def test_all_replicas_come_at_once_on_nodes_that_are_drawn_or_the_nearest():
     crowded = observe(reading(("hub",), throughput=100.0, offered=290.0, busy_share=1.0))
 
     def added(**options: object) -> tuple[str, ...]:
-        policy = policy_named("ds2", workflow(), PolicyOptions(ds2=BARE, **options))
+        policy = policy_named("ds2", workflow(), AnalyzeSettings(ds2=BARE, **options))
         return policy.plan(policy.analyze(crowded, known()), state, known())["op"].change.add
 
     assert added(node_choice="nearest") == ("mid", "near")  # 10 and 50 ms from hub

@@ -12,11 +12,11 @@ from pydantic import ValidationError
 
 from gesscale.decision import Reason, Verdict
 from gesscale.observation import Batch, Unseen
-from gesscale.options import PolicyOptions
-from gesscale.options.hpa import HpaCpuSettings, HpaVargaSettings
 from gesscale.policies import policy_named
-from gesscale.policies.hpa import Recommendations
+from gesscale.policies.hpa.policy import Recommendations
+from gesscale.policies.hpa.settings import HpaCpuSettings, HpaVargaSettings
 from gesscale.ports import Reconfiguration
+from gesscale.settings.analyze import AnalyzeSettings
 
 NAN = math.nan
 WIDE = 1000
@@ -55,7 +55,7 @@ def lagging(replicas, slope, *, name="op", throughput=100_000.0, start=1e6, at_s
 def analyses(name, flow, *readings, memos=None, unseen=(), **settings):
     groups = {"hpa-cpu": ("hpa_cpu", HpaCpuSettings), "hpa-varga": ("hpa_varga", HpaVargaSettings)}
     field, group = groups[name]
-    policy = policy_named(name, flow, PolicyOptions(**{field: group(**settings)}))
+    policy = policy_named(name, flow, AnalyzeSettings(**{field: group(**settings)}))
     return policy.analyze(observe(*readings, unseen=unseen), known(memos=memos or {}))
 
 
@@ -243,11 +243,11 @@ def test_what_is_seen_while_cooling_is_remembered_unless_told_otherwise(name):
     change = Reconfiguration(at_s=900.0, operator="op", placement=tuple(placed(5)), downtime_s=10.0)
     knowledge = known(reconfigurations={"op": (change,)})
     seen = reading(placed(5), cpu_share=1.0, busy_share=1.0)
-    policy = policy_named(name, workflow(op()), PolicyOptions())
+    policy = policy_named(name, workflow(op()), AnalyzeSettings())
     found = policy.analyze(observe(seen), knowledge)["op"]
     assert (found.verdict, found.reason, found.wanted_replicas) == (Verdict.SAME, Reason.COOLING_DOWN, 8)
     assert json.loads(found.memo)["asked"] == [[1000.0, 8]]
-    silent = PolicyOptions(
+    silent = AnalyzeSettings(
         hpa_cpu=HpaCpuSettings(samples_while_cooling=False),
         hpa_varga=HpaVargaSettings(samples_while_cooling=False),
     )

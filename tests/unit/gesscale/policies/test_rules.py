@@ -10,13 +10,13 @@ from pydantic import ValidationError
 
 from gesscale.decision import Analysis, Reason, Verdict
 from gesscale.observation import Batch, OperatorReading
-from gesscale.options import PolicyOptions
-from gesscale.options.rules import RulesSettings
 from gesscale.policies import policy_named
-from gesscale.policies.rules import RulesMemo, RulesPolicy
+from gesscale.policies.rules import PolicyError
+from gesscale.policies.rules.model import Action, Metric
+from gesscale.policies.rules.policy import RulesMemo, RulesPolicy
+from gesscale.policies.rules.settings import RulesSettings
 from gesscale.ports import ClusterState, Knowledge, Node, Reconfiguration
-from gesscale.rules import PolicyError
-from gesscale.rules.model import Action, Metric
+from gesscale.settings.analyze import AnalyzeSettings
 from gesscale.workflow import Workflow
 
 OUT = {
@@ -41,7 +41,7 @@ def told(*rules: dict[str, object], **semantics: object) -> RulesSettings:
 
 
 def policy(*rules: dict[str, object], flow: Workflow | None = None, **semantics: object) -> RulesPolicy:
-    made = policy_named("rules", flow or workflow(), PolicyOptions(rules=told(*rules, **semantics)))
+    made = policy_named("rules", flow or workflow(), AnalyzeSettings(rules=told(*rules, **semantics)))
     assert isinstance(made, RulesPolicy)
     return made
 
@@ -328,21 +328,21 @@ def test_rules_come_from_a_file_or_from_the_settings(tmp_path: Path):
     file.write_text(
         "rules: [{name: x, operator: op, action: in, by: {exact: 1}, when: [{metric: lag, below: 1, for: 1m}]}]"
     )
-    made = policy_named("rules", workflow(), PolicyOptions(rules=RulesSettings(file=file)))
+    made = policy_named("rules", workflow(), AnalyzeSettings(rules=RulesSettings(file=file)))
     assert [rule.name for rule in made.rules] == ["x"]
     with pytest.raises(ValidationError, match="expected rules or a file of rules, got both: 1 rules and"):
         told(OUT, file=file)
     with pytest.raises(PolicyError, match="No such file"):
-        policy_named("rules", workflow(), PolicyOptions(rules=RulesSettings(file=tmp_path / "none.yaml")))
+        policy_named("rules", workflow(), AnalyzeSettings(rules=RulesSettings(file=tmp_path / "none.yaml")))
 
 
 def test_a_file_without_rules_changes_nothing_and_no_settings_mean_the_default_rules(tmp_path: Path):
     file = tmp_path / "rules.yaml"
     file.write_text("rules: []")
-    empty = policy_named("rules", workflow(), PolicyOptions(rules=RulesSettings(file=file)))
+    empty = policy_named("rules", workflow(), AnalyzeSettings(rules=RulesSettings(file=file)))
     found = empty.analyze(observe(seen(1e9, 1000.0, cpu_share=1.0)), known())["op"]
     assert (found.verdict, found.reason) == (Verdict.SAME, Reason.NEVER_CHANGES)
-    default = policy_named("rules", workflow(), PolicyOptions())
+    default = policy_named("rules", workflow(), AnalyzeSettings())
     assert [rule.name for rule in default.rules] == ["behind", "hot", "idle"]
 
 
@@ -350,7 +350,7 @@ def test_replicas_go_to_the_nearest_nodes_where_that_is_asked_for():
     nodes = {name: Node(name=name) for name in FIVE}
     state = ClusterState(nodes=nodes, placements={"op": ("hub",)})
     item = replace(seen(450.0, 1000.0), placement=("hub",))
-    options = PolicyOptions(rules=told({**OUT, "by": {"absolute": 2}}), node_choice="nearest")
+    options = AnalyzeSettings(rules=told({**OUT, "by": {"absolute": 2}}), node_choice="nearest")
     made = policy_named("rules", workflow(), options)
     plan = made.plan(made.analyze(observe(item), known()), state, known())["op"]
     assert plan.change.add == ("mid", "near")  # 10 and 50 ms from hub

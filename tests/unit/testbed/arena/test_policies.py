@@ -69,7 +69,10 @@ def test_ones_own_policy_is_built_by_module():
         ("nowhere.py:Mine", "FileNotFoundError: there is no file nowhere.py"),
         ("no.such.module:Mine", "ModuleNotFoundError"),
         ("gesscale.policies.static:Mine", "AttributeError"),
-        ("gesscale.policies.static:__doc__", "expected a callable of workflow and rules, got a str"),
+        (
+            "gesscale.policies.static:__doc__",
+            "expected a PolicyCard, or a callable of workflow and settings, got a str",
+        ),
         (":Mine", "expected FILE.py:NAME"),
         ("mine.py:", "expected FILE.py:NAME"),
         ("..x:Mine", "cannot be imported"),

@@ -12,7 +12,7 @@ from testbed.simulator.scene import CpuAccount, MetricTraits, Scene, SimulatedNo
 from testbed.simulator.spark.plant import SparkPlant
 from testbed.workloads.workload import Workload
 
-NEVER = PolicyOptions(cpu_low_share=0.0, cpu_high_share=1.0)
+NEVER = PolicyOptions(cpu_low_pct=0, cpu_high_pct=100)
 """THR that changes nothing."""
 
 
@@ -175,7 +175,7 @@ def test_single_replicas_add_up_to_the_operator(delay_s: float) -> None:
 def test_a_replica_that_joined_is_told_with_what_it_did_and_before_that_with_nothing() -> None:
     # n1 is ordered at 60 s, the first step, and serves from the batch that begins at 70 s.
     grows = one_operator(steady(400, 600), delays=equal_delays(2, 0))
-    eager = PolicyOptions(cpu_low_share=0.0, cpu_high_share=0.5)
+    eager = PolicyOptions(cpu_low_pct=0, cpu_high_pct=50)
     seen = readings(play(grows, "thr-nlaware", physics=QUIET, rules=eager))
     joined = next(reading for reading in seen if reading.replicas == 2)
     assert 0 < joined.by_node["n1"].throughput_rows_per_s < joined.by_node["n0"].throughput_rows_per_s

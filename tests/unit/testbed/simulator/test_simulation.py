@@ -23,7 +23,7 @@ from testbed.simulator.scene import CpuAccount, MetricTraits, NodeFailure, Scene
 from testbed.simulator.simulation import simulate
 from testbed.simulator.spark.plant import SparkPlant
 
-NEVER = PolicyOptions(cpu_low_share=0.0, cpu_high_share=1.0)
+NEVER = PolicyOptions(cpu_low_pct=0, cpu_high_pct=100)
 DAY_S = 4 * 3600.0
 
 

@@ -9,7 +9,8 @@ from structural import faults, nodes
 from gesscale.kubernetes.resource.crd import COLUMNS, definition, definition_yaml
 from gesscale.kubernetes.resource.reference import reference_page
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
-from gesscale.settings.groups import AnalyzeSettings, MonitorSettings, PlanSettings
+from gesscale.settings.analyze import AnalyzeSettings
+from gesscale.settings.groups import MonitorSettings, PlanSettings
 from gesscale.settings.latency_map import LatencyMapSettings
 from gesscale.settings.operators import OperatorSettings
 

@@ -11,7 +11,6 @@ from gesscale.kubernetes.ordering import order_of
 from gesscale.kubernetes.resource.autoscaler import read_autoscaler
 from gesscale.kubernetes.resource.translate import driver_selector, gather, outside_driver
 from gesscale.kubernetes.resuming import read_legacy
-from gesscale.policies import policy_named
 from gesscale.spark.orders import OrderBook
 from gesscale.spark.placing import first_placement
 from latency_map.errors import glimpse
@@ -118,7 +117,7 @@ def steer(documents):
         assert (each.monitor.period_s, each.settle_timeout_s) >= (1.0, 0.001)
         assert each.latency_map.source
         assert each.directives(built).keys() == built.operators.keys()
-        policy_named(each.policy.policy, built, each.policy.options())
+        each.policy.build(built)
         for resource in each.resources.values():
             driver_selector(resource)
             outside_driver(resource)

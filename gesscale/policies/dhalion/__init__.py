@@ -1,0 +1,15 @@
+"""Dhalion: its settings and the policy."""
+
+from gesscale.policies.card import ON_NODES, PolicyCard, on_nodes_as_told
+from gesscale.policies.dhalion.policy import DhalionPolicy
+from gesscale.policies.dhalion.settings import DhalionSettings
+
+CARD = PolicyCard(
+    name="dhalion",
+    summary="bottlenecks grow by the share of their load left undone; without any, operators shrink by a fifth",
+    source="Floratou et al., Dhalion, VLDB 2017; as in Kanis, TU Delft 2023, section 6.7.1",
+    build=on_nodes_as_told(DhalionPolicy),
+    settings=DhalionSettings,
+    told=("back_pressure_threshold", *ON_NODES),
+    guide="policies/dhalion.md",
+)

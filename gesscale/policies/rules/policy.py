@@ -1,0 +1,299 @@
+"""Rules after SEEP (Rouaux, Imperial College London 2014): conditions that hold for a time scale an operator.
+
+The rules and what they mean stand beside this file; here they meet the loop: readings become samples, and what the
+loop carried out becomes the last actions that guards look at.
+"""
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from pydantic import BaseModel, ConfigDict
+
+from gesscale.decision import Reason
+from gesscale.fields import MOST_REPLICAS, SHORTEST_S
+from gesscale.observation import OperatorReading, WorkflowObservation
+from gesscale.options import PolicyOptions
+from gesscale.options.sizing import SizingSettings
+from gesscale.policies.memos import Memo, recalled
+from gesscale.policies.rules.defaults import DEFAULT_RULES
+from gesscale.policies.rules.evaluation import (
+    Condition,
+    Phase,
+    Ruling,
+    Standing,
+    State,
+    condition,
+    joined,
+    judge,
+    ranked,
+)
+from gesscale.policies.rules.model import ALL, Action, Metric, PolicyError, Rule, distinct
+from gesscale.policies.rules.reading import read_rules
+from gesscale.policies.rules.reports import is_told, label, reports
+from gesscale.policies.rules.samples import Samples, appended, pruned
+from gesscale.policies.rules.semantics import Semantics
+from gesscale.policies.rules.settings import RulesSettings
+from gesscale.policies.sizing import SizingPolicy, Wish
+from gesscale.ports import Knowledge, Reconfiguration
+from gesscale.words import suggestion
+from gesscale.workflow import Workflow
+
+_SAMPLES_AT_MOST = 512
+"""Samples of an operator in its memo, of all metrics together: some 25 KiB."""
+
+_WORDS_OF = 3
+"""So many rules are told of where none acts."""
+
+_FREE = SizingSettings.model_validate({"cooldown": SHORTEST_S, "most_up": MOST_REPLICAS})
+"""Guards and bounds of the rules take the place of what other policies that size are held to."""
+
+
+class Answer(BaseModel):
+    """What was wished for."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
+
+    replicas: int | None
+    detail: str
+    reason: Reason
+
+
+class RulesMemo(Memo):
+    """What is remembered of an operator.
+
+    Attributes
+    ----------
+    initial
+        How many replicas it had when it was first seen.
+    replicas
+        How many it has.
+    change_s
+        When the newest change that is known was ordered, seconds since the epoch; None where there was none.
+    done_s
+        When an action of each kind was last completed.
+    samples
+        Of each metric that its rules name, oldest first.
+    held
+        The rules whose conditions hold.
+    answer
+        What follows.
+    """
+
+    initial: int
+    replicas: int
+    change_s: float | None = None
+    done_s: dict[Action, float]
+    samples: dict[Metric, Samples]
+    held: frozenset[str] = frozenset()
+    answer: Answer | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RulesPolicy(SizingPolicy):
+    """Goes by rules.
+
+    Attributes
+    ----------
+    rules
+        Each with a name of its own, in the order of their rank.
+    semantics
+        How they are read.
+    """
+
+    rules: tuple[Rule, ...] = ()
+    semantics: Semantics = field(default_factory=Semantics)
+
+    @property
+    def name(self) -> str:
+        """The registered name."""
+        return "rules"
+
+    @property
+    def sizing(self) -> SizingSettings:
+        """What wishes are held to: the limits of the operators alone."""
+        return _FREE
+
+    def wishes(
+        self, readings: Mapping[str, OperatorReading], observation: WorkflowObservation, knowledge: Knowledge
+    ) -> Mapping[str, Wish]:
+        """Evaluate the rules of every operator; see `gesscale.policies.sizing.SizingPolicy`."""
+        at_s = observation.at_s
+        memos = {name: self._memo(reading, at_s, knowledge) for name, reading in readings.items()}
+        seen = {name: self._conditions(memos[name], reading) for name, reading in readings.items()}
+        everywhere = self._of_all(seen)
+        wishes = {}
+        for name, memo in memos.items():
+            answer = memo.answer
+            if answer is None:
+                ruling = self._ruling(name, memo, {**seen[name], **everywhere})
+                answer = _answer(ruling, is_fresh=self._is_fresh(memo))
+                memos[name] = memo.model_copy(update={"held": ruling.held, "answer": answer})
+            wishes[name] = Wish(
+                replicas=answer.replicas,
+                detail=answer.detail,
+                reason=answer.reason,
+                memo=memos[name].model_dump_json(),
+            )
+        return wishes
+
+    # What is known of an operator
+
+    def _memo(self, reading: OperatorReading, at_s: float, knowledge: Knowledge) -> RulesMemo:
+        """Return what is remembered of an operator with what this step tells; the same if it was told before."""
+        name, change = reading.operator, knowledge.latest(reading.operator)
+        before = recalled(RulesMemo, self.name, name, knowledge)
+        if before is not None and before.at_s == at_s:
+            return before
+        if before is not None and before.at_s > at_s:  # the clock was set back
+            before = None
+        replicas = _replicas(reading, change)
+        return RulesMemo(
+            policy=self.name,
+            at_s=at_s,
+            initial=replicas if before is None else before.initial,
+            replicas=replicas,
+            change_s=None if change is None else change.at_s,
+            done_s=_done_s(before, change, reading),
+            samples=self._samples({} if before is None else before.samples, reading, change),
+            held=frozenset() if before is None else before.held,
+        )
+
+    def _samples(
+        self, before: Mapping[Metric, Samples], reading: OperatorReading, change: Reconfiguration | None
+    ) -> dict[Metric, Samples]:
+        longest_s: dict[Metric, float] = {}
+        for rule in ranked(self.rules, reading.operator):
+            for trigger in rule.when:
+                longest_s[trigger.metric] = max(trigger.for_s, longest_s.get(trigger.metric, 0.0))
+        since_s, gap_s = -math.inf, self.semantics.max_gap_s
+        if self.semantics.mode == "rearm" and change is not None:
+            since_s = _completed_s(change, reading)
+        found = {}
+        for metric, reach_s in longest_s.items():
+            samples = appended(before.get(metric, ()), reports(metric, reading, gap_s), gap_s)
+            fresh = [sample for sample in samples if sample.at_s > since_s]
+            found[metric] = pruned(fresh, reach_s, max(2, _SAMPLES_AT_MOST // len(longest_s)))
+        return found
+
+    def _is_fresh(self, memo: RulesMemo) -> bool:
+        """Say whether an operator was changed a shorter time ago than its rules look back."""
+        longest_s = max((item.for_s for rule in self.rules for item in rule.when), default=0.0)
+        return memo.at_s - max(memo.done_s.values(), default=-math.inf) < longest_s
+
+    # What follows
+
+    def _conditions(self, memo: RulesMemo, reading: OperatorReading) -> Mapping[str, Condition]:
+        told = {metric: items for metric, items in memo.samples.items() if is_told(metric, reading)}
+        labels = {metric: label(metric, reading) for metric in told}
+        return {
+            rule.name: condition(rule, told, memo.at_s, self.semantics, labels)
+            for rule in ranked(self.rules, reading.operator)
+        }
+
+    def _of_all(self, seen: Mapping[str, Mapping[str, Condition]]) -> Mapping[str, Condition]:
+        """Return the conditions of the rules for which the readings of all operators count together."""
+        missing = [name for name in self.workflow.operators if name not in seen]
+        unknown = Condition(state=State.INSUFFICIENT_DATA, words=f"nothing is known of {', '.join(missing)}")
+        return {
+            rule.name: unknown if missing else joined([conditions[rule.name] for conditions in seen.values()])
+            for rule in self.rules
+            if rule.together
+        }
+
+    def _ruling(self, name: str, memo: RulesMemo, conditions: Mapping[str, Condition]) -> Ruling:
+        standing = Standing(
+            now_s=memo.at_s,
+            operator=self.workflow.operators[name],
+            replicas=memo.replicas,
+            initial=memo.initial,
+            done_s=memo.done_s,
+            held=memo.held,
+        )
+        return judge(ranked(self.rules, name), conditions, standing, self.semantics)
+
+
+def rules_policy(workflow: Workflow, options: PolicyOptions, told: RulesSettings) -> RulesPolicy:
+    """Build the policy of the rules that the settings hold, or name.
+
+    Raises
+    ------
+    PolicyError
+        Where the file cannot be used, or a rule names an operator that the workflow does not have.
+    """
+    if told.file is not None:
+        rules = read_rules(told.file).rules
+    else:
+        rules = told.rules or DEFAULT_RULES
+    check_operators(rules, workflow.operators)
+    return RulesPolicy(
+        workflow,
+        options,
+        latency_aware=options.node_choice == "nearest",
+        rules=distinct(rules),
+        semantics=told,
+    )
+
+
+def check_operators(rules: Sequence[Rule], operators: Collection[str]) -> None:
+    """Check that there is every operator that rules name.
+
+    Raises
+    ------
+    PolicyError
+        At the first that there is not.
+    """
+    for rule in distinct(rules):
+        if rule.operator != ALL and rule.operator not in operators:
+            message = (
+                f"rule {rule.name!r}: the workflow has no operator {rule.operator!r}; "
+                f"{suggestion(rule.operator, operators)}"
+            )
+            raise PolicyError(message)
+
+
+def _replicas(reading: OperatorReading, change: Reconfiguration | None) -> int:
+    """Return how many replicas an operator has: one that idles since it was changed reads as it was before."""
+    newest_s = reading.batches[-1].ended_at_s if reading.batches else math.inf
+    return len(change.placement) if change is not None and change.at_s >= newest_s else reading.replicas
+
+
+def _completed_s(change: Reconfiguration, reading: OperatorReading) -> float:
+    """Return when a change was complete: the silence about it, beyond what is usual between two batches, is over."""
+    return change.at_s + max(0.0, (change.downtime_s or 0.0) - (reading.trigger_s or 0.0))
+
+
+def _done_s(
+    before: RulesMemo | None, change: Reconfiguration | None, reading: OperatorReading
+) -> dict[Action, float]:
+    """Return when an action of each kind was last completed; a change of which nothing is remembered was of both."""
+    if change is None:
+        return {}
+    completed_s = _completed_s(change, reading)
+    if before is None:
+        return dict.fromkeys(Action, completed_s)
+    if before.change_s == change.at_s or len(change.placement) == before.replicas:
+        return before.done_s
+    kind = Action.OUT if len(change.placement) > before.replicas else Action.IN
+    return {**before.done_s, kind: completed_s}
+
+
+def _answer(ruling: Ruling, *, is_fresh: bool) -> Answer:
+    findings = ruling.findings
+    if ruling.replicas is not None:
+        said = "; ".join(item.words for item in ruling.acting)
+        return Answer(replicas=ruling.replicas, detail=said, reason=Reason.WITHIN_TARGET)
+    if not findings:
+        return Answer(replicas=None, detail="no rule is for this operator", reason=Reason.NEVER_CHANGES)
+    pending = [item for item in findings if item.phase is Phase.PENDING]
+    blind = all(item.phase is Phase.INSUFFICIENT_DATA for item in findings)
+    reason = Reason.WITHIN_TARGET
+    if pending:
+        reason = pending[0].reason
+    elif blind:
+        reason = Reason.COOLING_DOWN if is_fresh else Reason.METRICS_MISSING
+    told = pending or findings
+    more = f"; and {len(told) - _WORDS_OF} rules more" if len(told) > _WORDS_OF else ""
+    said = "; ".join(item.words for item in told[:_WORDS_OF])
+    return Answer(replicas=None, detail=said + more, reason=reason)

@@ -1,0 +1,73 @@
+"""Settings of group ``analyze``: which policy, what several are told, and the settings that each declares itself."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar, TypeVar
+
+from pydantic import Field, create_model, field_validator
+
+from gesscale.fields import Group
+from gesscale.options import PolicyOptions
+from gesscale.policies.card import PolicyCard
+from gesscale.policies.registry import policy_card, policy_names, registered, unusable
+from gesscale.ports import Policy
+from gesscale.workflow import Workflow
+
+_G = TypeVar("_G", bound=Group)
+
+
+def with_own_settings(cards: Iterable[PolicyCard]) -> Callable[[type[_G]], type[_G]]:
+    """Give a group of settings the groups that policies declare, each under the policy's name."""
+    fields: dict[str, Any] = {
+        card.group: (card.settings, Field(card.settings(), description=f"Of `{card.name}`."))
+        for card in cards
+        if card.settings is not None
+    }
+    return lambda group: create_model(
+        group.__name__, __base__=group, __module__=group.__module__, __doc__=group.__doc__, **fields
+    )
+
+
+class _NamedPolicy(Group):
+    OWN: ClassVar[Mapping[str, PolicyCard]] = {}
+
+    policy: str = Field(
+        "gesscale",
+        description=f"One of {', '.join(policy_names())}. Default: the paper's.",
+    )
+
+    @field_validator("policy")
+    @classmethod
+    def _check_policy(cls, value: str) -> str:
+        if value not in policy_names() and value not in cls.OWN:
+            message = unusable().get(value, f"expected one of {', '.join(policy_names())}")
+            raise ValueError(message)
+        return value
+
+
+@with_own_settings(registered().values())
+class AnalyzeSettings(PolicyOptions, _NamedPolicy):
+    """When an operator needs more or fewer replicas."""
+
+    @property
+    def card(self) -> PolicyCard:
+        """The policy that is chosen."""
+        return self.OWN[self.policy] if self.policy in self.OWN else policy_card(self.policy)
+
+    def build(self, workflow: Workflow) -> Policy:
+        """Return the policy that is chosen, with its settings.
+
+        Raises
+        ------
+        SettingsError
+            When what it imports is not installed, or its own settings cannot be used.
+        """
+        return self.card.built(workflow, self)
+
+
+def analyze_settings_with(cards: Mapping[str, PolicyCard]) -> type[AnalyzeSettings]:
+    """Return settings that may choose policies which are not registered, by names such as ``mine.py:CARD``."""
+
+    class WithOwn(AnalyzeSettings):
+        OWN: ClassVar[Mapping[str, PolicyCard]] = cards
+
+    return with_own_settings(cards.values())(WithOwn)
