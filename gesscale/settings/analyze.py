@@ -5,11 +5,13 @@ from typing import Any, ClassVar, TypeVar
 
 from pydantic import Field, create_model, field_validator
 
+from gesscale.errors import GesscaleError, SettingsError
 from gesscale.fields import Group
 from gesscale.options import PolicyOptions
 from gesscale.policies.card import PolicyCard
 from gesscale.policies.registry import policy_card, policy_names, registered, unusable
 from gesscale.ports import Policy
+from gesscale.words import error_in_words
 from gesscale.workflow import Workflow
 
 _G = TypeVar("_G", bound=Group)
@@ -59,9 +61,23 @@ class AnalyzeSettings(PolicyOptions, _NamedPolicy):
         Raises
         ------
         SettingsError
-            When what it imports is not installed, or its own settings cannot be used.
+            When what it imports is not installed, or somebody's own cannot be made.
         """
-        return self.card.built(workflow, self)
+        if self.policy not in self.OWN:
+            return self.card.built(workflow, self)
+        try:
+            policy = self.card.built(workflow, self)
+        except GesscaleError:
+            raise
+        except Exception as error:
+            message = f"policy {self.policy!r}: cannot be made: {error_in_words(error)}"
+            raise SettingsError(message) from error
+        if lacks := [name for name in ("name", "analyze", "plan") if not hasattr(policy, name)]:
+            message = (
+                f"policy {self.policy!r}: expected a policy, got a {type(policy).__name__} without {lacks[0]}"
+            )
+            raise SettingsError(message)
+        return policy
 
 
 def analyze_settings_with(cards: Mapping[str, PolicyCard]) -> type[AnalyzeSettings]:

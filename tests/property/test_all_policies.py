@@ -1,8 +1,13 @@
 """What holds for every policy over many steps on workflows of several operators, whatever is seen."""
 
+import atexit
+import shutil
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 
 from edge import NODES, batches, known, operator, workflow
+from guide_policy import write_policy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from thoroughness import examples
@@ -10,7 +15,8 @@ from thoroughness import examples
 from gesscale.decision import Change, Verdict
 from gesscale.observation import Batch, NodeReading, OperatorReading, Unseen, WorkflowObservation
 from gesscale.options import PolicyOptions
-from gesscale.policies import policy_named, policy_names
+from gesscale.policies import policy_names
+from gesscale.policies.registry import any_card
 from gesscale.ports import ClusterState, Knowledge, Node, Reconfiguration
 
 PERIOD_S = 60.0
@@ -20,6 +26,10 @@ WORKFLOWS = {
     "fork": (("a",), ("b", "a"), ("c", "a")),
     "join": (("a",), ("b",), ("c", "a", "b")),
 }
+FOLDER = Path(tempfile.mkdtemp(prefix="gesscale-guide-"))
+atexit.register(shutil.rmtree, FOLDER)
+POLICIES = [*sorted(policy_names()), write_policy(FOLDER)]
+"""With the one that the guide builds."""
 NODE_STATES = {name: Node(name=name) for name in NODES}
 
 # What an operator may be seen as: offered and processed rows/s, backlog, shares of time at the limit and busy, CPU.
@@ -101,7 +111,7 @@ steps = st.lists(st.tuples(views, views, views), min_size=1, max_size=12)
 
 @settings(deadline=None, max_examples=examples(150))
 @given(
-    name=st.sampled_from(sorted(policy_names())),
+    name=st.sampled_from(POLICIES),
     shape=st.sampled_from(sorted(WORKFLOWS)),
     course=steps,
     settles=st.booleans(),
@@ -110,7 +120,7 @@ def test_every_policy_keeps_its_limits_repeats_itself_and_never_removes_for_want
     name, shape, course, settles
 ):
     flow = drawn_workflow(shape)
-    policy = policy_named(name, flow, PolicyOptions())
+    policy = any_card(name).built(flow, PolicyOptions())
     placements = dict.fromkeys(flow.operators, ("hub", "near"))
     memory = known()
     for number, views_now in enumerate(course):
@@ -119,7 +129,7 @@ def test_every_policy_keeps_its_limits_repeats_itself_and_never_removes_for_want
         seen = observation(at_s, shown, placements)
         state = ClusterState(nodes=NODE_STATES, placements=placements)
         analyses, plans = decided(policy, seen, state, memory)
-        assert (analyses, plans) == decided(policy_named(name, flow, PolicyOptions()), seen, state, memory)
+        assert (analyses, plans) == decided(any_card(name).built(flow, PolicyOptions()), seen, state, memory)
         remembered = with_memos(memory, analyses)
         again, same_plans = decided(policy, seen, state, remembered)
         assert {key: plan.change for key, plan in same_plans.items()} == {
@@ -174,7 +184,7 @@ def settled(memory: Knowledge):
 
 @settings(deadline=None, max_examples=examples(60))
 @given(
-    name=st.sampled_from(sorted(policy_names())),
+    name=st.sampled_from(POLICIES),
     memo=st.sampled_from(["", "{", "null", '{"policy": "ds2"}', "[]"]),
 )
 def test_a_memo_that_is_damaged_or_anothers_is_as_none(name, memo):
@@ -182,6 +192,6 @@ def test_a_memo_that_is_damaged_or_anothers_is_as_none(name, memo):
     placements = dict.fromkeys(flow.operators, ("hub", "near"))
     seen = observation(10_000.0, dict.fromkeys(flow.operators, "late"), placements)
     state = ClusterState(nodes=NODE_STATES, placements=placements)
-    policy = policy_named(name, flow, PolicyOptions())
+    policy = any_card(name).built(flow, PolicyOptions())
     damaged = replace(known(), memos=dict.fromkeys(flow.operators, memo))
     assert decided(policy, seen, state, damaged) == decided(policy, seen, state, known())

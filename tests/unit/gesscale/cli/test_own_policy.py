@@ -1,0 +1,278 @@
+"""A policy of one's own: the guide's runs everywhere, by file and as a package; broken ones end in one line."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from guide_policy import COMMANDS, NAME, block, install_policy, write_policy
+
+from gesscale.decision import Change
+
+ROOT = Path(__file__).parents[4]
+RECORD = ROOT / "tests" / "data" / "records" / "day_of_gesscale"
+ACTING = ("--set", "execute.mode=act", "--set", "execute.cluster=fake")
+
+
+@pytest.fixture
+def guide(site, monkeypatch):
+    """The site with the guide's policy beside its settings, a record, and the shell in its folder."""
+    write_policy(site.folder)
+    shutil.copytree(RECORD, site.folder / "record")
+    monkeypatch.chdir(site.folder)
+    return site
+
+
+def elsewhere(*words, path=""):
+    """Run ``gesscale`` in a process of its own, which finds packages in one folder more."""
+    python = "from gesscale.cli.start import main; main()"
+    found = os.pathsep.join(filter(None, (str(path), str(ROOT), os.environ.get("PYTHONPATH", ""))))
+    return subprocess.run(
+        [sys.executable, "-c", python, *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": found},
+        timeout=120,
+    )
+
+
+@pytest.mark.parametrize("words", [words for words in COMMANDS if NAME in " ".join(words)], ids=" ".join)
+def test_every_command_of_the_guide_works(gesscale, guide, words):
+    guide.serve_overload()
+    guide.write_settings(monitor={"period": "1s"})
+    code, out, said = gesscale(*words, *(("--steps", 1) if words[0] == "run" else ()))
+    assert code == 0, said
+    assert "steady" in out + said or "% of the time in batches" in said
+
+
+def test_its_settings_are_those_of_the_settings_file(gesscale, guide):
+    guide.write_settings(**yaml.safe_load(block("yaml")))
+    _, out, _ = gesscale("policies", "show", NAME, "-o", "json")
+    assert {row["key"]: row["default"] for row in json.loads(out)["settings"]} == {
+        "analyze.hold_off": "–",
+        "analyze.steady.high_share": "0.8",
+        "analyze.steady.low_share": "0.3",
+        "analyze.steady.calm": "5m",
+    }
+    code, _, said = gesscale("config", "validate", guide.config)
+    assert code == 0, said
+    code, _, said = gesscale("config", "validate", guide.config, "--set", "analyze.steady.clam=1m")
+    assert code == 2
+    assert "analyze.steady.clam: there is no such setting; did you mean 'calm'?" in said
+    code, _, said = gesscale("config", "validate", guide.config, "--set", "analyze.steady.low_share=0.7")
+    assert code == 2
+    assert "analyze.steady: expected low_share < high_share, got 0.7 and 0.7" in said
+
+
+def test_a_file_is_looked_for_beside_the_settings(gesscale, guide, monkeypatch, tmp_path_factory):
+    guide.write_settings(**yaml.safe_load(block("yaml")))
+    guide.serve()
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    code, out, said = gesscale("recommend", "-c", guide.config, "-o", "json")
+    assert code == 0, said
+    (decision,) = json.loads(out)["decisions"]
+    assert decision["policy"] == "steady"
+
+
+def test_it_scales_live_by_its_settings_and_remembers(gesscale, guide):
+    guide.serve()  # half of the time in batches
+    asked = ("once", "-c", guide.config, *ACTING, "--policy", NAME)
+    assert gesscale(*asked)[0] == 0
+    assert guide.cluster.orders == []
+    assert gesscale(*asked, "--set", "analyze.steady.high_share=0.4")[0] == 0
+    assert guide.cluster.orders == [("op", Change(add=("mid",)))]  # 50 ms from hub; far and edge are farther
+
+
+def test_what_it_remembers_decides_in_the_next_process(gesscale, guide):
+    guide.serve(seconds=0.25)  # a tenth of the time in batches
+    calm = ("--set", "analyze.steady.calm=1ms")
+    asked = ("once", "-c", guide.config, *ACTING, "--policy", NAME, *calm)
+    assert gesscale(*asked)[0] == 0
+    assert guide.cluster.orders == []
+    assert gesscale(*asked)[0] == 0
+    assert guide.cluster.orders == [("op", Change(remove=("near",)))]  # hub has the driver
+
+
+@pytest.mark.usefixtures("guide")
+def test_an_experiment_of_the_arena_tells_it_its_settings(gesscale):
+    def changes(calm, *words):
+        experiment = {
+            "name": "mine",
+            "policies": ["static", NAME],
+            "workloads": ["load.csv"],
+            "seeds": 1,
+            "nodes": {"topology": "edge8"},
+            "rules": {"steady": {"calm": calm}},
+        }
+        Path("load.csv").write_text("t_s,rows_per_s\n0,100\n300,500\n600,200\n900,200\n", "utf-8")
+        Path("mine.yaml").write_text(yaml.safe_dump(experiment), "utf-8")
+        code, out, said = gesscale("arena", "run", "--experiment", "mine.yaml", *words, "--output", "json")
+        assert code == 0, said
+        return [run["reconfigurations"] for run in json.loads(out)["runs"] if "steady" in run["policy"]]
+
+    by_default, hasty = changes("5m", "--jobs", 1), changes("1ms", "--jobs", 1)
+    assert 0 < by_default[0] < hasty[0]
+    assert changes("1ms", "--jobs", 2) == hasty
+
+
+@pytest.mark.parametrize(
+    ("rules", "expected"),
+    [
+        ({"stedy": {"high_share": 0.5}}, "rules.stedy: there is no such setting"),
+        ({"steady": {"high_share": 2}}, "steady: high_share: Input should be less than 1, got 2"),
+    ],
+)
+@pytest.mark.usefixtures("guide")
+def test_an_experiment_that_tells_it_nonsense_is_refused(gesscale, rules, expected):
+    experiment = {
+        "name": "mine",
+        "policies": [NAME],
+        "workloads": ["steps:2"],
+        "nodes": {"topology": "edge8"},
+        "rules": rules,
+    }
+    Path("mine.yaml").write_text(yaml.safe_dump(experiment), "utf-8")
+    code, _, said = gesscale("arena", "run", "--experiment", "mine.yaml")
+    assert code == 2
+    assert expected in said
+
+
+def test_the_code_of_a_record_does_not_run_unless_it_is_named(gesscale, guide):
+    told = yaml.safe_load((guide.folder / "record" / "gesscale.yaml").read_text())
+    told["analyze"] = {"policy": "theirs.py:CARD", "steady": {"high_share": 0.5}}
+    (guide.folder / "record" / "gesscale.yaml").write_text(yaml.safe_dump(told))
+    (guide.folder / "record" / "theirs.py").write_text("raise SystemExit('it ran')", "utf-8")
+    code, _, said = gesscale("replay", "record")
+    assert code == 2
+    assert "record/theirs.py:CARD' is a policy of one's own, and its code runs only where it is named" in said
+    code, _, said = gesscale("replay", "record", "--policy", "static")
+    assert code == 0, said
+    code, out, said = gesscale("replay", "record", "--policy", NAME, "-o", "json")
+    assert code == 0, said
+    assert json.loads(out)["steps"][0]["decision"]["policy"] == "steady"
+
+
+# What is wrong with a file
+
+BROKEN = {
+    "it raises": ("1 / 0", "cannot be imported: ZeroDivisionError: division by zero"),
+    "it exits": ("import sys; sys.exit(0)", "cannot be imported: SystemExit: 0"),
+    "it is no Python": ("def (", "cannot be imported: SyntaxError: invalid syntax (mine.py, line 1)"),
+    "it is long": ("raise ValueError('a\\n\\x1b[31m' * 1000)", "cannot be imported: ValueError: a ?[31ma"),
+    "the name is missing": ("", "has no attribute 'CARD'"),
+    "it is no policy": (
+        "CARD = 7",
+        "expected a PolicyCard, or a callable of workflow and settings, got a int",
+    ),
+    "it cannot be called so": ("def CARD(): pass", "cannot be made: TypeError: CARD() takes 0 positional"),
+    "it gives no policy": ("def CARD(*told): return 7", "expected a policy, got a int without name"),
+}
+CARD = """
+from pydantic import Field
+from gesscale.fields import Duration, Group
+from gesscale.policies import PolicyCard
+from gesscale.policies.static import StaticPolicy
+
+class Mine(Group):
+{body}
+
+CARD = PolicyCard(name="{name}", summary="s", source="s", build=StaticPolicy, settings=Mine)
+"""
+TWICE = {
+    "in the class": (
+        "mine",
+        "    wait: int = 1\n    wait: int = 2",
+        "setting 'wait' is declared twice in Mine",
+    ),
+    "by its name in a file": (
+        "mine",
+        "    wait: int = 1\n    wait_s: Duration = 2.0",
+        "setting 'wait' is declared twice in Mine",
+    ),
+    "as a shared one": ("seed", "    wait: int = 1", "setting 'seed' is declared twice: analyze has one"),
+    "as a policy's": ("hpa-cpu", "    wait: int = 1", "setting 'hpa_cpu' is declared twice: analyze has one"),
+    "or has no default": (
+        "mine",
+        "    wait: int",
+        "expected a default for every setting of Mine: wait: Field",
+    ),
+    "or has no name": (
+        "m n",
+        "    wait: int = 1",
+        "expected a name of letters, digits and dashes, got 'm n'",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        *BROKEN.values(),
+        *((CARD.format(name=name, body=body), expected) for name, body, expected in TWICE.values()),
+    ],
+    ids=[*BROKEN, *TWICE],
+)
+def test_a_broken_policy_ends_in_one_line(gesscale, site, text, expected):
+    (site.folder / "mine.py").write_text(text, "utf-8")
+    site.write_settings(analyze={"policy": "mine.py:CARD"})
+    code, out, said = gesscale("config", "validate", site.config)
+    assert (code, out) == (2, "")
+    assert said.startswith("error: policy ")
+    assert expected in " ".join(said.split())
+    assert said.count("\n") == 1
+    assert len(said) < 600
+    assert "\x1b" not in said
+
+
+# As a package
+
+
+def test_a_package_brings_a_policy_that_is_like_any_other(site, tmp_path):
+    packages = tmp_path / "installed"
+    packages.mkdir()
+    install_policy(packages)
+    site.serve_overload()
+    told = ("--policy", "steady", "--set", "analyze.steady.high_share=0.5")
+    advice = elsewhere("recommend", "-c", site.config, *told, "-o", "json", path=packages)
+    (decision,) = json.loads(advice.stdout)["decisions"]
+    assert decision["policy"] == "steady"
+    assert decision["plan"]["change"] == {"add": ["mid"], "remove": []}
+    (definition,) = yaml.safe_load_all(elsewhere("crd", "show", path=packages).stdout)
+    spec = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    policy = spec["properties"]["policy"]["properties"]
+    assert "steady" in policy["name"]["enum"]
+    assert policy["steady"]["properties"]["calm"]["default"] == "5m"
+    assert policy["steady"]["x-kubernetes-validations"] == [
+        {"rule": "self.lowShare < self.highShare", "message": "expected lowShare < highShare"}
+    ]
+    assert "| `analyze.steady.calm` | duration | `5m` |" in elsewhere("config", "docs", path=packages).stdout
+
+
+@pytest.mark.parametrize(
+    ("entry_point", "expected"),
+    [
+        ("mine = steady:NONE", "policy 'mine' (steady:NONE): cannot be imported: AttributeError"),
+        ("mine = nowhere:CARD", "policy 'mine' (nowhere:CARD): cannot be imported: ModuleNotFoundError"),
+        (
+            "mine = steady:CARD",
+            "policy 'mine' (steady:CARD): expected a new policy of that name, got one named",
+        ),
+    ],
+)
+def test_a_broken_package_leaves_the_others_alone(site, tmp_path, entry_point, expected):
+    packages = tmp_path / "installed"
+    packages.mkdir()
+    install_policy(packages, entry_point)
+    site.serve()
+    listed = elsewhere("policies", "list", "-o", "json", path=packages)
+    assert listed.returncode == 0
+    assert "mine" not in {item["name"] for item in json.loads(listed.stdout)["policies"]}
+    assert expected in listed.stderr
+    asked = elsewhere("recommend", "-c", site.config, "--policy", "mine", path=packages)
+    assert asked.returncode == 2
+    assert expected in " ".join(asked.stderr.split())
