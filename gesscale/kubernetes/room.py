@@ -1,7 +1,7 @@
 """Which nodes can take one executor of an operator, and why the others cannot: as the scheduler would judge."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gesscale.decision import Reason
 from gesscale.kubernetes.nodes import NodeRecord, Taint
@@ -9,6 +9,7 @@ from gesscale.kubernetes.pods import PodRecord, Toleration
 from gesscale.kubernetes.quantity import ONE_POD, Room
 from gesscale.kubernetes.resource.selector import LabelSelector, Requirement
 from gesscale.ports import Node
+from latency_map.choose.candidates import Unfit, first_problem, runs_on
 
 ALL_NODES = LabelSelector()
 
@@ -73,18 +74,17 @@ def judge_nodes(
 
 
 def _judged(node: NodeRecord, taken: Room, needs: ExecutorNeeds) -> Node:
-    for reason, problem in (
-        (Reason.NOT_IN_POOL, _outside(node, needs.pool)),
-        (Reason.NOT_READY, node.unready),
-        (Reason.CORDONED, node.closed_to(lambda taint: tolerated(taint, needs.tolerations))),
-        (Reason.WRONG_ARCHITECTURE, _misfit(node, needs.architectures)),
-        (Reason.NO_ROOM, _lack(node, taken, needs.takes)),
-    ):
-        if problem:
-            return Node(
-                name=node.name, address=node.address, weight=node.weight, problem=problem, reason=reason
-            )
-    return Node(name=node.name, address=node.address, weight=node.weight)
+    judged = Node(name=node.name, address=node.address, weight=node.weight)
+    found = first_problem(
+        {
+            Unfit.NOT_IN_POOL: _outside(node, needs.pool),
+            Unfit.NOT_READY: node.unready,
+            Unfit.CORDONED: node.closed_to(lambda taint: tolerated(taint, needs.tolerations)),
+            Unfit.WRONG_ARCHITECTURE: _misfit(node, needs.architectures),
+            Unfit.NO_ROOM: _lack(node, taken, needs.takes),
+        }
+    )
+    return judged if found is None else replace(judged, reason=Reason(found[0].value), problem=found[1])
 
 
 def selects(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
@@ -136,7 +136,7 @@ def _label(labels: Mapping[str, str], key: str) -> str:
 
 
 def _misfit(node: NodeRecord, architectures: frozenset[str]) -> str:
-    if not architectures or node.architecture in architectures:
+    if runs_on(node.architecture, architectures):
         return ""
     has = f"the node is {node.architecture}" if node.architecture else "the node does not say what it is"
     return f"the executor runs on {', '.join(sorted(architectures))}, {has}"

@@ -1,6 +1,6 @@
 """Which nodes can be chosen at all: hard filters, and the reason for each node that is out."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -12,6 +12,7 @@ class Unfit(StrEnum):
     """Why a node cannot be chosen; the first that holds, in this order."""
 
     EXCLUDED = "Excluded"
+    NOT_IN_POOL = "NotInPool"
     NOT_READY = "NotReady"
     CORDONED = "Cordoned"
     WRONG_ARCHITECTURE = "WrongArchitecture"
@@ -130,12 +131,35 @@ def screen(
             Unfit.DELAY_UNKNOWN: _gap(latencies, name, kept),
             Unfit.ANTI_AFFINITY: f"it may not be with {barred[name]}" if name in barred else "",
         }
-        unfit = next((reason for reason in Unfit if details[reason]), None)
-        if unfit is None:
+        if (found := first_problem(details)) is None:
             usable.append(candidate)
         else:
-            rejections.append(Rejection(node=name, reason=unfit, detail=details[unfit]))
+            rejections.append(Rejection(node=name, reason=found[0], detail=found[1]))
     return tuple(usable), tuple(rejections)
+
+
+def first_problem(problems: Mapping[Unfit, str]) -> tuple[Unfit, str] | None:
+    """Return the first thing that stands against a node, in the order of `Unfit`; None where nothing does.
+
+    Parameters
+    ----------
+    problems
+        Each in words, empty where it does not hold.
+    """
+    return next(((reason, problems[reason]) for reason in Unfit if problems.get(reason)), None)
+
+
+def runs_on(architecture: str | None, wanted: Collection[str]) -> bool:
+    """Say whether a node can take what runs on some architectures only.
+
+    Parameters
+    ----------
+    architecture
+        The node's; None or empty where it is not known, which is not taken for granted.
+    wanted
+        Empty for any.
+    """
+    return not wanted or architecture in wanted
 
 
 def same_label(candidates: Iterable[Candidate], key: str) -> tuple[tuple[str, ...], ...]:
@@ -171,7 +195,7 @@ def _barred(kept: Sequence[str], apart: Iterable[Iterable[str]]) -> dict[str, st
 
 
 def _misfit(candidate: Candidate, needs: Needs) -> str:
-    if needs.arch is None or candidate.arch == needs.arch:
+    if needs.arch is None or runs_on(candidate.arch, {needs.arch}):
         return ""
     return f"expected {needs.arch}, got {candidate.arch or 'a node where that is not known'}"
 

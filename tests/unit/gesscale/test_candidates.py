@@ -75,7 +75,7 @@ def test_no_other_reason_keeps_a_node_from_taking_a_replica(reason):
 def test_the_latency_map_has_the_same_words():
     from latency_map.choose.candidates import Unfit
 
-    ours = {reason.name: reason.value for reason in (*ON_ANY_LIST, Reason.DELAY_UNKNOWN)}
+    ours = {reason.name: reason.value for reason in (*UNFIT, Reason.DELAY_UNKNOWN)}
     assert {name: Unfit[name].value for name in ours} == ours
 
 

@@ -109,6 +109,7 @@ def test_nodes_of_one_label_are_a_group_and_nodes_without_it_are_in_none():
 def test_reasons_are_words_as_kubernetes_has_them():
     assert {reason.value for reason in Unfit} == {
         "Excluded",
+        "NotInPool",
         "NotReady",
         "Cordoned",
         "WrongArchitecture",

@@ -69,6 +69,10 @@ def test_what_it_says_becomes_settings():
             {"policy": {"name": "gescale"}},
             f"spec.policy.name: expected one of {', '.join(policy_names())}, got 'gescale'",
         ),
+        (  # only who runs the controller may have it run a file
+            {"policy": {"name": "/tmp/mine.py:CARD"}},
+            f"spec.policy.name: expected one of {', '.join(policy_names())}, got '/tmp/mine.py:CARD'",
+        ),
         ({"upstream": ["near"]}, "upstream names the resource itself"),
         ({"upstream": ["a", "a"]}, "spec.upstream: expected every name once, got ['a', 'a']"),
         (
