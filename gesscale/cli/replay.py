@@ -34,7 +34,7 @@ def replay(
     policy: Annotated[
         str | None,
         typer.Option(
-            "--policy", "-p", help="Who is asked. Default: the policy that ran live.", show_default=False
+            "--policy", "-p", help="Who is asked, or FILE.py:NAME. Default: who ran live.", show_default=False
         ),
     ] = None,
     config: Annotated[

@@ -27,7 +27,7 @@ SetOption = Annotated[
 ]
 PolicyOption = Annotated[
     str | None,
-    typer.Option("--policy", "-p", help="The policy, of `gesscale policies list`; else as the settings say."),
+    typer.Option("--policy", "-p", help="One of `gesscale policies list`, or FILE.py:NAME; else as set."),
 ]
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How the decisions are written.")]
 

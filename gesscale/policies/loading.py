@@ -23,6 +23,18 @@ OWN = "FILE.py:NAME or PACKAGE.MODULE:NAME"
 """How a policy is named that is not registered."""
 
 
+def placed(name: str, folder: Path) -> str:
+    """Return the name of a policy whose file, if it is in one, is looked for in a folder.
+
+    Examples
+    --------
+    >>> placed("mine.py:CARD", Path("conf")), placed("ds2", Path("conf"))
+    ('conf/mine.py:CARD', 'ds2')
+    """
+    file, _, attribute = name.rpartition(":")
+    return f"{folder / file}:{attribute}" if file.endswith(".py") else name
+
+
 def named_object(name: str) -> object:
     """Import what a name stands for; this runs the code of its file or module.
 

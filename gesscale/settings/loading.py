@@ -5,11 +5,12 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 from pydantic import Field, ValidationError, create_model
 
 from gesscale.errors import SettingsError
+from gesscale.policies.loading import placed
 from gesscale.policies.registry import any_card, own_card
 from gesscale.settings.analyze import AnalyzeSettings, analyze_settings_with
 from gesscale.settings.faults import Source, describe_faults
@@ -131,13 +132,9 @@ def _from_file(path: Path) -> Source:
         if isinstance(group, dict) and isinstance(group.get(key), str):
             group[key] = str(path.parent / group[key])
     analyze = document.get("analyze")
-    if isinstance(analyze, dict) and _is_in_file(policy := analyze.get("policy")):
-        analyze["policy"] = str(path.parent / policy)
+    if isinstance(analyze, dict) and isinstance(policy := analyze.get("policy"), str):
+        analyze["policy"] = placed(policy, path.parent)
     return Source(name=str(path), document=document)
-
-
-def _is_in_file(policy: object) -> TypeGuard[str]:
-    return isinstance(policy, str) and policy.rpartition(":")[0].endswith(".py")
 
 
 def _from_environment(environ: Mapping[str, str]) -> Source:

@@ -7,6 +7,7 @@ import yaml
 
 from gesscale.errors import InputError
 from gesscale.options.sizing import SizingSettings
+from gesscale.policies.loading import placed
 from gesscale.policies.registry import any_card
 from gesscale.settings import Settings, load_settings
 from latency_map import write_csv
@@ -131,7 +132,8 @@ class Scenario:
         """Return the settings of the loop as a user would write them (YAML)."""
         # The day is compressed 360 times; what the defaults say of an hour holds here for seconds.
         soon = f"{3 * self.period_s:g}s"
-        analyze: dict[str, object] = {"policy": self.policy, "recovery_target": soon}
+        policy = placed(self.policy, Path.cwd())
+        analyze: dict[str, object] = {"policy": policy, "recovery_target": soon}
         card = any_card(self.policy)
         if card.settings is not None and issubclass(card.settings, SizingSettings):
             analyze[card.group] = {"cooldown": soon}

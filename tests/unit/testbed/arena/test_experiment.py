@@ -16,6 +16,7 @@ from testbed.arena.experiments.experiment import (
     experiment_of,
     read_experiment,
 )
+from testbed.arena.playing import check_experiment
 from testbed.simulator.scene import CpuAccount
 
 LEAST = {"name": "mine", "policies": ["static"], "workloads": ["nyc"], "nodes": {"topology": "edge8"}}
@@ -278,6 +279,22 @@ def test_files_beside_the_experiment_are_found(tmp_path):
     assert experiment.workloads == ("nyc:any", str(tmp_path / "load.csv"))
     assert experiment.nodes.map == str(tmp_path / "map.csv")
     assert experiment.operators["a"].physics == str(tmp_path / "pi.yaml")
+
+
+def test_no_code_of_a_policy_runs_as_an_experiment_is_read(tmp_path):
+    (tmp_path / "theirs.py").write_text("raise SystemExit('it ran')\n", "utf-8")
+    document = {**LEAST, "policies": ["theirs.py:CARD"], "rules": {"theirs": {"level": 2}}}
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(document), "utf-8")
+    experiment = read_experiment(tmp_path / "mine.yaml")
+    assert experiment_of(experiment.document(), "again") == experiment
+    assert experiment.document()["rules"]["theirs"] == {"level": 2}
+    with pytest.raises(InputError, match="SystemExit: it ran"):
+        check_experiment(experiment)
+
+
+def test_only_a_policy_of_ones_own_may_be_told_what_no_other_is():
+    with pytest.raises(InputError, match=r"rules\.theirs: there is no such setting"):
+        experiment_of({**LEAST, "rules": {"theirs": {"level": 2}}}, "mine")
 
 
 # One experiment that extends another
