@@ -126,4 +126,4 @@ def on_nodes_as_told(
 
 
 ON_NODES = ("hold_off_s", "node_choice", "seed")
-"""What policies heed of the shared settings that say a number of replicas."""
+"""The shared settings that every policy heeds which says a number of replicas."""

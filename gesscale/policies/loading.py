@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from gesscale.errors import SettingsError
 from gesscale.fields import Group
 from gesscale.policies.card import PolicyCard
-from gesscale.words import error_in_words, first_fault
+from gesscale.words import error_in_words, first_fault, suggestion
 
 OWN = "FILE.py:NAME or PACKAGE.MODULE:NAME"
 """How a policy is named that is not registered."""
@@ -54,12 +54,17 @@ def named_object(name: str) -> object:
         raise SettingsError(message)
     try:
         module = _of_file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
-        found: object = getattr(module, attribute)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
         message = f"policy {name!r}: cannot be imported: {error_in_words(error)}"
         raise SettingsError(message) from error
+    known = vars(module)
+    if attribute not in known:
+        names = [key for key in known if not key.startswith("_")]
+        message = f"policy {name!r}: {place} has no {attribute!r}; {suggestion(attribute, names)}"
+        raise SettingsError(message)
+    found: object = known[attribute]
     return found
 
 

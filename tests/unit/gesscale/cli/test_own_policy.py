@@ -164,7 +164,7 @@ BROKEN = {
     "it exits": ("import sys; sys.exit(0)", "cannot be imported: SystemExit: 0"),
     "it is no Python": ("def (", "cannot be imported: SyntaxError: invalid syntax (mine.py, line 1)"),
     "it is long": ("raise ValueError('a\\n\\x1b[31m' * 1000)", "cannot be imported: ValueError: a ?[31ma"),
-    "the name is missing": ("", "has no attribute 'CARD'"),
+    "the name is missing": ("CARDS = ()", "mine.py has no 'CARD'; did you mean 'CARDS'?"),
     "it is no policy": (
         "CARD = 7",
         "expected a PolicyCard, or a callable of workflow and settings, got a int",

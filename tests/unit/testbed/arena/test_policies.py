@@ -68,7 +68,7 @@ def test_ones_own_policy_is_built_by_module():
     [
         ("nowhere.py:Mine", "FileNotFoundError: there is no file nowhere.py"),
         ("no.such.module:Mine", "ModuleNotFoundError"),
-        ("gesscale.policies.static:Mine", "AttributeError"),
+        ("gesscale.policies.static:Mine", "gesscale.policies.static has no 'Mine'; known here: "),
         (
             "gesscale.policies.static:__doc__",
             "expected a PolicyCard, or a callable of workflow and settings, got a str",
