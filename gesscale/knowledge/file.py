@@ -150,6 +150,9 @@ def faults_in_words(path: Path, *, reading: bool = False) -> Iterator[None]:
     except CellError as error:
         message = f"knowledge file {path}: {error}; {_CORRUPT_ADVICE}"
         raise CorruptFileError(message) from error
+    except UnicodeDecodeError as error:  # in SQLite's message, which names a table by its bytes
+        message = f"knowledge file {path}: a name in it is not UTF-8; {_CORRUPT_ADVICE}"
+        raise CorruptFileError(message) from error
     except sqlite3.Error as error:
         # The low byte of an extended result code is the plain one: https://www.sqlite.org/rescode.html
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
