@@ -11,8 +11,6 @@ import pytest
 import yaml
 from guide_policy import COMMANDS, NAME, block, install_policy, write_policy
 
-from gesscale.decision import Change
-
 ROOT = Path(__file__).parents[4]
 RECORD = ROOT / "tests" / "data" / "records" / "day_of_gesscale"
 ACTING = ("--set", "execute.mode=act", "--set", "execute.cluster=fake")
@@ -85,7 +83,9 @@ def test_it_scales_live_by_its_settings_and_remembers(gesscale, guide):
     assert gesscale(*asked)[0] == 0
     assert guide.cluster.orders == []
     assert gesscale(*asked, "--set", "analyze.steady.high_share=0.4")[0] == 0
-    assert guide.cluster.orders == [("op", Change(add=("mid",)))]  # 50 ms from hub; far and edge are farther
+    assert guide.cluster.orders == [
+        ("op", ("hub", "mid", "near"))
+    ]  # 50 ms from hub; far and edge are farther
 
 
 def test_what_it_remembers_decides_in_the_next_process(gesscale, guide):
@@ -95,7 +95,7 @@ def test_what_it_remembers_decides_in_the_next_process(gesscale, guide):
     assert gesscale(*asked)[0] == 0
     assert guide.cluster.orders == []
     assert gesscale(*asked)[0] == 0
-    assert guide.cluster.orders == [("op", Change(remove=("near",)))]  # hub has the driver
+    assert guide.cluster.orders == [("op", ("hub",))]  # hub has the driver
 
 
 @pytest.mark.usefixtures("guide")
