@@ -12,8 +12,8 @@ import yaml
 from kubernetes.client import Configuration
 
 from gesscale.kubernetes.api import Connection, Resource
-from gesscale.kubernetes.controller import Controller, ControllerOptions
-from gesscale.kubernetes.targets import AllowedTarget
+from gesscale.kubernetes.controller.controller import Controller, ControllerOptions
+from gesscale.kubernetes.controller.targets import AllowedTarget
 from testbed.kubernetes.audit import Request
 
 ROOT = Path(__file__).parents[1]

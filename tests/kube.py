@@ -7,15 +7,15 @@ from typing import Any
 
 from gesscale.kubernetes.api import ApiError, Call, View
 from gesscale.kubernetes.api.resources import STREAM_AUTOSCALERS
-from gesscale.kubernetes.applications import APPLICATION_LABEL
-from gesscale.kubernetes.documents import Documents
-from gesscale.kubernetes.nodes import NodeRecord
-from gesscale.kubernetes.ordering import OrderDesk
-from gesscale.kubernetes.pods import PodRecord
-from gesscale.kubernetes.quantity import Room
+from gesscale.kubernetes.orders.documents import Documents
+from gesscale.kubernetes.orders.ordering import OrderDesk
+from gesscale.kubernetes.placement.applications import APPLICATION_LABEL
+from gesscale.kubernetes.placement.nodes import NodeRecord
+from gesscale.kubernetes.placement.pods import PodRecord
+from gesscale.kubernetes.placement.quantity import Room
+from gesscale.kubernetes.placement.watches import ClusterView
 from gesscale.kubernetes.reporting.writing import merged
 from gesscale.kubernetes.resource.translate import SteeredWorkflow, gather
-from gesscale.kubernetes.watches import ClusterView
 
 MIB = 1 << 20
 SPACE = "streams"

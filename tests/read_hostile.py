@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 
 from gesscale.errors import MetricsUnavailableError
-from gesscale.kubernetes.latencies import ConfigMapLatencies, bounds_of
+from gesscale.kubernetes.controller.latencies import ConfigMapLatencies, bounds_of
 from gesscale.monitor.kept_latencies import Bounds
 from gesscale.monitor.latencies import PrometheusLatencies
 from latency_map import (

@@ -33,7 +33,7 @@ def serve_controller(
     host, port
         Where probes and metrics are served.
     allow_targets
-        Where resources of any namespace may have us connect to; see `gesscale.kubernetes.targets`.
+        Where resources of any namespace may have us connect to; see `gesscale.kubernetes.controller.targets`.
 
     Raises
     ------
@@ -45,9 +45,9 @@ def serve_controller(
     try:
         from gesscale.kubernetes.api import connect
         from gesscale.kubernetes.api.lease import steady_now_s
-        from gesscale.kubernetes.controller import Controller, ControllerOptions
-        from gesscale.kubernetes.probes import serve_probes
-        from gesscale.kubernetes.targets import AllowedTarget
+        from gesscale.kubernetes.controller.controller import Controller, ControllerOptions
+        from gesscale.kubernetes.controller.probes import serve_probes
+        from gesscale.kubernetes.controller.targets import AllowedTarget
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "kubernetes":
             raise

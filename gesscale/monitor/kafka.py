@@ -33,7 +33,7 @@ class KafkaOffsets:
     topic
         Name of the topic.
     resolve
-        Says where a broker is, and so what may be asked; see `gesscale.kubernetes.targets`.
+        Says where a broker is, and so what may be asked; see `gesscale.kubernetes.controller.targets`.
     """
 
     bootstrap: str

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from gesscale.errors import GesscaleError, InputError
-from gesscale.kubernetes.groups import group_of, text_of
-from gesscale.kubernetes.orders import Order, parse_order
+from gesscale.kubernetes.resource.groups import group_of, text_of
+from gesscale.kubernetes.resource.order import Order, parse_order
 
 if TYPE_CHECKING:
     from gesscale.kubernetes.api.connection import Connection

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from gesscale.errors import GesscaleError, InputError
 from gesscale.fields import MOST_REPLICAS
-from gesscale.kubernetes.groups import group_of
+from gesscale.kubernetes.resource.groups import group_of
 from gesscale.spark.orders import OrderBook
 from gesscale.spark.pod_template import Placement, executor_template
 from gesscale.spark.scheduler import TEMPLATE_SETTING, write_template

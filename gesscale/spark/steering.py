@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Protocol
 
-from gesscale.kubernetes.orders import Order, Strategy
+from gesscale.kubernetes.resource.order import Order, Strategy
 from gesscale.spark.executors import ExecutorWatch
 from gesscale.spark.pod_template import Placement
 from gesscale.spark.reconcile import Actions, ExecutorPod, reconcile

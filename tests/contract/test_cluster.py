@@ -7,9 +7,9 @@ from flink_scenes import plant as flink_plant
 from kube import EPOCH_S, FakeApi, FakeCluster, desk_of, driver, pod
 from spark_scenes import QUIET, equal_delays, one_operator, physics_of, steady
 
-from gesscale.kubernetes.cluster import KubernetesCluster
-from gesscale.kubernetes.patience import Patience
-from gesscale.kubernetes.promises import Promises
+from gesscale.kubernetes.placement.cluster import KubernetesCluster
+from gesscale.kubernetes.placement.patience import Patience
+from gesscale.kubernetes.placement.promises import Promises
 from testbed.simulator.cluster import SimulatedCluster
 from testbed.simulator.spark.plant import SparkPlant
 

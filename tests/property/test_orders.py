@@ -10,15 +10,15 @@ from kube import EPOCH_S, FakeApi, FakeCluster, NoMap, by_hand, node, order, pod
 
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.api import ApiError
-from gesscale.kubernetes.cluster import KubernetesCluster
-from gesscale.kubernetes.documents import Documents
-from gesscale.kubernetes.metrics import ControllerMetrics
-from gesscale.kubernetes.ordering import OrderDesk
-from gesscale.kubernetes.patience import Patience
-from gesscale.kubernetes.promises import Promises
-from gesscale.kubernetes.steering import Surroundings, WorkflowSteering
-from gesscale.kubernetes.targets import Targets
-from gesscale.kubernetes.telling import Teller
+from gesscale.kubernetes.controller.metrics import ControllerMetrics
+from gesscale.kubernetes.controller.steering import Surroundings, WorkflowSteering
+from gesscale.kubernetes.controller.targets import Targets
+from gesscale.kubernetes.controller.telling import Teller
+from gesscale.kubernetes.orders.documents import Documents
+from gesscale.kubernetes.orders.ordering import OrderDesk
+from gesscale.kubernetes.placement.cluster import KubernetesCluster
+from gesscale.kubernetes.placement.patience import Patience
+from gesscale.kubernetes.placement.promises import Promises
 
 NAMES = ("a", "b", "c", "d", "e", "f")
 POOL = ("a", "b", "c", "d")

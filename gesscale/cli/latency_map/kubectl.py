@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from gesscale.errors import InputError
-from gesscale.kubernetes.nodes import NodeObject, NodeRecord, Part, read_node
-from gesscale.kubernetes.nodes import record_of as node_record
-from gesscale.kubernetes.pods import PodObject
-from gesscale.kubernetes.pods import record_of as pod_record
-from gesscale.kubernetes.quantity import Room
+from gesscale.kubernetes.placement.nodes import NodeObject, NodeRecord, Part, read_node
+from gesscale.kubernetes.placement.nodes import record_of as node_record
+from gesscale.kubernetes.placement.pods import PodObject
+from gesscale.kubernetes.placement.pods import record_of as pod_record
+from gesscale.kubernetes.placement.quantity import Room
 from latency_map.choose.candidates import Candidate
 from latency_map.emulate import Host
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from gesscale.cli.latency_map.kubectl import KubectlNodes, KubectlPods, to_candidates
 from gesscale.cli.output import talk
 from gesscale.errors import InputError
-from gesscale.kubernetes.quantity import Quantity
+from gesscale.kubernetes.placement.quantity import Quantity
 from gesscale.words import first_fault
 from latency_map.choose.candidates import Candidate
 from latency_map.errors import LatencyMapError

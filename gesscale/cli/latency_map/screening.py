@@ -12,7 +12,7 @@ from gesscale.cli.latency_map.app import split_names
 from gesscale.cli.latency_map.nodes_file import read_nodes
 from gesscale.cli.output import table, talk
 from gesscale.errors import InputError
-from gesscale.kubernetes.quantity import parse_quantity
+from gesscale.kubernetes.placement.quantity import parse_quantity
 from latency_map import LatencyMap
 from latency_map.choose.candidates import Candidate, Needs, Rejection, same_label, screen
 from latency_map.errors import enumerate_some

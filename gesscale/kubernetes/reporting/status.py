@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from gesscale.decision import Decision, MapStanding, OutcomeStatus, Verdict
-from gesscale.kubernetes.figures import desired_placement
+from gesscale.kubernetes.reporting.figures import desired_placement
 from gesscale.kubernetes.reporting.history import new_history, settled_changes
 from gesscale.kubernetes.resource.conditions import Finding, conditions_of, findings_of, findings_of_fault
 from gesscale.kubernetes.resource.memory import MemoryStatus

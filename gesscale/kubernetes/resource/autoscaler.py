@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from gesscale.errors import InputError
-from gesscale.kubernetes.groups import group_of, text_of
+from gesscale.kubernetes.resource.groups import group_of, text_of
 from gesscale.kubernetes.resource.parts import Part, Rule, ShortName, in_camel_case
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
 from gesscale.kubernetes.resource.status import StreamAutoscalerStatus

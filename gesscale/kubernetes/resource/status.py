@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, StringConstraints
 
 from gesscale.fields import LARGEST_EXACT, LONGEST_S
-from gesscale.kubernetes.orders import Order, Strategy
 from gesscale.kubernetes.resource.memory import MemoryStatus
+from gesscale.kubernetes.resource.order import Order, Strategy
 from gesscale.kubernetes.resource.parts import NODES_AT_MOST, Moment, NodeName, Reported
 
 HISTORY_AT_MOST = 10

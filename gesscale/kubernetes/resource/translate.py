@@ -6,7 +6,6 @@ from enum import StrEnum
 from typing import Any
 
 from gesscale.errors import InputError
-from gesscale.kubernetes.groups import group_of, text_of
 from gesscale.kubernetes.resource.agreement import differences
 from gesscale.kubernetes.resource.autoscaler import (
     AUTOSCALER_LABEL,
@@ -15,6 +14,7 @@ from gesscale.kubernetes.resource.autoscaler import (
     place_in,
     read_autoscaler,
 )
+from gesscale.kubernetes.resource.groups import group_of, text_of
 from gesscale.kubernetes.resource.selector import LabelSelector
 from gesscale.kubernetes.resource.spec_groups import LatencyMapSpec
 from gesscale.plan.directives import Directive, Override, Pause

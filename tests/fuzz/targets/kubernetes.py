@@ -11,12 +11,12 @@ from edge import workflow as small_workflow
 from fuzz.target import OF_THE_LOOP, Form, RefusedError, Target, files
 from fuzz.targets.maps import NOW_S
 from gesscale.knowledge.memory import MemoryKnowledge
-from gesscale.kubernetes.order_knowledge import OrderKnowledge
-from gesscale.kubernetes.ordering import order_of
-from gesscale.kubernetes.orders import parse_order
+from gesscale.kubernetes.controller.resuming import read_legacy
+from gesscale.kubernetes.orders.order_knowledge import OrderKnowledge
+from gesscale.kubernetes.orders.ordering import order_of
 from gesscale.kubernetes.reporting.report import report_fault
+from gesscale.kubernetes.resource.order import parse_order
 from gesscale.kubernetes.resource.translate import Fault, FaultReason, gather
-from gesscale.kubernetes.resuming import read_legacy
 from gesscale.options import PolicyOptions
 from gesscale.policies import policy_named
 from gesscale.spark.orders import OrderBook

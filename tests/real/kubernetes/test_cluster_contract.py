@@ -7,13 +7,13 @@ from cluster_contract import ClusterContract, Site
 from steered_world import World, define, until
 
 from gesscale.kubernetes.api import connect
-from gesscale.kubernetes.cluster import KubernetesCluster
-from gesscale.kubernetes.documents import Documents
-from gesscale.kubernetes.ordering import OrderDesk
-from gesscale.kubernetes.patience import Patience
-from gesscale.kubernetes.promises import Promises
+from gesscale.kubernetes.orders.documents import Documents
+from gesscale.kubernetes.orders.ordering import OrderDesk
+from gesscale.kubernetes.placement.cluster import KubernetesCluster
+from gesscale.kubernetes.placement.patience import Patience
+from gesscale.kubernetes.placement.promises import Promises
+from gesscale.kubernetes.placement.watches import Watches
 from gesscale.kubernetes.resource.translate import gather
-from gesscale.kubernetes.watches import Watches
 
 pytestmark = pytest.mark.real
 

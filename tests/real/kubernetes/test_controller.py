@@ -15,8 +15,8 @@ from stopped_api import stopped_api_server
 
 from gesscale.kubernetes.api import connect
 from gesscale.kubernetes.api.lease import LEASE_NAME
-from gesscale.kubernetes.controller import Controller
-from gesscale.kubernetes.probes import why_unready
+from gesscale.kubernetes.controller.controller import Controller
+from gesscale.kubernetes.controller.probes import why_unready
 from testbed.kubernetes.images import BUSYBOX
 
 pytestmark = pytest.mark.real

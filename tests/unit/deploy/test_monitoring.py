@@ -9,8 +9,8 @@ import yaml
 from prometheus_client import CollectorRegistry
 
 from gesscale.decision import MapStanding
-from gesscale.kubernetes.figures import OperatorFigures
-from gesscale.kubernetes.metrics import ApiFigures, ControllerMetrics, StepFigures
+from gesscale.kubernetes.controller.metrics import ApiFigures, ControllerMetrics, StepFigures
+from gesscale.kubernetes.reporting.figures import OperatorFigures
 from gesscale.loop import PHASES
 from perfmodel import Estimate
 

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from gesscale.kubernetes.orders import parse_order
+from gesscale.kubernetes.resource.order import parse_order
 from gesscale.spark.executors import ExecutorWatch
 from gesscale.spark.reconcile import ExecutorPod, LiveExecutor
 from gesscale.spark.steering import Steering

@@ -7,7 +7,7 @@ import yaml
 from accounts import CONTROLLER_RBAC as RBAC
 from accounts import ROOT, controller_rights, controller_roles, rights_of
 
-from gesscale.kubernetes.latencies import map_command
+from gesscale.kubernetes.controller.latencies import map_command
 from testbed.kubernetes.driver_account import FEW_RIGHTS_SETTINGS, driver_account
 
 DRIVER = {

@@ -7,10 +7,10 @@ import pytest
 from kube import EPOCH_S, order
 
 from gesscale.errors import InputError
-from gesscale.kubernetes.ordering import order_of
+from gesscale.kubernetes.controller.resuming import read_legacy
+from gesscale.kubernetes.orders.ordering import order_of
 from gesscale.kubernetes.resource.autoscaler import read_autoscaler
 from gesscale.kubernetes.resource.translate import driver_selector, gather, outside_driver
-from gesscale.kubernetes.resuming import read_legacy
 from gesscale.spark.orders import OrderBook
 from gesscale.spark.placing import first_placement
 from latency_map.errors import glimpse

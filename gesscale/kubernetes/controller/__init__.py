@@ -1,0 +1,1 @@
+"""The process that watches StreamAutoscalers and steps one loop for each workflow."""

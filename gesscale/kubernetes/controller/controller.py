@@ -1,0 +1,238 @@
+"""The controller: watches, leads or waits, and steps every workflow once per period."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from gesscale.kubernetes.api import Connection, ElectionTimes, Elector, Events, LeaseLock, new_identity
+from gesscale.kubernetes.api.lease import LEASE_NAME, steady_now_s
+from gesscale.kubernetes.controller.complaints import Complaints
+from gesscale.kubernetes.controller.courses import Courses
+from gesscale.kubernetes.controller.metrics import ApiFigures, ControllerMetrics
+from gesscale.kubernetes.controller.probes import Vitals
+from gesscale.kubernetes.controller.steering import Surroundings
+from gesscale.kubernetes.controller.targets import AllowedTarget, Targets
+from gesscale.kubernetes.controller.telling import Teller
+from gesscale.kubernetes.orders.documents import Documents
+from gesscale.kubernetes.orders.ordering import OrderDesk, order_of
+from gesscale.kubernetes.placement.promises import Promises
+from gesscale.kubernetes.placement.watches import Watches
+from gesscale.kubernetes.resource.spec_groups import AGENTS_DNS
+from gesscale.kubernetes.resource.translate import Gathered, Key, SteeredWorkflow, gather
+from latency_map.measure.threads import in_thread
+
+_LOG = logging.getLogger(__name__)
+_ROUND_S = 0.5
+_ROUNDS_TO_WORRY = 20
+_THREADS = 2
+_OWN_TARGETS = (AllowedTarget.parse(AGENTS_DNS),)
+_LAST_STEP_S = 15.0
+"""A pod has 30 s to end, in which the lease is to be given back too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerOptions:
+    """How a controller runs.
+
+    Attributes
+    ----------
+    namespace
+        Whose StreamAutoscalers are steered; None for all.
+    lease_namespace, lease_name
+        Where leadership is fought for; by default in our own namespace.
+    times
+        Of the election.
+    allowed_targets
+        Where the resources of any namespace may have us connect to, beside their own pods and Services.
+    """
+
+    namespace: str | None = None
+    lease_namespace: str | None = None
+    lease_name: str = LEASE_NAME
+    times: ElectionTimes = field(default_factory=ElectionTimes)
+    allowed_targets: tuple[AllowedTarget, ...] = ()
+
+
+class Controller:
+    """All of it; `run` blocks until `stop`.
+
+    Parameters
+    ----------
+    connection
+        The API server.
+    options
+        How to run.
+    version
+        Of gesscale.
+    now_s
+        Seconds since the epoch.
+
+    Attributes
+    ----------
+    identity
+        By which it holds the lease.
+    metrics
+        What it counts.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        options: ControllerOptions,
+        *,
+        version: str,
+        now_s: Callable[[], float] = time.time,
+    ) -> None:
+        self._connection = connection
+        self.identity = new_identity()
+        self._stopping, self._waking = False, threading.Event()
+        self._watches = Watches(connection, options.namespace, self._waking.set)
+        self._elector = Elector(
+            LeaseLock(connection, options.lease_namespace or connection.namespace, options.lease_name),
+            self.identity,
+            times=options.times,
+            term_floor=self._highest_term,
+            on_change=self._waking.set,
+        )
+        self.metrics = ControllerMetrics(version, self._api_figures)
+        self._promises = Promises()
+        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="report")
+        documents = Documents(connection, self._watches.documents)
+        events = Events(connection, self.identity, now_s=now_s)
+        teller = Teller(documents, events, self.metrics, self._term, now_s)
+        surroundings = Surroundings(
+            connection=connection,
+            look=self._watches.look,
+            desk=OrderDesk(documents, self._term),
+            promises=self._promises,
+            targets=Targets((*_OWN_TARGETS, *options.allowed_targets), self._watches.look),
+            timed=self.metrics.timed,
+        )
+        self._courses = Courses(
+            surroundings=surroundings,
+            documents=documents,
+            teller=teller,
+            metrics=self.metrics,
+            begin=in_thread,
+            now_s=now_s,
+            steady_s=steady_now_s,
+        )
+        self._complaints = Complaints(teller.tell_fault, self._pool)
+        self._gathered: tuple[dict[Key, tuple[str, int]], Gathered] = ({}, Gathered())
+        self._moved_at_s = steady_now_s()
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process may act now."""
+        return self._elector.is_leader()
+
+    def run(self) -> None:
+        """Watch, and step what is due while we lead, until `stop`."""
+        self._watches.start()
+        candidate, led = False, False
+        try:
+            while not self._stopping:
+                self._moved_at_s = steady_now_s()
+                if not candidate and self._watches.listed:
+                    candidate = True  # not before: the term is to be higher than that of any order
+                    self._elector.start()
+                term = self._term()
+                if (term is not None) != led:
+                    led = term is not None
+                    self._turn(led)
+                if term is not None:
+                    self._advance(term)
+                self._waking.wait(_ROUND_S)
+                self._waking.clear()
+        finally:
+            self._end()
+
+    def stop(self) -> None:
+        """Ask `run` to end soon, with the steps that are going on; takes no lock, so that a signal may call it."""
+        self._stopping = True
+
+    def vitals(self) -> Vitals:
+        """Return what the probes judge."""
+        return Vitals(
+            moved_at_s=self._moved_at_s,
+            period_s=_ROUND_S * _ROUNDS_TO_WORRY,
+            leading=self.leads,
+            api_problem=self._elector.problem,
+            caches=self._watches.standings(),
+            missing_rights=self._connection.missing_rights,
+            steps=self._courses.standings(),
+        )
+
+    def _turn(self, leads: bool) -> None:
+        self.metrics.lead(leads)
+        _LOG.info("%s, term %s", "leading" if leads else "not leading any more", self._elector.term)
+        if not leads:
+            self._lay_down()
+
+    def _advance(self, term: int) -> None:
+        """Start what is due."""
+        generations, gathered = self._gather()
+        self._courses.advance(gathered.workflows, term)
+        self._complaints.hear(
+            gathered.faults,
+            {key: generation for key, (_, generation) in generations.items()},
+            steady_now_s(),
+        )
+
+    def _gather(self) -> tuple[dict[Key, tuple[str, int]], Gathered]:
+        """Form workflows, anew only where a spec has changed: statuses change all the time, by ourselves."""
+        documents = self._watches.documents()
+        generations: dict[Key, tuple[str, int]] = {}
+        for item in documents.values():
+            metadata = item["metadata"]
+            key = (str(metadata.get("namespace", "default")), str(metadata.get("name", "?")))
+            generations[key] = str(metadata.get("uid", "")), int(metadata.get("generation", 0))
+        known, gathered = self._gathered
+        if generations != known:
+            fresh = gather(documents.values())
+            workflows = {
+                key: old if (old := gathered.workflows.get(key)) is not None and _same(old, new) else new
+                for key, new in fresh.workflows.items()
+            }
+            self._gathered = (generations, Gathered(workflows=workflows, faults=fresh.faults))
+            self._promises.forget_all_but(
+                (key[0], name) for key, workflow in workflows.items() for name in workflow.resources
+            )
+        return self._gathered
+
+    def _term(self) -> int | None:
+        return self._elector.term if self._elector.is_leader() else None
+
+    def _highest_term(self) -> int:
+        orders = (order_of(item) for item in self._watches.documents().values())
+        return max((order.term for order in orders if order is not None), default=-1)
+
+    def _api_figures(self) -> ApiFigures:
+        return ApiFigures(
+            requests=self._connection.requests,
+            stale_s={each.resource: each.stale_s or 0.0 for each in self._watches.standings()},
+            missing_rights=len(self._connection.missing_rights),
+        )
+
+    def _lay_down(self) -> None:
+        self._courses.leave_all()
+        self._complaints.forget()
+
+    def _end(self) -> None:
+        self._lay_down()
+        self._courses.wait(_LAST_STEP_S)
+        self._elector.stop()
+        self._watches.stop()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _same(old: SteeredWorkflow, new: SteeredWorkflow) -> bool:
+    """Say whether nothing that people wrote has changed."""
+    return old.resources.keys() == new.resources.keys() and all(
+        old.resources[name].metadata.generation == resource.metadata.generation
+        and old.resources[name].metadata.uid == resource.metadata.uid
+        for name, resource in new.resources.items()
+    )

@@ -1,0 +1,248 @@
+"""What the controller serves on ``/metrics``: figures of the newest step, and counts since it started.
+
+Gauges are made afresh for each scrape from values that one step replaces whole, so that an operator that has vanished
+leaves no series, and a figure that is not known has no sample.
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from prometheus_client import CollectorRegistry, Histogram
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from gesscale.decision import Decision, MapStanding
+from gesscale.kubernetes.reporting.figures import OperatorFigures
+
+PREFIX = "gesscale_"
+_Key = TypeVar("_Key", bound=tuple[str, ...])
+_WORKFLOW = ("namespace", "workflow")
+_OPERATOR = (*_WORKFLOW, "operator")
+_PHASE_BUCKETS_S = (0.001, 0.005, 0.02, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+_RESCALE_BUCKETS_S = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0, 60.0, 120.0, 300.0, 600.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiFigures:
+    """How the controller fares with the API server.
+
+    Attributes
+    ----------
+    requests
+        Counts by verb, resource and HTTP status code since it started.
+    stale_s
+        By watched resource, for how long its cache has not been known to be current; 0 where it is.
+    missing_rights
+        How many verbs it was refused for want of a right, and not granted since.
+    """
+
+    requests: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
+    stale_s: Mapping[str, float] = field(default_factory=dict)
+    missing_rights: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepFigures:
+    """What one step of a workflow brought in numbers.
+
+    Attributes
+    ----------
+    at_s
+        When, seconds since the epoch.
+    operators
+        Figures by operator; the whole workflow.
+    latency_map
+        How far its latency map could be relied on.
+    """
+
+    at_s: float
+    operators: Mapping[str, OperatorFigures]
+    latency_map: MapStanding = field(default_factory=MapStanding)
+
+
+# name after the prefix, what it says, the field of the operator's figures
+_OPERATOR_GAUGES = (
+    ("input_rows_per_second", "Rows offered per second (IR).", "input_rows_per_s"),
+    ("throughput_rows_per_second", "Rows processed per second (CT).", "throughput_rows_per_s"),
+    ("backlog_rows", "Rows offered and not yet processed.", "backlog_rows"),
+    ("nd_max_seconds", "Longest round trip within the placement, driver's node included.", "nd_max_s"),
+    ("saturated_ratio", "Share of the window's batches in which it was saturated.", "saturated_share"),
+    ("order_pending_seconds", "Age of the order that has not settled.", "order_pending_s"),
+    ("model_error_ratio", "Mean error of the model over the newest readings.", "model_error_share"),
+)
+_KINDS = ("current", "desired", "min", "max")
+_BOUNDS = ("low", "mid", "high")
+
+
+class ControllerMetrics(Collector):
+    """Collects all workflows of one process in a registry of its own; for any number of threads.
+
+    Parameters
+    ----------
+    version
+        Of gesscale.
+    api
+        Asked at each scrape.
+    """
+
+    def __init__(self, version: str, api: Callable[[], ApiFigures] = ApiFigures) -> None:
+        self._version, self._api = version, api
+        self._changing = threading.Lock()
+        self._leading: bool | None = None
+        self._newest: dict[tuple[str, str], StepFigures] = {}
+        self._last_step_at_s: dict[tuple[str, str], float] = {}
+        self._steps: Counter[tuple[str, ...]] = Counter()
+        self._decisions: Counter[tuple[str, ...]] = Counter()
+        self._phases = Histogram(
+            f"{PREFIX}phase_duration_seconds",
+            "Time spent in a phase of a step.",
+            ("phase",),
+            buckets=_PHASE_BUCKETS_S,
+            registry=None,
+        )
+        self._rescales = Histogram(
+            f"{PREFIX}rescale_duration_seconds",
+            "Time from an order until it had settled.",
+            buckets=_RESCALE_BUCKETS_S,
+            registry=None,
+        )
+        self.registry = CollectorRegistry(auto_describe=False)
+        self.registry.register(self)
+
+    def lead(self, leading: bool) -> None:
+        """Say whether this process leads; one that does not lead tells nothing of operators."""
+        with self._changing:
+            self._leading = leading
+            if not leading:
+                self._newest, self._last_step_at_s = {}, {}
+
+    def step_done(
+        self, namespace: str, workflow: str, figures: StepFigures, decisions: Iterable[Decision]
+    ) -> None:
+        """Take the figures of a step in place of those before, and count its decisions."""
+        key = (namespace, workflow)
+        with self._changing:
+            self._newest = {**self._newest, key: figures}
+            self._last_step_at_s = {**self._last_step_at_s, key: figures.at_s}
+            self._steps[(*key, "ok")] += 1
+            self._keep_decisions(lambda labels: labels[:2] != key or labels[2] in figures.operators)
+            for each in decisions:
+                words = (each.analysis.verdict.value, each.plan.reason.value)
+                self._decisions[(*key, each.operator, *words)] += 1
+
+    def step_failed(self, namespace: str, workflow: str) -> None:
+        """Count a step that brought nothing; the figures before it are too old to be told."""
+        key = (namespace, workflow)
+        with self._changing:
+            self._newest = {known: figures for known, figures in self._newest.items() if known != key}
+            self._steps[(*key, "failed")] += 1
+
+    def forget(self, namespace: str, workflow: str) -> None:
+        """Drop every series of a workflow that is no longer there."""
+        key = (namespace, workflow)
+        with self._changing:
+            self._newest = {known: figures for known, figures in self._newest.items() if known != key}
+            self._last_step_at_s = {known: at for known, at in self._last_step_at_s.items() if known != key}
+            self._steps = Counter({labels: n for labels, n in self._steps.items() if labels[:2] != key})
+            self._keep_decisions(lambda labels: labels[:2] != key)
+
+    def timed(self, phase: str) -> AbstractContextManager[Any]:
+        """Return a context whose time counts as that of a phase, one of `gesscale.loop.PHASES`."""
+        return self._phases.labels(phase).time()
+
+    def rescale_took(self, seconds: float) -> None:
+        """Count the time that a change took from its order until it had settled."""
+        self._rescales.observe(seconds)
+
+    def page(self, _parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
+        """Answer a scrape, see `latency_map.serving.Page`."""
+        return CONTENT_TYPE_PLAIN_0_0_4, generate_latest(self.registry)
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metric families."""
+        with self._changing:
+            newest, last_step_at_s, leading = self._newest, self._last_step_at_s, self._leading
+            steps, decisions = dict(self._steps), dict(self._decisions)
+        yield _gauges("build_info", "The running build.", ("version",), {(self._version,): 1})
+        if leading is not None:
+            yield _gauges("leader", "1 where this process holds the lease, else 0.", (), {(): int(leading)})
+        yield _counts("loop_steps", "Steps of the loop.", (*_WORKFLOW, "result"), steps)
+        yield _counts("decisions", "Decisions.", (*_OPERATOR, "verdict", "reason"), decisions)
+        yield _gauges(
+            "last_step_timestamp_seconds", "When a step last came to its end.", _WORKFLOW, last_step_at_s
+        )
+        ages = {key: step.latency_map.age_s for key, step in newest.items()}
+        yield _gauges("latency_map_age_seconds", "Age of the latency map at the last step.", _WORKFLOW, ages)
+        yield from _operator_gauges(newest)
+        yield from _api_families(self._api())
+        yield from _without_created(self._phases)
+        yield from _without_created(self._rescales)
+
+    def _keep_decisions(self, wanted: Callable[[tuple[str, ...]], bool]) -> None:
+        self._decisions = Counter({labels: n for labels, n in self._decisions.items() if wanted(labels)})
+
+
+def _operator_gauges(newest: Mapping[tuple[str, str], StepFigures]) -> Iterator[Metric]:
+    seen = {
+        (*key, operator): figures
+        for key, step in newest.items()
+        for operator, figures in step.operators.items()
+    }
+    for name, text, attribute in _OPERATOR_GAUGES:
+        figures = {labels: getattr(each, attribute) for labels, each in seen.items()}
+        yield _gauges(name, text, _OPERATOR, figures)
+    bounds = {
+        (*labels, bound): getattr(each.mst, bound)
+        for labels, each in seen.items()
+        if each.mst is not None
+        for bound in _BOUNDS
+    }
+    yield _gauges(
+        "mst_rows_per_second", "Predicted MST of the present placement.", (*_OPERATOR, "bound"), bounds
+    )
+    replicas = {
+        (*labels, kind): getattr(each, f"{kind}_replicas") for labels, each in seen.items() for kind in _KINDS
+    }
+    yield _gauges("replicas", "Replicas, and their limits.", (*_OPERATOR, "kind"), replicas)
+
+
+def _api_families(figures: ApiFigures) -> Iterator[Metric]:
+    requests = ("verb", "resource", "code")
+    yield _counts("kubernetes_requests", "Requests to the API server.", requests, figures.requests)
+    stale = {(resource,): seconds for resource, seconds in figures.stale_s.items()}
+    yield _gauges(
+        "kubernetes_watch_stale_seconds",
+        "For how long a cache has not been known to be current.",
+        ("resource",),
+        stale,
+    )
+    missing = {(): figures.missing_rights}
+    yield _gauges("missing_rights", "Verbs that the controller was refused for want of a right.", (), missing)
+
+
+def _gauges(name: str, text: str, labels: tuple[str, ...], figures: Mapping[_Key, float | None]) -> Metric:
+    family = GaugeMetricFamily(f"{PREFIX}{name}", text, labels=labels)
+    for values, figure in figures.items():
+        if figure is not None:
+            family.add_metric(values, figure)
+    return family
+
+
+def _counts(name: str, text: str, labels: tuple[str, ...], counts: Mapping[_Key, float]) -> Metric:
+    family = CounterMetricFamily(f"{PREFIX}{name}", text, labels=labels)
+    for values, count in counts.items():
+        family.add_metric(values, count)
+    return family
+
+
+def _without_created(histogram: Histogram) -> Iterator[Metric]:
+    """Yield it without the time at which each series began: a gauge per series that nobody asks for."""
+    for family in histogram.collect():
+        family.samples = [each for each in family.samples if not each.name.endswith("_created")]
+        yield family

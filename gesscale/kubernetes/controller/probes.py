@@ -1,0 +1,173 @@
+"""``/healthz``, ``/readyz`` and ``/metrics``: whether the controller lives, works, and what it counts.
+
+Ages are differences of a clock that never jumps: the wall clock of a board without a battery leaps when the network's
+time arrives, and a controller must not be restarted for that.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from gesscale.kubernetes.placement.watches import STALE_AT_MOST_S, CacheStanding
+from gesscale.words import in_words
+from latency_map.serving import Page, PageServer, Unavailable
+
+PORT = 8080
+PERIODS_TO_DEATH = 5
+"""So many of its own periods the scheduler may stand still: a slow step is none, a lock that nobody opens is."""
+STUCK_S = 300.0
+"""A step that goes on for longer is stuck: all that it waits for has a deadline far below this one."""
+PERIODS_TO_UNREADY = 3
+UNREADY_AT_LEAST_S = 60.0
+"""A step of a short period may last longer than three of them where an endpoint hangs; that is its author's problem."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepStanding:
+    """When a workflow was last stepped.
+
+    Attributes
+    ----------
+    workflow
+        Namespace and name, ``streams/taxi``.
+    period_s
+        Seconds between two steps.
+    since_s
+        When this process took the workflow up.
+    last_s
+        When a step last came to its end; None where none has.
+    running_since_s
+        When the step began that is under way; None where none is.
+    """
+
+    workflow: str
+    period_s: float
+    since_s: float
+    last_s: float | None = None
+    running_since_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vitals:
+    """What the probes judge; all instants are of the probes' clock.
+
+    Attributes
+    ----------
+    moved_at_s
+        When the scheduler's thread last went through its round.
+    period_s
+        How often it is to do so.
+    leading
+        Whether this process holds the lease.
+    api_problem
+        Why the API server cannot be reached; empty where it can.
+    caches, steps
+        The watched kinds, and the workflows that this process steps.
+    missing_rights
+        A sentence for each verb that was refused for want of a right.
+    """
+
+    moved_at_s: float
+    period_s: float
+    leading: bool = False
+    api_problem: str = ""
+    caches: tuple[CacheStanding, ...] = ()
+    missing_rights: tuple[str, ...] = ()
+    steps: tuple[StepStanding, ...] = ()
+
+
+def why_dead(vitals: Vitals, now_s: float) -> tuple[str, ...]:
+    """Say why the process is to be restarted, in sentences; empty where it lives."""
+    still_s = now_s - vitals.moved_at_s
+    scheduler = (
+        f"the scheduler has not moved for {in_words(still_s)}, "
+        f"it is to move every {in_words(vitals.period_s)}"
+    )
+    return (
+        *((scheduler,) if still_s > PERIODS_TO_DEATH * vitals.period_s else ()),
+        *(
+            f"workflow {step.workflow}: a step is stuck, it began {in_words(now_s - step.running_since_s)} ago"
+            for step in vitals.steps
+            if step.running_since_s is not None and now_s - step.running_since_s > STUCK_S
+        ),
+    )
+
+
+def why_unready(vitals: Vitals, now_s: float) -> tuple[str, ...]:
+    """Say why the controller cannot do its work, in sentences; empty where it can, as leader or as follower."""
+    api = (f"the API server is out of reach: {vitals.api_problem}",) if vitals.api_problem else ()
+    caches = (said for cache in vitals.caches if (said := _cache_problem(cache)))
+    rights = (f"a right is missing: {right}" for right in vitals.missing_rights)
+    steps = (said for step in vitals.steps if vitals.leading and (said := _step_problem(step, now_s)))
+    return (*api, *caches, *rights, *steps)
+
+
+def serve_probes(
+    vitals: Callable[[], Vitals],
+    metrics: Page,
+    clock: Callable[[], float],
+    *,
+    host: str = "0.0.0.0",  # noqa: S104 - the kubelet and Prometheus ask the pod's own address
+    port: int = PORT,
+) -> PageServer:
+    """Answer ``/healthz``, ``/readyz`` and ``/metrics`` until closed.
+
+    Parameters
+    ----------
+    vitals
+        Asked at each probe; never waits for a lock that a step holds.
+    metrics
+        The page of figures, `gesscale.kubernetes.metrics.ControllerMetrics.page`.
+    clock
+        Seconds of a clock that never jumps, such as `time.monotonic`.
+    host, port
+        Where to listen; port 0 takes a free one.
+
+    Returns
+    -------
+    PageServer
+        Serving already.
+
+    Raises
+    ------
+    OSError
+        Where the address cannot be taken.
+    """
+
+    def healthz(_parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
+        return _answer("alive", why_dead(vitals(), clock()))
+
+    def readyz(_parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
+        seen = vitals()
+        count = len(seen.steps)
+        steps = f"steps {count} workflow{'' if count == 1 else 's'}"
+        role = f"leader, {steps}" if seen.leading else "follower"
+        return _answer(f"ready: {role}", why_unready(seen, clock()))
+
+    return PageServer(host, port, {"/healthz": healthz, "/readyz": readyz, "/metrics": metrics})
+
+
+def _answer(well: str, problems: tuple[str, ...]) -> tuple[str, bytes]:
+    if problems:
+        raise Unavailable("\n".join(problems))
+    return "text/plain", f"{well}\n".encode()
+
+
+def _cache_problem(cache: CacheStanding) -> str:
+    why = f": {cache.problem}" if cache.problem else ""
+    if not cache.listed:
+        return f"{cache.resource} have not been listed yet{why}"
+    if cache.stale_s is not None and cache.stale_s > STALE_AT_MOST_S:
+        return f"what is known of {cache.resource} is {in_words(cache.stale_s)} old{why}"
+    return ""
+
+
+def _step_problem(step: StepStanding, now_s: float) -> str:
+    age_s = now_s - (step.since_s if step.last_s is None else step.last_s)
+    if age_s <= max(PERIODS_TO_UNREADY * step.period_s, UNREADY_AT_LEAST_S):
+        return ""
+    never = step.last_s is None
+    said = "no step has come to its end since it was taken up" if never else "a step last came to its end"
+    return (
+        f"workflow {step.workflow}: {said} {in_words(age_s)} ago, "
+        f"there is to be one every {in_words(step.period_s)}"
+    )

@@ -1,0 +1,1 @@
+"""The order in a resource: what it says, how it is written, and what is known of it."""

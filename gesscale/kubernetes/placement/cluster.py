@@ -1,0 +1,229 @@
+"""The cluster as the loop's port `gesscale.ports.Cluster`: nodes and pods as watched, orders as written."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from gesscale.decision import Outcome, OutcomeStatus, Reason
+from gesscale.errors import ClusterError
+from gesscale.kubernetes.orders.ordering import OrderDesk
+from gesscale.kubernetes.placement.applications import Application, find_application
+from gesscale.kubernetes.placement.needs import needs_of
+from gesscale.kubernetes.placement.patience import Patience
+from gesscale.kubernetes.placement.promises import Promises
+from gesscale.kubernetes.placement.room import judge_nodes
+from gesscale.kubernetes.placement.watches import ClusterView
+from gesscale.kubernetes.resource.autoscaler import StreamAutoscaler
+from gesscale.kubernetes.resource.order import Order
+from gesscale.kubernetes.resource.translate import Key, SteeredWorkflow
+from gesscale.ports import ClusterState, Node
+
+
+@dataclass(slots=True, kw_only=True)
+class KubernetesCluster:
+    """The nodes and replicas of one workflow in one step; acts by orders that the drivers obey.
+
+    Attributes
+    ----------
+    workflow
+        The resources, as they are now.
+    look
+        Returns what is watched.
+    desk, promises
+        Of the whole controller.
+    term, at_s
+        Of the leadership under which the step decides, and when it began, seconds since the epoch.
+    patience
+        By operator: the nodes where its executors do not come.
+    applications, standing
+        By operator, what runs of it and the order in force, as they were looked at last.
+    seen
+        The last state.
+    """
+
+    workflow: SteeredWorkflow
+    look: Callable[[], ClusterView]
+    desk: OrderDesk
+    promises: Promises
+    term: int
+    at_s: float
+    patience: Mapping[str, Patience]
+    applications: Mapping[str, Application] = field(default_factory=dict)
+    standing: Mapping[str, Order | None] = field(default_factory=dict)
+    seen: ClusterState = field(default_factory=lambda: ClusterState(problem="it was not looked at"))
+
+    def look_around(self) -> ClusterView:
+        """Find each operator's application and order, and return what was watched."""
+        view = self.look()
+        pods = tuple(view.pods.objects.values())
+        resources = self.workflow.resources
+        self.applications = {name: find_application(resource, pods) for name, resource in resources.items()}
+        self.standing = {name: self.desk.standing(_key(resource)) for name, resource in resources.items()}
+        return view
+
+    def state(self) -> ClusterState:
+        """Return the nodes, as each operator may use them, and the live replicas.
+
+        Raises
+        ------
+        ClusterError
+            Where what is watched is too old to decide on.
+        """
+        view = self.look_around()
+        self.seen = ClusterState(problem=view.problem) if view.problem else self._state(view)
+        if view.problem:
+            raise ClusterError(view.problem)
+        return self.seen
+
+    def apply(self, operator: str, placement: tuple[str, ...]) -> Outcome:
+        """Order a placement; the driver makes it so in its own time.
+
+        Raises
+        ------
+        ClusterError
+            Where nothing was ordered.
+        """
+        if operator not in self.applications:
+            message = f"workflow {self.workflow.name} has no operator {operator}; it has {', '.join(self.applications)}"
+            raise ClusterError(message)
+        resource, application = self.workflow.resources[operator], self.applications[operator]
+        if application.place is None:
+            message = f"operator {operator}: nobody could carry out an order: {application.problem}"
+            raise ClusterError(message)
+        # By the state that was decided on: an executor that does not become ready is no part of it.
+        present = self.seen.placements.get(operator, ())
+        added = tuple(node for node in placement if node not in present)
+        removed = tuple(node for node in present if node not in placement)
+        _check_limits(resource, placement, added=added, removed=removed)
+        began_s = time.monotonic()
+        rehearse, standing = resource.spec.mode == "DryRun", self.standing[operator]
+        if not rehearse:
+            self._claim(resource, application, placement, added)
+        order = self.desk.write(
+            resource, placement, at_s=self.at_s, term=self.term, over=standing, rehearse=rehearse
+        )
+        seconds = time.monotonic() - began_s
+        if rehearse:
+            detail = f"the API server would take the order for {', '.join(placement)}"
+            return Outcome(status=OutcomeStatus.REHEARSED, seconds=seconds, detail=detail)
+        if standing is not None and order.id == standing.id:
+            return Outcome(status=OutcomeStatus.NOTHING_TO_DO, detail=f"order {order.id} asks for it already")
+        return Outcome(
+            status=OutcomeStatus.ORDERED,
+            added=added,
+            removed=removed,
+            seconds=seconds,
+            detail=f"order {order.id}",
+        )
+
+    def _claim(
+        self,
+        resource: StreamAutoscaler,
+        application: Application,
+        target: tuple[str, ...],
+        added: tuple[str, ...],
+    ) -> None:
+        """Promise the nodes to this operator; refused where one has been filled or closed since it was chosen."""
+        view = self.look()
+        if view.problem:
+            raise ClusterError(view.problem)
+        needs = needs_of(resource, application, view.nodes.objects)
+        with self.promises.claiming(
+            _key(resource), set(target) - _bound(application), needs.takes
+        ) as promised:
+            judged = judge_nodes(
+                view.nodes.objects.values(),
+                view.pods.objects.values(),
+                needs,
+                is_own=application.owns,
+                promised=promised,
+            )
+            for name in added:
+                if name not in judged or judged[name].problem:
+                    problem = judged[name].problem if name in judged else "it is gone"
+                    message = f"operator {resource.name}: node {name} was chosen, but is none to choose now: {problem}"
+                    raise ClusterError(message)
+
+    def _state(self, view: ClusterView) -> ClusterState:
+        nodes = {
+            node.name: Node(name=node.name, address=node.address, weight=node.weight)
+            for node in sorted(view.nodes.objects.values(), key=lambda node: node.name)
+        }
+        refused = {name: self._refused(name, view.at_s) for name in self.workflow.resources}
+        placements = {
+            name: tuple(node for node in application.placement if node not in refused[name])
+            for name, application in self.applications.items()
+            if application.place is not None
+        }
+        return ClusterState(
+            nodes=nodes,
+            placements=placements,
+            unplaced=frozenset(
+                name
+                for name in placements
+                if self.standing[name] is None and not _bound(self.applications[name])
+            ),
+            coming={
+                name: tuple(node for node in self._ordered(name) if node not in {*placement, *refused[name]})
+                for name, placement in placements.items()
+            },
+            unfit={name: self._unfit(name, view) | refused[name] for name in self.workflow.resources},
+        )
+
+    def _unfit(self, operator: str, view: ClusterView) -> dict[str, Node]:
+        resource, application = self.workflow.resources[operator], self.applications[operator]
+        needs = needs_of(resource, application, view.nodes.objects)
+        self.promises.keep(_key(resource), set(self._ordered(operator)) - _bound(application), needs.takes)
+        judged = judge_nodes(
+            view.nodes.objects.values(),
+            view.pods.objects.values(),
+            needs,
+            is_own=application.owns,
+            promised=self.promises.to_others(_key(resource)),
+        )
+        excluded = set(resource.spec.executor.exclude_nodes)
+        return {
+            name: replace(node, problem="the resource excludes it", reason=Reason.EXCLUDED)
+            if name in excluded
+            else node
+            for name, node in judged.items()
+            if node.problem or name in excluded
+        }
+
+    def _refused(self, operator: str, now_s: float) -> dict[str, Node]:
+        """Return the nodes where an executor was awaited in vain."""
+        executors = self.applications[operator].executors
+        told = self.patience[operator].judge(executors, self._ordered(operator), now_s)
+        return {
+            name: Node(name=name, problem=problem, reason=Reason.NOT_READY) for name, problem in told.items()
+        }
+
+    def _ordered(self, operator: str) -> tuple[str, ...]:
+        """Return the nodes on which the driver is to keep executors; none where it obeys no order."""
+        order = self.standing[operator]
+        obeys = (
+            self.workflow.resources[operator].spec.mode == "Act"
+            and self.applications[operator].place is not None
+        )
+        return order.placement if order is not None and obeys else ()
+
+
+def _check_limits(
+    resource: StreamAutoscaler, target: tuple[str, ...], *, added: tuple[str, ...], removed: tuple[str, ...]
+) -> None:
+    """Refuse what no plan should ask for: nobody may be left without replicas, or with too many, by a slip."""
+    low, high = resource.spec.min_replicas, resource.spec.max_replicas
+    if not target or (removed and len(target) < low) or (added and len(target) > high):
+        message = (
+            f"operator {resource.name}: expected an order for {low} to {high} nodes, got {len(target)} "
+            f"({', '.join(target) or 'none'}); it is refused"
+        )
+        raise ClusterError(message)
+
+
+def _key(resource: StreamAutoscaler) -> Key:
+    return resource.namespace, resource.name
+
+
+def _bound(application: Application) -> set[str]:
+    return {pod.node for pod in application.executors if pod.node}

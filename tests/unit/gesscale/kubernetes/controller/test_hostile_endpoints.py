@@ -1,0 +1,117 @@
+"""Endpoints that hang: they delay the workflows of the namespace that names them, and no others."""
+
+import json
+import socket
+import threading
+import time
+from contextlib import closing, nullcontext
+
+import pytest
+from kube import FakeApi, FakeCluster, NoMap
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
+
+from gesscale.kubernetes.controller.courses import Courses
+from gesscale.kubernetes.controller.metrics import ControllerMetrics
+from gesscale.kubernetes.controller.steering import Surroundings
+from gesscale.kubernetes.controller.targets import AllowedTarget, Targets
+from gesscale.kubernetes.controller.telling import Teller
+from gesscale.kubernetes.orders.documents import Documents
+from gesscale.kubernetes.orders.ordering import OrderDesk
+from gesscale.kubernetes.placement.promises import Promises
+from gesscale.kubernetes.resource.translate import gather
+from latency_map.measure.threads import in_thread
+
+HOSTILE = 50
+LOOPBACK = AllowedTarget.parse("127.0.0.0/8")
+
+
+class Silent:
+    def publish(self, *_, **__):
+        pass
+
+
+def resource(namespace, name, url):
+    spec = {
+        "maxReplicas": 2,
+        "driver": {"node": "a", "metricsUrl": url},
+        "latencyMap": {"source": "ConfigMap", "configMap": {"name": "map"}},
+        "monitor": {"period": "1s", "timeout": "30s"},
+    }
+    metadata = {"namespace": namespace, "name": name, "uid": f"{namespace}-{name}", "generation": 1}
+    return {"metadata": {**metadata, "resourceVersion": "1"}, "spec": spec}
+
+
+@pytest.fixture
+def black_hole():
+    """Accepts connections and never says a word; counts those that wait."""
+    listener = socket.create_server(("127.0.0.1", 0), backlog=HOSTILE)
+    peers, over = [], threading.Event()
+
+    def accept():
+        while not over.is_set():
+            try:
+                peers.append(listener.accept()[0])
+            except OSError:
+                return
+
+    threading.Thread(target=accept, daemon=True).start()
+    with closing(listener):
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}", peers
+        over.set()
+        listener.shutdown(socket.SHUT_RDWR)
+        for peer in peers:
+            peer.close()
+
+
+@pytest.mark.parametrize("neighbour", ["streams", "hostile"])
+def test_fifty_endpoints_that_hang_hold_up_no_other_workflow(black_hole, httpserver: HTTPServer, neighbour):
+    """The healthy workflow is in a namespace of its own, or among those that hang."""
+    url, waiting = black_hole
+    asked = threading.Semaphore(0)
+
+    def batches(_request: Request) -> Response:
+        asked.release()
+        head = {"apiVersion": "gesscale.dev/v1", "operator": "well", "now_s": time.time(), "batches": []}
+        return Response(json.dumps(head), content_type="application/json")
+
+    httpserver.expect_request("/batches").respond_with_handler(batches)
+    documents = [resource("hostile", f"bad-{number:02d}", url) for number in range(HOSTILE)]
+    documents.append(resource(neighbour, "well", httpserver.url_for("").rstrip("/")))
+    watched = {f"{each['metadata']['namespace']}/{each['metadata']['name']}": each for each in documents}
+    world, metrics = FakeCluster(), ControllerMetrics("1.0")
+    kept = Documents(FakeApi(), lambda: watched)
+    courses = Courses(
+        surroundings=Surroundings(
+            connection=NoMap(),
+            look=world.look,
+            desk=OrderDesk(kept, lambda: 1),
+            promises=Promises(),
+            targets=Targets((LOOPBACK,), world.look),
+            timed=lambda _: nullcontext(),
+        ),
+        documents=kept,
+        teller=Teller(kept, Silent(), metrics, lambda: 1, time.time),
+        metrics=metrics,
+        begin=in_thread,
+        now_s=time.time,
+        steady_s=time.monotonic,
+    )
+    workflows = gather(documents).workflows
+    assert len(workflows) == HOSTILE + 1
+    steps, give_up_s = (
+        0,
+        time.monotonic() + 20,
+    )  # an endpoint that hangs is given up after 27 s, 0.9 of the timeout
+    while steps < 4 and time.monotonic() < give_up_s:
+        courses.advance(workflows, 1)
+        steps += asked.acquire(timeout=0.1)
+    running = [
+        each for each in courses.standings() if each.running_since_s is not None and "bad" in each.workflow
+    ]
+    courses.leave_all()
+    for peer in waiting:
+        peer.close()
+    assert steps == 4
+    assert len(running) == HOSTILE  # they hung all the while: none of them made way
+    courses.wait(30)

@@ -1,0 +1,163 @@
+"""Where a workflow's latency map comes from."""
+
+import pytest
+from scripted_api import as_json, connection_to, refusal, scripted_api
+
+from gesscale.kubernetes.controller.latencies import ConfigMapLatencies, bounds_of, open_latency_map
+from gesscale.kubernetes.resource.spec_groups import LatencyMapSpec
+from gesscale.monitor.latencies import AgentLatencies, PrometheusLatencies
+from latency_map.measure.fetch import ANYWHERE
+
+NEAR = "node,a,b\na,0,5\nb,5,0\n"
+FAR = "node,a,b\na,0,50\nb,50,0\n"
+NODES = ["a", "b"]
+SPEC = {"source": "ConfigMap", "configMap": {"name": "map", "unit": "ms", "kind": "rtt"}, "refresh": "60s"}
+
+
+@pytest.fixture
+def api():
+    with scripted_api() as script:
+        yield script
+
+
+def opened(api, **spec):
+    return open_latency_map(
+        LatencyMapSpec.model_validate(spec or SPEC),
+        namespace="streams",
+        connection=connection_to(api.url),
+        timeout_s=1.0,
+        client=ANYWHERE,
+        nodes=lambda: NODES,
+    )
+
+
+def config_map(text, key="latency.csv"):
+    return as_json({"data": {key: text}})
+
+
+def test_a_config_map_is_read_when_that_is_due_and_the_last_good_map_stays(api):
+    api.says(config_map(NEAR), config_map(FAR), refusal(403, "Forbidden", "no"))
+    source = opened(api)
+    assert isinstance(source, ConfigMapLatencies)
+    assert source.current(1000.0).map.nd_max_ms(["a", "b"]) == 5.0
+    assert source.current(1059.0).map.nd_max_ms(["a", "b"]) == 5.0
+    assert len(api.asked) == 1
+    assert api.asked[0].path == "/api/v1/namespaces/streams/configmaps/map"
+    assert source.current(1061.0).map.nd_max_ms(["a", "b"]) == 50.0
+    kept = source.current(1122.0)
+    assert kept.map.nd_max_ms(["a", "b"]) == 50.0
+    assert "may not read ConfigMap streams/map" in kept.standing.problem
+
+
+@pytest.mark.parametrize(
+    ("user", "subject"),
+    [
+        ("system:serviceaccount:edge:scaler", "--serviceaccount=edge:scaler"),
+        ("anne", "--user=anne"),
+        (
+            None,
+            "--serviceaccount=gesscale:gesscale-controller",
+        ),  # the API server says nothing: deploy/k3s' own
+    ],
+)
+def test_who_owns_a_map_that_the_controller_may_not_read_is_told_the_commands_that_let_it(api, user, subject):
+    said = f'configmaps "map" is forbidden: User "{user}" cannot get resource "configmaps"' if user else "no"
+    api.says(refusal(403, "Forbidden", said))
+    problem = opened(api).current(1000.0).standing.problem
+    assert problem == (
+        "the controller may not read ConfigMap streams/map; who owns the namespace grants it: "
+        "kubectl -n streams create role read-map --verb=get --resource=configmaps --resource-name=map && "
+        f"kubectl -n streams create rolebinding read-map --role=read-map {subject}"
+    )
+
+
+def test_another_refusal_is_no_missing_right(api):
+    api.says(refusal(404, "NotFound", "no such map"))
+    assert "it does not exist (404)" in opened(api).current(1000.0).standing.problem
+
+
+def test_a_key_that_is_not_there_is_named_with_those_that_are(api):
+    api.says(config_map(NEAR, key="other.csv"))
+    found = opened(api).current(1000.0)
+    assert found.map is None
+    assert "expected a key 'latency.csv', it has other.csv" in found.standing.problem
+
+
+def test_agents_and_prometheus_are_other_sources(api):
+    agents = opened(api, source="Agents", agentsDns="agents.here:9109", maxAge="2h")
+    assert isinstance(agents, AgentLatencies)
+    assert (agents.service, agents.max_age_s) == ("agents.here:9109", 7200.0)
+    prometheus = opened(api, source="Prometheus", prometheusUrl="http://p:9090")
+    assert isinstance(prometheus, PrometheusLatencies)
+    assert api.asked == []
+
+
+def map_of(count):
+    names = [f"n{node}" for node in range(count)]
+    return "rtt_ms," + ",".join(names) + "\n" + "".join(f"{name},{','.join('0' * count)}\n" for name in names)
+
+
+def test_a_config_map_of_more_nodes_than_the_cluster_can_have_is_refused_in_a_line(api):
+    api.says(config_map(map_of(16)), config_map(map_of(17)))
+    source = opened(api)
+    assert len(source.current(1000.0).map) == 16
+    kept = source.current(1061.0)
+    assert len(kept.map) == 16
+    said = (
+        "expected at most 16 nodes (limit: twice the nodes of the cluster, at least 16), got 17; give fewer"
+    )
+    assert said in kept.standing.problem
+    assert "\n" not in kept.standing.problem
+
+
+def test_the_bounds_grow_with_the_cluster_and_end_where_every_map_ends():
+    for nodes, most in ((0, 16), (8, 16), (9, 18), (3000, 5000)):
+        names = [f"n{node}" for node in range(nodes)]
+        bounds = bounds_of(names)
+        assert (bounds.limits.nodes, bounds.nodes) == (most, frozenset(names))
+
+
+def test_text_that_is_no_text_is_refused_in_a_line(api):
+    api.says(config_map("rtt_ms,\ud800"))
+    problem = opened(api).current(1000.0).standing.problem
+    assert "expected a readable UTF-8 text file" in problem
+
+
+def page(source, *targets):
+    return "".join(
+        f'gesscale_latency_rtt_seconds{{source="{source}",target="{target}"}} 0.005\n' for target in targets
+    )
+
+
+def test_agents_tell_of_nodes_of_the_cluster_only(api, httpserver):
+    foreign = [f"x{number}" for number in range(40)]
+    httpserver.expect_request("/metrics").respond_with_data(page("a", "b", *foreign) + page("x1", "a"))
+    place = f"localhost:{httpserver.port}"
+    given = opened(api, source="Agents", agentsDns=place, maxAge="2h").current(1000.0)
+    assert given.map.names == ("a", "b")
+    said = "figures of nodes that the cluster does not have, left out: 41 (the first of 'x0')"
+    assert given.standing.problem == said
+
+
+def test_no_more_agents_are_asked_than_the_cluster_can_have(httpserver):
+    httpserver.expect_request("/metrics").respond_with_data(page("a", "b"))
+    urls = tuple(f"http://127.0.0.{host}:{httpserver.port}" for host in range(1, 18))
+    source = AgentLatencies(urls=urls, timeout_s=1.0, bounds=lambda: bounds_of(NODES))
+    assert "expected at most 16 nodes" in (said := source.current(1000.0).standing.problem)
+    assert "got the addresses of 17 agents" in said
+    assert httpserver.log == []
+
+
+def test_prometheus_tells_of_nodes_of_the_cluster_only(api, httpserver):
+    series = [
+        {
+            "metric": {"__name__": "gesscale_latency_rtt_seconds", "source": source, "target": "b"},
+            "value": [1000.0, "0.005"],
+        }
+        for source in ("a", *(f"x{number}" for number in range(40)))
+    ]
+    answer = {"status": "success", "data": {"resultType": "vector", "result": series}}
+    httpserver.expect_request("/api/v1/query").respond_with_json(answer)
+    given = opened(api, source="Prometheus", prometheusUrl=httpserver.url_for("")).current(1000.0)
+    assert given.map.names == ("a", "b")
+    assert "does not have, left out: 40" in given.standing.problem

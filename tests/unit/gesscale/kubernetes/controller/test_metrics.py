@@ -1,0 +1,216 @@
+"""The figures on ``/metrics``: exact names, no sample without a figure, nothing of what has vanished."""
+
+import pytest
+from edge import FakeCluster, FakeLatencies, FakeMetrics, observe, reading, workflow
+from prometheus_client.parser import text_string_to_metric_families
+
+from gesscale.decision import Analysis, Decision, MapStanding, Outcome, OutcomeStatus, Plan, Reason, Verdict
+from gesscale.knowledge.memory import MemoryKnowledge
+from gesscale.kubernetes.controller.metrics import ApiFigures, ControllerMetrics, StepFigures
+from gesscale.kubernetes.reporting.figures import OperatorFigures
+from gesscale.loop import PHASES, ControlLoop
+from gesscale.options import PolicyOptions
+from gesscale.policies import policy_named
+from perfmodel import Estimate
+
+NAMES = {
+    "gesscale_build_info",
+    "gesscale_leader",
+    "gesscale_loop_steps_total",
+    "gesscale_phase_duration_seconds",
+    "gesscale_last_step_timestamp_seconds",
+    "gesscale_input_rows_per_second",
+    "gesscale_throughput_rows_per_second",
+    "gesscale_backlog_rows",
+    "gesscale_mst_rows_per_second",
+    "gesscale_replicas",
+    "gesscale_nd_max_seconds",
+    "gesscale_saturated_ratio",
+    "gesscale_decisions_total",
+    "gesscale_rescale_duration_seconds",
+    "gesscale_order_pending_seconds",
+    "gesscale_model_error_ratio",
+    "gesscale_latency_map_age_seconds",
+    "gesscale_kubernetes_requests_total",
+    "gesscale_kubernetes_watch_stale_seconds",
+    "gesscale_missing_rights",
+}
+LABELS = (
+    *("namespace", "workflow", "operator", "verdict", "reason", "result", "kind", "bound"),
+    *("phase", "le", "verb", "resource", "code", "version"),
+)
+BARE = OperatorFigures(min_replicas=1, max_replicas=8)
+FULL = OperatorFigures(
+    min_replicas=1,
+    max_replicas=8,
+    current_replicas=2,
+    desired_replicas=3,
+    input_rows_per_s=812.0,
+    throughput_rows_per_s=640.0,
+    backlog_rows=0.0,
+    mst=Estimate(low=600.0, mid=640.0, high=700.0),
+    nd_max_s=0.05,
+    saturated_share=1.0,
+    order_pending_s=12.0,
+    model_error_share=0.08,
+)
+
+
+def samples(metrics):
+    """Return every sample by name and label values; a series that comes twice fails."""
+    text = metrics.page({})[1].decode()
+    found = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            assert set(sample.labels) <= set(LABELS)
+            key = (sample.name, *(sample.labels[name] for name in LABELS if name in sample.labels))
+            assert key not in found, key
+            found[key] = sample.value
+    return found
+
+
+def series(metrics, name):
+    return {key[1:]: value for key, value in samples(metrics).items() if key[0] == name}
+
+
+def decision(operator="op", reason=Reason.OVERLOADED, verdict=Verdict.MORE):
+    return Decision(
+        at_s=1000.0,
+        operator=operator,
+        policy="gesscale",
+        analysis=Analysis(operator=operator, verdict=verdict, reason=reason),
+        plan=Plan(operator=operator, reason=reason, before=("hub",), placement=("hub",)),
+        outcome=Outcome(status=OutcomeStatus.NOTHING_TO_DO),
+    )
+
+
+def step(age_s=None, **operators):
+    return StepFigures(at_s=1000.0, operators=operators, latency_map=MapStanding(age_s=age_s))
+
+
+@pytest.fixture
+def metrics():
+    return ControllerMetrics("1.2.3")
+
+
+def test_the_names_are_exactly_these():
+    api = ApiFigures(requests={("watch", "pods", "200"): 3}, stale_s={"pods": 0.0}, missing_rights=0)
+    metrics = ControllerMetrics("1.2.3", lambda: api)
+    metrics.lead(True)
+    metrics.step_done("streams", "taxi", step(age_s=30.0, op=FULL), [decision()])
+    with metrics.timed("plan"):
+        pass
+    metrics.rescale_took(12.0)
+    names = {key[0] for key in samples(metrics)}
+    parts = ("_bucket", "_count", "_sum")
+    assert {name.removesuffix(next((p for p in parts if name.endswith(p)), "")) for name in names} == NAMES
+
+
+def test_every_figure_of_an_operator_has_its_sample(metrics):
+    metrics.step_done("streams", "taxi", step(age_s=30.0, op=FULL), [decision()])
+    found = samples(metrics)
+    labels = ("streams", "taxi", "op")
+    assert found["gesscale_build_info", "1.2.3"] == 1
+    assert found["gesscale_input_rows_per_second", *labels] == 812.0
+    assert found["gesscale_backlog_rows", *labels] == 0.0  # zero is a figure
+    assert series(metrics, "gesscale_replicas") == {
+        (*labels, "current"): 2, (*labels, "desired"): 3, (*labels, "min"): 1, (*labels, "max"): 8
+    }  # fmt: skip
+    assert series(metrics, "gesscale_mst_rows_per_second") == {
+        (*labels, "low"): 600.0, (*labels, "mid"): 640.0, (*labels, "high"): 700.0
+    }  # fmt: skip
+    assert found["gesscale_latency_map_age_seconds", "streams", "taxi"] == 30.0
+    assert found["gesscale_last_step_timestamp_seconds", "streams", "taxi"] == 1000.0
+    assert found["gesscale_decisions_total", *labels, "More", "Overloaded"] == 1
+    assert found["gesscale_loop_steps_total", "streams", "taxi", "ok"] == 1
+
+
+def test_what_is_not_known_has_no_sample(metrics):
+    metrics.step_done("streams", "taxi", step(op=BARE), [])
+    assert {key[0] for key in samples(metrics) if "op" in key} == {"gesscale_replicas"}
+    assert {key[3] for key in series(metrics, "gesscale_replicas")} == {"min", "max"}
+    absent = ("gesscale_leader", "gesscale_latency_map_age_seconds")
+    assert not [name for name in absent if series(metrics, name)]
+
+
+def test_an_operator_that_vanished_leaves_no_series(metrics):
+    metrics.step_done("streams", "taxi", step(a=FULL, b=FULL), [decision("a"), decision("b")])
+    metrics.step_done("streams", "taxi", step(a=FULL), [decision("a")])
+    found = samples(metrics)
+    assert not [key for key in found if "b" in key]
+    assert found["gesscale_decisions_total", "streams", "taxi", "a", "More", "Overloaded"] == 2
+
+
+def test_a_workflow_that_vanished_leaves_none_and_others_stay(metrics):
+    for workflow_name in ("taxi", "clean"):
+        metrics.step_done("streams", workflow_name, step(age_s=1.0, op=FULL), [decision()])
+    metrics.forget("streams", "taxi")
+    found = samples(metrics)
+    assert not [key for key in found if "taxi" in key]
+    assert found["gesscale_loop_steps_total", "streams", "clean", "ok"] == 1
+
+
+def test_a_failed_step_leaves_no_old_figures_and_the_time_of_the_last_good_one(metrics):
+    metrics.step_done("streams", "taxi", step(op=FULL), [decision()])
+    metrics.step_failed("streams", "taxi")
+    assert series(metrics, "gesscale_replicas") == {}
+    assert series(metrics, "gesscale_last_step_timestamp_seconds") == {("streams", "taxi"): 1000.0}
+    steps = {("streams", "taxi", "ok"): 1, ("streams", "taxi", "failed"): 1}
+    assert series(metrics, "gesscale_loop_steps_total") == steps
+
+
+def test_who_does_not_lead_tells_nothing_of_operators_but_keeps_its_counts(metrics):
+    metrics.lead(True)
+    assert series(metrics, "gesscale_leader") == {(): 1}
+    metrics.step_done("streams", "taxi", step(op=FULL), [decision()])
+    metrics.lead(False)
+    assert series(metrics, "gesscale_leader") == {(): 0}
+    assert series(metrics, "gesscale_replicas") == {}
+    assert series(metrics, "gesscale_loop_steps_total") == {("streams", "taxi", "ok"): 1}
+
+
+def test_times_are_counted_in_buckets(metrics):
+    for seconds in (3.0, 3.0, 25.0):
+        metrics.rescale_took(seconds)
+    buckets = series(metrics, "gesscale_rescale_duration_seconds_bucket")
+    # Two of 3 s lie at or below 5 s, the third at or below 40 s.
+    assert (buckets["5.0",], buckets["20.0",], buckets["40.0",]) == (2, 2, 3)
+    assert series(metrics, "gesscale_rescale_duration_seconds_sum") == {(): 31.0}
+
+
+def test_the_api_server_is_asked_about_at_each_scrape():
+    requests = {("get", "pods", "200"): 1}
+    metrics = ControllerMetrics("1", lambda: ApiFigures(requests=dict(requests), stale_s={"nodes": 42.0}))
+    requests["get", "pods", "200"] = 7
+    assert series(metrics, "gesscale_kubernetes_requests_total") == {("get", "pods", "200"): 7}
+    assert series(metrics, "gesscale_kubernetes_watch_stale_seconds") == {("nodes",): 42.0}
+
+
+def test_each_phase_of_a_step_is_measured():
+    metrics = ControllerMetrics("1")
+    loop = ControlLoop(
+        metrics=FakeMetrics([observe(reading(throughput=50.0, offered=90.0, saturated=1.0, backlog=9000.0))]),
+        latencies=FakeLatencies(),
+        policy=policy_named("gesscale", workflow(), PolicyOptions()),
+        cluster=FakeCluster({"op": ("hub",)}),
+        knowledge=MemoryKnowledge(),
+        acts=True,
+        settle_timeout_s=60.0,
+        timed=metrics.timed,
+    )
+    (decision,) = loop.step(1000.0)
+    assert decision.outcome.added == ("near",)
+    assert set(counted(metrics)) == set(PHASES)
+
+
+def test_a_phase_that_fails_is_measured_too():
+    metrics = ControllerMetrics("1")
+    with pytest.raises(OSError, match="gone"), metrics.timed("execute"):
+        raise OSError("gone")
+    assert counted(metrics) == {"execute": 1.0}
+
+
+def counted(metrics):
+    """Return how often each phase was measured."""
+    found = series(metrics, "gesscale_phase_duration_seconds_count")
+    return {phase: count for (phase,), count in found.items()}

@@ -1,0 +1,102 @@
+"""Statuses are read and written over the newest version there is."""
+
+import pytest
+from kube import SPACE, FakeApi, refused
+
+from gesscale.errors import ClusterError
+from gesscale.kubernetes.orders.documents import Documents
+
+OP = (SPACE, "op")
+
+
+@pytest.fixture
+def api():
+    api = FakeApi()
+    api.put(status={"replicas": 1})
+    return api
+
+
+@pytest.fixture
+def documents(api):
+    return Documents(api, api.watched)
+
+
+def test_an_own_write_is_known_before_the_watch_brings_it(api, documents):
+    documents.change_status(OP, lambda _: {"replicas": 2})
+    assert api.watched()["streams/op"]["status"] == {"replicas": 1}
+    assert documents.newest(OP)["status"] == {"replicas": 2}
+    # The next change begins where the last one ended, without a conflict.
+    documents.change_status(OP, lambda it: {"desired": it["status"]["replicas"] + 1})
+    assert api.status() == {"replicas": 2, "desired": 3}
+    assert len(api.patches) == 2
+
+
+def test_the_watch_has_the_word_again_when_it_has_caught_up(api, documents):
+    documents.change_status(OP, lambda _: {"replicas": 2})
+    api.write_status("op", replicas=9)
+    api.catch_up()
+    assert documents.newest(OP)["status"] == {"replicas": 9}
+
+
+def test_a_change_is_made_anew_over_what_somebody_else_wrote(api, documents):
+    api.meanwhile = lambda: api.write_status("op", replicas=5)
+    documents.change_status(OP, lambda it: {"desired": it["status"]["replicas"] + 1})
+    assert api.status() == {"replicas": 5, "desired": 6}
+
+
+def test_it_is_tried_three_times_and_no_more(api, documents):
+    api.faults = [refused(409)] * 3
+    with pytest.raises(ClusterError, match="409"):
+        documents.change_status(OP, lambda _: {"replicas": 2})
+    assert api.faults == []
+    assert api.patches == []
+
+
+def test_other_refusals_are_not_tried_again(api, documents):
+    api.faults = [refused(403), refused(500)]
+    with pytest.raises(ClusterError, match="403"):
+        documents.change_status(OP, lambda _: {"replicas": 2})
+    assert len(api.faults) == 1
+
+
+def test_no_patch_is_no_request(api, documents):
+    documents.change_status(OP, lambda _: None)
+    assert api.patches == []
+
+
+def test_a_rehearsal_is_not_remembered(documents):
+    documents.change_status(OP, lambda _: {"replicas": 2}, rehearse=True)
+    assert documents.newest(OP)["status"] == {"replicas": 1}
+
+
+def test_a_resource_that_was_deleted_cannot_be_written(api, documents):
+    api.delete("op")
+    with pytest.raises(ClusterError, match="404"):
+        documents.change_status(OP, lambda _: {"replicas": 2})
+    api.catch_up()
+    with pytest.raises(ClusterError, match="streams/op does not exist any more"):
+        documents.change_status(OP, lambda _: {"replicas": 2})
+
+
+def test_one_that_was_created_anew_has_nothing_of_the_former(api, documents):
+    documents.change_status(OP, lambda _: {"replicas": 2})
+    api.delete("op")
+    api.put(status={})
+    assert documents.newest(OP)["status"] == {}
+
+
+def test_versions_that_are_no_numbers_leave_the_word_to_the_watch(api, documents):
+    api.served["streams/op"]["metadata"]["resourceVersion"] = "abc"
+    api.catch_up()
+    documents.change_status(OP, lambda _: {"replicas": 2})
+    api.seen["streams/op"]["metadata"]["resourceVersion"] = "abd"
+    documents.change_status(OP, lambda it: {"desired": it["status"]["replicas"]})
+    assert api.status() == {"replicas": 2, "desired": 2}
+
+
+def test_what_was_written_to_resources_that_are_gone_is_not_kept_for_ever(api, documents):
+    documents.change_status(OP, lambda _: {"replicas": 2})
+    api.delete("op")
+    api.put("other", status={})
+    documents.change_status((SPACE, "other"), lambda _: {"replicas": 1})
+    assert set(documents._written) == {(SPACE, "other")}

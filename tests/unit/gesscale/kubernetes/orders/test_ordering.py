@@ -1,0 +1,122 @@
+"""Orders: by the leader only, over what was decided on only."""
+
+import pytest
+from kube import EPOCH_S, SPACE, FakeApi, desk_of, order, refused
+
+from gesscale.errors import ClusterError
+from gesscale.kubernetes.resource.order import Strategy, parse_order
+
+OP = (SPACE, "op")
+
+
+@pytest.fixture
+def api():
+    api = FakeApi()
+    api.put(mode="Act")
+    return api
+
+
+def write(api, desk, *placement, term=1, over=None, resource=None, rehearse=False):
+    resource = resource or api.workflow().resources["op"]
+    return desk.write(resource, placement, at_s=EPOCH_S, term=term, over=over, rehearse=rehearse)
+
+
+def test_an_order_bears_term_count_and_time(api):
+    desk = desk_of(api, lambda: 7)
+    first = write(api, desk, "a", term=7)
+    second = write(api, desk, "a", "b", term=7, over=first)
+    assert (first.id, second.id, second.term) == ("7-1", "7-2", 7)
+    assert second.at.timestamp() == EPOCH_S
+    assert parse_order(api.status()["order"]) == second == desk.standing(OP)
+
+
+def test_the_standing_order_is_known_before_the_watch_brings_it(api):
+    desk = desk_of(api)
+    written = write(api, desk, "a")
+    assert api.watched()["streams/op"]["status"] == {}
+    assert desk.standing(OP) == written
+
+
+def test_the_same_is_not_ordered_twice(api):
+    desk = desk_of(api, lambda: 2)
+    standing = parse_order(order(4, "a", "b", term=1))
+    assert write(api, desk, "a", "b", term=2, over=standing) is standing
+    assert api.patches == []
+
+
+def test_another_strategy_is_another_order(api):
+    standing = parse_order(order(4, "a"))
+    api.put(reconfiguration={"strategy": "Restart"}, status={"order": order(4, "a")})
+    assert write(api, desk_of(api), "a", over=standing).strategy is Strategy.RESTART
+
+
+@pytest.mark.parametrize("leads", [None, 2])
+def test_a_leadership_that_has_ended_orders_nothing_even_if_it_was_won_again(api, leads):
+    with pytest.raises(ClusterError, match="the leadership of term 1 has ended"):
+        write(api, desk_of(api, lambda: leads), "a")
+    assert api.status() == {}
+
+
+def test_leadership_that_is_lost_between_two_tries_orders_nothing(api):
+    terms = iter([1, None])
+    api.faults = [refused(409)]
+    with pytest.raises(ClusterError, match="has ended"):
+        write(api, desk_of(api, lambda: next(terms)), "a")
+    assert api.status() == {}
+
+
+def test_a_controller_of_a_higher_term_is_yielded_to(api):
+    api.put(status={"order": order(1, "c", term=5)})
+    with pytest.raises(ClusterError, match="a controller of term 5 has taken over from term 1"):
+        write(api, desk_of(api), "a")
+
+
+def test_an_order_that_came_since_the_decision_stands(api):
+    api.meanwhile = lambda: api.write_status("op", order=order(9, "c"))
+    with pytest.raises(ClusterError, match="order 1-9 for c has come meanwhile"):
+        write(api, desk_of(api), "a")
+    assert api.status()["order"]["placement"] == ["c"]
+
+
+def test_a_spec_that_changed_since_the_decision_is_decided_on_anew(api):
+    decided_on = api.workflow().resources["op"]
+    api.put(pause={"reason": "stop"})
+    with pytest.raises(ClusterError, match="its spec has changed meanwhile"):
+        write(api, desk_of(api), "a", resource=decided_on)
+    assert api.status() == {}
+
+
+def test_a_spec_that_changes_during_the_write_is_noticed_too(api):
+    api.meanwhile = lambda: api.put(pause={"reason": "stop"})
+    with pytest.raises(ClusterError, match="its spec has changed meanwhile"):
+        write(api, desk_of(api), "a")
+    assert api.status() == {}
+
+
+def test_a_resource_of_the_same_name_is_not_ordered_for_the_former(api):
+    decided_on = api.workflow().resources["op"]
+    api.delete("op")
+    api.put(mode="Act")
+    with pytest.raises(ClusterError, match="its spec has changed meanwhile"):
+        write(api, desk_of(api), "a", resource=decided_on)
+
+
+def test_a_status_that_changes_during_the_write_does_not_matter(api):
+    api.meanwhile = lambda: api.write_status("op", replicas=3)
+    write(api, desk_of(api), "a")
+    assert api.status()["replicas"] == 3
+    assert api.status()["order"]["placement"] == ["a"]
+
+
+def test_a_rehearsal_leaves_nothing_behind(api):
+    desk = desk_of(api)
+    assert write(api, desk, "a", rehearse=True).placement == ("a",)
+    assert (api.status(), desk.standing(OP)) == ({}, None)
+
+
+def test_an_order_that_nobody_could_obey_is_no_order(api):
+    api.put(status={"order": {"id": "x"}})
+    desk = desk_of(api)
+    assert desk.standing(OP) is None
+    write(api, desk, "a")
+    assert api.status()["order"]["id"] == "1-1"

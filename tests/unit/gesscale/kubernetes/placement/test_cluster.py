@@ -1,0 +1,218 @@
+"""The loop's port: what it sees of nodes and pods, and the orders that it writes."""
+
+import pytest
+from kube import EPOCH_S, MIB, SPACE, FakeApi, FakeCluster, desk_of, driver, node, order, pod, refused
+
+from gesscale.decision import OutcomeStatus, Reason
+from gesscale.errors import ClusterError
+from gesscale.kubernetes.placement.cluster import KubernetesCluster
+from gesscale.kubernetes.placement.patience import Patience
+from gesscale.kubernetes.placement.promises import Promises
+from gesscale.kubernetes.placement.quantity import Room
+
+
+class Scene:
+    """One operator with min 1 and max 3 replicas on nodes a to d, its driver on a."""
+
+    def __init__(self, *executors, standing=(), **spec):
+        self.api = FakeApi()
+        status = {"order": order(1, *standing)} if standing else {}
+        self.api.put(status=status, **{"mode": "Act", "maxReplicas": 3, **spec})
+        self.world = FakeCluster(pods=[driver("a"), *executors])
+        self.promises, self.patience, self.leads = Promises(), {"op": Patience(60.0)}, 1
+        self.cluster = KubernetesCluster(
+            workflow=self.api.workflow(),
+            look=self.world.look,
+            desk=desk_of(self.api, lambda: self.leads),
+            promises=self.promises,
+            term=1,
+            at_s=EPOCH_S,
+            patience=self.patience,
+        )
+
+    def apply(self, *, add=(), remove=()):
+        present = self.cluster.seen.placements.get("op", ())
+        return self.cluster.apply("op", tuple(sorted({*present, *add} - set(remove))))
+
+    def state_after(self, seconds):
+        self.cluster.state()
+        self.world.at_s = seconds
+        return self.cluster.state()
+
+    @property
+    def ordered(self):
+        return tuple(self.api.status().get("order", {}).get("placement", ()))
+
+
+def test_live_replicas_are_executors_on_nodes():
+    state = Scene(pod("e1", "b"), pod("e2", "c"), pod("e3")).cluster.state()
+    assert state.placements == {"op": ("b", "c")}
+    assert sorted(state.nodes) == ["a", "b", "c", "d"]
+
+
+def test_an_operator_without_a_driver_does_not_run_and_gets_no_order():
+    scene = Scene(pod("e1", "b"))
+    scene.world.pods = [pod("e1", "b")]
+    assert scene.cluster.state().placements == {}
+    with pytest.raises(ClusterError, match="nobody could carry out an order: expected one driver pod"):
+        scene.apply(add=("c",))
+
+
+def test_an_ordered_executor_that_is_not_there_yet_is_coming():
+    state = Scene(pod("e1", "b"), standing=("b", "c")).cluster.state()
+    assert state.coming == {"op": ("c",)}
+
+
+def test_nobody_brings_executors_where_no_order_is_obeyed():
+    state = Scene(pod("e1", "b"), standing=("b", "c"), mode="Recommend").cluster.state()
+    assert state.coming == {"op": ()}
+
+
+def test_only_an_operator_that_nobody_has_placed_waits_for_its_first_nodes():
+    assert Scene().cluster.state().unplaced == {"op"}
+    assert Scene(pod("e1")).cluster.state().unplaced == {"op"}
+    assert Scene(pod("e1", "b")).cluster.state().unplaced == frozenset()
+    assert Scene(standing=("b",)).cluster.state().unplaced == frozenset()
+
+
+def test_what_does_not_suit_this_operator_is_said_by_node():
+    scene = Scene(pod("e1", "a"), executor={"excludeNodes": ["d"]})
+    full = node("b", room=Room(cpu_m=900, memory_bytes=4096 * MIB, pods=110))
+    scene.world.nodes = [node("a"), full, node("c", architecture="amd64"), node("d")]
+    unfit = scene.cluster.state().unfit["op"]
+    # Its executor asks 1 CPU, b has 0.9; a is arm64, and so is all that its image is known to run on.
+    assert {name: each.reason for name, each in unfit.items()} == {
+        "b": Reason.NO_ROOM,
+        "c": Reason.WRONG_ARCHITECTURE,
+        "d": Reason.EXCLUDED,
+    }
+
+
+def test_room_that_is_promised_to_others_is_taken():
+    scene = Scene(pod("e1", "a"))
+    scene.world.nodes = [node(name, room=Room(cpu_m=1500, memory_bytes=4096 * MIB, pods=9)) for name in "ab"]
+    scene.promises.keep((SPACE, "other"), ["b"], Room(cpu_m=1000, pods=1))
+    # 1.5 - 1.0 promised = 0.5 CPU free, 1 is asked.
+    assert scene.cluster.state().unfit["op"]["b"].reason is Reason.NO_ROOM
+
+
+@pytest.mark.parametrize("kind", ["nodes", "pods", "resources"])
+def test_on_a_view_that_is_over_half_a_minute_old_nothing_is_decided_nor_ordered(kind):
+    scene = Scene(pod("e1", "b"), pod("e2", "c"))
+    scene.cluster.state()
+    scene.world.stale_since_s = {kind: -30.5}
+    with pytest.raises(
+        ClusterError, match=rf"what is known of the {kind}.* is 30 s old: the API server is out"
+    ):
+        scene.cluster.state()
+    scene.world.stale_since_s = {kind: -29.5}
+    assert scene.cluster.state().placements
+
+
+def test_a_view_that_goes_stale_between_plan_and_order_removes_nothing():
+    scene = Scene(pod("e1", "b"), pod("e2", "c"))
+    scene.cluster.state()
+    scene.world.stale_since_s = {"pods": -60.0}
+    with pytest.raises(ClusterError, match="is 60 s old"):
+        scene.apply(remove=("c",))
+    assert scene.ordered == ()
+
+
+def test_an_order_is_what_lives_with_and_without_the_change():
+    scene = Scene(pod("e1", "b"), pod("e2", "c"))
+    scene.cluster.state()
+    outcome = scene.apply(add=("d",), remove=("b",))
+    assert scene.ordered == ("c", "d")
+    assert (outcome.status, outcome.added, outcome.removed) == (OutcomeStatus.ORDERED, ("d",), ("b",))
+    assert outcome.detail == "order 1-1"
+    assert scene.promises.to_others(("x", "y"))["d"].cpu_m == 1000
+
+
+def test_an_executor_that_never_becomes_ready_is_no_replica_and_leaves_the_order():
+    scene = Scene(pod("e1", "b"), pod("e2", "c", ready=False), standing=("b", "c"))
+    state = scene.state_after(60.0)
+    assert state.placements == {"op": ("b",)}
+    assert state.coming == {"op": ()}
+    assert "no executor became ready there within 60 s" in state.unfit["op"]["c"].problem
+    scene.apply(add=("d",))
+    assert scene.ordered == ("b", "d")
+
+
+def test_limits_hold_even_where_a_plan_forgets_them():
+    scene = Scene(pod("e1", "a"), pod("e2", "b"), pod("e3", "c"), minReplicas=2)
+    scene.cluster.state()
+    with pytest.raises(ClusterError, match="expected an order for 2 to 3 nodes, got 4"):
+        scene.apply(add=("d",))
+    with pytest.raises(ClusterError, match="expected an order for 2 to 3 nodes, got 1"):
+        scene.apply(remove=("b", "c"))
+    with pytest.raises(ClusterError, match=r"got 0 \(none\)"):
+        scene.apply(remove=("a", "b", "c"))
+    assert scene.ordered == ()
+
+
+def test_a_limit_that_was_lowered_below_what_runs_does_not_hinder_the_way_back():
+    scene = Scene(pod("e1", "a"), pod("e2", "b"), pod("e3", "c"), maxReplicas=1)
+    scene.cluster.state()
+    scene.apply(remove=("c",))
+    assert scene.ordered == ("a", "b")
+
+
+def test_a_node_that_was_filled_since_the_plan_is_not_ordered():
+    scene = Scene(pod("e1", "a"))
+    scene.cluster.state()
+    scene.world.pods += [pod("big", "b", of="other", takes=Room(cpu_m=3500, pods=1))]
+    with pytest.raises(ClusterError, match=r"node b was chosen, but .* asks 1 CPU, 0.5 of 4 free"):
+        scene.apply(add=("b",))
+    scene.world.nodes = [each for each in scene.world.nodes if each.name != "c"]
+    with pytest.raises(ClusterError, match="node c was chosen, but is none to choose now: it is gone"):
+        scene.apply(add=("c",))
+    assert (scene.ordered, scene.promises.to_others(("x", "y"))) == ((), {})
+
+
+def test_a_node_that_another_workflow_was_promised_since_the_plan_is_not_ordered():
+    scene = Scene(pod("e1", "a"))
+    scene.cluster.state()
+    scene.promises.keep((SPACE, "other"), ["b"], Room(cpu_m=3500, pods=1))
+    with pytest.raises(ClusterError, match="node b was chosen"):
+        scene.apply(add=("b",))
+
+
+def test_what_stands_already_is_not_ordered_again():
+    scene = Scene(pod("e1", "b"), standing=("b", "c"))
+    scene.cluster.state()
+    outcome = scene.apply(add=("c",))
+    assert (outcome.status, outcome.added) == (OutcomeStatus.NOTHING_TO_DO, ())
+    assert scene.api.patches == []
+
+
+def test_a_rehearsal_changes_nothing_and_promises_nothing():
+    scene = Scene(pod("e1", "b"), mode="DryRun")
+    scene.cluster.state()
+    outcome = scene.apply(add=("c",))
+    assert outcome.status is OutcomeStatus.REHEARSED
+    assert (scene.ordered, scene.promises.to_others(("x", "y"))) == ((), {})
+
+
+def test_a_refused_rehearsal_is_a_failure():
+    scene = Scene(pod("e1", "b"), mode="DryRun")
+    scene.cluster.state()
+    scene.api.faults = [refused(403)]
+    with pytest.raises(ClusterError, match="403"):
+        scene.apply(add=("c",))
+
+
+def test_leadership_that_is_lost_in_the_middle_of_a_step_orders_nothing():
+    scene = Scene(pod("e1", "b"))
+    scene.cluster.state()
+    scene.leads = None
+    with pytest.raises(ClusterError, match="the leadership of term 1 has ended"):
+        scene.apply(add=("c",))
+
+
+def test_an_order_that_came_in_the_middle_of_a_step_stands():
+    scene = Scene(pod("e1", "b"), standing=("b",))
+    scene.cluster.state()
+    scene.api.write_status("op", order=order(7, "b", "d"))
+    scene.api.catch_up()
+    with pytest.raises(ClusterError, match="order 1-7 for b, d has come meanwhile"):
+        scene.apply(add=("c",))

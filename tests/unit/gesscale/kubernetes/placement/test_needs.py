@@ -1,0 +1,42 @@
+"""What an executor needs: what is said of it, else what its like have."""
+
+from kube import MIB, FakeApi, driver, node, pod
+
+from gesscale.kubernetes.placement.applications import find_application
+from gesscale.kubernetes.placement.needs import needs_of
+from gesscale.kubernetes.placement.pods import Toleration
+from gesscale.kubernetes.placement.quantity import ONE_POD, Room
+
+NODES = {each.name: each for each in (node("a"), node("b", architecture="amd64"), node("c"))}
+
+
+def needs(*pods, **spec):
+    api = FakeApi()
+    api.put(executor=spec)
+    resource = api.workflow().resources["op"]
+    return needs_of(resource, find_application(resource, [driver("a"), *pods]), NODES)
+
+
+def test_a_running_executor_tells_what_one_asks():
+    edge = (Toleration(key="edge", operator="Exists"),)
+    found = needs(pod("e0"), pod("e1", "c", takes=Room(cpu_m=700, pods=1), tolerations=edge))
+    assert (found.takes, found.tolerations) == (Room(cpu_m=700, pods=1), edge)
+
+
+def test_one_that_waits_for_a_node_tells_it_too():
+    assert needs(pod("e0", takes=Room(cpu_m=300, pods=1))).takes.cpu_m == 300
+
+
+def test_what_the_resource_says_comes_first_and_alone():
+    found = needs(pod("e1", "c"), requests={"memory": "900Mi"})
+    assert found.takes == Room(cpu_m=1000, memory_bytes=900 * MIB, pods=1)
+
+
+def test_nothing_is_known_before_the_first_executor():
+    assert needs().takes == ONE_POD
+
+
+def test_the_image_runs_where_driver_and_executors_run_unless_it_is_said():
+    assert needs().architectures == {"arm64"}
+    assert needs(pod("e1", "b")).architectures == {"arm64", "amd64"}
+    assert needs(pod("e1", "b"), architectures=["riscv64"]).architectures == {"riscv64"}

@@ -1,0 +1,265 @@
+"""What is kept of nodes and pods."""
+
+import pytest
+
+from gesscale.errors import InputError
+from gesscale.kubernetes.placement.nodes import read_node
+from gesscale.kubernetes.placement.pods import read_pod
+from gesscale.kubernetes.placement.quantity import Room, parse_quantity, room_of
+
+MIB = 1 << 20
+
+
+def node(*, labels=None, annotations=None, spec=None, status=None):
+    """A node as k3s describes it, shortened."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": "pi1",
+            "labels": {"kubernetes.io/arch": "arm64", **(labels or {})},
+            "annotations": annotations or {},
+            "managedFields": [{"manager": "k3s"}],
+        },
+        "spec": {"podCIDR": "10.42.1.0/24", "podCIDRs": ["10.42.1.0/24"], **(spec or {})},
+        "status": {
+            "addresses": [
+                {"type": "Hostname", "address": "pi1"},
+                {"type": "InternalIP", "address": "10.0.0.11"},
+                {"type": "InternalIP", "address": "fd00::11"},
+            ],
+            "allocatable": {"cpu": "3800m", "memory": "1843Mi", "pods": "110", "ephemeral-storage": "29Gi"},
+            "conditions": [
+                {"type": "MemoryPressure", "status": "False"},
+                {"type": "Ready", "status": "True", "lastHeartbeatTime": None},
+            ],
+            "nodeInfo": {"architecture": "arm64", "kubeletVersion": "v1.36.3+k3s1"},
+            "images": [{"names": ["x"] * 50}],
+            **(status or {}),
+        },
+    }
+
+
+def test_of_a_node_is_kept_what_placing_needs():
+    found = read_node(node(labels={"pool": "edge"}))
+    assert found.name == "pi1"
+    assert found.address == "10.0.0.11"
+    assert found.addresses == ("10.0.0.11", "fd00::11")
+    assert found.pod_networks == ("10.42.1.0/24",)
+    assert found.labels == {"kubernetes.io/arch": "arm64", "pool": "edge"}
+    assert found.architecture == "arm64"
+    assert found.room == Room(cpu_m=3800, memory_bytes=1843 * MIB, pods=110)
+    assert (found.unready, found.cordoned, found.taints, found.closed) == ("", False, (), "")
+    assert (found.weight, found.remark) == (1.0, "")
+
+
+@pytest.mark.parametrize(
+    ("conditions", "says"),
+    [
+        ([], "it has no Ready condition"),
+        ([{"type": "Ready", "status": "False", "reason": "KubeletNotReady", "message": "no CNI"}],
+         "Ready is False: KubeletNotReady no CNI"),
+        ([{"type": "Ready", "status": "Unknown"}], "Ready is Unknown: no reason"),
+    ],
+)  # fmt: skip
+def test_a_node_that_does_not_work_says_why(conditions, says):
+    assert read_node(node(status={"conditions": conditions})).unready == says
+
+
+def test_a_node_that_has_said_nothing_yet_can_be_read():
+    found = read_node({"metadata": {"name": "new"}, "spec": {}, "status": {}})
+    assert (found.room, found.address, found.architecture) == (None, "", "")
+    assert found.unready == "it has no Ready condition"
+
+
+def test_taints_that_only_advise_and_the_cordons_own_are_no_closing_ones():
+    spec = {
+        "unschedulable": True,
+        "taints": [
+            {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"},
+            {"key": "slow", "effect": "PreferNoSchedule"},
+            {"key": "gpu", "value": "yes", "effect": "NoSchedule"},
+            {"key": "dead", "effect": "NoExecute"},
+        ],
+    }
+    found = read_node(node(spec=spec))
+    assert [taint.text for taint in found.taints] == ["gpu=yes:NoSchedule", "dead:NoExecute"]
+    assert found.closed == "it is cordoned"
+
+
+@pytest.mark.parametrize(
+    ("where", "weight", "remark"),
+    [
+        ({"labels": {"gesscale.dev/weight": "2"}}, 2.0, ""),
+        ({"annotations": {"gesscale.dev/weight": "0.25"}}, 0.25, ""),
+        ({"labels": {"gesscale.dev/weight": "2"}, "annotations": {"gesscale.dev/weight": "3"}}, 3.0, ""),
+        ({"labels": {"gesscale.dev/weight": "0"}}, 1.0, "got '0'; 1 is taken"),
+        ({"labels": {"gesscale.dev/weight": "nan"}}, 1.0, "got 'nan'"),
+        ({"labels": {"gesscale.dev/weight": "inf"}}, 1.0, "got 'inf'"),
+        ({"labels": {"gesscale.dev/weight": "much"}}, 1.0, "got 'much'"),
+    ],
+)
+def test_a_nodes_weight_is_1_unless_it_says_otherwise(where, weight, remark):
+    found = read_node(node(**where))
+    assert found.weight == weight
+    assert remark in found.remark
+
+
+@pytest.mark.parametrize(
+    ("item", "says"),
+    [
+        ({}, "metadata: Field required"),
+        ({"metadata": {}}, "metadata.name: Field required"),
+        (
+            node(status={"allocatable": {"cpu": "much"}}),
+            "status.allocatable.cpu: .*such as 3800m.*got 'much'",
+        ),
+        ([], "got \\[\\]"),
+    ],
+)
+def test_what_is_no_node_is_said_with_its_field(item, says):
+    with pytest.raises(InputError, match=f"expected a Node as the API describes it: .*{says}"):
+        read_node(item)
+
+
+def pod(*containers, init=(), status=None, metadata=None, **spec):
+    return {
+        "metadata": {"name": "p", "namespace": "streams", **(metadata or {})},
+        "spec": {"nodeName": "pi1", "containers": list(containers), "initContainers": list(init), **spec},
+        "status": {"phase": "Running", **(status or {})},
+    }
+
+
+def part(cpu=None, memory=None, name="c", **fields):
+    asked = {"cpu": cpu, "memory": memory}
+    requests = {what: amount for what, amount in asked.items() if amount is not None}
+    return {"name": name, "resources": {"requests": requests} if requests else {}, **fields}
+
+
+ALWAYS = {"restartPolicy": "Always"}
+
+
+@pytest.mark.parametrize(
+    ("item", "cpu_m", "mib"),
+    [
+        (pod(part("1", "512Mi"), part("300m")), 1300, 512),
+        (pod(part()), 0, 0),
+        # init containers run one by one before the others: the largest counts where it is larger than their sum
+        (pod(part("1"), init=[part("2"), part("500m")]), 2000, 0),
+        # a sidecar stays: 0.5 beside the container's 1, and beside the later init container's 1.5
+        (pod(part("1"), init=[part("500m", **ALWAYS), part("1500m")]), 2000, 0),
+        (pod(part("1"), init=[part("500m", **ALWAYS)]), 1500, 0),
+        (pod(part("1"), overhead={"cpu": "250m", "memory": "64Mi"}), 1250, 64),
+        # requests of the whole pod stand for those of its containers, per resource
+        (pod(part("1", "512Mi"), resources={"requests": {"cpu": "2"}}), 2000, 512),
+        (pod(part("1"), resources={"requests": {"cpu": "2"}}, overhead={"cpu": "250m"}), 2250, 0),
+        # a container that is resized in place counts with the larger of what it asks for and what it has
+        (
+            pod(part("1"), status={"containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "3"}}]}),
+            3000,
+            0,
+        ),
+        (
+            pod(
+                part("2"),
+                status={"containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]},
+            ),
+            2000,
+            0,
+        ),
+        # the scheduler rounds up to whole thousandths
+        (pod(part("100u")), 1, 0),
+    ],
+)
+def test_a_pod_takes_what_the_scheduler_counts(item, cpu_m, mib):
+    assert read_pod(item).takes == Room(cpu_m=cpu_m, memory_bytes=mib * MIB, pods=1)
+
+
+def test_of_a_pod_is_kept_who_it_is_and_how_it_fares():
+    found = read_pod(
+        pod(
+            part(),
+            metadata={
+                "labels": {"spark-role": "executor"},
+                "annotations": {"gesscale.dev/order": "7-3", "other": "x" * 10_000},
+                "deletionTimestamp": "2026-11-21T20:00:00Z",
+            },
+            status={"podIP": "10.42.1.7", "conditions": [{"type": "Ready", "status": "True"}]},
+            tolerations=[
+                {"key": "gpu", "operator": "Exists", "effect": "NoSchedule", "tolerationSeconds": 3}
+            ],
+        )
+    )
+    assert (found.namespace, found.name, found.node, found.phase) == ("streams", "p", "pi1", "Running")
+    assert (found.ip, found.order, found.ready, found.leaving, found.over) == (
+        "10.42.1.7",
+        "7-3",
+        True,
+        True,
+        False,
+    )
+    assert found.labels == {"spark-role": "executor"}
+    assert [(each.key, each.operator, each.effect) for each in found.tolerations] == [
+        ("gpu", "Exists", "NoSchedule")
+    ]
+    assert found.problem == ""
+
+
+@pytest.mark.parametrize(
+    ("status", "problem"),
+    [
+        (
+            {
+                "phase": "Pending",
+                "conditions": [
+                    {
+                        "type": "PodScheduled",
+                        "status": "False",
+                        "reason": "Unschedulable",
+                        "message": "0/3 nodes",
+                    }
+                ],
+            },
+            "Unschedulable: 0/3 nodes",
+        ),
+        (
+            {
+                "phase": "Pending",
+                "containerStatuses": [
+                    {"name": "c", "state": {"waiting": {"reason": "ErrImagePull", "message": "no such"}}}
+                ],
+            },
+            "ErrImagePull no such",
+        ),
+        ({"phase": "Running", "containerStatuses": [{"name": "c", "state": {"running": {}}}]}, ""),
+        ({"phase": "Failed", "conditions": [{"type": "PodScheduled", "status": "False"}]}, ""),
+    ],
+)
+def test_a_pod_that_does_not_run_says_why(status, problem):
+    assert read_pod(pod(part(), status=status)).problem == problem
+
+
+@pytest.mark.parametrize(("phase", "over"), [("Succeeded", True), ("Failed", True), ("Unknown", False)])
+def test_a_pod_that_has_ended_is_over(phase, over):
+    assert read_pod(pod(part(), status={"phase": phase})).over is over
+
+
+def test_equal_requests_are_kept_once():
+    first, second = read_pod(pod(part("7", "7Gi"))), read_pod(pod(part("7", "7Gi")))
+    assert first.takes is second.takes
+
+
+def test_what_is_no_pod_is_said_with_its_field():
+    with pytest.raises(InputError, match="expected a Pod as the API describes it: spec: Field required"):
+        read_pod({"metadata": {"name": "p"}})
+
+
+@pytest.mark.parametrize("text", ["", "-1", "1.5.2", "1x", "1 m", "1e1000000", True, None, "٣"])
+def test_what_is_no_quantity_is_refused(text):
+    with pytest.raises(ValueError, match="expected a quantity such as 3800m or 1843Mi"):
+        parse_quantity(text)
+
+
+def test_room_is_counted_in_whole_units_rounded_up():
+    amounts = {"cpu": parse_quantity("1500100u"), "memory": parse_quantity("1.5"), "pods": parse_quantity(3)}
+    assert room_of(amounts) == Room(cpu_m=1501, memory_bytes=2, pods=3)

@@ -1,0 +1,187 @@
+"""Which nodes can take an executor, and what the others say."""
+
+from dataclasses import replace
+
+import pytest
+
+from gesscale.decision import Reason
+from gesscale.kubernetes.placement.nodes import NodeRecord, Taint
+from gesscale.kubernetes.placement.pods import PodRecord, Toleration
+from gesscale.kubernetes.placement.quantity import Room
+from gesscale.kubernetes.placement.room import ExecutorNeeds, judge_nodes, selects, tolerated
+from gesscale.kubernetes.resource.selector import LabelSelector
+from gesscale.ports import Node
+
+MIB = 1 << 20
+PI = NodeRecord(
+    name="pi1",
+    addresses=("10.0.0.11",),
+    labels={"pool": "edge", "kubernetes.io/arch": "arm64"},
+    architecture="arm64",
+    room=Room(cpu_m=3800, memory_bytes=1843 * MIB, pods=110),
+)
+NEEDS = ExecutorNeeds(takes=Room(cpu_m=1000, memory_bytes=1024 * MIB, pods=1))
+
+
+def pod(cpu_m, mib=0, node="pi1", phase="Running", **labels):
+    takes = Room(cpu_m=cpu_m, memory_bytes=mib * MIB, pods=1)
+    return PodRecord(namespace="x", name="p", node=node, phase=phase, takes=takes, labels=labels)
+
+
+def judged(node=PI, pods=(), needs=NEEDS, **options):
+    (found,) = judge_nodes([node], pods, needs, **options).values()
+    return found
+
+
+def test_a_node_with_room_can_take_an_executor():
+    assert judged(replace(PI, weight=2.0)) == Node(name="pi1", address="10.0.0.11", weight=2.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "needs", "reason", "problem"),
+    [
+        (
+            {"labels": {"pool": "cloud"}},
+            {"pool": LabelSelector(matchLabels={"pool": "edge"})},
+            Reason.NOT_IN_POOL,
+            "the pool asks for pool=edge, the node has pool=cloud",
+        ),
+        ({"unready": "Ready is Unknown: no reason"}, {}, Reason.NOT_READY, "Ready is Unknown: no reason"),
+        ({"cordoned": True}, {}, Reason.CORDONED, "it is cordoned"),
+        (
+            {
+                "taints": (
+                    Taint(key="gpu", value="yes", effect="NoSchedule"),
+                    Taint(key="x", effect="NoExecute"),
+                )
+            },
+            {},
+            Reason.CORDONED,
+            "it has the taint gpu=yes:NoSchedule, x:NoExecute",
+        ),
+        (
+            {},
+            {"architectures": frozenset({"amd64", "riscv64"})},
+            Reason.WRONG_ARCHITECTURE,
+            "the executor runs on amd64, riscv64, the node is arm64",
+        ),
+        (
+            {"architecture": ""},
+            {"architectures": frozenset({"arm64"})},
+            Reason.WRONG_ARCHITECTURE,
+            "the executor runs on arm64, the node does not say what it is",
+        ),
+        ({"room": None}, {}, Reason.NO_ROOM, "it has not said yet what room it has"),
+    ],
+)
+def test_a_node_that_cannot_says_why(change, needs, reason, problem):
+    found = judged(replace(PI, **change), needs=replace(NEEDS, **needs))
+    assert (found.reason, found.problem) == (reason, problem)
+
+
+def test_the_first_thing_that_stands_against_a_node_is_said():
+    everything = replace(PI, unready="it is dead", cordoned=True, room=Room())
+    assert judged(everything).reason is Reason.NOT_READY
+    outside = replace(NEEDS, pool=LabelSelector(matchLabels={"pool": "other"}))
+    assert judged(everything, needs=outside).reason is Reason.NOT_IN_POOL
+
+
+@pytest.mark.parametrize(
+    ("pods", "problem"),
+    [
+        ([pod(2800, 819)], ""),  # 3800 - 2800 = 1000 m and 1843 - 819 = 1024 MiB: it just fits
+        ([pod(3400)], "asks 1 CPU, 0.4 of 3.8 free"),
+        ([pod(1400), pod(1401)], "asks 1 CPU, 0.999 of 3.8 free"),
+        ([pod(0, 820)], "asks 1024 MiB, 1023 of 1843 free"),
+        ([pod(3400, 1843)], "asks 1 CPU, 0.4 of 3.8 free; asks 1024 MiB, 0 of 1843 free"),
+        ([pod(9000)], "asks 1 CPU, 0 of 3.8 free"),
+        ([pod(0)] * 110, "holds 110 of 110 pods already"),
+        ([pod(0)] * 109, ""),
+        ([pod(3800, phase="Pending")], "asks 1 CPU, 0 of 3.8 free"),  # bound, and starting
+        ([pod(3800, phase="Succeeded"), pod(3800, phase="Failed")], ""),
+        ([pod(3800, node="")], ""),  # waits for a node
+        ([pod(3800, node="pi2")], ""),
+    ],
+)
+def test_room_is_what_the_pods_there_leave(pods, problem):
+    found = judged(pods=pods)
+    assert found.problem == problem
+    assert not problem or found.reason is Reason.NO_ROOM
+
+
+def test_an_executor_of_the_operator_does_not_stand_in_its_own_way():
+    pods = [pod(3800, app="taxi"), pod(500, app="other")]
+    assert judged(pods=pods).reason is Reason.NO_ROOM
+    assert judged(pods=pods, is_own=lambda each: each.labels.get("app") == "taxi").problem == ""
+
+
+def test_what_is_ordered_and_not_there_yet_takes_room_too():
+    promised = {"pi1": Room(cpu_m=3000, pods=1), "pi9": Room(cpu_m=1)}
+    assert judged(promised=promised).problem == "asks 1 CPU, 0.8 of 3.8 free"
+    assert promised["pi1"] == Room(cpu_m=3000, pods=1)
+
+
+def test_a_toleration_opens_a_tainted_node():
+    gpu = replace(PI, taints=(Taint(key="gpu", value="yes", effect="NoSchedule"),))
+    needs = replace(NEEDS, tolerations=(Toleration(key="gpu", operator="Exists"),))
+    assert judged(gpu, needs=needs).problem == ""
+
+
+@pytest.mark.parametrize(
+    ("toleration", "fits"),
+    [
+        (Toleration(key="gpu", value="yes", effect="NoSchedule"), True),
+        (Toleration(key="gpu", value="yes"), True),  # every effect
+        (Toleration(key="gpu", value="no"), False),
+        (Toleration(key="gpu"), False),  # an empty value is a value
+        (Toleration(key="gpu", operator="Exists"), True),
+        (Toleration(operator="Exists"), True),  # every taint
+        (Toleration(operator="Exists", effect="NoExecute"), False),
+        (Toleration(key="cpu", operator="Exists"), False),
+        (Toleration(), False),
+    ],
+)
+def test_taints_are_tolerated_as_the_scheduler_does(toleration, fits):
+    assert tolerated(Taint(key="gpu", value="yes", effect="NoSchedule"), [toleration]) is fits
+
+
+@pytest.mark.parametrize(
+    ("expression", "labels", "fits"),
+    [
+        ({"key": "zone", "operator": "In", "values": ("a", "b")}, {"zone": "b"}, True),
+        ({"key": "zone", "operator": "In", "values": ("a", "b")}, {"zone": "c"}, False),
+        ({"key": "zone", "operator": "In", "values": ("a", "b")}, {}, False),
+        ({"key": "zone", "operator": "NotIn", "values": ("a",)}, {"zone": "b"}, True),
+        ({"key": "zone", "operator": "NotIn", "values": ("a",)}, {"zone": "a"}, False),
+        ({"key": "zone", "operator": "NotIn", "values": ("a",)}, {}, True),
+        ({"key": "zone", "operator": "Exists"}, {"zone": ""}, True),
+        ({"key": "zone", "operator": "Exists"}, {}, False),
+        ({"key": "zone", "operator": "DoesNotExist"}, {}, True),
+        ({"key": "zone", "operator": "DoesNotExist"}, {"zone": "a"}, False),
+    ],
+)
+def test_labels_fulfil_expressions_as_kubernetes_has_it(expression, labels, fits):
+    selector = LabelSelector.model_validate({"matchExpressions": [expression]})
+    assert selects(selector, labels) is fits
+
+
+def test_all_parts_of_a_selector_must_hold_and_an_empty_one_takes_all():
+    expression = {"key": "zone", "operator": "Exists"}
+    both = LabelSelector.model_validate({"matchLabels": {"pool": "edge"}, "matchExpressions": [expression]})
+    assert selects(both, {"pool": "edge", "zone": "a"})
+    assert not selects(both, {"pool": "edge"})
+    assert not selects(both, {"zone": "a"})
+    assert selects(LabelSelector(), {})
+
+
+def test_a_node_outside_the_pool_says_which_requirement_it_fails():
+    selector = LabelSelector.model_validate(
+        {"matchExpressions": [{"key": "zone", "operator": "NotIn", "values": ["a", "b"]}]}
+    )
+    found = judged(replace(PI, labels={"zone": "a"}), needs=replace(NEEDS, pool=selector))
+    assert found.problem == "the pool asks for zone NotIn (a, b), the node has zone=a"
+
+
+def test_nodes_come_sorted_by_name():
+    nodes = [replace(PI, name=name) for name in ("pi3", "pi1", "pi2")]
+    assert list(judge_nodes(nodes, [], NEEDS)) == ["pi1", "pi2", "pi3"]

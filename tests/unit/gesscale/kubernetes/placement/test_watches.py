@@ -1,0 +1,30 @@
+"""When what is watched may be relied on."""
+
+import pytest
+from kube import FakeCluster
+
+from gesscale.kubernetes.api import View
+from gesscale.kubernetes.placement.watches import ClusterView
+
+
+def view(**changes):
+    views = {kind: View(objects={}, listed=True) for kind in ("nodes", "pods", "resources")}
+    return ClusterView(at_s=100.0, **{**views, **changes})
+
+
+def test_fresh_views_have_no_problem():
+    assert view().problem == ""
+    assert FakeCluster().look().problem == ""
+
+
+@pytest.mark.parametrize("kind", ["nodes", "pods", "resources"])
+def test_nothing_is_known_before_the_first_list(kind):
+    problem = view(**{kind: View(objects={}, problem="the controller may not list it")}).problem
+    assert kind in problem
+    assert problem.endswith("are not known yet: the controller may not list it")
+
+
+@pytest.mark.parametrize(("since_s", "is_old"), [(70.0, False), (69.9, True), (200.0, False)])
+def test_a_view_is_old_when_it_has_been_stale_for_over_half_a_minute(since_s, is_old):
+    stale = View(objects={}, listed=True, stale_since_s=since_s, problem="no answer")
+    assert bool(view(pods=stale).problem) is is_old
