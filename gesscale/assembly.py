@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
+from gesscale.advised_cluster import AdvisedCluster
 from gesscale.errors import ClusterError, InputError, SettingsError
-from gesscale.execute.recommend import AdvisedCluster
 from gesscale.knowledge.history import SqliteHistory
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.knowledge.sqlite import SqliteKnowledge

@@ -1,4 +1,4 @@
-"""What the loop asks of the world: five small ports. Adapters stand in monitor/, execute/ and knowledge/."""
+"""What the loop asks of the world: five small ports. Adapters stand in monitor/, knowledge/, kubernetes/ and the test bed."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace

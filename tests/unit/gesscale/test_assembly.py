@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from edge import NODES, FakeCluster, delays
 
+from gesscale.advised_cluster import AdvisedCluster
 from gesscale.assembly import (
     build_loop,
     check_surroundings,
@@ -14,7 +15,6 @@ from gesscale.assembly import (
     open_metrics,
 )
 from gesscale.errors import InputError, SettingsError
-from gesscale.execute.recommend import AdvisedCluster
 from gesscale.monitor import DriverMetrics, PrometheusMetrics
 from gesscale.monitor.kafka import KafkaInput, KafkaOffsets
 from gesscale.monitor.latencies import AgentLatencies, PrometheusLatencies

@@ -1,1 +1,0 @@
-"""Execute: adapters that start and remove replicas."""
