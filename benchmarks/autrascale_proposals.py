@@ -49,7 +49,7 @@ def algorithm_1(space: SearchSpace) -> None:
 
 def algorithm_2(space: SearchSpace) -> None:
     old = list(space.bootstrap(UNIFORM))
-    new = space.drawn(NEW_SAMPLES, np.random.default_rng(1))
+    new = space.sampled(NEW_SAMPLES, np.random.default_rng(1))
     belief = transferred(
         GaussianProcess.fitted(space.scaled(old), scores(old), 0),
         len(old),

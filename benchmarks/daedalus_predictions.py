@@ -27,7 +27,7 @@ from gesscale.policies.daedalus.memo import DaedalusMemo
 from gesscale.ports import ClusterState, Knowledge, Policy
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import Experiment, read_experiment
-from testbed.arena.players.policies import build_policy
+from testbed.arena.policies.catalogue import build_policy
 from testbed.arena.worlds.scenes import world_of
 from testbed.arena.worlds.streams import seed_of
 from testbed.scoring.sample import Completion, Sample

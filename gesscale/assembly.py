@@ -67,7 +67,7 @@ def build_loop(
         cluster=opened,
         knowledge=open_knowledge(settings, now_s, advise_only=advise_only),
         acts=settings.execute.mode == "act" and not advise_only,
-        settle_timeout_s=settings.plan.settle_timeout_s,
+        rescale_timeout_s=settings.plan.rescale_timeout_s,
         excluded_nodes=frozenset(settings.plan.exclude_nodes),
     )
 
@@ -127,7 +127,7 @@ def open_cluster(settings: Settings, latencies: KeptLatencies) -> Cluster:
     return opening(settings.execute.options)
 
 
-def check_surroundings(settings: Settings) -> None:
+def check_environment(settings: Settings) -> None:
     """Check what settings name outside themselves, without opening or changing anything.
 
     Raises

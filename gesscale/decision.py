@@ -49,7 +49,7 @@ class Reason(StrEnum):
     WRONG_ARCHITECTURE = "WrongArchitecture"
     NOT_IN_POOL = "NotInPool"
     DELAY_UNKNOWN = "DelayUnknown"
-    NOT_DRAWN = "NotDrawn"
+    NOT_SELECTED = "NotSelected"
 
 
 class Verdict(StrEnum):
@@ -88,9 +88,9 @@ class Analysis:
         Predicted MST of the present placement, rows/s.
     nd_max_ms
         NDmax of the present placement with the driver's node, round trip.
-    slack_pct
+    headroom_pct
         DT of Algorithm 2, per cent.
-    wanted_replicas
+    desired_replicas
         How many replicas it should have, by a policy that says a number; None by one that does not.
     memo
         What the policy is to be told of this operator in its next step (`gesscale.ports.Knowledge.memos`): JSON
@@ -106,8 +106,8 @@ class Analysis:
     model: Model | None = None
     mst: Estimate | None = None
     nd_max_ms: float | None = None
-    slack_pct: float | None = None
-    wanted_replicas: int | None = None
+    headroom_pct: float | None = None
+    desired_replicas: int | None = None
     memo: str | None = None
 
 
@@ -199,7 +199,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MapStanding:
+class MapStatus:
     """How far the latency map could be relied on.
 
     Attributes
@@ -233,7 +233,7 @@ class Decision:
     analysis: Analysis
     plan: Plan
     outcome: Outcome
-    latency_map: MapStanding = MapStanding()
+    latency_map: MapStatus = MapStatus()
 
     @property
     def acted(self) -> bool:

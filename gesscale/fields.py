@@ -201,7 +201,7 @@ class Ascending:
         return low is None or high is None or low < high or (low == high and not self.strict)
 
 
-class Group(BaseModel):
+class SettingsGroup(BaseModel):
     """A group of settings: frozen, without unknown keys; durations lose their ``_s`` in the file."""
 
     model_config = ConfigDict(

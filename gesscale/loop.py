@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
-from gesscale.decision import Analysis, Decision, MapStanding, Outcome, OutcomeStatus, Plan
+from gesscale.decision import Analysis, Decision, MapStatus, Outcome, OutcomeStatus, Plan
 from gesscale.errors import ClusterError
 from gesscale.observation import WorkflowObservation
-from gesscale.plan.beginning import place_first
-from gesscale.plan.directives import Directive, obey
+from gesscale.plan.directives import Directive, apply_directives
+from gesscale.plan.first_placement import place_first
 from gesscale.plan.settling import restore_lost, settled
 from gesscale.ports import (
     Clock,
@@ -47,7 +47,7 @@ class ControlLoop:
         Nodes that are to take no new replica.
     acts
         False for advice only: nothing is started or removed.
-    settle_timeout_s
+    rescale_timeout_s
         A change that has not settled after this long no longer blocks the next one.
     directives
         What people say of single operators over the policy's head.
@@ -61,7 +61,7 @@ class ControlLoop:
     cluster: Cluster
     knowledge: KnowledgeStore
     acts: bool
-    settle_timeout_s: float
+    rescale_timeout_s: float
     excluded_nodes: frozenset[str] = frozenset()
     directives: Mapping[str, Directive] = field(default_factory=dict)
     timed: Callable[[str], AbstractContextManager[None]] = _untimed
@@ -90,7 +90,7 @@ class ControlLoop:
         with self.timed("plan"):
             plans = restore_lost(self.policy.plan(analyses, state, known), state, known)
             plans = place_first(plans, self.directives, state, known)
-            plans = obey(plans, self.directives, state, known, now_s)
+            plans = apply_directives(plans, self.directives, state, known, now_s)
         return tuple(
             self._execute(analyses[name], plan, latencies.standing, now_s) for name, plan in plans.items()
         )
@@ -118,7 +118,7 @@ class ControlLoop:
             finished
             for name, reading in observation.readings.items()
             if (pending := known.pending(name)) is not None
-            and (finished := settled(pending, reading, self.settle_timeout_s)) is not None
+            and (finished := settled(pending, reading, self.rescale_timeout_s)) is not None
         ]
         for reconfiguration in done:
             self.knowledge.settle(reconfiguration)
@@ -134,7 +134,7 @@ class ControlLoop:
         directive = self.directives.get(operator)
         return self.acts and (directive is None or directive.acts)
 
-    def _execute(self, analysis: Analysis, plan: Plan, standing: MapStanding, now_s: float) -> Decision:
+    def _execute(self, analysis: Analysis, plan: Plan, standing: MapStatus, now_s: float) -> Decision:
         if plan.change is None:
             outcome = Outcome(status=OutcomeStatus.NOTHING_TO_DO)
         elif not self._may_act(plan.operator):

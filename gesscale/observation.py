@@ -142,7 +142,7 @@ class OperatorReading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unseen:
+class MissingReading:
     """Why an operator has no reading this period.
 
     Attributes
@@ -166,7 +166,7 @@ class WorkflowObservation:
     ----------
     at_s
         When, seconds since the epoch.
-    readings, unseen
+    readings, missing_readings
         For each operator a reading, or why there is none.
     node_weights
         Capacity weight of each node; one that is not listed weighs 1.
@@ -174,10 +174,10 @@ class WorkflowObservation:
 
     at_s: float
     readings: Mapping[str, OperatorReading] = field(default_factory=dict)
-    unseen: Mapping[str, Unseen] = field(default_factory=dict)
+    missing_readings: Mapping[str, MissingReading] = field(default_factory=dict)
     node_weights: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if both := self.readings.keys() & self.unseen.keys():
+        if both := self.readings.keys() & self.missing_readings.keys():
             message = f"an operator is either read or unseen, not both: {sorted(both)}"
             raise MetricsUnavailableError(message)

@@ -1,10 +1,10 @@
-"""What the loop asks of the world: five small ports. Adapters stand in monitor/, knowledge/, kubernetes/ and the test bed."""
+"""What the loop asks of the world: five small ports, whose adapters are in monitor/, knowledge/, kubernetes/, testbed/."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from gesscale.decision import Analysis, Decision, MapStanding, Outcome, Plan, Reason
+from gesscale.decision import Analysis, Decision, MapStatus, Outcome, Plan, Reason
 from gesscale.errors import ClusterError
 from gesscale.observation import WorkflowObservation
 from latency_map import LatencyMap
@@ -119,7 +119,7 @@ class Latencies:
     """
 
     map: LatencyMap | None = None
-    standing: MapStanding = field(default_factory=MapStanding)
+    standing: MapStatus = field(default_factory=MapStatus)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

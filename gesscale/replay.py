@@ -17,7 +17,7 @@ from gesscale.ports import Policy, Reconfiguration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class ReplayedDecision:
     """What a policy would have decided for one operator at one instant of a recorded run.
 
     Attributes
@@ -57,7 +57,7 @@ class Agreement:
         How many of these want the same nodes started and removed; how many also, or only, say the same reason.
     live_changes, wanted_changes
         Decisions that wanted a change. One that is not carried out is wanted again at the next instant.
-    new_wishes
+    new_proposals
         Wanted changes that the policy had not wanted an instant before.
     first_difference
         The first answer that wants another change than the live decision; None where all agree.
@@ -68,8 +68,8 @@ class Agreement:
     same_reason: int
     live_changes: int
     wanted_changes: int
-    new_wishes: int
-    first_difference: Answer | None
+    new_proposals: int
+    first_difference: ReplayedDecision | None
 
 
 def answers_of(
@@ -78,9 +78,9 @@ def answers_of(
     knowledge: MemoryKnowledge,
     *,
     instants_s: Sequence[float],
-    settle_timeout_s: float,
+    rescale_timeout_s: float,
     excluded_nodes: frozenset[str] = frozenset(),
-) -> tuple[Answer, ...]:
+) -> tuple[ReplayedDecision, ...]:
     """Ask a policy at every recorded instant.
 
     Parameters
@@ -94,7 +94,7 @@ def answers_of(
         live, each after the instant at which it was decided.
     instants_s
         When, seconds since the epoch; see `Recording.instants_s`.
-    settle_timeout_s, excluded_nodes
+    rescale_timeout_s, excluded_nodes
         As in `gesscale.loop.ControlLoop`.
 
     Returns
@@ -109,7 +109,7 @@ def answers_of(
         cluster=world,
         knowledge=knowledge,
         acts=False,
-        settle_timeout_s=settle_timeout_s,
+        rescale_timeout_s=rescale_timeout_s,
         excluded_nodes=excluded_nodes,
     )
     answers = []
@@ -117,7 +117,7 @@ def answers_of(
         world.move_to(at_s)
         for decision in loop.step(at_s):
             live = world.live(decision.operator)
-            answers.append(Answer(since_start_s=at_s - instants_s[0], decision=decision, live=live))
+            answers.append(ReplayedDecision(since_start_s=at_s - instants_s[0], decision=decision, live=live))
             if live is not None and live.acted:
                 knowledge.remember_change(
                     Reconfiguration(at_s=at_s, operator=live.operator, placement=live.planned)
@@ -125,7 +125,7 @@ def answers_of(
     return tuple(answers)
 
 
-def agreement(answers: Sequence[Answer]) -> Agreement:
+def agreement(answers: Sequence[ReplayedDecision]) -> Agreement:
     """Compare the answers with the live decisions.
 
     Parameters
@@ -145,18 +145,18 @@ def agreement(answers: Sequence[Answer]) -> Agreement:
         same_reason=sum(answer.same_reason is True for answer in answers),
         live_changes=sum(answer.live is not None and answer.live.change is not None for answer in answers),
         wanted_changes=sum(wish is not None for wish in wishes),
-        new_wishes=sum(_new_wishes(listed) for listed in _by_operator(answers)),
+        new_proposals=sum(_new_proposals(listed) for listed in _by_operator(answers)),
         first_difference=next((answer for answer in answers if answer.agrees is False), None),
     )
 
 
-def _by_operator(answers: Sequence[Answer]) -> Iterable[list[Answer]]:
-    grouped: dict[str, list[Answer]] = {}
+def _by_operator(answers: Sequence[ReplayedDecision]) -> Iterable[list[ReplayedDecision]]:
+    grouped: dict[str, list[ReplayedDecision]] = {}
     for answer in answers:
         grouped.setdefault(answer.decision.operator, []).append(answer)
     return grouped.values()
 
 
-def _new_wishes(answers: Sequence[Answer]) -> int:
+def _new_proposals(answers: Sequence[ReplayedDecision]) -> int:
     wishes = [None, *(answer.decision.plan.change for answer in answers)]
     return sum(wish is not None and wish != before for before, wish in pairwise(wishes))

@@ -5,9 +5,9 @@ is checked and repaired; decisions are made by the `LatencyMap` that it amounts 
 `latency_map.measure`.
 """
 
-from latency_map.choose.candidates import Candidate, Needs, Rejection, Unfit, screen
+from latency_map.choose.candidates import Candidate, CandidateRejection, Needs, Unfit, screen
 from latency_map.choose.choice import Choice, Method, greedy_nd_max_subset, least_nd_max_subset
-from latency_map.choose.ranking import Ranked, Ranking, Unreachable, farthest, nearest
+from latency_map.choose.ranking import RankedNode, Ranking, UnreachableNode, farthest, nearest
 from latency_map.delays import Asymmetry, DelayKind, DelayUnit
 from latency_map.errors import LatencyMapError, MissingDelayError, NoChoiceError, UnknownNodeError
 from latency_map.formats.importing import Imported
@@ -15,13 +15,13 @@ from latency_map.formats.loading import (
     LoadedMap,
     parse_map,
     parse_survey,
-    read_aside,
     read_map,
+    read_side_files,
     read_survey,
     write_csv,
     write_survey,
 )
-from latency_map.formats.raw import NOTHING_ASIDE, Aside
+from latency_map.formats.raw import NO_SIDE_FILES, SideFiles
 from latency_map.formats.recognise import MapForm
 from latency_map.limits import LARGEST, MapLimits
 from latency_map.matrix import LatencyMap
@@ -29,10 +29,10 @@ from latency_map.survey import Spread, Survey
 
 __all__ = [
     "LARGEST",
-    "NOTHING_ASIDE",
-    "Aside",
+    "NO_SIDE_FILES",
     "Asymmetry",
     "Candidate",
+    "CandidateRejection",
     "Choice",
     "DelayKind",
     "DelayUnit",
@@ -46,22 +46,22 @@ __all__ = [
     "MissingDelayError",
     "Needs",
     "NoChoiceError",
-    "Ranked",
+    "RankedNode",
     "Ranking",
-    "Rejection",
+    "SideFiles",
     "Spread",
     "Survey",
     "Unfit",
     "UnknownNodeError",
-    "Unreachable",
+    "UnreachableNode",
     "farthest",
     "greedy_nd_max_subset",
     "least_nd_max_subset",
     "nearest",
     "parse_map",
     "parse_survey",
-    "read_aside",
     "read_map",
+    "read_side_files",
     "read_survey",
     "screen",
     "write_csv",

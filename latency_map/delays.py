@@ -45,7 +45,7 @@ _TRIPS = {DelayKind.RTT: 1, DelayKind.ONE_WAY: 2}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class DelayFault:
     """A cell of a delay matrix that cannot be used, and why.
 
     Attributes
@@ -61,7 +61,9 @@ class Fault:
     problem: str
 
 
-def find_fault(values: Delays, *, unit: DelayUnit, kind: DelayKind, asymmetry: Asymmetry) -> Fault | None:
+def find_fault(
+    values: Delays, *, unit: DelayUnit, kind: DelayKind, asymmetry: Asymmetry
+) -> DelayFault | None:
     """Find the first cell that keeps a delay matrix from being a latency map.
 
     Parameters
@@ -85,7 +87,7 @@ def find_fault(values: Delays, *, unit: DelayUnit, kind: DelayKind, asymmetry: A
     (apart,) = np.nonzero(values.diagonal() > 0)
     if len(apart):
         problem = f"expected 0 from a node to itself, got {values[apart[0], apart[0]]:g}"
-        return Fault(row=int(apart[0]), column=int(apart[0]), problem=problem)
+        return DelayFault(row=int(apart[0]), column=int(apart[0]), problem=problem)
     if asymmetry is Asymmetry.REFUSE:
         place = _first(values, _differing)
         if place:
@@ -93,11 +95,11 @@ def find_fault(values: Delays, *, unit: DelayUnit, kind: DelayKind, asymmetry: A
             problem = (
                 f"expected {there:g} as in the other direction, got {here:g}; say which to take: max or mean"
             )
-            return Fault(row=place[0], column=place[1], problem=problem)
+            return DelayFault(row=place[0], column=place[1], problem=problem)
     return None
 
 
-def find_impossible(values: Delays, *, unit: DelayUnit, kind: DelayKind) -> Fault | None:
+def find_impossible(values: Delays, *, unit: DelayUnit, kind: DelayKind) -> DelayFault | None:
     """Find the first cell of a delay matrix that cannot be a delay at all.
 
     Parameters
@@ -116,13 +118,13 @@ def find_impossible(values: Delays, *, unit: DelayUnit, kind: DelayKind) -> Faul
     place = _first(values, lambda there, _: there < 0)
     if place:
         problem = f"expected a delay of at least 0, got {values[place]:g}"
-        return Fault(row=place[0], column=place[1], problem=problem)
+        return DelayFault(row=place[0], column=place[1], problem=problem)
     times, over = _MS_PER_UNIT[unit]
     limit = MAX_RTT_MS / (times / over) / _TRIPS[kind]
     place = _first(values, lambda there, _: there > limit)
     if place:
         problem = f"expected a delay of at most {limit:g} {unit}, got {values[place]:g}"
-        return Fault(row=place[0], column=place[1], problem=problem)
+        return DelayFault(row=place[0], column=place[1], problem=problem)
     return None
 
 

@@ -12,7 +12,7 @@ from latency_map.clusters import symmetric_rtt_ms
 from latency_map.delays import Delays
 from latency_map.errors import LatencyMapError
 from latency_map.matrix import LatencyMap
-from latency_map.summary import Placement, place
+from latency_map.summary import PlacementSummary, place
 from latency_map.survey import Mask, Survey
 
 
@@ -44,7 +44,7 @@ class Tolerance:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class DelayChange:
     """The round trip of a pair in both surveys; None where it is missing.
 
     Attributes
@@ -82,9 +82,9 @@ class Difference:
     added: tuple[str, ...]
     removed: tuple[str, ...]
     compared: int
-    changed: tuple[Change, ...]
-    lost: tuple[Change, ...]
-    found: tuple[Change, ...]
+    changed: tuple[DelayChange, ...]
+    lost: tuple[DelayChange, ...]
+    found: tuple[DelayChange, ...]
     median_abs_ms: float | None
     max_abs_ms: float | None
 
@@ -106,8 +106,8 @@ class Effect:
         The node to add next, by `latency_map.choose.ranking.nearest`; None where there is none.
     """
 
-    before: Placement
-    after: Placement
+    before: PlacementSummary
+    after: PlacementSummary
     nearest_before: str | None
     nearest_after: str | None
 
@@ -193,9 +193,9 @@ def _mirrored(rtt_ms: Delays) -> Mask:
 
 def _changes(
     names: Sequence[str], cells: NDArray[np.intp], old_ms: Delays, new_ms: Delays
-) -> tuple[Change, ...]:
+) -> tuple[DelayChange, ...]:
     return tuple(
-        Change(a=names[a], b=names[b], before_ms=_known(old_ms[a, b]), after_ms=_known(new_ms[a, b]))
+        DelayChange(a=names[a], b=names[b], before_ms=_known(old_ms[a, b]), after_ms=_known(new_ms[a, b]))
         for a, b in cells.tolist()
     )
 

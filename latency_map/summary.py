@@ -57,7 +57,7 @@ class Summary(PairFigures):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Placement:
+class PlacementSummary:
     """What a set of nodes amounts to.
 
     Attributes
@@ -148,7 +148,7 @@ def count_pairs(survey: Survey, asymmetry: Asymmetry = Asymmetry.MAX) -> PairFig
     )
 
 
-def place(latencies: LatencyMap, members: Iterable[str]) -> Placement:
+def place(latencies: LatencyMap, members: Iterable[str]) -> PlacementSummary:
     """Measure a set of nodes on a map.
 
     Parameters
@@ -160,7 +160,7 @@ def place(latencies: LatencyMap, members: Iterable[str]) -> Placement:
 
     Returns
     -------
-    Placement
+    PlacementSummary
         Its NDmax, or what is missing for it.
 
     Raises
@@ -171,9 +171,11 @@ def place(latencies: LatencyMap, members: Iterable[str]) -> Placement:
     nodes = tuple(sorted(set(members)))
     missing = latencies.missing(nodes)
     if missing or len(nodes) < 2:
-        return Placement(members=nodes, nd_max_ms=None if missing else 0.0, widest=None, missing=missing)
+        return PlacementSummary(
+            members=nodes, nd_max_ms=None if missing else 0.0, widest=None, missing=missing
+        )
     rows = latencies.positions(nodes)
     among_ms = np.triu(latencies.rtt_ms[np.ix_(rows, rows)])
     a, b = np.unravel_index(int(np.argmax(among_ms)), among_ms.shape)
     widest = (nodes[min(a, b)], nodes[max(a, b)]) if a != b else (nodes[0], nodes[1])
-    return Placement(members=nodes, nd_max_ms=float(among_ms[a, b]), widest=widest)
+    return PlacementSummary(members=nodes, nd_max_ms=float(among_ms[a, b]), widest=widest)

@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from gesscale.cli.ending import end_as_ctrl_c_does
-from gesscale.cli.output import Output, console, emit, table, talk
+from gesscale.cli.output import Output, console, emit, stderr_console, table
 from gesscale.errors import InputError
 from latency_map.shell import command_line
 from testbed.cluster import lifecycle, privilege, relay_link, spark_archive, state
 from testbed.cluster.check import check_pairs
-from testbed.cluster.lifecycle import Delays
+from testbed.cluster.lifecycle import DelayBackend
 from testbed.cluster.namespaces import inside
 from testbed.cluster.processes import Role
 from testbed.cluster.topology import read_topology
@@ -40,14 +40,16 @@ ClusterName = Annotated[
 @app.command()
 def up(
     topology: Annotated[str, typer.Argument(help="A topology file, or the name of a bundled one.")] = "edge8",
-    delays: Annotated[Delays, typer.Option(help="What makes the delays.")] = Delays.AUTO,
+    delays: Annotated[DelayBackend, typer.Option(help="What makes the delays.")] = DelayBackend.AUTO,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Bring a cluster up; does nothing where it is up and well."""
     wanted = read_topology(topology)
     privilege.enter()
     fresh = lifecycle.up(wanted, source=topology, delays=delays)
-    talk.print(f"cluster {wanted.name!r} is up" if fresh else f"cluster {wanted.name!r} was up already")
+    stderr_console.print(
+        f"cluster {wanted.name!r} is up" if fresh else f"cluster {wanted.name!r} was up already"
+    )
     _show(wanted.name, output)
 
 
@@ -55,9 +57,11 @@ def up(
 def prepare() -> None:
     """Make once what saves time later: the compiled relay, the archive of Spark's classes (half a minute)."""
     compiled = relay_link.compiled_relay(relay_link.find_compiler())
-    talk.print("relay: compiled" if compiled else "relay: no C compiler here, the Python one will do")
+    stderr_console.print(
+        "relay: compiled" if compiled else "relay: no C compiler here, the Python one will do"
+    )
     made = spark_archive.prepare_archive()
-    talk.print(f"Spark's classes: {'archived' if made else 'archived already'}")
+    stderr_console.print(f"Spark's classes: {'archived' if made else 'archived already'}")
 
 
 @app.command()
@@ -176,7 +180,7 @@ def _show(name: str, output: Output) -> None:
     title = f"{name}: delays by {present.delays.value}, driver on {topology.driver_node}"
     emit(document, output, [table(title, columns, rows)])
     if present.problem:
-        talk.print(f"{name}: {present.problem}; run: testbed up {name}")
+        stderr_console.print(f"{name}: {present.problem}; run: testbed up {name}")
         raise typer.Exit(3)
 
 

@@ -14,7 +14,7 @@ from kubernetes.client import Configuration
 from gesscale.kubernetes.api import Connection, Resource
 from gesscale.kubernetes.controller.controller import Controller, ControllerOptions
 from gesscale.kubernetes.controller.targets import AllowedTarget
-from testbed.kubernetes.audit import Request
+from testbed.kubernetes.audit import AuditedRequest
 
 ROOT = Path(__file__).parents[1]
 CONTROLLER_RBAC = ROOT / "deploy" / "k3s" / "controller" / "rbac.yaml"
@@ -150,7 +150,7 @@ def controller_as(
         assert not thread.is_alive()
 
 
-def unused(rights: Iterable[Right], asked: Iterable[Request], *, own_namespace: str) -> list[str]:
+def unused(rights: Iterable[Right], asked: Iterable[AuditedRequest], *, own_namespace: str) -> list[str]:
     """Return the verbs of rights that no request needed.
 
     A right in all namespaces is needed where somebody asks without a namespace, or in another one than its own.
@@ -164,7 +164,7 @@ def unused(rights: Iterable[Right], asked: Iterable[Request], *, own_namespace: 
     ]
 
 
-def _needs(request: Request, right: Right, verb: str, own_namespace: str) -> bool:
+def _needs(request: AuditedRequest, right: Right, verb: str, own_namespace: str) -> bool:
     if (request.verb, request.group, request.target) != (verb, right.group, right.target):
         return False
     if right.own:
@@ -173,7 +173,7 @@ def _needs(request: Request, right: Right, verb: str, own_namespace: str) -> boo
     return request.namespace != own_namespace
 
 
-def refused(asked: Iterable[Request]) -> list[str]:
+def refused(asked: Iterable[AuditedRequest]) -> list[str]:
     """Return what was asked for without the right to it."""
     return sorted(
         f"{each.verb} {each.target} {each.namespace}/{each.name}" for each in asked if not each.allowed

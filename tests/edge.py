@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from gesscale.decision import Change, MapStanding, Outcome, OutcomeStatus
+from gesscale.decision import Change, MapStatus, Outcome, OutcomeStatus
 from gesscale.errors import ClusterError
-from gesscale.observation import Batch, OperatorReading, Unseen, WorkflowObservation
+from gesscale.observation import Batch, MissingReading, OperatorReading, WorkflowObservation
 from gesscale.ports import ClusterState, Knowledge, Latencies, Node
 from gesscale.workflow import BatchCap, Operator, Workflow
 from latency_map import DelayKind, DelayUnit, LatencyMap
@@ -31,7 +31,7 @@ def known(*, stale: str = "", age_s: float | None = None, **kept: object) -> Kno
 
 
 def latencies(*, stale: str = "", age_s: float | None = None) -> Latencies:
-    return Latencies(map=delays(), standing=MapStanding(age_s=age_s, stale=stale))
+    return Latencies(map=delays(), standing=MapStatus(age_s=age_s, stale=stale))
 
 
 def operator(name: str = "op", **changes: object) -> Operator:
@@ -103,11 +103,13 @@ def reading(
     return replace(made, **changes)
 
 
-def observe(*readings: OperatorReading, unseen: Sequence[Unseen] = ()) -> WorkflowObservation:
+def observe(
+    *readings: OperatorReading, missing_readings: Sequence[MissingReading] = ()
+) -> WorkflowObservation:
     return WorkflowObservation(
         at_s=readings[0].at_s if readings else 1000.0,
         readings={item.operator: item for item in readings},
-        unseen={item.operator: item for item in unseen},
+        missing_readings={item.operator: item for item in missing_readings},
     )
 
 

@@ -8,14 +8,14 @@ from typing import Any
 from gesscale.kubernetes.api import ApiError, Call, View
 from gesscale.kubernetes.api.resources import STREAM_AUTOSCALERS
 from gesscale.kubernetes.orders.documents import Documents
-from gesscale.kubernetes.orders.ordering import OrderDesk
+from gesscale.kubernetes.orders.ordering import OrderWriter
 from gesscale.kubernetes.placement.applications import APPLICATION_LABEL
 from gesscale.kubernetes.placement.nodes import NodeRecord
 from gesscale.kubernetes.placement.pods import PodRecord
 from gesscale.kubernetes.placement.quantity import Room
 from gesscale.kubernetes.placement.watches import ClusterView
 from gesscale.kubernetes.reporting.writing import merged
-from gesscale.kubernetes.resource.translate import SteeredWorkflow, gather
+from gesscale.kubernetes.resource.translate import ManagedWorkflow, gather
 
 MIB = 1 << 20
 SPACE = "streams"
@@ -109,7 +109,7 @@ class FakeApi:
         found = self.served.get(f"{namespace}/{name}")
         yield {"items": [deepcopy(found)] if found else []}
 
-    def workflow(self) -> SteeredWorkflow:
+    def workflow(self) -> ManagedWorkflow:
         """Return the one workflow of the resources as watched."""
         gathered = gather(self.seen.values())
         assert not gathered.faults
@@ -177,8 +177,8 @@ class FakeCluster:
         )
 
 
-def desk_of(api: FakeApi, term: Callable[[], int | None] = lambda: 1) -> OrderDesk:
-    return OrderDesk(Documents(api, api.watched), term)
+def desk_of(api: FakeApi, term: Callable[[], int | None] = lambda: 1) -> OrderWriter:
+    return OrderWriter(Documents(api, api.watched), term)
 
 
 class NoMap:

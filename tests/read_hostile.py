@@ -14,19 +14,19 @@ from gesscale.kubernetes.controller.latencies import ConfigMapLatencies, bounds_
 from gesscale.monitor.kept_latencies import Bounds
 from gesscale.monitor.latencies import PrometheusLatencies
 from latency_map import (
-    Aside,
     Asymmetry,
     DelayKind,
     DelayUnit,
     LatencyMapError,
     MapForm,
     MapLimits,
+    SideFiles,
     parse_survey,
-    read_aside,
+    read_side_files,
     read_survey,
 )
 from latency_map.measure.gather import gather_agents, gather_samples
-from latency_map.measure.gathering import Sample
+from latency_map.measure.gathering import GaugeSample
 
 MEANING = {"unit": DelayUnit.MS, "kind": DelayKind.RTT}
 RTT = "gesscale_latency_rtt_seconds"
@@ -36,13 +36,15 @@ MOST_ADDRESS_SPACE = 8 << 30
 def read_file(path, nodes):
     forms = {"p2psim": MapForm.P2PSIM, "ping": MapForm.PING, "fping": MapForm.FPING}
     form = forms.get(Path(path).name.split(".")[1])
-    aside = Aside(probed_from="here") if form in (MapForm.PING, MapForm.FPING) else Aside()
-    return read_survey(path, **MEANING, form=form, aside=aside, limits=MapLimits(nodes=nodes)).survey
+    side_files = SideFiles(probed_from="here") if form in (MapForm.PING, MapForm.FPING) else SideFiles()
+    return read_survey(
+        path, **MEANING, form=form, side_files=side_files, limits=MapLimits(nodes=nodes)
+    ).survey
 
 
 def read_beside(path, nodes):
     """Read a file that belongs to another one."""
-    read_aside(**{Path(path).name.split(".")[0]: path}, limits=MapLimits(nodes=nodes))
+    read_side_files(**{Path(path).name.split(".")[0]: path}, limits=MapLimits(nodes=nodes))
 
 
 def read_config_map(path, nodes):
@@ -91,13 +93,13 @@ SAMPLES = {
 
 
 def take_samples(what, nodes):
-    samples = (Sample(name=RTT, labels=labels, value=0.001) for labels in SAMPLES[what]())
+    samples = (GaugeSample(name=RTT, labels=labels, value=0.001) for labels in SAMPLES[what]())
     return gather_samples(samples, fill_missing=True, limits=MapLimits(nodes=nodes)).survey
 
 
 def take_samples_of_cluster(what, nodes):
     """Take samples as the controller of a cluster of so many nodes does: of which a few may be told of."""
-    samples = (Sample(name=RTT, labels=labels, value=0.001) for labels in SAMPLES[what]())
+    samples = (GaugeSample(name=RTT, labels=labels, value=0.001) for labels in SAMPLES[what]())
     bounds = bounds_of(["a", "b", *(f"n{node}" for node in range(nodes - 2))])
     return gather_samples(samples, fill_missing=True, limits=bounds.limits, nodes=bounds.nodes).survey
 
@@ -120,7 +122,7 @@ def warm_up():
     import scipy.sparse.csgraph  # noqa: F401
 
     few = (
-        Sample(name=RTT, labels={"source": f"n{a}", "target": f"n{b}"}, value=0.001)
+        GaugeSample(name=RTT, labels={"source": f"n{a}", "target": f"n{b}"}, value=0.001)
         for a, b in zip(range(5), count(1))
     )
     gather_samples(few, fill_missing=True).survey.to_map()

@@ -105,7 +105,7 @@ class World:
             if found.memo is not None:
                 self.memos[name] = found.memo
             if found.verdict in {Verdict.MORE, Verdict.FEWER}:
-                self.replicas[name] = found.wanted_replicas
+                self.replicas[name] = found.desired_replicas
                 self.waiting[name] += self.downtime_s * self.rate(self.at_s)
                 change = Reconfiguration(
                     at_s=self.at_s, operator=name, placement=(), downtime_s=self.downtime_s

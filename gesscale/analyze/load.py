@@ -1,4 +1,4 @@
-"""Load against capacity: draining, backlog, slack (specification sections 3 and 4)."""
+"""Load against capacity: draining, backlog, headroom (specification sections 3 and 4)."""
 
 from gesscale.observation import OperatorReading
 
@@ -33,7 +33,7 @@ def has_backlog(reading: OperatorReading) -> bool:
     return reading.backlog_rows > 2 * reading.trigger_s * reading.input_rows_per_s
 
 
-def slack_pct(mst_rows_per_s: float, throughput_rows_per_s: float) -> float:
+def headroom_pct(mst_rows_per_s: float, throughput_rows_per_s: float) -> float:
     """Return DT of Algorithm 2, per cent; 0 where the MST is 0."""
     if mst_rows_per_s <= 0:
         return 0.0

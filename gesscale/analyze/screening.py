@@ -6,7 +6,10 @@ from gesscale.ports import Knowledge
 
 
 def screen(
-    operator: str, observation: WorkflowObservation, knowledge: Knowledge, hold_off_s: float | None = None
+    operator: str,
+    observation: WorkflowObservation,
+    knowledge: Knowledge,
+    stabilization_window_s: float | None = None,
 ) -> OperatorReading | Analysis:
     """Return the reading a policy may act on, or the analysis that says why it may not.
 
@@ -18,7 +21,7 @@ def screen(
         What Monitor saw.
     knowledge
         Names a change that has not settled.
-    hold_off_s
+    stabilization_window_s
         For so long after a change the operator is not judged, settled or not; None for not beyond settling.
 
     Returns
@@ -28,19 +31,21 @@ def screen(
     """
     reading = observation.readings.get(operator)
     if reading is None:
-        unseen = observation.unseen.get(operator)
+        missing_readings = observation.missing_readings.get(operator)
         return Analysis(
             operator=operator,
             verdict=Verdict.UNKNOWN,
-            reason=Reason.METRICS_STALE if unseen and unseen.stale else Reason.METRICS_MISSING,
-            detail=unseen.detail if unseen else "no metric source reported this operator",
+            reason=Reason.METRICS_STALE
+            if missing_readings and missing_readings.stale
+            else Reason.METRICS_MISSING,
+            detail=missing_readings.detail if missing_readings else "no metric source reported this operator",
         )
     change = knowledge.latest(operator)
     if change is None or (
-        change.downtime_s is not None and reading.at_s - change.at_s >= (hold_off_s or 0.0)
+        change.downtime_s is not None and reading.at_s - change.at_s >= (stabilization_window_s or 0.0)
     ):
         return reading
-    settled = "has not settled" if change.downtime_s is None else f"is held for {hold_off_s:g} s"
+    settled = "has not settled" if change.downtime_s is None else f"is held for {stabilization_window_s:g} s"
     return Analysis(
         operator=operator,
         verdict=Verdict.SAME,

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from gesscale.cli import config, crd, explain, latency_map, model, policies, replay, rules
 from gesscale.cli import run as run_commands
-from gesscale.cli.output import talk
+from gesscale.cli.output import stderr_console
 from gesscale.errors import GesscaleError, InputError
 
 app = typer.Typer(
@@ -66,20 +66,20 @@ def run(cli: typer.Typer) -> None:
     try:
         cli()
     except InputError as error:
-        talk.print(Text.assemble(("error: ", "red"), str(error)))
+        stderr_console.print(Text.assemble(("error: ", "red"), str(error)))
         sys.exit(2)
     except GesscaleError as error:
-        talk.print(Text.assemble(("error: ", "red"), str(error)))
+        stderr_console.print(Text.assemble(("error: ", "red"), str(error)))
         sys.exit(1)
     except KeyboardInterrupt:
-        talk.print("interrupted")
+        stderr_console.print("interrupted")
         sys.exit(130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        talk.print(Text.assemble(("error: ", "red"), f"{place}{error.strerror or error}"))
+        stderr_console.print(Text.assemble(("error: ", "red"), f"{place}{error.strerror or error}"))
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nor is it tried again at exit
         sys.exit(1)
 

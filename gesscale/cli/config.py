@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from gesscale.assembly import check_surroundings
-from gesscale.cli.output import talk
+from gesscale.assembly import check_environment
+from gesscale.cli.output import stderr_console
 from gesscale.settings import Settings, load_settings, settings_page
 
 app = typer.Typer(help="Check settings, and say what there is to set.", no_args_is_help=True)
@@ -22,8 +22,8 @@ def validate(
 ) -> None:
     """Check a settings file as `run` would take it: environment, latency map and names too. Exit 2 with every fault."""
     settings = load_settings(file, set_ or [])
-    check_surroundings(settings)
-    talk.print(f"{file}: valid; operators: {', '.join(settings.workflow.operators)}", markup=False)
+    check_environment(settings)
+    stderr_console.print(f"{file}: valid; operators: {', '.join(settings.workflow.operators)}", markup=False)
 
 
 @app.command()

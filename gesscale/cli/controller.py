@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from gesscale.cli.output import talk
+from gesscale.cli.output import stderr_console
 from gesscale.clock import on_stop_signals
 from gesscale.errors import InputError
 
@@ -61,13 +61,13 @@ def serve_controller(
     )
     controller = Controller(connection, options, version=version("gesscale"))
     try:
-        probes = serve_probes(controller.vitals, controller.metrics.page, steady_now_s, host=host, port=port)
+        probes = serve_probes(controller.health, controller.metrics.page, steady_now_s, host=host, port=port)
     except (OSError, OverflowError) as error:
         message = f"--listen: expected a free address, got {host}:{port}: {error}"
         raise InputError(message) from error
     on_stop_signals(controller.stop)
     scope = f"namespace {namespace}" if namespace else "all namespaces"
-    talk.print(
+    stderr_console.print(
         f"controller {controller.identity} at {connection.url}, {scope}; probes and metrics at {probes.url}"
     )
     try:
@@ -75,4 +75,4 @@ def serve_controller(
     finally:
         probes.close()
         connection.close()
-    talk.print("stopped; the lease is given back")
+    stderr_console.print("stopped; the lease is given back")

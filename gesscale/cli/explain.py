@@ -9,8 +9,8 @@ import typer
 from rich.table import Table
 
 from gesscale.cli.explain_resource import explained, read_resources
-from gesscale.cli.output import API_VERSION, Output, emit, joined, rate, table, talk, with_unit
-from gesscale.decision import MapStanding
+from gesscale.cli.output import API_VERSION, Output, emit, joined, rate, stderr_console, table, with_unit
+from gesscale.decision import MapStatus
 from gesscale.errors import InputError
 from gesscale.knowledge.history import SqliteHistory
 from gesscale.settings import load_settings
@@ -58,7 +58,7 @@ def explain(
         models = history.models(operator, limit)
     if not decisions:
         whose = f" about operator {operator!r}" if operator else ""
-        talk.print(f"{path} holds no decisions{whose} yet", markup=False)
+        stderr_console.print(f"{path} holds no decisions{whose} yet", markup=False)
     tables = [_explanation(decision) for decision in decisions]
     if models:
         rows = [(_when(model), model["operator"], _model(model)) for model in models]
@@ -79,7 +79,7 @@ def _explain_resources(
         raise InputError(message)
     found = read_resources(name, namespace=namespace, kubeconfig=kubeconfig, context=context)
     if not found:
-        talk.print("there is no StreamAutoscaler", markup=False)
+        stderr_console.print("there is no StreamAutoscaler", markup=False)
     tables = [each for resource in found for each in explained(resource)]
     emit({"apiVersion": API_VERSION, "streamautoscalers": found}, output, tables)
 
@@ -110,9 +110,9 @@ def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     yield "back pressure", _share(reading.get("saturated_share"))
     yield "placement", joined(", ".join(reading.get("placement", ())), _nd_max(analysis))
     yield "MST", _estimate(analysis["mst"])
-    yield "slack (DT)", with_unit(analysis["slack_pct"], "%")
+    yield "headroom (DT)", with_unit(analysis["headroom_pct"], "%")
     yield "model", _model(analysis["model"])
-    yield "latency map", MapStanding(**decision.get("latency_map", {})).sentence
+    yield "latency map", MapStatus(**decision.get("latency_map", {})).sentence
     yield "plan", joined(", ".join(plan["placement"]), _nd_max(plan))
     yield "MST planned", _estimate(plan["mst"])
     yield "outcome", joined(outcome["status"], outcome["detail"])

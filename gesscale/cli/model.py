@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from gesscale.cli.output import Output, emit, table, talk
-from gesscale.cli.readings_csv import Line, ReadingsFile, read_readings_file
+from gesscale.cli.output import Output, emit, stderr_console, table
+from gesscale.cli.readings_csv import CsvLine, ReadingsFile, read_readings_file
 from gesscale.errors import InputError
 from perfmodel import Conditions, FitErrors, Model, ModelError, Reading, fit_errors, law_named
 
@@ -112,7 +112,7 @@ def _split(
     file: ReadingsFile, where: Sequence[str], holdout: Sequence[str]
 ) -> tuple[list[Reading], list[Reading]]:
     """Return the readings to fit and those held out: rows that meet any one of the hold-outs."""
-    chosen: Sequence[Line] = file.lines
+    chosen: Sequence[CsvLine] = file.lines
     for condition in where:
         chosen = file.where(chosen, condition)
         _require(chosen, file, f"no row left after --where {condition}")
@@ -126,7 +126,7 @@ def _split(
     return file.readings(rest), file.readings([line for line in chosen if line.number in held_out])
 
 
-def _require(lines: Sequence[Line], file: ReadingsFile, what: str) -> None:
+def _require(lines: Sequence[CsvLine], file: ReadingsFile, what: str) -> None:
     if not lines:
         message = f"{file.path}: {what}; look at the values of that column"
         raise InputError(message)
@@ -176,4 +176,4 @@ def _fit_tables(model: Model, errors: FitErrors, apart: FitErrors | None) -> lis
 
 def _warn(warnings: Sequence[str]) -> None:
     for warning in warnings:
-        talk.print(f"note: {warning}", highlight=False, markup=False)
+        stderr_console.print(f"note: {warning}", highlight=False, markup=False)

@@ -16,7 +16,7 @@ API_VERSION = "gesscale.dev/v1"
 """Of the documents that decisions are written as."""
 
 console = Console(soft_wrap=True)
-talk = Console(stderr=True, soft_wrap=True, markup=False, highlight=False)
+stderr_console = Console(stderr=True, soft_wrap=True, markup=False, highlight=False)
 
 
 class Output(StrEnum):

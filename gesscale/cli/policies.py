@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from gesscale.cli.output import API_VERSION, Output, emit, table, talk
+from gesscale.cli.output import API_VERSION, Output, emit, stderr_console, table
 from gesscale.policies.registry import any_card, registered, unusable
 from gesscale.settings.analyze import AnalyzeSettings, analyze_settings_with
 from gesscale.settings.reference import setting_rows
@@ -33,7 +33,7 @@ def list_policies(output: OutputOption = Output.TABLE) -> None:
     columns = ("policy", "what it does", "source")
     emit({"apiVersion": API_VERSION, "policies": policies}, output, [table("Policies", columns, rows)])
     for fault in unusable().values():
-        talk.print(f"left out: {fault}", markup=False)
+        stderr_console.print(f"left out: {fault}", markup=False)
 
 
 @app.command()
@@ -71,8 +71,8 @@ def show(
     )
     if output is not Output.TABLE:
         return
-    talk.print(f"choose it with --policy {name}, or analyze.policy: {name} in the settings file")
+    stderr_console.print(f"choose it with --policy {name}, or analyze.policy: {name} in the settings file")
     if card.guide:
-        talk.print(f"its idea, its formulas and what was ambiguous: docs/{card.guide}")
+        stderr_console.print(f"its idea, its formulas and what was ambiguous: docs/{card.guide}")
     if card.needs is not None and not card.is_installed:
-        talk.print(f'not installed: pip install "gesscale[{card.needs[0]}]"')
+        stderr_console.print(f'not installed: pip install "gesscale[{card.needs[0]}]"')

@@ -47,7 +47,7 @@ class _Row(BaseModel):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class CsvLine:
     """A row of the file, cells as they stand.
 
     Attributes
@@ -74,9 +74,9 @@ class ReadingsFile:
 
     path: Path
     columns: tuple[str, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[CsvLine, ...]
 
-    def where(self, lines: Sequence[Line], condition: str) -> list[Line]:
+    def where(self, lines: Sequence[CsvLine], condition: str) -> list[CsvLine]:
         """Return the lines that meet a condition.
 
         Parameters
@@ -96,11 +96,11 @@ class ReadingsFile:
             raise InputError(message)
         return [line for line in lines if self._holds(line, column, sign, value)]
 
-    def readings(self, lines: Sequence[Line]) -> list[Reading]:
+    def readings(self, lines: Sequence[CsvLine]) -> list[Reading]:
         """Turn lines into readings, all taken as saturated."""
         return [self._reading(line) for line in lines]
 
-    def _holds(self, line: Line, column: str, sign: str, value: str) -> bool:
+    def _holds(self, line: CsvLine, column: str, sign: str, value: str) -> bool:
         left, right = line.cells[column], line.cells.get(value, value)
         numbers = _number(left), _number(right)
         if None not in numbers:
@@ -113,7 +113,7 @@ class ReadingsFile:
         )
         raise InputError(message)
 
-    def _reading(self, line: Line) -> Reading:
+    def _reading(self, line: CsvLine) -> Reading:
         try:
             row = _Row.model_validate({name: line.cells[name] for name in self.columns})
         except ValidationError as fault:
@@ -171,7 +171,7 @@ def read_readings_file(path: Path) -> ReadingsFile:
         if len(row) != len(columns):
             message = f"{path}, line {number}: expected {len(columns)} cells as in the header, got {len(row)}"
             raise InputError(message)
-    lines = tuple(Line(number=number, cells=dict(zip(columns, row, strict=True))) for number, row in rows)
+    lines = tuple(CsvLine(number=number, cells=dict(zip(columns, row, strict=True))) for number, row in rows)
     return ReadingsFile(path=path, columns=tuple(columns), lines=lines)
 
 

@@ -9,14 +9,14 @@ import typer
 from rich.table import Table
 
 from gesscale.assembly import open_latencies, recall_knowledge
-from gesscale.cli.output import API_VERSION, Output, emit, table, talk
+from gesscale.cli.output import API_VERSION, Output, emit, stderr_console, table
 from gesscale.decision import Change
 from gesscale.document import decision_document
 from gesscale.errors import InputError, SettingsError
 from gesscale.monitor.record_files import SETTINGS, Recording, read_recording
 from gesscale.monitor.replay import RecordedWorld
 from gesscale.policies.registry import any_card
-from gesscale.replay import Agreement, Answer, agreement, answers_of
+from gesscale.replay import Agreement, ReplayedDecision, agreement, answers_of
 from gesscale.settings import Settings, load_settings
 from gesscale.settings.loading import naming
 from latency_map import LatencyMap
@@ -25,7 +25,7 @@ NOTE = (
     "Batches and placements follow it: each decision is an answer to the situation as it was live, no simulation of "
     "what would have come of it."
 )
-_COMPLAINTS_SHOWN = 3
+_FAULTS_SHOWN = 3
 
 
 def replay(
@@ -64,16 +64,16 @@ def replay(
         _world(record, recording, settings),
         recall_knowledge(settings, math.nextafter(instants_s[0], -math.inf)),
         instants_s=instants_s,
-        settle_timeout_s=settings.plan.settle_timeout_s,
+        rescale_timeout_s=settings.plan.rescale_timeout_s,
         excluded_nodes=frozenset(settings.plan.exclude_nodes),
     )
     found = agreement(answers)
     if output is not Output.TABLE:
         emit(_document(record, name, recording, answers, found), output)
         return
-    shown = [answer for answer in answers if everything or _is_telling(answer)]
+    shown = [answer for answer in answers if everything or _is_notable(answer)]
     emit(None, output, _tables(name, shown, len(answers), found))
-    _talk(recording, found, everything=everything)
+    _print_notes(recording, found, everything=everything)
 
 
 def _settings(record: Path, config: Path | None, overrides: Sequence[str], policy: str | None) -> Settings:
@@ -86,7 +86,7 @@ def _settings(record: Path, config: Path | None, overrides: Sequence[str], polic
     if policy is not None:
         any_card(policy)  # says what is wrong with it before the settings do
         overrides = [*overrides, naming(policy)]
-    return load_settings(config or record / SETTINGS, overrides, trusted=config is not None)
+    return load_settings(config or record / SETTINGS, overrides, trusted=config is not None, is_record=True)
 
 
 def _world(record: Path, recording: Recording, settings: Settings) -> RecordedWorld:
@@ -114,7 +114,9 @@ def _delays(settings: Settings) -> LatencyMap:
 def _reads_alike(record: Path, used: Settings) -> bool:
     """Whether the live loop read over the same periods, so that its figures are those of these settings."""
     try:
-        live = load_settings(record / SETTINGS, [naming(used.analyze.policy)], {}, trusted=False).monitor
+        live = load_settings(
+            record / SETTINGS, [naming(used.analyze.policy)], {}, trusted=False, is_record=True
+        ).monitor
     except SettingsError:
         return False
     read = used.monitor
@@ -125,12 +127,12 @@ def _reads_alike(record: Path, used: Settings) -> bool:
     )
 
 
-def _is_telling(answer: Answer) -> bool:
+def _is_notable(answer: ReplayedDecision) -> bool:
     live = answer.live is not None and answer.live.change is not None
     return live or answer.decision.plan.change is not None or answer.agrees is False
 
 
-def _tables(policy: str, shown: Sequence[Answer], count: int, found: Agreement) -> list[Table]:
+def _tables(policy: str, shown: Sequence[ReplayedDecision], count: int, found: Agreement) -> list[Table]:
     title = f"What {policy} would have decided in each recorded situation ({len(shown)} of {count} decisions)"
     columns = ["operator", "at, s", "replicas", "live", policy, "MST, rows/s", "agrees"]
     told = [table(title, columns, [_row(answer) for answer in shown])]
@@ -142,7 +144,7 @@ def _tables(policy: str, shown: Sequence[Answer], count: int, found: Agreement) 
     return [*told, table("Agreement", ("", "decisions"), rows)]
 
 
-def _row(answer: Answer) -> tuple[object, ...]:
+def _row(answer: ReplayedDecision) -> tuple[object, ...]:
     decision, live = answer.decision, answer.live
     plan, verdict = decision.plan, decision.analysis.verdict.value
     undone = "" if live is None or live.acted else live.status
@@ -157,7 +159,7 @@ def _row(answer: Answer) -> tuple[object, ...]:
     )
 
 
-def _reasons(answer: Answer) -> tuple[object, ...]:
+def _reasons(answer: ReplayedDecision) -> tuple[object, ...]:
     decision, live = answer.decision, answer.live
     why = decision.plan.detail or decision.analysis.detail
     return decision.operator, f"{answer.since_start_s:.0f}", live.detail if live else None, why
@@ -177,11 +179,11 @@ def _figures(found: Agreement) -> Mapping[str, tuple[str, int]]:
         "same_reason": ("that give the same reason", found.same_reason),
         "live_changes": ("that wanted a change live", found.live_changes),
         "wanted_changes": ("that would have wanted one", found.wanted_changes),
-        "new_wishes": ("of these, not wanted one step before", found.new_wishes),
+        "new_proposals": ("of these, not wanted one step before", found.new_proposals),
     }
 
 
-def _first_difference(answer: Answer | None) -> str | None:
+def _first_difference(answer: ReplayedDecision | None) -> str | None:
     if answer is None or answer.live is None:
         return None
     live, plan = answer.live, answer.decision.plan
@@ -191,16 +193,16 @@ def _first_difference(answer: Answer | None) -> str | None:
     )
 
 
-def _talk(recording: Recording, found: Agreement, *, everything: bool) -> None:
+def _print_notes(recording: Recording, found: Agreement, *, everything: bool) -> None:
     if (first := _first_difference(found.first_difference)) is not None:
-        talk.print(f"first difference after {first}")
-    talk.print(f"{_live_policy(recording) or 'no decision'} is on record. {NOTE}")
+        stderr_console.print(f"first difference after {first}")
+    stderr_console.print(f"{_live_policy(recording) or 'no decision'} is on record. {NOTE}")
     if not everything:
-        talk.print("shown are the decisions with a change or a difference; --all shows every one")
-    for complaint in recording.complaints[:_COMPLAINTS_SHOWN]:
-        talk.print(f"left out: {complaint}")
-    if recording.complaints:
-        talk.print(f"lines left out: {len(recording.complaints)}")
+        stderr_console.print("shown are the decisions with a change or a difference; --all shows every one")
+    for complaint in recording.faults[:_FAULTS_SHOWN]:
+        stderr_console.print(f"left out: {complaint}")
+    if recording.faults:
+        stderr_console.print(f"lines left out: {len(recording.faults)}")
 
 
 def _live_policy(recording: Recording) -> str:
@@ -208,7 +210,7 @@ def _live_policy(recording: Recording) -> str:
 
 
 def _document(
-    record: Path, policy: str, recording: Recording, answers: Sequence[Answer], found: Agreement
+    record: Path, policy: str, recording: Recording, answers: Sequence[ReplayedDecision], found: Agreement
 ) -> Mapping[str, Any]:
     return {
         "apiVersion": API_VERSION,
@@ -220,7 +222,7 @@ def _document(
             **{name: figure for name, (_, figure) in _figures(found).items()},
             "first_difference": _first_difference(found.first_difference),
         },
-        "complaints": recording.complaints,
+        "faults": recording.faults,
         "steps": [
             {
                 "at_s": answer.decision.at_s,

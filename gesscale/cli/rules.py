@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from gesscale.cli.output import Output, emit, table, talk
+from gesscale.cli.output import Output, emit, stderr_console, table
 from gesscale.errors import InputError
 from gesscale.fields import parse_duration_s
 from gesscale.policies.rules import read_rules, rules_schema
-from gesscale.policies.rules.doubts import doubts
+from gesscale.policies.rules.advice import advice
 from gesscale.policies.rules.model import distinct
 from gesscale.policies.rules.policy import check_operators
 
@@ -35,17 +35,17 @@ def check(
     if operator:
         check_operators(found.rules, operator)
     rules = distinct(found.rules)
-    doubted = doubts(found.rules, period_s=_seconds(period), batch_s=_seconds(trigger))
+    doubted = advice(found.rules, period_s=_seconds(period), batch_s=_seconds(trigger))
     document = {
         "name": found.name,
         "rules": [{"name": rule.name, "sentence": rule.sentence} for rule in rules],
-        "doubts": doubted,
+        "advice": doubted,
     }
     rows = [(rule.name, rule.sentence) for rule in rules]
     emit(document, output, [table(found.name or str(file), ("rule", "what it does"), rows)])
     for doubt in doubted:
-        talk.print(f"note: {doubt}")
-    talk.print(f"{file}: valid; rules: {', '.join(rule.name for rule in rules) or 'none'}")
+        stderr_console.print(f"note: {doubt}")
+    stderr_console.print(f"{file}: valid; rules: {', '.join(rule.name for rule in rules) or 'none'}")
 
 
 @app.command()

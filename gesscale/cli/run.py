@@ -8,7 +8,7 @@ import typer
 
 from gesscale.assembly import build_loop
 from gesscale.cli.controller import PROBES_PORT, serve_controller
-from gesscale.cli.output import API_VERSION, Output, emit, table, talk
+from gesscale.cli.output import API_VERSION, Output, emit, stderr_console, table
 from gesscale.clock import SystemClock
 from gesscale.decision import Decision, OutcomeStatus, Reason, Verdict
 from gesscale.document import decision_document
@@ -22,7 +22,7 @@ ConfigOption = Annotated[Path, typer.Option("--config", "-c", help="The settings
 SetOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", help="Override one setting, for instance analyze.slack_threshold_pct=20; repeatable."
+        "--set", help="Override one setting, for instance analyze.headroom_threshold_pct=20; repeatable."
     ),
 ]
 PolicyOption = Annotated[
@@ -130,15 +130,15 @@ def _run_settings(settings: Settings, steps: int) -> None:
         nonlocal done
         done += 1
         for decision in decisions:
-            talk.print(f"{decision.operator}: {decision.sentence}")
+            stderr_console.print(f"{decision.operator}: {decision.sentence}")
         if done == steps:
             clock.stop()
 
     acting = "acting" if loop.acts else "advice only: set execute.mode to act to let it act"
-    talk.print(f"policy {loop.policy.name}, every {settings.monitor.period_s:g} s, {acting}")
+    stderr_console.print(f"policy {loop.policy.name}, every {settings.monitor.period_s:g} s, {acting}")
     with closing(loop.knowledge):
         loop.run(clock, settings.monitor.period_s, report)
-    talk.print(f"stopped after {done} steps")
+    stderr_console.print(f"stopped after {done} steps")
 
 
 def _host_and_port(listen: str) -> tuple[str, int]:
@@ -176,9 +176,9 @@ def _step(settings: Settings, output: Output, *, advise_only: bool) -> None:
     emit({"apiVersion": API_VERSION, "decisions": documents}, output, [table("Decisions", columns, rows)])
     if output is Output.TABLE:
         for decision in decisions:
-            talk.print(f"{decision.operator}: {decision.sentence}")
+            stderr_console.print(f"{decision.operator}: {decision.sentence}")
         if decisions and (said := decisions[0].latency_map.sentence):
-            talk.print(f"latency map: {said}", markup=False, highlight=False)
+            stderr_console.print(f"latency map: {said}", markup=False, highlight=False)
     if any(decision.outcome.status is OutcomeStatus.FAILED for decision in decisions):
         raise typer.Exit(1)
     if any(_is_wanting(decision) for decision in decisions):

@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from contextlib import closing
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, Json, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Json, ValidationError
 
 from gesscale.fields import LARGEST_EXACT, LONGEST_S, MOST_REPLICAS, EpochSeconds
 from gesscale.ports import Reconfiguration
+from gesscale.renamed import decision_with_new_names
 from gesscale.words import first_fault
 from perfmodel import ModelError, Reading
 
@@ -66,7 +67,7 @@ class _Analysis(_Part):
     reading: _OperatorReading | None
     model: _Model | None
     mst: _Estimate | None
-    slack_pct: _Figure
+    headroom_pct: _Figure
     nd_max_ms: _Figure
 
 
@@ -108,7 +109,7 @@ class _Decision(_Part):
     latency_map: _Standing = _Standing()
 
 
-class Row(_Part):
+class KnowledgeRow(_Part):
     """A row of a table.
 
     Attributes
@@ -123,7 +124,7 @@ class Row(_Part):
     at_s: EpochSeconds
 
 
-class ReadingRow(Row):
+class ReadingRow(KnowledgeRow):
     """Evidence for the performance model."""
 
     TABLE = "reading"
@@ -148,7 +149,7 @@ class ReadingRow(Row):
         return Reading(**figures, saturated=bool(self.saturated))
 
 
-class ChangeRow(Row):
+class ChangeRow(KnowledgeRow):
     """A change that was carried out."""
 
     TABLE = "reconfiguration"
@@ -163,7 +164,7 @@ class ChangeRow(Row):
         )
 
 
-class MemoRow(Row):
+class MemoRow(KnowledgeRow):
     """What a policy is to be told."""
 
     TABLE = "memo"
@@ -171,7 +172,7 @@ class MemoRow(Row):
     text: str
 
 
-class ModelRow(Row):
+class ModelRow(KnowledgeRow):
     """A version of a model."""
 
     TABLE = "model"
@@ -180,7 +181,7 @@ class ModelRow(Row):
     document: Json[_Model]
 
 
-class DecisionRow(Row):
+class DecisionRow(KnowledgeRow):
     """A decision."""
 
     TABLE = "decision"
@@ -188,10 +189,10 @@ class DecisionRow(Row):
     policy: str
     reason: str
     acted: Literal[0, 1]
-    document: Json[_Decision]
+    document: Json[Annotated[_Decision, BeforeValidator(decision_with_new_names)]]
 
 
-R = TypeVar("R", bound=Row)
+R = TypeVar("R", bound=KnowledgeRow)
 
 
 def checked(form: type[R], row: Mapping[str, Any]) -> R:
@@ -229,7 +230,7 @@ def document_in(form: type[R], row: sqlite3.Row) -> dict[str, Any]:
         As `checked`.
     """
     checked(form, dict(row))
-    document: dict[str, Any] = json.loads(row["document"])
+    document: dict[str, Any] = decision_with_new_names(json.loads(row["document"]))
     return document
 
 

@@ -27,7 +27,7 @@ LOCK_TIMEOUT_S = 5.0
 
 _MAX_ASIDE = 100
 _OWNER_ONLY = 0o600
-_TOLD_CHARACTERS = 200
+_MESSAGE_CHARACTERS = 200
 _LOG = logging.getLogger(__name__)
 _CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 # Our questions never change: where one is wrong, a table, a column or the kind of a cell is.
@@ -159,7 +159,7 @@ def faults_in_words(path: Path, *, reading: bool = False) -> Iterator[None]:
         ours = isinstance(error, sqlite3.ProgrammingError)  # such as a file that was closed meanwhile
         is_corrupt = not ours and code in (_CORRUPT_TO_READERS if reading else _CORRUPT)
         advice = _CORRUPT_ADVICE if is_corrupt else _ADVICE.get(code, "")
-        told = f"{error}"[:_TOLD_CHARACTERS]
+        told = f"{error}"[:_MESSAGE_CHARACTERS]
         message = f"knowledge file {path}: {told}{'; ' if advice else ''}{advice}"
         raise (CorruptFileError if is_corrupt else KnowledgeError)(message) from error
 
@@ -174,7 +174,7 @@ def _open(path: Path) -> sqlite3.Connection:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_CELL_BYTES)
         (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":
-            message = f"knowledge file {path}: {verdict[:_TOLD_CHARACTERS]}"
+            message = f"knowledge file {path}: {verdict[:_MESSAGE_CHARACTERS]}"
             raise CorruptFileError(message)
         known = _is_ours(connection, path)
         connection.execute("PRAGMA journal_mode = WAL")

@@ -10,10 +10,10 @@ from typing import Any, Self, TypeVar
 from gesscale.knowledge.cells import (
     ChangeRow,
     DecisionRow,
+    KnowledgeRow,
     MemoRow,
     ModelRow,
     ReadingRow,
-    Row,
     checked,
     document_in,
 )
@@ -21,7 +21,7 @@ from gesscale.knowledge.file import MEMOS_SINCE, faults_in_words, open_for_readi
 from gesscale.ports import Knowledge
 
 T = TypeVar("T")
-R = TypeVar("R", bound=Row)
+R = TypeVar("R", bound=KnowledgeRow)
 
 
 class KnowledgeFile:
@@ -108,7 +108,7 @@ class KnowledgeFile:
         return [found for row in rows if (found := checked(form, dict(row))).at_s <= now_s]
 
     def _newest(
-        self, form: type[Row], operator: str | None, limit: int
+        self, form: type[KnowledgeRow], operator: str | None, limit: int
     ) -> list[tuple[sqlite3.Row, dict[str, Any]]]:
         """Return the newest rows of a table that has documents, and these."""
         sql = (

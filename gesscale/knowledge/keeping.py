@@ -38,7 +38,7 @@ def reconfiguration_of(decision: Decision) -> Reconfiguration | None:
     return Reconfiguration(at_s=decision.at_s, operator=decision.operator, placement=decision.plan.placement)
 
 
-def strangers(known: Knowledge, own: Collection[str]) -> tuple[str, ...]:
+def missing_operators(known: Knowledge, own: Collection[str]) -> tuple[str, ...]:
     """Return the operators that are known elsewhere and not here, by name."""
     told = known.readings.keys() | known.reconfigurations.keys() | known.memos.keys()
     return tuple(sorted(told - set(own)))

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from gesscale.decision import Decision
 from gesscale.document import decision_document, model_document
 from gesscale.errors import KnowledgeError
-from gesscale.knowledge.keeping import KnowledgeLimits, is_new_version, reconfiguration_of, strangers
+from gesscale.knowledge.keeping import KnowledgeLimits, is_new_version, missing_operators, reconfiguration_of
 from gesscale.ports import Knowledge, Reconfiguration
 from perfmodel import Model, Reading
 
@@ -78,7 +78,7 @@ class MemoryKnowledge:
 
     def adopt(self, known: Knowledge) -> None:
         """Take over what another store knew of operators of which this one knows nothing."""
-        for name in strangers(known, {*self._readings, *self._reconfigurations, *self._memos}):
+        for name in missing_operators(known, {*self._readings, *self._reconfigurations, *self._memos}):
             if name in known.memos:
                 self._memos[name] = (-math.inf, known.memos[name])
             self._readings[name] = _Evidence(known.readings.get(name, ()))

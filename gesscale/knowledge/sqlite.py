@@ -15,7 +15,7 @@ from gesscale.errors import KnowledgeError
 from gesscale.knowledge.cells import ModelRow
 from gesscale.knowledge.file import CorruptFileError, begin_anew, faults_in_words, open_for_writing
 from gesscale.knowledge.history import KnowledgeFile
-from gesscale.knowledge.keeping import KnowledgeLimits, is_new_version, reconfiguration_of, strangers
+from gesscale.knowledge.keeping import KnowledgeLimits, is_new_version, missing_operators, reconfiguration_of
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.ports import Knowledge, Reconfiguration
 from perfmodel import Reading
@@ -128,7 +128,7 @@ class SqliteKnowledge(KnowledgeFile):
             "SELECT operator FROM reading UNION SELECT operator FROM reconfiguration "
             "UNION SELECT operator FROM memo"
         ).fetchall()
-        for name in strangers(known, {operator for (operator,) in own}):
+        for name in missing_operators(known, {operator for (operator,) in own}):
             self._remember_readings(connection, name, tuple(reversed(known.readings.get(name, ()))))
             for change in reversed(known.reconfigurations.get(name, ())):
                 self._remember_reconfiguration(connection, change)

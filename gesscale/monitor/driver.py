@@ -9,7 +9,7 @@ from gesscale.monitor.by_node import WorkByNode
 from gesscale.monitor.fetch import check_url, metrics_page
 from gesscale.monitor.records import parse_document, to_batches
 from gesscale.monitor.source import WindowedReader
-from gesscale.observation import OperatorReading, Unseen, WorkflowObservation
+from gesscale.observation import MissingReading, OperatorReading, WorkflowObservation
 from latency_map.measure.fetch import ANYWHERE, HttpClient
 
 _LOG = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class DriverMetrics(WindowedReader):
         began_s = self.monotonic_s()
         return self.observe_each(self.urls, lambda operator: self._read(operator, now_s, began_s), now_s)
 
-    def _read(self, operator: str, now_s: float, began_s: float) -> OperatorReading | Unseen:
+    def _read(self, operator: str, now_s: float, began_s: float) -> OperatorReading | MissingReading:
         url = f"{self.urls[operator].rstrip('/').removesuffix('/batches')}/batches"
         timeout_s = 0.9 * self.timeout_s  # so that its own reason arrives before the common deadline
         with (
@@ -68,7 +68,7 @@ class DriverMetrics(WindowedReader):
             told.batches,
             now_s=now_s,
             last_progress_at_s=None if heard_s is None else heard_s - ahead_s,
-            complaints=told.complaints,
+            faults=told.faults,
             by_node=WorkByNode(told.work),
         )
 

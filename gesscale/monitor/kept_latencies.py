@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from gesscale.decision import MapStanding
+from gesscale.decision import MapStatus
 from gesscale.errors import GesscaleError
 from gesscale.ports import Latencies
 from gesscale.words import in_words
@@ -88,7 +88,7 @@ class KeptLatencies(ABC):
         if self._renewed_at_s is None or not 0 <= now_s - self._renewed_at_s < self.refresh_s:
             self._renew(now_s)
         age_s = None if self._measured_at_s is None else now_s - self._measured_at_s
-        standing = MapStanding(
+        standing = MapStatus(
             age_s=None if age_s is None else max(0.0, age_s), stale=self._stale(age_s), problem=self._problem
         )
         return Latencies(map=self._map, standing=standing)

@@ -9,7 +9,7 @@ from gesscale.monitor.prometheus_query import ask, check_server
 from latency_map import DelayKind, DelayUnit, LatencyMap, LatencyMapError, Survey, read_map, read_survey
 from latency_map.measure.fetch import ANYWHERE, HttpClient
 from latency_map.measure.gather import gather_agents, gather_samples
-from latency_map.measure.gathering import Sample
+from latency_map.measure.gathering import GaugeSample
 from latency_map.measure.gauges import MEASURED_TIMESTAMP_SECONDS, RTT_SECONDS
 from latency_map.measure.places import resolve_agents
 
@@ -164,7 +164,7 @@ class PrometheusLatencies(KeptLatencies):
             message = f"{self.url} holds no sample of {RTT_SECONDS}; are the agents among its scrape targets?"
             raise MetricsUnavailableError(message)
         samples = (
-            Sample(name=one.metric.get("__name__", ""), labels=one.metric, value=one.values[-1][1])
+            GaugeSample(name=one.metric.get("__name__", ""), labels=one.metric, value=one.values[-1][1])
             for one in series
             if one.values
         )

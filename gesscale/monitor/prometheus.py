@@ -9,7 +9,7 @@ from gesscale.monitor.by_node import WorkByNode
 from gesscale.monitor.prometheus_query import Series, ask, check_server
 from gesscale.monitor.records import to_batches
 from gesscale.monitor.source import WindowedReader
-from gesscale.observation import OperatorReading, Unseen, WorkflowObservation
+from gesscale.observation import MissingReading, OperatorReading, WorkflowObservation
 from latency_map.measure.fetch import ANYWHERE, HttpClient
 
 PREFIX = "gesscale_operator_"
@@ -73,24 +73,24 @@ class PrometheusMetrics(WindowedReader):
         """Read every operator over the window that ends now; see `gesscale.ports.MetricSource`."""
         return self.observe_each(self.operators, lambda operator: self._read(operator, now_s), now_s)
 
-    def _read(self, operator: str, now_s: float) -> OperatorReading | Unseen:
+    def _read(self, operator: str, now_s: float) -> OperatorReading | MissingReading:
         scrapes = _join(self._samples(operator, now_s))
         if not scrapes:
             detail = (
                 f"{self.url} holds no sample of {PREFIX}* with operator={operator!r} in the last "
                 f"{self.history_s:g} s; is its driver among the scrape targets?"
             )
-            return Unseen(operator=operator, detail=detail)
+            return MissingReading(operator=operator, detail=detail)
         told = to_batches(_records(scrapes), self.hosts)
-        complaints = told.complaints
-        if not told.batches and not complaints:
-            complaints = [f"{len(scrapes)} scrapes without a number in {PREFIX}batch_id"]
+        faults = told.faults
+        if not told.batches and not faults:
+            faults = [f"{len(scrapes)} scrapes without a number in {PREFIX}batch_id"]
         return self.read(
             operator,
             sorted(told.batches, key=lambda batch: batch.ended_at_s),
             now_s=now_s,
             last_progress_at_s=max((scrape.figures.get(_PROGRESS, 0.0) for scrape in scrapes), default=None),
-            complaints=complaints,
+            faults=faults,
             by_node=WorkByNode(told.work),
         )
 

@@ -38,13 +38,13 @@ class Recording:
         By operator, in the order in which they ended; not screened.
     decisions
         In order of time.
-    complaints
+    faults
         One for each line that was left out: file, line, and what is wrong.
     """
 
     batches: Mapping[str, tuple[Batch, ...]]
     decisions: tuple[LiveDecision, ...] = ()
-    complaints: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
 
     def instants_s(self, period_s: float) -> tuple[float, ...]:
         """Return when the loop stepped: at each decision; without any, once per period from the first batch on.
@@ -106,7 +106,7 @@ def read_recording(folder: Path, operators: Collection[str]) -> Recording:
             name: tuple(sorted(listed, key=attrgetter("ended_at_s"))) for name, listed in grouped.items()
         },
         decisions=tuple(sorted(decisions, key=attrgetter("at_s"))),
-        complaints=(*torn, *torn_decisions),
+        faults=(*torn, *torn_decisions),
     )
 
 

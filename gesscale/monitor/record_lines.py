@@ -7,10 +7,11 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat
 
-from gesscale.decision import Change, MapStanding
+from gesscale.decision import Change, MapStatus
 from gesscale.fields import SHORTEST_S, EpochSeconds
 from gesscale.monitor.records import BatchFigures
-from gesscale.observation import Batch, NodeReading, OperatorReading, Unseen
+from gesscale.observation import Batch, MissingReading, NodeReading, OperatorReading
+from gesscale.renamed import decision_with_new_names
 
 LONGEST_RUN_S = 31 * 86400.0
 """From the first to the last of what a record tells; in one that tells of more, some time is wrong."""
@@ -60,14 +61,14 @@ class LiveDecision:
     planned: tuple[str, ...]
     acted: bool
     status: str
-    seen: OperatorReading | Unseen
+    seen: OperatorReading | MissingReading
     batches_seen: int
     rejections: Mapping[str, tuple[str, str]]
-    latency_map: MapStanding
+    latency_map: MapStatus
     document: Mapping[str, Any]
 
 
-def _told(least: float, most: float) -> AfterValidator:
+def _within(least: float, most: float) -> AfterValidator:
     def check(value: float | None) -> float | None:
         if value is not None and (least > value > 0 or value > most):
             message = f"expected {least:g} to {most:g}"
@@ -78,8 +79,8 @@ def _told(least: float, most: float) -> AfterValidator:
     return AfterValidator(check)
 
 
-_Seconds = Annotated[float | None, _told(SHORTEST_S, LONGEST_RUN_S)]
-_Rows = Annotated[float | None, _told(0.0, _LARGEST)]
+_Seconds = Annotated[float | None, _within(SHORTEST_S, LONGEST_RUN_S)]
+_Rows = Annotated[float | None, _within(0.0, _LARGEST)]
 
 
 class _BatchLine(BatchFigures):
@@ -187,7 +188,7 @@ def decision_of(document: dict[str, Any]) -> LiveDecision:
     InputError
         Its change contradicts itself.
     """
-    line = _DecisionLine.model_validate(document)
+    line = _DecisionLine.model_validate(decision_with_new_names(document))
     plan, part = line.plan, line.analysis.reading
     change = (
         None
@@ -209,15 +210,15 @@ def decision_of(document: dict[str, Any]) -> LiveDecision:
         seen=_seen(line, part),
         batches_seen=0 if part is None else part.batches,
         rejections={each.node: (each.reason, each.detail) for each in plan.rejections},
-        latency_map=MapStanding(**line.latency_map.model_dump()),
+        latency_map=MapStatus(**line.latency_map.model_dump()),
         document=document,
     )
 
 
-def _seen(line: _DecisionLine, part: _ReadingPart | None) -> OperatorReading | Unseen:
+def _seen(line: _DecisionLine, part: _ReadingPart | None) -> OperatorReading | MissingReading:
     if part is None:
         stale = line.analysis.reason == "MetricsStale"
-        return Unseen(operator=line.operator, detail=line.analysis.detail, stale=stale)
+        return MissingReading(operator=line.operator, detail=line.analysis.detail, stale=stale)
     figures = part.model_dump(exclude={"batches", "by_node"})
     by_node = {node: NodeReading(**each.model_dump()) for node, each in part.by_node.items()}
     return OperatorReading(operator=line.operator, at_s=line.at_s, **figures, by_node=by_node)

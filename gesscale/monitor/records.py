@@ -28,7 +28,7 @@ def _none_if_nan(value: object) -> object:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-_Told = Annotated[float | None, BeforeValidator(_none_if_nan)]
+_Reported = Annotated[float | None, BeforeValidator(_none_if_nan)]
 """A figure that a source may not tell; NaN says the same as null."""
 
 
@@ -36,7 +36,7 @@ _LARGEST = 2**63 - 1
 _MOST_BATCHES = 1024
 _MOST_VALUES = 200_000
 """Values of one answer: 512 batches on 50 replicas have 140,000. Each may take a hundred times its text in memory."""
-_RowsTold = Annotated[Annotated[int, Field(le=_LARGEST)] | None, BeforeValidator(_none_if_nan)]
+_ReportedRows = Annotated[Annotated[int, Field(le=_LARGEST)] | None, BeforeValidator(_none_if_nan)]
 
 
 class BatchFigures(BaseModel):
@@ -48,14 +48,14 @@ class BatchFigures(BaseModel):
     ended_at_s: FiniteFloat
     rows: int = Field(ge=0, le=_LARGEST)
     seconds: FiniteFloat
-    trigger_s: _Told = None
-    cap_rows: _RowsTold = None
-    offered_rows_total: _Told = None
-    backlog_rows: _Told = None
-    output_rows: _RowsTold = None
+    trigger_s: _Reported = None
+    cap_rows: _ReportedRows = None
+    offered_rows_total: _Reported = None
+    backlog_rows: _Reported = None
+    output_rows: _ReportedRows = None
 
 
-class HostWork(BaseModel):
+class ReportedHostWork(BaseModel):
     """What the replica on a host did in a batch; units and meaning as in `gesscale.monitor.by_node.NodeWork`."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -71,11 +71,11 @@ def _none_if_wrong(value: object, read: ValidatorFunctionWrapHandler) -> object:
         return None
 
 
-class BatchRecord(BatchFigures):
+class ReportedBatch(BatchFigures):
     """One finished micro-batch as served: its nodes are told by the addresses of their executors."""
 
     hosts: tuple[str, ...]
-    by_host: Annotated[Mapping[str, HostWork] | None, WrapValidator(_none_if_wrong)] = None
+    by_host: Annotated[Mapping[str, ReportedHostWork] | None, WrapValidator(_none_if_wrong)] = None
 
 
 class BatchesDocument(BaseModel):
@@ -86,13 +86,13 @@ class BatchesDocument(BaseModel):
     api_version: Literal["gesscale.dev/v1"] = Field(alias="apiVersion")
     operator: str
     now_s: FiniteFloat
-    last_progress_at_s: _Told = None
+    last_progress_at_s: _Reported = None
     batches: Annotated[tuple[JsonValue, ...], Field(max_length=_MOST_BATCHES)]
 
 
 _NAMES = {
     field.alias or name
-    for model in (BatchesDocument, BatchRecord, HostWork)
+    for model in (BatchesDocument, ReportedBatch, ReportedHostWork)
     for name, field in model.model_fields.items()
 }
 """Ours; the other names of a document are the sender's."""
@@ -143,31 +143,31 @@ def parse_document(body: bytes, operator: str) -> BatchesDocument:
     return document
 
 
-class Told(NamedTuple):
+class ParsedBatches(NamedTuple):
     """What records tell.
 
     Attributes
     ----------
     batches
         As they came.
-    complaints
+    faults
         One for each record that was left out.
     work
         What each replica did, by the instant at which a batch ended, by node; without batches that do not tell.
     """
 
     batches: list[Batch]
-    complaints: list[str]
+    faults: list[str]
     work: Mapping[float, Mapping[str, NodeWork]]
 
 
-def to_batches(records: Iterable[object], hosts: Mapping[str, str], *, ahead_s: float = 0.0) -> Told:
+def to_batches(records: Iterable[object], hosts: Mapping[str, str], *, ahead_s: float = 0.0) -> ParsedBatches:
     """Turn records into batches, leaving out those that are not records.
 
     Parameters
     ----------
     records
-        Parsed JSON objects or mappings with the fields of `BatchRecord`.
+        Parsed JSON objects or mappings with the fields of `ReportedBatch`.
     hosts
         Node names by host address.
     ahead_s
@@ -175,27 +175,29 @@ def to_batches(records: Iterable[object], hosts: Mapping[str, str], *, ahead_s: 
 
     Returns
     -------
-    Told
+    ParsedBatches
         The batches, what replicas did in them, and a complaint for each record left out.
     """
     batches: list[Batch] = []
-    complaints: list[str] = []
+    faults: list[str] = []
     work: dict[float, Mapping[str, NodeWork]] = {}
     for position, candidate in enumerate(records):
         try:
-            record = BatchRecord.model_validate(candidate)
+            record = ReportedBatch.model_validate(candidate)
         except ValidationError as error:
-            complaints.append(f"record {position} is dropped: {_first_fault_of_answer(error)}")
+            faults.append(f"record {position} is dropped: {_first_fault_of_answer(error)}")
             continue
         fields = record.model_dump(exclude={"hosts", "by_host", "ended_at_s"})
         ended_at_s = record.ended_at_s - ahead_s
         batches.append(Batch(**fields, ended_at_s=ended_at_s, nodes=nodes_of(record.hosts, hosts)))
         if record.by_host is not None:
             work[ended_at_s] = _work_by_node(record.by_host, hosts)
-    return Told(batches, complaints, work)
+    return ParsedBatches(batches, faults, work)
 
 
-def _work_by_node(by_host: Mapping[str, HostWork], names: Mapping[str, str]) -> Mapping[str, NodeWork]:
+def _work_by_node(
+    by_host: Mapping[str, ReportedHostWork], names: Mapping[str, str]
+) -> Mapping[str, NodeWork]:
     found: dict[str, NodeWork] = {}
     for host, each in by_host.items():
         (node,) = nodes_of([host], names)

@@ -11,7 +11,7 @@ from gesscale.monitor.record_files import Recording
 from gesscale.monitor.record_lines import LiveDecision
 from gesscale.monitor.screen import CLOCK_TOLERANCE_S
 from gesscale.monitor.window import summarise
-from gesscale.observation import Batch, OperatorReading, Unseen, WorkflowObservation
+from gesscale.observation import Batch, MissingReading, OperatorReading, WorkflowObservation
 from gesscale.ports import NODE_PROBLEMS, ClusterState, Latencies, Node
 from latency_map import LatencyMap
 
@@ -67,7 +67,7 @@ class RecordedWorld:
         return WorkflowObservation(
             at_s=now_s,
             readings={each.operator: each for each in seen if isinstance(each, OperatorReading)},
-            unseen={each.operator: each for each in seen if isinstance(each, Unseen)},
+            missing_readings={each.operator: each for each in seen if isinstance(each, MissingReading)},
         )
 
     def current(self, now_s: float) -> Latencies:
@@ -80,8 +80,10 @@ class RecordedWorld:
             else Latencies(map=self.delays, standing=told.latency_map)
         )
 
-    def _read(self, operator: str, live: LiveDecision | None, now_s: float) -> OperatorReading | Unseen:
-        if self.as_read and live is not None and isinstance(live.seen, Unseen):
+    def _read(
+        self, operator: str, live: LiveDecision | None, now_s: float
+    ) -> OperatorReading | MissingReading:
+        if self.as_read and live is not None and isinstance(live.seen, MissingReading):
             return live.seen
         rebuilt = summarise(
             operator,
@@ -90,9 +92,9 @@ class RecordedWorld:
             window_s=self.window_s,
             stale_after_s=self.stale_after_s,
         )
-        if not self.as_read or live is None or isinstance(live.seen, Unseen):
+        if not self.as_read or live is None or isinstance(live.seen, MissingReading):
             return rebuilt
-        if isinstance(rebuilt, Unseen):
+        if isinstance(rebuilt, MissingReading):
             return live.seen
         return replace(live.seen, batches=rebuilt.batches, warm_batches=rebuilt.warm_batches)
 

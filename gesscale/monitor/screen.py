@@ -42,17 +42,17 @@ def screen(batches: Iterable[Batch], now_s: float) -> tuple[tuple[Batch, ...], t
         What is kept, and one complaint for each figure or batch that is not, and for each gap in the numbers.
     """
     kept: list[Batch] = []
-    complaints: list[str] = []
+    faults: list[str] = []
     for batch in batches:
         if fault := _fault(batch, kept[-1] if kept else None, now_s):
-            complaints.append(f"batch {batch.batch_id} is dropped: {fault}")
+            faults.append(f"batch {batch.batch_id} is dropped: {fault}")
             continue
-        mended, notes = _mended(batch)
-        complaints += notes
+        mended, notes = _sanitized(batch)
+        faults += notes
         if kept and (missing := batch.batch_id - kept[-1].batch_id - 1) > 0:
-            complaints.append(f"{missing} batches before batch {batch.batch_id} were not seen")
+            faults.append(f"{missing} batches before batch {batch.batch_id} were not seen")
         kept.append(mended)
-    return tuple(kept), tuple(complaints)
+    return tuple(kept), tuple(faults)
 
 
 def adjoins(before: Batch, batch: Batch) -> bool:
@@ -90,7 +90,7 @@ def _fault(batch: Batch, before: Batch | None, now_s: float) -> str:
     return ""
 
 
-def _mended(batch: Batch) -> tuple[Batch, list[str]]:
+def _sanitized(batch: Batch) -> tuple[Batch, list[str]]:
     doubted = [
         name
         for name, zero_tells in _OPTIONAL

@@ -11,7 +11,7 @@ from functools import partial
 from gesscale.errors import MetricsUnavailableError, SettingsError
 from gesscale.monitor.screen import screen
 from gesscale.monitor.window import ByNode, summarise
-from gesscale.observation import Batch, OperatorReading, Unseen, WorkflowObservation
+from gesscale.observation import Batch, MissingReading, OperatorReading, WorkflowObservation
 from latency_map.measure.threads import in_thread
 
 _LOG = logging.getLogger(__name__)
@@ -67,9 +67,9 @@ class WindowedReader:
         *,
         now_s: float,
         last_progress_at_s: float | None,
-        complaints: Iterable[str] = (),
+        faults: Iterable[str] = (),
         by_node: ByNode | None = None,
-    ) -> OperatorReading | Unseen:
+    ) -> OperatorReading | MissingReading:
         """Summarise an operator's batches and log what could not be believed.
 
         Parameters
@@ -82,7 +82,7 @@ class WindowedReader:
             Seconds since the epoch.
         last_progress_at_s
             When its query last said anything; None where unknown.
-        complaints
+        faults
             What was wrong before the records became batches.
         by_node
             Tells what single replicas did; None where that is not known.
@@ -97,12 +97,12 @@ class WindowedReader:
         # The newest one always counts: of a query that idles for hours it tells where the replicas are.
         recent = [batch for batch in listed if not batch.ended_at_s < since_s] or listed[-1:]
         kept, doubts = screen(recent, now_s)
-        doubts = (*complaints, *doubts)
+        doubts = (*faults, *doubts)
         if not kept and doubts:
-            detail = f"none of its batches can be used, {len(doubts)} complaints, the first: {doubts[0]}"
-            return Unseen(operator=operator, detail=detail)
+            detail = f"none of its batches can be used, {len(doubts)} faults, the first: {doubts[0]}"
+            return MissingReading(operator=operator, detail=detail)
         if doubts:
-            _LOG.warning("operator %s: %d complaints, the latest: %s", operator, len(doubts), doubts[-1])
+            _LOG.warning("operator %s: %d faults, the latest: %s", operator, len(doubts), doubts[-1])
         return summarise(
             operator,
             kept,
@@ -114,7 +114,7 @@ class WindowedReader:
         )
 
     def observe_each(
-        self, operators: Iterable[str], read: Callable[[str], OperatorReading | Unseen], now_s: float
+        self, operators: Iterable[str], read: Callable[[str], OperatorReading | MissingReading], now_s: float
     ) -> WorkflowObservation:
         """Read operators in parallel; one that fails or is late does not touch the others.
 
@@ -144,27 +144,29 @@ class WindowedReader:
         return WorkflowObservation(
             at_s=now_s,
             readings={item.operator: item for item in summaries if isinstance(item, OperatorReading)},
-            unseen={item.operator: item for item in summaries if isinstance(item, Unseen)},
+            missing_readings={item.operator: item for item in summaries if isinstance(item, MissingReading)},
         )
 
     def _await(
-        self, operator: str, answer: "Future[OperatorReading | Unseen]", left_s: float
-    ) -> OperatorReading | Unseen:
+        self, operator: str, answer: "Future[OperatorReading | MissingReading]", left_s: float
+    ) -> OperatorReading | MissingReading:
         try:
             return answer.result(timeout=max(0.0, left_s))
         except TimeoutError:
-            return Unseen(operator=operator, detail=f"no answer within {self.timeout_s:g} s")
+            return MissingReading(operator=operator, detail=f"no answer within {self.timeout_s:g} s")
 
 
-def _read_or_say(operator: str, read: Callable[[str], OperatorReading | Unseen]) -> OperatorReading | Unseen:
+def _read_or_say(
+    operator: str, read: Callable[[str], OperatorReading | MissingReading]
+) -> OperatorReading | MissingReading:
     # The error ends here. A future would keep it, and with it the frames that it came through and the answer in them.
     try:
         return read(operator)
     except MetricsUnavailableError as error:
-        return Unseen(operator=operator, detail=str(error))
+        return MissingReading(operator=operator, detail=str(error))
     except Exception as error:  # noqa: BLE001 - one operator's nonsense must not stop the others' loop
         _LOG.exception("operator %s: its metrics could not be read", operator)
-        return Unseen(operator=operator, detail=f"reading its metrics failed: {error!r}")
+        return MissingReading(operator=operator, detail=f"reading its metrics failed: {error!r}")
 
 
 def nodes_of(hosts: Iterable[str], names: Mapping[str, str]) -> tuple[str, ...]:

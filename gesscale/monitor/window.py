@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from gesscale.monitor.evidence import saturated, warm
 from gesscale.monitor.screen import adjoins, began_again, screen
-from gesscale.observation import Batch, NodeReading, OperatorReading, Unseen
+from gesscale.observation import Batch, MissingReading, NodeReading, OperatorReading
 
 _UNKNOWN_TRIGGER_S = 1.0
 _LEAST_S = 0.001  # Spark counts milliseconds
@@ -28,7 +28,7 @@ def summarise(
     last_progress_at_s: float | None = None,
     cpu_share: float | None = None,
     by_node: ByNode | None = None,
-) -> OperatorReading | Unseen:
+) -> OperatorReading | MissingReading:
     """Read an operator over the window that ends now.
 
     Parameters
@@ -63,26 +63,24 @@ def summarise(
     each once. Rates and the busy share cover the time up to the end of the newest batch, not up to now,
     because a batch that still runs is not known.
     """
-    kept, complaints = screen(batches, now_s)
+    kept, faults = screen(batches, now_s)
     if not kept:
-        detail = (
-            f"none of its batches can be used: {complaints[0]}" if complaints else "no batch has ended yet"
-        )
-        return Unseen(operator=operator, detail=detail)
+        detail = f"none of its batches can be used: {faults[0]}" if faults else "no batch has ended yet"
+        return MissingReading(operator=operator, detail=detail)
     newest = kept[-1]
     heard_s = max(newest.ended_at_s, _past(last_progress_at_s, now_s))
     if now_s - heard_s > stale_after_s:
         detail = f"its newest figures are {now_s - heard_s:.0f} s old, {stale_after_s:g} s are allowed"
-        return Unseen(operator=operator, detail=detail, stale=True)
+        return MissingReading(operator=operator, detail=detail, stale=True)
     if not newest.nodes:
         detail = f"batch {newest.batch_id} names no host of a replica"
-        return Unseen(operator=operator, detail=detail)
+        return MissingReading(operator=operator, detail=detail)
     span = _span(kept, heard_s=heard_s, window_began_s=now_s - window_s)
     if span.until_s <= span.begin_s:
         detail = (
             f"it idled {now_s - heard_s:.0f} s ago, before the window of {window_s:g} s, and is silent since"
         )
-        return Unseen(operator=operator, detail=detail, stale=True)
+        return MissingReading(operator=operator, detail=detail, stale=True)
     return _reading(
         operator, kept, span, now_s=now_s, window_s=window_s, cpu_share=cpu_share, by_node=by_node
     )

@@ -4,10 +4,10 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from gesscale.fields import LARGEST_EXACT, Ascending, Duration, Group
+from gesscale.fields import LARGEST_EXACT, Ascending, Duration, SettingsGroup
 
 
-class PolicyOptions(Group):
+class PolicyOptions(SettingsGroup):
     """What several policies are told."""
 
     ASCENDING: ClassVar[tuple[Ascending, ...]] = (Ascending("cpu_low_pct", "cpu_high_pct", strict=True),)
@@ -18,7 +18,7 @@ class PolicyOptions(Group):
     back_pressure_threshold: float = Field(
         0.5, gt=0, lt=1, description="BP above which an operator is held back, 0..1. Default: Algorithm 1."
     )
-    slack_threshold_pct: float = Field(
+    headroom_threshold_pct: float = Field(
         30.0,
         gt=0,
         lt=100,
@@ -29,7 +29,7 @@ class PolicyOptions(Group):
         description="A backlog that drains within this time is no overload. Default: ten periods; a replica "
         "takes seconds to start and is wasted on less.",
     )
-    hold_off_s: Duration | None = Field(
+    stabilization_window_s: Duration | None = Field(
         None,
         description="After a change an operator is not judged again for this long. Default: not beyond the time "
         "until the change has settled; the scripts of the paper's authors wait 300 s.",
@@ -56,9 +56,9 @@ class PolicyOptions(Group):
         le=LARGEST_EXACT,
         description="Of the draws of policies that draw. Default: any; fixed, so runs repeat.",
     )
-    node_choice: Literal["drawn", "nearest"] = Field(
-        "drawn",
-        description="Where policies that know no delays put replicas (all but gesscale, mdl and thr). Default: drawn, "
+    node_choice: Literal["random", "nearest"] = Field(
+        "random",
+        description="Where policies that know no delays put replicas (all but gesscale, mdl and thr). Default: random, "
         "as a scheduler does that does not know them either.",
     )
 

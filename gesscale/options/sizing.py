@@ -2,27 +2,27 @@
 
 from pydantic import Field
 
-from gesscale.fields import MOST_REPLICAS, Duration, Group
+from gesscale.fields import MOST_REPLICAS, Duration, SettingsGroup
 
 
-class SizingSettings(Group):
+class SizingSettings(SettingsGroup):
     """What the policies of Kanis's comparison share (2023, section 6.6.4)."""
 
     cooldown_s: Duration = Field(
         300.0,
         description="After a change of any operator nothing is changed for this long. Default: Kanis 7.3.3.",
     )
-    samples_while_cooling: bool = Field(
+    samples_during_cooldown: bool = Field(
         True,
         description="Whether figures of that time count later. Default: they do; in the thesis the scaler slept.",
     )
     over_provision: float = Field(
         1.0, ge=1, le=10, description="Factor on the replicas of each operator. Default: none (Kanis 6.6.4)."
     )
-    most_up: int = Field(
+    max_step_up: int = Field(
         15, ge=1, le=MOST_REPLICAS, description="Replicas that one change adds at most. Default: Kanis 6.6.4."
     )
-    most_down: int | None = Field(
+    max_step_down: int | None = Field(
         None,
         ge=1,
         le=MOST_REPLICAS,

@@ -76,7 +76,7 @@ class Directive:
     override: Override | None = None
 
 
-def obey(
+def apply_directives(
     plans: Mapping[str, Plan],
     directives: Mapping[str, Directive],
     cluster: ClusterState,
@@ -104,14 +104,14 @@ def obey(
         The same, with reason Paused or Overridden where somebody has spoken.
     """
     return {
-        name: _obeyed(plan, directives[name], cluster.seen_by(name), knowledge, now_s)
+        name: _directed(plan, directives[name], cluster.seen_by(name), knowledge, now_s)
         if name in directives
         else plan
         for name, plan in plans.items()
     }
 
 
-def _obeyed(
+def _directed(
     plan: Plan, directive: Directive, cluster: ClusterState, knowledge: Knowledge, now_s: float
 ) -> Plan:
     pause, override = directive.pause, directive.override
@@ -139,8 +139,8 @@ def _overridden(
     now_s: float,
 ) -> Plan:
     live = _live(plan, cluster)
-    wish = f"{', '.join(override.nodes)}" if override.nodes else f"{override.replicas} replicas"
-    detail = f"{wish} by hand, for {in_words(override.until_s - now_s)} more"
+    proposal = f"{', '.join(override.nodes)}" if override.nodes else f"{override.replicas} replicas"
+    detail = f"{proposal} by hand, for {in_words(override.until_s - now_s)} more"
     if cluster.problem:
         return _at(live, plan, Reason.CLUSTER_UNAVAILABLE, cluster.problem)
     if override.nodes:

@@ -15,7 +15,7 @@ from latency_map import LatencyMap, MissingDelayError, farthest, nearest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ranked:
+class NodeRanking:
     """Candidates in the order of preference, and those that cannot be chosen at all."""
 
     nodes: tuple[str, ...]
@@ -50,7 +50,7 @@ def nd_max_ms(delays: LatencyMap | None, placement: Iterable[str], driver_node: 
         return None
 
 
-def usable(cluster: ClusterState, placement: Sequence[str]) -> Ranked:
+def usable(cluster: ClusterState, placement: Sequence[str]) -> NodeRanking:
     """Return the nodes that could take one more replica, in no order of preference.
 
     Parameters
@@ -62,11 +62,11 @@ def usable(cluster: ClusterState, placement: Sequence[str]) -> Ranked:
 
     Returns
     -------
-    Ranked
+    NodeRanking
         By name; nodes that are not ready, cordoned, full, excluded or of the wrong architecture are rejections.
     """
     free = [cluster.nodes[name] for name in sorted(cluster.nodes) if name not in placement]
-    return Ranked(
+    return NodeRanking(
         nodes=tuple(node.name for node in free if not node.problem),
         rejections=tuple(
             Rejection(node=node.name, reason=node.reason, detail=node.problem)
@@ -78,7 +78,7 @@ def usable(cluster: ClusterState, placement: Sequence[str]) -> Ranked:
 
 def additions(
     delays: LatencyMap | None, cluster: ClusterState, placement: Sequence[str], driver_node: str
-) -> Ranked:
+) -> NodeRanking:
     """Rank the nodes that could take one more replica, the nearest first.
 
     Parameters
@@ -94,7 +94,7 @@ def additions(
 
     Returns
     -------
-    Ranked
+    NodeRanking
         By the largest round trip to a member, then the mean, then the name; nodes that are not usable or
         of unknown delay are rejections.
     """
@@ -104,7 +104,7 @@ def additions(
         unknown = [
             (node, f"the latency map does not have {driver_node}, the driver's node") for node in free.nodes
         ]
-        return Ranked(nodes=(), rejections=free.rejections + _of_unknown_delay(unknown))
+        return NodeRanking(nodes=(), rejections=free.rejections + _of_unknown_delay(unknown))
     ranking = nearest(delays, members, [node for node in free.nodes if node in delays])
     unknown = [
         (node, "the latency map does not have this node") for node in free.nodes if node not in delays
@@ -112,7 +112,7 @@ def additions(
         (item.node, f"the latency map has no round trip to {', '.join(item.missing_to)}")
         for item in ranking.unreachable
     ]
-    return Ranked(
+    return NodeRanking(
         nodes=tuple(item.node for item in ranking.ranked),
         rejections=free.rejections + _of_unknown_delay(unknown),
     )
@@ -170,7 +170,7 @@ def shrinking(
     return tuple(steps)
 
 
-def drawn(nodes: Iterable[str], seed: int, operator: str, at_s: float) -> tuple[str, ...]:
+def in_random_order(nodes: Iterable[str], seed: int, operator: str, at_s: float) -> tuple[str, ...]:
     """Shuffle nodes, for who does not look at delays.
 
     Parameters

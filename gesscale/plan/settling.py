@@ -30,7 +30,7 @@ def longest_gap_s(reading: OperatorReading, since_s: float) -> float:
 
 
 def settled(
-    pending: Reconfiguration, reading: OperatorReading, settle_timeout_s: float
+    pending: Reconfiguration, reading: OperatorReading, rescale_timeout_s: float
 ) -> Reconfiguration | None:
     """Say whether a change has settled, and what it cost.
 
@@ -40,7 +40,7 @@ def settled(
         A change without a measured downtime.
     reading
         The operator now.
-    settle_timeout_s
+    rescale_timeout_s
         After this long the change counts as settled whatever the operator does.
 
     Returns
@@ -54,7 +54,7 @@ def settled(
         batch.ended_at_s - batch.seconds >= pending.at_s and set(batch.nodes) == ordered
         for batch in reading.warm_batches
     )
-    late = reading.at_s - pending.at_s >= settle_timeout_s
+    late = reading.at_s - pending.at_s >= rescale_timeout_s
     if (arrived and warm) or late:
         return replace(pending, downtime_s=longest_gap_s(reading, pending.at_s))
     return None

@@ -6,7 +6,7 @@ from perfmodel import Estimate
 
 
 @dataclass(frozen=True, slots=True)
-class Sized:
+class SizedPlacement:
     """A placement and its predicted capacity.
 
     Attributes
@@ -29,7 +29,7 @@ class Sized:
             return delay
         return f"{delay}, MST {self.mst.mid:.0f} ({self.mst.low:.0f} to {self.mst.high:.0f}) rows/s"
 
-    def beats(self, present: "Sized") -> bool:
+    def beats(self, present: "SizedPlacement") -> bool:
         """Whether it can promise more than the present placement.
 
         An overload is not left alone for a doubt: only where even the high end falls short, the delay is known to

@@ -31,22 +31,22 @@ def floor(value: float) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Growth:
+class GrowthLimits:
     """What a wish is held to beside the limits of its operator.
 
     Attributes
     ----------
     over_provision
         Factor on every wish, at least 1.
-    most_up, most_down
+    max_step_up, max_step_down
         Replicas of an operator that one change adds or removes at most; None: any number.
     total
         Replicas of all operators together; None: any number.
     """
 
     over_provision: float = 1.0
-    most_up: int | None = None
-    most_down: int | None = None
+    max_step_up: int | None = None
+    max_step_down: int | None = None
     total: int | None = None
 
 
@@ -67,16 +67,16 @@ class Target:
 
 
 def targets(
-    wishes: Mapping[str, int],
+    proposals: Mapping[str, int],
     present: Mapping[str, int],
     operators: Mapping[str, Operator],
-    growth: Growth,
+    growth: GrowthLimits,
 ) -> Mapping[str, Target]:
     """Return what each operator may have of what is wished for it.
 
     Parameters
     ----------
-    wishes
+    proposals
         Replicas by operator; those that are not listed keep what they have.
     present
         Replicas now, of every operator that holds some.
@@ -91,10 +91,12 @@ def targets(
         Of each wish: times `over_provision` and rounded up, at most so many more or fewer than now, within
         ``min_replicas`` and ``max_replicas``, and sharing `total` where all together exceed it.
     """
-    found = {name: _alone(wish, present[name], operators[name], growth) for name, wish in wishes.items()}
+    found = {
+        name: _alone(proposal, present[name], operators[name], growth) for name, proposal in proposals.items()
+    }
     if growth.total is None:
         return found
-    others = sum(count for name, count in present.items() if name not in wishes)
+    others = sum(count for name, count in present.items() if name not in proposals)
     asked = {name: target.replicas for name, target in found.items()}
     if sum(asked.values()) + others <= growth.total:
         return found
@@ -111,12 +113,12 @@ def targets(
     }
 
 
-def share_out(wishes: Mapping[str, int], total: int, least: Mapping[str, int]) -> Mapping[str, int]:
+def share_out(proposals: Mapping[str, int], total: int, least: Mapping[str, int]) -> Mapping[str, int]:
     """Share replicas out in proportion to what is wished for beyond the least.
 
     Parameters
     ----------
-    wishes
+    proposals
         Replicas by operator, each at least its least.
     total
         How many there are.
@@ -135,27 +137,27 @@ def share_out(wishes: Mapping[str, int], total: int, least: Mapping[str, int]) -
     >>> share_out({"a": 10, "b": 30, "c": 20}, 30, {"a": 1, "b": 1, "c": 1})
     {'a': 5, 'b': 15, 'c': 10}
     """
-    beyond = {name: wish - least[name] for name, wish in wishes.items()}
-    there, wanted = max(0, total - sum(least[name] for name in wishes)), sum(beyond.values())
+    beyond = {name: proposal - least[name] for name, proposal in proposals.items()}
+    there, wanted = max(0, total - sum(least[name] for name in proposals)), sum(beyond.values())
     if wanted <= there:
-        return dict(wishes)
+        return dict(proposals)
     exact = {name: there * extra / wanted for name, extra in beyond.items()}
     shares = {name: floor(share) for name, share in exact.items()}
     order = sorted(exact, key=lambda name: shares[name] - exact[name])
     for name in order[: there - sum(shares.values())]:
         shares[name] += 1
-    return {name: least[name] + shares[name] for name in wishes}
+    return {name: least[name] + shares[name] for name in proposals}
 
 
-def _alone(wish: int, now: int, operator: Operator, growth: Growth) -> Target:
-    replicas = ceiling(max(0, wish) * growth.over_provision)
+def _alone(proposal: int, now: int, operator: Operator, growth: GrowthLimits) -> Target:
+    replicas = ceiling(max(0, proposal) * growth.over_provision)
     limits: list[str] = []
-    if growth.most_up is not None and replicas > now + growth.most_up:
-        replicas = now + growth.most_up
-        limits.append(f"at most {growth.most_up} more at once")
-    if growth.most_down is not None and replicas < now - growth.most_down:
-        replicas = now - growth.most_down
-        limits.append(f"at most {growth.most_down} fewer at once")
+    if growth.max_step_up is not None and replicas > now + growth.max_step_up:
+        replicas = now + growth.max_step_up
+        limits.append(f"at most {growth.max_step_up} more at once")
+    if growth.max_step_down is not None and replicas < now - growth.max_step_down:
+        replicas = now - growth.max_step_down
+        limits.append(f"at most {growth.max_step_down} fewer at once")
     if replicas > operator.max_replicas:
         replicas = operator.max_replicas
         limits.append(f"max_replicas is {operator.max_replicas}")

@@ -25,14 +25,14 @@ class Bottlenecks:
         Of the operators that can be judged.
     threshold
         Share of its batches in which an operator is saturated above which it is overloaded, 0..1.
-    told
+    settings
         From when on the lag grows.
     """
 
     workflow: Workflow
     readings: Mapping[str, OperatorReading]
     threshold: float
-    told: LagSettings
+    settings: LagSettings
 
     @property
     def pressing(self) -> tuple[str, ...]:
@@ -56,7 +56,7 @@ class Bottlenecks:
         return tuple(
             name
             for name in self._free()
-            if lag_grows(self.readings[name], self.told)
+            if lag_grows(self.readings[name], self.settings)
             and (is_source(name, self.workflow) or self._overloaded(name))
         )
 
@@ -91,21 +91,23 @@ def is_blocked(reading: OperatorReading) -> bool:
     return newest is not None and bool(newest.backlog_rows) and not (newest.is_full or newest.is_late)
 
 
-def lag_grows(reading: OperatorReading, told: LagSettings) -> bool:
+def lag_grows(reading: OperatorReading, settings: LagSettings) -> bool:
     """Say whether rows pile up before an operator faster than what it is told to overlook."""
-    slope = _growth_rows_per_s(reading, told)
-    least = max(told.lag_growth_rows_per_second, told.lag_growth_share * reading.throughput_rows_per_s)
+    slope = _growth_rows_per_s(reading, settings)
+    least = max(
+        settings.lag_growth_rows_per_second, settings.lag_growth_share * reading.throughput_rows_per_s
+    )
     return slope is not None and slope > least
 
 
-def lag_growth(readings: Iterable[OperatorReading], told: LagSettings) -> float | None:
+def lag_growth(readings: Iterable[OperatorReading], settings: LagSettings) -> float | None:
     """Return how fast the lag of some operators grows against what they process.
 
     Parameters
     ----------
     readings
         Of those whose lags are added up.
-    told
+    settings
         How growth is measured.
 
     Returns
@@ -120,13 +122,13 @@ def lag_growth(readings: Iterable[OperatorReading], told: LagSettings) -> float 
     growths = [
         (slope, reading.throughput_rows_per_s)
         for reading in readings
-        if (slope := _growth_rows_per_s(reading, told)) is not None
+        if (slope := _growth_rows_per_s(reading, settings)) is not None
     ]
     if not growths:
         return None
     return sum(slope for slope, _ in growths) / (sum(throughput for _, throughput in growths) or 1.0)
 
 
-def _growth_rows_per_s(reading: OperatorReading, told: LagSettings) -> float | None:
-    measure = lag_slope_rows_per_s if told.lag_growth_by == "slope" else lag_increase_rows_per_s
-    return measure(reading, told.lag_window_s)
+def _growth_rows_per_s(reading: OperatorReading, settings: LagSettings) -> float | None:
+    measure = lag_slope_rows_per_s if settings.lag_growth_by == "slope" else lag_increase_rows_per_s
+    return measure(reading, settings.lag_window_s)

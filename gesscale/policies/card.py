@@ -8,16 +8,16 @@ from typing import Protocol, TypeVar
 from pydantic import ValidationError
 
 from gesscale.errors import SettingsError
-from gesscale.fields import Group
+from gesscale.fields import SettingsGroup
 from gesscale.options import PolicyOptions
 from gesscale.ports import Policy
 from gesscale.words import first_fault
 from gesscale.workflow import Workflow
 
-_S_contra = TypeVar("_S_contra", bound=Group, contravariant=True)
+_S_contra = TypeVar("_S_contra", bound=SettingsGroup, contravariant=True)
 
 
-class _LatencyAwareOrNot(Protocol[_S_contra]):
+class _NodeChoosing(Protocol[_S_contra]):
     def __call__(
         self, workflow: Workflow, options: PolicyOptions, *, latency_aware: bool, sizing: _S_contra
     ) -> Policy: ...
@@ -52,7 +52,7 @@ class PolicyCard:
     summary: str
     source: str
     build: Callable[..., Policy]
-    settings: type[Group] | None = None
+    settings: type[SettingsGroup] | None = None
     told: tuple[str, ...] = ()
     guide: str = ""
     needs: tuple[str, str] | None = None
@@ -99,7 +99,7 @@ class PolicyCard:
         own = self.own_settings(options)
         return self.build(workflow, options) if own is None else self.build(workflow, options, own)
 
-    def own_settings(self, options: PolicyOptions) -> Group | None:
+    def own_settings(self, options: PolicyOptions) -> SettingsGroup | None:
         """Return its own settings, those that `options` hold under its name or their defaults; None where it has none.
 
         Raises
@@ -117,7 +117,7 @@ class PolicyCard:
 
 
 def on_nodes_as_told(
-    policy: _LatencyAwareOrNot[_S_contra],
+    policy: _NodeChoosing[_S_contra],
 ) -> Callable[[Workflow, PolicyOptions, _S_contra], Policy]:
     """Build a policy that knows no delays on the nearest nodes, or on drawn ones, as `node_choice` tells."""
     return lambda workflow, options, own: policy(
@@ -125,5 +125,5 @@ def on_nodes_as_told(
     )
 
 
-ON_NODES = ("hold_off_s", "node_choice", "seed")
+ON_NODES = ("stabilization_window_s", "node_choice", "seed")
 """The shared settings that every policy heeds which says a number of replicas."""

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from gesscale.decision import Analysis, Plan, Reason, Rejection, Verdict
 from gesscale.observation import OperatorReading
 from gesscale.options import PolicyOptions
-from gesscale.plan.placement import Ranked, additions, drawn, nd_max_ms, shrinking, usable
+from gesscale.plan.placement import NodeRanking, additions, in_random_order, nd_max_ms, shrinking, usable
 from gesscale.plan.staying import present_placement, stay, unknown_delays
 from gesscale.ports import ClusterState, Knowledge, Latencies
 from gesscale.workflow import Operator, Workflow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Occasion:
+class PlanningContext:
     """An operator that needs another number of replicas, and what there is to choose from.
 
     Attributes
@@ -64,37 +64,37 @@ class ChoosingPolicy(ABC):
         }
 
     @abstractmethod
-    def plan_more(self, occasion: Occasion) -> Plan:
+    def plan_more(self, context: PlanningContext) -> Plan:
         """Choose where more replicas go; ``max_replicas`` leaves room for one at least."""
 
     @abstractmethod
-    def plan_fewer(self, occasion: Occasion) -> Plan:
+    def plan_fewer(self, context: PlanningContext) -> Plan:
         """Choose which replicas go; there are more than ``min_replicas``."""
 
-    def candidates(self, occasion: Occasion) -> Ranked:
+    def candidates(self, context: PlanningContext) -> NodeRanking:
         """Rank the nodes that could take one more replica: the nearest first, or as drawn."""
-        return self.additions_to(occasion, occasion.placement)
+        return self.additions_to(context, context.placement)
 
-    def additions_to(self, occasion: Occasion, present: tuple[str, ...]) -> Ranked:
+    def additions_to(self, context: PlanningContext, present: tuple[str, ...]) -> NodeRanking:
         """Rank the nodes that could take one more replica beside some that hold one: the nearest first, or as drawn."""
-        cluster = occasion.cluster
+        cluster = context.cluster
         if self.latency_aware:
-            return additions(occasion.latencies.map, cluster, present, occasion.operator.driver_node)
+            return additions(context.latencies.map, cluster, present, context.operator.driver_node)
         free = usable(cluster, present)
-        return replace(free, nodes=self._drawn(free.nodes, occasion))
+        return replace(free, nodes=self._in_random_order(free.nodes, context))
 
-    def shrunk(self, occasion: Occasion) -> tuple[tuple[str, ...], ...]:
+    def shrunk(self, context: PlanningContext) -> tuple[tuple[str, ...], ...]:
         """Return the placements that remain as replicas go one by one: the farthest first, or as drawn."""
-        present = occasion.placement
+        present = context.placement
         if self.latency_aware:
-            return shrinking(occasion.latencies.map, present, occasion.operator.driver_node)
-        order = self._drawn(present, occasion)
+            return shrinking(context.latencies.map, present, context.operator.driver_node)
+        order = self._in_random_order(present, context)
         return tuple(tuple(sorted(order[gone:])) for gone in range(1, len(order)))
 
     @property
     def passed_over(self) -> Reason:
         """Why a node that would have done was not taken."""
-        return Reason.FARTHER if self.latency_aware else Reason.NOT_DRAWN
+        return Reason.FARTHER if self.latency_aware else Reason.NOT_SELECTED
 
     def lost(self, nodes: Iterable[str]) -> tuple[Rejection, ...]:
         """Return the nodes that would have done as candidates that lost."""
@@ -102,7 +102,7 @@ class ChoosingPolicy(ABC):
 
     def changed(
         self,
-        occasion: Occasion,
+        context: PlanningContext,
         placement: tuple[str, ...],
         rejections: tuple[Rejection, ...],
         more_detail: str = "",
@@ -111,7 +111,7 @@ class ChoosingPolicy(ABC):
 
         Parameters
         ----------
-        occasion
+        context
             The operator, and where its replicas are.
         placement
             The nodes that are to hold them, sorted.
@@ -121,22 +121,22 @@ class ChoosingPolicy(ABC):
             What is to be said beside the detail of the analysis.
         """
         return Plan(
-            operator=occasion.operator.name,
-            reason=occasion.analysis.reason,
-            detail=occasion.analysis.detail + more_detail,
-            before=occasion.placement,
+            operator=context.operator.name,
+            reason=context.analysis.reason,
+            detail=context.analysis.detail + more_detail,
+            before=context.placement,
             placement=placement,
-            nd_max_ms=nd_max_ms(occasion.latencies.map, placement, occasion.operator.driver_node),
+            nd_max_ms=nd_max_ms(context.latencies.map, placement, context.operator.driver_node),
             rejections=rejections,
         )
 
-    def _drawn(self, nodes: Sequence[str], occasion: Occasion) -> tuple[str, ...]:
-        return drawn(nodes, self.options.seed, occasion.operator.name, occasion.reading.at_s)
+    def _in_random_order(self, nodes: Sequence[str], context: PlanningContext) -> tuple[str, ...]:
+        return in_random_order(nodes, self.options.seed, context.operator.name, context.reading.at_s)
 
     def _plan(self, analysis: Analysis, cluster: ClusterState, latencies: Latencies) -> Plan:
         if analysis.reading is None or analysis.verdict not in {Verdict.MORE, Verdict.FEWER}:
             return stay(analysis, cluster)
-        occasion = Occasion(
+        context = PlanningContext(
             operator=self.workflow.operators[analysis.operator],
             analysis=analysis,
             reading=analysis.reading,
@@ -144,42 +144,42 @@ class ChoosingPolicy(ABC):
             cluster=cluster,
             latencies=latencies,
         )
-        hindrance = _hindrance(occasion) or (_doubt(occasion) if self.latency_aware else None)
+        hindrance = _blocking_reason(context) or (_map_blocker(context) if self.latency_aware else None)
         if hindrance is not None:
             return stay(analysis, cluster, *hindrance)
         if analysis.verdict is Verdict.FEWER:
-            return self.plan_fewer(occasion)
-        plan = self.plan_more(occasion)
+            return self.plan_fewer(context)
+        plan = self.plan_more(context)
         if plan.change and self.latency_aware and latencies.standing.stale:
             return replace(plan, detail=f"{plan.detail}; mind that {latencies.standing.stale}")
         return plan
 
 
-def _hindrance(occasion: Occasion) -> tuple[Reason, str] | None:
+def _blocking_reason(context: PlanningContext) -> tuple[Reason, str] | None:
     """Return why nothing may change, whatever the policy would like."""
-    cluster, operator = occasion.cluster, occasion.operator
-    count = len(occasion.placement)
+    cluster, operator = context.cluster, context.operator
+    count = len(context.placement)
     if cluster.problem:
         return Reason.CLUSTER_UNAVAILABLE, cluster.problem
-    idles = occasion.reading.throughput_rows_per_s == 0
-    if set(occasion.placement) != set(occasion.reading.placement) and not idles:
+    idles = context.reading.throughput_rows_per_s == 0
+    if set(context.placement) != set(context.reading.placement) and not idles:
         # What was read belongs to other nodes than those that would be planned with. (A query that idles runs no
         # batch, so its newest one is of the time before it was scaled down, all night long.)
-        live, read = ", ".join(occasion.placement) or "no node", ", ".join(occasion.reading.placement)
+        live, read = ", ".join(context.placement) or "no node", ", ".join(context.reading.placement)
         return Reason.RECONFIGURING, f"replicas live on {live}, but the newest batch ran on {read}"
-    if occasion.analysis.verdict is Verdict.MORE and count >= operator.max_replicas:
+    if context.analysis.verdict is Verdict.MORE and count >= operator.max_replicas:
         return Reason.AT_MAX_REPLICAS, f"max_replicas is {operator.max_replicas}"
-    if occasion.analysis.verdict is Verdict.FEWER and count <= operator.min_replicas:
+    if context.analysis.verdict is Verdict.FEWER and count <= operator.min_replicas:
         return Reason.AT_MIN_REPLICAS, f"min_replicas is {operator.min_replicas}"
     return None
 
 
-def _doubt(occasion: Occasion) -> tuple[Reason, str] | None:
+def _map_blocker(context: PlanningContext) -> tuple[Reason, str] | None:
     """Return why the latency map cannot carry what is wanted: nothing without one, no removal by a poor one."""
-    analysis, standing = occasion.analysis, occasion.latencies.standing
-    unknown = unknown_delays(occasion.latencies, occasion.placement, occasion.operator.driver_node)
+    analysis, standing = context.analysis, context.latencies.standing
+    unknown = unknown_delays(context.latencies, context.placement, context.operator.driver_node)
     if analysis.verdict is Verdict.MORE:
-        return unknown if occasion.latencies.map is None else None
+        return unknown if context.latencies.map is None else None
     if unknown is None and standing.stale:
         return Reason.LATENCY_MAP_STALE, f"{analysis.detail}; but nothing is removed: {standing.stale}"
     return unknown

@@ -10,14 +10,14 @@ from functools import partial
 from itertools import takewhile
 
 from gesscale.analyze.capacity import evidence_of, fit, predict, weight_of
-from gesscale.analyze.load import drain_time_s, has_backlog, slack_pct
+from gesscale.analyze.load import drain_time_s, has_backlog, headroom_pct
 from gesscale.decision import Analysis, Plan, Reason, Rejection, Verdict
 from gesscale.observation import OperatorReading, WorkflowObservation
 from gesscale.plan.placement import nd_max_ms
-from gesscale.plan.sizing import Sized
+from gesscale.plan.sizing import SizedPlacement
 from gesscale.plan.staying import stay, unknown_delays
 from gesscale.policies.card import PolicyCard
-from gesscale.policies.choosing import Occasion
+from gesscale.policies.choosing import PlanningContext
 from gesscale.policies.per_operator import PerOperatorPolicy
 from gesscale.ports import Knowledge, Latencies
 from perfmodel import Estimator, law_named
@@ -37,7 +37,7 @@ class GesscalePolicy(PerOperatorPolicy):
     def analyze_operator(
         self, reading: OperatorReading, observation: WorkflowObservation, knowledge: Knowledge
     ) -> Analysis:
-        """Decide whether the operator is the root of an overload (Algorithm 1) or has slack to give up (2)."""
+        """Decide whether the operator is the root of an overload (Algorithm 1) or has headroom to give up (2)."""
         name = reading.operator
         operator = self.workflow.operators[name]
         nd = nd_max_ms(knowledge.latencies.map, reading.placement, operator.driver_node)
@@ -63,7 +63,7 @@ class GesscalePolicy(PerOperatorPolicy):
         if held_up := self._held_up(reading.operator, observation, knowledge):
             detail = f"rows that are to come wait at {', '.join(held_up)}"
             return replace(seen, reason=Reason.DRAINING_BACKLOG, detail=detail)
-        return self._analyze_slack(seen, reading, knowledge.latencies)
+        return self._analyze_headroom(seen, reading, knowledge.latencies)
 
     def _held_up(
         self, operator: str, observation: WorkflowObservation, knowledge: Knowledge
@@ -115,7 +115,7 @@ class GesscalePolicy(PerOperatorPolicy):
             detail=f"saturated at {observed:.0f} rows/s{offered}",
         )
 
-    def _analyze_slack(self, seen: Analysis, reading: OperatorReading, latencies: Latencies) -> Analysis:
+    def _analyze_headroom(self, seen: Analysis, reading: OperatorReading, latencies: Latencies) -> Analysis:
         if has_backlog(reading):
             return replace(
                 seen,
@@ -133,25 +133,25 @@ class GesscalePolicy(PerOperatorPolicy):
                 detail="there is no reading of saturation yet, so the model knows no MST"
                 + (f"; none is taken now: {stale}" if stale else ""),
             )
-        slack = slack_pct(seen.mst.low, reading.throughput_rows_per_s)
+        headroom = headroom_pct(seen.mst.low, reading.throughput_rows_per_s)
         detail = (
             f"throughput {reading.throughput_rows_per_s:.0f} of at least {seen.mst.low:.0f} rows/s, "
-            f"slack {slack:.0f} %, threshold {self.options.slack_threshold_pct:.0f} %"
+            f"headroom {headroom:.0f} %, threshold {self.options.headroom_threshold_pct:.0f} %"
         )
-        if slack >= self.options.slack_threshold_pct:
+        if headroom >= self.options.headroom_threshold_pct:
             return replace(
-                seen, verdict=Verdict.FEWER, reason=Reason.UNDERUSED, detail=detail, slack_pct=slack
+                seen, verdict=Verdict.FEWER, reason=Reason.UNDERUSED, detail=detail, headroom_pct=headroom
             )
-        return replace(seen, detail=detail, slack_pct=slack)
+        return replace(seen, detail=detail, headroom_pct=headroom)
 
     # Plan
 
-    def plan_more(self, occasion: Occasion) -> Plan:
+    def plan_more(self, context: PlanningContext) -> Plan:
         """Add one replica on the nearest node that is not known to eat the gain (Algorithm 3, IV-E)."""
-        analysis, cluster, present = occasion.analysis, occasion.cluster, occasion.placement
-        ranked = self.candidates(occasion)
-        now = self._sized(occasion, present)
-        sized = {node: self._sized(occasion, (*present, node)) for node in ranked.nodes}
+        analysis, cluster, present = context.analysis, context.cluster, context.placement
+        ranked = self.candidates(context)
+        now = self._sized(context, present)
+        sized = {node: self._sized(context, (*present, node)) for node in ranked.nodes}
         helpful = [node for node, after in sized.items() if after.beats(now)]
         rejections = ranked.rejections + tuple(
             Rejection(
@@ -167,17 +167,17 @@ class GesscalePolicy(PerOperatorPolicy):
             detail = "every free node is too far to help" if sized else "no node can take one more replica"
             return replace(stay(analysis, cluster, reason, detail), rejections=rejections)
         node, after = helpful[0], sized[helpful[0]]
-        best = "the nearest free node that helps" if self.latency_aware else "drawn"
+        best = "the nearest free node that helps" if self.latency_aware else "a random free node"
         detail = f"{analysis.detail}; {node} is {best}: {after}"
-        return _change(occasion, after, detail, rejections)
+        return _change(context, after, detail, rejections)
 
-    def plan_fewer(self, occasion: Occasion) -> Plan:
+    def plan_fewer(self, context: PlanningContext) -> Plan:
         """Give up all the farthest replicas that the model says can be spared (Algorithm 4, IV-E)."""
-        analysis, operator, present = occasion.analysis, occasion.operator, occasion.placement
-        needed = max(occasion.reading.input_rows_per_s or 0.0, occasion.reading.throughput_rows_per_s)
+        analysis, operator, present = context.analysis, context.operator, context.placement
+        needed = max(context.reading.input_rows_per_s or 0.0, context.reading.throughput_rows_per_s)
         calibrated = analysis.model is not None and analysis.model.calibrated
         most = len(present) - operator.min_replicas if calibrated else 1
-        sized = [self._sized(occasion, after) for after in self.shrunk(occasion)[:most]]
+        sized = [self._sized(context, after) for after in self.shrunk(context)[:most]]
         enough = list(takewhile(lambda after: after.sustains(needed), sized))
         too_few = sized[len(enough)] if len(enough) < len(sized) else None
         kept = enough[-1].placement if enough else present
@@ -192,25 +192,27 @@ class GesscalePolicy(PerOperatorPolicy):
         )
         if not enough:
             detail = f"one replica fewer: {too_few}; {needed:.0f} rows/s are needed"
-            stuck = stay(analysis, occasion.cluster, Reason.FEWER_WOULD_NOT_SUSTAIN, detail)
+            stuck = stay(analysis, context.cluster, Reason.FEWER_WOULD_NOT_SUSTAIN, detail)
             return replace(stuck, rejections=rejections)
         detail = f"{needed:.0f} rows/s are needed; {len(kept)} replicas: {enough[-1]}"
-        return _change(occasion, enough[-1], detail, rejections)
+        return _change(context, enough[-1], detail, rejections)
 
-    def _sized(self, occasion: Occasion, placement: tuple[str, ...]) -> Sized:
-        operator = occasion.operator
+    def _sized(self, context: PlanningContext, placement: tuple[str, ...]) -> SizedPlacement:
+        operator = context.operator
         nodes = tuple(sorted(placement))
-        nd = nd_max_ms(occasion.latencies.map, nodes, operator.driver_node)
-        weight = weight_of(nodes, occasion.cluster.weights)
-        return Sized(nodes, nd, predict(occasion.analysis.model, nodes, nd, operator, weight))
+        nd = nd_max_ms(context.latencies.map, nodes, operator.driver_node)
+        weight = weight_of(nodes, context.cluster.weights)
+        return SizedPlacement(nodes, nd, predict(context.analysis.model, nodes, nd, operator, weight))
 
 
-def _change(occasion: Occasion, after: Sized, detail: str, rejections: tuple[Rejection, ...]) -> Plan:
+def _change(
+    context: PlanningContext, after: SizedPlacement, detail: str, rejections: tuple[Rejection, ...]
+) -> Plan:
     return Plan(
-        operator=occasion.operator.name,
-        reason=occasion.analysis.reason,
+        operator=context.operator.name,
+        reason=context.analysis.reason,
         detail=detail,
-        before=occasion.placement,
+        before=context.placement,
         placement=after.placement,
         mst=after.mst,
         nd_max_ms=after.nd_max_ms,
@@ -220,9 +222,9 @@ def _change(occasion: Occasion, after: Sized, detail: str, rejections: tuple[Rej
 
 _TOLD = (
     "back_pressure_threshold",
-    "slack_threshold_pct",
+    "headroom_threshold_pct",
     "recovery_target_s",
-    "hold_off_s",
+    "stabilization_window_s",
     "reading_max_age_s",
     "reading_half_life_s",
 )
@@ -237,7 +239,7 @@ CARD = PolicyCard(
 )
 UNAWARE_CARD = PolicyCard(
     name="mdl-nlunaware",
-    summary="Eq. 2 alone, which knows no delays; nodes drawn at random",
+    summary="Eq. 2 alone, which knows no delays; random nodes",
     source=f"{CARD.source}, section V",
     build=partial(GesscalePolicy, latency_aware=False),
     told=(*_TOLD, "seed"),

@@ -15,7 +15,7 @@ from zlib import crc32
 from pydantic import ValidationError
 
 from gesscale.errors import SettingsError
-from gesscale.fields import Group
+from gesscale.fields import SettingsGroup
 from gesscale.policies.card import PolicyCard
 from gesscale.words import error_in_words, first_fault, suggestion
 
@@ -105,8 +105,8 @@ def _faults(card: PolicyCard, taken: Collection[str]) -> Iterator[str]:
         yield f"expected a name of letters, digits and dashes, got {card.name!r}"
     if card.settings is None:
         return
-    if not (isinstance(card.settings, type) and issubclass(card.settings, Group)):
-        yield f"expected settings to be a subclass of gesscale.fields.Group, got {card.settings!r}"
+    if not (isinstance(card.settings, type) and issubclass(card.settings, SettingsGroup)):
+        yield f"expected settings to be a subclass of gesscale.fields.SettingsGroup, got {card.settings!r}"
         return
     if card.group in taken:
         yield f"setting {card.group!r} is declared twice: analyze has one of that name; name the policy otherwise"
@@ -118,7 +118,7 @@ def _faults(card: PolicyCard, taken: Collection[str]) -> Iterator[str]:
         yield f"expected a default for every setting of {card.settings.__name__}: {first_fault(error)}"
 
 
-def _declared_twice(settings: type[Group]) -> Iterator[str]:
+def _declared_twice(settings: type[SettingsGroup]) -> Iterator[str]:
     """Yield the settings that a class body names twice, and those that a settings file would call the same."""
     try:
         tree = ast.parse(dedent(inspect.getsource(settings)))

@@ -19,7 +19,7 @@ class PerOperatorPolicy(ChoosingPolicy):
         """Conclude for every operator what it needs; see `gesscale.ports.Policy`."""
         analyses = {}
         for name in self.workflow.operators:
-            screened = screen(name, observation, knowledge, self.options.hold_off_s)
+            screened = screen(name, observation, knowledge, self.options.stabilization_window_s)
             if isinstance(screened, OperatorReading):
                 screened = self.analyze_operator(screened, observation, knowledge)
             analyses[name] = screened

@@ -10,13 +10,13 @@ from gesscale.observation import OperatorReading, WorkflowObservation
 from gesscale.options.sizing import SizingSettings
 from gesscale.plan.placement import nd_max_ms
 from gesscale.plan.staying import stay
-from gesscale.plan.targets import Growth, Target, targets
-from gesscale.policies.choosing import ChoosingPolicy, Occasion
+from gesscale.plan.targets import GrowthLimits, Target, targets
+from gesscale.policies.choosing import ChoosingPolicy, PlanningContext
 from gesscale.ports import Knowledge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class SizeProposal:
     """How many replicas a policy would give an operator.
 
     Attributes
@@ -47,9 +47,9 @@ class SizingPolicy(ChoosingPolicy):
         """What wishes are held to."""
 
     @abstractmethod
-    def wishes(
+    def proposals(
         self, readings: Mapping[str, OperatorReading], observation: WorkflowObservation, knowledge: Knowledge
-    ) -> Mapping[str, Wish]:
+    ) -> Mapping[str, SizeProposal]:
         """Say how many replicas each operator should have.
 
         Parameters
@@ -68,70 +68,78 @@ class SizingPolicy(ChoosingPolicy):
     def analyze(self, observation: WorkflowObservation, knowledge: Knowledge) -> Mapping[str, Analysis]:
         """Conclude for every operator what it needs; see `gesscale.ports.Policy`."""
         screened = {
-            name: screen(name, observation, knowledge, self.options.hold_off_s)
+            name: screen(name, observation, knowledge, self.options.stabilization_window_s)
             for name in self.workflow.operators
         }
         readings = {name: seen for name, seen in screened.items() if isinstance(seen, OperatorReading)}
         analyses = {name: seen for name, seen in screened.items() if isinstance(seen, Analysis)}
         pause = self._pause(observation.at_s, knowledge)
-        if readings and pause and not self.sizing.samples_while_cooling:
+        if readings and pause and not self.sizing.samples_during_cooldown:
             analyses |= {name: self._stays(reading, knowledge, *pause) for name, reading in readings.items()}
         elif readings:
-            wishes = self.wishes(readings, observation, knowledge)
+            proposals = self.proposals(readings, observation, knowledge)
             present = {name: reading.replicas for name, reading in readings.items()}
-            asked = {name: wish.replicas for name, wish in wishes.items() if wish.replicas is not None}
+            asked = {
+                name: proposal.replicas
+                for name, proposal in proposals.items()
+                if proposal.replicas is not None
+            }
             allowed = targets(asked, present, self.workflow.operators, self._growth())
             analyses |= {
-                name: self._analysis(reading, wishes[name], allowed.get(name), pause, knowledge)
+                name: self._analysis(reading, proposals[name], allowed.get(name), pause, knowledge)
                 for name, reading in readings.items()
             }
         return {name: analyses[name] for name in self.workflow.operators}
 
-    def plan_more(self, occasion: Occasion) -> Plan:
+    def plan_more(self, context: PlanningContext) -> Plan:
         """Add replicas up to the wanted number, each on the nearest node or on one that is drawn."""
-        analysis, placement = occasion.analysis, occasion.placement
-        wanted = min(analysis.wanted_replicas or 0, occasion.operator.max_replicas)
+        analysis, placement = context.analysis, context.placement
+        wanted = min(analysis.desired_replicas or 0, context.operator.max_replicas)
         if wanted <= len(placement):
-            return stay(analysis, occasion.cluster, Reason.WITHIN_TARGET)
-        while (ranked := self.additions_to(occasion, placement)).nodes and len(placement) < wanted:
+            return stay(analysis, context.cluster, Reason.WITHIN_TARGET)
+        while (ranked := self.additions_to(context, placement)).nodes and len(placement) < wanted:
             placement = tuple(sorted((*placement, ranked.nodes[0])))
         rejections = ranked.rejections + self.lost(ranked.nodes)
-        if placement == occasion.placement:
+        if placement == context.placement:
             detail = f"{analysis.detail}; but no node can take one more replica"
-            stuck = stay(analysis, occasion.cluster, Reason.NO_CANDIDATE_NODE, detail)
+            stuck = stay(analysis, context.cluster, Reason.NO_CANDIDATE_NODE, detail)
             return replace(stuck, rejections=rejections)
         missing = wanted - len(placement)
         short = f"; no node can take the other {missing}" if missing else ""
-        return self.changed(occasion, placement, rejections, short)
+        return self.changed(context, placement, rejections, short)
 
-    def plan_fewer(self, occasion: Occasion) -> Plan:
+    def plan_fewer(self, context: PlanningContext) -> Plan:
         """Remove replicas down to the wanted number, the farthest first or as drawn."""
-        analysis, present = occasion.analysis, occasion.placement
-        wanted = max(len(present) if analysis.wanted_replicas is None else analysis.wanted_replicas, 1)
-        kept = max(wanted, occasion.operator.min_replicas)
+        analysis, present = context.analysis, context.placement
+        wanted = max(len(present) if analysis.desired_replicas is None else analysis.desired_replicas, 1)
+        kept = max(wanted, context.operator.min_replicas)
         if kept >= len(present):
-            return stay(analysis, occasion.cluster, Reason.WITHIN_TARGET)
-        remaining = self.shrunk(occasion)[len(present) - kept - 1]
-        return self.changed(occasion, remaining, self.lost(remaining))
+            return stay(analysis, context.cluster, Reason.WITHIN_TARGET)
+        remaining = self.shrunk(context)[len(present) - kept - 1]
+        return self.changed(context, remaining, self.lost(remaining))
 
     def _analysis(
         self,
         reading: OperatorReading,
-        wish: Wish,
+        proposal: SizeProposal,
         target: Target | None,
         pause: tuple[Reason, str] | None,
         knowledge: Knowledge,
     ) -> Analysis:
-        held = replace(self._stays(reading, knowledge, wish.reason, wish.detail), memo=wish.memo)
+        held = replace(self._stays(reading, knowledge, proposal.reason, proposal.detail), memo=proposal.memo)
         if target is None:
             return held
         limits = f" ({'; '.join(target.limits)})" if target.limits else ""
         wanted = replace(
-            held, detail=f"{wish.detail}: {target.replicas} wanted{limits}", wanted_replicas=target.replicas
+            held,
+            detail=f"{proposal.detail}: {target.replicas} wanted{limits}",
+            desired_replicas=target.replicas,
         )
         if target.replicas == reading.replicas:
-            at_limit = wish.replicas is not None and wish.replicas != reading.replicas and target.limits
-            reason = _limit(wish.replicas or 0, reading.replicas) if at_limit else wish.reason
+            at_limit = (
+                proposal.replicas is not None and proposal.replicas != reading.replicas and target.limits
+            )
+            reason = _limit(proposal.replicas or 0, reading.replicas) if at_limit else proposal.reason
             return replace(wanted, reason=reason)
         if pause is not None:
             return replace(wanted, reason=pause[0], detail=f"{wanted.detail}; {pause[1]}")
@@ -142,12 +150,12 @@ class SizingPolicy(ChoosingPolicy):
             reason=Reason.OVERLOADED if more else Reason.UNDERUSED,
         )
 
-    def _growth(self) -> Growth:
+    def _growth(self) -> GrowthLimits:
         sizing = self.sizing
-        return Growth(
+        return GrowthLimits(
             over_provision=sizing.over_provision,
-            most_up=sizing.most_up,
-            most_down=sizing.most_down,
+            max_step_up=sizing.max_step_up,
+            max_step_down=sizing.max_step_down,
             total=sizing.total_replicas,
         )
 
@@ -174,5 +182,5 @@ class SizingPolicy(ChoosingPolicy):
         return Reason.COOLING_DOWN, f"nothing changes within {self.sizing.cooldown_s:g} s of the last change"
 
 
-def _limit(wished: int, present: int) -> Reason:
-    return Reason.AT_MAX_REPLICAS if wished > present else Reason.AT_MIN_REPLICAS
+def _limit(proposed: int, present: int) -> Reason:
+    return Reason.AT_MAX_REPLICAS if proposed > present else Reason.AT_MIN_REPLICAS

@@ -35,7 +35,7 @@ class StaticPolicy:
         return {name: stay(analysis, cluster) for name, analysis in analyses.items()}
 
     def _analyze(self, name: str, observation: WorkflowObservation, knowledge: Knowledge) -> Analysis:
-        seen = screen(name, observation, knowledge, self.options.hold_off_s)
+        seen = screen(name, observation, knowledge, self.options.stabilization_window_s)
         if not isinstance(seen, OperatorReading):
             return seen
         return Analysis(

@@ -12,7 +12,7 @@ from gesscale.observation import OperatorReading, WorkflowObservation
 from gesscale.plan.placement import nd_max_ms
 from gesscale.plan.staying import stay
 from gesscale.policies.card import PolicyCard
-from gesscale.policies.choosing import Occasion
+from gesscale.policies.choosing import PlanningContext
 from gesscale.policies.per_operator import PerOperatorPolicy
 from gesscale.ports import Knowledge
 
@@ -49,24 +49,24 @@ class ThresholdPolicy(PerOperatorPolicy):
             nd_max_ms=nd_max_ms(knowledge.latencies.map, reading.placement, driver_node),
         )
 
-    def plan_more(self, occasion: Occasion) -> Plan:
+    def plan_more(self, context: PlanningContext) -> Plan:
         """Add the nearest node, or one that is drawn."""
-        ranked = self.candidates(occasion)
+        ranked = self.candidates(context)
         if not ranked.nodes:
             detail = "no node can take one more replica"
-            stuck = stay(occasion.analysis, occasion.cluster, Reason.NO_CANDIDATE_NODE, detail)
+            stuck = stay(context.analysis, context.cluster, Reason.NO_CANDIDATE_NODE, detail)
             return replace(stuck, rejections=ranked.rejections)
         node, *losers = ranked.nodes
-        placement = tuple(sorted((*occasion.placement, node)))
-        return self.changed(occasion, placement, ranked.rejections + self.lost(losers))
+        placement = tuple(sorted((*context.placement, node)))
+        return self.changed(context, placement, ranked.rejections + self.lost(losers))
 
-    def plan_fewer(self, occasion: Occasion) -> Plan:
+    def plan_fewer(self, context: PlanningContext) -> Plan:
         """Remove the farthest node, or one that is drawn."""
-        kept = self.shrunk(occasion)[0]
-        return self.changed(occasion, kept, self.lost(kept))
+        kept = self.shrunk(context)[0]
+        return self.changed(context, kept, self.lost(kept))
 
 
-_TOLD = ("cpu_high_pct", "cpu_low_pct", "hold_off_s")
+_TOLD = ("cpu_high_pct", "cpu_low_pct", "stabilization_window_s")
 
 CARD = PolicyCard(
     name="thr-nlaware",
@@ -78,7 +78,7 @@ CARD = PolicyCard(
 )
 UNAWARE_CARD = PolicyCard(
     name="thr-nlunaware",
-    summary="CPU thresholds; nodes drawn at random",
+    summary="CPU thresholds; random nodes",
     source=CARD.source,
     build=partial(ThresholdPolicy, latency_aware=False),
     told=(*_TOLD, "seed"),

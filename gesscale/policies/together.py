@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from gesscale.decision import Reason
 from gesscale.observation import OperatorReading, WorkflowObservation
-from gesscale.policies.sizing import Wish
+from gesscale.policies.sizing import SizeProposal
 from gesscale.workflow import Workflow
 
 TOGETHER = "all operators are sized together"
@@ -13,7 +13,7 @@ TOGETHER = "all operators are sized together"
 
 def held_up(
     workflow: Workflow, readings: Mapping[str, OperatorReading], observation: WorkflowObservation
-) -> Wish | None:
+) -> SizeProposal | None:
     """Return why nothing can be said of any operator while one cannot be judged.
 
     Parameters
@@ -37,4 +37,4 @@ def held_up(
         detail, reason = f"{missing} is still changing", Reason.RECONFIGURING
     else:
         detail, reason = f"there are no figures of {missing}", Reason.METRICS_MISSING
-    return Wish(replicas=None, detail=f"{detail}, and {TOGETHER}", reason=reason)
+    return SizeProposal(replicas=None, detail=f"{detail}, and {TOGETHER}", reason=reason)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, TypeVar
 from pydantic import Field, create_model, field_validator
 
 from gesscale.errors import GesscaleError, SettingsError
-from gesscale.fields import Group
+from gesscale.fields import SettingsGroup
 from gesscale.options import PolicyOptions
 from gesscale.policies.card import PolicyCard
 from gesscale.policies.registry import policy_card, policy_names, registered, unusable
@@ -14,7 +14,7 @@ from gesscale.ports import Policy
 from gesscale.words import error_in_words
 from gesscale.workflow import Workflow
 
-_G = TypeVar("_G", bound=Group)
+_G = TypeVar("_G", bound=SettingsGroup)
 
 
 def with_own_settings(cards: Iterable[PolicyCard]) -> Callable[[type[_G]], type[_G]]:
@@ -29,7 +29,7 @@ def with_own_settings(cards: Iterable[PolicyCard]) -> Callable[[type[_G]], type[
     )
 
 
-class _NamedPolicy(Group):
+class _NamedPolicy(SettingsGroup):
     OWN: ClassVar[Mapping[str, PolicyCard]] = {}
 
     policy: str = Field(

@@ -9,13 +9,14 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from gesscale.fields import model_within
+from gesscale.renamed import VALUES, new_name
 from gesscale.settings.groups import Settings
 from gesscale.words import first_of, place_of, suggestion
 from latency_map.errors import glimpse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class SettingsSource:
     """Settings from one place, as nested mappings."""
 
     name: str
@@ -23,7 +24,7 @@ class Source:
 
 
 def describe_faults(
-    error: ValidationError, sources: Sequence[Source], root: type[BaseModel] = Settings
+    error: ValidationError, sources: Sequence[SettingsSource], root: type[BaseModel] = Settings
 ) -> Iterator[str]:
     """Describe each fault in one line.
 
@@ -45,7 +46,7 @@ def describe_faults(
     yield from first_of((_sentence(fault, sources, root) for fault in faults), len(faults))
 
 
-def _sentence(fault: ErrorDetails, sources: Sequence[Source], root: type[BaseModel]) -> str:
+def _sentence(fault: ErrorDetails, sources: Sequence[SettingsSource], root: type[BaseModel]) -> str:
     path = [str(part) for part in fault["loc"]]
     origin = next((f"{source.name}: " for source in sources if path and _holds(source.document, path)), "")
     subject = f"{place_of(path)}: " if path else ""
@@ -54,9 +55,17 @@ def _sentence(fault: ErrorDetails, sources: Sequence[Source], root: type[BaseMod
 
 def _problem(fault: ErrorDetails, path: Sequence[str], root: type[BaseModel]) -> str:
     if fault["type"] == "extra_forbidden":
-        return f"there is no such setting; {suggestion(path[-1], _known_keys(root, path[:-1]))}"
+        known = _known_keys(root, path[:-1])
+        new = new_name(path[-1], known)
+        return (
+            f"this setting is called {new} now"
+            if new
+            else f"there is no such setting; {suggestion(path[-1], known)}"
+        )
     if fault["type"] == "missing":
         return "this setting is required"
+    if path and isinstance(fault["input"], str) and (new := VALUES.get((path[-1], fault["input"]))):
+        return f"{fault['input']} is called {new} now"
     text = fault["msg"].removeprefix("Value error, ")
     text = re.sub(r"^Input should be (a valid dictionary or instance of \w+)?", _expected, text)
     # A group that contradicts itself says what came; a single value does not.

@@ -6,14 +6,14 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from gesscale.fields import Ascending, Duration, FilePath, Group, History, Period, Timeout, WebAddress
+from gesscale.fields import Ascending, Duration, FilePath, History, Period, SettingsGroup, Timeout, WebAddress
 from gesscale.knowledge.keeping import KnowledgeLimits
 from gesscale.settings.analyze import AnalyzeSettings
 from gesscale.settings.latency_map import LatencyMapSettings
 from gesscale.settings.operators import WorkflowSettings
 
 
-class MonitorSettings(Group):
+class MonitorSettings(SettingsGroup):
     """What is read, and how often."""
 
     ASCENDING: ClassVar[tuple[Ascending, ...]] = (
@@ -59,10 +59,10 @@ class MonitorSettings(Group):
         return self
 
 
-class PlanSettings(Group):
+class PlanSettings(SettingsGroup):
     """When the next change may be planned."""
 
-    settle_timeout_s: Duration = Field(
+    rescale_timeout_s: Duration = Field(
         300.0,
         description="A change that has not settled after this time no longer blocks the next. Default: well "
         "above the 120 s that the paper's restarts take.",
@@ -72,7 +72,7 @@ class PlanSettings(Group):
     )
 
 
-class ExecuteSettings(Group):
+class ExecuteSettings(SettingsGroup):
     """What may be done, and where."""
 
     mode: Literal["recommend", "act"] = Field(
@@ -94,7 +94,7 @@ class ExecuteSettings(Group):
         return self
 
 
-class KnowledgeSettings(Group):
+class KnowledgeSettings(SettingsGroup):
     """What is remembered, and how much of it."""
 
     file: FilePath = Field(
@@ -135,7 +135,7 @@ class KnowledgeSettings(Group):
         )
 
 
-class Settings(Group):
+class Settings(SettingsGroup):
     """All settings of one auto-scaler."""
 
     workflow: WorkflowSettings = Field(description="What is scaled.")

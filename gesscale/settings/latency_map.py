@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from gesscale.fields import Duration, Group, OptionalFilePath, WebAddress
+from gesscale.fields import Duration, OptionalFilePath, SettingsGroup, WebAddress
 from latency_map import Asymmetry, DelayKind, DelayUnit, MapLimits
 from latency_map.limits import DEFAULT_NODES
 from latency_map.measure.places import split_place
@@ -16,7 +16,7 @@ def _place(value: str) -> str:
     return value
 
 
-class LatencyMapSettings(Group):
+class LatencyMapSettings(SettingsGroup):
     """How far apart the nodes are; unit and kind of a file are never guessed."""
 
     source: Literal["file", "agents", "prometheus"] = Field(

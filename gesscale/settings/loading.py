@@ -12,8 +12,9 @@ from pydantic import Field, ValidationError, create_model
 from gesscale.errors import SettingsError
 from gesscale.policies.loading import placed
 from gesscale.policies.registry import any_card, own_card
+from gesscale.renamed import settings_with_new_names
 from gesscale.settings.analyze import AnalyzeSettings, analyze_settings_with
-from gesscale.settings.faults import Source, describe_faults
+from gesscale.settings.faults import SettingsSource, describe_faults
 from gesscale.settings.groups import Settings
 from latency_map.errors import LatencyMapError, glimpse, shortened
 from latency_map.formats.yaml_text import parse_yaml, read_yaml
@@ -28,6 +29,7 @@ def load_settings(
     environ: Mapping[str, str] = os.environ,
     *,
     trusted: bool = True,
+    is_record: bool = False,
 ) -> Settings:
     """Read settings from all their sources.
 
@@ -43,6 +45,8 @@ def load_settings(
     trusted
         Whether the file may name a policy of one's own, whose code then runs. Not so for files that come from others,
         such as a record.
+    is_record
+        Whether the file is part of a recorded run, which may have the names of an older version.
 
     Returns
     -------
@@ -57,7 +61,7 @@ def load_settings(
     """
     sources = [_from_options(overrides), _from_environment(environ)]
     if path is not None:
-        file = _from_file(path)
+        file = _from_file(path, is_record=is_record)
         sources.append(file if trusted else _without_own_policy(file, sources))
     document: dict[str, Any] = {}
     for source in reversed(sources):
@@ -76,7 +80,7 @@ def naming(policy: str) -> str:
     return f"analyze.policy={json.dumps(policy)}"
 
 
-def _kind(sources: Iterable[Source]) -> type[Settings]:
+def _kind(sources: Iterable[SettingsSource]) -> type[Settings]:
     """Return the settings that there are: with those of policies of one's own, if any is named."""
     named = [_named_policy(source.document) for source in sources]
     own = {name: own_card(name) for name in reversed(named) if ":" in name}
@@ -92,7 +96,7 @@ def _named_policy(document: Mapping[str, Any]) -> str:
     return named if isinstance(named, str) else ""
 
 
-def _without_own_policy(file: Source, above: Iterable[Source]) -> Source:
+def _without_own_policy(file: SettingsSource, above: Iterable[SettingsSource]) -> SettingsSource:
     """Return a file's settings for another policy than the one of its own that it names, whose code does not run."""
     own = _named_policy(file.document)
     if ":" not in own:
@@ -110,7 +114,7 @@ def _without_own_policy(file: Source, above: Iterable[Source]) -> Source:
     return replace(file, document={**file.document, "analyze": analyze})
 
 
-def _from_file(path: Path) -> Source:
+def _from_file(path: Path, *, is_record: bool) -> SettingsSource:
     try:
         document = read_yaml(path, f"settings file {path}")
     except OSError as error:
@@ -125,6 +129,8 @@ def _from_file(path: Path) -> Source:
             f"settings file {path}: expected groups of settings such as `monitor:`, got {glimpse(document)}"
         )
         raise SettingsError(message)
+    if is_record:
+        document = settings_with_new_names(document)
     for *above, key in _PATHS:
         group: Any = document
         for name in above:
@@ -134,20 +140,20 @@ def _from_file(path: Path) -> Source:
     analyze = document.get("analyze")
     if isinstance(analyze, dict) and isinstance(policy := analyze.get("policy"), str):
         analyze["policy"] = placed(policy, path.parent)
-    return Source(name=str(path), document=document)
+    return SettingsSource(name=str(path), document=document)
 
 
-def _from_environment(environ: Mapping[str, str]) -> Source:
+def _from_environment(environ: Mapping[str, str]) -> SettingsSource:
     # A name without "__" names no setting: the test bed marks its processes by some of these.
     found = [
         (name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__"), value, name)
         for name, value in sorted(environ.items())
         if name.startswith(ENVIRONMENT_PREFIX) and "__" in name
     ]
-    return Source(name="environment", document=_nested(found))
+    return SettingsSource(name="environment", document=_nested(found))
 
 
-def _from_options(overrides: Iterable[str]) -> Source:
+def _from_options(overrides: Iterable[str]) -> SettingsSource:
     found = []
     for override in overrides:
         key, equals, value = override.partition("=")
@@ -155,7 +161,7 @@ def _from_options(overrides: Iterable[str]) -> Source:
             message = f"expected an option such as monitor.period=30s, got {shortened(override)}"
             raise SettingsError(message)
         found.append((key.strip().split("."), value, f"option {shortened(key)}"))
-    return Source(name="option", document=_nested(found))
+    return SettingsSource(name="option", document=_nested(found))
 
 
 def _nested(assignments: Iterable[tuple[list[str], str, str]]) -> dict[str, Any]:

@@ -6,18 +6,18 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from gesscale.errors import InputError
-from gesscale.fields import LARGEST_EXACT, MOST_REPLICAS, Group, WebAddress
+from gesscale.fields import LARGEST_EXACT, MOST_REPLICAS, SettingsGroup, WebAddress
 from gesscale.workflow import BatchCap, Operator, Workflow
 
 
-class KafkaSettings(Group):
+class KafkaSettings(SettingsGroup):
     """Where an operator's source is a Kafka topic."""
 
     bootstrap: str = Field(min_length=1, description="Brokers as host:port, separated by commas.")
     topic: str = Field(min_length=1, description="The topic the operator reads.")
 
 
-class OperatorSettings(Group):
+class OperatorSettings(SettingsGroup):
     """One operator of the workflow; its key is its name."""
 
     driver_node: str = Field(
@@ -78,7 +78,7 @@ class OperatorSettings(Group):
         )
 
 
-class WorkflowSettings(Group):
+class WorkflowSettings(SettingsGroup):
     """What is scaled."""
 
     operators: Mapping[str, OperatorSettings] = Field(description="The operators by name, at least one.")

@@ -11,7 +11,7 @@ Sinks of files and ``foreachBatch`` do not count what they write; ``gesscale.spa
 """
 
 from gesscale.spark.attachment import Attachment, attach
+from gesscale.spark.first_placement import place
 from gesscale.spark.output import count_output
-from gesscale.spark.placing import place
 
 __all__ = ["Attachment", "attach", "count_output", "place"]

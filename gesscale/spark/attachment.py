@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from gesscale.errors import InputError
 from gesscale.spark.offsets import OffsetRows, sum_of_leaves
-from gesscale.spark.records import OperatorSettings
+from gesscale.spark.records import QuerySettings
 
 if TYPE_CHECKING:
     from gesscale.spark.executors import ExecutorWatch
     from gesscale.spark.jobs import JobWatch
-    from gesscale.spark.obeying import Obedience
     from gesscale.spark.operator_state import OperatorState
+    from gesscale.spark.order_follower import OrderFollower
     from gesscale.spark.reconcile import LiveExecutor
     from gesscale.spark.restarting import RestartableQuery, StartQuery
     from latency_map.serving import Page, PageServer
@@ -38,7 +38,7 @@ class Attachment:
     _spark: Any
     _listener: Any
     _endpoint: "PageServer | None"
-    _obedience: "Obedience | None" = None
+    _order_follower: "OrderFollower | None" = None
     _restartable: "RestartableQuery | None" = None
 
     @property
@@ -68,8 +68,8 @@ class Attachment:
 
     def close(self) -> None:
         """Take the listener off and stop endpoint and steering; safe after the session has stopped."""
-        if self._obedience is not None:
-            self._obedience.stop()
+        if self._order_follower is not None:
+            self._order_follower.stop()
         if self._endpoint is not None:
             self._endpoint.close()
         if self._listener is not None:
@@ -131,7 +131,7 @@ def attach(
     InputError
         Where an argument cannot be right. Nothing else.
     """
-    settings = OperatorSettings(
+    settings = QuerySettings(
         app=_app_name(spark),
         operator=operator,
         cap_rows=cap_rows,
@@ -140,19 +140,25 @@ def attach(
         offset_rows=offset_rows,
     )
     from gesscale.spark.executors import ExecutorWatch
-    from gesscale.spark.obeying import obey
     from gesscale.spark.operator_state import OperatorState
+    from gesscale.spark.order_follower import follow_orders
     from gesscale.spark.restarting import RestartableQuery
     from gesscale.spark.scheduler import live_executors
 
     watch = ExecutorWatch(lambda: live_executors(spark), time.time)
     state = OperatorState(settings, watch, time.time, _jobs(spark))
     restartable = RestartableQuery(spark, restart, state) if restart is not None else None
-    obedience = obey(spark, state, watch, autoscaler=autoscaler, namespace=namespace, restart=restartable)
-    endpoint = _serve(host or _address(spark), port, _pages(state, watch, obedience, restartable), operator)
-    watched = endpoint is not None or obedience is not None or restartable is not None
+    order_follower = follow_orders(
+        spark, state, watch, autoscaler=autoscaler, namespace=namespace, restart=restartable
+    )
+    endpoint = _serve(
+        host or _address(spark), port, _pages(state, watch, order_follower, restartable), operator
+    )
+    watched = endpoint is not None or order_follower is not None or restartable is not None
     listener = _listen(spark, state) if watched else None
-    return Attachment(endpoint.url if endpoint else None, spark, listener, endpoint, obedience, restartable)
+    return Attachment(
+        endpoint.url if endpoint else None, spark, listener, endpoint, order_follower, restartable
+    )
 
 
 def _jobs(spark: Any) -> "JobWatch | None":
@@ -194,7 +200,7 @@ def _serve(host: str, port: int, pages: "Mapping[str, Page]", operator: str) -> 
 def _pages(
     state: "OperatorState",
     watch: "ExecutorWatch",
-    obedience: "Obedience | None",
+    order_follower: "OrderFollower | None",
     restartable: "RestartableQuery | None",
 ) -> "Mapping[str, Page]":
     from prometheus_client import CollectorRegistry
@@ -222,7 +228,7 @@ def _pages(
             "replicas": None if hosts is None else len(hosts),
             "hosts": hosts,
             "executors": [_told(each, watch) for each in executors.members] if executors else None,
-            "steering": obedience.document() if obedience is not None else None,
+            "reconciler": order_follower.document() if order_follower is not None else None,
             "restarts": restartable.document() if restartable is not None else [],
         }
         return json_body(document)

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from gesscale.spark.reconcile import LiveExecutor
-from gesscale.spark.records import Executors
+from gesscale.spark.records import ExecutorSnapshot
 
 FRESH_S = 0.2
 _REMEMBERED = 64
@@ -25,12 +25,12 @@ class ExecutorWatch:
     def __init__(self, executors: Callable[[], Sequence[LiveExecutor]], clock_s: Callable[[], float]) -> None:
         self._executors = executors
         self._clock_s = clock_s
-        self._seen: deque[Executors] = deque(maxlen=_REMEMBERED)
+        self._seen: deque[ExecutorSnapshot] = deque(maxlen=_REMEMBERED)
         self._first_task_at_s: dict[str, float] = {}
         self._leaving: frozenset[str] = frozenset()
         self._lock = threading.Lock()
 
-    def now(self, *, fresh_s: float = FRESH_S) -> Executors:
+    def now(self, *, fresh_s: float = FRESH_S) -> ExecutorSnapshot:
         """Return the live executors, asked less than so many seconds ago."""
         with self._lock:
             if self._seen and 0 <= self._clock_s() - self._seen[-1].at_s < fresh_s:
@@ -39,11 +39,11 @@ class ExecutorWatch:
             now_s = self._clock_s()
             self._note_first_tasks(members, now_s)
             staying = [each for each in members if each.id not in self._leaving]
-            executors = Executors(hosts=hosts_of(staying), at_s=now_s, members=members)
+            executors = ExecutorSnapshot(hosts=hosts_of(staying), at_s=now_s, members=members)
             self._seen.append(executors)
             return executors
 
-    def seen_by(self, at_s: float) -> Executors | None:
+    def seen_by(self, at_s: float) -> ExecutorSnapshot | None:
         """Return what was last seen up to an instant; the oldest memory where all are later; None if none."""
         with self._lock:
             earlier = [executors for executors in self._seen if executors.at_s <= at_s]

@@ -9,7 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from gesscale.spark.records import BatchRecord, Executors, OperatorSettings, QueryHistory
+from gesscale.spark.records import BatchRecord, ExecutorSnapshot, QueryHistory, QuerySettings
 
 PREFIX = "gesscale_operator_"
 _LABELS = ("app", "operator", "query")
@@ -52,9 +52,9 @@ class OperatorGauges(Collector):
         How many callbacks of the listener failed so far.
     """
 
-    settings: OperatorSettings
+    settings: QuerySettings
     histories: Callable[[], Iterable[QueryHistory]]
-    executors: Callable[[], Executors | None]
+    executors: Callable[[], ExecutorSnapshot | None]
     errors: Callable[[], int]
 
     def collect(self) -> Iterator[Metric]:

@@ -11,9 +11,9 @@ from gesscale.spark.jobs import HostWork, JobWatch, work_by_host
 from gesscale.spark.offsets import OffsetRows
 from gesscale.spark.records import (
     BatchRecord,
-    Executors,
-    OperatorSettings,
+    ExecutorSnapshot,
     QueryHistory,
+    QuerySettings,
     document,
     ran_batch,
     trigger_time_s,
@@ -40,7 +40,7 @@ class OperatorState:
 
     def __init__(
         self,
-        settings: OperatorSettings,
+        settings: QuerySettings,
         watch: ExecutorWatch,
         clock_s: Callable[[], float],
         jobs: JobWatch | None = None,
@@ -55,7 +55,7 @@ class OperatorState:
         self._said: set[str] = set()
         self._border_listeners: list[Callable[[], None]] = []
 
-    def tell_borders_to(self, listener: Callable[[], None]) -> None:
+    def notify_of_batch_ends(self, listener: Callable[[], None]) -> None:
         """Call somebody whenever a batch has ended."""
         self._border_listeners.append(listener)
 
@@ -103,7 +103,7 @@ class OperatorState:
         batches = list(history.batches) if history else []
         return (batches[0].ended_at_s, batches[-1].ended_at_s) if batches else None
 
-    def executors(self) -> Executors | None:
+    def executors(self) -> ExecutorSnapshot | None:
         """Return the live executors now; None where Spark does not tell, which is said once."""
         try:
             return self._watch.now()
@@ -112,7 +112,11 @@ class OperatorState:
             return None
 
     def _by_host(
-        self, run_id: str, report: Mapping[str, Any], planned_with: Executors | None, now: Executors | None
+        self,
+        run_id: str,
+        report: Mapping[str, Any],
+        planned_with: ExecutorSnapshot | None,
+        now: ExecutorSnapshot | None,
     ) -> Mapping[str, HostWork] | None:
         """Return what each replica did in a batch; where Spark cannot be asked once, it is not asked again."""
         if self._jobs is None or not ran_batch(report):

@@ -21,7 +21,7 @@ _WATCH_S = 240.0
 
 
 @dataclass(slots=True)
-class OrderBook:
+class OrderReader:
     """Which order holds; pure, and for one thread.
 
     An order of a lower rank than the one that holds is ignored: it comes from a controller that has lost its
@@ -98,7 +98,7 @@ class OrderWatch:
         *,
         namespace: str,
         name: str,
-        book: OrderBook,
+        book: OrderReader,
         on_order: Callable[[], None],
     ) -> None:
         self._connection, self._namespace, self._name = connection, namespace, name

@@ -21,7 +21,7 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Placement:
+class PodPlacement:
     """Where new executors may be.
 
     Attributes
@@ -45,7 +45,7 @@ class Placement:
 
 
 def executor_template(
-    base: Mapping[str, Any], placement: Placement, *, autoscaler: str, container: str | None = None
+    base: Mapping[str, Any], placement: PodPlacement, *, autoscaler: str, container: str | None = None
 ) -> dict[str, Any]:
     """Return the pod template of the next executors.
 
@@ -94,7 +94,7 @@ def executor_template(
     affinity = _part(spec, "affinity")
     _require_nodes(_part(affinity, "nodeAffinity"), _node_terms(placement))
     _keep_apart(_part(affinity, "podAntiAffinity"), autoscaler)
-    _tell_attributes(_spark_container(spec, container), placement.order)
+    _set_attributes(_spark_container(spec, container), placement.order)
     return pod
 
 
@@ -123,7 +123,7 @@ def _items(owner: dict[str, Any], name: str) -> list[Any]:
     return items
 
 
-def _node_terms(placement: Placement) -> list[dict[str, Any]]:
+def _node_terms(placement: PodPlacement) -> list[dict[str, Any]]:
     """Return the terms that a node may fulfil; one for each node, since matchFields takes a single value."""
     if placement.nodes is not None:
         return [
@@ -176,7 +176,7 @@ def _spark_container(spec: dict[str, Any], name: str | None) -> dict[str, Any]:
     return chosen
 
 
-def _tell_attributes(container: dict[str, Any], order: str) -> None:
+def _set_attributes(container: dict[str, Any], order: str) -> None:
     node, given = ATTRIBUTE_PREFIX + NODE_ATTRIBUTE, ATTRIBUTE_PREFIX + ORDER_ATTRIBUTE
     kept = [each for each in _items(container, "env") if each.get("name") not in (node, given)]
     ours: list[dict[str, Any]] = [

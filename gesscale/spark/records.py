@@ -20,7 +20,7 @@ OBSERVATION, OUTPUT_ROWS = "gesscale", "output_rows"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OperatorSettings:
+class QuerySettings:
     """What the user says about the operator, because Spark does not tell it to a listener.
 
     Attributes
@@ -72,7 +72,7 @@ class OperatorSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Executors:
+class ExecutorSnapshot:
     """The live executors at an instant.
 
     Attributes
@@ -145,10 +145,10 @@ class QueryHistory:
     def add(
         self,
         progress: Mapping[str, Any],
-        settings: OperatorSettings,
+        settings: QuerySettings,
         *,
-        planned_with: Executors | None,
-        now: Executors | None,
+        planned_with: ExecutorSnapshot | None,
+        now: ExecutorSnapshot | None,
         by_host: Mapping[str, HostWork] | None = None,
     ) -> BatchRecord | None:
         """Keep a progress report that tells of a finished batch.
@@ -210,7 +210,7 @@ class QueryHistory:
 
 def document(
     history: QueryHistory | None,
-    settings: OperatorSettings,
+    settings: QuerySettings,
     *,
     now_s: float,
     after: int = -1,
@@ -286,5 +286,5 @@ def _difference(later: float | None, earlier: float | None) -> float | None:
     return None if later is None or earlier is None else max(0.0, later - earlier)
 
 
-def _distinct(executors: Executors | None) -> tuple[str, ...]:
+def _distinct(executors: ExecutorSnapshot | None) -> tuple[str, ...]:
     return tuple(sorted(set(executors.hosts))) if executors else ()

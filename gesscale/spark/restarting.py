@@ -10,7 +10,7 @@ from gesscale.spark.operator_state import OperatorState
 
 _LOG = logging.getLogger("gesscale.spark")
 _POLL_S = 0.1
-_BORDER_WITHIN_S = 60.0
+_BATCH_END_WITHIN_S = 60.0
 _REMEMBERED = 10
 
 StartQuery = Callable[[Any, int], Any]
@@ -54,7 +54,7 @@ class RestartableQuery:
         self._spark, self._start, self._state = spark, start, state
         self._lock = threading.Lock()
         self._border = threading.Event()
-        state.tell_borders_to(self._border.set)
+        state.notify_of_batch_ends(self._border.set)
         self._query: Any = None
         self._replicas: int | None = None
         self._failure: Exception | None = None
@@ -112,7 +112,7 @@ class RestartableQuery:
         """
         if self._query is None:
             return  # it starts on what is there
-        self._await_border()
+        self._await_batch_end()
         with self._lock:  # from here on `run` waits
             stopped = self._query
             if not stopped.isActive:
@@ -142,11 +142,13 @@ class RestartableQuery:
         self._query = self._start(self._spark, replicas)
         self._replicas = replicas
 
-    def _await_border(self) -> None:
+    def _await_batch_end(self) -> None:
         """Wait until no batch is worked on, or one has just ended; a batch that is stopped would be done again."""
         self._border.clear()
         waited_s = 0.0
-        while waited_s < _BORDER_WITHIN_S and self._query.isActive and self._query.status["isTriggerActive"]:
+        while (
+            waited_s < _BATCH_END_WITHIN_S and self._query.isActive and self._query.status["isTriggerActive"]
+        ):
             if self._border.wait(_POLL_S):
                 return
             waited_s += _POLL_S

@@ -72,7 +72,7 @@ class Needs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rejection:
+class CandidateRejection:
     """A node that cannot be chosen, and why."""
 
     node: str
@@ -88,7 +88,7 @@ def screen(
     exclude: Iterable[str] = (),
     needs: Needs = Needs(),
     apart: Iterable[Iterable[str]] = (),
-) -> tuple[tuple[Candidate, ...], tuple[Rejection, ...]]:
+) -> tuple[tuple[Candidate, ...], tuple[CandidateRejection, ...]]:
     """Tell the nodes that can be chosen from those that cannot.
 
     Parameters
@@ -134,7 +134,7 @@ def screen(
         if (found := first_problem(details)) is None:
             usable.append(candidate)
         else:
-            rejections.append(Rejection(node=name, reason=found[0], detail=found[1]))
+            rejections.append(CandidateRejection(node=name, reason=found[0], detail=found[1]))
     return tuple(usable), tuple(rejections)
 
 

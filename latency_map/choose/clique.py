@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from latency_map.choose.weights import Scales
+from latency_map.choose.weights import BitWeights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ def first_clique(
     CliqueSearch
         The first clique, none, or no answer.
     """
-    scales = Scales.of(weights)
+    scales = BitWeights.of(weights)
     branches = [(0, (1 << len(neighbours)) - 1, wanted)]
     steps = 0
     while branches and steps < max_steps:
@@ -102,7 +102,7 @@ def bits(nodes: int) -> list[int]:
     return found
 
 
-def _with_weight_around(neighbours: Sequence[int], scales: Scales, nodes: int, wanted: int) -> int:
+def _with_weight_around(neighbours: Sequence[int], scales: BitWeights, nodes: int, wanted: int) -> int:
     """Drop nodes that weigh too little with their neighbours among the rest, until none is left to drop."""
     while True:
         kept = nodes
@@ -114,7 +114,7 @@ def _with_weight_around(neighbours: Sequence[int], scales: Scales, nodes: int, w
         nodes = kept
 
 
-def _weighs_in_colours(neighbours: Sequence[int], scales: Scales, nodes: int, wanted: int) -> bool:
+def _weighs_in_colours(neighbours: Sequence[int], scales: BitWeights, nodes: int, wanted: int) -> bool:
     """Colour the nodes greedily and tell whether the heaviest of each colour weigh so much together."""
     while nodes and wanted > 0:
         uncoloured = nodes

@@ -11,7 +11,7 @@ from latency_map.matrix import LatencyMap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ranked:
+class RankedNode:
     """A node and its distance to the members, round trip."""
 
     node: str
@@ -20,7 +20,7 @@ class Ranked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unreachable:
+class UnreachableNode:
     """A node that cannot be ranked, and the members to which its delay is missing."""
 
     node: str
@@ -31,8 +31,8 @@ class Unreachable:
 class Ranking:
     """Nodes in the order of preference, and those that cannot be ranked."""
 
-    ranked: tuple[Ranked, ...]
-    unreachable: tuple[Unreachable, ...] = ()
+    ranked: tuple[RankedNode, ...]
+    unreachable: tuple[UnreachableNode, ...] = ()
 
 
 def nearest(latencies: LatencyMap, members: Iterable[str], candidates: Iterable[str]) -> Ranking:
@@ -92,14 +92,14 @@ def farthest(latencies: LatencyMap, members: Iterable[str], removable: Iterable[
 
 def _measure(
     latencies: LatencyMap, members: Iterable[str], nodes: Iterable[str]
-) -> tuple[list[Ranked], tuple[Unreachable, ...]]:
+) -> tuple[list[RankedNode], tuple[UnreachableNode, ...]]:
     placement = sorted(set(members))
     ranked, unreachable = [], []
     for node in sorted(set(nodes)):
         missing_to = tuple(member for member in placement if latencies.delay_ms(node, member) is None)
         if missing_to:
-            unreachable.append(Unreachable(node=node, missing_to=missing_to))
+            unreachable.append(UnreachableNode(node=node, missing_to=missing_to))
         else:
             distance_ms, mean_ms = latencies.distance_ms(node, placement), latencies.mean_ms(node, placement)
-            ranked.append(Ranked(node=node, distance_ms=distance_ms, mean_ms=mean_ms))
+            ranked.append(RankedNode(node=node, distance_ms=distance_ms, mean_ms=mean_ms))
     return ranked, tuple(unreachable)

@@ -67,7 +67,7 @@ def fewest(weights: Iterable[int], wanted: int) -> int | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scales:
+class BitWeights:
     """Sums the weights of sets of nodes that are given as bits.
 
     Attributes

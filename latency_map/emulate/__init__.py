@@ -6,15 +6,15 @@
 from latency_map.emulate.hosts import Host, check_hosts, number_hosts
 from latency_map.emulate.hosts_file import parse_hosts
 from latency_map.emulate.plan import AddedDelay, EmulationPlan, NodePlan, TooFast, half_us, tc_plan
-from latency_map.emulate.script import Action, render_script
+from latency_map.emulate.script import ScriptAction, render_script
 from latency_map.emulate.tc import apply_commands, undo_commands
 
 __all__ = [
-    "Action",
     "AddedDelay",
     "EmulationPlan",
     "Host",
     "NodePlan",
+    "ScriptAction",
     "TooFast",
     "apply_commands",
     "check_hosts",

@@ -11,19 +11,19 @@ from latency_map.emulate.tc import ROOT, delay_commands, root_command, undo_comm
 from latency_map.shell import command_line, comment
 
 
-class Action(StrEnum):
+class ScriptAction(StrEnum):
     """What a script does."""
 
     APPLY = "apply"
     UNDO = "undo"
 
 
-def script_name(action: Action, node: str) -> str:
+def script_name(action: ScriptAction, node: str) -> str:
     """Return the file name of a node's script."""
     return f"{action.value}-{node}.sh"
 
 
-def render_script(plan: NodePlan, action: Action, *, undo_after_s: int | None = None) -> str:
+def render_script(plan: NodePlan, action: ScriptAction, *, undo_after_s: int | None = None) -> str:
     """Write what a node runs as a shell script.
 
     The script that applies first removes what an earlier run of it made, so that it may be run again; if one
@@ -49,14 +49,14 @@ def render_script(plan: NodePlan, action: Action, *, undo_after_s: int | None = 
     LatencyMapError
         A name or an address holds a character that no argument of a command can hold.
     """
-    if action is Action.UNDO:
+    if action is ScriptAction.UNDO:
         return begin_script(plan, (_UNDO_TITLE,)) + _UNDO
     host = plan.host
     title = (
         f"Delays of node {host.name} ({host.address}, {host.device}) to {len(plan.delays)} others. Half of what a",
         "round trip lacks is added where a packet leaves, the other half by the other node; packets to other",
         "addresses pass as before. It may be run again: it replaces what it made. What takes it away again is",
-        f"{script_name(Action.UNDO, host.name)}.",
+        f"{script_name(ScriptAction.UNDO, host.name)}.",
     )
     body = "".join(_delay_lines(plan, delay) for delay in plan.delays)
     apply = _APPLY.format(

@@ -7,9 +7,9 @@ from latency_map.delays import DelayKind, DelayUnit
 from latency_map.errors import LatencyMapError, shortened
 from latency_map.formats.labels import pair_columns, stated_by
 from latency_map.formats.pairs import Pairs
-from latency_map.formats.raw import Aside, RawDelays, check_file_names, error_at
-from latency_map.formats.sheet import Row, Sheet, is_number
-from latency_map.formats.source import Source
+from latency_map.formats.raw import RawDelays, SideFiles, check_file_names, error_at
+from latency_map.formats.sheet import Sheet, SheetRow, is_number
+from latency_map.formats.source import MapSource
 
 _WIDTH = 3
 _P2PSIM_NODE = re.compile(r"node\s+(\d{1,9})(\s.*)?", re.ASCII)
@@ -17,14 +17,14 @@ _P2PSIM_LINK = re.compile(r"(\d{1,9})\s*,\s*(\d{1,9})\s+(-?\d{1,18})", re.ASCII)
 _P2PSIM_SETTING = re.compile(r"(topology|failure_model)\s.*")
 
 
-def read_edges(source: Source, aside: Aside) -> RawDelays:
+def read_edges(source: MapSource, side_files: SideFiles) -> RawDelays:
     """Read an edge list.
 
     Parameters
     ----------
     source
         Its text; a blank delay is missing.
-    aside
+    side_files
         Names of nodes that the list has as numbers from 1; the numbers are the names where it has none.
 
     Returns
@@ -53,11 +53,11 @@ def read_edges(source: Source, aside: Aside) -> RawDelays:
     if not len(pairs):
         raise sheet.error(row, 0, "expected rows of from,to,delay below the heading, got none")
     return _gathered(
-        source.name, pairs, aside, notes=sheet.notes(), unit=unit, kind=kind, stated_at=stated_at
+        source.name, pairs, side_files, notes=sheet.notes(), unit=unit, kind=kind, stated_at=stated_at
     )
 
 
-def read_p2psim(source: Source, aside: Aside) -> RawDelays:
+def read_p2psim(source: MapSource, side_files: SideFiles) -> RawDelays:
     """Read a topology file of p2psim, as the King data set has them.
 
     Its lines are ``node 1`` and ``1,2 55123``: nodes and, in one direction, delays of pairs. As in p2psim, a
@@ -65,7 +65,7 @@ def read_p2psim(source: Source, aside: Aside) -> RawDelays:
 
     Parameters
     ----------
-    source, aside
+    source, side_files
         As in `read_edges`.
 
     Returns
@@ -97,7 +97,7 @@ def read_p2psim(source: Source, aside: Aside) -> RawDelays:
         pairs.add(a, b, delay if delay >= 0 else math.nan, number)
     check_file_names(source.name, pairs.names)
     notes = (f"negative delays taken as missing, as p2psim does: {negative}",) if negative else ()
-    return _gathered(source.name, pairs, aside, notes=notes)
+    return _gathered(source.name, pairs, side_files, notes=notes)
 
 
 def is_edge_heading(cells: list[str]) -> bool:
@@ -116,7 +116,7 @@ def is_edge_heading(cells: list[str]) -> bool:
     return len(cells) == _WIDTH and pair_columns(cells[:2]) is not None and not is_number(cells[2])
 
 
-def _add_edge(sheet: Sheet, row: Row, pairs: Pairs) -> None:
+def _add_edge(sheet: Sheet, row: SheetRow, pairs: Pairs) -> None:
     if len(row.cells) != _WIDTH:
         problem = f"expected three cells: from, to and the delay, got {len(row.cells)}"
         raise sheet.error(row, min(len(row.cells), _WIDTH), problem)
@@ -127,7 +127,7 @@ def _add_edge(sheet: Sheet, row: Row, pairs: Pairs) -> None:
 def _gathered(
     source: str,
     pairs: Pairs,
-    aside: Aside,
+    side_files: SideFiles,
     *,
     notes: tuple[str, ...],
     unit: DelayUnit | None = None,
@@ -139,7 +139,7 @@ def _gathered(
     order = sorted(range(len(found)), key=lambda node: int(found[node])) if numbered else range(len(found))
     names = tuple(found[node] for node in order)
     return RawDelays(
-        names=_named(source, names, aside, numbered=numbered),
+        names=_named(source, names, side_files, numbered=numbered),
         values=pairs.finish(order),
         place=lambda a, b: f"line {pairs.line_of(a, b)}, column 3",
         unit=unit,
@@ -149,15 +149,17 @@ def _gathered(
     )
 
 
-def _named(source: str, numbers: tuple[str, ...], aside: Aside, *, numbered: bool) -> tuple[str, ...]:
-    if aside.names is None:
+def _named(
+    source: str, numbers: tuple[str, ...], side_files: SideFiles, *, numbered: bool
+) -> tuple[str, ...]:
+    if side_files.names is None:
         return numbers
-    if not numbered or not all(1 <= int(number) <= len(aside.names) for number in numbers):
+    if not numbered or not all(1 <= int(number) <= len(side_files.names) for number in numbers):
         message = (
-            f"{source}: expected nodes by number from 1 to {len(aside.names)}, as many as there are names,"
+            f"{source}: expected nodes by number from 1 to {len(side_files.names)}, as many as there are names,"
             " got others; give one name per line for all of them, or none"
         )
         raise LatencyMapError(message)
-    named = tuple(aside.names[int(number) - 1] for number in numbers)
+    named = tuple(side_files.names[int(number) - 1] for number in numbers)
     check_file_names(source, named)
     return named

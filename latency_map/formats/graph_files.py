@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from xml.etree.ElementTree import ParseError
 
 from latency_map.formats.links import Links
-from latency_map.formats.raw import Aside, RawDelays, check_file_names, error_at
-from latency_map.formats.source import Source
+from latency_map.formats.raw import RawDelays, SideFiles, check_file_names, error_at
+from latency_map.formats.source import MapSource
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -27,7 +27,7 @@ _REFUSED_BY_NETWORKX = (
 )
 
 
-def read_gml(source: Source, _aside: Aside) -> RawDelays:
+def read_gml(source: MapSource, _side_files: SideFiles) -> RawDelays:
     """Read a GML graph whose edges have a delay.
 
     Parameters
@@ -53,7 +53,7 @@ def read_gml(source: Source, _aside: Aside) -> RawDelays:
     return _delays(source, graph, said)
 
 
-def read_graphml(source: Source, _aside: Aside) -> RawDelays:
+def read_graphml(source: MapSource, _side_files: SideFiles) -> RawDelays:
     """Read a GraphML graph whose edges have a delay.
 
     Parameters
@@ -82,7 +82,7 @@ def read_graphml(source: Source, _aside: Aside) -> RawDelays:
     return _delays(source, graph, said)
 
 
-def _delays(source: Source, graph: Graph, said: list[str]) -> RawDelays:
+def _delays(source: MapSource, graph: Graph, said: list[str]) -> RawDelays:
     labels = {node: str(attributes.get("label", "")).strip() for node, attributes in graph.nodes(data=True)}
     if not all(labels.values()) or len(set(labels.values())) < len(labels):
         labels = {node: str(node).strip() for node in graph}

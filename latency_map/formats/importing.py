@@ -23,13 +23,13 @@ from latency_map.formats.links_json import read_links
 from latency_map.formats.matrix_csv import read_bare_matrix, read_named_matrix
 from latency_map.formats.ping_text import read_fping, read_ping
 from latency_map.formats.pings_csv import read_pings
-from latency_map.formats.raw import Aside, RawDelays, error_at
+from latency_map.formats.raw import RawDelays, SideFiles, error_at
 from latency_map.formats.recognise import MapForm, looks_like_json, recognise_json, recognise_text
-from latency_map.formats.source import Source
+from latency_map.formats.source import MapSource
 from latency_map.plausibility import find_implausible
 from latency_map.survey import Survey
 
-_OF_TEXT: Mapping[MapForm, Callable[[Source, Aside], RawDelays]] = {
+_OF_TEXT: Mapping[MapForm, Callable[[MapSource, SideFiles], RawDelays]] = {
     MapForm.MATRIX: read_named_matrix,
     MapForm.BARE_MATRIX: read_bare_matrix,
     MapForm.EDGES: read_edges,
@@ -82,12 +82,12 @@ class Imported:
 
 
 def import_source(
-    source: Source,
+    source: MapSource,
     *,
     form: MapForm | None,
     unit: DelayUnit | None,
     kind: DelayKind | None,
-    aside: Aside,
+    side_files: SideFiles,
     judge: Judge | None = None,
 ) -> Imported:
     """Read a text of any form.
@@ -100,7 +100,7 @@ def import_source(
         What it is; None to tell from how it begins.
     unit, kind
         What its delays mean; None where it says so itself.
-    aside
+    side_files
         What belongs to it and is not in it.
     judge
         Told the delays as the text has them, and what they mean, before they are made round trips; may raise.
@@ -118,7 +118,7 @@ def import_source(
     reason = _SAID_BY_CALLER
     if form is None:
         form, reason = recognise_json(source) if looks_like_json(source) else recognise_text(source)
-    _check_aside(source.name, form, aside)
+    _check_side_files(source.name, form, side_files)
     if form is MapForm.DOCUMENT:
         survey = _read_json(source, read_document)
         stated = RawDelays(
@@ -134,7 +134,7 @@ def import_source(
         if judge:
             judge(stated, unit, kind)
         return Imported(survey=survey, form=form, reason=reason, unit=unit, kind=kind)
-    raw = _read_json(source, _OF_JSON[form]) if form in _OF_JSON else _OF_TEXT[form](source, aside)
+    raw = _read_json(source, _OF_JSON[form]) if form in _OF_JSON else _OF_TEXT[form](source, side_files)
     unit, kind = _meaning(source.name, raw, unit, kind)
     _refuse_impossible(source.name, raw, unit, kind)
     if judge:
@@ -153,7 +153,7 @@ def import_source(
     )
 
 
-def _read_json(source: Source, read: Callable[[JsonReader], Read]) -> Read:
+def _read_json(source: MapSource, read: Callable[[JsonReader], Read]) -> Read:
     content = JsonReader(source.pieces(), source.name, source.limits)
     result = read(content)
     content.end()
@@ -208,9 +208,9 @@ def _to_survey(
     return survey, notes
 
 
-def _check_aside(source: str, form: MapForm, aside: Aside) -> None:
+def _check_side_files(source: str, form: MapForm, side_files: SideFiles) -> None:
     for name, forms in _WANTS.items():
-        if getattr(aside, name) is not None and form not in forms:
+        if getattr(side_files, name) is not None and form not in forms:
             option = {"probed_from": "--source"}.get(name, f"--{name}")
             listed = ", ".join(sorted(forms))
             message = (

@@ -15,9 +15,9 @@ from latency_map.formats.document import document_pieces
 from latency_map.formats.importing import Imported, import_source
 from latency_map.formats.matrix_csv import map_to_matrix
 from latency_map.formats.names_text import read_names, read_servers
-from latency_map.formats.raw import NOTHING_ASIDE, Aside, RawDelays, error_at
+from latency_map.formats.raw import NO_SIDE_FILES, RawDelays, SideFiles, error_at
 from latency_map.formats.recognise import MapForm
-from latency_map.formats.source import Source, open_source
+from latency_map.formats.source import MapSource, open_source
 from latency_map.limits import DEFAULT_LIMITS, MapLimits
 from latency_map.matrix import LatencyMap
 from latency_map.survey import Survey, rule_for
@@ -40,13 +40,13 @@ class LoadedMap:
     reason: str
 
 
-def read_aside(
+def read_side_files(
     *,
     names: Path | str | None = None,
     servers: Path | str | None = None,
     probed_from: str | None = None,
     limits: MapLimits = DEFAULT_LIMITS,
-) -> Aside:
+) -> SideFiles:
     """Read what belongs to a file and is not in it.
 
     Parameters
@@ -62,7 +62,7 @@ def read_aside(
 
     Returns
     -------
-    Aside
+    SideFiles
         For `read_survey`.
 
     Raises
@@ -77,7 +77,7 @@ def read_aside(
     if servers is not None:
         with open_source(servers, limits) as source:
             named = read_servers(source)
-    return Aside(names=listed, servers=named, probed_from=probed_from)
+    return SideFiles(names=listed, servers=named, probed_from=probed_from)
 
 
 def read_survey(
@@ -86,7 +86,7 @@ def read_survey(
     form: MapForm | None = None,
     unit: DelayUnit | None = None,
     kind: DelayKind | None = None,
-    aside: Aside = NOTHING_ASIDE,
+    side_files: SideFiles = NO_SIDE_FILES,
     limits: MapLimits = DEFAULT_LIMITS,
 ) -> Imported:
     """Read a file of any form.
@@ -99,7 +99,7 @@ def read_survey(
         What it is; None to tell from the file.
     unit, kind
         What its delays mean; None where the file says so itself.
-    aside
+    side_files
         What belongs to the file and is not in it.
     limits
         How large the map may be; a larger one is refused before memory is taken for it.
@@ -117,9 +117,9 @@ def read_survey(
     """
     if isinstance(file, Path | str):
         with open_source(file, limits) as source:
-            return import_source(source, form=form, unit=unit, kind=kind, aside=aside)
-    source = Source(file, "standard input", limits)
-    return import_source(source, form=form, unit=unit, kind=kind, aside=aside)
+            return import_source(source, form=form, unit=unit, kind=kind, side_files=side_files)
+    source = MapSource(file, "standard input", limits)
+    return import_source(source, form=form, unit=unit, kind=kind, side_files=side_files)
 
 
 def parse_survey(
@@ -129,12 +129,12 @@ def parse_survey(
     form: MapForm | None = None,
     unit: DelayUnit | None = None,
     kind: DelayKind | None = None,
-    aside: Aside = NOTHING_ASIDE,
+    side_files: SideFiles = NO_SIDE_FILES,
     limits: MapLimits = DEFAULT_LIMITS,
 ) -> Imported:
     """Do as `read_survey` with text; ``source`` stands for the file in messages."""
-    given = Source.of_text(text, source, limits)
-    return import_source(given, form=form, unit=unit, kind=kind, aside=aside)
+    given = MapSource.of_text(text, source, limits)
+    return import_source(given, form=form, unit=unit, kind=kind, side_files=side_files)
 
 
 def read_map(
@@ -178,7 +178,7 @@ def parse_map(
     limits: MapLimits = DEFAULT_LIMITS,
 ) -> LoadedMap:
     """Do as `read_map` with text; ``source`` stands for the file in messages."""
-    return _load(Source.of_text(text, source, limits), unit, kind, asymmetry)
+    return _load(MapSource.of_text(text, source, limits), unit, kind, asymmetry)
 
 
 def write_survey(survey: Survey, path: Path | str) -> None:
@@ -230,7 +230,7 @@ def _write(pieces: Iterable[str], path: Path | str) -> None:
 
 
 def _load(
-    source: Source,
+    source: MapSource,
     unit: DelayUnit | None,
     kind: DelayKind | None,
     asymmetry: Asymmetry | None,
@@ -243,6 +243,6 @@ def _load(
             problem = f"{raw.names[fault.row]} to {raw.names[fault.column]}: {fault.problem}"
             raise error_at(source.name, raw.place(fault.row, fault.column), problem)
 
-    imported = import_source(source, form=None, unit=unit, kind=kind, aside=NOTHING_ASIDE, judge=judge)
+    imported = import_source(source, form=None, unit=unit, kind=kind, side_files=NO_SIDE_FILES, judge=judge)
     latencies = imported.survey.to_map(asymmetry)
     return LoadedMap(latencies=latencies, form=imported.form, reason=imported.reason)

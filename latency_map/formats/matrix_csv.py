@@ -7,14 +7,14 @@ import numpy as np
 from latency_map.delays import DelayKind, DelayUnit
 from latency_map.errors import LatencyMapError, shortened
 from latency_map.formats.labels import heading, stated_by
-from latency_map.formats.raw import Aside, RawDelays, check_file_names, made_up_names
-from latency_map.formats.sheet import Row, Sheet
-from latency_map.formats.source import Source
+from latency_map.formats.raw import RawDelays, SideFiles, check_file_names, made_up_names
+from latency_map.formats.sheet import Sheet, SheetRow
+from latency_map.formats.source import MapSource
 from latency_map.matrix import LatencyMap
 from latency_map.names import find_name_fault
 
 
-def read_named_matrix(source: Source, _aside: Aside) -> RawDelays:
+def read_named_matrix(source: MapSource, _side_files: SideFiles) -> RawDelays:
     """Read a square matrix with the same names in the first row and the first column.
 
     Parameters
@@ -67,14 +67,14 @@ def read_named_matrix(source: Source, _aside: Aside) -> RawDelays:
     )
 
 
-def read_bare_matrix(source: Source, aside: Aside) -> RawDelays:
+def read_bare_matrix(source: MapSource, side_files: SideFiles) -> RawDelays:
     """Read a square matrix of nothing but delays.
 
     Parameters
     ----------
     source
         Its text.
-    aside
+    side_files
         The names of the nodes, in the order of the matrix; made up where it has none.
 
     Returns
@@ -115,7 +115,7 @@ def read_bare_matrix(source: Source, aside: Aside) -> RawDelays:
         problem = f"expected a square matrix, got {width} cells in the first row and {count} rows"
         raise sheet.error(row, 0, problem)
     return RawDelays(
-        names=_names(source.name, aside, count),
+        names=_names(source.name, side_files, count),
         values=values,
         place=lambda a, b: f"line {lines[a]}, column {b + 1}",
         notes=sheet.notes(),
@@ -143,7 +143,7 @@ def map_to_matrix(latencies: LatencyMap) -> str:
     return "".join(",".join(_quoted(cell) for cell in row) + "\n" for row in rows)
 
 
-def _position(sheet: Sheet, row: Row, positions: dict[str, int], lines: dict[int, int]) -> int:
+def _position(sheet: Sheet, row: SheetRow, positions: dict[str, int], lines: dict[int, int]) -> int:
     name = row.cells[0]
     position = positions.get(name)
     if position is None:
@@ -156,28 +156,28 @@ def _position(sheet: Sheet, row: Row, positions: dict[str, int], lines: dict[int
     return position
 
 
-def _check_width(sheet: Sheet, row: Row, width: int) -> None:
+def _check_width(sheet: Sheet, row: SheetRow, width: int) -> None:
     if len(row.cells) != width:
         problem = f"expected {width} cells as in the first row, got {len(row.cells)}"
         raise sheet.error(row, min(len(row.cells), width), problem)
 
 
-def _not_square(sheet: Sheet, row: Row, names: int, rows: str) -> LatencyMapError:
+def _not_square(sheet: Sheet, row: SheetRow, names: int, rows: str) -> LatencyMapError:
     problem = f"expected a square matrix, got {names} names in the first row and {rows} rows below it"
     return sheet.error(row, 0, problem)
 
 
-def _names(source: str, aside: Aside, count: int) -> tuple[str, ...]:
-    if aside.names is None:
+def _names(source: str, side_files: SideFiles, count: int) -> tuple[str, ...]:
+    if side_files.names is None:
         return made_up_names(count)
-    if len(aside.names) != count:
+    if len(side_files.names) != count:
         message = (
-            f"{source}: expected a name for each of its {count} nodes, got {len(aside.names)};"
+            f"{source}: expected a name for each of its {count} nodes, got {len(side_files.names)};"
             " give one name per line, in the order of the matrix"
         )
         raise LatencyMapError(message)
-    check_file_names(source, aside.names)
-    return aside.names
+    check_file_names(source, side_files.names)
+    return side_files.names
 
 
 def _quoted(cell: str) -> str:

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from latency_map.errors import shortened
 from latency_map.formats.raw import error_at
 from latency_map.formats.sheet import Sheet
-from latency_map.formats.source import Source
+from latency_map.formats.source import MapSource
 from latency_map.names import MAX_NAME_LENGTH, MAX_NODES
 
 _NAMES_OF_SERVERS = ("name", "title", "location", "city")
 
 
-def read_names(source: Source) -> tuple[str, ...]:
+def read_names(source: MapSource) -> tuple[str, ...]:
     """Read names of nodes, one a line; blank lines are left out.
 
     Parameters
@@ -34,7 +34,7 @@ def read_names(source: Source) -> tuple[str, ...]:
     return tuple(names)
 
 
-def read_servers(source: Source) -> dict[str, str]:
+def read_servers(source: MapSource) -> dict[str, str]:
     """Read the names of nodes from a table with an ``id`` and a ``name`` among its columns.
 
     Parameters
@@ -74,7 +74,7 @@ def read_servers(source: Source) -> dict[str, str]:
     return {number: name if times[name] == 1 else f"{name} {number}" for number, name in names.items()}
 
 
-def _check(source: Source, line: int, names: Iterable[str], count: int) -> None:
+def _check(source: MapSource, line: int, names: Iterable[str], count: int) -> None:
     if count == MAX_NODES:
         raise error_at(source.name, f"line {line}", f"expected at most {MAX_NODES} names, got more")
     long = next((name for name in names if len(name) > MAX_NAME_LENGTH), None)

@@ -14,8 +14,8 @@ import numpy as np
 
 from latency_map.delays import DelayKind, DelayUnit
 from latency_map.errors import shortened
-from latency_map.formats.raw import Aside, RawDelays, check_file_names, error_at
-from latency_map.formats.source import Source
+from latency_map.formats.raw import RawDelays, SideFiles, check_file_names, error_at
+from latency_map.formats.source import MapSource
 from latency_map.limits import MapLimits
 from latency_map.names import MAX_NODES
 
@@ -82,14 +82,14 @@ class _Targets:
         figures.extend(float(text) for text in texts if text is not None)
 
 
-def read_ping(source: Source, aside: Aside) -> RawDelays:
+def read_ping(source: MapSource, side_files: SideFiles) -> RawDelays:
     """Read the output of one or several runs of ``ping``.
 
     Parameters
     ----------
     source
         Its text.
-    aside
+    side_files
         The node that it ran on.
 
     Returns
@@ -104,7 +104,7 @@ def read_ping(source: Source, aside: Aside) -> RawDelays:
         It is no such output, or the node that it ran on is not known.
     """
     targets, newest = _pinged(_short_lines(source), source.name, source.limits)
-    return _one_row(source, targets, aside, newest, "ping")
+    return _one_row(source, targets, side_files, newest, "ping")
 
 
 def ping_replies(output: str) -> dict[str, list[float]]:
@@ -125,7 +125,7 @@ def ping_replies(output: str) -> dict[str, list[float]]:
     return {name: list(target.single) for name, target in targets.items()}
 
 
-def read_fping(source: Source, aside: Aside) -> RawDelays:
+def read_fping(source: MapSource, side_files: SideFiles) -> RawDelays:
     """Read the output of one or several runs of ``fping``; see `read_ping`."""
     targets = _Targets(source.name, source.limits)
     newest = 0.0
@@ -140,7 +140,7 @@ def read_fping(source: Source, aside: Aside) -> RawDelays:
             targets.take(targets.named(summary[1]).averages, summary[3])
         elif state := _FPING_STATE.fullmatch(line):
             targets.take(targets.named(state[1]).single, state[2])
-    return _one_row(source, targets.found, aside, newest, "fping")
+    return _one_row(source, targets.found, side_files, newest, "fping")
 
 
 def _pinged(lines: Iterable[str], source: str, limits: MapLimits) -> tuple[dict[str, _Target], float]:
@@ -162,20 +162,20 @@ def _pinged(lines: Iterable[str], source: str, limits: MapLimits) -> tuple[dict[
     return targets.found, newest
 
 
-def _short_lines(source: Source) -> Iterator[str]:
+def _short_lines(source: MapSource) -> Iterator[str]:
     return (line.rstrip() for line in source.lines() if len(line) <= _LONGEST_LINE)
 
 
 def _one_row(
-    source: Source, targets: dict[str, _Target], aside: Aside, newest: float, program: str
+    source: MapSource, targets: dict[str, _Target], side_files: SideFiles, newest: float, program: str
 ) -> RawDelays:
     if not targets:
         raise error_at(source.name, "", f"expected the output of {program}, got no target in it")
-    if aside.probed_from is None:
+    if side_files.probed_from is None:
         listed = ", ".join(shortened(name) for name in list(targets)[:3])
         problem = f"expected the name of the node that pinged {listed}; say it to import with --source"
         raise error_at(source.name, "", problem)
-    names = tuple(dict.fromkeys((aside.probed_from, *targets)))
+    names = tuple(dict.fromkeys((side_files.probed_from, *targets)))
     check_file_names(source.name, names, source.limits)
     values = np.full((len(names), len(names)), np.nan)
     np.fill_diagonal(values, 0.0)
@@ -185,7 +185,7 @@ def _one_row(
         rtt_ms = values[0, columns[name]] = target.rtt_ms()
         if math.isnan(rtt_ms):
             lost.append(name)
-    counted = f"targets seen from {aside.probed_from}: {len(targets)}; all other pairs are missing"
+    counted = f"targets seen from {side_files.probed_from}: {len(targets)}; all other pairs are missing"
     return RawDelays(
         names=names,
         values=values,

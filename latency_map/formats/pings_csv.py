@@ -12,23 +12,23 @@ from latency_map.delays import DelayKind, DelayUnit
 from latency_map.errors import shortened
 from latency_map.formats.labels import is_delay_label, pair_columns, stated_by
 from latency_map.formats.pairs import Pings
-from latency_map.formats.raw import Aside, RawDelays, check_file_names
-from latency_map.formats.sheet import Row, Sheet
-from latency_map.formats.source import Source
+from latency_map.formats.raw import RawDelays, SideFiles, check_file_names
+from latency_map.formats.sheet import Sheet, SheetRow
+from latency_map.formats.source import MapSource
 
 _SUMMARY_OF_PING = {"min", "avg", "max", "mdev"}
 _PREFERRED = ("avg", "median", "mean", "average")
 _TIMES = ("timestamp", "measured_at", "date", "datetime")
 
 
-def read_pings(source: Source, aside: Aside) -> RawDelays:
+def read_pings(source: MapSource, side_files: SideFiles) -> RawDelays:
     """Read a table of pings.
 
     Parameters
     ----------
     source
         Its text, read as a stream; a blank delay is a ping that was lost.
-    aside
+    side_files
         Names of nodes by the id that the table has for them.
 
     Returns
@@ -67,7 +67,7 @@ def read_pings(source: Source, aside: Aside) -> RawDelays:
         pings.add(a, b, delay, row.line)
         if time_column is not None:
             newest = max(newest, row.cells[time_column])
-    return _summed_up(pings, sheet, header, column, aside, newest)
+    return _summed_up(pings, sheet, header, column, side_files, newest)
 
 
 def delay_column(labels: Sequence[str]) -> int | None:
@@ -82,7 +82,7 @@ def delay_column(labels: Sequence[str]) -> int | None:
     return ranked[0] if ranked else None
 
 
-def _delay(sheet: Sheet, row: Row, column: int) -> float:
+def _delay(sheet: Sheet, row: SheetRow, column: int) -> float:
     cell = row.cells[column]
     if cell.isascii() and cell[:1].isdigit() and "_" not in cell:
         try:
@@ -97,12 +97,14 @@ def _time_column(labels: Sequence[str]) -> int | None:
     return next((lowered.index(label) for label in _TIMES if label in lowered), None)
 
 
-def _summed_up(pings: Pings, sheet: Sheet, header: Row, column: int, aside: Aside, newest: str) -> RawDelays:
+def _summed_up(
+    pings: Pings, sheet: Sheet, header: SheetRow, column: int, side_files: SideFiles, newest: str
+) -> RawDelays:
     if not len(pings):
         raise sheet.error(header, 0, "expected rows below the heading, got none")
     count = len(pings)
     values, most = pings.medians()
-    names, notes = _named(pings.names, aside)
+    names, notes = _named(pings.names, side_files)
     check_file_names(sheet.name, names)
     unit, kind = stated_by(header.cells[column])
     stated_at = f"line {header.line}, column {column + 1}: the heading says {shortened(header.cells[column])}"
@@ -127,11 +129,11 @@ def _summed_up(pings: Pings, sheet: Sheet, header: Row, column: int, aside: Asid
     )
 
 
-def _named(found: tuple[str, ...], aside: Aside) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    if aside.servers is None:
+def _named(found: tuple[str, ...], side_files: SideFiles) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    if side_files.servers is None:
         return found, ()
-    names = tuple(aside.servers.get(name, name) for name in found)
-    unknown = [name for name in found if name not in aside.servers]
+    names = tuple(side_files.servers.get(name, name) for name in found)
+    unknown = [name for name in found if name not in side_files.servers]
     note = f"ids that are not among the servers and stand for themselves: {len(unknown)}"
     return names, ((note,) if unknown else ())
 

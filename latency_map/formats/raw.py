@@ -51,7 +51,7 @@ class RawDelays:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Aside:
+class SideFiles:
     """What belongs to a file and is not in it.
 
     Attributes
@@ -69,7 +69,7 @@ class Aside:
     probed_from: str | None = None
 
 
-NOTHING_ASIDE = Aside()
+NO_SIDE_FILES = SideFiles()
 
 
 def error_at(source: str, place: str, problem: str) -> LatencyMapError:

@@ -12,8 +12,8 @@ from latency_map.formats.links_json import KEYS_OF_LINKS
 from latency_map.formats.ping_text import FPING_BEGINS, PING_BEGINS
 from latency_map.formats.pings_csv import delay_column
 from latency_map.formats.raw import error_at
-from latency_map.formats.sheet import ROWS_LOOKED_AT, Row, is_number, is_number_or_missing, rows_at_head
-from latency_map.formats.source import Source
+from latency_map.formats.sheet import ROWS_LOOKED_AT, SheetRow, is_number, is_number_or_missing, rows_at_head
+from latency_map.formats.source import MapSource
 
 _SHOWN_OF_PROGRAMS = 4000
 _PIECE_CHARACTERS = 1 << 16
@@ -41,13 +41,13 @@ class MapForm(StrEnum):
     FPING = "fping"
 
 
-def looks_like_json(source: Source) -> bool:
+def looks_like_json(source: MapSource) -> bool:
     """Tell whether a text begins as JSON does."""
     begins = source.head.lstrip()
     return begins[:1] in ("{", "[") and not _DATED.match(begins)
 
 
-def recognise_json(source: Source) -> tuple[MapForm, str]:
+def recognise_json(source: MapSource) -> tuple[MapForm, str]:
     """Tell what a piece of JSON is.
 
     Parameters
@@ -75,7 +75,7 @@ def recognise_json(source: Source) -> tuple[MapForm, str]:
     try:
         for key in head.members():
             keys.append(key)
-            found = _told_by(key, head)
+            found = _form_by_key(key, head)
             if found:
                 return found
     except LatencyMapError:
@@ -92,7 +92,7 @@ def recognise_json(source: Source) -> tuple[MapForm, str]:
     raise error_at(source.name, "", problem)
 
 
-def _told_by(key: str, head: JsonReader) -> tuple[MapForm, str] | None:
+def _form_by_key(key: str, head: JsonReader) -> tuple[MapForm, str] | None:
     """Return the form that a key of an object tells, and why; else pass its value."""
     begins = head.begins()
     if key == "apiVersion" or (key == "kind" and head.value() == KIND):
@@ -106,7 +106,7 @@ def _told_by(key: str, head: JsonReader) -> tuple[MapForm, str] | None:
     return None
 
 
-def recognise_text(source: Source) -> tuple[MapForm, str]:
+def recognise_text(source: MapSource) -> tuple[MapForm, str]:
     """Tell what a text is that is no JSON.
 
     Parameters
@@ -136,7 +136,7 @@ def recognise_text(source: Source) -> tuple[MapForm, str]:
     return _recognise_rows(rows_at_head(source))
 
 
-def _recognise_rows(rows: list[Row]) -> tuple[MapForm, str]:
+def _recognise_rows(rows: list[SheetRow]) -> tuple[MapForm, str]:
     first = rows[0].cells if rows else []
     if len(first) > 1 and all(map(is_number_or_missing, first)):
         return _recognise_numbers(rows)
@@ -148,7 +148,7 @@ def _recognise_rows(rows: list[Row]) -> tuple[MapForm, str]:
     return found or (MapForm.MATRIX, "it does not begin like any other form")
 
 
-def _same_names(rows: list[Row]) -> bool:
+def _same_names(rows: list[SheetRow]) -> bool:
     """Tell whether the first column goes on as the first row does, as far as both were looked at."""
     across = rows[0].cells[1:] if rows else []
     down = [row.cells[0] for row in rows[1:]]
@@ -159,7 +159,7 @@ def _same_names(rows: list[Row]) -> bool:
     )
 
 
-def _recognise_list(rows: list[Row]) -> tuple[MapForm, str] | None:
+def _recognise_list(rows: list[SheetRow]) -> tuple[MapForm, str] | None:
     """Tell whether rows are those of a list of pairs."""
     first = rows[0].cells if rows else []
     if is_edge_heading(first):
@@ -174,7 +174,7 @@ def _recognise_list(rows: list[Row]) -> tuple[MapForm, str] | None:
     return None
 
 
-def _recognise_numbers(rows: list[Row]) -> tuple[MapForm, str]:
+def _recognise_numbers(rows: list[SheetRow]) -> tuple[MapForm, str]:
     """Tell what a sheet is whose first row holds numbers only."""
     first = rows[0].cells
     if not is_number(first[0]) and _same_names(rows) and all(map(str.isdigit, first[1:])):

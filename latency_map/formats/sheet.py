@@ -10,7 +10,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from latency_map.errors import LatencyMapError, shortened
-from latency_map.formats.source import Source
+from latency_map.formats.source import MapSource
 
 ROWS_LOOKED_AT = 8
 """As many rows tell what a sheet is."""
@@ -22,7 +22,7 @@ _MARKS_OF_NUMBERS = frozenset("0123456789.eE+-")
 _MISSING = frozenset(("", "-", "–", "—", "*", "?", "n/a", "na", "null", "none"))
 
 
-class Row(NamedTuple):
+class SheetRow(NamedTuple):
     """The cells of one row, blanks around them removed, and the line it ends on (from 1)."""
 
     line: int
@@ -41,12 +41,12 @@ class Sheet:
         Its text.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: MapSource) -> None:
         self.name = source.name
         self._rows = split_rows(source.lines(), _delimiter(source.head), source)
         self._marks: Counter[str] = Counter()
 
-    def first(self) -> Row:
+    def first(self) -> SheetRow:
         """Return the next row, which must be there.
 
         Raises
@@ -60,7 +60,7 @@ class Sheet:
             raise LatencyMapError(message)
         return row
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[SheetRow]:
         """Return the rows that are left.
 
         Raises
@@ -70,11 +70,11 @@ class Sheet:
         """
         return self._rows
 
-    def error(self, row: Row, column: int, problem: str) -> LatencyMapError:
+    def error(self, row: SheetRow, column: int, problem: str) -> LatencyMapError:
         """Return an error that points at a cell; columns are counted from 0 here and from 1 in the message."""
         return LatencyMapError(f"{self.name}, line {row.line}, column {column + 1}: {problem}")
 
-    def delays(self, row: Row, start: int) -> list[float]:
+    def delays(self, row: SheetRow, start: int) -> list[float]:
         """Read the cells of a row as delays.
 
         Parameters
@@ -100,7 +100,7 @@ class Sheet:
                 pass  # some are blank: one by one
         return [self.delay(row, column) for column in range(start, len(row.cells))]
 
-    def delay(self, row: Row, column: int) -> float:
+    def delay(self, row: SheetRow, column: int) -> float:
         """Read one cell as `delays` does."""
         cell = row.cells[column]
         if is_number(cell):
@@ -117,7 +117,7 @@ class Sheet:
         return tuple(f"{mark!r} taken as missing, cells: {count}" for mark, count in self._marks.items())
 
 
-def rows_at_head(source: Source) -> list[Row]:
+def rows_at_head(source: MapSource) -> list[SheetRow]:
     """Return the first few rows of a source without reading on; none where one is too long or badly quoted."""
     lines = list(islice(io.StringIO(source.head, newline=""), 10 * ROWS_LOOKED_AT))
     if not source.whole and len(lines) < 10 * ROWS_LOOKED_AT:
@@ -130,7 +130,7 @@ def rows_at_head(source: Source) -> list[Row]:
         return []
 
 
-def split_rows(lines: Iterable[str], delimiter: str, source: Source) -> Iterator[Row]:
+def split_rows(lines: Iterable[str], delimiter: str, source: MapSource) -> Iterator[SheetRow]:
     """Split lines into cells.
 
     Parameters
@@ -144,7 +144,7 @@ def split_rows(lines: Iterable[str], delimiter: str, source: Source) -> Iterator
 
     Yields
     ------
-    Row
+    SheetRow
         One that is not blank.
 
     Raises
@@ -156,7 +156,7 @@ def split_rows(lines: Iterable[str], delimiter: str, source: Source) -> Iterator
         for number, line in enumerate(lines, 1):
             cells = line.split()
             if cells and not cells[0].startswith("#"):
-                yield Row(line=number, cells=cells)
+                yield SheetRow(line=number, cells=cells)
         return
     length = _RowLength(source)
     reader = csv.reader(length.counted(lines), delimiter=delimiter, skipinitialspace=True)
@@ -165,7 +165,7 @@ def split_rows(lines: Iterable[str], delimiter: str, source: Source) -> Iterator
             length.characters = 0
             cells = list(map(str.strip, raw))
             if any(cells):
-                yield Row(line=reader.line_num, cells=cells)
+                yield SheetRow(line=reader.line_num, cells=cells)
     except csv.Error as error:
         message = (
             f"{source.name}, line {reader.line_num}: expected cells separated by {delimiter!r}, got: {error}"
@@ -176,7 +176,7 @@ def split_rows(lines: Iterable[str], delimiter: str, source: Source) -> Iterator
 class _RowLength:
     """Counts the characters of a row, whose cells may hold ends of lines between quotes."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: MapSource) -> None:
         self.characters = 0
         self._source = source
 

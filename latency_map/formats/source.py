@@ -20,7 +20,7 @@ _BLANK_LINES = 10_000
 """In a row; megabytes of them become kilobytes of a compressed file, and take a second for each."""
 
 
-class Source:
+class MapSource:
     """Text that is read once, after a look at how it begins.
 
     Parameters
@@ -135,7 +135,7 @@ class Source:
 
 
 @contextmanager
-def open_source(path: Path | str, limits: MapLimits) -> Iterator[Source]:
+def open_source(path: Path | str, limits: MapLimits) -> Iterator[MapSource]:
     """Open a file and close it afterwards.
 
     Parameters
@@ -147,13 +147,13 @@ def open_source(path: Path | str, limits: MapLimits) -> Iterator[Source]:
 
     Yields
     ------
-    Source
+    MapSource
         Its text.
 
     Raises
     ------
     LatencyMapError
-        It cannot be read; see `Source`.
+        It cannot be read; see `MapSource`.
     """
     try:
         stream = Path(path).open("rb")  # noqa: SIM115 - closed below; an error while reading it is another
@@ -164,7 +164,7 @@ def open_source(path: Path | str, limits: MapLimits) -> Iterator[Source]:
         )
         raise LatencyMapError(message) from None
     with stream:
-        yield Source(stream, str(path), limits)
+        yield MapSource(stream, str(path), limits)
 
 
 class _Joined(io.RawIOBase):

@@ -11,7 +11,7 @@ from typing import TextIO, cast
 from latency_map.errors import LatencyMapError, enumerate_some
 from latency_map.limits import DEFAULT_LIMITS, MapLimits
 from latency_map.measure.fetch import ANYWHERE, FetchError
-from latency_map.measure.gathering import Gathering, Sample
+from latency_map.measure.gathering import Gathering, GaugeSample
 from latency_map.measure.gauges import PREFIX
 from latency_map.measure.threads import in_thread
 from latency_map.survey import Survey
@@ -26,7 +26,7 @@ _MOST_S = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gathered:
+class GatheredMap:
     """What agents said.
 
     Attributes
@@ -52,7 +52,7 @@ def gather_agents(
     fill_missing: bool = True,
     limits: MapLimits = DEFAULT_LIMITS,
     nodes: Collection[str] | None = None,
-) -> Gathered:
+) -> GatheredMap:
     """Ask agents for what they measured, at most 64 at a time, fewer where their pages may be long.
 
     Parameters
@@ -68,7 +68,7 @@ def gather_agents(
 
     Returns
     -------
-    Gathered
+    GatheredMap
         The survey of the agents that answered, and those that did not.
 
     Raises
@@ -104,13 +104,13 @@ def gather_agents(
 
 
 def gather_samples(
-    samples: Iterable[Sample],
+    samples: Iterable[GaugeSample],
     *,
     fill_missing: bool,
     now_s: float | None = None,
     limits: MapLimits = DEFAULT_LIMITS,
     nodes: Collection[str] | None = None,
-) -> Gathered:
+) -> GatheredMap:
     """Make a survey of the gauges of agents, as a Prometheus server has them.
 
     Parameters
@@ -129,7 +129,7 @@ def gather_samples(
 
     Returns
     -------
-    Gathered
+    GatheredMap
         The survey.
 
     Raises
@@ -144,11 +144,11 @@ def gather_samples(
 
 def _finish(
     gathering: Gathering, unreachable: Mapping[str, str], *, fill_missing: bool, now_s: float | None
-) -> Gathered:
+) -> GatheredMap:
     survey = gathering.survey(now_s)
     if fill_missing:
         survey = _fill(survey)
-    return Gathered(survey=survey, unreachable=unreachable, left_out=gathering.left_out)
+    return GatheredMap(survey=survey, unreachable=unreachable, left_out=gathering.left_out)
 
 
 def _fill(survey: Survey) -> Survey:
@@ -186,14 +186,14 @@ def _take_page(page: bytes, gathering: Gathering) -> str:
     return "" if figures else f"its page has no figure {PREFIX}*; is an agent there?"
 
 
-def _figures(page: bytes) -> Iterator[Sample]:
+def _figures(page: bytes) -> Iterator[GaugeSample]:
     """Read the figures of ours line by line; without the lines of types each is handed on at once."""
     from prometheus_client.parser import text_fd_to_metric_families
 
     ours = (line for line in io.BytesIO(page) if line.startswith(_PREFIX))
     for family in text_fd_to_metric_families(cast(TextIO, map(_decoded, ours))):
         for sample in family.samples:
-            yield Sample(name=sample.name, labels=sample.labels, value=sample.value)
+            yield GaugeSample(name=sample.name, labels=sample.labels, value=sample.value)
 
 
 def _decoded(line: bytes) -> str:

@@ -35,7 +35,7 @@ _MS = 1000.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class GaugeSample:
     """One figure as Prometheus has it.
 
     Attributes
@@ -77,7 +77,7 @@ class Gathering:
         first = shortened(self._first_left_out)
         return f"figures of nodes that the cluster does not have, left out: {self._left_out} (the first of {first})"
 
-    def take(self, samples: Iterable[Sample]) -> int:
+    def take(self, samples: Iterable[GaugeSample]) -> int:
         """Take what one agent or one Prometheus server says: all of it or, where that raises, nothing.
 
         Parameters
@@ -194,7 +194,7 @@ class _Claims:
         self._slots: dict[int, int] = {}
         self._figures = array("d")
 
-    def add(self, names: Sequence[str], sample: Sample) -> None:
+    def add(self, names: Sequence[str], sample: GaugeSample) -> None:
         ends = [self.nodes.setdefault(name, len(self.nodes)) for name in names]
         if len(self.nodes) > self._limits.nodes:
             raise _too_many(self._limits.too_many_nodes())
@@ -224,7 +224,7 @@ def _too_many(problem: str) -> LatencyMapError:
     return LatencyMapError(f"agents: {problem}")
 
 
-def _can_be(sample: Sample) -> bool:
+def _can_be(sample: GaugeSample) -> bool:
     limits = {LOSS_RATIO: 1.0, MEASURED_TIMESTAMP_SECONDS: math.inf}
     return 0 <= sample.value <= limits.get(sample.name, MAX_RTT_MS / _MS) and math.isfinite(sample.value)
 

@@ -10,7 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from latency_map.measure.board import Measured
+from latency_map.measure.measurements import Measured
 
 PREFIX = "gesscale_latency_"
 

@@ -14,7 +14,7 @@ Probe: TypeAlias = Callable[[str, int], RttSample]
 _ALLOWED_WAIT_S = 0.2
 
 
-class Method(StrEnum):
+class ProbeMethod(StrEnum):
     """How to measure a round trip."""
 
     AUTO = "auto"
@@ -22,7 +22,7 @@ class Method(StrEnum):
     TCP = "tcp"
 
 
-def allowed_method(method: Method, *, say: Callable[[str], None]) -> Method:
+def allowed_method(method: ProbeMethod, *, say: Callable[[str], None]) -> ProbeMethod:
     """Find out what this process may do; tries with an echo to itself.
 
     Parameters
@@ -34,7 +34,7 @@ def allowed_method(method: Method, *, say: Callable[[str], None]) -> Method:
 
     Returns
     -------
-    Method
+    ProbeMethod
         ICMP or TCP.
 
     Raises
@@ -42,21 +42,21 @@ def allowed_method(method: Method, *, say: Callable[[str], None]) -> Method:
     LatencyMapError
         ICMP is demanded and not possible.
     """
-    if method is Method.TCP:
+    if method is ProbeMethod.TCP:
         return method
     try:
         ping_rtt_ms("127.0.0.1", timeout_s=_ALLOWED_WAIT_S)
     except (PermissionError, ImportError) as error:
         hint = "; install gesscale[probe]" if isinstance(error, ImportError) else ""
-        if method is Method.ICMP:
+        if method is ProbeMethod.ICMP:
             message = f"{error}{hint}"
             raise LatencyMapError(message) from None
         say(f"round trips are measured by TCP instead of ICMP: {error}{hint}")
-        return Method.TCP
-    return Method.ICMP
+        return ProbeMethod.TCP
+    return ProbeMethod.ICMP
 
 
-def probe_by(method: Method, *, port: int, timeout_s: float) -> Probe:
+def probe_by(method: ProbeMethod, *, port: int, timeout_s: float) -> Probe:
     """Return the function that measures one round trip.
 
     Parameters
@@ -83,4 +83,4 @@ def probe_by(method: Method, *, port: int, timeout_s: float) -> Probe:
         except PermissionError as error:
             return Unreachable(reason=str(error))
 
-    return by_tcp if method is Method.TCP else by_icmp
+    return by_tcp if method is ProbeMethod.TCP else by_icmp

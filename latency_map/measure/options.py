@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from latency_map.errors import LatencyMapError
-from latency_map.measure.method import Method
+from latency_map.measure.method import ProbeMethod
 from latency_map.measure.neighbours import rounds_to_cover
 from latency_map.measure.peers import parse_peers
 from latency_map.measure.places import AGENT_PORT, split_place
@@ -61,7 +61,7 @@ class AgentOptions:
     round_s: float
     timeout_s: float
     window_s: float | None
-    method: Method
+    method: ProbeMethod
     probe_port: int
     seed: int
     run_s: float | None
@@ -139,11 +139,11 @@ def _peers(text: str) -> dict[str, str]:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def _method(text: str) -> Method:
-    if text not in list(Method):
-        message = f"expected {', '.join(Method)}, got {text!r}"
+def _method(text: str) -> ProbeMethod:
+    if text not in list(ProbeMethod):
+        message = f"expected {', '.join(ProbeMethod)}, got {text!r}"
         raise argparse.ArgumentTypeError(message)
-    return Method(text)
+    return ProbeMethod(text)
 
 
 _OPTIONS = (
@@ -191,7 +191,7 @@ _OPTIONS = (
         text=f"seconds that figures are kept; as long as every pair takes for {WINDOW_TURNS} turns by default",
     ),
     _Option(
-        flag="--method", variable="GESSCALE_METHOD", read=_method, default=Method.AUTO.value,
+        flag="--method", variable="GESSCALE_METHOD", read=_method, default=ProbeMethod.AUTO.value,
         text="icmp, tcp, or auto: icmp where it is allowed",
     ),
     _Option(

@@ -8,8 +8,8 @@ from concurrent.futures import Future, wait
 from typing import TypeAlias
 
 from latency_map.errors import LatencyMapError
-from latency_map.measure.board import Board
 from latency_map.measure.gauges import AgentGauges
+from latency_map.measure.measurements import Measurements
 from latency_map.measure.method import Probe
 from latency_map.measure.neighbours import neighbours
 from latency_map.measure.options import WINDOW_TURNS, AgentOptions
@@ -69,7 +69,7 @@ class Rounds:
         pacer = Pacer(Pace(rate_per_s=options.rate_per_s), clock=clock, sleep=stop.wait)
         self._sweeper = Sweeper(probe, pacer, timeout_s=options.timeout_s, first_sequence=os.getpid())
         self.ended = 0
-        self.board = Board(kept=min(_MOST_KEPT, WINDOW_TURNS * options.count))
+        self.board = Measurements(kept=min(_MOST_KEPT, WINDOW_TURNS * options.count))
         self.gauges = AgentGauges(
             node=options.node,
             measured=lambda: self.board.measured(clock()),

@@ -16,7 +16,7 @@ _SEQUENCE_NUMBERS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sounding:
+class SentProbe:
     """One probe and what came of it.
 
     Attributes
@@ -53,7 +53,7 @@ class Sweeper:
         self._sequences = count_up(first_sequence)
         self.sent = 0
 
-    def sweep(self, addresses: Mapping[str, str], *, count: int) -> dict[str, tuple[Sounding, ...]]:
+    def sweep(self, addresses: Mapping[str, str], *, count: int) -> dict[str, tuple[SentProbe, ...]]:
         """Probe every node ``count`` times, in turns: each of them once, each of them again.
 
         Every probe has a thread of its own, so about rate times timeout of them wait at a time. Names are
@@ -81,10 +81,10 @@ class Sweeper:
                 break
             begun.append((node, started_s, self._begin(numeric[node])))
         wait([future for _, _, future in begun], timeout=patience_s)
-        soundings: dict[str, tuple[Sounding, ...]] = dict.fromkeys(addresses, ())
+        soundings: dict[str, tuple[SentProbe, ...]] = dict.fromkeys(addresses, ())
         for node, started_s, future in begun:
             sample = future.result() if future.done() else Timeout(timeout_s=self._timeout_s)
-            soundings[node] += (Sounding(sent_at_s=started_s, sample=sample),)
+            soundings[node] += (SentProbe(sent_at_s=started_s, sample=sample),)
         return soundings
 
     def _begin(self, address: str | UnknownHost) -> Future[RttSample]:

@@ -19,13 +19,13 @@ from latency_map.pictures.scene import (
     DOT_PT,
     LABELS_UP_TO,
     NAME_PT,
-    Scene,
+    NodeLinkLayout,
     bend,
     middle_between_discs,
     middle_between_nodes,
     set_scene,
 )
-from latency_map.summary import Placement, place
+from latency_map.summary import PlacementSummary, place
 from latency_map.survey import Survey
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def draw_node_link(survey: Survey, *, title: str, members: Collection[str] = ())
     return figure
 
 
-def _page(scene: Scene, title: str, facts: str, note: str) -> tuple["Figure", "Axes"]:
+def _page(scene: NodeLinkLayout, title: str, facts: str, note: str) -> tuple["Figure", "Axes"]:
     low, high = scene.bounds_pt
     spare = max(0.0, _LEAST_WIDTH_PT - float(high[0] - low[0]) - 2 * _MARGIN_PT) / 2
     low, high = low - _MARGIN_PT - (spare, 0), high + _MARGIN_PT + (spare, 0)
@@ -103,14 +103,14 @@ def _page(scene: Scene, title: str, facts: str, note: str) -> tuple["Figure", "A
     return figure, ax
 
 
-def _in_words(placement: Placement) -> str:
+def _in_words(placement: PlacementSummary) -> str:
     count = counted(len(placement.members), "member")
     if placement.nd_max_ms is None:
         return f"{count}: NDmax unknown, {counted(len(placement.missing), 'delay')} missing"
     return f"{count}: NDmax {in_ms(placement.nd_max_ms)} ms"
 
 
-def _draw_discs(ax: "Axes", scene: Scene) -> None:
+def _draw_discs(ax: "Axes", scene: NodeLinkLayout) -> None:
     from matplotlib.patches import Circle
 
     for number, group in enumerate(scene.groups):
@@ -126,7 +126,7 @@ def _draw_discs(ax: "Axes", scene: Scene) -> None:
         _write(ax, (x, y + radius + 8), caption, size=8.5, colour=colour, zorder=7, bold=True)
 
 
-def _draw_links(ax: "Axes", scene: Scene) -> None:
+def _draw_links(ax: "Axes", scene: NodeLinkLayout) -> None:
     labelled = len(scene.latencies) <= LABELS_UP_TO
     for link in links_within(scene.latencies.rtt_ms, scene.groups):
         ends = scene.layout.places_pt[[link.a, link.b]]
@@ -139,7 +139,7 @@ def _draw_links(ax: "Axes", scene: Scene) -> None:
         _write(ax, middle_between_discs(scene, link), in_ms(link.rtt_ms), colour="black", zorder=7.5)
 
 
-def _draw_nodes(ax: "Axes", scene: Scene, members: Collection[str]) -> None:
+def _draw_nodes(ax: "Axes", scene: NodeLinkLayout, members: Collection[str]) -> None:
     for number, group in enumerate(scene.groups):
         for row in group:
             member = scene.latencies.names[row] in members
@@ -150,7 +150,7 @@ def _draw_nodes(ax: "Axes", scene: Scene, members: Collection[str]) -> None:
                 _draw_dot(ax, scene, row, colour, member)
 
 
-def _draw_name(ax: "Axes", scene: Scene, row: int, colour: str, member: bool) -> None:
+def _draw_name(ax: "Axes", scene: NodeLinkLayout, row: int, colour: str, member: bool) -> None:
     from matplotlib.patches import FancyBboxPatch
 
     (x, y), (width, height) = scene.layout.places_pt[row], scene.boxes_pt[row]
@@ -172,7 +172,7 @@ def _draw_name(ax: "Axes", scene: Scene, row: int, colour: str, member: bool) ->
     )
 
 
-def _draw_dot(ax: "Axes", scene: Scene, row: int, colour: str, member: bool) -> None:
+def _draw_dot(ax: "Axes", scene: NodeLinkLayout, row: int, colour: str, member: bool) -> None:
     from matplotlib.patches import Circle
 
     x, y = (float(side) for side in scene.layout.places_pt[row])
@@ -182,7 +182,7 @@ def _draw_dot(ax: "Axes", scene: Scene, row: int, colour: str, member: bool) -> 
         _write(ax, (x, y + 13), scene.labels[row], size=NAME_PT, colour=colour, zorder=8, bold=True)
 
 
-def _draw_nd_max(ax: "Axes", scene: Scene, placement: Placement) -> None:
+def _draw_nd_max(ax: "Axes", scene: NodeLinkLayout, placement: PlacementSummary) -> None:
     from matplotlib.patches import FancyArrowPatch
 
     if placement.nd_max_ms is None or placement.widest is None:

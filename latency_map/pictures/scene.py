@@ -28,7 +28,7 @@ _BEND = 0.16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Scene:
+class NodeLinkLayout:
     """What is drawn.
 
     Attributes
@@ -63,7 +63,7 @@ class Scene:
         return low.min(axis=0), high.max(axis=0)
 
 
-def set_scene(survey: Survey) -> Scene:
+def set_scene(survey: Survey) -> NodeLinkLayout:
     """Lay out a survey.
 
     Parameters
@@ -73,7 +73,7 @@ def set_scene(survey: Survey) -> Scene:
 
     Returns
     -------
-    Scene
+    NodeLinkLayout
         The same for the same nodes and delays, whatever their order.
     """
     names = tuple(sorted(survey.names))
@@ -90,12 +90,12 @@ def set_scene(survey: Survey) -> Scene:
         cluster_pt=64.0 if len(groups) <= _MANY_CLUSTERS else 24.0,
     )
     layout = arrange(latencies.rtt_ms, groups, boxes, spacing)
-    return Scene(
+    return NodeLinkLayout(
         latencies=latencies, labels=labels, groups=groups, boxes_pt=boxes, layout=layout, named=named
     )
 
 
-def bend(scene: Scene, link: Link) -> tuple[float, Delays]:
+def bend(scene: NodeLinkLayout, link: Link) -> tuple[float, Delays]:
     """Return how a link is bent to keep clear of straight ones, inwards.
 
     Returns
@@ -105,13 +105,13 @@ def bend(scene: Scene, link: Link) -> tuple[float, Delays]:
     """
     a, b = scene.layout.places_pt[[link.a, link.b]]
     low, high = scene.bounds_pt
-    aside = np.array([b[1] - a[1], a[0] - b[0]])
+    side_files = np.array([b[1] - a[1], a[0] - b[0]])
     middle = (a + b) / 2
-    rad = _BEND if aside @ ((low + high) / 2 - middle) >= 0 else -_BEND
-    return rad, middle + aside * rad / 2
+    rad = _BEND if side_files @ ((low + high) / 2 - middle) >= 0 else -_BEND
+    return rad, middle + side_files * rad / 2
 
 
-def middle_between_nodes(scene: Scene, link: Link) -> Delays:
+def middle_between_nodes(scene: NodeLinkLayout, link: Link) -> Delays:
     """Return the middle of what is seen of a link between the boxes of its nodes."""
     a, b = scene.layout.places_pt[[link.a, link.b]]
     out, back = (_share_in_box(b - a, scene.boxes_pt[row] / 2) for row in (link.a, link.b))
@@ -119,7 +119,7 @@ def middle_between_nodes(scene: Scene, link: Link) -> Delays:
     return middle
 
 
-def middle_between_discs(scene: Scene, link: Link) -> Delays:
+def middle_between_discs(scene: NodeLinkLayout, link: Link) -> Delays:
     """Return the middle of what is seen of a link between the discs of its nodes."""
     a, b = scene.layout.places_pt[[link.a, link.b]]
     disc_of = {row: number for number, group in enumerate(scene.groups) for row in group}
@@ -134,7 +134,7 @@ def _share_in_box(way: Delays, half_box: Delays) -> float:
     return min([*reaches, 0.5])
 
 
-def _share_in_disc(scene: Scene, start: Delays, end: Delays, number: int) -> float:
+def _share_in_disc(scene: NodeLinkLayout, start: Delays, end: Delays, number: int) -> float:
     """How much of the way from a point in a disc lies in that disc: where it meets the circle."""
     way, offset = end - start, start - scene.layout.centres_pt[number]
     squared, radius = float(way @ way), float(scene.layout.radii_pt[number])

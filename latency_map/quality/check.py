@@ -14,7 +14,7 @@ from latency_map.quality.cells import judge_cells
 from latency_map.quality.findings import (
     Concern,
     Finding,
-    Report,
+    QualityReport,
     Severity,
     Worst,
     finding_of,
@@ -40,7 +40,7 @@ def check(
     *,
     asymmetry: Asymmetry | None = None,
     old_after_s: float = OLD_AFTER_S,
-) -> Report:
+) -> QualityReport:
     """Judge a survey.
 
     Parameters
@@ -57,7 +57,7 @@ def check(
 
     Returns
     -------
-    Report
+    QualityReport
         Every finding, errors first, and the verdict. The same for any order of the nodes.
     """
     rule = survey.rule(asymmetry)
@@ -78,7 +78,7 @@ def check(
     return _conclude(survey, findings, rule)
 
 
-def _conclude(survey: Survey, findings: tuple[Finding, ...], rule: Asymmetry) -> Report:
+def _conclude(survey: Survey, findings: tuple[Finding, ...], rule: Asymmetry) -> QualityReport:
     errors = [finding.concern for finding in findings if finding.severity is Severity.ERROR]
     warnings = sum(finding.severity is Severity.WARNING for finding in findings)
     repairs = _repairs(errors)
@@ -90,7 +90,7 @@ def _conclude(survey: Survey, findings: tuple[Finding, ...], rule: Asymmetry) ->
     if warnings:
         verdict += f"; {warnings} warning{'s' if warnings > 1 else ''}"
     n = len(survey)
-    return Report(
+    return QualityReport(
         nodes=n,
         pairs=n * (n - 1) // 2,
         findings=findings,

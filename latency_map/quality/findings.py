@@ -86,7 +86,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class QualityReport:
     """What a check says of a survey.
 
     Attributes

@@ -28,7 +28,7 @@ class Symmetrise(StrEnum):
     MEAN = "mean"
 
 
-class Step(StrEnum):
+class RepairStep(StrEnum):
     """The steps of a repair, in the order in which they are taken."""
 
     DROP = "drop"
@@ -71,7 +71,7 @@ class Repair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class AppliedRepair:
     """What one step of a repair changed.
 
     Attributes
@@ -88,7 +88,7 @@ class Change:
         All that for people, with the error to expect of estimates.
     """
 
-    step: Step
+    step: RepairStep
     cells: int
     nodes: tuple[str, ...]
     before_ms: float | None
@@ -109,7 +109,7 @@ class Repaired:
     """
 
     survey: Survey
-    changes: tuple[Change, ...]
+    changes: tuple[AppliedRepair, ...]
 
 
 def repair(survey: Survey, wanted: Repair) -> Repaired:
@@ -133,7 +133,7 @@ def repair(survey: Survey, wanted: Repair) -> Repaired:
     LatencyMapError
         A node to drop is not in the survey, or none would be left.
     """
-    steps: tuple[Callable[[Survey, Repair], tuple[Survey, Change | None]], ...] = (
+    steps: tuple[Callable[[Survey, Repair], tuple[Survey, AppliedRepair | None]], ...] = (
         _drop,
         _zero_diagonal,
         _drop_zeros,
@@ -150,34 +150,34 @@ def repair(survey: Survey, wanted: Repair) -> Repaired:
     return Repaired(survey=survey, changes=tuple(changes))
 
 
-def _drop(survey: Survey, wanted: Repair) -> tuple[Survey, Change | None]:
+def _drop(survey: Survey, wanted: Repair) -> tuple[Survey, AppliedRepair | None]:
     for node in wanted.drop:
         if node not in survey.names:
             raise UnknownNodeError(node, survey.names)
     if len(set(wanted.drop)) == len(survey):
         message = f"repair --drop: expected at least one of {len(survey)} nodes to be left, got all of them"
         raise LatencyMapError(message)
-    return _without(survey, set(wanted.drop), Step.DROP)
+    return _without(survey, set(wanted.drop), RepairStep.DROP)
 
 
-def _zero_diagonal(survey: Survey, wanted: Repair) -> tuple[Survey, Change | None]:
+def _zero_diagonal(survey: Survey, wanted: Repair) -> tuple[Survey, AppliedRepair | None]:
     rtt_ms = survey.rtt_ms
     if wanted.zero_diagonal:
         rtt_ms = rtt_ms.copy()
         np.fill_diagonal(rtt_ms, 0.0)
-    return _with(survey, rtt_ms, Step.ZERO_DIAGONAL, "nodes set to 0 from themselves")
+    return _with(survey, rtt_ms, RepairStep.ZERO_DIAGONAL, "nodes set to 0 from themselves")
 
 
-def _drop_zeros(survey: Survey, wanted: Repair) -> tuple[Survey, Change | None]:
+def _drop_zeros(survey: Survey, wanted: Repair) -> tuple[Survey, AppliedRepair | None]:
     rtt_ms = survey.rtt_ms
     if wanted.drop_zeros:
         zeros = rtt_ms == 0
         np.fill_diagonal(zeros, val=False)
         rtt_ms = np.where(zeros, np.nan, rtt_ms)
-    return _with(survey, rtt_ms, Step.DROP_ZEROS, "cells of 0 ms between two nodes taken as missing")
+    return _with(survey, rtt_ms, RepairStep.DROP_ZEROS, "cells of 0 ms between two nodes taken as missing")
 
 
-def _symmetrise(survey: Survey, wanted: Repair) -> tuple[Survey, Change | None]:
+def _symmetrise(survey: Survey, wanted: Repair) -> tuple[Survey, AppliedRepair | None]:
     if wanted.symmetrise is None:
         return survey, None
     there_ms = survey.rtt_ms
@@ -187,17 +187,17 @@ def _symmetrise(survey: Survey, wanted: Repair) -> tuple[Survey, Change | None]:
     np.fill_diagonal(both_ms, there_ms.diagonal())
     guessed = survey.estimated & ~np.isnan(there_ms)
     text = f"cells set to the {wanted.symmetrise} of both directions"
-    return _with(survey, both_ms, Step.SYMMETRISE, text, estimated=guessed | guessed.T)
+    return _with(survey, both_ms, RepairStep.SYMMETRISE, text, estimated=guessed | guessed.T)
 
 
-def _fill(survey: Survey, wanted: Repair) -> tuple[Survey, Change | None]:
+def _fill(survey: Survey, wanted: Repair) -> tuple[Survey, AppliedRepair | None]:
     filled = fill_gaps(survey.rtt_ms, wanted.fill, seed=wanted.seed)
     estimated = survey.estimated | filled.estimated
     text = f"cells estimated by {wanted.fill} ({filled.error})"
-    return _with(survey, filled.rtt_ms, Step.FILL, text, estimated=estimated)
+    return _with(survey, filled.rtt_ms, RepairStep.FILL, text, estimated=estimated)
 
 
-def _drop_incomplete(survey: Survey, wanted: Repair) -> tuple[Survey, Change | None]:
+def _drop_incomplete(survey: Survey, wanted: Repair) -> tuple[Survey, AppliedRepair | None]:
     gaps = missing_pairs(survey.rtt_ms) if wanted.drop_incomplete else np.zeros((0, 0), dtype=bool)
     dropped: set[str] = set()
     per_node = gaps.sum(axis=1)
@@ -207,17 +207,17 @@ def _drop_incomplete(survey: Survey, wanted: Repair) -> tuple[Survey, Change | N
         per_node -= gaps[row]
         gaps[row] = gaps[:, row] = False
         per_node[row] = 0
-    return _without(survey, dropped, Step.DROP_INCOMPLETE)
+    return _without(survey, dropped, RepairStep.DROP_INCOMPLETE)
 
 
-def _without(survey: Survey, dropped: set[str], step: Step) -> tuple[Survey, Change | None]:
+def _without(survey: Survey, dropped: set[str], step: RepairStep) -> tuple[Survey, AppliedRepair | None]:
     if not dropped:
         return survey, None
     kept = np.array([row for row, name in enumerate(survey.names) if name not in dropped])
     part = np.ix_(kept, kept)
     spread = survey.spread
     names = tuple(sorted(dropped))
-    change = Change(
+    change = AppliedRepair(
         step=step,
         cells=len(survey) ** 2 - len(kept) ** 2,
         nodes=names,
@@ -241,8 +241,8 @@ def _without(survey: Survey, dropped: set[str], step: Step) -> tuple[Survey, Cha
 
 
 def _with(
-    survey: Survey, rtt_ms: Delays, step: Step, text: str, *, estimated: Mask | None = None
-) -> tuple[Survey, Change | None]:
+    survey: Survey, rtt_ms: Delays, step: RepairStep, text: str, *, estimated: Mask | None = None
+) -> tuple[Survey, AppliedRepair | None]:
     """Put other round trips in a survey and say what changed; the cell that changed most stands for all."""
     before = survey.rtt_ms
     marks = (survey.estimated if estimated is None else estimated) & ~np.isnan(rtt_ms)
@@ -252,7 +252,7 @@ def _with(
     a, b = first_pair(survey.names, by_ms)
     nodes = (survey.names[a], survey.names[b]) if a != b else (survey.names[a],)
     old, new = float(before[a, b]), float(rtt_ms[a, b])
-    change = Change(
+    change = AppliedRepair(
         step=step,
         cells=cells,
         nodes=nodes,

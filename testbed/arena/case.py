@@ -7,12 +7,12 @@ from typing import Annotated
 from pydantic import Field
 
 from gesscale.fields import LARGEST_EXACT
-from testbed.scoring.headcount import Headcount
+from testbed.scoring.replica_count import ReplicaCount
 from testbed.scoring.sample import Scores
 
 METRICS = (
     *(score.name for score in fields(Scores)),
-    *(figure.name for figure in fields(Headcount)),
+    *(figure.name for figure in fields(ReplicaCount)),
     "frontier_cost",
     "above_frontier_pct",
 )

@@ -11,14 +11,14 @@ from gesscale.policies.registry import own_card
 from gesscale.words import place_of
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment
-from testbed.arena.players.oracle import Inflow, inflow_of, inflow_rows_per_s
-from testbed.arena.players.policies import build_policy, check_policy
-from testbed.arena.players.referee import Referee, RunLost
+from testbed.arena.policies.catalogue import build_policy, check_policy
+from testbed.arena.policies.oracle import Inflow, inflow_of, inflow_rows_per_s
+from testbed.arena.policies.policy_guard import PolicyGuard, RunLost
 from testbed.arena.worlds.scenes import World, world_of
 from testbed.arena.worlds.streams import seed_of
 from testbed.scoring.frontier import Frontier, frontier
-from testbed.scoring.headcount import Headcount, HeadcountTaker
 from testbed.scoring.recorder import SeriesRecorder
+from testbed.scoring.replica_count import ReplicaCount, ReplicaCounter
 from testbed.scoring.sample import Completion, Sample, Scores
 from testbed.scoring.scorer import Scorer, combine
 from testbed.simulator.demand import BestPlacements
@@ -59,7 +59,7 @@ def play(experiment: Experiment, case: Case, *, with_series: bool = False) -> Ca
     rules = varied.rules.model_copy(update={"seed": seed_of(case.seed, "policy") % _SEED_OF_POLICIES})
     judge = Judge(scene, varied.slo_s, restart_is_supply=varied.restart_is_supply, with_series=with_series)
     try:
-        policy = Referee(
+        policy = PolicyGuard(
             lambda: build_policy(case.policy, scene, rules, world.best),
             case.policy,
             scene.workflow,
@@ -75,7 +75,7 @@ def play(experiment: Experiment, case: Case, *, with_series: bool = False) -> Ca
         case=case,
         metrics={
             **asdict(combine(scores)),
-            **asdict(judge.headcount()),
+            **asdict(judge.replica_count()),
             **_frontier_metrics(world, scores),
         },
         series=judge.series(),
@@ -146,7 +146,7 @@ class Judge:
         self._at_sinks = next(
             scorer for name, scorer in self._scorers.items() if not scene.workflow.downstream(name)
         )
-        self._headcount = HeadcountTaker(scene.duration_s)
+        self._headcount = ReplicaCounter(scene.duration_s)
         self._shown = next(iter(operators))
         self._recorder = SeriesRecorder(scene.duration_s) if with_series else None
 
@@ -172,9 +172,9 @@ class Judge:
             for name, scorer in self._scorers.items()
         }
 
-    def headcount(self) -> Headcount:
+    def replica_count(self) -> ReplicaCount:
         """Return the replicas of all operators together."""
-        return self._headcount.headcount()
+        return self._headcount.replica_count()
 
     def series(self) -> Mapping[str, tuple[float | None, ...]]:
         """Return the course of the run; empty where it was not to be kept."""

@@ -13,7 +13,7 @@ from testbed.cluster.privilege import TUN
 from testbed.cluster.topology import Topology
 
 
-class Delays(StrEnum):
+class DelayBackend(StrEnum):
     """What makes the delays."""
 
     AUTO = "auto"
@@ -43,12 +43,12 @@ class ClusterStatus:
     """
 
     topology: Topology
-    delays: Delays
+    delays: DelayBackend
     problem: str
     running: tuple[processes.Process, ...]
 
 
-def up(topology: Topology, *, source: str, delays: Delays = Delays.AUTO) -> bool:
+def up(topology: Topology, *, source: str, delays: DelayBackend = DelayBackend.AUTO) -> bool:
     """Bring a cluster up; what is left of an earlier one of its name goes first.
 
     Parameters
@@ -96,12 +96,12 @@ def status(name: str) -> ClusterStatus:
         problem = "it was never completed"
     elif not namespaces.intact(topology):
         problem = "a namespace or the device outside is gone"
-    elif record.delays != Delays.NETEM and not relay_link.relay_answers(name):
+    elif record.delays != DelayBackend.NETEM and not relay_link.relay_answers(name):
         problem = "the relay does not answer"
     found = processes.find(str(state.state_directory(name)))
     return ClusterStatus(
         topology=topology,
-        delays=Delays(record.delays),
+        delays=DelayBackend(record.delays),
         problem=problem,
         running=tuple(process for process in found if process.started),
     )
@@ -119,27 +119,29 @@ def down(name: str) -> Swept:
         return _sweep(name)
 
 
-def _is_up(topology: Topology, delays: Delays) -> bool:
+def _is_up(topology: Topology, delays: DelayBackend) -> bool:
     try:
         present = status(topology.name)
     except ClusterError:
         return False
-    return not present.problem and present.topology == topology and delays in (Delays.AUTO, present.delays)
+    return (
+        not present.problem and present.topology == topology and delays in (DelayBackend.AUTO, present.delays)
+    )
 
 
-def _choose(delays: Delays) -> Delays:
-    if delays is not Delays.AUTO:
+def _choose(delays: DelayBackend) -> DelayBackend:
+    if delays is not DelayBackend.AUTO:
         return delays
     if has_netem():
-        return Delays.NETEM
+        return DelayBackend.NETEM
     can_compile = relay_link.compiled_relay(relay_link.find_compiler()) is not None
-    return Delays.RELAY_C if can_compile else Delays.RELAY_PYTHON
+    return DelayBackend.RELAY_C if can_compile else DelayBackend.RELAY_PYTHON
 
 
-def _build(topology: Topology, source: str, kind: Delays) -> None:
+def _build(topology: Topology, source: str, kind: DelayBackend) -> None:
     record = state.ClusterRecord(source=source, delays=kind.value, complete=False)
     state.save(record, topology)
-    if kind is Delays.NETEM:
+    if kind is DelayBackend.NETEM:
         commands = netem_commands(topology)
     else:
         if not os.access(TUN, os.R_OK | os.W_OK):
@@ -148,7 +150,7 @@ def _build(topology: Topology, source: str, kind: Delays) -> None:
         commands = namespaces.tun_commands(topology)
     for command in commands:
         namespaces.run(command)
-    if kind is not Delays.NETEM:
+    if kind is not DelayBackend.NETEM:
         relay_link.start_relay(topology, kind)
     state.save(state.ClusterRecord(source=source, delays=kind.value, complete=True), topology)
 

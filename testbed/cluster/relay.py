@@ -27,7 +27,7 @@ _CLONE_NEWNET = 0x40000000
 
 
 @dataclass(slots=True)
-class Delays:
+class RelayDelays:
     """When packets are due: the delay of their pair, and never before an earlier packet of that pair.
 
     Attributes
@@ -45,7 +45,7 @@ class Delays:
         self._last_due_ns[pair] = due
         return due
 
-    def obey(self, statement: str) -> bool:
+    def set_delay(self, statement: str) -> bool:
         """Carry out ``delay FROM TO MICROSECONDS``; return False where it is not that."""
         match statement.split():
             case ["delay", first, second, us] if first.isdecimal() and second.isdecimal() and us.isdecimal():
@@ -79,22 +79,22 @@ def _open_device(namespace: str, name: str) -> int:
         os.close(there)
 
 
-def _configure(config: Path, delays: Delays) -> dict[int, int]:
+def _configure(config: Path, delays: RelayDelays) -> dict[int, int]:
     devices: dict[int, int] = {}
     for line in config.read_text(encoding="utf-8").splitlines():
         match line.split():
             case ["node", host, namespace, name]:
                 devices[int(host)] = _open_device(namespace, name)
-            case _ if not delays.obey(line):
+            case _ if not delays.set_delay(line):
                 message = f"relay: expected 'node ...' or 'delay ...' in {config}, got {line!r}"
                 raise SystemExit(message)
     return devices
 
 
-def _answer(control: socket.socket, delays: Delays) -> None:
+def _answer(control: socket.socket, delays: RelayDelays) -> None:
     message, peer = control.recvfrom(128)
     text = message.decode(errors="replace")
-    said = b"ok" if text == "ping" or delays.obey(text) else b"refused"
+    said = b"ok" if text == "ping" or delays.set_delay(text) else b"refused"
     if peer:
         with contextlib.suppress(OSError):
             control.sendto(said, peer)
@@ -115,7 +115,9 @@ def _deliver(device: int, packet: bytes) -> None:
         os.write(device, packet)
 
 
-def relay(devices: dict[int, int], delays: Delays, control: socket.socket, now_ns: Callable[[], int]) -> None:
+def relay(
+    devices: dict[int, int], delays: RelayDelays, control: socket.socket, now_ns: Callable[[], int]
+) -> None:
     """Carry packets until the process is ended.
 
     Parameters
@@ -160,7 +162,7 @@ def main() -> None:
     config, path = Path(sys.argv[1]), Path(sys.argv[2])
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, -20)
-    delays = Delays()
+    delays = RelayDelays()
     devices = _configure(config, delays)
     path.unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as control:

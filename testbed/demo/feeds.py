@@ -15,7 +15,7 @@ from testbed.cluster.namespaces import inside
 from testbed.cluster.processes import Mark, Role
 from testbed.cluster.state import state_directory
 from testbed.cluster.topology import Topology
-from testbed.demo.scenario import KafkaInput, Scenario, TaxiOperator
+from testbed.demo.scenario import Scenario, TaxiOperator, TopicInput
 from testbed.pipeline.kafka_broker import running_broker
 from testbed.pipeline.kafka_topic import create_topics, verify_topic
 from testbed.pipeline.sink import SinkCount
@@ -87,7 +87,7 @@ class KafkaFeed:
     """
 
     scenario: Scenario
-    kafka: KafkaInput
+    kafka: TopicInput
     topology: Topology
     rides: Path
     folder: Path

@@ -13,14 +13,14 @@ from gesscale.document import as_document
 from testbed.demo.figure import draw
 from testbed.demo.model_errors import law_errors
 from testbed.demo.record import Day, Record, Rescale, write_records
-from testbed.demo.verdict import Check
+from testbed.demo.verdict import PromiseCheck
 
 SETTLE_S = 25.0
 
 
 def write_report(
     day: Day,
-    checks: Sequence[Check],
+    checks: Sequence[PromiseCheck],
     title: str,
     folder: Path,
     console: Console,
@@ -153,6 +153,6 @@ def _figures_table(figures: Mapping[str, Mapping[str, object]], more: Mapping[st
     return table("Figures", ("figure", *flat), rows)
 
 
-def _promises_table(checks: Sequence[Check]) -> Table:
+def _promises_table(checks: Sequence[PromiseCheck]) -> Table:
     rows = [(check.promise, "kept" if check.kept else "BROKEN", check.detail) for check in checks]
     return table("Promises", ("promise", "", "figures"), rows)

@@ -49,7 +49,7 @@ class TaxiOperator:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KafkaInput:
+class TopicInput:
     """A broker on the driver's node, and a producer outside of the nodes.
 
     Attributes
@@ -107,7 +107,7 @@ class Scenario:
     policy: str = "gesscale"
     topology: str = "edge8"
     operators: tuple[TaxiOperator, ...] = (TaxiOperator(),)
-    kafka: KafkaInput | None = None
+    kafka: TopicInput | None = None
     scaling_promised: bool = True
     day_s: float = 240.0
     share: float = 0.105
@@ -146,7 +146,7 @@ class Scenario:
                 "stale_after": f"{4 * self.period_s:g}s",
             },
             "analyze": analyze,
-            "plan": {"settle_timeout": f"{6 * self.period_s:g}s"},
+            "plan": {"rescale_timeout": f"{6 * self.period_s:g}s"},
             "execute": {"mode": "act", "cluster": "local", "options": {"topology": self.topology}},
             "knowledge": {"file": "knowledge.sqlite"},
         }
@@ -199,7 +199,7 @@ DEMO = Scenario()
 
 WORKFLOW = Scenario(
     operators=(CLEAN, NEAREST),
-    kafka=KafkaInput(),
+    kafka=TopicInput(),
     scaling_promised=False,
     share=0.09,
     copies=1,

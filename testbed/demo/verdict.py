@@ -9,7 +9,7 @@ from testbed.demo.record import Day, Rescale
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class PromiseCheck:
     """One promise.
 
     Attributes
@@ -27,14 +27,14 @@ class Check:
     detail: str
 
 
-def check_both_directions(rescales: Sequence[Rescale]) -> Check:
+def check_both_directions(rescales: Sequence[Rescale]) -> PromiseCheck:
     """Check that replicas were both added and removed."""
     up = sum(rescale.growth > 0 for rescale in rescales)
     down = sum(rescale.growth < 0 for rescale in rescales)
-    return Check("it scaled up and down", up > 0 and down > 0, f"{up} times up, {down} times down")
+    return PromiseCheck("it scaled up and down", up > 0 and down > 0, f"{up} times up, {down} times down")
 
 
-def check_nodes(decisions: Sequence[Decision], delays: LatencyMap, driver_node: str) -> Check:
+def check_nodes(decisions: Sequence[Decision], delays: LatencyMap, driver_node: str) -> PromiseCheck:
     """Check every chosen node against the latency map, by the map's figures alone.
 
     Parameters
@@ -48,7 +48,7 @@ def check_nodes(decisions: Sequence[Decision], delays: LatencyMap, driver_node: 
 
     Returns
     -------
-    Check
+    PromiseCheck
         Broken where an added node was not of the least largest round trip to the placement and the driver's
         node, or a removed one not of the greatest.
     """
@@ -87,7 +87,9 @@ def check_nodes(decisions: Sequence[Decision], delays: LatencyMap, driver_node: 
     detail = f"{chosen} nodes chosen" + (
         f", wrong: {', '.join(wrong)}" if wrong else ", none other than the map calls for"
     )
-    return Check("every chosen node is the one the latency map calls for", chosen > 0 and not wrong, detail)
+    return PromiseCheck(
+        "every chosen node is the one the latency map calls for", chosen > 0 and not wrong, detail
+    )
 
 
 def _distance(delays: LatencyMap, node: str, members: set[str]) -> float:
@@ -95,7 +97,7 @@ def _distance(delays: LatencyMap, node: str, members: set[str]) -> float:
     return max((float(row[delays.names.index(member)]) for member in members), default=0.0)
 
 
-def check_rows(day: Day) -> tuple[Check, ...]:
+def check_rows(day: Day) -> tuple[PromiseCheck, ...]:
     """Check at each end of the stream that every valid row is there, and once.
 
     Parameters
@@ -113,7 +115,7 @@ def check_rows(day: Day) -> tuple[Check, ...]:
         sent, rows = f"{sent} less {day.broken} without a position = {valid}", "valid rows"
     counts = {f"rows out of {name}": count for name, count in day.handed_on.items()}
     return tuple(
-        Check(
+        PromiseCheck(
             f"{place} = {rows} produced, each once",
             count.rows == count.distinct == valid,
             f"{sent}; {count.rows} there, {count.duplicated} doubled, {count.missing} missing",

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from gesscale.errors import ClusterError
-from latency_map.emulate import Action, EmulationPlan, render_script
+from latency_map.emulate import EmulationPlan, ScriptAction, render_script
 from latency_map.emulate.plan import NodePlan
 from latency_map.emulate.preflight import preflight_problems, render_preflight
-from testbed.emulation.remote import AT_ONCE, Answer, Login, run_scripts
+from testbed.emulation.remote import AT_ONCE, Login, ScriptResult, run_scripts
 
 _LOOK_S = 40.0
 _CHANGE_S = 120.0
@@ -52,32 +52,32 @@ def put_on(plan: EmulationPlan, login: Login, *, undo_after_s: int | None = None
         One node failed, or it was interrupted; the message says which, and which nodes may still be delayed, if any.
     """
     begun: list[NodePlan] = []
-    failed: list[Answer] = []
+    failed: list[ScriptResult] = []
     try:
         for start in range(0, len(plan.nodes), AT_ONCE):
             batch = plan.nodes[start : start + AT_ONCE]
             begun.extend(batch)
-            answers = _run(batch, Action.APPLY, login, undo_after_s)
+            answers = _run(batch, ScriptAction.APPLY, login, undo_after_s)
             failed = [answer for answer in answers if not answer.ok]
             if failed:
                 break
     except KeyboardInterrupt as error:
         left = take_off(begun, login)
-        message = f"interrupted while nodes were changed: {tell_left(left, undo_after_s)}"
+        message = f"interrupted while nodes were changed: {print_left(left, undo_after_s)}"
         raise ClusterError(message) from error
     if failed:
         left = take_off(begun, login)
         lines = "".join(f"\n  {answer.host.name}: {answer.problem}" for answer in failed)
-        message = f"not every node could be delayed:{lines}\n{tell_left(left, undo_after_s)}"
+        message = f"not every node could be delayed:{lines}\n{print_left(left, undo_after_s)}"
         raise ClusterError(message)
 
 
-def take_off(nodes: Sequence[NodePlan], login: Login) -> tuple[Answer, ...]:
+def take_off(nodes: Sequence[NodePlan], login: Login) -> tuple[ScriptResult, ...]:
     """Take the delays off nodes; return the answers of those where that failed."""
-    return tuple(answer for answer in _run(nodes, Action.UNDO, login) if not answer.ok)
+    return tuple(answer for answer in _run(nodes, ScriptAction.UNDO, login) if not answer.ok)
 
 
-def tell_left(left: Sequence[Answer], undo_after_s: int | None = None) -> str:
+def print_left(left: Sequence[ScriptResult], undo_after_s: int | None = None) -> str:
     """Say which nodes may still be delayed after `take_off`, and what to do.
 
     Parameters
@@ -95,8 +95,8 @@ def tell_left(left: Sequence[Answer], undo_after_s: int | None = None) -> str:
 
 
 def _run(
-    nodes: Sequence[NodePlan], action: Action, login: Login, undo_after_s: int | None = None
-) -> tuple[Answer, ...]:
+    nodes: Sequence[NodePlan], action: ScriptAction, login: Login, undo_after_s: int | None = None
+) -> tuple[ScriptResult, ...]:
     by_name = {node.host.name: node for node in nodes}
     return run_scripts(
         [node.host for node in nodes],
@@ -106,7 +106,7 @@ def _run(
     )
 
 
-def _problems(answer: Answer) -> tuple[str, ...]:
+def _problems(answer: ScriptResult) -> tuple[str, ...]:
     if answer.ok:
         return preflight_problems(answer.output)
     hint = "; log in as root, or let the user run sudo without a password" if "sudo" in answer.problem else ""

@@ -16,15 +16,15 @@ from gesscale.cli.latency_map.plan_options import (
     SkipMissing,
     parse_time_s,
     plan_for,
+    print_left_out,
     read_hosts,
-    tell_left_out,
 )
-from gesscale.cli.output import Output, talk
+from gesscale.cli.output import Output, stderr_console
 from gesscale.errors import ClusterError, InputError
 from latency_map.emulate import EmulationPlan, Host, NodePlan
 from latency_map.emulate.hosts import DEVICE
 from latency_map.emulate.plan import RATE_MBIT
-from testbed.emulation.apply import look_at, put_on, take_off, tell_left
+from testbed.emulation.apply import look_at, print_left, put_on, take_off
 from testbed.emulation.daemonset import IMAGE, NAMESPACE, render_daemonset
 from testbed.emulation.pairs import check_plan
 from testbed.emulation.remote import Login
@@ -99,7 +99,7 @@ def apply(
             raise InputError(message)
         latencies = load_map(file, unit, kind, asymmetry)
         plan = plan_for(latencies, known, measured=measured, rate_mbit=rate_mbit, skip_missing=skip_missing)
-    tell_left_out(plan)
+    print_left_out(plan)
     undo_after_s = None if keep_for is None else parse_time_s(keep_for)
     if daemonset:
         if undo_after_s:
@@ -111,19 +111,19 @@ def apply(
         return
     _apply(plan, login, undo_after_s, check=check)
     if check:
-        talk.print(
+        stderr_console.print(
             f"measuring {sum(len(node.delays) for node in plan.nodes) // 2} pairs, {count} echoes each"
         )
         emit_checks(f"{len(plan.nodes)} nodes", check_plan(plan, login, count=count), output)
 
 
 def _apply(plan: EmulationPlan, login: Login, undo_after_s: int | None, *, check: bool) -> None:
-    talk.print(f"looking at {len(plan.nodes)} nodes")
+    stderr_console.print(f"looking at {len(plan.nodes)} nodes")
     end_as_ctrl_c_does()  # what was changed is undone
     look_at(plan, login, tools=(*(("ping",) if check else ()), *(("setsid",) if undo_after_s else ())))
     put_on(plan, login, undo_after_s=undo_after_s)
     until = f" for {undo_after_s} s" if undo_after_s else " until --undo"
-    talk.print(f"{len(plan.nodes)} nodes delay what they send to each other{until}")
+    stderr_console.print(f"{len(plan.nodes)} nodes delay what they send to each other{until}")
 
 
 def _undo(hosts: tuple[Host, ...], login: Login, *, by_ssh: bool) -> None:
@@ -132,5 +132,5 @@ def _undo(hosts: tuple[Host, ...], login: Login, *, by_ssh: bool) -> None:
         raise InputError(message)
     left = take_off([NodePlan(host=host, delays=()) for host in hosts], login)
     if left:
-        raise ClusterError(tell_left(left))
-    talk.print(f"{len(hosts)} nodes: the delays are taken away")
+        raise ClusterError(print_left(left))
+    stderr_console.print(f"{len(hosts)} nodes: the delays are taken away")

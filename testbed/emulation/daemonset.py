@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from latency_map.emulate import Action, EmulationPlan, render_script
+from latency_map.emulate import EmulationPlan, ScriptAction, render_script
 from latency_map.emulate.script import script_name
 from latency_map.emulate.tc import ROOT
 from latency_map.shell import command_line
@@ -28,11 +28,11 @@ folder=$(dirname "$0") pause=
 undo() {{
   trap - TERM INT
   kill "$pause" 2>/dev/null
-  sh "$folder/{Action.UNDO.value}-$NODE_NAME.sh"
+  sh "$folder/{ScriptAction.UNDO.value}-$NODE_NAME.sh"
   exit 0
 }}
 trap undo TERM INT
-sh "$folder/{Action.APPLY.value}-$NODE_NAME.sh" || exit 1
+sh "$folder/{ScriptAction.APPLY.value}-$NODE_NAME.sh" || exit 1
 while :; do
   sleep 3600 &
   pause=$!
@@ -80,7 +80,7 @@ def render_daemonset(plan: EmulationPlan, *, namespace: str = NAMESPACE, image: 
     scripts = {
         script_name(action, node.host.name): _Script(render_script(node, action))
         for node in plan.nodes
-        for action in (Action.APPLY, Action.UNDO)
+        for action in (ScriptAction.APPLY, ScriptAction.UNDO)
     }
     groups = list(_groups({_ENTRY: _Script(_ENTRY_SCRIPT), **scripts}))
     names = [f"{NAME}-{number}" for number in range(1, len(groups) + 1)]

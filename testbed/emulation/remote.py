@@ -53,7 +53,7 @@ class Login:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class ScriptResult:
     """What came of a script on a host.
 
     Attributes
@@ -83,7 +83,9 @@ class Answer:
         return said or f"exit code {self.code}"
 
 
-def run_script(host: Host, script: str, login: Login, *, timeout_s: float, as_root: bool = True) -> Answer:
+def run_script(
+    host: Host, script: str, login: Login, *, timeout_s: float, as_root: bool = True
+) -> ScriptResult:
     """Run a shell script on a host to its end.
 
     Parameters
@@ -106,11 +108,11 @@ def run_script(host: Host, script: str, login: Login, *, timeout_s: float, as_ro
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return Answer(host=host, code=None, output="", said=f"no answer within {timeout_s:g} s")
+        return ScriptResult(host=host, code=None, output="", said=f"no answer within {timeout_s:g} s")
     except OSError as error:
-        return Answer(host=host, code=None, output="", said=f"cannot run ssh: {error}")
+        return ScriptResult(host=host, code=None, output="", said=f"cannot run ssh: {error}")
     code = None if done.returncode == _UNREACHED else done.returncode
-    return Answer(host=host, code=code, output=done.stdout, said=done.stderr)
+    return ScriptResult(host=host, code=code, output=done.stdout, said=done.stderr)
 
 
 def run_scripts(
@@ -121,10 +123,10 @@ def run_scripts(
     timeout_s: float,
     as_root: bool = True,
     at_once: int = AT_ONCE,
-) -> tuple[Answer, ...]:
+) -> tuple[ScriptResult, ...]:
     """Run a script of its own on each host, a few at a time; one answer for each, in the order of the hosts."""
 
-    def run(host: Host) -> Answer:
+    def run(host: Host) -> ScriptResult:
         return run_script(host, script(host), login, timeout_s=timeout_s, as_root=as_root)
 
     with ThreadPoolExecutor(max_workers=at_once) as pool:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import typer
 
-from gesscale.cli.output import Output, emit, table, talk
+from gesscale.cli.output import Output, emit, stderr_console, table
 from testbed.cluster.check import PairCheck
 
 
@@ -26,7 +26,7 @@ def emit_checks(name: str, pairs: Sequence[PairCheck], output: Output) -> None:
     if wrong:
         busy = sum(pair.least_ok and not pair.ok for pair in pairs)
         hint = f"; of {busy} the least echo is: is a machine, or its host, busy?" if busy else ""
-        talk.print(f"{wrong} of {len(pairs)} pairs are not as the map says{hint}")
+        stderr_console.print(f"{wrong} of {len(pairs)} pairs are not as the map says{hint}")
         raise typer.Exit(3)
 
 

@@ -14,7 +14,7 @@ from gesscale.errors import ClusterError
 _ANSWER_TIMEOUT_S = 5.0
 _LARGEST_ANSWER = 16 << 20
 _PAUSE_S = 0.1
-_TOLD_CHARACTERS = 1000
+_MESSAGE_CHARACTERS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +97,6 @@ def ready_nodes(api: Api) -> dict[str, bool]:
 
 def _end_of(log: Path) -> str:
     try:
-        return log.read_text(encoding="utf-8", errors="replace")[-_TOLD_CHARACTERS:].strip() or "(empty)"
+        return log.read_text(encoding="utf-8", errors="replace")[-_MESSAGE_CHARACTERS:].strip() or "(empty)"
     except OSError:
         return "(no such log)"

@@ -13,7 +13,7 @@ _DECISION, _REASON = "authorization.k8s.io/decision", "authorization.k8s.io/reas
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class AuditedRequest:
     """One request, as a role would name it.
 
     Attributes
@@ -52,7 +52,7 @@ def write_audit_policy(files: Files) -> None:
     files.audit_policy.write_text(yaml.safe_dump(policy), encoding="utf-8")
 
 
-def requests_of(files: Files, namespace: str, account: str) -> frozenset[Request]:
+def requests_of(files: Files, namespace: str, account: str) -> frozenset[AuditedRequest]:
     """Return what a service account has asked for so far.
 
     Parameters
@@ -63,7 +63,7 @@ def requests_of(files: Files, namespace: str, account: str) -> frozenset[Request
     return frozenset(_requests(files, f"system:serviceaccount:{namespace}:{account}"))
 
 
-def _requests(files: Files, user: str) -> Iterator[Request]:
+def _requests(files: Files, user: str) -> Iterator[AuditedRequest]:
     with files.audit_log.open(encoding="utf-8") as lines:
         for line in lines:
             if not line.endswith("\n"):
@@ -73,9 +73,9 @@ def _requests(files: Files, user: str) -> Iterator[Request]:
                 yield _request(event)
 
 
-def _request(event: dict[str, Any]) -> Request:
+def _request(event: dict[str, Any]) -> AuditedRequest:
     named, decided = event["objectRef"], event.get("annotations") or {}
-    return Request(
+    return AuditedRequest(
         verb=event["verb"],
         group=named.get("apiGroup", ""),
         resource=named["resource"],

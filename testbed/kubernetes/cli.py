@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from gesscale.cli.ending import end_as_ctrl_c_does
-from gesscale.cli.output import Output, emit, table, talk
+from gesscale.cli.output import Output, emit, stderr_console, table
 from gesscale.errors import ClusterError
 from testbed.cluster import state
 from testbed.cluster.topology import read_topology
@@ -15,7 +15,7 @@ from testbed.kubernetes import build as building
 from testbed.kubernetes import cluster as clusters
 from testbed.kubernetes import sweeping
 from testbed.kubernetes.api import ready_nodes
-from testbed.kubernetes.cluster import KubernetesCluster
+from testbed.kubernetes.cluster import KubernetesTestBed
 from testbed.kubernetes.tools import lacking_rights
 
 app = typer.Typer(
@@ -35,8 +35,8 @@ ClusterName = Annotated[
 def build() -> None:
     """Build Kubernetes from its sources, once; some minutes, and 4 GB of Go's caches on disk."""
     if not building.is_built():
-        talk.print("building Kubernetes from its sources: some minutes, once")
-    talk.print(f"Kubernetes {building.VERSION}: {building.build()}")
+        stderr_console.print("building Kubernetes from its sources: some minutes, once")
+    stderr_console.print(f"Kubernetes {building.VERSION}: {building.build()}")
 
 
 @app.command()
@@ -63,7 +63,7 @@ def demo(
     end_as_ctrl_c_does()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    if not play(KUBE3, folder, talk):
+    if not play(KUBE3, folder, stderr_console):
         raise typer.Exit(1)
 
 
@@ -72,7 +72,7 @@ def status(name: ClusterName = None, output: OutputOption = Output.TABLE) -> Non
     """Show the nodes of a Kubernetes; exits 3 where one is not ready."""
     _require_rights()
     _, topology = state.load(state.only_cluster(name))
-    _show(KubernetesCluster(topology=topology), output)
+    _show(KubernetesTestBed(topology=topology), output)
 
 
 @app.command()
@@ -93,7 +93,7 @@ def _require_rights() -> None:
         raise ClusterError(message)
 
 
-def _show(cluster: KubernetesCluster, output: Output) -> None:
+def _show(cluster: KubernetesTestBed, output: Output) -> None:
     topology = cluster.topology
     try:
         ready = ready_nodes(cluster.api)
@@ -123,6 +123,8 @@ def _show(cluster: KubernetesCluster, output: Output) -> None:
     title = f"{topology.name}: {cluster.api_url}, control plane on {topology.driver_node}"
     columns = ("node", "address", "ready", "to control plane ms")
     emit(document, output, [table(title, columns, [tuple(node.values()) for node in nodes])])
-    talk.print(f"use it: export KUBECONFIG={cluster.kubeconfig} PATH={cluster.kubectl.parent}:$PATH")
+    stderr_console.print(
+        f"use it: export KUBECONFIG={cluster.kubeconfig} PATH={cluster.kubectl.parent}:$PATH"
+    )
     if not all(node["ready"] for node in nodes):
         raise typer.Exit(3)

@@ -10,7 +10,7 @@ from gesscale.errors import ClusterError, InputError
 from latency_map import LatencyMapError
 from latency_map.formats.yaml_text import read_yaml
 from testbed.cluster import lifecycle, namespaces, state
-from testbed.cluster.lifecycle import Delays
+from testbed.cluster.lifecycle import DelayBackend
 from testbed.cluster.namespaces import DEVICE, inside, namespace
 from testbed.cluster.private import make_private, require_private
 from testbed.cluster.topology import Topology
@@ -29,7 +29,7 @@ _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KubernetesCluster:
+class KubernetesTestBed:
     """A Kubernetes that is up: its control plane on the topology's driver node, a kubelet on every other one.
 
     Attributes
@@ -181,8 +181,8 @@ def kubelet_nodes(topology: Topology) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def kubernetes_up(
-    topology: Topology, *, source: str = "", delays: Delays = Delays.AUTO
-) -> Iterator[KubernetesCluster]:
+    topology: Topology, *, source: str = "", delays: DelayBackend = DelayBackend.AUTO
+) -> Iterator[KubernetesTestBed]:
     """Bring a Kubernetes up for as long as the context lasts; what is left of an earlier one goes first.
 
     Parameters
@@ -205,7 +205,7 @@ def kubernetes_up(
         cluster.close()
 
 
-def up(topology: Topology, *, source: str, delays: Delays = Delays.AUTO) -> KubernetesCluster:
+def up(topology: Topology, *, source: str, delays: DelayBackend = DelayBackend.AUTO) -> KubernetesTestBed:
     """Bring a Kubernetes up that stays; does nothing where it is up and well.
 
     Raises
@@ -213,7 +213,7 @@ def up(topology: Topology, *, source: str, delays: Delays = Delays.AUTO) -> Kube
     ClusterError
         Where it cannot be built; nothing of it stays behind.
     """
-    cluster = KubernetesCluster(topology=topology)
+    cluster = KubernetesTestBed(topology=topology)
     if not problem_of(cluster):
         return cluster
     why = obstacle()
@@ -235,7 +235,7 @@ def up(topology: Topology, *, source: str, delays: Delays = Delays.AUTO) -> Kube
     return cluster
 
 
-def problem_of(cluster: KubernetesCluster) -> str:
+def problem_of(cluster: KubernetesTestBed) -> str:
     """Return what is wrong with a cluster; empty where it is up and all its nodes are ready."""
     try:
         present = lifecycle.status(cluster.topology.name)
@@ -247,7 +247,7 @@ def problem_of(cluster: KubernetesCluster) -> str:
     return f"not ready: {', '.join(missing)}" if missing else ""
 
 
-def _build(cluster: KubernetesCluster, program: Path, tools: Tools) -> None:
+def _build(cluster: KubernetesTestBed, program: Path, tools: Tools) -> None:
     topology, files, names = cluster.topology, cluster.files, cluster.node_names
     make_private(files.directory)
     for command in network_commands(topology, names):

@@ -13,7 +13,7 @@ from testbed.cluster.processes import Mark, Role
 from testbed.cluster.state import state_directory
 from testbed.kubernetes.api import wait_until
 from testbed.kubernetes.build import POLICY_SOURCES, build, find_go, is_built
-from testbed.kubernetes.cluster import KubernetesCluster
+from testbed.kubernetes.cluster import KubernetesTestBed
 from testbed.kubernetes.network import SERVICES
 from testbed.kubernetes.tools import SYSTEM
 
@@ -42,7 +42,7 @@ def obstacle() -> str:
 
 
 @contextlib.contextmanager
-def policies_enforced(cluster: KubernetesCluster) -> Iterator[None]:
+def policies_enforced(cluster: KubernetesTestBed) -> Iterator[None]:
     """Have the nodes of a cluster enforce its NetworkPolicies until the context ends; then nothing is denied again.
 
     Raises
@@ -65,7 +65,7 @@ def policies_enforced(cluster: KubernetesCluster) -> Iterator[None]:
             run(inside(cluster.topology.name, node, _shell(_CLEAR)))
 
 
-def _wait_until_it_rules(cluster: KubernetesCluster, node: str) -> None:
+def _wait_until_it_rules(cluster: KubernetesTestBed, node: str) -> None:
     def has_chain() -> bool:
         try:
             return bool(run(inside(cluster.topology.name, node, _shell(f"iptables -S {_CHAIN}"))))
@@ -80,7 +80,7 @@ def _wait_until_it_rules(cluster: KubernetesCluster, node: str) -> None:
     )
 
 
-def _start(cluster: KubernetesCluster, node: str, program: Path) -> processes.Process:
+def _start(cluster: KubernetesTestBed, node: str, program: Path) -> processes.Process:
     topology = cluster.topology
     flags = ("--kubeconfig", str(cluster.kubeconfig), "--node", node, "--services", str(SERVICES))
     return processes.start(
@@ -96,7 +96,7 @@ def _start(cluster: KubernetesCluster, node: str, program: Path) -> processes.Pr
     )
 
 
-def _log(cluster: KubernetesCluster, node: str) -> Path:
+def _log(cluster: KubernetesTestBed, node: str) -> Path:
     return cluster.files.log(f"network-policies-{node}")
 
 

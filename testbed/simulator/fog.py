@@ -83,7 +83,7 @@ class Fog:
         return self._told
 
     def _cluster_node(self, node: SimulatedNode, at_s: float) -> Node:
-        weight = node.weight if node.told_weight is None else node.told_weight
+        weight = node.weight if node.reported_weight is None else node.reported_weight
         if self.is_up(node.name, at_s):
             return Node(name=node.name, weight=weight)
         return Node(name=node.name, weight=weight, problem="the node is down", reason=Reason.NOT_READY)

@@ -7,7 +7,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from gesscale.monitor.window import summarise
-from gesscale.observation import Batch, NodeReading, OperatorReading, Unseen, WorkflowObservation
+from gesscale.observation import Batch, MissingReading, NodeReading, OperatorReading, WorkflowObservation
 from gesscale.ports import Latencies
 from latency_map import LatencyMap
 from testbed.simulator.plant import NO_EFFORT, Effort, Efforts, Plant, Tally
@@ -135,19 +135,19 @@ class SimulatedMetrics:
     def observe(self, now_s: float) -> WorkflowObservation:
         """Read every operator over the window that ends now."""
         readings: dict[str, OperatorReading] = {}
-        unseen: dict[str, Unseen] = {}
+        missing_readings: dict[str, MissingReading] = {}
         for name in self._trails:
             seen = self._read(name, now_s)
             if isinstance(seen, OperatorReading):
                 readings[name] = seen
             else:
-                unseen[name] = seen
-        return WorkflowObservation(at_s=now_s, readings=readings, unseen=unseen)
+                missing_readings[name] = seen
+        return WorkflowObservation(at_s=now_s, readings=readings, missing_readings=missing_readings)
 
-    def _read(self, operator: str, now_s: float) -> OperatorReading | Unseen:
+    def _read(self, operator: str, now_s: float) -> OperatorReading | MissingReading:
         traits = self._traits
         if traits.gap_share and self._rng.random() < traits.gap_share:
-            return Unseen(operator=operator, detail="the metric source gave no answer")
+            return MissingReading(operator=operator, detail="the metric source gave no answer")
         until_s = now_s - traits.delay_s
         return summarise(
             operator,

@@ -19,16 +19,16 @@ class SimulatedNode:
     ----------
     weight
         Its true speed against a node of weight 1.
-    told_weight
+    reported_weight
         The weight that the scaler is told; None where it is the true one.
     """
 
     name: str
     weight: float = 1.0
-    told_weight: float | None = None
+    reported_weight: float | None = None
 
     def __post_init__(self) -> None:
-        for weight in (self.weight, self.told_weight):
+        for weight in (self.weight, self.reported_weight):
             if weight is not None and not (math.isfinite(weight) and weight > 0):
                 message = f"node {self.name!r}: expected a finite weight above 0, got {weight}"
                 raise InputError(message)
@@ -124,7 +124,7 @@ class Scene:
         Time between two samples for the scores.
     drain_limit_s
         After the input ends the run goes on until all rows are processed, at most this long.
-    settle_timeout_s
+    rescale_timeout_s
         As in the settings.
 
     Raises
@@ -145,10 +145,10 @@ class Scene:
     period_s: float = 60.0
     sample_s: float = 10.0
     drain_limit_s: float = 7200.0
-    settle_timeout_s: float = 300.0
+    rescale_timeout_s: float = 300.0
 
     def __post_init__(self) -> None:
-        for name in ("period_s", "sample_s", "settle_timeout_s"):
+        for name in ("period_s", "sample_s", "rescale_timeout_s"):
             if not (math.isfinite(getattr(self, name)) and getattr(self, name) > 0):
                 message = f"scene: expected {name} above 0 s, got {getattr(self, name)}"
                 raise InputError(message)

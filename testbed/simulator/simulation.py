@@ -72,7 +72,7 @@ def simulate(
         cluster=cluster,
         knowledge=MemoryKnowledge(_REMEMBERED),
         acts=True,
-        settle_timeout_s=scene.settle_timeout_s,
+        rescale_timeout_s=scene.rescale_timeout_s,
     )
     loop.run(clock, scene.period_s, observer.decided)
     return clock.now_s()

@@ -28,7 +28,7 @@ class Stream(Protocol):
         ...
 
 
-class Source:
+class SourceStream:
     """The rows of a workload; whole rows only.
 
     Parameters

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from testbed.workloads.entry import Entry, Request
+from testbed.workloads.entry import Entry, WorkloadRequest
 from testbed.workloads.workload import Workload
 
 _PAPER = "Pfister et al., Daedalus: Self-Adaptive Horizontal Autoscaling, ICPE 2024, section 4"
@@ -19,12 +19,12 @@ _DURATION_S = 21_600
 _T_S = np.arange(_DURATION_S)
 
 
-def _sine(request: Request) -> Workload:
+def _sine(request: WorkloadRequest) -> Workload:
     rates = 32_500.0 + 27_500.0 * np.sin(2 * np.pi * _T_S / (_DURATION_S / 2))
     return Workload.of_rates(request.text, _PAPER, 1.0, rates)
 
 
-def _ysb(request: Request) -> Workload:
+def _ysb(request: WorkloadRequest) -> Workload:
     """Return three waves, the middle one the top and as steep as the trace ever is.
 
     Its height and steepness fix its width; the width of the other two makes the mean.
@@ -47,7 +47,7 @@ def _ysb(request: Request) -> Workload:
     return Workload.of_rates(request.text, f"{_PAPER}; ad clicks, {_MADE}", 1.0, rates)
 
 
-def _traffic(request: Request) -> Workload:
+def _traffic(request: WorkloadRequest) -> Workload:
     """Return a day squeezed into six hours: busy from 8 to 17 o'clock, with a spike at either end.
 
     The trace's steepest second is on the spikes' rise; the length of their fall, about 15 min, makes the mean.

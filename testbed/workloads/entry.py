@@ -13,7 +13,7 @@ _MINUTES_MOST = 1440.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class WorkloadRequest:
     """What somebody asked for.
 
     Attributes
@@ -71,7 +71,7 @@ class Entry:
         How long it is and in what steps.
     source
         Where it is from: data set and licence, or paper and section.
-    drawn
+    is_random
         Whether the seed decides something of it.
     parameter
         What may stand after the colon; empty where nothing may.
@@ -83,6 +83,6 @@ class Entry:
     what: str
     length: str
     source: str
-    drawn: bool = False
+    is_random: bool = False
     parameter: str = ""
-    build: Callable[[Request], Workload]
+    build: Callable[[WorkloadRequest], Workload]

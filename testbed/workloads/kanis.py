@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gesscale.errors import InputError
-from testbed.workloads.entry import Entry, Request
+from testbed.workloads.entry import Entry, WorkloadRequest
 from testbed.workloads.workload import Workload
 
 _THESIS = "J. B. Kanis, An Experimental Evaluation of Auto-scaling Techniques for DSP, TU Delft 2023"
@@ -70,12 +70,12 @@ def spikes(rng: np.random.Generator, minutes: int) -> NDArray[np.float64]:
     return np.where(upward, height, np.where(down, -height, 0.0))
 
 
-def _build(pattern: str, request: Request) -> Workload:
+def _build(pattern: str, request: WorkloadRequest) -> Workload:
     rates = PATTERNS[pattern](request.rng(f"kanis-{pattern}"))
     return Workload.of_rates(request.text, f"{_THESIS}, section 5.4.3", 60.0, rates)
 
 
-def _build_spikes(request: Request) -> Workload:
+def _build_spikes(request: WorkloadRequest) -> Workload:
     pattern = "cosine" if request.parameter is None else request.parameter
     if pattern not in PATTERNS:
         message = f"workload {request.text!r}: expected one of {', '.join(PATTERNS)} after the colon, got {pattern!r}"
@@ -92,7 +92,7 @@ def _entry(pattern: str, what: str, *, length: str = "140 min in steps of 1 min"
         what=what,
         length=length,
         source="Kanis 2023, section 5.4.3",
-        drawn=pattern != "convergence",
+        is_random=pattern != "convergence",
         build=partial(_build, pattern),
     )
 
@@ -112,7 +112,7 @@ ENTRIES = (
         what="a pattern with spikes of 0.5 to 2 M/s up and down, each a minute, each kind every 20 min on average",
         length="that of the pattern",
         source="Kanis 2023, section 5.4.3: built there, not used; law and figures of its framework",
-        drawn=True,
+        is_random=True,
         parameter=f"the pattern: {', '.join(f'`{name}`' for name in PATTERNS)}; without: `cosine`",
         build=_build_spikes,
     ),

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gesscale.errors import InputError
-from testbed.workloads.entry import Entry, Request
+from testbed.workloads.entry import Entry, WorkloadRequest
 from testbed.workloads.workload import Workload
 
 SPEED = 10.0
@@ -101,11 +101,11 @@ def smoothed(means: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
     return course.ravel()
 
 
-def _build(request: Request) -> Workload:
+def _build(request: WorkloadRequest) -> Workload:
     return taxi_days(_begins(request), name=request.text)
 
 
-def _begins(request: Request) -> date:
+def _begins(request: WorkloadRequest) -> date:
     if request.parameter is None:
         return DEFAULT_BEGINS
     if request.parameter == "any":

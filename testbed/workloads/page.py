@@ -8,7 +8,7 @@ def workload_table() -> str:
     head = "| name | what | length | source | by seed | after a colon |\n|---|---|---|---|---|---|\n"
     rows = (
         f"| `{entry.name}` | {entry.what} | {entry.length} | {entry.source} "
-        f"| {'yes' if entry.drawn else '–'} | {entry.parameter or '–'} |\n"
+        f"| {'yes' if entry.is_random else '–'} | {entry.parameter or '–'} |\n"
         for entry in entries()
     )
     return head + "".join(rows)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from testbed.workloads.entry import Entry, Request
+from testbed.workloads.entry import Entry, WorkloadRequest
 from testbed.workloads.workload import Workload
 
 _SOURCE = "of this project"
@@ -11,22 +11,22 @@ _SPIKES_STEP_S = 10.0
 _STAIRS = (200, 400, 600, 800, 1000, 800, 600, 400, 200)
 
 
-def _constant(request: Request) -> Workload:
+def _constant(request: WorkloadRequest) -> Workload:
     steps = max(1, round(request.minutes(120.0)))
     return Workload.of_rates(request.text, _SOURCE, 60.0, [_PEAK] * steps)
 
 
-def _steps(request: Request) -> Workload:
+def _steps(request: WorkloadRequest) -> Workload:
     return Workload.of_rates(request.text, _SOURCE, request.minutes(20.0) * 60, _STAIRS)
 
 
-def _sine(request: Request) -> Workload:
+def _sine(request: WorkloadRequest) -> Workload:
     steps = 240  # per period: 15 s of an hour
     rates = 550.0 - 450.0 * np.cos(2 * np.pi * np.arange(4 * steps) / steps)
     return Workload.of_rates(request.text, _SOURCE, request.minutes(60.0) * 60 / steps, rates)
 
 
-def _spikes(request: Request) -> Workload:
+def _spikes(request: WorkloadRequest) -> Workload:
     cycle = max(5, round(request.minutes(30.0) * 60 / _SPIKES_STEP_S))
     rng = request.rng("spikes")
     begins = np.rint(rng.uniform(0.2, 0.8, 8) * cycle).astype(int)
@@ -67,7 +67,7 @@ ENTRIES = (
         what="300 rows/s, and in each of eight cycles a spike to 1,000 at a random time, for 1/30 to 1/6 of the cycle",
         length="240 min: eight cycles of 30 min, in steps of 10 s",
         source=_SOURCE,
-        drawn=True,
+        is_random=True,
         parameter="minutes of a cycle, 1 to 1440",
         build=_spikes,
     ),

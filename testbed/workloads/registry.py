@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gesscale.errors import InputError
 from testbed.workloads import daedalus, kanis, new_york, plain, seep
-from testbed.workloads.entry import Entry, Request
+from testbed.workloads.entry import Entry, WorkloadRequest
 from testbed.workloads.user_csv import workload_from_csv
 from testbed.workloads.workload import Workload
 
@@ -53,7 +53,7 @@ def workload_named(text: str, *, seed: int) -> Workload:
     if colon and not entry.parameter:
         message = f"workload {text!r}: expected nothing after {name}, got {colon + parameter!r}"
         raise InputError(message)
-    return entry.build(Request(text=text, parameter=parameter if colon else None, seed=seed))
+    return entry.build(WorkloadRequest(text=text, parameter=parameter if colon else None, seed=seed))
 
 
 def _line(entry: Entry) -> str:

@@ -7,7 +7,7 @@ Where the thesis is silent: a load begins with a peak and lasts ten minutes; sho
 import numpy as np
 from numpy.typing import NDArray
 
-from testbed.workloads.entry import Entry, Request
+from testbed.workloads.entry import Entry, WorkloadRequest
 from testbed.workloads.workload import Workload
 
 _THESIS = "M. Rouaux, Framework for Dynamic Scaling in Master-Slave Stream Processing Systems, Imperial College 2014"
@@ -15,23 +15,23 @@ _SECONDS = 600
 _BASE, _PEAK = 10.0, 20.0  # tuples/s
 
 
-def _constant(request: Request) -> Workload:
+def _constant(request: WorkloadRequest) -> Workload:
     return Workload.of_rates(request.text, f"{_THESIS}, 5.2.2 to 5.2.4", 1.0, [_BASE] * _SECONDS)
 
 
-def _short_peaks(request: Request) -> Workload:
+def _short_peaks(request: WorkloadRequest) -> Workload:
     begins_s = np.arange(0.0, _SECONDS, 60.0)
     lengths_s = request.rng("seep-short-peaks").uniform(2.0, 8.0, len(begins_s))
     return Workload.of_rates(request.text, f"{_THESIS}, 5.2.5", 1.0, with_peaks(begins_s, lengths_s))
 
 
-def _peaks(request: Request) -> Workload:
+def _peaks(request: WorkloadRequest) -> Workload:
     begins_s = np.arange(0.0, _SECONDS, 60.0)
     rates = with_peaks(begins_s, np.full(len(begins_s), 20.0))
     return Workload.of_rates(request.text, f"{_THESIS}, 5.2.6 and 5.2.7", 1.0, rates)
 
 
-def _random_peaks(request: Request) -> Workload:
+def _random_peaks(request: WorkloadRequest) -> Workload:
     rng = request.rng("seep-random-peaks")
     cycles = _SECONDS // 30  # enough of the shortest ones
     lengths_s, troughs_s = rng.uniform(10.0, 30.0, cycles), rng.uniform(20.0, 60.0, cycles)
@@ -63,7 +63,7 @@ ENTRIES = (
         what="10 tuples/s, each minute a peak of 20 for 2 to 8 s",
         length="10 min in steps of 1 s",
         source="Rouaux 2014, section 5.2.5; length of the peaks ours",
-        drawn=True,
+        is_random=True,
         build=_short_peaks,
     ),
     Entry(
@@ -78,7 +78,7 @@ ENTRIES = (
         what="20 tuples/s for 10 to 30 s, then 10 for 20 to 60 s",
         length="10 min in steps of 1 s",
         source="Rouaux 2014, section 5.2: its source with random peaks; ranges ours",
-        drawn=True,
+        is_random=True,
         build=_random_peaks,
     ),
 )

@@ -8,8 +8,8 @@ from kube import EPOCH_S, FakeApi, FakeCluster, desk_of, driver, pod
 from spark_scenes import QUIET, equal_delays, one_operator, physics_of, steady
 
 from gesscale.kubernetes.placement.cluster import KubernetesCluster
-from gesscale.kubernetes.placement.patience import Patience
-from gesscale.kubernetes.placement.promises import Promises
+from gesscale.kubernetes.placement.node_backoff import NodeBackoff
+from gesscale.kubernetes.placement.reservations import Reservations
 from testbed.simulator.cluster import SimulatedCluster
 from testbed.simulator.spark.plant import SparkPlant
 
@@ -48,10 +48,10 @@ class Watched(Site):
             workflow=self.api.workflow(),
             look=self.world.look,
             desk=desk_of(self.api),
-            promises=Promises(),
+            promises=Reservations(),
             term=1,
             at_s=EPOCH_S,
-            patience={"op": Patience(60.0)},
+            patience={"op": NodeBackoff(60.0)},
         )
         super().__init__(cluster=cluster, nodes=("a", "b", "c"))
 

@@ -17,9 +17,9 @@ from werkzeug import Request, Response
 from gesscale.errors import InputError
 from gesscale.monitor import DriverMetrics, PrometheusMetrics
 from gesscale.monitor.prometheus import FIELD_OF_GAUGE, PREFIX
-from gesscale.observation import Batch, NodeReading, OperatorReading, Unseen
+from gesscale.observation import Batch, MissingReading, NodeReading, OperatorReading
 from gesscale.ports import MetricSource
-from gesscale.spark.records import BatchRecord, OperatorSettings, QueryHistory, document
+from gesscale.spark.records import BatchRecord, QueryHistory, QuerySettings, document
 
 NOW_S = 1_795_000_000.0
 PERIODS = {"window_s": 20.0, "stale_after_s": 30.0, "history_s": 300.0, "timeout_s": 2.0}
@@ -53,7 +53,7 @@ def driver_answer(
 ) -> str:
     history = QueryHistory(query="q", last_progress_at_s=heard_s)
     history.batches.extend(served_record(batch) for batch in batches)
-    settings = OperatorSettings(app="a", operator=operator)
+    settings = QuerySettings(app="a", operator=operator)
     return json.dumps(document(history, settings, now_s=now_s))
 
 
@@ -123,10 +123,10 @@ class Served:
     def say(self, operator: str, body: str, status: int = 200) -> None:
         self.answers[operator] = lambda: Response(body, status=status, content_type="application/json")
 
-    def observe(self) -> dict[str, OperatorReading | Unseen]:
+    def observe(self) -> dict[str, OperatorReading | MissingReading]:
         seen = self.source.observe(NOW_S)
         assert seen.at_s == NOW_S
-        return {**seen.readings, **seen.unseen}
+        return {**seen.readings, **seen.missing_readings}
 
 
 @pytest.fixture(params=["driver", "prometheus"])
@@ -187,7 +187,7 @@ def test_an_answer_that_is_no_metrics_is_said_and_the_other_operator_is_read(
     served.serve("two", steady())
     seen = served.observe()
     one = seen["one"]
-    assert isinstance(one, Unseen)
+    assert isinstance(one, MissingReading)
     assert not one.stale
     assert one.detail
     assert isinstance(seen["two"], OperatorReading)
@@ -198,7 +198,7 @@ def test_nothing_but_lies_is_unseen_and_said(served: Served, lie: dict[str, floa
     served.serve("one", steady(**lie))
     served.serve("two", steady())
     one = served.observe()["one"]
-    assert isinstance(one, Unseen)
+    assert isinstance(one, MissingReading)
     assert next(iter(lie)) in one.detail
 
 
@@ -211,14 +211,14 @@ def test_one_lie_is_dropped_and_logged(served: Served, caplog: pytest.LogCapture
         one = served.observe()["one"]
     assert isinstance(one, OperatorReading)
     assert [batch.batch_id for batch in one.batches] == [index for index in range(20) if index != 12]
-    assert "operator one: 2 complaints" in caplog.text
+    assert "operator one: 2 faults" in caplog.text
 
 
 def test_figures_that_are_too_old_are_stale(served: Served) -> None:
     served.serve("one", steady(last_end_s=NOW_S - 100))
     served.serve("two", steady())
     one = served.observe()["one"]
-    assert isinstance(one, Unseen)
+    assert isinstance(one, MissingReading)
     assert one.stale
     assert "100 s old" in one.detail
 
@@ -235,7 +235,7 @@ def test_an_operator_without_a_batch_is_unseen(served: Served) -> None:
     served.serve("one", [])
     served.serve("two", steady())
     one = served.observe()["one"]
-    assert isinstance(one, Unseen)
+    assert isinstance(one, MissingReading)
     assert not one.stale
 
 
@@ -262,8 +262,8 @@ def test_a_server_that_hangs_is_given_up(hanging: str, kind: str) -> None:
         else PrometheusMetrics(hanging, ("one",), **periods)
     )
     seen = source.observe(NOW_S)
-    assert set(seen.unseen) == {"one"}
-    assert seen.unseen["one"].detail
+    assert set(seen.missing_readings) == {"one"}
+    assert seen.missing_readings["one"].detail
 
 
 def test_a_driver_clock_that_is_off_is_corrected_and_said(
@@ -294,7 +294,7 @@ def test_a_batch_is_on_the_hosts_that_its_first_scrape_saw(httpserver: HTTPServe
 def test_another_operators_driver_is_not_taken_for_this_one(httpserver: HTTPServer) -> None:
     httpserver.expect_request("/batches").respond_with_data(driver_answer("two", steady()))
     seen = DriverMetrics({"one": httpserver.url_for("/batches")}, **PERIODS).observe(NOW_S)
-    assert "the driver of another operator answered" in seen.unseen["one"].detail
+    assert "the driver of another operator answered" in seen.missing_readings["one"].detail
 
 
 def test_a_missing_prometheus_client_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:

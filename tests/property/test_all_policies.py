@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from thoroughness import examples
 
 from gesscale.decision import Change, Verdict
-from gesscale.observation import Batch, NodeReading, OperatorReading, Unseen, WorkflowObservation
+from gesscale.observation import Batch, MissingReading, NodeReading, OperatorReading, WorkflowObservation
 from gesscale.options import PolicyOptions
 from gesscale.policies import policy_names
 from gesscale.policies.registry import any_card
@@ -57,13 +57,13 @@ def _as_pair(item):
 
 
 def observation(at_s, shown, placements):
-    readings, unseen = {}, {}
+    readings, missing_readings = {}, {}
     for name, view in shown.items():
         if view in {"missing", "stale"}:
-            unseen[name] = Unseen(operator=name, detail="no answer", stale=view == "stale")
+            missing_readings[name] = MissingReading(operator=name, detail="no answer", stale=view == "stale")
         else:
             readings[name] = read(name, view, at_s, placements[name])
-    return WorkflowObservation(at_s=at_s, readings=readings, unseen=unseen)
+    return WorkflowObservation(at_s=at_s, readings=readings, missing_readings=missing_readings)
 
 
 def read(name, view, at_s, placement):

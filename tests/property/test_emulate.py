@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from thoroughness import examples
 
 from latency_map import LatencyMap, LatencyMapError
-from latency_map.emulate import Action, Host, apply_commands, parse_hosts, render_script, tc_plan
+from latency_map.emulate import Host, ScriptAction, apply_commands, parse_hosts, render_script, tc_plan
 from latency_map.emulate.plan import MAX_EMULATED_RTT_MS
 
 RTT_MS = st.floats(min_value=0, max_value=MAX_EMULATED_RTT_MS)
@@ -68,7 +68,7 @@ def test_no_two_things_on_a_device_bear_one_handle(pair):
 
 
 @settings(max_examples=20)
-@given(maps(), st.sampled_from(Action), st.none() | st.integers(1, 10**6))
+@given(maps(), st.sampled_from(ScriptAction), st.none() | st.integers(1, 10**6))
 def test_every_script_is_sound_shell(pair, action, undo_after_s):
     latencies, _ = pair
     script = render_script(

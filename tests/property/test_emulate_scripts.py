@@ -14,7 +14,7 @@ from gesscale.cli.latency_map.plan_options import read_hosts
 from gesscale.errors import InputError
 from latency_map import LatencyMap, LatencyMapError
 from latency_map.emulate import (
-    Action,
+    ScriptAction,
     apply_commands,
     number_hosts,
     parse_hosts,
@@ -156,8 +156,8 @@ def check_scripts(shell, plan, number):
     """Run every script of one node; which programs run, and with which arguments, is all that counts."""
     node, host = plan.nodes[number], plan.nodes[number].host
     for script, qdisc, wanted in (
-        (render_script(node, Action.APPLY), "", [show(host), show(host), *apply_commands(node)]),
-        (render_script(node, Action.UNDO), OURS, [show(host), *undo_commands(node)]),
+        (render_script(node, ScriptAction.APPLY), "", [show(host), show(host), *apply_commands(node)]),
+        (render_script(node, ScriptAction.UNDO), OURS, [show(host), *undo_commands(node)]),
         (render_pings(node.delays, count=3), "", pings_of(node.delays)),
     ):
         shell.expect(qdisc=qdisc)
@@ -173,7 +173,7 @@ def check_scripts(shell, plan, number):
 
 def check_timer(shell, node):
     shell.expect()
-    ran = shell.run(render_script(node, Action.APPLY, undo_after_s=1800))
+    ran = shell.run(render_script(node, ScriptAction.APPLY, undo_after_s=1800))
     assert (ran.code, ran.strays) == (0, []), ran
     # what is started in a session of its own runs beside the rest
     (started,) = (call for call in ran.calls if call[0] == "setsid")
@@ -253,7 +253,7 @@ def test_quotes_alone_hold_what_passed_every_check(shell, values, number):
 def test_what_no_argument_can_hold_is_refused_by_the_script(letter, field):
     plan = plan_of(parse_hosts(yaml.safe_dump(PLAIN), "hosts"))
     object.__setattr__(plan.nodes[0].host, field, f"a{letter}b")
-    for action in Action:
+    for action in ScriptAction:
         with pytest.raises(LatencyMapError, match="a word that a command can be given"):
             render_script(plan.nodes[0], action)
     with pytest.raises(LatencyMapError, match="a word that a command can be given"):

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from thoroughness import examples
 
 from latency_map import (
-    NOTHING_ASIDE,
-    Aside,
+    NO_SIDE_FILES,
     Asymmetry,
     DelayKind,
     DelayUnit,
     LatencyMapError,
     MapForm,
+    SideFiles,
     Spread,
     Survey,
     parse_map,
@@ -147,12 +147,14 @@ def refusal(read, *arguments, **options):
         return str(error), None
 
 
-def judge(content, form, unit, kind, aside=NOTHING_ASIDE):
+def judge(content, form, unit, kind, side_files=NO_SIDE_FILES):
     """Read a file; what is raised is one short line that names it, and anything else is the test's."""
-    said, imported = refusal(read_survey, io.BytesIO(content), form=form, unit=unit, kind=kind, aside=aside)
+    said, imported = refusal(
+        read_survey, io.BytesIO(content), form=form, unit=unit, kind=kind, side_files=side_files
+    )
     if said is not None:
-        if "import with --source" in said and aside is NOTHING_ASIDE:
-            judge(content, form, unit, kind, Aside(probed_from="here"))
+        if "import with --source" in said and side_files is NO_SIDE_FILES:
+            judge(content, form, unit, kind, SideFiles(probed_from="here"))
         assert said.startswith("standard input")
         assert said.isprintable()
         assert len(said) < 1500

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from latency_map.measure.gather import gather_samples
-from latency_map.measure.gathering import Sample
+from latency_map.measure.gathering import GaugeSample
 from latency_map.measure.neighbours import neighbours
 from latency_map.measure.pacing import Pace
 from latency_map.measure.probe import Reply, RttSample, Timeout
@@ -83,7 +83,7 @@ CELLS = st.dictionaries(
 @given(CELLS, st.randoms())
 def test_the_order_of_samples_does_not_matter(cells, random):
     samples = [
-        Sample(name=name, labels={"source": source, "target": target}, value=value)
+        GaugeSample(name=name, labels={"source": source, "target": target}, value=value)
         for (source, target), seconds in cells.items()
         for name, value in (
             ("gesscale_latency_rtt_seconds", seconds),

@@ -11,14 +11,14 @@ from kube import EPOCH_S, FakeApi, FakeCluster, NoMap, by_hand, node, order, pod
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.api import ApiError
 from gesscale.kubernetes.controller.metrics import ControllerMetrics
-from gesscale.kubernetes.controller.steering import Surroundings, WorkflowSteering
+from gesscale.kubernetes.controller.status_reporter import StatusReporter
 from gesscale.kubernetes.controller.targets import Targets
-from gesscale.kubernetes.controller.telling import Teller
+from gesscale.kubernetes.controller.workflow_controller import ControllerContext, WorkflowController
 from gesscale.kubernetes.orders.documents import Documents
-from gesscale.kubernetes.orders.ordering import OrderDesk
+from gesscale.kubernetes.orders.ordering import OrderWriter
 from gesscale.kubernetes.placement.cluster import KubernetesCluster
-from gesscale.kubernetes.placement.patience import Patience
-from gesscale.kubernetes.placement.promises import Promises
+from gesscale.kubernetes.placement.node_backoff import NodeBackoff
+from gesscale.kubernetes.placement.reservations import Reservations
 
 NAMES = ("a", "b", "c", "d", "e", "f")
 POOL = ("a", "b", "c", "d")
@@ -33,16 +33,16 @@ class Silent:
 class Orders(RuleBasedStateMachine):
     """Pods come and go, nodes open and close, writes are refused, controllers die: orders keep to what people say."""
 
-    @initialize(wishes=st.sets(st.sampled_from(NAMES), min_size=LOW, max_size=HIGH))
-    def begin(self, wishes):
+    @initialize(proposals=st.sets(st.sampled_from(NAMES), min_size=LOW, max_size=HIGH))
+    def begin(self, proposals):
         self.api, self.now_s, self.term, self.number = FakeApi(), EPOCH_S, 1, 0
         self.world = FakeCluster(
             nodes=[node(each, labels={"pool": "x" if each in POOL else "y"}) for each in NAMES]
         )
         self.world.pods = [pod("e0", "a")]
-        spec = by_hand(*sorted(wishes), nodePool={"matchLabels": {"pool": "x"}})
+        spec = by_hand(*sorted(proposals), nodePool={"matchLabels": {"pool": "x"}})
         self.api.put(status={}, **spec)
-        self.promises, self.steering = Promises(), None
+        self.reservations, self.steering = Reservations(), None
         self.seen_orders, self.stale = [], False
         self.take_over()
 
@@ -51,18 +51,18 @@ class Orders(RuleBasedStateMachine):
         self.api.catch_up()
         documents = Documents(self.api, self.api.watched)
         now_s = lambda: self.now_s  # noqa: E731  # a clock
-        self.teller = Teller(documents, Silent(), ControllerMetrics("1"), lambda: self.term, now_s)
-        self.desk = OrderDesk(documents, lambda: self.term)
-        surroundings = Surroundings(
+        self.reporter = StatusReporter(documents, Silent(), ControllerMetrics("1"), lambda: self.term, now_s)
+        self.order_writer = OrderWriter(documents, lambda: self.term)
+        context = ControllerContext(
             connection=NoMap(),
             look=self.world.look,
-            desk=self.desk,
-            promises=self.promises,
+            order_writer=self.order_writer,
+            reservations=self.reservations,
             targets=Targets((), self.world.look),
             timed=lambda _: nullcontext(),
         )
         status = self.api.seen["streams/op"]["status"]
-        self.steering = WorkflowSteering(self.api.workflow(), surroundings, term, {"op": status}, self.now_s)
+        self.steering = WorkflowController(self.api.workflow(), context, term, {"op": status}, self.now_s)
 
     def _check(self, before, live):
         """Look at an order that is new; return whether there is one."""
@@ -87,7 +87,7 @@ class Orders(RuleBasedStateMachine):
         if self._check(before, set(step.cluster.placements.get("op", ()))):
             assert step.decisions[0].plan.placement == tuple(self.api.status()["order"]["placement"])
         try:
-            self.teller.tell_step(workflow, step, self.steering.term)
+            self.reporter.report_step_of(workflow, step, self.steering.term)
         except ApiError as error:
             self.lost = str(error)  # what the API server refused is told by the next step
         if watched:
@@ -100,11 +100,11 @@ class Orders(RuleBasedStateMachine):
         cluster = KubernetesCluster(
             workflow=self.api.workflow(),
             look=self.world.look,
-            desk=self.desk,
-            promises=self.promises,
+            order_writer=self.order_writer,
+            reservations=self.reservations,
             term=self.term,
             at_s=self.now_s,
-            patience=self.steering._patience or {"op": Patience()},
+            node_backoff=self.steering._node_backoff or {"op": NodeBackoff()},
         )
         live: set[str] = set()
         try:

@@ -34,7 +34,7 @@ from ssh_nodes import (
 )
 
 from latency_map import LatencyMap, Survey, write_survey
-from latency_map.emulate import Action, EmulationPlan, Host, number_hosts, render_script, tc_plan
+from latency_map.emulate import EmulationPlan, Host, ScriptAction, number_hosts, render_script, tc_plan
 from testbed.cluster.netem import has_netem
 from testbed.cluster.privilege import is_privileged
 from testbed.emulation.daemonset import render_daemonset
@@ -116,7 +116,7 @@ class TestScripts:
     """What a script does to the device of its node."""
 
     def test_only_packets_to_nodes_of_the_map_go_through_classes(self):
-        assert run(render_script(plan(STILL).node("a"), Action.APPLY)).returncode == 0
+        assert run(render_script(plan(STILL).node("a"), ScriptAction.APPLY)).returncode == 0
         for target, packets in ((address("b"), 5), (address("c"), 3), (f"{SUBNET}.{CONTROL}", 7)):
             send(target, packets)
         assert packets_of_classes() == {"6e5:2": 5, "6e5:3": 3}
@@ -125,12 +125,12 @@ class TestScripts:
         hosts = tuple(Host(name=node, address=f"fd00:71::{number}") for number, node in enumerate(NODES, 1))
         for number, node in enumerate(NODES, 1):
             execute(("ip", "address", "add", f"fd00:71::{number}/64", "dev", "eth0", "nodad"), node=node)
-        assert run(render_script(plan(STILL, hosts).node("a"), Action.APPLY)).returncode == 0
+        assert run(render_script(plan(STILL, hosts).node("a"), ScriptAction.APPLY)).returncode == 0
         send("fd00:71::2", 4)
         assert packets_of_classes() == {"6e5:2": 4, "6e5:3": 0}
 
     def test_running_it_again_changes_nothing_and_undoing_it_brings_back_what_was_there(self):
-        apply, undo = (render_script(plan(STILL).node("a"), action) for action in Action)
+        apply, undo = (render_script(plan(STILL).node("a"), action) for action in ScriptAction)
         states = []
         for script in (apply, apply, undo, undo):
             done = run(script)
@@ -146,13 +146,13 @@ class TestScripts:
 
     def test_what_somebody_else_set_is_left_alone(self):
         execute(("tc", "qdisc", "add", "dev", "eth0", "root", "handle", "1:", "htb"), node="a")
-        refused = run(render_script(plan(STILL).node("a"), Action.APPLY))
+        refused = run(render_script(plan(STILL).node("a"), ScriptAction.APPLY))
         assert refused.returncode == 1
         assert "nothing was changed" in refused.stderr
-        assert run(render_script(plan(STILL).node("a"), Action.UNDO)).returncode == 0
+        assert run(render_script(plan(STILL).node("a"), ScriptAction.UNDO)).returncode == 0
         assert root_of("a") == "qdisc htb 1: root"
 
-    @pytest.mark.parametrize("action", Action)
+    @pytest.mark.parametrize("action", ScriptAction)
     def test_a_device_that_is_not_there_is_told(self, action):
         hosts = number_hosts(NODES, f"{SUBNET}.0/24", device="eth7")
         done = run(render_script(plan(STILL, hosts).node("a"), action))
@@ -161,19 +161,19 @@ class TestScripts:
 
     @without_netem
     def test_a_script_that_fails_half_way_leaves_nothing(self):
-        failed = run(render_script(plan(DELAYED).node("a"), Action.APPLY, undo_after_s=60))
+        failed = run(render_script(plan(DELAYED).node("a"), ScriptAction.APPLY, undo_after_s=60))
         assert failed.returncode != 0
         assert "lacks sch_netem" in failed.stderr
         assert root_of("a") == KERNELS
         assert not Path("/run/gesscale-delays-a-eth0.pid").exists()
 
     def test_a_node_ends_it_by_itself_and_the_next_run_calls_that_off(self):
-        timed = render_script(plan(STILL).node("a"), Action.APPLY, undo_after_s=2)
+        timed = render_script(plan(STILL).node("a"), ScriptAction.APPLY, undo_after_s=2)
         assert run(timed).returncode == 0
         assert root_of("a") == OURS
         await_root("a", KERNELS)
         assert run(timed).returncode == 0
-        assert run(render_script(plan(STILL).node("a"), Action.APPLY)).returncode == 0
+        assert run(render_script(plan(STILL).node("a"), ScriptAction.APPLY)).returncode == 0
         time.sleep(3)
         assert root_of("a") == OURS
 
@@ -182,8 +182,8 @@ class TestScripts:
         slow.write_text(f'#!/bin/sh\nsleep 1\nexec {shutil.which("setsid")} "$@"\n')
         slow.chmod(0o755)
         monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-        assert run(render_script(plan(STILL).node("a"), Action.APPLY, undo_after_s=2)).returncode == 0
-        assert run(render_script(plan(STILL).node("a"), Action.APPLY)).returncode == 0
+        assert run(render_script(plan(STILL).node("a"), ScriptAction.APPLY, undo_after_s=2)).returncode == 0
+        assert run(render_script(plan(STILL).node("a"), ScriptAction.APPLY)).returncode == 0
         time.sleep(5)  # it would have begun after 1 s and ended the delays 2 s later
         assert root_of("a") == OURS
 
@@ -192,7 +192,7 @@ class TestScripts:
         broken.write_text("#!/bin/sh\necho no sessions today >&2\nexit 1\n")
         broken.chmod(0o755)
         monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-        failed = run(render_script(plan(STILL).node("a"), Action.APPLY, undo_after_s=60))
+        failed = run(render_script(plan(STILL).node("a"), ScriptAction.APPLY, undo_after_s=60))
         assert failed.returncode == 1
         assert "the timer that ends the delays did not start: no sessions today" in failed.stderr
         assert root_of("a") == KERNELS

@@ -16,7 +16,7 @@ import pytest
 
 from testbed.cluster import lifecycle, namespaces, privilege, processes, relay_link, state
 from testbed.cluster.check import check_pairs, judge
-from testbed.cluster.lifecycle import Delays
+from testbed.cluster.lifecycle import DelayBackend
 from testbed.cluster.processes import Role
 from testbed.cluster.topology import Topology, read_topology
 
@@ -176,9 +176,9 @@ def test_up_check_status_down_each_twice(topology_file: Path, tmp_path: Path) ->
     assert_nothing_left(tmp_path)
 
 
-@pytest.mark.parametrize("delays", [Delays.RELAY_C, Delays.RELAY_PYTHON])
-def test_a_delay_changes_while_everything_runs(topology: Topology, delays: Delays) -> None:
-    if delays is Delays.RELAY_C and relay_link.find_compiler() is None:
+@pytest.mark.parametrize("delays", [DelayBackend.RELAY_C, DelayBackend.RELAY_PYTHON])
+def test_a_delay_changes_while_everything_runs(topology: Topology, delays: DelayBackend) -> None:
+    if delays is DelayBackend.RELAY_C and relay_link.find_compiler() is None:
         pytest.skip("no C compiler here")
     lifecycle.up(topology, source="test", delays=delays)
     assert_felt(topology, ASKED_MS)
@@ -251,7 +251,7 @@ def test_a_failing_up_leaves_nothing(
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     with pytest.raises(relay_link.ClusterError, match="does not work; it said: cannot"):
-        lifecycle.up(topology, source="test", delays=Delays.RELAY_C)
+        lifecycle.up(topology, source="test", delays=DelayBackend.RELAY_C)
     assert namespaces.existing(NAME) == ()
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from latency_map import LatencyMapError
 from latency_map.measure.fetch import ANYWHERE, FetchError
-from latency_map.measure.gather import Gathered, gather_agents
+from latency_map.measure.gather import GatheredMap, gather_agents
 from testbed.cluster import lifecycle, namespaces, privilege, state
 from testbed.cluster.check import TOLERANCE_MS, TOLERANCE_RATIO
 from testbed.cluster.topology import Topology, read_topology
@@ -93,29 +93,31 @@ def urls(topology: Topology) -> dict[str, str]:
     return {node.name: f"http://{node.address}:{PORT}" for node in topology.nodes}
 
 
-def gather(topology: Topology, *, fill: bool = False) -> Gathered:
+def gather(topology: Topology, *, fill: bool = False) -> GatheredMap:
     return gather_agents(list(urls(topology).values()), now_s=time.time(), timeout_s=2, fill_missing=fill)
 
 
-def eventually(topology: Topology, wanted: Callable[[Gathered], bool], *, fill: bool = False) -> Gathered:
+def eventually(
+    topology: Topology, wanted: Callable[[GatheredMap], bool], *, fill: bool = False
+) -> GatheredMap:
     """Gather until it is as wanted."""
     deadline_s = time.monotonic() + SETTLE_S
     while True:
         try:
-            last: Gathered | LatencyMapError = gather(topology, fill=fill)
+            last: GatheredMap | LatencyMapError = gather(topology, fill=fill)
         except LatencyMapError as error:
             last = error
-        if isinstance(last, Gathered) and not last.unreachable and wanted(last):
+        if isinstance(last, GatheredMap) and not last.unreachable and wanted(last):
             return last
         assert time.monotonic() < deadline_s, f"last gathered: {last}"
         time.sleep(0.2)
 
 
-def complete(gathered: Gathered) -> bool:
+def complete(gathered: GatheredMap) -> bool:
     return not np.isnan(gathered.survey.rtt_ms).any()
 
 
-def as_emulated(gathered: Gathered) -> bool:
+def as_emulated(gathered: GatheredMap) -> bool:
     """Whether all is within the tolerance of ``testbed check``; what a busy machine adds is told by the jitter."""
     asked_ms = np.array([row.split(",")[1:] for row in MAP.splitlines()[1:]], dtype=float)
     tolerance_ms = np.maximum(TOLERANCE_MS, TOLERANCE_RATIO * asked_ms)

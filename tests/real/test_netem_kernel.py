@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from latency_map import DelayKind, DelayUnit, LatencyMap
-from latency_map.emulate import Action, EmulationPlan, NodePlan, number_hosts, render_script, tc_plan
+from latency_map.emulate import EmulationPlan, NodePlan, ScriptAction, number_hosts, render_script, tc_plan
 from testbed.cluster import privilege
 from testbed.cluster.check import judge
 from testbed.cluster.netem import has_netem
@@ -80,7 +80,7 @@ def inside(name: str, *command: str, text: str | None = None) -> str:
     ).stdout
 
 
-def run_scripts(plan: EmulationPlan, action: Action, *, undo_after_s: int | None = None) -> None:
+def run_scripts(plan: EmulationPlan, action: ScriptAction, *, undo_after_s: int | None = None) -> None:
     for node in plan.nodes:
         inside(node.host.name, "sh", "-s", text=render_script(node, action, undo_after_s=undo_after_s))
 
@@ -121,7 +121,7 @@ def test_every_pair_gets_the_round_trip_of_the_map_and_no_other_packet_is_delaye
     plan: EmulationPlan,
 ) -> None:
     own = every_least_ms(plan)
-    run_scripts(plan, Action.APPLY)
+    run_scripts(plan, ScriptAction.APPLY)
     measured = every_least_ms(plan)
     checks = [
         judge(
@@ -137,18 +137,18 @@ def test_every_pair_gets_the_round_trip_of_the_map_and_no_other_packet_is_delaye
 
 def test_a_second_run_changes_nothing_and_the_undo_brings_back_what_was_there(plan: EmulationPlan) -> None:
     before = state(plan)
-    run_scripts(plan, Action.APPLY)
+    run_scripts(plan, ScriptAction.APPLY)
     once = state(plan)
     assert all("netem" in qdiscs for qdiscs, *_ in once.values())
-    run_scripts(plan, Action.APPLY)
+    run_scripts(plan, ScriptAction.APPLY)
     assert state(plan) == once
-    run_scripts(plan, Action.UNDO)
+    run_scripts(plan, ScriptAction.UNDO)
     assert state(plan) == before
 
 
 def test_delays_with_a_deadline_end_by_themselves(plan: EmulationPlan) -> None:
     before = state(plan)
-    run_scripts(plan, Action.APPLY, undo_after_s=5)
+    run_scripts(plan, ScriptAction.APPLY, undo_after_s=5)
     assert state(plan) != before
     give_up_s = time.monotonic() + 60
     while state(plan) != before:

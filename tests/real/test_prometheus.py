@@ -21,7 +21,7 @@ from gesscale.monitor.prometheus import FIELD_OF_GAUGE
 from gesscale.observation import Batch, OperatorReading
 from gesscale.ports import Latencies
 from gesscale.spark.gauges import OperatorGauges
-from gesscale.spark.records import BatchRecord, Executors, OperatorSettings, QueryHistory
+from gesscale.spark.records import BatchRecord, ExecutorSnapshot, QueryHistory, QuerySettings
 from latency_map.measure.gauges import MEASURED_TIMESTAMP_SECONDS, RTT_SECONDS
 
 pytestmark = pytest.mark.real
@@ -34,12 +34,12 @@ class Endpoint(Collector):
 
     def __init__(self) -> None:
         self.history = QueryHistory(query="q")
-        self.executors = Executors(at_s=0.0, hosts=())
+        self.executors = ExecutorSnapshot(at_s=0.0, hosts=())
         self.scraped: queue.Queue[Batch] = queue.Queue()
         self.newest: Batch | None = None
         self.lock = threading.Lock()
         self.gauges = OperatorGauges(
-            settings=OperatorSettings(app="a", operator="nearest"),
+            settings=QuerySettings(app="a", operator="nearest"),
             histories=lambda: [self.history],
             executors=lambda: self.executors,
             errors=lambda: 0,
@@ -59,7 +59,7 @@ class Endpoint(Collector):
             self.newest = batch
             self.history.batches.append(record)
             self.history.last_progress_at_s = batch.ended_at_s
-            self.executors = Executors(at_s=batch.ended_at_s, hosts=batch.nodes)
+            self.executors = ExecutorSnapshot(at_s=batch.ended_at_s, hosts=batch.nodes)
         sightings = 0
         while sightings < 2:
             sightings += self.scraped.get(timeout=60) is batch
@@ -168,8 +168,8 @@ def test_scraped_batches_come_back_as_they_were(endpoint: tuple[Endpoint, int], 
     assert seen.input_rows_per_s == pytest.approx(3 * 1000.5 / planned_s)
 
     later = source.observe(time.time() + 100)
-    assert later.unseen["nearest"].stale
-    assert "no sample of gesscale_operator_*" in later.unseen["absent"].detail
+    assert later.missing_readings["nearest"].stale
+    assert "no sample of gesscale_operator_*" in later.missing_readings["absent"].detail
 
 
 @contextmanager

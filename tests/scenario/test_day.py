@@ -126,7 +126,7 @@ def play_all(policy: str, latencies: LatencySource) -> tuple[MicroBatches, list]
         cluster=cluster,
         knowledge=MemoryKnowledge(),
         acts=True,
-        settle_timeout_s=60.0,
+        rescale_timeout_s=60.0,
     )
     return plant, [loop.step(PERIOD_S * step)[0] for step in range(1, int(1.2 * DAY_S / PERIOD_S))]
 

@@ -10,7 +10,7 @@ import pytest
 from gesscale.decision import Decision
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import Experiment, read_experiment
-from testbed.arena.players.policies import build_policy
+from testbed.arena.policies.catalogue import build_policy
 from testbed.arena.worlds.scenes import world_of
 from testbed.scoring.sample import Completion, Sample
 from testbed.simulator.simulation import simulate

@@ -9,11 +9,10 @@ from typing import Annotated
 
 import typer
 
-from gesscale.cli.output import Output, talk
+from gesscale.cli.output import Output, stderr_console
 from gesscale.errors import InputError
 from latency_map import (
-    NOTHING_ASIDE,
-    Aside,
+    NO_SIDE_FILES,
     Asymmetry,
     DelayKind,
     DelayUnit,
@@ -23,6 +22,7 @@ from latency_map import (
     MapForm,
     MapLimits,
     NoChoiceError,
+    SideFiles,
     read_survey,
 )
 from latency_map.limits import DEFAULT_LIMITS, DEFAULT_NODES
@@ -103,7 +103,7 @@ def plain_errors() -> Iterator[None]:
     try:
         yield
     except NoChoiceError as error:
-        talk.print(f"not feasible: {error}", markup=False, highlight=False)
+        stderr_console.print(f"not feasible: {error}", markup=False, highlight=False)
         raise typer.Exit(NOT_FEASIBLE) from None
     except LatencyMapError as error:
         raise InputError(str(error)) from None
@@ -115,16 +115,20 @@ def load_survey(
     kind: DelayKind | None,
     *,
     form: MapForm | None = None,
-    aside: Aside = NOTHING_ASIDE,
+    side_files: SideFiles = NO_SIDE_FILES,
 ) -> Imported:
     """Read a survey from a file, or from standard input for ``-``, and say on stderr what it was taken for."""
     given = sys.stdin.buffer if str(file) == "-" else file
-    imported = read_survey(given, unit=unit, kind=kind, form=form, aside=aside, limits=chosen_limits())
-    talk.print(f"{file} read as {imported.form.value}: {imported.reason}", markup=False, highlight=False)
+    imported = read_survey(
+        given, unit=unit, kind=kind, form=form, side_files=side_files, limits=chosen_limits()
+    )
+    stderr_console.print(
+        f"{file} read as {imported.form.value}: {imported.reason}", markup=False, highlight=False
+    )
     for note in imported.notes:
-        talk.print(f"  {note}", markup=False, highlight=False)
+        stderr_console.print(f"  {note}", markup=False, highlight=False)
     for warning in imported.warnings:
-        talk.print(f"warning: {warning}", markup=False, highlight=False)
+        stderr_console.print(f"warning: {warning}", markup=False, highlight=False)
     return imported
 
 

@@ -21,18 +21,18 @@ from gesscale.cli.latency_map.app import (
 from gesscale.cli.latency_map.screening import (
     Apart,
     Arch,
+    CandidateSet,
     Cpu,
     Exclude,
     Memory,
     NodesAsked,
     NodesFile,
-    Offer,
     Offered,
     PodsFile,
     rejections_table,
-    screen_offer,
+    screen_candidates,
 )
-from gesscale.cli.output import Output, emit, table, talk
+from gesscale.cli.output import Output, emit, stderr_console, table
 from gesscale.errors import InputError
 from latency_map import Choice, LatencyMap, Method, NoChoiceError, least_nd_max_subset
 
@@ -93,13 +93,13 @@ def choose(
         fixed, in_use = split_names(keep), split_names(running)
         latencies.positions([*fixed, *in_use])
         _check_kept(fixed, in_use, split_names(exclude), size)
-        offer = screen_offer(latencies, asked, [*fixed, *in_use])
+        offer = screen_candidates(latencies, asked, [*fixed, *in_use])
         wanted, offer = _wanted(size, capacity, offer)
         try:
             choice = _choose(latencies, wanted, offer, [*fixed, *in_use], method)
         except NoChoiceError:
             for out in offer.rejections:
-                talk.print(f"{out.node} is out: {out.reason}, {out.detail}")
+                stderr_console.print(f"{out.node} is out: {out.reason}, {out.detail}")
             raise
         free = _free_choice(latencies, wanted, offer, fixed, in_use, method)
     _emit_choice(choice, offer, free, output)
@@ -120,7 +120,7 @@ def _check_kept(
         raise InputError(message)
 
 
-def _wanted(size: int | None, capacity: float | None, offer: Offer) -> tuple[float, Offer]:
+def _wanted(size: int | None, capacity: float | None, offer: CandidateSet) -> tuple[float, CandidateSet]:
     """Return what is wanted, and the offer with weights only where they are asked for."""
     if size is not None and capacity is None:
         return size, replace(offer, weights=None)
@@ -134,7 +134,7 @@ def _wanted(size: int | None, capacity: float | None, offer: Offer) -> tuple[flo
 
 
 def _choose(
-    latencies: LatencyMap, wanted: float, offer: Offer, keep: Sequence[str], method: Method
+    latencies: LatencyMap, wanted: float, offer: CandidateSet, keep: Sequence[str], method: Method
 ) -> Choice:
     return least_nd_max_subset(
         latencies,
@@ -150,7 +150,7 @@ def _choose(
 def _free_choice(
     latencies: LatencyMap,
     wanted: float,
-    offer: Offer,
+    offer: CandidateSet,
     fixed: Sequence[str],
     in_use: Sequence[str],
     method: Method,
@@ -164,7 +164,7 @@ def _free_choice(
         return None
 
 
-def _emit_choice(choice: Choice, offer: Offer, free: Choice | None, output: Output) -> None:
+def _emit_choice(choice: Choice, offer: CandidateSet, free: Choice | None, output: Output) -> None:
     saves_ms = 0.0 if free is None else max(0.0, choice.nd_max_ms - free.nd_max_ms)
     document = {
         "nodes": choice.nodes,
@@ -180,6 +180,6 @@ def _emit_choice(choice: Choice, offer: Offer, free: Choice | None, output: Outp
     stopped = ", the search stopped early" if choice.method is Method.EXACT and not choice.optimal else ""
     title = f"NDmax {choice.nd_max_ms:.4g} ms round trip, {certainty} ({choice.method}{stopped})"
     if free is not None and saves_ms:
-        talk.print(f"what runs stays; moving would save {saves_ms:.4g} ms: {', '.join(free.nodes)}")
+        stderr_console.print(f"what runs stays; moving would save {saves_ms:.4g} ms: {', '.join(free.nodes)}")
     rows = [[node] for node in choice.nodes]
     emit(document, output, [table(title, ["node"], rows), *rejections_table(offer.rejections)])

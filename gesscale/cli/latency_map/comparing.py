@@ -10,8 +10,8 @@ from gesscale.cli.latency_map.app import JUDGE, Form, Kind, Unit, app, load_surv
 from gesscale.cli.latency_map.looking import Members, facts_table, some
 from gesscale.cli.output import Output, emit, table
 from gesscale.errors import InputError
-from latency_map.difference import Change, Difference, Effect, Tolerance, compare, effect_on
-from latency_map.summary import Placement
+from latency_map.difference import DelayChange, Difference, Effect, Tolerance, compare, effect_on
+from latency_map.summary import PlacementSummary
 from latency_map.survey import Survey
 
 CHANGES_SHOWN = 20
@@ -88,11 +88,11 @@ def _difference_tables(title: str, difference: Difference, effect: Effect | None
     return tables
 
 
-def _nd_max(placement: Placement) -> str:
+def _nd_max(placement: PlacementSummary) -> str:
     return "unknown" if placement.nd_max_ms is None else f"{placement.nd_max_ms:.4g}"
 
 
-def _changes_table(name: str, changes: tuple[Change, ...]) -> Table:
+def _changes_table(name: str, changes: tuple[DelayChange, ...]) -> Table:
     rows = [
         [
             change.a,

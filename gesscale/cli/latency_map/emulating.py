@@ -17,17 +17,17 @@ from gesscale.cli.latency_map.plan_options import (
     SkipMissing,
     parse_time_s,
     plan_for,
+    print_left_out,
     read_hosts,
-    tell_left_out,
 )
-from gesscale.cli.output import Output, emit, table, talk
+from gesscale.cli.output import Output, emit, stderr_console, table
 from gesscale.errors import InputError
 from latency_map import LatencyMap
 from latency_map.emulate import (
-    Action,
     EmulationPlan,
     Host,
     NodePlan,
+    ScriptAction,
     apply_commands,
     number_hosts,
     render_script,
@@ -93,10 +93,10 @@ def plan(
             latencies, hosts, measured=measured, rate_mbit=rate_mbit, skip_missing=skip_missing
         )
         chosen = planned.nodes if node is None else (planned.node(node),)
-    tell_left_out(planned)
+    print_left_out(planned)
     if directory is not None:
         _write_scripts(chosen, directory, undo_after_s)
-    action = Action.UNDO if undo else Action.APPLY
+    action = ScriptAction.UNDO if undo else ScriptAction.APPLY
     if output is PlanForm.SH:
         if len(chosen) > 1:
             message = (
@@ -106,7 +106,7 @@ def plan(
         typer.echo(render_script(chosen[0], action, undo_after_s=undo_after_s), nl=False)
     elif directory is None or output is not PlanForm.TABLE:
         if output is PlanForm.TABLE:
-            talk.print(
+            stderr_console.print(
                 "the commands: --output sh --node NODE, or --directory DIR for the scripts of all nodes"
             )
         tables = [_undo_table(chosen)] if undo else [_node_table(each) for each in chosen]
@@ -127,11 +127,13 @@ def _hosts(
 def _write_scripts(nodes: tuple[NodePlan, ...], directory: Path, undo_after_s: int | None) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     for node in nodes:
-        for action in Action:
+        for action in ScriptAction:
             script = directory / script_name(action, node.host.name)
             script.write_text(render_script(node, action, undo_after_s=undo_after_s), encoding="utf-8")
             script.chmod(0o755)
-    talk.print(f"wrote {2 * len(nodes)} scripts to {directory}: run apply-NODE.sh on each node as root")
+    stderr_console.print(
+        f"wrote {2 * len(nodes)} scripts to {directory}: run apply-NODE.sh on each node as root"
+    )
 
 
 def _node_table(node: NodePlan) -> Table:

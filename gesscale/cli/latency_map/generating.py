@@ -9,7 +9,7 @@ import typer
 
 from gesscale.cli.latency_map.app import MAKE, Form, MapTarget, app, plain_errors
 from gesscale.cli.latency_map.looking import facts_table
-from gesscale.cli.output import Output, emit, talk
+from gesscale.cli.output import Output, emit, stderr_console
 from gesscale.errors import InputError
 from latency_map import write_survey
 from latency_map.delays import Delays
@@ -20,7 +20,7 @@ from latency_map.generate.topologies import DETOUR_FACTOR, Clusters, Span, clust
 from latency_map.names import MAX_NODES
 from latency_map.summary import summarise
 
-TOLD_FROM_RATIO = 0.005
+WARNED_FROM_RATIO = 0.005
 """A share of broken triangles that is farther than this from the one asked for is warned of."""
 
 generators = typer.Typer(
@@ -168,7 +168,7 @@ def _deliver(
     _warn_of_more(flaws, generated)
     if target is None:
         typer.echo(survey_to_document(generated.survey), nl=False)
-        talk.print(_sentence(generated))
+        stderr_console.print(_sentence(generated))
         return
     write_survey(generated.survey, target)
     document = _document(generated, target)
@@ -177,8 +177,8 @@ def _deliver(
 
 def _warn_of_more(flaws: Flaws, generated: Generated) -> None:
     asked, got = flaws.broken_triangles_ratio, generated.broken_triangles_ratio
-    if asked is not None and got is not None and abs(got - asked) > TOLD_FROM_RATIO:
-        talk.print(
+    if asked is not None and got is not None and abs(got - asked) > WARNED_FROM_RATIO:
+        stderr_console.print(
             f"warning: broken triangles: {asked:.2%} asked for, {got:.2%} measured: asymmetry and missing pairs,"
             " and maps of few nodes, move the share"
         )

@@ -19,7 +19,7 @@ from gesscale.cli.latency_map.app import (
 )
 from gesscale.cli.output import Output, emit, table
 from gesscale.errors import InputError
-from latency_map import Imported, MapForm, read_aside, write_survey
+from latency_map import Imported, MapForm, read_side_files, write_survey
 from latency_map.formats.document import document_pieces
 from latency_map.summary import count_pairs
 
@@ -59,9 +59,11 @@ def import_map(
         message = f"--format: expected one of {', '.join(_FORMS)}, got {form!r}"
         raise InputError(message)
     with plain_errors():
-        aside = read_aside(names=names, servers=servers, probed_from=probed_from, limits=chosen_limits())
+        side_files = read_side_files(
+            names=names, servers=servers, probed_from=probed_from, limits=chosen_limits()
+        )
         chosen = None if form == _AUTO else MapForm(form)
-        imported = load_survey(file, unit, kind, form=chosen, aside=aside)
+        imported = load_survey(file, unit, kind, form=chosen, side_files=side_files)
         if target is None:
             for piece in document_pieces(imported.survey):
                 typer.echo(piece, nl=False)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gesscale.errors import InputError
-from gesscale.kubernetes.placement.nodes import NodeObject, NodeRecord, Part, read_node
+from gesscale.kubernetes.placement.nodes import ApiPart, NodeObject, NodeRecord, read_node
 from gesscale.kubernetes.placement.nodes import record_of as node_record
 from gesscale.kubernetes.placement.pods import PodObject
 from gesscale.kubernetes.placement.pods import record_of as pod_record
@@ -15,13 +15,13 @@ from latency_map.emulate import Host
 _ZONE = "topology.kubernetes.io/zone"
 
 
-class KubectlNodes(Part):
+class KubectlNodes(ApiPart):
     """The output of ``kubectl get nodes -o json``."""
 
     items: list[NodeObject]
 
 
-class KubectlPods(Part):
+class KubectlPods(ApiPart):
     """The output of ``kubectl get pods -A -o json``."""
 
     items: list[PodObject]

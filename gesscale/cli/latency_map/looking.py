@@ -21,10 +21,10 @@ from gesscale.cli.latency_map.app import (
     plain_errors,
     split_names,
 )
-from gesscale.cli.output import Output, emit, table, talk
+from gesscale.cli.output import Output, emit, stderr_console, table
 from latency_map import Asymmetry, LatencyMap
 from latency_map.clusters import symmetric_rtt_ms
-from latency_map.summary import Placement, Summary, place, summarise
+from latency_map.summary import PlacementSummary, Summary, place, summarise
 from latency_map.survey import Survey
 
 MATRIX_SHOWN_UP_TO = 12
@@ -98,7 +98,7 @@ def _draw(survey: Survey, title: str, nodes: list[str], heat_map: Path | None, p
         if target is not None:
             canvas.check_target(target)
             canvas.save(draw(survey, title=title, members=nodes), target)
-            talk.print(f"{target} written")
+            stderr_console.print(f"{target} written")
 
 
 def _facts(summary: Summary) -> list[list[object]]:
@@ -135,7 +135,7 @@ def some(names: tuple[str, ...]) -> str:
     return ", ".join(names[:_NAMES_OF_A_CLUSTER]) + more
 
 
-def _placement_facts(placement: Placement | None) -> list[list[object]]:
+def _placement_facts(placement: PlacementSummary | None) -> list[list[object]]:
     if placement is None:
         return []
     if placement.nd_max_ms is None:

@@ -7,10 +7,10 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from gesscale.cli.output import Output, emit, table, talk
+from gesscale.cli.output import Output, emit, stderr_console, table
 from latency_map import Survey, write_survey
 from latency_map.formats.document import survey_to_document
-from latency_map.measure.gather import Gathered
+from latency_map.measure.gather import GatheredMap
 from latency_map.measure.row import TargetReport
 
 
@@ -45,7 +45,7 @@ def report_row(
 
 
 def report_gathered(
-    gathered: Gathered, asked: int, now_s: float, target: Path | None, output: Output
+    gathered: GatheredMap, asked: int, now_s: float, target: Path | None, output: Output
 ) -> None:
     """Write the map that agents gave, how much of it is measured, and who did not answer."""
     survey = gathered.survey
@@ -68,7 +68,7 @@ def report_gathered(
         ("oldest figure", "of unknown age" if age_s is None else f"{age_s:.0f} s old"),
         *(("changed", change) for change in survey.changes),
     ]
-    tables = [table("Gathered", ("what", "found"), rows)]
+    tables = [table("GatheredMap", ("what", "found"), rows)]
     if gathered.unreachable:
         tables.append(table("no figures from", ("agent", "because"), list(gathered.unreachable.items())))
     _write(survey, target, document, output, tables)
@@ -79,13 +79,13 @@ def _write(
 ) -> None:
     if target is None:
         for each in tables:
-            talk.print(each)
+            stderr_console.print(each)
         if survey is not None:
             typer.echo(survey_to_document(survey), nl=False)
         return
     if survey is not None:
         write_survey(survey, target)
-        talk.print(f"map written to {target}")
+        stderr_console.print(f"map written to {target}")
     emit(document, output, tables)
 
 

@@ -9,11 +9,11 @@ import typer
 
 from gesscale.cli.latency_map.app import MAKE, Form, MapTarget, app, chosen_limits, plain_errors, split_names
 from gesscale.cli.latency_map.measurement_report import report_gathered, report_row
-from gesscale.cli.output import Output, talk
+from gesscale.cli.output import Output, stderr_console
 from gesscale.errors import InputError
 from latency_map import LatencyMapError
 from latency_map.measure.gather import gather_agents
-from latency_map.measure.method import Method, allowed_method, probe_by
+from latency_map.measure.method import ProbeMethod, allowed_method, probe_by
 from latency_map.measure.pacing import Pace, Pacer
 from latency_map.measure.peers import parse_peers, read_peers
 from latency_map.measure.places import agent_url, resolve_agents
@@ -40,8 +40,8 @@ def measure(
     ] = 20.0,
     timeout: Annotated[float, typer.Option(min=0.01, max=60, help="Seconds to wait for a reply.")] = 2.0,
     method: Annotated[
-        Method, typer.Option(help="auto: ICMP echo where it is allowed, else TCP connections.")
-    ] = Method.AUTO,
+        ProbeMethod, typer.Option(help="auto: ICMP echo where it is allowed, else TCP connections.")
+    ] = ProbeMethod.AUTO,
     port: Annotated[
         int, typer.Option(min=1, max=65535, help="For TCP; closed or open, but no firewall may drop it.")
     ] = 22,
@@ -52,11 +52,13 @@ def measure(
     with plain_errors():
         addresses = _targets(target or [], targets, source)
     lasts_s = len(addresses) * count / rate
-    talk.print(f"nodes: {len(addresses)}, probes of each: {count}, which takes {lasts_s:.3g} s or more")
+    stderr_console.print(
+        f"nodes: {len(addresses)}, probes of each: {count}, which takes {lasts_s:.3g} s or more"
+    )
     try:
-        way = allowed_method(method, say=talk.print)
+        way = allowed_method(method, say=stderr_console.print)
     except LatencyMapError as error:  # the question was right, this process may not ask it
-        talk.print(f"error: {error}")
+        stderr_console.print(f"error: {error}")
         raise typer.Exit(FAILED) from None
     measured_at_s = time.time()
     pacer = Pacer(Pace(rate_per_s=rate), clock=time.monotonic, sleep=_sleep)
@@ -75,8 +77,8 @@ def measure(
         )
     report_row(source, reports, survey, map_target, output)
     if survey is None:
-        hint = "; a firewall may drop echoes: try --method tcp" if way is Method.ICMP else ""
-        talk.print(f"none of {len(addresses)} nodes answered, no map is written{hint}")
+        hint = "; a firewall may drop echoes: try --method tcp" if way is ProbeMethod.ICMP else ""
+        stderr_console.print(f"none of {len(addresses)} nodes answered, no map is written{hint}")
         raise typer.Exit(FAILED)
 
 
@@ -126,7 +128,7 @@ def gather(
             urls, now_s=now_s, timeout_s=timeout, fill_missing=fill, limits=chosen_limits()
         )
     except LatencyMapError as error:  # the question was right, the network was not
-        talk.print(f"error: {error}")
+        stderr_console.print(f"error: {error}")
         raise typer.Exit(FAILED) from None
     report_gathered(gathered, len(urls), now_s, map_target, output)
 

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from gesscale.cli.latency_map.kubectl import KubectlNodes, KubectlPods, to_candidates
-from gesscale.cli.output import talk
+from gesscale.cli.output import stderr_console
 from gesscale.errors import InputError
 from gesscale.kubernetes.placement.quantity import Quantity
 from gesscale.words import first_fault
@@ -79,7 +79,9 @@ def read_nodes(file: Path, pods: Path | None) -> tuple[Candidate, ...]:
     document = _read(file)
     if isinstance(document, dict):
         if pods is None:
-            talk.print(f"note: the nodes of {file} are taken to be empty; --pods says what takes room there")
+            stderr_console.print(
+                f"note: the nodes of {file} are taken to be empty; --pods says what takes room there"
+            )
         taken = None if pods is None else _valid(KubectlPods, _read(pods), pods, _SOME_PODS)
         nodes = to_candidates(_valid(KubectlNodes, document, file, _SOME_NODES), taken)
     elif pods is not None:

@@ -9,7 +9,7 @@ import typer
 from gesscale.cli.latency_map.app import load_map
 from gesscale.cli.latency_map.kubectl import to_host
 from gesscale.cli.latency_map.nodes_file import MAX_BYTES, parse_listing
-from gesscale.cli.output import talk
+from gesscale.cli.output import stderr_console
 from gesscale.errors import InputError
 from latency_map import Asymmetry, LatencyMap, LatencyMapError
 from latency_map.emulate import EmulationPlan, Host, parse_hosts, tc_plan
@@ -104,17 +104,17 @@ def _load_measured(file: Path) -> LatencyMap:
         raise LatencyMapError(message) from None
 
 
-def tell_left_out(planned: EmulationPlan) -> None:
+def print_left_out(planned: EmulationPlan) -> None:
     """Say on stderr what a plan cannot do."""
     for pair in planned.too_fast:
-        talk.print(
+        stderr_console.print(
             f"warning: {pair.first} - {pair.second} cannot be met: {pair.asked_ms:g} ms are asked, the network"
             f" itself has {pair.own_ms:g} ms"
         )
     for first, second in planned.skipped:
-        talk.print(f"warning: {first} - {second} has no round trip in the map and stays as it is")
+        stderr_console.print(f"warning: {first} - {second} has no round trip in the map and stays as it is")
     for name in planned.unused:
-        talk.print(f"warning: {name} is left alone: it is not in both the map and the hosts")
+        stderr_console.print(f"warning: {name} is left alone: it is not in both the map and the hosts")
 
 
 def parse_time_s(text: str) -> int:

@@ -19,14 +19,14 @@ from gesscale.cli.latency_map.app import (
     plain_errors,
     split_names,
 )
-from gesscale.cli.output import Output, emit, table, talk
+from gesscale.cli.output import Output, emit, stderr_console, table
 from gesscale.errors import InputError
 from latency_map import write_survey
 from latency_map.formats.document import survey_to_document
 from latency_map.quality.check import check
 from latency_map.quality.filling import Fill
-from latency_map.quality.findings import Finding, Report, Severity
-from latency_map.quality.repair import Change, Repair, Symmetrise
+from latency_map.quality.findings import Finding, QualityReport, Severity
+from latency_map.quality.repair import AppliedRepair, Repair, Symmetrise
 from latency_map.quality.repair import repair as mend
 
 FAULT_FOUND = 3
@@ -97,10 +97,12 @@ def repair_map(
     if target is None:
         typer.echo(survey_to_document(repaired.survey), nl=False)
         for change in repaired.changes:
-            talk.print(f"{change.step}: {change.text}")
+            stderr_console.print(f"{change.step}: {change.text}")
         for finding in left:
-            talk.print(f"left, {finding.severity}: {finding.concern} ({finding.count}); {finding.advice}")
-        talk.print(report.verdict)
+            stderr_console.print(
+                f"left, {finding.severity}: {finding.concern} ({finding.count}); {finding.advice}"
+            )
+        stderr_console.print(report.verdict)
         return
     document = {
         "map": str(target),
@@ -112,12 +114,12 @@ def repair_map(
     emit(document, output, [_changes_table(repaired.changes), *_findings_tables(report, tuple(left))])
 
 
-def _changes_table(changes: tuple[Change, ...]) -> Table:
+def _changes_table(changes: tuple[AppliedRepair, ...]) -> Table:
     rows: list[list[object]] = [[each.step, each.cells, each.text] for each in changes]
     return table("what was changed", ["step", "cells", "what"], rows or [["none", 0, "nothing"]])
 
 
-def _findings_tables(report: Report, findings: tuple[Finding, ...]) -> list[Table]:
+def _findings_tables(report: QualityReport, findings: tuple[Finding, ...]) -> list[Table]:
     title = f"{report.nodes} nodes, {report.pairs} pairs: {report.verdict}"
     if not findings:
         return [table(title, ["finding"], [["none"]])]

@@ -28,13 +28,13 @@ from gesscale.cli.latency_map.screening import (
     Offered,
     PodsFile,
     rejections_table,
-    screen_offer,
+    screen_candidates,
 )
 from gesscale.cli.output import Output, emit, table
 from gesscale.errors import InputError
-from latency_map import Ranked, farthest
+from latency_map import RankedNode, farthest
 from latency_map import nearest as rank_nearest
-from latency_map.choose.candidates import Rejection, Unfit
+from latency_map.choose.candidates import CandidateRejection, Unfit
 
 Members = Annotated[
     str, typer.Option("--members", help="Nodes of the placement, by commas; the driver's too.")
@@ -73,7 +73,7 @@ def nearest(
     with plain_errors():
         latencies = load_map(file, unit, kind, asymmetry)
         placement = _members(members)
-        offer = screen_offer(latencies, asked, placement)
+        offer = screen_candidates(latencies, asked, placement)
         ranking = rank_nearest(latencies, placement, offer.names)
     _emit_ranking(ranking.ranked, offer.rejections, "nearest first", output)
 
@@ -100,7 +100,7 @@ def rank_farthest(
         placement = _members(members)
         ranking = farthest(latencies, placement, split_names(removable) or placement)
     unranked = [
-        Rejection(
+        CandidateRejection(
             node=item.node,
             reason=Unfit.DELAY_UNKNOWN,
             detail=f"the latency map has no round trip to {', '.join(item.missing_to)}",
@@ -119,7 +119,7 @@ def _members(listing: str) -> list[str]:
 
 
 def _emit_ranking(
-    ranked: Sequence[Ranked], rejections: Sequence[Rejection], order: str, output: Output
+    ranked: Sequence[RankedNode], rejections: Sequence[CandidateRejection], order: str, output: Output
 ) -> None:
     rows = [[item.node, item.distance_ms, item.mean_ms] for item in ranked]
     ranking = table(f"{order}, round trips in ms", ["node", "largest", "mean"], rows)

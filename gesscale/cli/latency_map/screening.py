@@ -10,11 +10,11 @@ from rich.table import Table
 
 from gesscale.cli.latency_map.app import split_names
 from gesscale.cli.latency_map.nodes_file import read_nodes
-from gesscale.cli.output import table, talk
+from gesscale.cli.output import stderr_console, table
 from gesscale.errors import InputError
 from gesscale.kubernetes.placement.quantity import parse_quantity
 from latency_map import LatencyMap
-from latency_map.choose.candidates import Candidate, Needs, Rejection, same_label, screen
+from latency_map.choose.candidates import Candidate, CandidateRejection, Needs, same_label, screen
 from latency_map.errors import enumerate_some
 
 Offered = Annotated[
@@ -64,7 +64,7 @@ class NodesAsked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
+class CandidateSet:
     """The nodes that can be chosen.
 
     Attributes
@@ -80,12 +80,12 @@ class Offer:
     """
 
     names: tuple[str, ...]
-    rejections: tuple[Rejection, ...]
+    rejections: tuple[CandidateRejection, ...]
     apart: tuple[tuple[str, ...], ...]
     weights: dict[str, float] | None
 
 
-def screen_offer(latencies: LatencyMap, asked: NodesAsked, keep: Sequence[str]) -> Offer:
+def screen_candidates(latencies: LatencyMap, asked: NodesAsked, keep: Sequence[str]) -> CandidateSet:
     """Find the nodes that can be chosen beside those kept, and say on stderr what was taken for granted.
 
     Parameters
@@ -99,7 +99,7 @@ def screen_offer(latencies: LatencyMap, asked: NodesAsked, keep: Sequence[str]) 
 
     Returns
     -------
-    Offer
+    CandidateSet
         What is left to choose from.
 
     Raises
@@ -117,7 +117,7 @@ def screen_offer(latencies: LatencyMap, asked: NodesAsked, keep: Sequence[str]) 
     apart = tuple(group for each in asked.apart for group in _groups(each, latencies, known))
     _say(latencies, known, asked, keep, apart)
     usable, rejections = screen(nodes, latencies, keep=keep, exclude=exclude, needs=needs, apart=apart)
-    return Offer(
+    return CandidateSet(
         names=tuple(node.name for node in usable),
         rejections=rejections,
         apart=apart,
@@ -125,7 +125,7 @@ def screen_offer(latencies: LatencyMap, asked: NodesAsked, keep: Sequence[str]) 
     )
 
 
-def rejections_table(rejections: Sequence[Rejection]) -> list[Table]:
+def rejections_table(rejections: Sequence[CandidateRejection]) -> list[Table]:
     """Return a table of the nodes that are out; none where there are none."""
     rows = [[item.node, item.reason.value, item.detail] for item in rejections]
     return [table("cannot be chosen", ["node", "reason", "detail"], rows)] if rows else []
@@ -195,8 +195,12 @@ def _say(
     """Say on stderr what a reader of the result would not expect."""
     for group in apart:
         if len(together := sorted({*group} & {*keep})) > 1:
-            talk.print(f"note: {', '.join(together)} are to be apart, but they are kept and stay together")
+            stderr_console.print(
+                f"note: {', '.join(together)} are to be apart, but they are kept and stay together"
+            )
     if known is None:
         return
     if strangers := [name for name in latencies.names if name not in known]:
-        talk.print(f"note: {asked.nodes} does not have these nodes of the map: {enumerate_some(strangers)}")
+        stderr_console.print(
+            f"note: {asked.nodes} does not have these nodes of the map: {enumerate_some(strangers)}"
+        )

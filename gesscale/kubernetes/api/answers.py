@@ -8,7 +8,7 @@ from typing import Protocol
 from urllib3 import HTTPResponse
 from urllib3.exceptions import ReadTimeoutError
 
-from gesscale.kubernetes.api.faults import Call, broken_answer, told_as_faults
+from gesscale.kubernetes.api.faults import Call, broken_answer, faults_raised
 
 ANSWER_MAX_BYTES = 64 << 20
 FAULT_MAX_BYTES = 64 << 10
@@ -40,7 +40,7 @@ class ResponseLines:
     def __iter__(self) -> Iterator[bytes]:
         rest = bytearray()
         try:
-            with told_as_faults(self._call):
+            with faults_raised(self._call):
                 while chunk := self._response.read1(_CHUNK_BYTES):
                     *lines, tail = (bytes(rest) + chunk).split(b"\n")
                     rest = bytearray(tail)

@@ -31,8 +31,8 @@ from gesscale.kubernetes.api.faults import (
     Asker,
     Call,
     broken_answer,
+    faults_raised,
     from_answer,
-    told_as_faults,
 )
 from gesscale.kubernetes.api.resources import CONFIG_MAPS, Resource
 
@@ -275,7 +275,7 @@ class Connection:
             call, query=query or {}, body=body, content_type=content_type, timeout_s=(limit_s, limit_s)
         )
         try:
-            with told_as_faults(call):
+            with faults_raised(call):
                 text = read_whole(response, ANSWER_MAX_BYTES, until_s)
                 answer = json.loads(text)
         except (ValueError, RecursionError) as error:
@@ -316,7 +316,7 @@ class Connection:
         if body is not None:
             headers["Content-Type"] = content_type
         in_collection = call.verb in {"create", "list", "watch"}
-        with told_as_faults(call):
+        with faults_raised(call):
             request = self._client.param_serialize(
                 _METHODS[call.verb],
                 call.resource.path(

@@ -132,7 +132,7 @@ class ApiError(ClusterError):
 
 
 @contextmanager
-def told_as_faults(call: Call) -> Iterator[None]:
+def faults_raised(call: Call) -> Iterator[None]:
     """Turn what the ``kubernetes`` package and urllib3 raise into `ApiError`."""
     try:
         yield

@@ -286,7 +286,7 @@ class Elector:
         holder = self._holder
         ours = holder == self.identity
         given_back = lease is not None and not holder
-        if not (ours or given_back or lease is None) and self._now_s() < self._seen_s + self._patience_s(
+        if not (ours or given_back or lease is None) and self._now_s() < self._seen_s + self._takeover_wait_s(
             spec
         ):
             return False
@@ -323,7 +323,7 @@ class Elector:
         if seen != self._seen:
             self._seen, self._seen_s = seen, self._now_s()
 
-    def _patience_s(self, spec: Mapping[str, Any]) -> float:
+    def _takeover_wait_s(self, spec: Mapping[str, Any]) -> float:
         """Return how long the holder may be silent: what it was promised, if that is longer than ours."""
         return max(self.times.duration_s, float(_whole(spec.get("leaseDurationSeconds"))))
 

@@ -35,7 +35,7 @@ _STEADY_S = 5.0
 """A watch that lasted as long, or brought a line, was a good one."""
 
 
-class Source(Protocol):
+class ListWatch(Protocol):
     """Lists and watches; `Connection` is one."""
 
     def pages(
@@ -138,7 +138,7 @@ class Cache(Generic[T]):
 
     def __init__(
         self,
-        source: Source,
+        source: ListWatch,
         resource: Resource,
         keep: Callable[[Mapping[str, Any]], T | None],
         *,

@@ -9,19 +9,19 @@ from dataclasses import dataclass, field
 
 from gesscale.kubernetes.api import Connection, ElectionTimes, Elector, Events, LeaseLock, new_identity
 from gesscale.kubernetes.api.lease import LEASE_NAME, steady_now_s
-from gesscale.kubernetes.controller.complaints import Complaints
-from gesscale.kubernetes.controller.courses import Courses
+from gesscale.kubernetes.controller.fault_reporter import FaultReporter
 from gesscale.kubernetes.controller.metrics import ApiFigures, ControllerMetrics
-from gesscale.kubernetes.controller.probes import Vitals
-from gesscale.kubernetes.controller.steering import Surroundings
+from gesscale.kubernetes.controller.probes import HealthSnapshot
+from gesscale.kubernetes.controller.scheduling import WorkflowScheduler
+from gesscale.kubernetes.controller.status_reporter import StatusReporter
 from gesscale.kubernetes.controller.targets import AllowedTarget, Targets
-from gesscale.kubernetes.controller.telling import Teller
+from gesscale.kubernetes.controller.workflow_controller import ControllerContext
 from gesscale.kubernetes.orders.documents import Documents
-from gesscale.kubernetes.orders.ordering import OrderDesk, order_of
-from gesscale.kubernetes.placement.promises import Promises
+from gesscale.kubernetes.orders.ordering import OrderWriter, order_of
+from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.placement.watches import Watches
 from gesscale.kubernetes.resource.spec_groups import AGENTS_DNS
-from gesscale.kubernetes.resource.translate import Gathered, Key, SteeredWorkflow, gather
+from gesscale.kubernetes.resource.translate import GatheredWorkflows, Key, ManagedWorkflow, gather
 from latency_map.measure.threads import in_thread
 
 _LOG = logging.getLogger(__name__)
@@ -98,30 +98,30 @@ class Controller:
             on_change=self._waking.set,
         )
         self.metrics = ControllerMetrics(version, self._api_figures)
-        self._promises = Promises()
+        self._reservations = Reservations()
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="report")
         documents = Documents(connection, self._watches.documents)
         events = Events(connection, self.identity, now_s=now_s)
-        teller = Teller(documents, events, self.metrics, self._term, now_s)
-        surroundings = Surroundings(
+        reporter = StatusReporter(documents, events, self.metrics, self._term, now_s)
+        context = ControllerContext(
             connection=connection,
             look=self._watches.look,
-            desk=OrderDesk(documents, self._term),
-            promises=self._promises,
+            order_writer=OrderWriter(documents, self._term),
+            reservations=self._reservations,
             targets=Targets((*_OWN_TARGETS, *options.allowed_targets), self._watches.look),
             timed=self.metrics.timed,
         )
-        self._courses = Courses(
-            surroundings=surroundings,
+        self._scheduler = WorkflowScheduler(
+            context=context,
             documents=documents,
-            teller=teller,
+            reporter=reporter,
             metrics=self.metrics,
             begin=in_thread,
             now_s=now_s,
             steady_s=steady_now_s,
         )
-        self._complaints = Complaints(teller.tell_fault, self._pool)
-        self._gathered: tuple[dict[Key, tuple[str, int]], Gathered] = ({}, Gathered())
+        self._fault_reporter = FaultReporter(reporter.report_fault_of, self._pool)
+        self._gathered: tuple[dict[Key, tuple[str, int]], GatheredWorkflows] = ({}, GatheredWorkflows())
         self._moved_at_s = steady_now_s()
 
     @property
@@ -154,35 +154,35 @@ class Controller:
         """Ask `run` to end soon, with the steps that are going on; takes no lock, so that a signal may call it."""
         self._stopping = True
 
-    def vitals(self) -> Vitals:
+    def health(self) -> HealthSnapshot:
         """Return what the probes judge."""
-        return Vitals(
+        return HealthSnapshot(
             moved_at_s=self._moved_at_s,
             period_s=_ROUND_S * _ROUNDS_TO_WORRY,
             leading=self.leads,
             api_problem=self._elector.problem,
-            caches=self._watches.standings(),
+            caches=self._watches.statuses(),
             missing_rights=self._connection.missing_rights,
-            steps=self._courses.standings(),
+            steps=self._scheduler.statuses(),
         )
 
     def _turn(self, leads: bool) -> None:
         self.metrics.lead(leads)
         _LOG.info("%s, term %s", "leading" if leads else "not leading any more", self._elector.term)
         if not leads:
-            self._lay_down()
+            self._give_up_leadership()
 
     def _advance(self, term: int) -> None:
         """Start what is due."""
         generations, gathered = self._gather()
-        self._courses.advance(gathered.workflows, term)
-        self._complaints.hear(
+        self._scheduler.advance(gathered.workflows, term)
+        self._fault_reporter.report(
             gathered.faults,
             {key: generation for key, (_, generation) in generations.items()},
             steady_now_s(),
         )
 
-    def _gather(self) -> tuple[dict[Key, tuple[str, int]], Gathered]:
+    def _gather(self) -> tuple[dict[Key, tuple[str, int]], GatheredWorkflows]:
         """Form workflows, anew only where a spec has changed: statuses change all the time, by ourselves."""
         documents = self._watches.documents()
         generations: dict[Key, tuple[str, int]] = {}
@@ -197,8 +197,8 @@ class Controller:
                 key: old if (old := gathered.workflows.get(key)) is not None and _same(old, new) else new
                 for key, new in fresh.workflows.items()
             }
-            self._gathered = (generations, Gathered(workflows=workflows, faults=fresh.faults))
-            self._promises.forget_all_but(
+            self._gathered = (generations, GatheredWorkflows(workflows=workflows, faults=fresh.faults))
+            self._reservations.keep_only(
                 (key[0], name) for key, workflow in workflows.items() for name in workflow.resources
             )
         return self._gathered
@@ -213,23 +213,23 @@ class Controller:
     def _api_figures(self) -> ApiFigures:
         return ApiFigures(
             requests=self._connection.requests,
-            stale_s={each.resource: each.stale_s or 0.0 for each in self._watches.standings()},
+            stale_s={each.resource: each.stale_s or 0.0 for each in self._watches.statuses()},
             missing_rights=len(self._connection.missing_rights),
         )
 
-    def _lay_down(self) -> None:
-        self._courses.leave_all()
-        self._complaints.forget()
+    def _give_up_leadership(self) -> None:
+        self._scheduler.leave_all()
+        self._fault_reporter.forget()
 
     def _end(self) -> None:
-        self._lay_down()
-        self._courses.wait(_LAST_STEP_S)
+        self._give_up_leadership()
+        self._scheduler.wait(_LAST_STEP_S)
         self._elector.stop()
         self._watches.stop()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _same(old: SteeredWorkflow, new: SteeredWorkflow) -> bool:
+def _same(old: ManagedWorkflow, new: ManagedWorkflow) -> bool:
     """Say whether nothing that people wrote has changed."""
     return old.resources.keys() == new.resources.keys() and all(
         old.resources[name].metadata.generation == resource.metadata.generation

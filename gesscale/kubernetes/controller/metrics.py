@@ -17,7 +17,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from gesscale.decision import Decision, MapStanding
+from gesscale.decision import Decision, MapStatus
 from gesscale.kubernetes.reporting.figures import OperatorFigures
 
 PREFIX = "gesscale_"
@@ -63,7 +63,7 @@ class StepFigures:
 
     at_s: float
     operators: Mapping[str, OperatorFigures]
-    latency_map: MapStanding = field(default_factory=MapStanding)
+    latency_map: MapStatus = field(default_factory=MapStatus)
 
 
 # name after the prefix, what it says, the field of the operator's figures

@@ -7,22 +7,22 @@ time arrives, and a controller must not be restarted for that.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from gesscale.kubernetes.placement.watches import STALE_AT_MOST_S, CacheStanding
+from gesscale.kubernetes.placement.watches import STALE_AT_MOST_S, CacheStatus
 from gesscale.words import in_words
 from latency_map.serving import Page, PageServer, Unavailable
 
 PORT = 8080
-PERIODS_TO_DEATH = 5
+LIVENESS_PERIODS = 5
 """So many of its own periods the scheduler may stand still: a slow step is none, a lock that nobody opens is."""
 STUCK_S = 300.0
 """A step that goes on for longer is stuck: all that it waits for has a deadline far below this one."""
-PERIODS_TO_UNREADY = 3
+READINESS_PERIODS = 3
 UNREADY_AT_LEAST_S = 60.0
 """A step of a short period may last longer than three of them where an endpoint hangs; that is its author's problem."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepStanding:
+class StepStatus:
     """When a workflow was last stepped.
 
     Attributes
@@ -47,7 +47,7 @@ class StepStanding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Vitals:
+class HealthSnapshot:
     """What the probes judge; all instants are of the probes' clock.
 
     Attributes
@@ -70,39 +70,39 @@ class Vitals:
     period_s: float
     leading: bool = False
     api_problem: str = ""
-    caches: tuple[CacheStanding, ...] = ()
+    caches: tuple[CacheStatus, ...] = ()
     missing_rights: tuple[str, ...] = ()
-    steps: tuple[StepStanding, ...] = ()
+    steps: tuple[StepStatus, ...] = ()
 
 
-def why_dead(vitals: Vitals, now_s: float) -> tuple[str, ...]:
+def liveness_failures(health: HealthSnapshot, now_s: float) -> tuple[str, ...]:
     """Say why the process is to be restarted, in sentences; empty where it lives."""
-    still_s = now_s - vitals.moved_at_s
+    still_s = now_s - health.moved_at_s
     scheduler = (
         f"the scheduler has not moved for {in_words(still_s)}, "
-        f"it is to move every {in_words(vitals.period_s)}"
+        f"it is to move every {in_words(health.period_s)}"
     )
     return (
-        *((scheduler,) if still_s > PERIODS_TO_DEATH * vitals.period_s else ()),
+        *((scheduler,) if still_s > LIVENESS_PERIODS * health.period_s else ()),
         *(
             f"workflow {step.workflow}: a step is stuck, it began {in_words(now_s - step.running_since_s)} ago"
-            for step in vitals.steps
+            for step in health.steps
             if step.running_since_s is not None and now_s - step.running_since_s > STUCK_S
         ),
     )
 
 
-def why_unready(vitals: Vitals, now_s: float) -> tuple[str, ...]:
+def readiness_failures(health: HealthSnapshot, now_s: float) -> tuple[str, ...]:
     """Say why the controller cannot do its work, in sentences; empty where it can, as leader or as follower."""
-    api = (f"the API server is out of reach: {vitals.api_problem}",) if vitals.api_problem else ()
-    caches = (said for cache in vitals.caches if (said := _cache_problem(cache)))
-    rights = (f"a right is missing: {right}" for right in vitals.missing_rights)
-    steps = (said for step in vitals.steps if vitals.leading and (said := _step_problem(step, now_s)))
+    api = (f"the API server is out of reach: {health.api_problem}",) if health.api_problem else ()
+    caches = (said for cache in health.caches if (said := _cache_problem(cache)))
+    rights = (f"a right is missing: {right}" for right in health.missing_rights)
+    steps = (said for step in health.steps if health.leading and (said := _step_problem(step, now_s)))
     return (*api, *caches, *rights, *steps)
 
 
 def serve_probes(
-    vitals: Callable[[], Vitals],
+    health: Callable[[], HealthSnapshot],
     metrics: Page,
     clock: Callable[[], float],
     *,
@@ -113,7 +113,7 @@ def serve_probes(
 
     Parameters
     ----------
-    vitals
+    health
         Asked at each probe; never waits for a lock that a step holds.
     metrics
         The page of figures, `gesscale.kubernetes.metrics.ControllerMetrics.page`.
@@ -134,14 +134,14 @@ def serve_probes(
     """
 
     def healthz(_parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
-        return _answer("alive", why_dead(vitals(), clock()))
+        return _answer("alive", liveness_failures(health(), clock()))
 
     def readyz(_parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
-        seen = vitals()
+        seen = health()
         count = len(seen.steps)
         steps = f"steps {count} workflow{'' if count == 1 else 's'}"
         role = f"leader, {steps}" if seen.leading else "follower"
-        return _answer(f"ready: {role}", why_unready(seen, clock()))
+        return _answer(f"ready: {role}", readiness_failures(seen, clock()))
 
     return PageServer(host, port, {"/healthz": healthz, "/readyz": readyz, "/metrics": metrics})
 
@@ -152,7 +152,7 @@ def _answer(well: str, problems: tuple[str, ...]) -> tuple[str, bytes]:
     return "text/plain", f"{well}\n".encode()
 
 
-def _cache_problem(cache: CacheStanding) -> str:
+def _cache_problem(cache: CacheStatus) -> str:
     why = f": {cache.problem}" if cache.problem else ""
     if not cache.listed:
         return f"{cache.resource} have not been listed yet{why}"
@@ -161,9 +161,9 @@ def _cache_problem(cache: CacheStanding) -> str:
     return ""
 
 
-def _step_problem(step: StepStanding, now_s: float) -> str:
+def _step_problem(step: StepStatus, now_s: float) -> str:
     age_s = now_s - (step.since_s if step.last_s is None else step.last_s)
-    if age_s <= max(PERIODS_TO_UNREADY * step.period_s, UNREADY_AT_LEAST_S):
+    if age_s <= max(READINESS_PERIODS * step.period_s, UNREADY_AT_LEAST_S):
         return ""
     never = step.last_s is None
     said = "no step has come to its end since it was taken up" if never else "a step last came to its end"

@@ -13,7 +13,7 @@ from gesscale.kubernetes.resource.order import Order, Strategy, parse_order
 from gesscale.kubernetes.resource.translate import Key
 
 
-class OrderDesk:
+class OrderWriter:
     """Writes ``status.order`` of StreamAutoscalers; for any number of threads.
 
     Parameters

@@ -6,16 +6,16 @@ from dataclasses import dataclass, field, replace
 
 from gesscale.decision import Outcome, OutcomeStatus, Reason
 from gesscale.errors import ClusterError
-from gesscale.kubernetes.orders.ordering import OrderDesk
+from gesscale.kubernetes.orders.ordering import OrderWriter
 from gesscale.kubernetes.placement.applications import Application, find_application
 from gesscale.kubernetes.placement.needs import needs_of
-from gesscale.kubernetes.placement.patience import Patience
-from gesscale.kubernetes.placement.promises import Promises
+from gesscale.kubernetes.placement.node_backoff import NodeBackoff
+from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.placement.room import judge_nodes
 from gesscale.kubernetes.placement.watches import ClusterView
 from gesscale.kubernetes.resource.autoscaler import StreamAutoscaler
 from gesscale.kubernetes.resource.order import Order
-from gesscale.kubernetes.resource.translate import Key, SteeredWorkflow
+from gesscale.kubernetes.resource.translate import Key, ManagedWorkflow
 from gesscale.ports import ClusterState, Node
 
 
@@ -29,11 +29,11 @@ class KubernetesCluster:
         The resources, as they are now.
     look
         Returns what is watched.
-    desk, promises
+    order_writer, reservations
         Of the whole controller.
     term, at_s
         Of the leadership under which the step decides, and when it began, seconds since the epoch.
-    patience
+    node_backoff
         By operator: the nodes where its executors do not come.
     applications, standing
         By operator, what runs of it and the order in force, as they were looked at last.
@@ -41,13 +41,13 @@ class KubernetesCluster:
         The last state.
     """
 
-    workflow: SteeredWorkflow
+    workflow: ManagedWorkflow
     look: Callable[[], ClusterView]
-    desk: OrderDesk
-    promises: Promises
+    order_writer: OrderWriter
+    reservations: Reservations
     term: int
     at_s: float
-    patience: Mapping[str, Patience]
+    node_backoff: Mapping[str, NodeBackoff]
     applications: Mapping[str, Application] = field(default_factory=dict)
     standing: Mapping[str, Order | None] = field(default_factory=dict)
     seen: ClusterState = field(default_factory=lambda: ClusterState(problem="it was not looked at"))
@@ -58,7 +58,9 @@ class KubernetesCluster:
         pods = tuple(view.pods.objects.values())
         resources = self.workflow.resources
         self.applications = {name: find_application(resource, pods) for name, resource in resources.items()}
-        self.standing = {name: self.desk.standing(_key(resource)) for name, resource in resources.items()}
+        self.standing = {
+            name: self.order_writer.standing(_key(resource)) for name, resource in resources.items()
+        }
         return view
 
     def state(self) -> ClusterState:
@@ -99,7 +101,7 @@ class KubernetesCluster:
         rehearse, standing = resource.spec.mode == "DryRun", self.standing[operator]
         if not rehearse:
             self._claim(resource, application, placement, added)
-        order = self.desk.write(
+        order = self.order_writer.write(
             resource, placement, at_s=self.at_s, term=self.term, over=standing, rehearse=rehearse
         )
         seconds = time.monotonic() - began_s
@@ -128,15 +130,15 @@ class KubernetesCluster:
         if view.problem:
             raise ClusterError(view.problem)
         needs = needs_of(resource, application, view.nodes.objects)
-        with self.promises.claiming(
+        with self.reservations.reserving(
             _key(resource), set(target) - _bound(application), needs.takes
-        ) as promised:
+        ) as reserved:
             judged = judge_nodes(
                 view.nodes.objects.values(),
                 view.pods.objects.values(),
                 needs,
                 is_own=application.owns,
-                promised=promised,
+                reserved=reserved,
             )
             for name in added:
                 if name not in judged or judged[name].problem:
@@ -173,13 +175,15 @@ class KubernetesCluster:
     def _unfit(self, operator: str, view: ClusterView) -> dict[str, Node]:
         resource, application = self.workflow.resources[operator], self.applications[operator]
         needs = needs_of(resource, application, view.nodes.objects)
-        self.promises.keep(_key(resource), set(self._ordered(operator)) - _bound(application), needs.takes)
+        self.reservations.keep(
+            _key(resource), set(self._ordered(operator)) - _bound(application), needs.takes
+        )
         judged = judge_nodes(
             view.nodes.objects.values(),
             view.pods.objects.values(),
             needs,
             is_own=application.owns,
-            promised=self.promises.to_others(_key(resource)),
+            reserved=self.reservations.of_others(_key(resource)),
         )
         excluded = set(resource.spec.executor.exclude_nodes)
         return {
@@ -193,7 +197,7 @@ class KubernetesCluster:
     def _refused(self, operator: str, now_s: float) -> dict[str, Node]:
         """Return the nodes where an executor was awaited in vain."""
         executors = self.applications[operator].executors
-        told = self.patience[operator].judge(executors, self._ordered(operator), now_s)
+        told = self.node_backoff[operator].judge(executors, self._ordered(operator), now_s)
         return {
             name: Node(name=name, problem=problem, reason=Reason.NOT_READY) for name, problem in told.items()
         }

@@ -21,13 +21,13 @@ _UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 _WEIGHT_MAX = 1000.0
 
 
-class Part(BaseModel):
+class ApiPart(BaseModel):
     """A part of an object of the API, as its JSON; what is not read is left out, and null is absent."""
 
     model_config = ConfigDict(alias_generator=to_camel, frozen=True)
 
 
-class TaintPart(Part):
+class TaintPart(ApiPart):
     """What keeps pods off a node."""
 
     key: str
@@ -35,42 +35,42 @@ class TaintPart(Part):
     effect: str
 
 
-class _Metadata(Part):
+class _Metadata(ApiPart):
     name: str
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
 
 
-class _NodeSpec(Part):
+class _NodeSpec(ApiPart):
     unschedulable: bool = False
     taints: tuple[TaintPart, ...] | None = None
     pod_networks: tuple[str, ...] | None = Field(None, alias="podCIDRs")
 
 
-class _Condition(Part):
+class _Condition(ApiPart):
     type: str
     status: str
     reason: str = ""
     message: str = ""
 
 
-class _Address(Part):
+class _Address(ApiPart):
     type: str
     address: str
 
 
-class _System(Part):
+class _System(ApiPart):
     architecture: str = ""
 
 
-class _NodeStatus(Part):
+class _NodeStatus(ApiPart):
     allocatable: Quantities | None = None
     conditions: tuple[_Condition, ...] | None = None
     addresses: tuple[_Address, ...] | None = None
     node_info: _System = _System()
 
 
-class NodeObject(Part):
+class NodeObject(ApiPart):
     """A Node as the API sends it."""
 
     metadata: _Metadata

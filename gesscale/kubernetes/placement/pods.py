@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from gesscale.errors import InputError
-from gesscale.kubernetes.placement.nodes import Part
+from gesscale.kubernetes.placement.nodes import ApiPart
 from gesscale.kubernetes.placement.quantity import ONE_POD, Quantities, Room, room_of
 from gesscale.words import first_fault
 
@@ -22,17 +22,17 @@ OVER = frozenset({"Succeeded", "Failed"})
 _PROBLEM_CHARS = 300
 
 
-class _Resources(Part):
+class _Resources(ApiPart):
     requests: Quantities | None = None
 
 
-class _Container(Part):
+class _Container(ApiPart):
     name: str = ""
     resources: _Resources | None = None
     restart_policy: str = ""
 
 
-class TolerationPart(Part):
+class TolerationPart(ApiPart):
     """A taint, or a kind of taints, that a pod does not mind."""
 
     key: str = ""
@@ -41,7 +41,7 @@ class TolerationPart(Part):
     effect: str = ""
 
 
-class _PodSpec(Part):
+class _PodSpec(ApiPart):
     node_name: str = ""
     containers: tuple[_Container, ...] = ()
     init_containers: tuple[_Container, ...] | None = None
@@ -50,30 +50,30 @@ class _PodSpec(Part):
     tolerations: tuple[TolerationPart, ...] | None = None
 
 
-class _State(Part):
+class _State(ApiPart):
     reason: str = ""
     message: str = ""
 
 
-class _States(Part):
+class _States(ApiPart):
     waiting: _State | None = None
 
 
-class _ContainerStatus(Part):
+class _ContainerStatus(ApiPart):
     name: str = ""
     resources: _Resources | None = None
     allocated_resources: Quantities | None = None
     state: _States | None = None
 
 
-class _PodCondition(Part):
+class _PodCondition(ApiPart):
     type: str
     status: str
     reason: str = ""
     message: str = ""
 
 
-class _PodStatus(Part):
+class _PodStatus(ApiPart):
     phase: str = ""
     ip: str = Field("", alias="podIP")
     conditions: tuple[_PodCondition, ...] | None = None
@@ -81,7 +81,7 @@ class _PodStatus(Part):
     init_container_statuses: tuple[_ContainerStatus, ...] | None = None
 
 
-class _PodMetadata(Part):
+class _PodMetadata(ApiPart):
     name: str = ""
     namespace: str = ""
     labels: dict[str, str] | None = None
@@ -89,7 +89,7 @@ class _PodMetadata(Part):
     deletion_timestamp: str | None = None
 
 
-class PodObject(Part):
+class PodObject(ApiPart):
     """A Pod as the API sends it."""
 
     metadata: _PodMetadata = _PodMetadata()

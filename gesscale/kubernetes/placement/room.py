@@ -42,7 +42,7 @@ def judge_nodes(
     needs: ExecutorNeeds,
     *,
     is_own: Callable[[PodRecord], bool] = lambda _pod: False,
-    promised: Mapping[str, Room] | None = None,
+    reserved: Mapping[str, Room] | None = None,
 ) -> dict[str, Node]:
     """Tell for every node whether it can take one executor of an operator.
 
@@ -54,7 +54,7 @@ def judge_nodes(
         What one executor needs.
     is_own
         Whether a pod is an executor of this very operator: it does not stand in its own way.
-    promised
+    reserved
         By node, the room of executors that are ordered and not bound yet, those of this operator left out.
 
     Returns
@@ -63,7 +63,7 @@ def judge_nodes(
         By name, sorted; each with the first thing that stands against it: not in the pool, not ready, cordoned
         or tainted, wrong architecture, no room.
     """
-    taken: dict[str, Room] = dict(promised or {})
+    taken: dict[str, Room] = dict(reserved or {})
     for pod in pods:
         if pod.node and not pod.over and not is_own(pod):
             taken[pod.node] = taken.get(pod.node, Room()) + pod.takes

@@ -17,7 +17,7 @@ STALE_AT_MOST_S = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CacheStanding:
+class CacheStatus:
     """How far the view of one kind of objects can be relied on.
 
     Attributes
@@ -121,11 +121,11 @@ class Watches:
             resources=self._resources.snapshot(),
         )
 
-    def standings(self) -> tuple[CacheStanding, ...]:
+    def statuses(self) -> tuple[CacheStatus, ...]:
         """Return how far each kind can be relied on."""
         now_s = self._now_s()
         return tuple(
-            CacheStanding(
+            CacheStatus(
                 resource=cache.resource.plural,
                 listed=view.listed,
                 stale_s=_stale_s(view, now_s),

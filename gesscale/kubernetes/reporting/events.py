@@ -9,7 +9,7 @@ from gesscale.kubernetes.api.events import EventType, Incident
 from gesscale.kubernetes.reporting.history import SettledChange
 from gesscale.kubernetes.reporting.writing import moved
 from gesscale.kubernetes.resource.status import part_of
-from gesscale.kubernetes.resource.translate import Fault
+from gesscale.kubernetes.resource.translate import ResourceFault
 from gesscale.words import in_words
 
 _VETOES = {
@@ -27,7 +27,7 @@ _NODES_NAMED = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Telling:
+class EventDraft:
     """An event worth writing.
 
     Attributes
@@ -50,7 +50,7 @@ class Telling:
 
 def events_of(
     old: Mapping[str, Any], new: Mapping[str, Any], decision: Decision, settled: Iterable[SettledChange] = ()
-) -> tuple[Telling, ...]:
+) -> tuple[EventDraft, ...]:
     """Return what a step brought that is worth an event.
 
     Parameters
@@ -77,7 +77,7 @@ def events_of(
     )
 
 
-def event_of_fault(old: Mapping[str, Any], fault: Fault, generation: int) -> tuple[Telling, ...]:
+def event_of_fault(old: Mapping[str, Any], fault: ResourceFault, generation: int) -> tuple[EventDraft, ...]:
     """Return the event of a resource that cannot be obeyed; none where the old status says it of this generation.
 
     Parameters
@@ -92,7 +92,7 @@ def event_of_fault(old: Mapping[str, Any], fault: Fault, generation: int) -> tup
     said = part_of(old, "lastDecision").get("reason") == fault.reason.value
     if said and old.get("observedGeneration") == generation:
         return ()
-    return (Telling(kind=EventType.WARNING, reason=Incident.INVALID_SPEC, message=fault.message),)
+    return (EventDraft(kind=EventType.WARNING, reason=Incident.INVALID_SPEC, message=fault.message),)
 
 
 def change_sentence(decision: Decision) -> str:
@@ -120,19 +120,19 @@ def _load_against_mst(decision: Decision) -> str:
     return f"load {load:.0f} rows/s {sign} MST {mst:.0f}"
 
 
-def _end(change: SettledChange, new: Mapping[str, Any]) -> Telling:
+def _end(change: SettledChange, new: Mapping[str, Any]) -> EventDraft:
     replicas = f"replicas {change.before} -> {change.after} ({change.reason})"
     if change.arrived:
         message = (
             f"{replicas}: settled after {in_words(change.seconds)}, "
             f"longest time without a finished batch {change.downtime_s:.1f} s"
         )
-        return Telling(kind=EventType.NORMAL, reason=Incident.SUCCESSFUL_RESCALE, message=message)
+        return EventDraft(kind=EventType.NORMAL, reason=Incident.SUCCESSFUL_RESCALE, message=message)
     message = (
         f"{replicas}: not there after {in_words(change.seconds)}, ordered {_listed(change.placement)}; "
         f"live are {_listed(new.get('placement') or ())}"
     )
-    return Telling(kind=EventType.WARNING, reason=Incident.FAILED_RESCALE, message=message)
+    return EventDraft(kind=EventType.WARNING, reason=Incident.FAILED_RESCALE, message=message)
 
 
 def _listed(nodes: Iterable[str]) -> str:
@@ -143,14 +143,14 @@ def _listed(nodes: Iterable[str]) -> str:
 
 def _change(
     before: Mapping[str, Any], old: Mapping[str, Any], new: Mapping[str, Any], decision: Decision
-) -> Iterator[Telling]:
+) -> Iterator[EventDraft]:
     """Yield what became of a plan that changes something."""
     status, sentence = decision.outcome.status, change_sentence(decision)
     if decision.acted:
-        yield Telling(kind=EventType.NORMAL, reason=Incident.RESCALING, message=sentence)
+        yield EventDraft(kind=EventType.NORMAL, reason=Incident.RESCALING, message=sentence)
     if status in _FAILURES and before.get("outcome") != status:
         message = f"{sentence}: {decision.outcome.detail or 'not all of it could be done'}"
-        yield Telling(
+        yield EventDraft(
             kind=EventType.WARNING,
             reason=Incident.FAILED_RESCALE,
             message=message,
@@ -160,14 +160,14 @@ def _change(
         rehearsed = status is OutcomeStatus.REHEARSED
         done = "rehearsed, nothing is changed" if rehearsed else "advice only, nothing is changed"
         message = f"{sentence} ({done})"
-        yield Telling(kind=EventType.NORMAL, reason=Incident.SCALING_REPORT, message=message)
+        yield EventDraft(kind=EventType.NORMAL, reason=Incident.SCALING_REPORT, message=message)
 
 
 def _advised(status: Mapping[str, Any]) -> Any:
     return part_of(status, "recommendation").get("placement")
 
 
-def _standstill(before: Mapping[str, Any], decision: Decision) -> Iterator[Telling]:
+def _standstill(before: Mapping[str, Any], decision: Decision) -> Iterator[EventDraft]:
     """Yield why nothing changes though something is wanted, when the reason is a new one."""
     plan, was = decision.plan, before.get("reason")
     if plan.reason == was:
@@ -175,26 +175,28 @@ def _standstill(before: Mapping[str, Any], decision: Decision) -> Iterator[Telli
     detail = plan.detail or decision.analysis.detail
     said = {"message": f"{plan.reason.value}: {detail}", "same": plan.reason.value}
     if was == Reason.PAUSED:
-        yield Telling(kind=EventType.NORMAL, reason=Incident.RESUMED, message="the pause has ended", same="")
+        yield EventDraft(
+            kind=EventType.NORMAL, reason=Incident.RESUMED, message="the pause has ended", same=""
+        )
     if plan.reason is Reason.PAUSED:
-        yield Telling(kind=EventType.NORMAL, reason=Incident.PAUSED, message=detail, same="")
+        yield EventDraft(kind=EventType.NORMAL, reason=Incident.PAUSED, message=detail, same="")
     elif plan.reason in _BLIND:
-        yield Telling(kind=EventType.WARNING, reason=Incident.METRICS_MISSING, **said)
+        yield EventDraft(kind=EventType.WARNING, reason=Incident.METRICS_MISSING, **said)
     elif plan.reason is Reason.OVERRIDDEN:
-        yield Telling(kind=EventType.NORMAL, reason=Incident.OVERRIDDEN, message=detail, same="")
+        yield EventDraft(kind=EventType.NORMAL, reason=Incident.OVERRIDDEN, message=detail, same="")
     elif plan.change is None and decision.analysis.verdict in {Verdict.MORE, Verdict.FEWER}:
         if plan.reason is Reason.AT_MAX_REPLICAS:
-            yield Telling(kind=EventType.WARNING, reason=Incident.SCALING_LIMITED, **said)
+            yield EventDraft(kind=EventType.WARNING, reason=Incident.SCALING_LIMITED, **said)
         elif plan.reason in _VETOES:
-            yield Telling(kind=EventType.WARNING, reason=Incident.SCALING_VETOED, **said)
+            yield EventDraft(kind=EventType.WARNING, reason=Incident.SCALING_VETOED, **said)
 
 
-def _model(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Telling]:
+def _model(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[EventDraft]:
     if not new.get("calibrated") or not _refitted(old, new):
         return
     parameters = ", ".join(f"{name} {value:g}" for name, value in _parameters(new).items())
     message = f"law {new['law']}: {parameters}, from {new['readings']} readings"
-    yield Telling(
+    yield EventDraft(
         kind=EventType.NORMAL, reason=Incident.MODEL_REFITTED, message=message, same=str(new["law"])
     )
 

@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gesscale.kubernetes.reporting.events import Telling, event_of_fault, events_of
+from gesscale.kubernetes.reporting.events import EventDraft, event_of_fault, events_of
 from gesscale.kubernetes.reporting.history import SettledChange, settled_changes
-from gesscale.kubernetes.reporting.status import Seen, fault_status, new_status
+from gesscale.kubernetes.reporting.status import ObservedStep, fault_status, new_status
 from gesscale.kubernetes.reporting.writing import REFRESH_S, merged, status_patch
-from gesscale.kubernetes.resource.translate import Fault
+from gesscale.kubernetes.resource.translate import ResourceFault
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class StepReport:
     """What is to be told of one operator after a step.
 
     Attributes
@@ -21,7 +21,7 @@ class Report:
         As the resource will hold it once the patch is written.
     patch
         For the status subresource, as a merge patch; None where nothing is worth a write.
-    tellings
+    events
         Events; mostly none.
     settled
         The changes that were found settled.
@@ -29,11 +29,13 @@ class Report:
 
     status: Mapping[str, Any]
     patch: dict[str, Any] | None = None
-    tellings: tuple[Telling, ...] = ()
+    events: tuple[EventDraft, ...] = ()
     settled: tuple[SettledChange, ...] = ()
 
 
-def report_step(old: Mapping[str, Any], seen: Seen, now_s: float, *, refresh_s: float = REFRESH_S) -> Report:
+def report_step(
+    old: Mapping[str, Any], seen: ObservedStep, now_s: float, *, refresh_s: float = REFRESH_S
+) -> StepReport:
     """Report what a step brought for one operator.
 
     Parameters
@@ -51,12 +53,12 @@ def report_step(old: Mapping[str, Any], seen: Seen, now_s: float, *, refresh_s: 
     patch = status_patch(old, new_status(old, seen, now_s), refresh_s=refresh_s)
     status = merged(old, patch or {})
     settled = settled_changes(old, seen.known, decision.operator, seen.live, now_s)
-    return Report(
-        status=status, patch=patch, tellings=events_of(old, status, decision, settled), settled=settled
+    return StepReport(
+        status=status, patch=patch, events=events_of(old, status, decision, settled), settled=settled
     )
 
 
-def report_fault(old: Mapping[str, Any], fault: Fault, generation: int, now_s: float) -> Report:
+def report_fault(old: Mapping[str, Any], fault: ResourceFault, generation: int, now_s: float) -> StepReport:
     """Report a resource that cannot be obeyed.
 
     Parameters
@@ -71,6 +73,6 @@ def report_fault(old: Mapping[str, Any], fault: Fault, generation: int, now_s: f
         Seconds since the epoch.
     """
     patch = status_patch(old, fault_status(old, fault, generation, now_s))
-    return Report(
-        status=merged(old, patch or {}), patch=patch, tellings=event_of_fault(old, fault, generation)
+    return StepReport(
+        status=merged(old, patch or {}), patch=patch, events=event_of_fault(old, fault, generation)
     )

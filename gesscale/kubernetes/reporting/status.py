@@ -7,10 +7,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gesscale.decision import Decision, MapStanding, OutcomeStatus, Verdict
+from gesscale.decision import Decision, MapStatus, OutcomeStatus, Verdict
 from gesscale.kubernetes.reporting.figures import desired_placement
 from gesscale.kubernetes.reporting.history import new_history, settled_changes
-from gesscale.kubernetes.resource.conditions import Finding, conditions_of, findings_of, findings_of_fault
+from gesscale.kubernetes.resource.conditions import (
+    ConditionFinding,
+    conditions_of,
+    findings_of,
+    findings_of_fault,
+)
 from gesscale.kubernetes.resource.memory import MemoryStatus
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
 from gesscale.kubernetes.resource.status import (
@@ -27,7 +32,7 @@ from gesscale.kubernetes.resource.status import (
     StreamAutoscalerStatus,
     entries_of,
 )
-from gesscale.kubernetes.resource.translate import Fault
+from gesscale.kubernetes.resource.translate import ResourceFault
 from gesscale.observation import OperatorReading
 from gesscale.plan.placement import usable
 from gesscale.ports import ClusterState, Knowledge, Reconfiguration
@@ -41,7 +46,7 @@ _DECISION_CHARS = 512
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class ObservedStep:
     """What one step brought for one operator.
 
     Attributes
@@ -69,7 +74,7 @@ class Seen:
     node_pool: NodePoolStatus | None = None
 
 
-def new_status(old: Mapping[str, Any], seen: Seen, now_s: float) -> dict[str, Any]:
+def new_status(old: Mapping[str, Any], seen: ObservedStep, now_s: float) -> dict[str, Any]:
     """Return the status after a step, as the resource is to hold it.
 
     Parameters
@@ -127,7 +132,9 @@ def _order(standing: Any, settled: Reconfiguration | None) -> Any:
     return {**standing, "downtimeSeconds": settled.downtime_s}
 
 
-def fault_status(old: Mapping[str, Any], fault: Fault, generation: int, now_s: float) -> dict[str, Any]:
+def fault_status(
+    old: Mapping[str, Any], fault: ResourceFault, generation: int, now_s: float
+) -> dict[str, Any]:
     """Return the status of a resource that cannot be obeyed: what outlasts steps stays, what each step tells goes.
 
     Parameters
@@ -199,7 +206,7 @@ def shortened(text: str, chars: int) -> str:
 
 def _conditions(
     old: Mapping[str, Any],
-    findings: Iterable[Finding],
+    findings: Iterable[ConditionFinding],
     generation: int,
     now_s: float,
     chars: int = _FINDING_CHARS,
@@ -261,7 +268,7 @@ def _model(model: Model | None) -> ModelStatus | None:
     )
 
 
-def _latency_map(standing: MapStanding) -> LatencyMapStatus:
+def _latency_map(standing: MapStatus) -> LatencyMapStatus:
     return LatencyMapStatus(
         age_seconds=_figure(standing.age_s),
         stale=bool(standing.stale),

@@ -20,7 +20,7 @@ _ALIKE_MS = 1.0
 _OURS_OF_ORDER = "downtimeSeconds"
 
 
-class Worth(IntEnum):
+class ChangeWeight(IntEnum):
     """How much a difference is worth."""
 
     NOTHING = 0
@@ -29,7 +29,7 @@ class Worth(IntEnum):
     STATE = 3
 
 
-_NO_NEWS = frozenset({("lastDecision", "at"), ("latencyMap", "ageSeconds")})
+_UNIMPORTANT = frozenset({("lastDecision", "at"), ("latencyMap", "ageSeconds")})
 _FIGURES = frozenset(
     {"load", "mst", "ndMaxMs", "parameters", "alpha", "beta", "gamma", "readings", "candidates", "count"}
 )
@@ -62,12 +62,12 @@ def status_patch(
         RFC 7386: keys that have vanished are null; of ``order`` nothing but its downtime.
     """
     wait_s = {
-        Worth.STATE: 0.0,
-        Worth.FIGURE: refresh_s,
-        Worth.EVIDENCE: max(refresh_s, evidence_refresh_s),
+        ChangeWeight.STATE: 0.0,
+        ChangeWeight.FIGURE: refresh_s,
+        ChangeWeight.EVIDENCE: max(refresh_s, evidence_refresh_s),
     }
-    worth = max(_differences((), old, new), default=Worth.NOTHING)
-    if worth is Worth.NOTHING or _age_s(old, new) < wait_s[worth]:
+    worth = max(_differences((), old, new), default=ChangeWeight.NOTHING)
+    if worth is ChangeWeight.NOTHING or _age_s(old, new) < wait_s[worth]:
         return None
     return _merge_patch(_ours(old), _ours(new)) or None
 
@@ -121,16 +121,16 @@ def _age_s(old: Mapping[str, Any], new: Mapping[str, Any]) -> float:
         return float("inf")
 
 
-def _differences(path: tuple[str, ...], old: Any, new: Any) -> Iterator[Worth]:
+def _differences(path: tuple[str, ...], old: Any, new: Any) -> Iterator[ChangeWeight]:
     """Yield what each difference below a path is worth."""
-    if old == new or path in _NO_NEWS:
+    if old == new or path in _UNIMPORTANT:
         return
     if path == ("memory", "readings"):
         yield _evidence_worth(old or (), new or ())
     elif path == ("memory", "memo"):
-        yield Worth.EVIDENCE
+        yield ChangeWeight.EVIDENCE
     elif path and path[-1] in _SENTENCES:
-        yield Worth.FIGURE if _wording(old) != _wording(new) else Worth.NOTHING
+        yield ChangeWeight.FIGURE if _wording(old) != _wording(new) else ChangeWeight.NOTHING
     elif any(part in _FIGURES for part in path):
         yield from _figure_worth(old, new)
     elif isinstance(old, Mapping) and isinstance(new, Mapping):
@@ -140,7 +140,7 @@ def _differences(path: tuple[str, ...], old: Any, new: Any) -> Iterator[Worth]:
         for before, after in zip(old, new, strict=True):
             yield from _differences((*path, "*"), before, after)
     else:
-        yield Worth.STATE
+        yield ChangeWeight.STATE
 
 
 def _are_rows(value: Any) -> bool:
@@ -151,14 +151,14 @@ def _wording(text: Any) -> str:
     return re.sub(r"\d+(\.\d+)?", "#", str(text or ""))
 
 
-def _figure_worth(old: Any, new: Any) -> Iterator[Worth]:
+def _figure_worth(old: Any, new: Any) -> Iterator[ChangeWeight]:
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for key in {*old, *new}:
             yield from _figure_worth(old.get(key), new.get(key))
     elif isinstance(old, int | float) and isinstance(new, int | float):
-        yield Worth.FIGURE if moved(old, new) else Worth.NOTHING
+        yield ChangeWeight.FIGURE if moved(old, new) else ChangeWeight.NOTHING
     else:  # it came, it went, or it is in words
-        yield Worth.FIGURE if _wording(old) != _wording(new) else Worth.NOTHING
+        yield ChangeWeight.FIGURE if _wording(old) != _wording(new) else ChangeWeight.NOTHING
 
 
 def moved(old: float, new: float) -> bool:
@@ -174,10 +174,10 @@ def moved(old: float, new: float) -> bool:
     return old * new <= 0 or abs(new - old) > MOVED_SHARE * abs(old)
 
 
-def _evidence_worth(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> Worth:
+def _evidence_worth(old: Sequence[Mapping[str, Any]], new: Sequence[Mapping[str, Any]]) -> ChangeWeight:
     """Judge readings: one of a placement unknown so far changes what a new controller would conclude."""
     fresh = [each for each in new if not any(_is_alike(each, known) for known in old)]
-    return Worth.STATE if fresh else Worth.EVIDENCE
+    return ChangeWeight.STATE if fresh else ChangeWeight.EVIDENCE
 
 
 def _is_alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -35,7 +35,7 @@ def _shared(item: StreamAutoscaler) -> Iterator[tuple[str, Any]]:
     spec = item.spec.model_dump(mode="json", by_alias=True)
     for group in ("policy", "monitor", "latencyMap"):
         yield from _flat(group, spec[group])
-    yield "reconfiguration.settleTimeout", spec["reconfiguration"]["settleTimeout"]
+    yield "reconfiguration.rescaleTimeout", spec["reconfiguration"]["rescaleTimeout"]
 
 
 def _flat(path: str, value: object) -> Iterator[tuple[str, Any]]:

@@ -9,7 +9,7 @@ from pydantic.alias_generators import to_camel
 
 from gesscale.errors import InputError
 from gesscale.kubernetes.resource.groups import group_of, text_of
-from gesscale.kubernetes.resource.parts import Part, Rule, ShortName, in_camel_case
+from gesscale.kubernetes.resource.parts import ResourcePart, ShortName, ValidationRule, in_camel_case
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
 from gesscale.kubernetes.resource.status import StreamAutoscalerStatus
 from gesscale.settings.faults import describe_faults
@@ -37,7 +37,7 @@ class Metadata(BaseModel):
     resource_version: str = Field("", max_length=128)
 
 
-class StreamAutoscaler(Part):
+class StreamAutoscaler(ResourcePart):
     """One operator of a workflow: what people want of it, and what is reported of it."""
 
     model_config = ConfigDict(extra="ignore")
@@ -50,16 +50,16 @@ class StreamAutoscaler(Part):
         default_factory=StreamAutoscalerStatus, description="What is reported of it."
     )
     RULES = (
-        Rule(
+        ValidationRule(
             cel="size(self.metadata.name) <= 63",
             message="expected a name of at most 63 characters, since pods carry it as a label",
         ),
-        Rule(
+        ValidationRule(
             cel="!has(self.spec.upstream) || !(self.metadata.name in self.spec.upstream)",
             message="upstream names the resource itself",
             holds=lambda it: it.metadata.name not in it.spec.upstream,
         ),
-        Rule(
+        ValidationRule(
             cel="(has(self.spec.workflow) ? self.spec.workflow : self.metadata.name) == "
             "(has(oldSelf.spec.workflow) ? oldSelf.spec.workflow : oldSelf.metadata.name)",
             message="workflow cannot be changed: create the resource anew",
@@ -107,19 +107,21 @@ def read_autoscaler(document: Mapping[str, Any]) -> StreamAutoscaler:
         return StreamAutoscaler.model_validate_json(json.dumps(said), strict=True)
     except (AttributeError, TypeError, ValueError, RecursionError) as error:
         if not isinstance(error, ValidationError):
-            message = f"{said_name(document)}: expected an object as JSON says it, got {glimpse(document)}"
+            message = (
+                f"{name_in_messages(document)}: expected an object as JSON says it, got {glimpse(document)}"
+            )
             raise InputError(message) from None
         faults = describe_faults(error, [], StreamAutoscaler)
-        message = f"{said_name(document)}: {in_camel_case('; '.join(faults))}"
+        message = f"{name_in_messages(document)}: {in_camel_case('; '.join(faults))}"
         raise InputError(message) from None
 
 
-def said_name(document: Mapping[str, Any]) -> str:
+def name_in_messages(document: Mapping[str, Any]) -> str:
     """Return how a message calls an object, sound or not.
 
     Examples
     --------
-    >>> said_name({"metadata": {"name": "clean", "namespace": "taxi"}}), said_name({})
+    >>> name_in_messages({"metadata": {"name": "clean", "namespace": "taxi"}}), name_in_messages({})
     ('streamautoscaler taxi/clean', 'streamautoscaler default/?')
     """
     namespace, name = place_in(document)

@@ -7,7 +7,7 @@ from gesscale.decision import Decision, OutcomeStatus, Reason, Verdict
 from gesscale.kubernetes.resource.spans import format_instant
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
 from gesscale.kubernetes.resource.status import Condition
-from gesscale.kubernetes.resource.translate import Fault
+from gesscale.kubernetes.resource.translate import ResourceFault
 
 _METRICS_LACKING = {Reason.METRICS_MISSING, Reason.METRICS_STALE}
 _CANNOT_CHANGE = {Reason.CLUSTER_UNAVAILABLE, Reason.RECONFIGURING}
@@ -36,7 +36,7 @@ TYPES = tuple(MEANING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class ConditionFinding:
     """One condition before it is known since when it holds.
 
     Attributes
@@ -51,7 +51,7 @@ class Finding:
     message: str = ""
 
 
-def findings_of(decision: Decision, spec: StreamAutoscalerSpec, now_s: float) -> tuple[Finding, ...]:
+def findings_of(decision: Decision, spec: StreamAutoscalerSpec, now_s: float) -> tuple[ConditionFinding, ...]:
     """Judge every condition after a step.
 
     Parameters
@@ -81,17 +81,17 @@ def findings_of(decision: Decision, spec: StreamAutoscalerSpec, now_s: float) ->
     )
 
 
-def findings_of_fault(fault: Fault) -> tuple[Finding, ...]:
+def findings_of_fault(fault: ResourceFault) -> tuple[ConditionFinding, ...]:
     """Judge every condition of a resource that cannot be obeyed: it is not ready, and the rest nobody can tell."""
     others = (
-        Finding(type=name, holds=None, reason=fault.reason, message="see condition Ready")
+        ConditionFinding(type=name, holds=None, reason=fault.reason, message="see condition Ready")
         for name in TYPES[1:]
     )
-    return Finding(type="Ready", holds=False, reason=fault.reason, message=fault.message), *others
+    return ConditionFinding(type="Ready", holds=False, reason=fault.reason, message=fault.message), *others
 
 
 def conditions_of(
-    findings: Iterable[Finding], before: Iterable[Condition], *, generation: int, now_s: float
+    findings: Iterable[ConditionFinding], before: Iterable[Condition], *, generation: int, now_s: float
 ) -> tuple[Condition, ...]:
     """Date the findings.
 
@@ -115,7 +115,7 @@ def conditions_of(
     return tuple(_dated(finding, stood.get(finding.type), generation, now_s) for finding in findings)
 
 
-def _dated(finding: Finding, stood: Condition | None, generation: int, now_s: float) -> Condition:
+def _dated(finding: ConditionFinding, stood: Condition | None, generation: int, now_s: float) -> Condition:
     status = {True: "True", False: "False", None: "Unknown"}[finding.holds]
     same = stood is not None and stood.status == status
     return Condition.model_validate(
@@ -130,28 +130,28 @@ def _dated(finding: Finding, stood: Condition | None, generation: int, now_s: fl
     )
 
 
-def _ready(decision: Decision, metrics: Finding, able: Finding) -> Finding:
+def _ready(decision: Decision, metrics: ConditionFinding, able: ConditionFinding) -> ConditionFinding:
     if not metrics.holds:
-        return Finding(type="Ready", holds=False, reason=metrics.reason, message=metrics.message)
+        return ConditionFinding(type="Ready", holds=False, reason=metrics.reason, message=metrics.message)
     if not able.holds and able.reason != Reason.RECONFIGURING:
-        return Finding(type="Ready", holds=False, reason=able.reason, message=able.message)
-    return Finding(type="Ready", holds=True, reason=decision.plan.reason, message=decision.sentence)
+        return ConditionFinding(type="Ready", holds=False, reason=able.reason, message=able.message)
+    return ConditionFinding(type="Ready", holds=True, reason=decision.plan.reason, message=decision.sentence)
 
 
-def _metrics(decision: Decision) -> Finding:
+def _metrics(decision: Decision) -> ConditionFinding:
     analysis = decision.analysis
     if analysis.reading is not None:
-        return Finding(
+        return ConditionFinding(
             type="MetricsAvailable", holds=True, reason="MetricsFound", message="the driver reports batches"
         )
     reason = analysis.reason if analysis.reason in _METRICS_LACKING else Reason.METRICS_MISSING
-    return Finding(type="MetricsAvailable", holds=False, reason=reason, message=analysis.detail)
+    return ConditionFinding(type="MetricsAvailable", holds=False, reason=reason, message=analysis.detail)
 
 
-def _model(decision: Decision) -> Finding:
+def _model(decision: Decision) -> ConditionFinding:
     model = decision.analysis.model
     if model is None:
-        return Finding(
+        return ConditionFinding(
             type="ModelFitted",
             holds=False,
             reason=Reason.MODEL_UNCALIBRATED,
@@ -160,57 +160,65 @@ def _model(decision: Decision) -> Finding:
     readings = f"law {model.law}, {model.readings_used} readings"
     if not model.calibrated:
         message = f"{readings}; three distinct ones are needed"
-        return Finding(type="ModelFitted", holds=False, reason=Reason.MODEL_UNCALIBRATED, message=message)
+        return ConditionFinding(
+            type="ModelFitted", holds=False, reason=Reason.MODEL_UNCALIBRATED, message=message
+        )
     reason = "ModelDrifted" if model.drift else "ModelCalibrated"
-    return Finding(
+    return ConditionFinding(
         type="ModelFitted", holds=True, reason=reason, message="; ".join((readings, *model.warnings))
     )
 
 
-def _able(decision: Decision) -> Finding:
+def _able(decision: Decision) -> ConditionFinding:
     outcome, plan = decision.outcome, decision.plan
     if outcome.status in {OutcomeStatus.FAILED, OutcomeStatus.PARTLY_APPLIED}:
-        return Finding(type="AbleToScale", holds=False, reason="OrderFailed", message=outcome.detail)
+        return ConditionFinding(type="AbleToScale", holds=False, reason="OrderFailed", message=outcome.detail)
     for said in (plan, decision.analysis):
         if said.reason in _CANNOT_CHANGE:
-            return Finding(type="AbleToScale", holds=False, reason=said.reason, message=said.detail)
-    return Finding(
+            return ConditionFinding(type="AbleToScale", holds=False, reason=said.reason, message=said.detail)
+    return ConditionFinding(
         type="AbleToScale", holds=True, reason="ReadyForNewScale", message="a change could be made now"
     )
 
 
-def _active(spec: StreamAutoscalerSpec, paused: Finding, metrics: Finding) -> Finding:
+def _active(
+    spec: StreamAutoscalerSpec, paused: ConditionFinding, metrics: ConditionFinding
+) -> ConditionFinding:
     if spec.mode != "Act":
         message = f"mode is {spec.mode}: set it to Act to let the controller scale"
-        return Finding(type="ScalingActive", holds=False, reason=f"{spec.mode}Only", message=message)
+        return ConditionFinding(type="ScalingActive", holds=False, reason=f"{spec.mode}Only", message=message)
     if paused.holds:
-        return Finding(type="ScalingActive", holds=False, reason="Paused", message=paused.message)
+        return ConditionFinding(type="ScalingActive", holds=False, reason="Paused", message=paused.message)
     if not metrics.holds:
-        return Finding(type="ScalingActive", holds=False, reason=metrics.reason, message=metrics.message)
-    return Finding(
+        return ConditionFinding(
+            type="ScalingActive", holds=False, reason=metrics.reason, message=metrics.message
+        )
+    return ConditionFinding(
         type="ScalingActive", holds=True, reason="Acting", message="the controller scales as it decides"
     )
 
 
-def _limited(decision: Decision) -> Finding:
+def _limited(decision: Decision) -> ConditionFinding:
     plan = decision.plan
     wanted = decision.analysis.verdict in {Verdict.MORE, Verdict.FEWER}
     if wanted and plan.change is None and plan.reason in _LIMITS:
-        return Finding(type="ScalingLimited", holds=True, reason=plan.reason, message=plan.detail)
-    return Finding(
+        return ConditionFinding(type="ScalingLimited", holds=True, reason=plan.reason, message=plan.detail)
+    return ConditionFinding(
         type="ScalingLimited", holds=False, reason="DesiredWithinRange", message="what is wanted can be had"
     )
 
 
-def _paused(spec: StreamAutoscalerSpec, now_s: float) -> Finding:
+def _paused(spec: StreamAutoscalerSpec, now_s: float) -> ConditionFinding:
     pause = spec.pause
     if pause is None:
-        return Finding(type="Paused", holds=False, reason="NotPaused", message="spec.pause is not set")
+        return ConditionFinding(
+            type="Paused", holds=False, reason="NotPaused", message="spec.pause is not set"
+        )
     if pause.until_s is not None and now_s >= pause.until_s:
         message = f"the pause ended at {format_instant(pause.until_s)}; take spec.pause out"
-        return Finding(type="Paused", holds=False, reason="PauseExpired", message=message)
+        return ConditionFinding(type="Paused", holds=False, reason="PauseExpired", message=message)
     until = (
         "until spec.pause is taken out" if pause.until_s is None else f"until {format_instant(pause.until_s)}"
     )
     because = f": {pause.reason}" if pause.reason else ""
-    return Finding(type="Paused", holds=True, reason="PausedByUser", message=f"{until}{because}")
+    return ConditionFinding(type="Paused", holds=True, reason="PausedByUser", message=f"{until}{because}")

@@ -108,24 +108,24 @@ def read_memory(said: object) -> tuple[MemoryStatus, tuple[str, ...]]:
     """
     if not isinstance(said, Mapping):
         return MemoryStatus(), () if said is None else (f"expected a group, got {glimpse(said)}",)
-    complaints: list[str] = []
+    faults: list[str] = []
     told = said.get("readings") or ()
     if not isinstance(told, list | tuple):
-        complaints.append(f"readings: expected a list, got {glimpse(told)}")
+        faults.append(f"readings: expected a list, got {glimpse(told)}")
         told = ()
-    readings = [_part(ReadingStatus, item, complaints) for item in islice(told, READINGS_AT_MOST)]
+    readings = [_part(ReadingStatus, item, faults) for item in islice(told, READINGS_AT_MOST)]
     sound = tuple(item for item in readings if item is not None)
-    memo = _part(MemoryStatus, {"memo": said.get("memo")}, complaints) or MemoryStatus()
-    return MemoryStatus(readings=sound, memo=memo.memo), tuple(complaints)
+    memo = _part(MemoryStatus, {"memo": said.get("memo")}, faults) or MemoryStatus()
+    return MemoryStatus(readings=sound, memo=memo.memo), tuple(faults)
 
 
-def _part(kind: type[R], said: Any, complaints: list[str]) -> R | None:
+def _part(kind: type[R], said: Any, faults: list[str]) -> R | None:
     try:
         part = kind.model_validate(said)
         if isinstance(part, ReadingStatus):
             part.reading()  # says what a reading must be
     except (ValidationError, ModelError) as error:
-        complaints.append(first_fault(error) if isinstance(error, ValidationError) else str(error))
+        faults.append(first_fault(error) if isinstance(error, ValidationError) else str(error))
         return None
     return part
 

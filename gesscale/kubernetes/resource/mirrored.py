@@ -7,14 +7,16 @@ from typing import Any, TypeGuard, get_args, get_origin
 
 from pydantic import Field, create_model
 
-from gesscale.fields import Group
-from gesscale.kubernetes.resource.parts import Part, Span, like, rules_like
+from gesscale.fields import SettingsGroup
+from gesscale.kubernetes.resource.parts import ResourcePart, Span, like, rules_like
 
 ITEMS_AT_MOST = 64
 """Items of a list within: the API server counts what its rules may cost at worst."""
 
 
-def part_like(group: type[Group], base: type[Part] = Part, without: Collection[str] = ()) -> type[Part]:
+def part_like(
+    group: type[SettingsGroup], base: type[ResourcePart] = ResourcePart, without: Collection[str] = ()
+) -> type[ResourcePart]:
     """Return the part with the fields, limits and defaults of a group of settings.
 
     Parameters
@@ -37,14 +39,14 @@ def part_like(group: type[Group], base: type[Part] = Part, without: Collection[s
         for name, field in group.model_fields.items()
         if name not in without and not _is_file(field.annotation)
     }
-    made: type[Part] = create_model(
+    made: type[ResourcePart] = create_model(
         f"{group.__name__.removesuffix('Settings')}Spec", __base__=base, __doc__=group.__doc__, **fields
     )
     made.RULES = (*base.RULES, *rules_like(group))
     return made
 
 
-def _field(group: type[Group], name: str) -> tuple[Any, Any]:
+def _field(group: type[SettingsGroup], name: str) -> tuple[Any, Any]:
     annotation = group.model_fields[name].annotation
     if _is_group(annotation):
         # Absent unless told, so that no resource shows the defaults of policies that it does not name.
@@ -57,8 +59,8 @@ def _field(group: type[Group], name: str) -> tuple[Any, Any]:
     return annotation, like(group, name)
 
 
-def _is_group(annotation: object) -> TypeGuard[type[Group]]:
-    return isinstance(annotation, type) and issubclass(annotation, Group)
+def _is_group(annotation: object) -> TypeGuard[type[SettingsGroup]]:
+    return isinstance(annotation, type) and issubclass(annotation, SettingsGroup)
 
 
 def _is_file(annotation: object) -> bool:

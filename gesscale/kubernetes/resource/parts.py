@@ -29,7 +29,7 @@ from gesscale.fields import (
     MOST_HISTORY_S,
     MOST_TIMEOUT_S,
     SHORTEST_S,
-    Group,
+    SettingsGroup,
     WebAddress,
     model_within,
 )
@@ -52,7 +52,7 @@ _LIMITS = ("gt", "ge", "lt", "le", "min_length", "max_length")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class ValidationRule:
     """What the members of a part must keep towards each other.
 
     Attributes
@@ -70,7 +70,7 @@ class Rule:
     holds: Callable[[Any], bool] = lambda _: True
 
 
-class Part(BaseModel):
+class ResourcePart(BaseModel):
     """A part of a resource: frozen, members in camelCase, times without the ``_s`` of the code."""
 
     model_config = ConfigDict(
@@ -79,7 +79,7 @@ class Part(BaseModel):
         alias_generator=lambda name: to_camel(name.removesuffix("_s")),
         allow_inf_nan=False,
     )
-    RULES: ClassVar[tuple[Rule, ...]] = ()
+    RULES: ClassVar[tuple[ValidationRule, ...]] = ()
 
     @model_validator(mode="after")
     def _keep_rules(self) -> Self:
@@ -89,7 +89,7 @@ class Part(BaseModel):
         return self
 
 
-class Reported(Part):
+class Reported(ResourcePart):
     """A part of a status: may also be built by the names of the code; what a newer controller added is passed over."""
 
     model_config = ConfigDict(extra="ignore", validate_by_name=True, validate_by_alias=True)
@@ -120,10 +120,10 @@ def like(group: type[BaseModel], name: str, **changed: Any) -> Any:
     return Field(**{**said, **limits, **changed})
 
 
-def rules_like(group: type[Group]) -> tuple[Rule, ...]:
+def rules_like(group: type[SettingsGroup]) -> tuple[ValidationRule, ...]:
     """Return what members of a part must keep towards each other because the settings must."""
     return tuple(
-        Rule(
+        ValidationRule(
             cel=f"{_compared(pair.low)} {pair.sign} {_compared(pair.high)}",
             message=in_camel_case(pair.expected) + (f"; {pair.hint}" if pair.hint else ""),
             holds=pair.holds,

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from gesscale.fields import model_within
-from gesscale.kubernetes.resource.parts import NEVER, Part
+from gesscale.kubernetes.resource.parts import NEVER, ResourcePart
 from gesscale.kubernetes.resource.spans import format_span
 
 _DROPPED = {"title", "default", "additionalProperties", "$defs"}
@@ -50,7 +50,7 @@ class _Walk:
             field.alias or name: self._field(field, written["properties"][field.alias or name])
             for name, field in model.model_fields.items()
         }
-        if issubclass(model, Part) and model.RULES:
+        if issubclass(model, ResourcePart) and model.RULES:
             schema["x-kubernetes-validations"] = [
                 {"rule": rule.cel, "message": rule.message} for rule in model.RULES
             ]

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from gesscale.kubernetes.resource.parts import Part, Rule
+from gesscale.kubernetes.resource.parts import ResourcePart, ValidationRule
 
 LabelKey = Annotated[
     str,
@@ -17,7 +17,7 @@ LabelValue = Annotated[
 ]
 
 
-class Requirement(Part):
+class Requirement(ResourcePart):
     """What one label must be."""
 
     key: LabelKey = Field(description="The label.")
@@ -28,7 +28,7 @@ class Requirement(Part):
         (), max_length=64, description="For In and NotIn, at least one; for the others none."
     )
     RULES = (
-        Rule(
+        ValidationRule(
             cel="(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)",
             message="operator In or NotIn needs values, Exists or DoesNotExist takes none",
             holds=lambda it: (it.operator in {"In", "NotIn"}) == bool(it.values),
@@ -36,7 +36,7 @@ class Requirement(Part):
     )
 
 
-class LabelSelector(Part):
+class LabelSelector(ResourcePart):
     """What all labels must be; an empty selector fits everything."""
 
     match_labels: dict[str, LabelValue] = Field(

@@ -9,10 +9,10 @@ from gesscale.kubernetes.resource.parts import (
     Address,
     Instant,
     NodeName,
-    Part,
-    Rule,
+    ResourcePart,
     ShortName,
     Span,
+    ValidationRule,
     like,
 )
 from gesscale.kubernetes.resource.selector import LabelSelector
@@ -63,7 +63,7 @@ Architecture = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+$", min_leng
 Architectures = Annotated[tuple[Architecture, ...], Field(max_length=8), AfterValidator(_distinct)]
 
 
-class DriverSpec(Part):
+class DriverSpec(ResourcePart):
     """Where the Spark driver is: a pod that is found by its labels, or a process outside the cluster."""
 
     selector: LabelSelector | None = Field(
@@ -87,12 +87,12 @@ class DriverSpec(Part):
         "the administrator allows. Default: the driver is a pod.",
     )
     RULES = (
-        Rule(
+        ValidationRule(
             cel="has(self.node) == has(self.metricsUrl)",
             message="a driver outside the cluster needs both node and metricsUrl; a driver pod neither",
             holds=lambda it: (it.node is None) == (it.metrics_url is None),
         ),
-        Rule(
+        ValidationRule(
             cel="!(has(self.selector) && has(self.node))",
             message="expected a selector of the driver pod, or node and metricsUrl of a driver outside, not both",
             holds=lambda it: it.selector is None or it.node is None,
@@ -100,13 +100,13 @@ class DriverSpec(Part):
     )
 
 
-class BatchCapSpec(Part):
+class BatchCapSpec(ResourcePart):
     """The cap on the rows of one micro-batch: fixed, or growing with the replicas."""
 
     rows: int | None = like(OperatorSettings, "batch_cap_rows")
     rows_per_replica: int | None = like(OperatorSettings, "batch_cap_rows_per_replica")
     RULES = (
-        Rule(
+        ValidationRule(
             cel="has(self.rows) != has(self.rowsPerReplica)",
             message="expected either rows or rowsPerReplica",
             holds=lambda it: (it.rows is None) != (it.rows_per_replica is None),
@@ -114,7 +114,7 @@ class BatchCapSpec(Part):
     )
 
 
-class RequestsSpec(Part):
+class RequestsSpec(ResourcePart):
     """What one executor asks of its node."""
 
     cpu: Quantity | None = Field(
@@ -125,7 +125,7 @@ class RequestsSpec(Part):
     )
 
 
-class ExecutorSpec(Part):
+class ExecutorSpec(ResourcePart):
     """Which nodes can take an executor, beside the pool."""
 
     requests: RequestsSpec = Field(
@@ -141,7 +141,7 @@ class ExecutorSpec(Part):
     exclude_nodes: NodeNames = like(PlanSettings, "exclude_nodes", json_schema_extra=_SET)
 
 
-class KafkaSpec(Part):
+class KafkaSpec(ResourcePart):
     """Where the operator's source is a Kafka topic."""
 
     bootstrap: Annotated[str, StringConstraints(min_length=1, max_length=2048)] = like(
@@ -153,7 +153,7 @@ class KafkaSpec(Part):
     topic: Annotated[str, StringConstraints(min_length=1, max_length=249)] = like(KafkaSettings, "topic")
 
 
-class ReconfigurationSpec(Part):
+class ReconfigurationSpec(ResourcePart):
     """How replicas are exchanged."""
 
     strategy: Literal["Live", "Restart"] = Field(
@@ -162,10 +162,10 @@ class ReconfigurationSpec(Part):
         "and starts on the new placement. Default: Live, which stops nothing; Restart is for jobs whose state or "
         "Kafka partitions cap the useful replicas.",
     )
-    settle_timeout_s: Span = like(PlanSettings, "settle_timeout_s")
+    rescale_timeout_s: Span = like(PlanSettings, "rescale_timeout_s")
 
 
-class PauseSpec(Part):
+class PauseSpec(ResourcePart):
     """No change for the time being; figures and advice go on."""
 
     until_s: Instant | None = Field(
@@ -176,7 +176,7 @@ class PauseSpec(Part):
     )
 
 
-class OverrideSpec(Part):
+class OverrideSpec(ResourcePart):
     """Replicas that a person asks for, whatever the policy concludes."""
 
     replicas: int | None = Field(
@@ -192,7 +192,7 @@ class OverrideSpec(Part):
     )
     until_s: Instant = Field(description="When it ends; required, so that none is forgotten.")
     RULES = (
-        Rule(
+        ValidationRule(
             cel="has(self.replicas) != (has(self.nodes) && size(self.nodes) > 0)",
             message="expected either replicas or nodes",
             holds=lambda it: (it.replicas is None) == bool(it.nodes),
@@ -205,7 +205,7 @@ class OverrideSpec(Part):
         return len(self.nodes) if self.replicas is None else self.replicas
 
 
-class StreamAutoscalerSpec(Part):
+class StreamAutoscalerSpec(ResourcePart):
     """What people want of one operator."""
 
     workflow: ShortName | None = Field(
@@ -259,7 +259,7 @@ class StreamAutoscalerSpec(Part):
         None, description="Replicas that a person asks for. Default: the policy decides."
     )
     RULES = (
-        Rule(
+        ValidationRule(
             cel="self.latencyMap.source != 'Prometheus' || has(self.latencyMap.prometheusUrl) || "
             "has(self.monitor.prometheusUrl)",
             message="latencyMap.source Prometheus needs latencyMap.prometheusUrl or monitor.prometheusUrl, such as "
@@ -269,18 +269,18 @@ class StreamAutoscalerSpec(Part):
                 or (it.latency_map.prometheus_url or it.monitor.prometheus_url) is not None
             ),
         ),
-        Rule(
+        ValidationRule(
             cel="self.minReplicas <= self.maxReplicas",
             message="expected minReplicas <= maxReplicas",
             holds=lambda it: it.min_replicas <= it.max_replicas,
         ),
-        Rule(
+        ValidationRule(
             cel="!has(self.override) || !has(self.override.replicas) || "
             "(self.override.replicas >= self.minReplicas && self.override.replicas <= self.maxReplicas)",
             message="expected override.replicas between minReplicas and maxReplicas",
             holds=lambda it: _within(it, it.override and it.override.replicas),
         ),
-        Rule(
+        ValidationRule(
             cel="!has(self.override) || !has(self.override.nodes) || size(self.override.nodes) == 0 || "
             "(size(self.override.nodes) >= self.minReplicas && size(self.override.nodes) <= self.maxReplicas)",
             message="expected between minReplicas and maxReplicas names in override.nodes",

@@ -9,12 +9,12 @@ from gesscale.kubernetes.resource.parts import (
     NEVER,
     Address,
     HistorySpan,
-    Part,
     PeriodSpan,
-    Rule,
+    ResourcePart,
     Span,
     SpanOrNever,
     TimeoutSpan,
+    ValidationRule,
     as_settings,
     like,
     rules_like,
@@ -49,7 +49,7 @@ def _policy(value: str) -> str:
     return value
 
 
-class MonitorSpec(Part):
+class MonitorSpec(ResourcePart):
     """What is read, and how often."""
 
     source: Literal["Driver", "Prometheus"] = like(MonitorSettings, "source", default="Driver")
@@ -66,7 +66,7 @@ class MonitorSpec(Part):
     timeout_s: TimeoutSpan = like(MonitorSettings, "timeout_s")
     RULES = (
         *rules_like(MonitorSettings),
-        Rule(
+        ValidationRule(
             cel="self.source != 'Prometheus' || has(self.prometheusUrl)",
             message="source Prometheus needs prometheusUrl, such as http://prometheus.monitoring:9090",
             holds=lambda it: it.source != "Prometheus" or it.prometheus_url is not None,
@@ -80,7 +80,7 @@ class MonitorSpec(Part):
         )
 
 
-class _NamedPolicy(Part):
+class _NamedPolicy(ResourcePart):
     """Which policy."""
 
     name: Annotated[str, AfterValidator(_policy)] = like(
@@ -105,7 +105,7 @@ class PolicySpec(part_like(AnalyzeSettings, _NamedPolicy, without={"policy"})): 
     )
 
     @model_validator(mode="after")
-    def _can_be_obeyed(self) -> Self:
+    def _check_members(self) -> Self:
         self.settings()  # says what members of a group must keep towards each other
         return self
 
@@ -114,7 +114,7 @@ class PolicySpec(part_like(AnalyzeSettings, _NamedPolicy, without={"policy"})): 
         return AnalyzeSettings.model_validate({**as_settings(self, AnalyzeSettings), "policy": self.name})
 
 
-class ConfigMapSpec(Part):
+class ConfigMapSpec(ResourcePart):
     """A latency map in a ConfigMap of the namespace, in any form that `gesscale latency-map import` reads."""
 
     name: Annotated[
@@ -133,7 +133,7 @@ class ConfigMapSpec(Part):
     kind: DelayKind | None = like(LatencyMapSettings, "kind")
 
 
-class LatencyMapSpec(Part):
+class LatencyMapSpec(ResourcePart):
     """How far apart the nodes are."""
 
     source: Literal["Agents", "Prometheus", "ConfigMap"] = Field(
@@ -166,12 +166,12 @@ class LatencyMapSpec(Part):
     )
     asymmetry: Asymmetry | None = like(LatencyMapSettings, "asymmetry")
     RULES = (
-        Rule(
+        ValidationRule(
             cel="self.source != 'ConfigMap' || has(self.configMap)",
             message="source ConfigMap needs configMap, such as {name: latency-map}",
             holds=lambda it: it.source != "ConfigMap" or it.config_map is not None,
         ),
-        Rule(
+        ValidationRule(
             cel=f"self.source == 'ConfigMap' || self.maxAge == '{NEVER}' || "
             "duration(self.refresh) < duration(self.maxAge)",
             message="expected refresh < maxAge; else a map is stale before it is asked for again",

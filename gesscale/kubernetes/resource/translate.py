@@ -42,7 +42,7 @@ class FaultReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class ResourceFault:
     """What is wrong with a resource, in a word and in a sentence that names it."""
 
     reason: FaultReason
@@ -66,7 +66,7 @@ class DriverPlace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SteeredWorkflow:
+class ManagedWorkflow:
     """The resources of one workflow, which agree.
 
     Attributes
@@ -100,9 +100,9 @@ class SteeredWorkflow:
         )
 
     @property
-    def settle_timeout_s(self) -> float:
+    def rescale_timeout_s(self) -> float:
         """After this long a change that has not settled no longer blocks the next."""
-        return self._any.spec.reconfiguration.settle_timeout_s
+        return self._any.spec.reconfiguration.rescale_timeout_s
 
     def build(self, drivers: Mapping[str, DriverPlace]) -> Workflow:
         """Return the workflow as the loop knows it.
@@ -132,7 +132,7 @@ class SteeredWorkflow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gathered:
+class GatheredWorkflows:
     """All resources, judged.
 
     Attributes
@@ -143,11 +143,11 @@ class Gathered:
         Of every resource that cannot be obeyed, by namespace and name.
     """
 
-    workflows: Mapping[Key, SteeredWorkflow] = field(default_factory=dict)
-    faults: Mapping[Key, Fault] = field(default_factory=dict)
+    workflows: Mapping[Key, ManagedWorkflow] = field(default_factory=dict)
+    faults: Mapping[Key, ResourceFault] = field(default_factory=dict)
 
 
-def gather(documents: Iterable[Mapping[str, Any]]) -> Gathered:
+def gather(documents: Iterable[Mapping[str, Any]]) -> GatheredWorkflows:
     """Form workflows of resources.
 
     A workflow with a broken member stands still as a whole: the policy judges an overload by all its operators.
@@ -159,31 +159,33 @@ def gather(documents: Iterable[Mapping[str, Any]]) -> Gathered:
 
     Returns
     -------
-    Gathered
+    GatheredWorkflows
         Every resource is in a workflow or has a fault.
     """
     sound: dict[Key, dict[str, StreamAutoscaler]] = {}
-    broken: dict[Key, dict[str, Fault]] = {}
+    broken: dict[Key, dict[str, ResourceFault]] = {}
     for document in documents:
         try:
             resource = read_autoscaler(document)
         except InputError as error:
             key, name = _said_place(document)
-            broken.setdefault(key, {})[name] = Fault(reason=FaultReason.SPEC_INVALID, message=str(error))
+            broken.setdefault(key, {})[name] = ResourceFault(
+                reason=FaultReason.SPEC_INVALID, message=str(error)
+            )
         else:
             sound.setdefault((resource.namespace, resource.workflow), {})[resource.name] = resource
-    workflows: dict[Key, SteeredWorkflow] = {}
-    faults: dict[Key, Fault] = {}
+    workflows: dict[Key, ManagedWorkflow] = {}
+    faults: dict[Key, ResourceFault] = {}
     for key in sorted({*sound, *broken}):
         namespace, name = key
         members = dict(sorted(sound.get(key, {}).items()))
         found = broken.get(key) or _faults_between(members, key, sound)
         if not found:
-            workflows[key] = SteeredWorkflow(namespace=namespace, name=name, resources=members)
+            workflows[key] = ManagedWorkflow(namespace=namespace, name=name, resources=members)
         for member in {**members, **found}:
             if found:
-                faults[namespace, member] = found.get(member) or _stands_still(member, name, found)
-    return Gathered(workflows=workflows, faults=faults)
+                faults[namespace, member] = found.get(member) or _is_stopped(member, name, found)
+    return GatheredWorkflows(workflows=workflows, faults=faults)
 
 
 def driver_selector(resource: StreamAutoscaler) -> LabelSelector:
@@ -211,9 +213,9 @@ def _faults_between(
     members: Mapping[str, StreamAutoscaler],
     key: Key,
     all_members: Mapping[Key, Mapping[str, StreamAutoscaler]],
-) -> dict[str, Fault]:
+) -> dict[str, ResourceFault]:
     unknown = {
-        name: Fault(reason=FaultReason.UPSTREAM_UNKNOWN, message=message)
+        name: ResourceFault(reason=FaultReason.UPSTREAM_UNKNOWN, message=message)
         for name, item in members.items()
         if (message := _unknown_upstream(item, key, all_members))
     }
@@ -222,18 +224,18 @@ def _faults_between(
     if len(members) > OPERATORS_AT_MOST:
         limit = f"expected at most {OPERATORS_AT_MOST} operators, got {len(members)}"
         message = f"workflow {'/'.join(key)}: {limit}; split it"
-        return dict.fromkeys(members, Fault(reason=FaultReason.WORKFLOW_TOO_LARGE, message=message))
+        return dict.fromkeys(members, ResourceFault(reason=FaultReason.WORKFLOW_TOO_LARGE, message=message))
     try:
         Workflow(_operator(item, None) for item in members.values())
     except InputError as error:
         message = f"workflow {'/'.join(key)}: {error}"
-        return dict.fromkeys(members, Fault(reason=FaultReason.WORKFLOW_CYCLIC, message=message))
+        return dict.fromkeys(members, ResourceFault(reason=FaultReason.WORKFLOW_CYCLIC, message=message))
     if differing := tuple(differences(tuple(members.values()))):
         message = (
             f"the operators of workflow {'/'.join(key)} must agree, but differ in {'; '.join(differing)}; "
             "give them the same"
         )
-        return dict.fromkeys(members, Fault(reason=FaultReason.SETTINGS_DIFFER, message=message))
+        return dict.fromkeys(members, ResourceFault(reason=FaultReason.SETTINGS_DIFFER, message=message))
     return {}
 
 
@@ -255,13 +257,13 @@ def _unknown_upstream(
     return ""
 
 
-def _stands_still(member: str, workflow: str, found: Mapping[str, Fault]) -> Fault:
+def _is_stopped(member: str, workflow: str, found: Mapping[str, ResourceFault]) -> ResourceFault:
     (culprit, fault), *_ = found.items()
     message = (
         f"{member} stands still, since workflow {place_of((workflow,))} cannot be judged without "
         f"{place_of((culprit,))}: {fault.message}"
     )
-    return Fault(reason=FaultReason.WORKFLOW_BROKEN, message=message)
+    return ResourceFault(reason=FaultReason.WORKFLOW_BROKEN, message=message)
 
 
 def _operator(item: StreamAutoscaler, driver: DriverPlace | None) -> Operator:
@@ -284,7 +286,7 @@ def _pause(item: StreamAutoscaler) -> Pause | None:
 
 
 def _override(item: StreamAutoscaler) -> Override | None:
-    wish = item.spec.override
-    if wish is None:
+    override = item.spec.override
+    if override is None:
         return None
-    return Override(until_s=wish.until_s, replicas=wish.replicas, nodes=wish.nodes)
+    return Override(until_s=override.until_s, replicas=override.replicas, nodes=override.nodes)

@@ -4,12 +4,12 @@ from gesscale.decision import Reason
 from gesscale.policies.autrascale.analysis.backlog import target_throughput
 from gesscale.policies.autrascale.judging import judged, ordering, shown, staying
 from gesscale.policies.autrascale.memo import AutrascaleMemo
-from gesscale.policies.autrascale.situation import Situation
+from gesscale.policies.autrascale.situation import AutrascaleContext
 
 _STEP = "backlog step"
 
 
-def begin(memo: AutrascaleMemo, now: Situation) -> AutrascaleMemo | None:
+def begin(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo | None:
     """Order more replicas where the backlog would not be gone in time; None where there is none that counts.
 
     The paper profiles a twin of the job offline. There is none here: true rates tell what the target throughput needs.
@@ -39,7 +39,7 @@ def begin(memo: AutrascaleMemo, now: Situation) -> AutrascaleMemo | None:
     return ordering(held, now, wanted, "backlog", f"{detail}: {shown(wanted)}")
 
 
-def take(memo: AutrascaleMemo, now: Situation) -> AutrascaleMemo:
+def take(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
     """Go back once the event latency is what it should be, or the backlog grows in spite of all.
 
     The time limit decides how many replicas are ordered; it ends nothing, for what is left would ask for another

@@ -5,8 +5,8 @@ from statistics import fmean, linear_regression, median
 
 from gesscale.decision import Reason
 from gesscale.policies.autrascale.analysis.space import Replicas
-from gesscale.policies.autrascale.memo import AutrascaleMemo, Check, Phase
-from gesscale.policies.autrascale.situation import Situation
+from gesscale.policies.autrascale.memo import AutrascaleMemo, Phase, RateCheck
+from gesscale.policies.autrascale.situation import AutrascaleContext
 
 _OTHER_RATE = 0.1
 """A rate that differs by more than this share is another one: ours, the paper names none."""
@@ -19,7 +19,7 @@ _AT_LIMIT = 0.95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class Assessment:
     """The second half of the time for which a configuration has to run before it is judged, in the mean.
 
     Checks at another rate are left out as far as there are others.
@@ -49,7 +49,7 @@ class Judged:
         return self.falls_behind and (capped_at <= 0 or self.throughput < _AT_LIMIT * capped_at)
 
 
-def judged(memo: AutrascaleMemo, stabilise_s: float) -> Judged | None:
+def judged(memo: AutrascaleMemo, stabilise_s: float) -> Assessment | None:
     """Return what the present run has shown; None until it has lasted for the stabilisation time."""
     newest = memo.checks[-1]
     if newest.at_s - memo.since_s < stabilise_s:
@@ -57,7 +57,7 @@ def judged(memo: AutrascaleMemo, stabilise_s: float) -> Judged | None:
     late = [check for check in memo.checks if check.at_s > newest.at_s - stabilise_s / 2]
     inside = [check for check in late if not is_other(check.rate, memo.rate)] or late
     offered, throughput = fmean(check.rate for check in inside), fmean(check.throughput for check in inside)
-    return Judged(
+    return Assessment(
         rate=median(check.rate for check in inside),
         throughput=throughput,
         latency_s=fmean(check.latency_s for check in inside),
@@ -77,7 +77,7 @@ def staying(memo: AutrascaleMemo, detail: str, reason: Reason, **changes: object
 
 
 def ordering(
-    memo: AutrascaleMemo, now: Situation, replicas: Replicas, phase: Phase, detail: str
+    memo: AutrascaleMemo, now: AutrascaleContext, replicas: Replicas, phase: Phase, detail: str
 ) -> AutrascaleMemo:
     """Return what is to be remembered where another configuration is to run, and a step is then under way."""
     return memo.but(
@@ -97,7 +97,7 @@ def shown(replicas: Replicas) -> str:
     return f"({', '.join(map(str, replicas))})"
 
 
-def _grows(checks: list[Check]) -> bool:
+def _grows(checks: list[RateCheck]) -> bool:
     told = [(check.at_s, check.waiting_s * check.rate) for check in checks if check.waiting_s is not None]
     if len(told) < max(2, len(checks)):
         return True

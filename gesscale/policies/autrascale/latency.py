@@ -1,10 +1,10 @@
 """The latency step PLO: a configuration of good latency and few replicas, by Bayesian optimisation (IV-C, IV-D)."""
 
 from gesscale.decision import Reason
-from gesscale.policies.autrascale.judging import Judged, judged, ordering, shown, stabilising, staying
-from gesscale.policies.autrascale.memo import AutrascaleMemo, Sample
+from gesscale.policies.autrascale.judging import Assessment, judged, ordering, shown, stabilising, staying
+from gesscale.policies.autrascale.memo import AutrascaleMemo, LatencySample
 from gesscale.policies.autrascale.proposals import is_good, proposed, score
-from gesscale.policies.autrascale.situation import Situation
+from gesscale.policies.autrascale.situation import AutrascaleContext
 
 _MOST_TRIALS = 20
 """At a rate; then the best is kept: ours, the paper's loop has no end."""
@@ -12,7 +12,7 @@ _MOST_TRIALS = 20
 _STEP = "latency step"
 
 
-def begin(memo: AutrascaleMemo, now: Situation) -> AutrascaleMemo:
+def begin(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
     """Go on from a throughput step that has found the least; only where it misses the latency is more to do (II-B)."""
     if memo.least != memo.replicas:
         detail = f"{shown(memo.least)} is the least of the most throughput that was seen"
@@ -20,7 +20,7 @@ def begin(memo: AutrascaleMemo, now: Situation) -> AutrascaleMemo:
     return take(memo.but(phase="latency"), now)
 
 
-def take(memo: AutrascaleMemo, now: Situation) -> AutrascaleMemo:
+def take(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
     """Judge a configuration; accept it, or order the one that promises most.
 
     What the throughput step has ordered is accepted after the time of that step already.
@@ -36,7 +36,7 @@ def take(memo: AutrascaleMemo, now: Situation) -> AutrascaleMemo:
     return stabilising(memo, _STEP, settings.plo_stabilise_s)
 
 
-def again(memo: AutrascaleMemo, now: Situation) -> AutrascaleMemo | None:
+def again(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo | None:
     """Begin anew where a configuration that was good no longer is; None where there is no need, or no use."""
     seen = judged(memo, now.settings.plo_stabilise_s)
     if (
@@ -47,8 +47,8 @@ def again(memo: AutrascaleMemo, now: Situation) -> AutrascaleMemo | None:
     return None if _runs_well(learnt, now) else _next(learnt, now)
 
 
-def _learnt(memo: AutrascaleMemo, now: Situation, seen: Judged) -> AutrascaleMemo:
-    sample = Sample(
+def _learnt(memo: AutrascaleMemo, now: AutrascaleContext, seen: Assessment) -> AutrascaleMemo:
+    sample = LatencySample(
         replicas=memo.replicas,
         latency_s=round(seen.latency_s, 3),
         sustained=not seen.misses(memo.capped_at),
@@ -58,11 +58,11 @@ def _learnt(memo: AutrascaleMemo, now: Situation, seen: Judged) -> AutrascaleMem
     return memo.but(models=(present.learning(sample, batches_s), *others))
 
 
-def _runs_well(learnt: AutrascaleMemo, now: Situation) -> bool:
+def _runs_well(learnt: AutrascaleMemo, now: AutrascaleContext) -> bool:
     return is_good(learnt.models[0].samples[0], learnt, now)
 
 
-def _accepted(learnt: AutrascaleMemo, now: Situation) -> AutrascaleMemo:
+def _accepted(learnt: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
     detail = (
         f"{_latencies(learnt, now)} with {shown(learnt.replicas)}, "
         f"score {score(learnt.models[0].samples[0], learnt, now):.2f}"
@@ -70,7 +70,7 @@ def _accepted(learnt: AutrascaleMemo, now: Situation) -> AutrascaleMemo:
     return staying(learnt, detail, Reason.WITHIN_TARGET, phase="steady")
 
 
-def _next(learnt: AutrascaleMemo, now: Situation) -> AutrascaleMemo:
+def _next(learnt: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
     detail = f"{_STEP}: {_latencies(learnt, now)}"
     promising = proposed(learnt, now) if learnt.latency_trials < _MOST_TRIALS else None
     if promising is not None:
@@ -85,7 +85,7 @@ def _next(learnt: AutrascaleMemo, now: Situation) -> AutrascaleMemo:
     return ordering(ended, now, best, "steady", detail)
 
 
-def _latencies(learnt: AutrascaleMemo, now: Situation) -> str:
+def _latencies(learnt: AutrascaleMemo, now: AutrascaleContext) -> str:
     return (
         f"rows take {learnt.models[0].samples[0].latency_s:.1f} s, {now.latency_target_s:.1f} s are allowed"
     )

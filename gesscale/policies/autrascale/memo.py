@@ -21,7 +21,7 @@ class _Value(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Check(_Value):
+class RateCheck(_Value):
     """The workflow at one instant of a run.
 
     Attributes
@@ -50,7 +50,7 @@ class Trial(_Value):
     throughput: float
 
 
-class Sample(_Value):
+class LatencySample(_Value):
     """A configuration that ran for the stabilisation time.
 
     Attributes
@@ -82,10 +82,10 @@ class RateModel(_Value):
     """
 
     rate: float
-    samples: tuple[Sample, ...] = ()
+    samples: tuple[LatencySample, ...] = ()
     batches_s: tuple[float, ...] = ()
 
-    def learning(self, sample: Sample, batches_s: tuple[float, ...]) -> Self:
+    def learning(self, sample: LatencySample, batches_s: tuple[float, ...]) -> Self:
         """Return it with one more sample, which takes the place of an older one of the same configuration."""
         others = (old for old in self.samples if old.replicas != sample.replicas)
         return self.model_copy(update={"samples": (sample, *others)[:MOST_SAMPLES], "batches_s": batches_s})
@@ -131,7 +131,7 @@ class AutrascaleMemo(Memo):
     operators: tuple[str, ...]
     replicas: Replicas = ()
     since_s: float = 0.0
-    checks: tuple[Check, ...] = ()
+    checks: tuple[RateCheck, ...] = ()
     phase: Phase = "throughput"
     rate: float
     recent_rates: tuple[float, ...] = ()

@@ -14,9 +14,9 @@ from gesscale.policies.autrascale import backlog, latency, throughput
 from gesscale.policies.autrascale.judging import is_other, shown, staying
 from gesscale.policies.autrascale.memo import MOST_CHECKS, MOST_RATES, AutrascaleMemo, RateModel
 from gesscale.policies.autrascale.settings import AutrascaleSettings
-from gesscale.policies.autrascale.situation import Situation
+from gesscale.policies.autrascale.situation import AutrascaleContext
 from gesscale.policies.memos import recalled
-from gesscale.policies.sizing import SizingPolicy, Wish
+from gesscale.policies.sizing import SizeProposal, SizingPolicy
 from gesscale.policies.together import held_up
 from gesscale.ports import Knowledge
 
@@ -38,20 +38,20 @@ class AutrascalePolicy(SizingPolicy):
         """The registered name."""
         return "autrascale"
 
-    def wishes(
+    def proposals(
         self, readings: Mapping[str, OperatorReading], observation: WorkflowObservation, knowledge: Knowledge
-    ) -> Mapping[str, Wish]:
+    ) -> Mapping[str, SizeProposal]:
         """Say how many replicas each operator should have; see `gesscale.policies.sizing.SizingPolicy`.
 
         The memo is kept at the first operator in topological order. Nothing is said while an operator cannot be judged.
         """
-        if (wish := held_up(self.workflow, readings, observation)) is not None:
-            return dict.fromkeys(readings, wish)
+        if (proposal := held_up(self.workflow, readings, observation)) is not None:
+            return dict.fromkeys(readings, proposal)
         order = self.workflow.topological_order
         now = self._situation(readings, observation, knowledge)
         if now.unknown:
-            wish = Wish(replicas=None, detail=now.unknown, reason=Reason.METRICS_MISSING)
-            return dict.fromkeys(readings, wish)
+            proposal = SizeProposal(replicas=None, detail=now.unknown, reason=Reason.METRICS_MISSING)
+            return dict.fromkeys(readings, proposal)
         memo = recalled(AutrascaleMemo, self.name, order[0], knowledge)
         if memo is None or memo.operators != order or memo.at_s > now.at_s:
             memo = self._begun(now)
@@ -60,7 +60,7 @@ class AutrascalePolicy(SizingPolicy):
             memo = _step(_noted(memo, now), now)
             text = memo.bounded()
         return {
-            name: Wish(
+            name: SizeProposal(
                 replicas=None if replicas == readings[name].replicas else replicas,
                 detail=memo.detail,
                 reason=memo.reason,
@@ -71,13 +71,13 @@ class AutrascalePolicy(SizingPolicy):
 
     def _situation(
         self, readings: Mapping[str, OperatorReading], observation: WorkflowObservation, knowledge: Knowledge
-    ) -> Situation:
+    ) -> AutrascaleContext:
         settled_s = (
             change.downtime_s
             for name in self.workflow.operators
             if (change := knowledge.latest(name)) is not None and change.downtime_s is not None
         )
-        return Situation(
+        return AutrascaleContext(
             at_s=observation.at_s,
             workflow=self.workflow,
             readings=readings,
@@ -86,7 +86,7 @@ class AutrascalePolicy(SizingPolicy):
             downtime_s=max(settled_s, default=0.0),
         )
 
-    def _begun(self, now: Situation) -> AutrascaleMemo:
+    def _begun(self, now: AutrascaleContext) -> AutrascaleMemo:
         rate = now.check.rate
         return AutrascaleMemo(
             policy=self.name,
@@ -98,7 +98,7 @@ class AutrascalePolicy(SizingPolicy):
         )
 
 
-def _noted(memo: AutrascaleMemo, now: Situation) -> AutrascaleMemo:
+def _noted(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
     """Return the memo with what is seen now; another configuration begins another run."""
     check = now.check
     if now.present != memo.replicas:
@@ -110,7 +110,7 @@ def _noted(memo: AutrascaleMemo, now: Situation) -> AutrascaleMemo:
     )
 
 
-def _step(memo: AutrascaleMemo, now: Situation) -> AutrascaleMemo:
+def _step(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
     if memo.wanted != memo.replicas and now.at_s - memo.ordered_s < now.settings.to_stabilise_s:
         return memo  # not all of it has been carried out yet: it is wished for again
     memo = _at_this_rate(memo)

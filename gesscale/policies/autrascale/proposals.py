@@ -8,17 +8,17 @@ from gesscale.policies.autrascale.analysis.benefit import acceptable, benefit
 from gesscale.policies.autrascale.analysis.gaussian_process import GaussianProcess, transferred
 from gesscale.policies.autrascale.analysis.search import most_promising
 from gesscale.policies.autrascale.analysis.space import Replicas, SearchSpace
-from gesscale.policies.autrascale.memo import AutrascaleMemo, RateModel, Sample
-from gesscale.policies.autrascale.situation import Situation
+from gesscale.policies.autrascale.memo import AutrascaleMemo, LatencySample, RateModel
+from gesscale.policies.autrascale.situation import AutrascaleContext
 
 
-def score(sample: Sample, memo: AutrascaleMemo, now: Situation) -> float:
+def score(sample: LatencySample, memo: AutrascaleMemo, now: AutrascaleContext) -> float:
     """Return the benefit of a configuration, by the least and the targets of now, whatever rate it is of."""
     weight = now.settings.latency_weight
     return benefit(sample.replicas, memo.least, sample.latency_s, now.latency_target_s, weight)
 
 
-def is_good(sample: Sample, memo: AutrascaleMemo, now: Situation) -> bool:
+def is_good(sample: LatencySample, memo: AutrascaleMemo, now: AutrascaleContext) -> bool:
     """Whether a configuration is one to stay at: throughput, latency and score are what they should be."""
     settings = now.settings
     if not sample.sustained or sample.latency_s > now.latency_target_s:
@@ -27,7 +27,7 @@ def is_good(sample: Sample, memo: AutrascaleMemo, now: Situation) -> bool:
     return settings.latency_only or score(sample, memo, now) >= enough
 
 
-def proposed(memo: AutrascaleMemo, now: Situation) -> Replicas | None:
+def proposed(memo: AutrascaleMemo, now: AutrascaleContext) -> Replicas | None:
     """Return the configuration to try next; None where all were tried.
 
     Where another rate is known it is learnt from first (Algorithm 2). Else the best of the bootstrap samples that are
@@ -64,7 +64,7 @@ def proposed(memo: AutrascaleMemo, now: Situation) -> Replicas | None:
     )
 
 
-def _estimates(model: RateModel, now: Situation, space: SearchSpace) -> tuple[Sample, ...]:
+def _estimates(model: RateModel, now: AutrascaleContext, space: SearchSpace) -> tuple[LatencySample, ...]:
     """Return the bootstrap samples that were not tried, as the newest sample of a rate lets expect them.
 
     There are none where they are to be tried.
@@ -73,7 +73,7 @@ def _estimates(model: RateModel, now: Situation, space: SearchSpace) -> tuple[Sa
         return ()
     tried, newest = {sample.replicas for sample in model.samples}, model.samples[0].replicas
     return tuple(
-        Sample(
+        LatencySample(
             replicas=replicas,
             latency_s=now.estimated_s(replicas, newest, model.batches_s),
             sustained=True,
@@ -84,13 +84,13 @@ def _estimates(model: RateModel, now: Situation, space: SearchSpace) -> tuple[Sa
 
 
 def _fitted(
-    samples: tuple[Sample, ...], memo: AutrascaleMemo, now: Situation, space: SearchSpace
+    samples: tuple[LatencySample, ...], memo: AutrascaleMemo, now: AutrascaleContext, space: SearchSpace
 ) -> GaussianProcess:
     configurations = space.scaled(sample.replicas for sample in samples)
     return GaussianProcess.fitted(configurations, _scores(samples, memo, now), now.seed)
 
 
 def _scores(
-    samples: Iterable[Sample], memo: AutrascaleMemo, now: Situation
+    samples: Iterable[LatencySample], memo: AutrascaleMemo, now: AutrascaleContext
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     return np.array([score(sample, memo, now) for sample in samples])

@@ -15,7 +15,7 @@ class AutrascaleSettings(SizingSettings):
         1.0,
         description="As of the others. Default: next to none; after each change it waits for `to_stabilise` or more.",
     )
-    most_up: int = Field(
+    max_step_up: int = Field(
         40,
         ge=1,
         le=MOST_REPLICAS,

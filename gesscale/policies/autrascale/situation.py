@@ -9,13 +9,13 @@ from gesscale.analyze.true_rates import demand_of, required_rates, source_rates,
 from gesscale.observation import OperatorReading
 from gesscale.plan.targets import ceiling
 from gesscale.policies.autrascale.analysis.space import Replicas
-from gesscale.policies.autrascale.memo import Check
+from gesscale.policies.autrascale.memo import RateCheck
 from gesscale.policies.autrascale.settings import AutrascaleSettings
 from gesscale.workflow import Workflow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class AutrascaleContext:
     """A workflow of which every operator can be judged.
 
     Attributes
@@ -69,14 +69,14 @@ class Situation:
         return ""
 
     @property
-    def check(self) -> Check:
+    def check(self) -> RateCheck:
         """What this instant adds to the run."""
         rates = self.source_rates
         rate = sum(rates.values())
         batches_s = dict(zip(self.operators, self.batches_s, strict=True))
         waits_s = {name: waiting_s(reading) for name, reading in self.readings.items()}
         told_s = {name: wait_s for name, wait_s in waits_s.items() if wait_s is not None}
-        return Check(
+        return RateCheck(
             at_s=self.at_s,
             rate=rate,
             throughput=rate * self._served()

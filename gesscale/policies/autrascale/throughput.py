@@ -2,9 +2,9 @@
 
 from gesscale.policies.autrascale import backlog, latency
 from gesscale.policies.autrascale.analysis.space import Replicas
-from gesscale.policies.autrascale.judging import KEPT_UP, Judged, judged, ordering, shown, stabilising
+from gesscale.policies.autrascale.judging import KEPT_UP, Assessment, judged, ordering, shown, stabilising
 from gesscale.policies.autrascale.memo import AutrascaleMemo, Trial
-from gesscale.policies.autrascale.situation import Situation
+from gesscale.policies.autrascale.situation import AutrascaleContext
 
 _NEXT_TO_BEST = 0.98
 """A configuration of at least this share of the most throughput is as good as the best: ours."""
@@ -12,7 +12,7 @@ _NEXT_TO_BEST = 0.98
 _STEP = "throughput step"
 
 
-def take(memo: AutrascaleMemo, now: Situation) -> AutrascaleMemo:
+def take(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
     """Judge a configuration and order what true rates ask for, until it keeps up or nothing new is asked for.
 
     Where a rate begins with more than it needs, replicas are given up until true rates ask for no fewer, or one
@@ -38,7 +38,7 @@ def take(memo: AutrascaleMemo, now: Situation) -> AutrascaleMemo:
     return latency.begin(looked.but(least=best.replicas, capped_at=capped_at), now)
 
 
-def again(memo: AutrascaleMemo, now: Situation) -> AutrascaleMemo | None:
+def again(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo | None:
     """Begin anew where a configuration that kept up no longer does; None where there is no need, or no use."""
     seen = judged(memo, now.settings.to_stabilise_s)
     if seen is None or not seen.misses(memo.capped_at):
@@ -52,7 +52,7 @@ def again(memo: AutrascaleMemo, now: Situation) -> AutrascaleMemo | None:
     return ordering(memo.but(tried=tried), now, wanted, "throughput", f"{_sentence(seen)} {shown(wanted)}")
 
 
-def asked_for(memo: AutrascaleMemo, now: Situation, seen: Judged) -> Replicas:
+def asked_for(memo: AutrascaleMemo, now: AutrascaleContext, seen: Assessment) -> Replicas:
     """Return what true rates ask for; no more of an operator than it has where the workflow keeps up."""
     asked = now.sized_for(seen.rate)
     if seen.falls_behind:
@@ -60,7 +60,7 @@ def asked_for(memo: AutrascaleMemo, now: Situation, seen: Judged) -> Replicas:
     return tuple(min(few, has) for few, has in zip(asked, memo.replicas, strict=True))
 
 
-def _trial(memo: AutrascaleMemo, seen: Judged) -> Trial:
+def _trial(memo: AutrascaleMemo, seen: Assessment) -> Trial:
     # What is processed beyond the rate is backlog: it makes a configuration no better.
     return Trial(replicas=memo.replicas, throughput=round(min(seen.throughput, seen.rate), 1))
 
@@ -71,5 +71,5 @@ def _best(tried: tuple[Trial, ...]) -> Trial:
     return min(good, key=lambda trial: sum(trial.replicas))
 
 
-def _sentence(seen: Judged) -> str:
+def _sentence(seen: Assessment) -> str:
     return f"{_STEP}: {seen.throughput:.0f} of {seen.rate:.0f} rows/s are processed, true rates ask for"

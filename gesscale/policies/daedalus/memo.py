@@ -6,7 +6,13 @@ from gesscale.observation import OperatorReading
 from gesscale.policies.daedalus.analysis.capacities import Capacities
 from gesscale.policies.daedalus.analysis.forecast import Forecaster, ForecastRules
 from gesscale.policies.daedalus.analysis.recovery import Downtimes, Normality, Recovery, watched
-from gesscale.policies.daedalus.analysis.regression import Line, hottest_cpu, job_capacity, taught, workers
+from gesscale.policies.daedalus.analysis.regression import (
+    CpuRegression,
+    hottest_cpu,
+    job_capacity,
+    with_window,
+    workers,
+)
 from gesscale.policies.daedalus.analysis.workload import History, extended, flows, idled
 from gesscale.policies.daedalus.settings import DaedalusSettings
 from gesscale.policies.memos import Memo
@@ -38,7 +44,7 @@ class DaedalusMemo(Memo):
     steady_from_s: float
     changed_s: float
     downtimes: Downtimes
-    lines: Mapping[str, Line] = {}
+    lines: Mapping[str, CpuRegression] = {}
     full_cpu: float = 1.0
     capacities: Capacities = Capacities()
     history: History | None = None
@@ -173,7 +179,7 @@ def _with_capacity(
     window = workers(reading)
     if not window:
         return memo
-    lines, full_cpu = taught(memo.lines, window), memo.full_cpu
+    lines, full_cpu = with_window(memo.lines, window), memo.full_cpu
     if settings.learn_full_cpu and reading.saturated_share >= 1:
         full_cpu = (full_cpu + hottest_cpu(window)) / 2
     found = job_capacity(lines, window, reading.replicas, full_cpu)

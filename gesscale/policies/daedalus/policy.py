@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from gesscale.analyze.signals import cpu_share
 from gesscale.decision import Reason
 from gesscale.observation import OperatorReading, WorkflowObservation
-from gesscale.policies.daedalus.analysis.algorithm1 import ScaleOutRules, Situation, choose
+from gesscale.policies.daedalus.analysis.algorithm1 import ScaleOutContext, ScaleOutRules, choose
 from gesscale.policies.daedalus.analysis.recovery import Recovery
 from gesscale.policies.daedalus.analysis.workload import History
 from gesscale.policies.daedalus.memo import DaedalusMemo, begun, forecast_rules, learned
 from gesscale.policies.daedalus.settings import DaedalusSettings
 from gesscale.policies.memos import recalled
-from gesscale.policies.sizing import SizingPolicy, Wish
+from gesscale.policies.sizing import SizeProposal, SizingPolicy
 from gesscale.ports import Knowledge
 
 
@@ -31,24 +31,26 @@ class DaedalusPolicy(SizingPolicy):
         """The registered name."""
         return "daedalus"
 
-    def wishes(
+    def proposals(
         self, readings: Mapping[str, OperatorReading], observation: WorkflowObservation, knowledge: Knowledge
-    ) -> Mapping[str, Wish]:
+    ) -> Mapping[str, SizeProposal]:
         """Choose for each operator on its own; see `SizingPolicy`."""
-        return {name: self._wish(reading, observation.at_s, knowledge) for name, reading in readings.items()}
+        return {
+            name: self._proposal(reading, observation.at_s, knowledge) for name, reading in readings.items()
+        }
 
-    def _wish(self, reading: OperatorReading, at_s: float, knowledge: Knowledge) -> Wish:
-        rate = _told_number(reading.input_rows_per_s)
+    def _proposal(self, reading: OperatorReading, at_s: float, knowledge: Knowledge) -> SizeProposal:
+        rate = _known_number(reading.input_rows_per_s)
         if rate is None:
             detail = "the sources do not tell what they offer"
-            return Wish(replicas=None, detail=detail, reason=Reason.METRICS_MISSING)
+            return SizeProposal(replicas=None, detail=detail, reason=Reason.METRICS_MISSING)
         memo = self._memo(reading, at_s, knowledge)
         most = self.workflow.operators[reading.operator].max_replicas
         capacities = memo.capacities.up_to(max(most, reading.replicas))
         if capacities:
             return self._sized(reading, at_s, memo, rate, capacities)
         steady_s = self.sizing.warm_up_s + self.sizing.loop_s
-        return Wish(
+        return SizeProposal(
             replicas=None,
             detail=f"no capacity is known before {steady_s:g} s of steady work",
             reason=Reason.MODEL_UNCALIBRATED,
@@ -62,16 +64,16 @@ class DaedalusPolicy(SizingPolicy):
         memo: DaedalusMemo,
         rate: float,
         capacities: tuple[float, ...],
-    ) -> Wish:
+    ) -> SizeProposal:
         """Choose by the input rate, the capacities and the memo."""
         history = memo.history or History(until_s=at_s, offered_rows=0.0, rows_per_s=(rate,))
         outlook, forecast = memo.forecaster.outlook(history, at_s, forecast_rules(self.sizing))
-        situation = Situation(
+        situation = ScaleOutContext(
             workers=reading.replicas,
             capacities=capacities,
             most_workers=self.workflow.operators[reading.operator].max_replicas,
             input_rows_per_s=rate,
-            backlog_rows=_told_number(reading.backlog_rows),
+            backlog_rows=_known_number(reading.backlog_rows),
             replayed_rows=self.sizing.checkpoint_s * history.rows_per_s[-1],
             forecast_rows_per_s=outlook,
             downtimes=memo.downtimes,
@@ -79,9 +81,9 @@ class DaedalusPolicy(SizingPolicy):
             since_rescale_s=at_s - memo.changed_s if memo.changed_s else math.inf,
         )
         choice = choose(situation, self._scale_out_rules())
-        predicted_s = _told_number(situation.recovery_s(choice.workers))
+        predicted_s = _known_number(situation.recovery_s(choice.workers))
         figure = "CPU" if reading.by_node else cpu_share(reading)[1]
-        return Wish(
+        return SizeProposal(
             replicas=choice.workers,
             detail=f"input {rate:,.0f} rows/s, at most {outlook.max():,.0f} by {forecast}; {reading.replicas} do "
             f"{capacities[reading.replicas - 1]:,.0f} by {figure}; {choice.why}{_remark(memo.recovery)}",
@@ -108,7 +110,7 @@ class DaedalusPolicy(SizingPolicy):
         )
 
 
-def _told_number(figure: float | None) -> float | None:
+def _known_number(figure: float | None) -> float | None:
     """Return a figure that is a finite number, else None."""
     return figure if figure is not None and math.isfinite(figure) else None
 

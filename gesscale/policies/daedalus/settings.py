@@ -19,7 +19,7 @@ class DaedalusSettings(SizingSettings):
         description="After a change of any operator nothing is changed for this long. Default: the three minutes of "
         "grace of section 3.2.",
     )
-    most_up: int = Field(
+    max_step_up: int = Field(
         1000,
         ge=1,
         le=MOST_REPLICAS,

@@ -12,7 +12,7 @@ from gesscale.observation import OperatorReading, WorkflowObservation
 from gesscale.plan.targets import ceiling, floor
 from gesscale.policies.bottlenecks import Bottlenecks, is_blocked, lag_grows, lag_growth
 from gesscale.policies.dhalion.settings import DhalionSettings
-from gesscale.policies.sizing import SizingPolicy, Wish
+from gesscale.policies.sizing import SizeProposal, SizingPolicy
 from gesscale.ports import Knowledge
 
 MOST_UNDONE_SHARE = 0.9
@@ -48,9 +48,9 @@ class DhalionPolicy(SizingPolicy):
         """The registered name."""
         return "dhalion"
 
-    def wishes(
+    def proposals(
         self, readings: Mapping[str, OperatorReading], observation: WorkflowObservation, knowledge: Knowledge
-    ) -> Mapping[str, Wish]:
+    ) -> Mapping[str, SizeProposal]:
         """Diagnose the workflow and resolve; see `SizingPolicy`."""
         del observation, knowledge
         threshold = self.options.back_pressure_threshold
@@ -60,7 +60,7 @@ class DhalionPolicy(SizingPolicy):
         if not found:
             return {name: self._healthy(reading, readings) for name, reading in readings.items()}
         grown = found[:1] if self.sizing.single else found
-        others = Wish(
+        others = SizeProposal(
             replicas=None,
             detail=f"nothing shrinks while {', '.join(found)} cannot keep up",
             reason=Reason.NOT_ROOT_OF_OVERLOAD,
@@ -72,13 +72,13 @@ class DhalionPolicy(SizingPolicy):
 
     # Up
 
-    def _grown(self, reading: OperatorReading, readings: Mapping[str, OperatorReading]) -> Wish:
+    def _grown(self, reading: OperatorReading, readings: Mapping[str, OperatorReading]) -> SizeProposal:
         undone = max(self._waiting_share(reading), self._blocked_share(reading, readings))
         factor = scale_up_factor(undone)
         detail = f"a bottleneck that leaves {100 * undone:.0f} % of its load undone"
         if not undone:
-            return Wish(replicas=None, detail=detail, reason=Reason.DRAINING_BACKLOG)
-        return Wish(
+            return SizeProposal(replicas=None, detail=detail, reason=Reason.DRAINING_BACKLOG)
+        return SizeProposal(
             replicas=ceiling(reading.replicas * factor), detail=f"{detail}, so {factor:.2f} times as many"
         )
 
@@ -98,19 +98,19 @@ class DhalionPolicy(SizingPolicy):
 
     # Down
 
-    def _healthy(self, reading: OperatorReading, readings: Mapping[str, OperatorReading]) -> Wish:
+    def _healthy(self, reading: OperatorReading, readings: Mapping[str, OperatorReading]) -> SizeProposal:
         if unjudged := [name for name in self.workflow.operators if name not in readings]:
             detail = f"nothing shrinks while {', '.join(unjudged)} cannot be judged"
-            return Wish(replicas=None, detail=detail, reason=Reason.METRICS_MISSING)
+            return SizeProposal(replicas=None, detail=detail, reason=Reason.METRICS_MISSING)
         lag = self._lag(reading)
         if lag is None:
             detail = "it is not told how many rows wait"
-            return Wish(replicas=None, detail=detail, reason=Reason.METRICS_MISSING)
+            return SizeProposal(replicas=None, detail=detail, reason=Reason.METRICS_MISSING)
         waits, detail = lag
         if waits:
-            return Wish(replicas=None, detail=detail, reason=Reason.DRAINING_BACKLOG)
+            return SizeProposal(replicas=None, detail=detail, reason=Reason.DRAINING_BACKLOG)
         factor = self.sizing.scale_down_factor
-        return Wish(
+        return SizeProposal(
             replicas=max(1, floor(reading.replicas * factor)),
             detail=f"{detail}, so {factor:g} times as many as {reading.replicas}",
         )

@@ -19,7 +19,7 @@ from gesscale.observation import OperatorReading, WorkflowObservation
 from gesscale.policies.drs.queueing import Station, fewest_replicas, total_sojourn_s
 from gesscale.policies.drs.settings import DrsSettings
 from gesscale.policies.memos import Memo, recalled
-from gesscale.policies.sizing import SizingPolicy, Wish
+from gesscale.policies.sizing import SizeProposal, SizingPolicy
 from gesscale.policies.together import TOGETHER, held_up
 from gesscale.ports import Knowledge
 
@@ -100,21 +100,21 @@ class DrsPolicy(SizingPolicy):
         """The registered name."""
         return "drs"
 
-    def wishes(
+    def proposals(
         self, readings: Mapping[str, OperatorReading], observation: WorkflowObservation, knowledge: Knowledge
-    ) -> Mapping[str, Wish]:
+    ) -> Mapping[str, SizeProposal]:
         """Size every operator of which both rates are known; see `gesscale.policies.sizing.SizingPolicy`."""
-        if (wish := held_up(self.workflow, readings, observation)) is not None:
-            return dict.fromkeys(readings, wish)
+        if (proposal := held_up(self.workflow, readings, observation)) is not None:
+            return dict.fromkeys(readings, proposal)
         network = self._network(readings)
-        if isinstance(network, Wish):
+        if isinstance(network, SizeProposal):
             return dict.fromkeys(readings, network)
         first = self.workflow.topological_order[0]
         before = recalled(DrsMemo, self.name, first, knowledge)
         run = self._run(network, before, readings, observation.at_s)
         sizes, detail = self._sized(network, run, in_time_s(self.workflow, readings))
         return {
-            name: Wish(
+            name: SizeProposal(
                 replicas=sizes.get(name),
                 detail=f"{detail}; {_rates(network.stations.get(name))}",
                 memo=run.model_dump_json() if name == first and run != before else None,
@@ -124,7 +124,7 @@ class DrsPolicy(SizingPolicy):
 
     # What is seen
 
-    def _network(self, readings: Mapping[str, OperatorReading]) -> _Network | Wish:
+    def _network(self, readings: Mapping[str, OperatorReading]) -> _Network | SizeProposal:
         """Return the workflow as a network, or why it is left as it is."""
         order, offered = self.workflow.topological_order, source_rates(self.workflow, readings)
         batches_s = {name: batch_s(readings[name]) for name in order}
@@ -135,9 +135,9 @@ class DrsPolicy(SizingPolicy):
             unknown.append("what a row takes")
         if unknown:
             detail = f"{unknown[0]} is not known, and {TOGETHER}"
-            return Wish(replicas=None, detail=detail, reason=Reason.METRICS_MISSING)
+            return SizeProposal(replicas=None, detail=detail, reason=Reason.METRICS_MISSING)
         if sum(offered.values()) == 0:
-            return Wish(replicas=None, detail="nothing is offered, so no row takes any time")
+            return SizeProposal(replicas=None, detail="nothing is offered, so no row takes any time")
         stations = {
             name: station
             for name in order
@@ -167,7 +167,7 @@ class DrsPolicy(SizingPolicy):
         pushed_down = required_rates(self.workflow, readings, offered)
         if self.sizing.rates == "useful":
             return {name: demand_of(readings[name], rate) for name, rate in pushed_down.items()}
-        told = {name: _told_per_s(readings[name]) for name in pushed_down}
+        told = {name: _output_per_s(readings[name]) for name in pushed_down}
         return {
             name: readings[name].throughput_rows_per_s if rate is None else rate
             for name, rate in told.items()
@@ -182,7 +182,7 @@ class DrsPolicy(SizingPolicy):
         if service_per_s is None:
             return None
         operator = self.workflow.operators[reading.operator]
-        least = reading.replicas if _told_per_s(reading) is None else operator.min_replicas
+        least = reading.replicas if _output_per_s(reading) is None else operator.min_replicas
         return Station(
             arrivals_per_s=arrivals_per_s,
             service_per_s=service_per_s,
@@ -247,7 +247,7 @@ class DrsPolicy(SizingPolicy):
         return sizes, f"{detail}; {sum(sizes.values())} replicas {promise}"
 
 
-def _told_per_s(reading: OperatorReading) -> float | None:
+def _output_per_s(reading: OperatorReading) -> float | None:
     """Return what is offered to an operator, rows/s; None where that is not told, or nonsense."""
     offered = reading.input_rows_per_s
     return offered if offered is not None and math.isfinite(offered) and offered >= 0 else None

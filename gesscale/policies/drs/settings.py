@@ -11,7 +11,7 @@ from gesscale.options.sizing import SizingSettings
 class DrsSettings(SizingSettings):
     """DRS (Fu et al., ICDCS 2015, IEEE/ACM ToN 2017)."""
 
-    most_up: int = Field(
+    max_step_up: int = Field(
         40,
         ge=1,
         le=MOST_REPLICAS,

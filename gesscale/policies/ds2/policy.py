@@ -19,7 +19,7 @@ from gesscale.observation import OperatorReading, WorkflowObservation
 from gesscale.plan.targets import ceiling
 from gesscale.policies.ds2.settings import Ds2Settings
 from gesscale.policies.memos import Memo, recalled
-from gesscale.policies.sizing import SizingPolicy, Wish
+from gesscale.policies.sizing import SizeProposal, SizingPolicy
 from gesscale.policies.together import TOGETHER, held_up
 from gesscale.ports import Knowledge
 
@@ -44,9 +44,9 @@ class Ds2Policy(SizingPolicy):
         """The registered name."""
         return "ds2"
 
-    def wishes(
+    def proposals(
         self, readings: Mapping[str, OperatorReading], observation: WorkflowObservation, knowledge: Knowledge
-    ) -> Mapping[str, Wish]:
+    ) -> Mapping[str, SizeProposal]:
         """Size every operator; see `gesscale.policies.sizing.SizingPolicy`."""
         offered = {
             name: reading.input_rows_per_s + self._drain_rows_per_s(reading)
@@ -55,15 +55,15 @@ class Ds2Policy(SizingPolicy):
         }
         pushed_down = required_rates(self.workflow, readings, offered)
         changed_at_s = self._changed_at_s(knowledge)
-        doubt = self._doubt(readings, pushed_down, observation, changed_at_s)
+        doubt = self._blocking_reason(readings, pushed_down, observation, changed_at_s)
         if doubt is not None:
             return dict.fromkeys(readings, doubt)
-        wishes = {}
+        proposals = {}
         for name, reading in readings.items():
             sized = self._sized(reading, self._to_come(reading, pushed_down[name]))
-            wish = replace(sized, detail=sized.detail + self._handed_on(name, readings))
-            wishes[name] = self._activated(name, wish, observation.at_s, changed_at_s, knowledge)
-        return wishes
+            proposal = replace(sized, detail=sized.detail + self._handed_on(name, readings))
+            proposals[name] = self._activated(name, proposal, observation.at_s, changed_at_s, knowledge)
+        return proposals
 
     # What one window says
 
@@ -84,13 +84,15 @@ class Ds2Policy(SizingPolicy):
             return pushed_down
         return demand_of(reading, pushed_down) + self._drain_rows_per_s(reading)
 
-    def _sized(self, reading: OperatorReading, to_come: float) -> Wish:
+    def _sized(self, reading: OperatorReading, to_come: float) -> SizeProposal:
         """Return the replicas that a rate needs, and from what that follows; none where they stay as they are."""
         wanted = f"{to_come:.0f} rows/s are to come"
         if reading.throughput_rows_per_s == 0:
-            return Wish(replicas=None, detail=f"{wanted}; it processes none, so its true rate is not known")
+            return SizeProposal(
+                replicas=None, detail=f"{wanted}; it processes none, so its true rate is not known"
+            )
         share, what = self._useful(reading)
-        rate = true_rate_per_replica(replace(reading, busy_share=share / self.sizing.busy_most_share))
+        rate = true_rate_per_replica(replace(reading, busy_share=share / self.sizing.max_busy_share))
         if rate is None:
             size, detail = 1, f"{wanted}; what it processes takes it no time that can be measured"
         else:
@@ -98,8 +100,8 @@ class Ds2Policy(SizingPolicy):
             detail = f"{wanted}; a replica does {rate:.0f} when never idle ({what} {100 * share:.0f} %)"
         if size < reading.replicas and reading.input_rows_per_s is None:
             detail += "; it gives none up while it is not told what is offered to it"
-            return Wish(replicas=None, detail=detail, reason=Reason.METRICS_MISSING)
-        return Wish(replicas=size, detail=detail)
+            return SizeProposal(replicas=None, detail=detail, reason=Reason.METRICS_MISSING)
+        return SizeProposal(replicas=size, detail=detail)
 
     def _useful(self, reading: OperatorReading) -> tuple[float, str]:
         if self.sizing.useful_time == "cpu":
@@ -121,37 +123,37 @@ class Ds2Policy(SizingPolicy):
         changes = (knowledge.latest(name) for name in self.workflow.operators)
         return max((change.at_s for change in changes if change is not None), default=-math.inf)
 
-    def _doubt(
+    def _blocking_reason(
         self,
         readings: Mapping[str, OperatorReading],
         to_come: Mapping[str, float],
         observation: WorkflowObservation,
         changed_at_s: float,
-    ) -> Wish | None:
+    ) -> SizeProposal | None:
         """Return why nothing can be said of any operator; None where all are known."""
-        if (wish := held_up(self.workflow, readings, observation)) is not None:
-            return wish
+        if (proposal := held_up(self.workflow, readings, observation)) is not None:
+            return proposal
         for name in self.workflow.topological_order:
             if not self._is_whole(readings[name]) or name not in to_come:
                 detail = f"the input, throughput or useful time of {name} is not known, and {TOGETHER}"
-                return Wish(replicas=None, detail=detail, reason=Reason.METRICS_MISSING)
-        warmup_s = self.sizing.warmup_s
-        if warmup_s is None or observation.at_s - changed_at_s >= warmup_s:
+                return SizeProposal(replicas=None, detail=detail, reason=Reason.METRICS_MISSING)
+        warm_up_s = self.sizing.warm_up_s
+        if warm_up_s is None or observation.at_s - changed_at_s >= warm_up_s:
             return None
-        detail = f"figures of the first {warmup_s:g} s after a change do not count"
-        return Wish(replicas=None, detail=detail, reason=Reason.COOLING_DOWN)
+        detail = f"figures of the first {warm_up_s:g} s after a change do not count"
+        return SizeProposal(replicas=None, detail=detail, reason=Reason.COOLING_DOWN)
 
     def _is_whole(self, reading: OperatorReading) -> bool:
         share, _ = self._useful(reading)
         return all(math.isfinite(figure) and figure >= 0 for figure in (reading.throughput_rows_per_s, share))
 
     def _activated(
-        self, name: str, wish: Wish, at_s: float, changed_at_s: float, knowledge: Knowledge
-    ) -> Wish:
+        self, name: str, proposal: SizeProposal, at_s: float, changed_at_s: float, knowledge: Knowledge
+    ) -> SizeProposal:
         """Return the wish once there are enough windows since the last change: the median of what they say."""
-        windows, size = self.sizing.activation_windows, wish.replicas
+        windows, size = self.sizing.activation_windows, proposal.replicas
         if windows == 1 or size is None:
-            return wish
+            return proposal
         memo = recalled(Ds2Memo, self.name, name, knowledge)
         if memo is None or not changed_at_s < memo.at_s <= at_s:
             memo = Ds2Memo(policy=self.name, at_s=at_s, sizes=(size,))
@@ -159,7 +161,7 @@ class Ds2Policy(SizingPolicy):
             memo = Ds2Memo(policy=self.name, at_s=at_s, sizes=(*memo.sizes, size)[-windows:])
         text = memo.model_dump_json()
         if len(memo.sizes) < windows:
-            detail = f"{wish.detail}; that is {size}, and {len(memo.sizes)} of {windows} windows"
-            return replace(wish, replicas=None, detail=detail, memo=text)
-        detail = f"{wish.detail}; that is {size}, and the median of {windows} windows counts"
-        return replace(wish, replicas=median_high(memo.sizes), detail=detail, memo=text)
+            detail = f"{proposal.detail}; that is {size}, and {len(memo.sizes)} of {windows} windows"
+            return replace(proposal, replicas=None, detail=detail, memo=text)
+        detail = f"{proposal.detail}; that is {size}, and the median of {windows} windows counts"
+        return replace(proposal, replicas=median_high(memo.sizes), detail=detail, memo=text)

@@ -23,7 +23,7 @@ class Ds2Settings(SizingSettings):
         description="What is useful time: the share of time in batches, or CPU use, which leaves waiting out. "
         "Default: busy time, as in Kanis 6.7.2.",
     )
-    busy_most_share: float = Field(
+    max_busy_share: float = Field(
         1.0,
         ge=0.001,
         le=1,
@@ -41,7 +41,7 @@ class Ds2Settings(SizingSettings):
         le=100,
         description="Decisions since the last change of which the median is acted on. Default: the newest alone.",
     )
-    warmup_s: Duration | None = Field(
+    warm_up_s: Duration | None = Field(
         None,
         description="For so long after a change of any operator nothing is decided. Default: none, the cool-down is "
         "longer.",

@@ -18,7 +18,7 @@ from gesscale.plan.targets import ceiling
 from gesscale.policies.bottlenecks import Bottlenecks, is_blocked, lag_grows, lag_growth
 from gesscale.policies.hpa.settings import HpaCpuSettings, HpaSettings, HpaVargaSettings
 from gesscale.policies.memos import Memo, recalled
-from gesscale.policies.sizing import SizingPolicy, Wish
+from gesscale.policies.sizing import SizeProposal, SizingPolicy
 from gesscale.ports import Knowledge
 from gesscale.words import in_words
 
@@ -75,28 +75,32 @@ class HpaPolicy(SizingPolicy):
     def loads(self, readings: Mapping[str, OperatorReading]) -> Mapping[str, Load]:
         """Say of each operator how loaded it is."""
 
-    def wishes(
+    def proposals(
         self, readings: Mapping[str, OperatorReading], observation: WorkflowObservation, knowledge: Knowledge
-    ) -> Mapping[str, Wish]:
+    ) -> Mapping[str, SizeProposal]:
         """Bring each operator's figure to its target (equation 4.3); see `SizingPolicy`."""
         return {
-            name: self._wish(readings[name], load, observation.at_s, knowledge)
+            name: self._proposal(readings[name], load, observation.at_s, knowledge)
             for name, load in self.loads(readings).items()
         }
 
-    def _wish(self, reading: OperatorReading, load: Load, at_s: float, knowledge: Knowledge) -> Wish:
+    def _proposal(
+        self, reading: OperatorReading, load: Load, at_s: float, knowledge: Knowledge
+    ) -> SizeProposal:
         if not math.isfinite(load.ratio):
-            return Wish(replicas=None, detail=f"{load.detail} is no figure", reason=Reason.METRICS_MISSING)
+            return SizeProposal(
+                replicas=None, detail=f"{load.detail} is no figure", reason=Reason.METRICS_MISSING
+            )
         present, settings = reading.replicas, self.sizing
         near = abs(load.ratio - 1) <= settings.tolerance_share
         asked = present if near else max(1, ceiling(present * load.ratio))
         memo = self._noted(reading, asked, at_s, knowledge)
         detail, kept = f"{load.detail} asks for {asked} of {present}", memo.model_dump_json()
         if asked >= present or memo.most == asked:
-            return Wish(replicas=asked, detail=detail, memo=kept)
-        detail += f", but {memo.most} were asked for within {in_words(settings.scale_down_window_s)}"
+            return SizeProposal(replicas=asked, detail=detail, memo=kept)
+        detail += f", but {memo.most} were asked for within {in_words(settings.scale_down_stabilization_s)}"
         wanted = memo.most if memo.most < present else None
-        return Wish(replicas=wanted, detail=detail, reason=Reason.COOLING_DOWN, memo=kept)
+        return SizeProposal(replicas=wanted, detail=detail, reason=Reason.COOLING_DOWN, memo=kept)
 
     def _noted(
         self, reading: OperatorReading, asked: int, at_s: float, knowledge: Knowledge
@@ -107,7 +111,7 @@ class HpaPolicy(SizingPolicy):
         if memo is not None and memo.at_s == at_s:
             return memo
         before = memo.asked if memo is not None and memo.at_s < at_s else ((at_s, reading.replicas),)
-        oldest_s = at_s - self.sizing.scale_down_window_s
+        oldest_s = at_s - self.sizing.scale_down_stabilization_s
         kept = tuple((when, count) for when, count in before if oldest_s <= when <= at_s and count > asked)
         return Recommendations(policy=self.name, at_s=at_s, asked=(*kept, (at_s, min(asked, limit))))
 

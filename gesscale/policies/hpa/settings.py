@@ -12,7 +12,7 @@ from gesscale.options.sizing import SizingSettings
 class HpaSettings(SizingSettings):
     """What both share: the core of the Horizontal Pod Autoscaler (Kanis 2023, section 6.7.3)."""
 
-    scale_down_window_s: Duration = Field(
+    scale_down_stabilization_s: Duration = Field(
         300.0,
         description="The most that was asked for within this time counts, so that replicas go late. Default: Kanis, "
         "tables 6.3 and 6.4, as Kubernetes.",

@@ -21,7 +21,16 @@ from typing import Any, Self
 
 from pydantic import ValidationError
 
-from gesscale.policies.rules.model import ALL, Action, Factor, PolicyError, Rule, RuleSet, Unit, distinct
+from gesscale.policies.rules.model import (
+    ALL,
+    Factor,
+    PolicyError,
+    Rule,
+    RuleSet,
+    ScalingAction,
+    Unit,
+    distinct,
+)
 from gesscale.policies.rules.wording import faults_in_a_line
 
 _SECONDS = {Unit.MILLISECONDS: 0.001, Unit.SECONDS: 1.0, Unit.MINUTES: 60.0}
@@ -36,7 +45,7 @@ class Quantity:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class RuleScope:
     """The operators that a rule scales."""
 
     operator: str
@@ -125,13 +134,13 @@ class RuleBuilder:
         self._unless: list[dict[str, Any]] = []
         self._trigger: dict[str, Any] | None = None
 
-    def scale_out(self, scope: Scope) -> Self:
+    def scale_out(self, scope: RuleScope) -> Self:
         """Add replicas to these operators."""
-        return self._scale(Action.OUT, scope)
+        return self._scale(ScalingAction.OUT, scope)
 
-    def scale_in(self, scope: Scope) -> Self:
+    def scale_in(self, scope: RuleScope) -> Self:
         """Remove replicas of these operators."""
-        return self._scale(Action.IN, scope)
+        return self._scale(ScalingAction.IN, scope)
 
     def by(self, factor: Factor) -> Self:
         """Say how many."""
@@ -176,11 +185,11 @@ class RuleBuilder:
 
     def no_scale_out_since(self, time: Quantity) -> Self:
         """Wait for so long after the last scale-out of the operator, by whatever rule."""
-        return self._wait(Action.OUT, time)
+        return self._wait(ScalingAction.OUT, time)
 
     def no_scale_in_since(self, time: Quantity) -> Self:
         """Wait for so long after the last scale-in of the operator, by whatever rule."""
-        return self._wait(Action.IN, time)
+        return self._wait(ScalingAction.IN, time)
 
     def build(self) -> Rule:
         """Return the rule; a second call returns the same one.
@@ -204,7 +213,7 @@ class RuleBuilder:
                 raise self._fault(faults_in_a_line(error)) from None
         return self.built
 
-    def _scale(self, action: Action, scope: Scope) -> Self:
+    def _scale(self, action: ScalingAction, scope: RuleScope) -> Self:
         return self._say(action=action, operator=scope.operator, together=scope.together)
 
     def _say(self, **said: Any) -> Self:
@@ -214,7 +223,7 @@ class RuleBuilder:
         self._said |= said
         return self
 
-    def _wait(self, since: Action, time: Quantity) -> Self:
+    def _wait(self, since: ScalingAction, time: Quantity) -> Self:
         self._check_open()
         self._unless.append({"since": since, "within": self._time_s(time)})
         return self
@@ -236,14 +245,14 @@ class RuleBuilder:
 # What rules are made of
 
 
-def operator(name: str) -> Scope:
+def operator(name: str) -> RuleScope:
     """Return one operator as a scope."""
-    return Scope(name)
+    return RuleScope(name)
 
 
-def all_operators(*, together: bool = False) -> Scope:
+def all_operators(*, together: bool = False) -> RuleScope:
     """Return every operator as a scope: each by its own readings, or all by those of all."""
-    return Scope(ALL, together)
+    return RuleScope(ALL, together)
 
 
 def absolute(replicas: int) -> Factor:

@@ -12,8 +12,8 @@ from functools import reduce
 
 from gesscale.decision import Reason
 from gesscale.plan.targets import ceiling, floor
-from gesscale.policies.rules.model import Action, Guard, Metric, Rule, Trigger
-from gesscale.policies.rules.samples import Sample, Samples
+from gesscale.policies.rules.model import Guard, Metric, Rule, ScalingAction, Trigger
+from gesscale.policies.rules.samples import MetricSample, MetricSamples
 from gesscale.policies.rules.semantics import Semantics
 from gesscale.words import in_words
 from gesscale.workflow import Operator
@@ -21,7 +21,7 @@ from gesscale.workflow import Operator
 _TOLERANCE = 0.1
 """Share of a time that may lack at its beginning, in whole seconds."""
 
-_TOLD_SHARE = 0.7
+_REPORTED_SHARE = 0.7
 """Share of a time that readings must speak for."""
 
 _TICK_S = 0.001
@@ -46,7 +46,7 @@ class Phase(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Condition:
+class RuleCondition:
     """All triggers of a rule together.
 
     Attributes
@@ -62,7 +62,7 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class RuleContext:
     """What a rule is held against.
 
     Attributes
@@ -85,12 +85,12 @@ class Standing:
     operator: Operator
     replicas: int
     initial: int
-    done_s: Mapping[Action, float] = field(default_factory=dict)
+    done_s: Mapping[ScalingAction, float] = field(default_factory=dict)
     held: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class RuleFinding:
     """What one rule comes to.
 
     Attributes
@@ -126,8 +126,8 @@ class Ruling:
         The rules whose conditions hold.
     """
 
-    findings: tuple[Finding, ...]
-    acting: tuple[Finding, ...]
+    findings: tuple[RuleFinding, ...]
+    acting: tuple[RuleFinding, ...]
     replicas: int | None
     held: frozenset[str]
 
@@ -138,7 +138,9 @@ def ranked(rules: Iterable[Rule], operator: str) -> tuple[Rule, ...]:
     return tuple(sorted(mine, key=lambda rule: rule.operator != operator))
 
 
-def trigger_state(trigger: Trigger, samples: Sequence[Sample], now_s: float, semantics: Semantics) -> State:
+def trigger_state(
+    trigger: Trigger, samples: Sequence[MetricSample], now_s: float, semantics: Semantics
+) -> State:
     """Say whether a condition has held for its time.
 
     Parameters
@@ -163,18 +165,18 @@ def trigger_state(trigger: Trigger, samples: Sequence[Sample], now_s: float, sem
     if samples[-1].at_s - samples[0].at_s < trigger.for_s - missing_s - _TICK_S:
         return State.INSUFFICIENT_DATA
     window = _window(trigger.for_s, samples, semantics)
-    if sum(sample.covers_s for sample in window) < _TOLD_SHARE * trigger.for_s - _TICK_S:
+    if sum(sample.covers_s for sample in window) < _REPORTED_SHARE * trigger.for_s - _TICK_S:
         return State.INSUFFICIENT_DATA
     return State.FIRED if all(trigger.holds(item.low, item.high) for item in window) else State.NOT_FIRED
 
 
 def condition(
     rule: Rule,
-    samples: Mapping[Metric, Samples],
+    samples: Mapping[Metric, MetricSamples],
     now_s: float,
     semantics: Semantics,
     labels: Mapping[Metric, str] | None = None,
-) -> Condition:
+) -> RuleCondition:
     """Judge all triggers of a rule.
 
     Parameters
@@ -198,19 +200,22 @@ def condition(
         _words(trigger, state, samples.get(trigger.metric, ()), labels or {}) for trigger, state in states
     ]
     return joined(
-        [Condition(state=state, words=text) for (_, state), text in zip(states, words, strict=True)]
+        [RuleCondition(state=state, words=text) for (_, state), text in zip(states, words, strict=True)]
     )
 
 
-def joined(conditions: Sequence[Condition]) -> Condition:
+def joined(conditions: Sequence[RuleCondition]) -> RuleCondition:
     """Return the condition that holds where all of these hold."""
     states = {each.state for each in conditions}
     worst = next((state for state in State if state in states), State.INSUFFICIENT_DATA)
-    return Condition(state=worst, words=" and ".join(each.words for each in conditions))
+    return RuleCondition(state=worst, words=" and ".join(each.words for each in conditions))
 
 
 def judge(
-    rules: Sequence[Rule], conditions: Mapping[str, Condition], standing: Standing, semantics: Semantics
+    rules: Sequence[Rule],
+    conditions: Mapping[str, RuleCondition],
+    standing: RuleContext,
+    semantics: Semantics,
 ) -> Ruling:
     """Say what rules come to for an operator.
 
@@ -236,10 +241,10 @@ def judge(
     return Ruling(findings=findings, acting=acting, replicas=replicas, held=held)
 
 
-def resized(rule: Rule, replicas: int, standing: Standing, semantics: Semantics) -> int | None:
+def resized(rule: Rule, replicas: int, standing: RuleContext, semantics: Semantics) -> int | None:
     """Return how many replicas a rule makes of some; None where a bound forbids it."""
     wanted, operator, initial = rule.by.resized(replicas, rule.action), standing.operator, standing.initial
-    if rule.action is Action.OUT:
+    if rule.action is ScalingAction.OUT:
         bounds = [operator.max_replicas, rule.max, _times(rule.max_factor, initial, floor)]
         bound = min(item for item in bounds if item is not None)
         beyond = wanted > bound
@@ -249,11 +254,11 @@ def resized(rule: Rule, replicas: int, standing: Standing, semantics: Semantics)
         beyond = wanted < bound
     if not beyond:
         return wanted
-    goes_on = bound > replicas if rule.action is Action.OUT else bound < replicas
+    goes_on = bound > replicas if rule.action is ScalingAction.OUT else bound < replicas
     return bound if semantics.bounds == "clamp" and goes_on else None
 
 
-def _window(for_s: float, samples: Sequence[Sample], semantics: Semantics) -> Sequence[Sample]:
+def _window(for_s: float, samples: Sequence[MetricSample], semantics: Semantics) -> Sequence[MetricSample]:
     begins_s = samples[-1].at_s - for_s + _TICK_S
     newest = len(samples) - 1
     first = next((index for index, sample in enumerate(samples) if sample.at_s > begins_s), newest)
@@ -264,28 +269,28 @@ def _window(for_s: float, samples: Sequence[Sample], semantics: Semantics) -> Se
     return samples[first:]
 
 
-def _find(rule: Rule, judged: Condition, standing: Standing, semantics: Semantics) -> Finding:
+def _find(rule: Rule, judged: RuleCondition, standing: RuleContext, semantics: Semantics) -> RuleFinding:
     said = f"{rule.name}: {judged.words}"
     if judged.state is State.INSUFFICIENT_DATA:
-        return Finding(rule=rule, phase=Phase.INSUFFICIENT_DATA, words=said)
+        return RuleFinding(rule=rule, phase=Phase.INSUFFICIENT_DATA, words=said)
     if judged.state is State.NOT_FIRED:
-        return Finding(rule=rule, phase=Phase.IDLE, words=said)
+        return RuleFinding(rule=rule, phase=Phase.IDLE, words=said)
     if semantics.mode == "edge" and rule.name in standing.held:
-        return Finding(rule=rule, phase=Phase.IDLE, words=f"{said}, and did so before")
+        return RuleFinding(rule=rule, phase=Phase.IDLE, words=f"{said}, and did so before")
     replicas = resized(rule, standing.replicas, standing, semantics)
     if closed := next(filter(None, (_closed(guard, standing) for guard in rule.unless)), ""):
         reason, hindrance = Reason.COOLING_DOWN, closed
     elif replicas is None:
-        reason = Reason.AT_MAX_REPLICAS if rule.action is Action.OUT else Reason.AT_MIN_REPLICAS
+        reason = Reason.AT_MAX_REPLICAS if rule.action is ScalingAction.OUT else Reason.AT_MIN_REPLICAS
         hindrance = f"a bound forbids {rule.by.sentence(rule.action)} at {standing.replicas} replicas"
     elif replicas == standing.replicas:
-        return Finding(rule=rule, phase=Phase.IDLE, words=f"{said}; there are {replicas} already")
+        return RuleFinding(rule=rule, phase=Phase.IDLE, words=f"{said}; there are {replicas} already")
     else:
-        return Finding(rule=rule, phase=Phase.ACTING, words=said, replicas=replicas)
-    return Finding(rule=rule, phase=Phase.PENDING, words=f"{said}; but {hindrance}", reason=reason)
+        return RuleFinding(rule=rule, phase=Phase.ACTING, words=said, replicas=replicas)
+    return RuleFinding(rule=rule, phase=Phase.PENDING, words=f"{said}; but {hindrance}", reason=reason)
 
 
-def _closed(guard: Guard, standing: Standing) -> str:
+def _closed(guard: Guard, standing: RuleContext) -> str:
     """Return what a guard waits for; empty where it is open."""
     done_s = standing.done_s.get(guard.since)
     if done_s is None or standing.now_s - done_s >= guard.within_s - _TICK_S:
@@ -295,16 +300,16 @@ def _closed(guard: Guard, standing: Standing) -> str:
 
 
 def _arbitrated(
-    findings: Iterable[Finding], standing: Standing, semantics: Semantics
-) -> tuple[tuple[Finding, ...], int | None]:
+    findings: Iterable[RuleFinding], standing: RuleContext, semantics: Semantics
+) -> tuple[tuple[RuleFinding, ...], int | None]:
     """Return the findings that count, and what they come to: to add comes before to remove."""
     acting = [(item, item.replicas) for item in findings if item.replicas is not None]
-    acting = [pair for pair in acting if pair[0].rule.action is Action.OUT] or acting
+    acting = [pair for pair in acting if pair[0].rule.action is ScalingAction.OUT] or acting
     if not acting:
         return (), None
     if semantics.arbitration == "sum":
 
-        def in_turn(replicas: int, item: Finding) -> int:
+        def in_turn(replicas: int, item: RuleFinding) -> int:
             after = resized(item.rule, replicas, standing, semantics)
             return replicas if after is None else after
 
@@ -320,7 +325,7 @@ def _times(factor: float | None, initial: int, whole: Callable[[float], int]) ->
     return None if factor is None else whole(factor * initial)
 
 
-def _words(trigger: Trigger, state: State, samples: Samples, labels: Mapping[Metric, str]) -> str:
+def _words(trigger: Trigger, state: State, samples: MetricSamples, labels: Mapping[Metric, str]) -> str:
     name, lasting = labels.get(trigger.metric, trigger.metric), in_words(trigger.for_s)
     if state is State.INSUFFICIENT_DATA or not samples:
         return f"too few readings of {name} for {lasting}"

@@ -12,7 +12,7 @@ from typing import Annotated, Self
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from gesscale.errors import InputError
-from gesscale.fields import MOST_REPLICAS, MOST_ROWS, Duration, Group, format_duration
+from gesscale.fields import MOST_REPLICAS, MOST_ROWS, Duration, SettingsGroup, format_duration
 
 ALL = "*"
 """The scope of a rule that holds for every operator."""
@@ -70,7 +70,7 @@ UNITS: Mapping[Metric, Mapping[Unit, float]] = {
 """The units of each metric, its own first, and how many of its own each is."""
 
 
-class Action(StrEnum):
+class ScalingAction(StrEnum):
     """What a rule does."""
 
     OUT = "scale-out"
@@ -78,18 +78,22 @@ class Action(StrEnum):
 
 
 def _in_full(value: object) -> object:
-    return {"out": Action.OUT, "in": Action.IN}.get(value, value) if isinstance(value, str) else value
+    return (
+        {"out": ScalingAction.OUT, "in": ScalingAction.IN}.get(value, value)
+        if isinstance(value, str)
+        else value
+    )
 
 
 ActionWord = Annotated[
-    Action,
+    ScalingAction,
     BeforeValidator(_in_full),
     WithJsonSchema({"type": "string", "enum": ["scale-out", "scale-in", "out", "in"]}),
 ]
 """An action; ``out`` and ``in`` are short for it."""
 
 
-class Element(Group):
+class Element(SettingsGroup):
     """A part of a rule; code may build it by the names of its fields."""
 
     model_config = ConfigDict(validate_by_name=True, validate_by_alias=True)
@@ -134,7 +138,7 @@ class Factor(Element):
             raise ValueError(message)
         return self
 
-    def resized(self, replicas: int, action: Action) -> int:
+    def resized(self, replicas: int, action: ScalingAction) -> int:
         """Return how many replicas there are after an action, before any limit; at least 1.
 
         Notes
@@ -143,10 +147,10 @@ class Factor(Element):
 
         Examples
         --------
-        >>> Factor(relative=2).resized(5, Action.IN), Factor(absolute=2).resized(2, Action.IN)
+        >>> Factor(relative=2).resized(5, ScalingAction.IN), Factor(absolute=2).resized(2, ScalingAction.IN)
         (3, 1)
         """
-        out = action is Action.OUT
+        out = action is ScalingAction.OUT
         if self.exact is not None:
             return (max if out else min)(replicas, self.exact)
         if self.relative is not None:
@@ -154,9 +158,9 @@ class Factor(Element):
         step = self.absolute or max(1, _nearest(replicas * (self.percent or 0.0) / 100))
         return replicas + step if out else max(1, replicas - step)
 
-    def sentence(self, action: Action) -> str:
+    def sentence(self, action: ScalingAction) -> str:
         """Return it in the notation of a rule's sentence."""
-        out = action is Action.OUT
+        out = action is ScalingAction.OUT
         if self.exact is not None:
             return f"to {self.exact}"
         if self.relative is not None:

@@ -19,23 +19,23 @@ from gesscale.options.sizing import SizingSettings
 from gesscale.policies.memos import Memo, recalled
 from gesscale.policies.rules.defaults import DEFAULT_RULES
 from gesscale.policies.rules.evaluation import (
-    Condition,
     Phase,
+    RuleCondition,
+    RuleContext,
     Ruling,
-    Standing,
     State,
     condition,
     joined,
     judge,
     ranked,
 )
-from gesscale.policies.rules.model import ALL, Action, Metric, PolicyError, Rule, distinct
+from gesscale.policies.rules.model import ALL, Metric, PolicyError, Rule, ScalingAction, distinct
 from gesscale.policies.rules.reading import read_rules
-from gesscale.policies.rules.reports import is_told, label, reports
-from gesscale.policies.rules.samples import Samples, appended, pruned
+from gesscale.policies.rules.reports import is_reported, label, reports
+from gesscale.policies.rules.samples import MetricSamples, appended, pruned
 from gesscale.policies.rules.semantics import Semantics
 from gesscale.policies.rules.settings import RulesSettings
-from gesscale.policies.sizing import SizingPolicy, Wish
+from gesscale.policies.sizing import SizeProposal, SizingPolicy
 from gesscale.ports import Knowledge, Reconfiguration
 from gesscale.words import suggestion
 from gesscale.workflow import Workflow
@@ -46,11 +46,11 @@ _SAMPLES_AT_MOST = 512
 _WORDS_OF = 3
 """So many rules are told of where none acts."""
 
-_FREE = SizingSettings.model_validate({"cooldown": SHORTEST_S, "most_up": MOST_REPLICAS})
+_FREE = SizingSettings.model_validate({"cooldown": SHORTEST_S, "max_step_up": MOST_REPLICAS})
 """Guards and bounds of the rules take the place of what other policies that size are held to."""
 
 
-class Answer(BaseModel):
+class RulesAnswer(BaseModel):
     """What was wished for."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
@@ -84,10 +84,10 @@ class RulesMemo(Memo):
     initial: int
     replicas: int
     change_s: float | None = None
-    done_s: dict[Action, float]
-    samples: dict[Metric, Samples]
+    done_s: dict[ScalingAction, float]
+    samples: dict[Metric, MetricSamples]
     held: frozenset[str] = frozenset()
-    answer: Answer | None = None
+    answer: RulesAnswer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,28 +115,28 @@ class RulesPolicy(SizingPolicy):
         """What wishes are held to: the limits of the operators alone."""
         return _FREE
 
-    def wishes(
+    def proposals(
         self, readings: Mapping[str, OperatorReading], observation: WorkflowObservation, knowledge: Knowledge
-    ) -> Mapping[str, Wish]:
+    ) -> Mapping[str, SizeProposal]:
         """Evaluate the rules of every operator; see `gesscale.policies.sizing.SizingPolicy`."""
         at_s = observation.at_s
         memos = {name: self._memo(reading, at_s, knowledge) for name, reading in readings.items()}
         seen = {name: self._conditions(memos[name], reading) for name, reading in readings.items()}
         everywhere = self._of_all(seen)
-        wishes = {}
+        proposals = {}
         for name, memo in memos.items():
             answer = memo.answer
             if answer is None:
                 ruling = self._ruling(name, memo, {**seen[name], **everywhere})
                 answer = _answer(ruling, is_fresh=self._is_fresh(memo))
                 memos[name] = memo.model_copy(update={"held": ruling.held, "answer": answer})
-            wishes[name] = Wish(
+            proposals[name] = SizeProposal(
                 replicas=answer.replicas,
                 detail=answer.detail,
                 reason=answer.reason,
                 memo=memos[name].model_dump_json(),
             )
-        return wishes
+        return proposals
 
     # What is known of an operator
 
@@ -161,8 +161,8 @@ class RulesPolicy(SizingPolicy):
         )
 
     def _samples(
-        self, before: Mapping[Metric, Samples], reading: OperatorReading, change: Reconfiguration | None
-    ) -> dict[Metric, Samples]:
+        self, before: Mapping[Metric, MetricSamples], reading: OperatorReading, change: Reconfiguration | None
+    ) -> dict[Metric, MetricSamples]:
         longest_s: dict[Metric, float] = {}
         for rule in ranked(self.rules, reading.operator):
             for trigger in rule.when:
@@ -184,26 +184,28 @@ class RulesPolicy(SizingPolicy):
 
     # What follows
 
-    def _conditions(self, memo: RulesMemo, reading: OperatorReading) -> Mapping[str, Condition]:
-        told = {metric: items for metric, items in memo.samples.items() if is_told(metric, reading)}
+    def _conditions(self, memo: RulesMemo, reading: OperatorReading) -> Mapping[str, RuleCondition]:
+        told = {metric: items for metric, items in memo.samples.items() if is_reported(metric, reading)}
         labels = {metric: label(metric, reading) for metric in told}
         return {
             rule.name: condition(rule, told, memo.at_s, self.semantics, labels)
             for rule in ranked(self.rules, reading.operator)
         }
 
-    def _of_all(self, seen: Mapping[str, Mapping[str, Condition]]) -> Mapping[str, Condition]:
+    def _of_all(self, seen: Mapping[str, Mapping[str, RuleCondition]]) -> Mapping[str, RuleCondition]:
         """Return the conditions of the rules for which the readings of all operators count together."""
         missing = [name for name in self.workflow.operators if name not in seen]
-        unknown = Condition(state=State.INSUFFICIENT_DATA, words=f"nothing is known of {', '.join(missing)}")
+        unknown = RuleCondition(
+            state=State.INSUFFICIENT_DATA, words=f"nothing is known of {', '.join(missing)}"
+        )
         return {
             rule.name: unknown if missing else joined([conditions[rule.name] for conditions in seen.values()])
             for rule in self.rules
             if rule.together
         }
 
-    def _ruling(self, name: str, memo: RulesMemo, conditions: Mapping[str, Condition]) -> Ruling:
-        standing = Standing(
+    def _ruling(self, name: str, memo: RulesMemo, conditions: Mapping[str, RuleCondition]) -> Ruling:
+        standing = RuleContext(
             now_s=memo.at_s,
             operator=self.workflow.operators[name],
             replicas=memo.replicas,
@@ -266,26 +268,26 @@ def _completed_s(change: Reconfiguration, reading: OperatorReading) -> float:
 
 def _done_s(
     before: RulesMemo | None, change: Reconfiguration | None, reading: OperatorReading
-) -> dict[Action, float]:
+) -> dict[ScalingAction, float]:
     """Return when an action of each kind was last completed; a change of which nothing is remembered was of both."""
     if change is None:
         return {}
     completed_s = _completed_s(change, reading)
     if before is None:
-        return dict.fromkeys(Action, completed_s)
+        return dict.fromkeys(ScalingAction, completed_s)
     if before.change_s == change.at_s or len(change.placement) == before.replicas:
         return before.done_s
-    kind = Action.OUT if len(change.placement) > before.replicas else Action.IN
+    kind = ScalingAction.OUT if len(change.placement) > before.replicas else ScalingAction.IN
     return {**before.done_s, kind: completed_s}
 
 
-def _answer(ruling: Ruling, *, is_fresh: bool) -> Answer:
+def _answer(ruling: Ruling, *, is_fresh: bool) -> RulesAnswer:
     findings = ruling.findings
     if ruling.replicas is not None:
         said = "; ".join(item.words for item in ruling.acting)
-        return Answer(replicas=ruling.replicas, detail=said, reason=Reason.WITHIN_TARGET)
+        return RulesAnswer(replicas=ruling.replicas, detail=said, reason=Reason.WITHIN_TARGET)
     if not findings:
-        return Answer(replicas=None, detail="no rule is for this operator", reason=Reason.NEVER_CHANGES)
+        return RulesAnswer(replicas=None, detail="no rule is for this operator", reason=Reason.NEVER_CHANGES)
     pending = [item for item in findings if item.phase is Phase.PENDING]
     blind = all(item.phase is Phase.INSUFFICIENT_DATA for item in findings)
     reason = Reason.WITHIN_TARGET
@@ -296,4 +298,4 @@ def _answer(ruling: Ruling, *, is_fresh: bool) -> Answer:
     told = pending or findings
     more = f"; and {len(told) - _WORDS_OF} rules more" if len(told) > _WORDS_OF else ""
     said = "; ".join(item.words for item in told[:_WORDS_OF])
-    return Answer(replicas=None, detail=said + more, reason=reason)
+    return RulesAnswer(replicas=None, detail=said + more, reason=reason)

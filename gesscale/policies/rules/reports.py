@@ -7,13 +7,13 @@ from dataclasses import replace
 from gesscale.analyze.signals import cpu_share
 from gesscale.observation import Batch, OperatorReading
 from gesscale.policies.rules.model import Metric
-from gesscale.policies.rules.samples import Report
+from gesscale.policies.rules.samples import MetricReport
 
-TOLD_BY_BATCHES = frozenset({Metric.QUEUE_LENGTH, Metric.LAG, Metric.LATENCY})
+BATCH_METRICS = frozenset({Metric.QUEUE_LENGTH, Metric.LAG, Metric.LATENCY})
 """The metrics of which every finished batch is a report; the others are told once a step of the loop."""
 
 
-def reports(metric: Metric, reading: OperatorReading, max_gap_s: float) -> Iterator[Report]:
+def reports(metric: Metric, reading: OperatorReading, max_gap_s: float) -> Iterator[MetricReport]:
     """Yield what an operator says of a metric, oldest first.
 
     Parameters
@@ -27,7 +27,7 @@ def reports(metric: Metric, reading: OperatorReading, max_gap_s: float) -> Itera
 
     Yields
     ------
-    Report
+    MetricReport
         Values that are missing, or are no numbers, are left out.
 
     Notes
@@ -35,7 +35,7 @@ def reports(metric: Metric, reading: OperatorReading, max_gap_s: float) -> Itera
     A batch that follows the one before it by its number speaks for all the time since, for nothing else happened in
     it. Where an operator has idled through the whole window the step tells what its newest batch has left.
     """
-    if metric not in TOLD_BY_BATCHES:
+    if metric not in BATCH_METRICS:
         yield from _report(reading.at_s, _of_step(metric, reading), max_gap_s)
         return
     before: Batch | None = None
@@ -49,9 +49,9 @@ def reports(metric: Metric, reading: OperatorReading, max_gap_s: float) -> Itera
         yield from _report(reading.at_s, _of_batch(metric, at_rest, reading), max_gap_s)
 
 
-def is_told(metric: Metric, reading: OperatorReading) -> bool:
+def is_reported(metric: Metric, reading: OperatorReading) -> bool:
     """Say whether the newest report of an operator has a metric."""
-    if metric not in TOLD_BY_BATCHES:
+    if metric not in BATCH_METRICS:
         value = _of_step(metric, reading)
     else:
         value = _of_batch(metric, reading.batches[-1], reading) if reading.batches else None
@@ -64,9 +64,9 @@ def label(metric: Metric, reading: OperatorReading) -> str:
     return metric if what in {"", "CPU"} else f"{metric} ({what})"
 
 
-def _report(at_s: float, value: float | None, reach_s: float) -> Iterator[Report]:
+def _report(at_s: float, value: float | None, reach_s: float) -> Iterator[MetricReport]:
     if value is not None and math.isfinite(value):
-        yield Report(at_s, value, reach_s)
+        yield MetricReport(at_s, value, reach_s)
 
 
 def _of_step(metric: Metric, reading: OperatorReading) -> float | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 
-class Report(NamedTuple):
+class MetricReport(NamedTuple):
     """What an operator said of a metric at an instant.
 
     Attributes
@@ -22,7 +22,7 @@ class Report(NamedTuple):
     reach_s: float
 
 
-class Sample(NamedTuple):
+class MetricSample(NamedTuple):
     """A report, or several that were merged, as it is kept.
 
     Attributes
@@ -41,10 +41,12 @@ class Sample(NamedTuple):
     high: float
 
 
-Samples = tuple[Sample, ...]
+MetricSamples = tuple[MetricSample, ...]
 
 
-def appended(samples: Sequence[Sample], reports: Iterable[Report], max_gap_s: float) -> Samples:
+def appended(
+    samples: Sequence[MetricSample], reports: Iterable[MetricReport], max_gap_s: float
+) -> MetricSamples:
     """Return samples with newer reports behind them.
 
     Parameters
@@ -65,11 +67,11 @@ def appended(samples: Sequence[Sample], reports: Iterable[Report], max_gap_s: fl
         if since_s > max(max_gap_s, report.reach_s):
             kept.clear()
             since_s = 0.0
-        kept.append(Sample(at_s, round(min(since_s, report.reach_s), 3), value, value))
+        kept.append(MetricSample(at_s, round(min(since_s, report.reach_s), 3), value, value))
     return tuple(kept)
 
 
-def pruned(samples: Sequence[Sample], longest_s: float, most: int) -> Samples:
+def pruned(samples: Sequence[MetricSample], longest_s: float, most: int) -> MetricSamples:
     """Return no more of the samples than are needed.
 
     Parameters
@@ -93,7 +95,7 @@ def pruned(samples: Sequence[Sample], longest_s: float, most: int) -> Samples:
     return tuple(kept)
 
 
-def _one_fewer(samples: list[Sample]) -> list[Sample]:
+def _one_fewer(samples: list[MetricSample]) -> list[MetricSample]:
     """Merge two neighbours: those that cover the least time for how long ago it was. The newest stays alone."""
     now_s = samples[-1].at_s
 
@@ -103,7 +105,7 @@ def _one_fewer(samples: list[Sample]) -> list[Sample]:
 
     index = min(range(len(samples) - 2), key=spread)
     one, two = samples[index : index + 2]
-    both = Sample(
+    both = MetricSample(
         two.at_s, round(one.covers_s + two.covers_s, 3), min(one.low, two.low), max(one.high, two.high)
     )
     return [*samples[:index], both, *samples[index + 2 :]]

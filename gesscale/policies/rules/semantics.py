@@ -4,10 +4,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from gesscale.fields import Duration, Group
+from gesscale.fields import Duration, SettingsGroup
 
 
-class Semantics(Group):
+class Semantics(SettingsGroup):
     """How rules are evaluated (Rouaux 2014, sections 4.2 and 4.3.5)."""
 
     mode: Literal["rearm", "edge"] = Field(

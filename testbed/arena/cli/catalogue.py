@@ -3,7 +3,7 @@
 from gesscale.cli.output import API_VERSION, Output, emit, table
 from testbed.arena.cli.app import Form, app
 from testbed.arena.experiments.experiment import experiment_names
-from testbed.arena.players.policies import policy_names
+from testbed.arena.policies.catalogue import policy_names
 from testbed.workloads.registry import workload_names
 
 

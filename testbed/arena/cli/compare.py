@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from gesscale.cli.output import API_VERSION, Output, emit, talk
+from gesscale.cli.output import API_VERSION, Output, emit, stderr_console
 from testbed.arena.case import CaseResult
 from testbed.arena.cli.app import Form, ResultsFolderArgument, app
 from testbed.arena.cli.summary_tables import note_lost
 from testbed.arena.cli.tables import (
-    Column,
+    TextColumn,
     bare_ratio,
     beside,
     first_of_each,
@@ -74,7 +74,7 @@ def report(
 
     base = choose_baseline(results, baseline, experiment)
     write_report(experiment, results, file, baseline=base)
-    talk.print(f"wrote {file}")
+    stderr_console.print(f"wrote {file}")
     say_what_lacks(folder, experiment, results)
 
 
@@ -106,8 +106,8 @@ def _comparison(workload: str, baseline: str, entries: Sequence[Compared]) -> li
     for metric in dict.fromkeys(entry.metric for entry in entries):
         rows += [metric, *(entry for entry in entries if entry.metric == metric)]
 
-    def column(heading: str, cell: Callable[[Compared], str]) -> Column:
-        return Column(heading=heading, cells=["" if isinstance(row, str) else cell(row) for row in rows])
+    def column(heading: str, cell: Callable[[Compared], str]) -> TextColumn:
+        return TextColumn(heading=heading, cells=["" if isinstance(row, str) else cell(row) for row in rows])
 
     names = [row if isinstance(row, str) else f"  {_policy(row)}" for row in rows]
     figures = [
@@ -119,7 +119,7 @@ def _comparison(workload: str, baseline: str, entries: Sequence[Compared]) -> li
         figures.append(column("reference", _reference))
     variant = f", variant {entries[0].variant}" if entries[0].variant else ""
     title = f"{short_name(workload)}{variant}: against {short_name(baseline)}, [95 % interval]"
-    return fitted(title, [Column(heading="", cells=names)], figures)
+    return fitted(title, [TextColumn(heading="", cells=names)], figures)
 
 
 def _sensitivities(workload: str, baseline: str, entries: Sequence[Compared]) -> list[Table]:
@@ -137,12 +137,12 @@ def _sensitivities(workload: str, baseline: str, entries: Sequence[Compared]) ->
         entry.metric for entry in compared if entry.against is not None and entry.against.ratio is not None
     )
     figures = [
-        Column(heading=folded(metric), cells=[cells[policy, variant, metric] for policy, variant in rows])
+        TextColumn(heading=folded(metric), cells=[cells[policy, variant, metric] for policy, variant in rows])
         for metric in metrics
     ]
     keys = [
-        Column(heading="policy", cells=first_of_each(short_name(policy) for policy, _ in rows)),
-        Column(heading="variant", cells=[variant for _, variant in rows]),
+        TextColumn(heading="policy", cells=first_of_each(short_name(policy) for policy, _ in rows)),
+        TextColumn(heading="variant", cells=[variant for _, variant in rows]),
     ]
     title = (
         f"{short_name(workload)}: ratios to {short_name(baseline)} under each variant; in brackets where the 95 % "
@@ -170,11 +170,13 @@ def say_what_lacks(folder: Path, experiment: Experiment, results: Sequence[CaseR
     """Say on stderr which runs are not done, that seeds are few, and which runs were lost."""
     total = len(experiment.cases())
     if len(results) < total:
-        talk.print(
+        stderr_console.print(
             f"note: {len(results)} of {total} runs are done; gesscale arena run --results {folder} with the same "
             "options does the rest"
         )
     seeds = len({result.case.seed for result in results})
     if seeds < _FEW:
-        talk.print(f"note: {seeds} seeds are few: below {_FEW} the intervals are too narrow; 30 are better")
+        stderr_console.print(
+            f"note: {seeds} seeds are few: below {_FEW} the intervals are too narrow; 30 are better"
+        )
     note_lost(results)

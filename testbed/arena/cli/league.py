@@ -10,9 +10,9 @@ from gesscale.cli.output import API_VERSION, Output, emit
 from gesscale.errors import InputError
 from testbed.arena.cli.app import Form, ResultsFolderArgument, app
 from testbed.arena.cli.compare import say_what_lacks
-from testbed.arena.cli.tables import Column, beside, first_of_each, fitted, short_name
+from testbed.arena.cli.tables import TextColumn, beside, first_of_each, fitted, short_name
 from testbed.arena.judging.standings import PRICES, Standing, standings
-from testbed.arena.players.policies import IDEAL
+from testbed.arena.policies.catalogue import IDEAL
 from testbed.arena.runs.results import read_results
 
 
@@ -59,18 +59,18 @@ def _standings(found: Sequence[Standing], prices: Sequence[float], baseline: str
     tables: list[Table] = []
     for variant in dict.fromkeys(standing.variant for standing in found):
         own = [standing for standing in found if standing.variant == variant]
-        keys = [Column(heading="policy", cells=[_name(standing) for standing in own])]
+        keys = [TextColumn(heading="policy", cells=[_name(standing) for standing in own])]
         figures = [
-            Column(heading="replicas", cells=[beside(standing.replicas) for standing in own]),
-            Column(heading="late\nminutes", cells=[beside(standing.late_min) for standing in own]),
-            Column(heading="actions", cells=[beside(standing.actions) for standing in own]),
+            TextColumn(heading="replicas", cells=[beside(standing.replicas) for standing in own]),
+            TextColumn(heading="late\nminutes", cells=[beside(standing.late_min) for standing in own]),
+            TextColumn(heading="actions", cells=[beside(standing.actions) for standing in own]),
         ]
         for index, price in enumerate(prices):
             bills = [beside(standing.bills[index]) for standing in own]
             won = [str(len(standing.won[index])) if standing.competes else "" for standing in own]
             figures += [
-                Column(heading=f"bill at {price:g}\na late minute", cells=bills),
-                Column(heading=f"won\nat {price:g}", cells=won),
+                TextColumn(heading=f"bill at {price:g}\na late minute", cells=bills),
+                TextColumn(heading=f"won\nat {price:g}", cells=won),
             ]
         named = f", variant {variant}" if variant else ""
         title = f"Over all loads{named}: ratios to {short_name(baseline)}, [95 % interval]"
@@ -83,8 +83,8 @@ def _winners(found: Sequence[Standing], prices: Sequence[float], workloads: Sequ
     variants = list(dict.fromkeys(standing.variant for standing in found))
     rows = [(load, price) for load in workloads for price in range(len(prices))]
     keys = [
-        Column(heading="load", cells=first_of_each(short_name(load) for load, _ in rows)),
-        Column(heading="late minute", cells=[f"{prices[price]:g}" for _, price in rows]),
+        TextColumn(heading="load", cells=first_of_each(short_name(load) for load, _ in rows)),
+        TextColumn(heading="late minute", cells=[f"{prices[price]:g}" for _, price in rows]),
     ]
     columns = []
     for variant in variants:
@@ -95,7 +95,7 @@ def _winners(found: Sequence[Standing], prices: Sequence[float], workloads: Sequ
             for price, loads in enumerate(standing.won)
             for load in loads
         }
-        columns.append(Column(heading=variant or "winner", cells=[winner.get(row, "–") for row in rows]))
+        columns.append(TextColumn(heading=variant or "winner", cells=[winner.get(row, "–") for row in rows]))
     return fitted("The least bill on each load", keys, columns)
 
 

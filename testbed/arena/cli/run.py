@@ -18,7 +18,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from gesscale.cli.output import Output, emit, talk
+from gesscale.cli.output import Output, emit, stderr_console
 from gesscale.errors import InputError
 from gesscale.words import suggestion
 from testbed.arena.case import Case, CaseResult
@@ -27,8 +27,8 @@ from testbed.arena.cli.summary_tables import note_lost, summary_tables
 from testbed.arena.experiments.experiment import Experiment, read_experiment
 from testbed.arena.experiments.sections import Engine
 from testbed.arena.judging.summary import results_document
-from testbed.arena.players.policies import policy_names
 from testbed.arena.playing import check_experiment, play
+from testbed.arena.policies.catalogue import policy_names
 from testbed.arena.runs.on_spark import run_on_spark
 from testbed.arena.runs.results import ResultsFolder, open_results
 from testbed.arena.runs.running import ARENA_FAULT, run_locally
@@ -109,13 +109,13 @@ def run(
             again=_again(results, folder),
         )
         if not kept.missing and not kept.finish():
-            talk.print("no Parquet file: pyarrow is not installed; pip install 'gesscale[spark]'")
+            stderr_console.print("no Parquet file: pyarrow is not installed; pip install 'gesscale[spark]'")
         found = [result for result in kept.results if result.case.variant in wanted]
     document = results_document(chosen, found)
     emit(document, output, summary_tables(chosen, found) if output is Output.TABLE else ())
     note_lost(found)
     if results is not None:
-        talk.print(
+        stderr_console.print(
             f"kept in {results}; see also: gesscale arena compare {results}, gesscale arena report {results}"
         )
     if any(result.lost.startswith(ARENA_FAULT) for result in found):
@@ -201,7 +201,7 @@ def _play(
 ) -> None:
     """Play cases under a progress bar; ends the command where it is interrupted."""
     if kept.results and cases:
-        talk.print(f"{len(kept.results)} runs are done already; {len(cases)} are left")
+        stderr_console.print(f"{len(kept.results)} runs are done already; {len(cases)} are left")
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -210,7 +210,9 @@ def _play(
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=talk, transient=True, disable=not talk.is_terminal) as bar:
+    with Progress(
+        *columns, console=stderr_console, transient=True, disable=not stderr_console.is_terminal
+    ) as bar:
         task = bar.add_task("runs", total=len(cases))
         lost = 0
 
@@ -226,5 +228,7 @@ def _play(
         except KeyboardInterrupt:
             pass
     count, total = len(kept.results), len(kept.results) + len(kept.missing)
-    talk.print(f"interrupted: {count} of {total} runs are done and kept in {kept.folder}; {again} goes on")
+    stderr_console.print(
+        f"interrupted: {count} of {total} runs are done and kept in {kept.folder}; {again} goes on"
+    )
     raise typer.Exit(_INTERRUPTED)

@@ -19,7 +19,7 @@ _LONG_NAME, _SHORT_NAME = 12, 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class TextColumn:
     """A column of a table.
 
     Attributes
@@ -40,10 +40,10 @@ class Column:
         return max((len(line) for line in lines), default=0) + _FRAME
 
 
-def fitted(title: str, keys: Sequence[Column], figures: Sequence[Column]) -> list[Table]:
+def fitted(title: str, keys: Sequence[TextColumn], figures: Sequence[TextColumn]) -> list[Table]:
     """Return a table, or several below each other where one is too wide; each repeats the keys."""
     room = console.width - 1 - sum(column.width for column in keys)
-    pages: list[list[Column]] = []
+    pages: list[list[TextColumn]] = []
     left = 0
     for column in figures:
         if not pages or column.width > left:

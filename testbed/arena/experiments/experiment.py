@@ -9,6 +9,7 @@ from pydantic_core import ErrorDetails
 
 from gesscale.errors import InputError
 from gesscale.fields import Duration
+from gesscale.renamed import SETTINGS
 from gesscale.words import first_of, place_of
 from latency_map.errors import LatencyMapError, glimpse
 from latency_map.formats.yaml_text import read_yaml
@@ -83,7 +84,7 @@ class Experiment(Section):
     )
     period_s: Duration = Field(60.0, description="Time between two steps of the loop. Default: paper IV-B.")
     sample_s: Duration = Field(10.0, description="Time between two samples for the scores.")
-    settle_timeout_s: Duration = Field(
+    rescale_timeout_s: Duration = Field(
         300.0, description="A change that has not settled after this time no longer blocks the next."
     )
     drain_limit_s: Moment = Field(
@@ -308,6 +309,7 @@ def _sentences(faults: Iterable[ErrorDetails]) -> Iterator[str]:
         place = place_of(fault["loc"])
         problem = fault["msg"].removeprefix("Value error, ")
         if fault["type"] == "extra_forbidden":
-            problem = "there is no such setting"
+            new = SETTINGS.get(str(fault["loc"][-1]))
+            problem = f"this setting is called {new} now" if new else "there is no such setting"
         came = "" if isinstance(fault["input"], Mapping | Section) else f", got {glimpse(fault['input'])}"
         yield f"{place}: {problem}{came}" if place else problem

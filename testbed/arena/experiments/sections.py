@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
-from gesscale.fields import Duration, Group, parse_duration_s
+from gesscale.fields import Duration, SettingsGroup, parse_duration_s
 from gesscale.settings.analyze import AnalyzeSettings
 from latency_map import DelayKind, DelayUnit
 from latency_map.names import MAX_NODES
@@ -26,7 +26,7 @@ Moment = Annotated[float, BeforeValidator(_moment_s)]
 """Seconds, at least 0, written as a duration."""
 
 
-class Section(Group):
+class Section(SettingsGroup):
     """A group of an experiment; read from and written to documents by the names of the file."""
 
     model_config = ConfigDict(serialize_by_alias=True, validate_by_name=True, validate_by_alias=True)
@@ -86,7 +86,7 @@ class NodesSection(Section):
     weights: Mapping[str, Annotated[float, Field(gt=0, le=1000)]] = Field(
         {}, description="True speed of nodes against one of weight 1. Default: the topology's, else 1."
     )
-    told_weights: Mapping[str, Annotated[float, Field(gt=0, le=1000)]] = Field(
+    reported_weights: Mapping[str, Annotated[float, Field(gt=0, le=1000)]] = Field(
         {}, description="Weights that the scaler is told. Default: the true ones."
     )
     driver_node: str | None = Field(

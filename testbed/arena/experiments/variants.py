@@ -19,7 +19,7 @@ class Option(Section):
     set: Mapping[str, JsonValue] = Field({}, description="What it changes, such as `metrics.cpu: work`.")
 
 
-class Choice(Section):
+class VariantChoice(Section):
     """A question with several answers; the first is the one that holds elsewhere."""
 
     name: str = Field(pattern=r"^[^=,\s]+$", description="How results call it.")
@@ -39,11 +39,11 @@ class VariantsSection(Section):
     combine: Literal["one-at-a-time", "full-factorial"] = Field(
         "one-at-a-time", description="Change one choice at a time, or take every combination."
     )
-    choices: tuple[Choice, ...] = Field((), description="The choices.")
+    choices: tuple[VariantChoice, ...] = Field((), description="The choices.")
 
     @field_validator("choices")
     @classmethod
-    def _check_names(cls, choices: tuple[Choice, ...]) -> tuple[Choice, ...]:
+    def _check_names(cls, choices: tuple[VariantChoice, ...]) -> tuple[VariantChoice, ...]:
         distinct([choice.name for choice in choices], "choices")
         return choices
 

@@ -8,7 +8,7 @@ from gesscale.words import suggestion
 from testbed.arena.case import CaseResult
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.judging.statistics import Comparison, Interval, compare
-from testbed.arena.judging.summary import Group, group_results, metric_names
+from testbed.arena.judging.summary import ResultGroup, group_results, metric_names
 
 PAPERS_METRICS = (
     "accuracy_O",
@@ -122,7 +122,7 @@ def choose_metrics(results: Sequence[CaseResult], wanted: Sequence[str]) -> tupl
     return tuple(wanted) or tuple(name for name in USUAL_METRICS if name in names)
 
 
-def _compared(experiment: Experiment, group: Group, base: Group | None, metric: str) -> Compared:
+def _compared(experiment: Experiment, group: ResultGroup, base: ResultGroup | None, metric: str) -> Compared:
     against = None
     if base is not None and base is not group:
         against = compare(
@@ -146,7 +146,7 @@ def _compared(experiment: Experiment, group: Group, base: Group | None, metric: 
 
 
 def _ratio_of_figures(
-    figures: Mapping[str, Mapping[str, float]], group: Group, base: Group | None, metric: str
+    figures: Mapping[str, Mapping[str, float]], group: ResultGroup, base: ResultGroup | None, metric: str
 ) -> float | None:
     if base is None or base is group:
         return None

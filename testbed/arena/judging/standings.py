@@ -8,8 +8,8 @@ from gesscale.words import suggestion
 from testbed.arena.case import CaseResult
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.judging.statistics import Interval, geometric_mean_of_ratios, mean_interval
-from testbed.arena.judging.summary import Group, group_results
-from testbed.arena.players.policies import IDEAL, STATIC
+from testbed.arena.judging.summary import ResultGroup, group_results
+from testbed.arena.policies.catalogue import IDEAL, STATIC
 
 KNOW_THE_LOAD = frozenset({IDEAL, STATIC})
 """They are no auto-scalers: the one knows the whole load beforehand, the other its peak. They win nothing."""
@@ -109,8 +109,8 @@ def standings(
 
 
 def _standing(
-    own: Sequence[Group],
-    bases: Mapping[str, Group],
+    own: Sequence[ResultGroup],
+    bases: Mapping[str, ResultGroup],
     prices: Sequence[float],
     winners: Sequence[Mapping[str, str]],
 ) -> Standing:
@@ -140,7 +140,7 @@ def _standing(
     )
 
 
-def _winners(groups: Sequence[Group], price: float) -> Mapping[str, str]:
+def _winners(groups: Sequence[ResultGroup], price: float) -> Mapping[str, str]:
     """Return for each load the policy of least mean bill, of those that lost no run of it."""
     winners: dict[str, str] = {}
     for load in dict.fromkeys(group.workload for group in groups):
@@ -156,7 +156,7 @@ def _winners(groups: Sequence[Group], price: float) -> Mapping[str, str]:
     return winners
 
 
-def _bills(group: Group, price: float) -> Mapping[int, float]:
+def _bills(group: ResultGroup, price: float) -> Mapping[int, float]:
     """Return the bill of each run that was not lost, replica-minutes by seed."""
     paid_s, late_min = group.by_seed("node_seconds"), _late_min(group)
     return {
@@ -166,7 +166,7 @@ def _bills(group: Group, price: float) -> Mapping[int, float]:
     }
 
 
-def _late_min(group: Group) -> Mapping[int, float | None]:
+def _late_min(group: ResultGroup) -> Mapping[int, float | None]:
     return {
         seed: None if seconds is None else seconds / _MINUTE_S
         for seed, seconds in group.by_seed("lag_above_slo_s").items()

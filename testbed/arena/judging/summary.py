@@ -13,7 +13,7 @@ from testbed.arena.judging.statistics import Interval, mean_interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class ResultGroup:
     """The runs of a policy on a workload, over all seeds.
 
     Attributes
@@ -41,7 +41,7 @@ class Group:
         return mean_interval([value for value in self.by_seed(metric).values() if value is not None])
 
 
-def group_results(experiment: Experiment, results: Sequence[CaseResult]) -> tuple[Group, ...]:
+def group_results(experiment: Experiment, results: Sequence[CaseResult]) -> tuple[ResultGroup, ...]:
     """Group results by variant, workload and policy, in the experiment's order; groups without any are left out."""
     grouped: dict[tuple[str, str, str], list[CaseResult]] = defaultdict(list)
     position = {case: index for index, case in enumerate(experiment.cases())}
@@ -49,7 +49,7 @@ def group_results(experiment: Experiment, results: Sequence[CaseResult]) -> tupl
         case = result.case
         grouped[case.variant, case.workload, case.policy].append(result)
     return tuple(
-        Group(variant=variant, workload=workload, policy=policy, results=tuple(found))
+        ResultGroup(variant=variant, workload=workload, policy=policy, results=tuple(found))
         for variant in experiment.variant_names
         for workload in experiment.workloads
         for policy in experiment.policies

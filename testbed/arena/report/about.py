@@ -8,7 +8,7 @@ import yaml
 
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.experiments.sections import Engine, OperatorSection
-from testbed.arena.players.policies import policy_names
+from testbed.arena.policies.catalogue import policy_names
 from testbed.arena.report.numbers import counted, figure
 from testbed.arena.report.outcomes import Outcomes
 

@@ -10,7 +10,7 @@ from testbed.arena.report.measures import Measure
 from testbed.arena.report.numbers import figure, span
 
 
-class Verdict(StrEnum):
+class CellVerdict(StrEnum):
     """What a ratio's interval says, less being better."""
 
     BETTER = "better"
@@ -52,14 +52,14 @@ class Cell:
     span: str = ""
     ratio: str = ""
     ratio_span: str = ""
-    verdict: Verdict = Verdict.UNDECIDED
+    verdict: CellVerdict = CellVerdict.UNDECIDED
     detail: str = ""
     best: bool = False
     sort: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class TableRow:
     """A row.
 
     Attributes
@@ -92,7 +92,7 @@ class Table:
     caption: str
     corner: str
     columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
 
 
 def heads(measures: Sequence[Measure]) -> tuple[Column, ...]:
@@ -131,13 +131,13 @@ def times(ratio: Interval | None) -> str:
     return f"×{figure(ratio.mean)}" if ratio else ""
 
 
-def verdict_of(ratio: Interval | None) -> Verdict:
+def verdict_of(ratio: Interval | None) -> CellVerdict:
     """Return whether all of a ratio's interval is on one side of 1."""
     if ratio is None or ratio.low is None or ratio.high is None:
-        return Verdict.UNDECIDED
+        return CellVerdict.UNDECIDED
     if ratio.high < 1:
-        return Verdict.BETTER
-    return Verdict.WORSE if ratio.low > 1 else Verdict.UNDECIDED
+        return CellVerdict.BETTER
+    return CellVerdict.WORSE if ratio.low > 1 else CellVerdict.UNDECIDED
 
 
 def least(means: Sequence[Interval | None]) -> float:

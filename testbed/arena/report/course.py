@@ -31,7 +31,7 @@ _HOURS_FROM_S = 8 * 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scales:
+class AxisRanges:
     """The ends of the axes that the figures of a workload share.
 
     Attributes
@@ -52,7 +52,7 @@ class Scales:
     backlog_rows: float
 
     @staticmethod
-    def covering(courses: Iterable[Series]) -> "Scales":
+    def covering(courses: Iterable[Series]) -> "AxisRanges":
         """Return scales in which every one of these series has room."""
         kept = list(courses)
 
@@ -62,7 +62,7 @@ class Scales:
             )
 
         errors = [error for course in kept for error in provisioning_errors(course) if not math.isnan(error)]
-        return Scales(
+        return AxisRanges(
             end_s=most("t_s") or 1.0,
             rows_per_s=most("input_rows_per_s", "processed_rows_per_s") or 1.0,
             replicas=most("supply_replicas", "demand_replicas") or 1.0,
@@ -78,7 +78,7 @@ def provisioning_errors(course: Series) -> list[float]:
     return [supply - demand for supply, demand in pairs]
 
 
-def draw_course(course: Series, scales: Scales, *, key: str, label: str) -> str:
+def draw_course(course: Series, scales: AxisRanges, *, key: str, label: str) -> str:
     """Draw rates, replicas, provisioning error and backlog over time.
 
     Parameters
@@ -119,14 +119,14 @@ def draw_course(course: Series, scales: Scales, *, key: str, label: str) -> str:
         return as_element(figure, key, label)
 
 
-def _draw_rates(ax: "Axes", at: Sequence[float], course: Series, scales: Scales) -> None:
+def _draw_rates(ax: "Axes", at: Sequence[float], course: Series, scales: AxisRanges) -> None:
     _titled(ax, "input and processed, rows/s")
     ax.set_ylim(0, 1.05 * scales.rows_per_s)
     ax.plot(*_steps(at, _column(course, "processed_rows_per_s")), color=colour("processed"), linewidth=1.1)
     ax.plot(*_steps(at, _column(course, "input_rows_per_s")), color=colour("input"), linewidth=1.4)
 
 
-def _draw_replicas(ax: "Axes", at: Sequence[float], course: Series, scales: Scales) -> None:
+def _draw_replicas(ax: "Axes", at: Sequence[float], course: Series, scales: AxisRanges) -> None:
     _titled(ax, "replicas")
     ax.set_ylim(0, scales.replicas + 0.6)
     _whole_numbers(ax)
@@ -137,7 +137,7 @@ def _draw_replicas(ax: "Axes", at: Sequence[float], course: Series, scales: Scal
     ax.plot(*demand, color=colour("demand"), linewidth=1.2, dashes=(4, 2))
 
 
-def _draw_error(ax: "Axes", at: Sequence[float], course: Series, scales: Scales) -> None:
+def _draw_error(ax: "Axes", at: Sequence[float], course: Series, scales: AxisRanges) -> None:
     _titled(ax, "provisioning error: supply − demand, replicas; ▾ reconfigured")
     ax.set_ylim(scales.too_few - 0.4, 1.18 * scales.too_many + 0.9)
     _whole_numbers(ax)
@@ -151,7 +151,7 @@ def _draw_error(ax: "Axes", at: Sequence[float], course: Series, scales: Scales)
         ax.plot(t, 0.93, "v", markersize=4, color=colour("ink"), transform=ax.get_xaxis_transform())
 
 
-def _draw_backlog(ax: "Axes", at: Sequence[float], course: Series, scales: Scales) -> None:
+def _draw_backlog(ax: "Axes", at: Sequence[float], course: Series, scales: AxisRanges) -> None:
     _titled(ax, "backlog, rows")
     ax.set_ylim(0, 1.05 * scales.backlog_rows)
     ax.locator_params(axis="y", nbins=3, min_n_ticks=3)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from testbed.arena.case import CaseResult
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.judging.statistics import Comparison, Interval, compare
-from testbed.arena.judging.summary import Group, group_results
+from testbed.arena.judging.summary import ResultGroup, group_results
 from testbed.arena.report.course import Series
 
 
@@ -24,7 +24,7 @@ class Outcomes:
     experiment: Experiment
     results: Sequence[CaseResult]
     baseline: str
-    _groups: Mapping[tuple[str, str, str], Group] = field(init=False, repr=False, compare=False)
+    _groups: Mapping[tuple[str, str, str], ResultGroup] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         groups = group_results(self.experiment, self.results)
@@ -46,10 +46,10 @@ class Outcomes:
         """The runs that were lost."""
         return [result for result in self.results if result.lost]
 
-    def of(self, workload: str, policy: str, variant: str | None = None) -> Group:
+    def of(self, workload: str, policy: str, variant: str | None = None) -> ResultGroup:
         """Return a policy's runs on a workload, by growing seed; of the default variant unless another is named."""
         wanted = self.variant if variant is None else variant
-        none = Group(variant=wanted, workload=workload, policy=policy, results=())
+        none = ResultGroup(variant=wanted, workload=workload, policy=policy, results=())
         return self._groups.get((wanted, workload, policy), none)
 
     def mean(self, workload: str, policy: str, metric: str, variant: str | None = None) -> Interval | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from testbed.arena.case import CaseResult
 from testbed.arena.report.cells import Table
-from testbed.arena.report.course import Scales, draw_course
+from testbed.arena.report.course import AxisRanges, draw_course
 from testbed.arena.report.frontier import PolicyRuns, draw_frontier
 from testbed.arena.report.lag import PolicyLag, draw_lag, draw_latency
 from testbed.arena.report.measures import DELAY, DISTANCE, HEADCOUNT, PROVISIONING
@@ -78,7 +78,7 @@ def workload_part(outcomes: Outcomes, workload: str, key: str) -> WorkloadPart:
     titles = (
         ("provisioning", "Provisioning, as in the paper", PROVISIONING),
         ("delay", "Lag, latency and convergence", DELAY),
-        ("headcount", "All operators together", HEADCOUNT),
+        ("replica_count", "All operators together", HEADCOUNT),
         ("distance", "Distance to the frontier", DISTANCE),
     )
     courses = outcomes.courses(workload)
@@ -126,7 +126,7 @@ def _policy_means(outcomes: Outcomes, workload: str) -> list[PolicyMeans]:
 
 def _courses(outcomes: Outcomes, workload: str, key: str) -> tuple[Picture, ...]:
     courses = outcomes.courses(workload)
-    scales = Scales.covering(courses.values())
+    scales = AxisRanges.covering(courses.values())
     pictures = []
     for index, policy in enumerate(outcomes.policies):
         result = outcomes.course(workload, policy)

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from testbed.arena.players.policies import IDEAL
-from testbed.arena.report.cells import Cell, Column, Row, Table, heads, least, mean_cell, ratio_cell
+from testbed.arena.policies.catalogue import IDEAL
+from testbed.arena.report.cells import Cell, Column, Table, TableRow, heads, least, mean_cell, ratio_cell
 from testbed.arena.report.measures import MEASURES, PROVISIONING, Measure
 from testbed.arena.report.numbers import NOTHING, as_given, counted, figure
 from testbed.arena.report.outcomes import Outcomes
@@ -36,7 +36,7 @@ def comparison(
             is_best = mean is not None and policy != IDEAL and mean.mean == best.get(measure.name)
             cells.append(mean_cell(mean, ratio, best=is_best))
         note = run_note(outcomes, workload, policy)
-        rows.append(Row(name=policy, note=note, policy=policy, cells=tuple(cells)))
+        rows.append(TableRow(name=policy, note=note, policy=policy, cells=tuple(cells)))
     return Table(key=key, caption=caption, corner="policy", columns=heads(measures), rows=tuple(rows))
 
 
@@ -70,7 +70,7 @@ def _matrix(outcomes: Outcomes, measure: Measure) -> Table:
                 against = outcomes.against_baseline(workload, policy, measure.name).ratio
             is_best = mean is not None and policy != IDEAL and mean.mean == best
             cells.append(mean_cell(mean, against, best=is_best))
-        rows.append(Row(name=workload, cells=tuple(cells)))
+        rows.append(TableRow(name=workload, cells=tuple(cells)))
     unit = f", {measure.unit}" if measure.unit else ""
     return Table(
         key=f"glance-{measure.name}",
@@ -96,10 +96,10 @@ def beside_reference(outcomes: Outcomes, workload: str, *, key: str) -> Table | 
         theirs = tuple(
             _their_cell(figures, base, measure, policy == outcomes.baseline) for measure in measures
         )
-        rows.append(Row(name=policy, note="theirs", cells=theirs, policy=policy))
+        rows.append(TableRow(name=policy, note="theirs", cells=theirs, policy=policy))
         if policy in outcomes.policies:
             ours = tuple(_our_cell(outcomes, workload, policy, measure) for measure in measures)
-            rows.append(Row(name=policy, note="ours", cells=ours, policy=policy))
+            rows.append(TableRow(name=policy, note="ours", cells=ours, policy=policy))
     caption = f"{workload}: ratios to {outcomes.baseline}, theirs and ours; of {outcomes.baseline} itself the figures"
     return Table(key=key, caption=caption, corner="policy", columns=heads(measures), rows=tuple(rows))
 
@@ -135,7 +135,7 @@ def sensitivities(outcomes: Outcomes, workload: str, *, key: str) -> tuple[Table
         rows = []
         for variant in variants:
             cells = tuple(_variant_cell(outcomes, workload, policy, measure, variant) for measure in measures)
-            rows.append(Row(name=variant, cells=cells, policy=policy))
+            rows.append(TableRow(name=variant, cells=cells, policy=policy))
         shown = "mean" if of_baseline else f"ratio to {outcomes.baseline} under the same variant"
         tables.append(
             Table(
@@ -170,7 +170,7 @@ def lost_runs(outcomes: Outcomes) -> Table | None:
             f" and {len(seeds) - 8} more" if len(seeds) > 8 else ""
         )
         cells = (Cell(text=workload), Cell(text=variant or "–"), Cell(text=shown), Cell(text=reason))
-        rows.append(Row(name=policy, policy=policy, cells=cells))
+        rows.append(TableRow(name=policy, policy=policy, cells=cells))
     columns = tuple(Column(label=label) for label in ("workload", "variant", "seeds", "reason"))
     caption = f"{counted(len(outcomes.lost), 'lost run')}; no mean includes them, and the others went on"
     return Table(key="lost", caption=caption, corner="policy", columns=columns, rows=tuple(rows))

@@ -123,7 +123,7 @@ def _context(master: str) -> Iterator[Any]:
             gateway = launch_gateway(conf, popen_kwargs={"stderr": log})
             context = SparkContext(conf=conf, gateway=gateway)
         except Exception as fault:
-            message = f"--spark {master}: Spark cannot start there: {_complaint(log) or _said(fault)}"
+            message = f"--spark {master}: Spark cannot start there: {_fault_in_log(log) or _said(fault)}"
             raise InputError(message) from fault
     try:
         yield context
@@ -175,7 +175,7 @@ def _able(_: int) -> bool:
     return True
 
 
-def _complaint(log: IO[bytes]) -> str:
+def _fault_in_log(log: IO[bytes]) -> str:
     """Return what a JVM that did not start complained of; empty where it did not."""
     log.seek(0)
     lines = log.read().decode(errors="replace").splitlines()

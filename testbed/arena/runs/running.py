@@ -83,19 +83,21 @@ def run_locally(
         for case in cases:
             done(play_case(play, experiment, case))
         return
-    crew = _Crew(experiment, play)
+    workers = _WorkerPool(experiment, play)
     try:
-        _share_out(crew, deque(cases), jobs, done)
+        _share_out(workers, deque(cases), jobs, done)
     finally:
-        crew.dismiss()
+        workers.dismiss()
 
 
-def _share_out(crew: "_Crew", waiting: deque[Case], jobs: int, done: Callable[[CaseResult], None]) -> None:
+def _share_out(
+    workers: "_WorkerPool", waiting: deque[Case], jobs: int, done: Callable[[CaseResult], None]
+) -> None:
     idle: list[_Worker] = []
     busy: dict[Connection, _Worker] = {}
     while waiting or busy:
         while waiting and len(busy) < jobs:
-            worker = idle.pop() if idle else crew.hire()
+            worker = idle.pop() if idle else workers.hire()
             worker.begin(waiting.popleft())
             busy[worker.connection] = worker
         for ready in wait(list(busy)):
@@ -144,7 +146,7 @@ class _Worker:
         return answer
 
 
-class _Crew:
+class _WorkerPool:
     """The processes that were started; each holds the experiment and plays case after case."""
 
     def __init__(self, experiment: Experiment, play: Play) -> None:

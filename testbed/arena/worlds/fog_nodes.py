@@ -50,7 +50,11 @@ def fog_nodes(section: NodesSection, seed: int) -> FogNodes:
         raise InputError(message)
     delays = delays.subset(delays.names[: section.count])
     driver_node = section.driver_node or driver_node or delays.names[0]
-    named = {"driver_node": [driver_node], "weights": section.weights, "told_weights": section.told_weights}
+    named = {
+        "driver_node": [driver_node],
+        "weights": section.weights,
+        "reported_weights": section.reported_weights,
+    }
     for setting, names in named.items():
         if unknown := [name for name in names if name not in delays]:
             message = f"nodes.{setting}: there is no node {unknown[0]!r}; there are {', '.join(delays.names)}"
@@ -59,7 +63,7 @@ def fog_nodes(section: NodesSection, seed: int) -> FogNodes:
         name: SimulatedNode(
             name=name,
             weight=section.weights.get(name, weights.get(name, 1.0)),
-            told_weight=section.told_weights.get(name),
+            reported_weight=section.reported_weights.get(name),
         )
         for name in delays.names
     }

@@ -10,8 +10,8 @@ from latency_map import LatencyMap
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.experiments.sections import Engine, OperatorSection
-from testbed.arena.players.oracle import needed_rows_per_s
-from testbed.arena.players.policies import IDEAL, STATIC
+from testbed.arena.policies.catalogue import IDEAL, STATIC
+from testbed.arena.policies.oracle import needed_rows_per_s
 from testbed.arena.worlds.engines import Physics, change_takes_s, physics_of, plant_of
 from testbed.arena.worlds.fog_nodes import FogNodes, fog_nodes
 from testbed.arena.worlds.streams import seed_of
@@ -106,7 +106,7 @@ def world_of(experiment: Experiment, case: Case) -> World:
         period_s=varied.sample_s if ideal else varied.period_s,
         sample_s=varied.sample_s,
         drain_limit_s=varied.drain_limit_s,
-        settle_timeout_s=varied.settle_timeout_s,
+        rescale_timeout_s=varied.rescale_timeout_s,
     )
     factor = varied.load_factor or varied.peak_share * _room(plain, best)
     loaded = replace(plain, workloads=_scaled(plain, factor))

@@ -15,7 +15,7 @@ from testbed.demo.report import write_report
 from testbed.demo.rides import prepare_rides
 from testbed.demo.scenario import Scenario
 from testbed.demo.stage import Stage
-from testbed.demo.verdict import Check, check_both_directions, check_rows
+from testbed.demo.verdict import PromiseCheck, check_both_directions, check_rows
 from testbed.kubernetes import cluster as clusters
 from testbed.pipeline.sink import verify_sink
 
@@ -122,7 +122,7 @@ def _has_shrunk(witness: Witness) -> bool:
     return len(witness.placement or ()) == len(orders[-1]["placement"])
 
 
-def _placed_check(witness: Witness) -> Check:
+def _placed_check(witness: Witness) -> PromiseCheck:
     wrong = [
         f"executor {identity} on {each['node']} by order {each['order']}"
         for identity, each in witness.executors.items()
@@ -132,4 +132,4 @@ def _placed_check(witness: Witness) -> Check:
     detail = f"{len(witness.executors)} executors" + (
         f", wrong: {'; '.join(wrong)}" if wrong else ", none elsewhere"
     )
-    return Check("every executor ran on a node of its order", not wrong, detail)
+    return PromiseCheck("every executor ran on a node of its order", not wrong, detail)

@@ -19,7 +19,7 @@ from latency_map.shell import command_line
 from testbed.cluster.spark_command import SMALL_JVM
 from testbed.demo.query import stream_words
 from testbed.demo.scenario import Scenario, TaxiOperator
-from testbed.kubernetes.cluster import KubernetesCluster
+from testbed.kubernetes.cluster import KubernetesTestBed
 from testbed.kubernetes.driver_account import FEW_RIGHTS_SETTINGS, driver_account
 from testbed.kubernetes.host_programs import host_programs
 from testbed.kubernetes.images import HOST
@@ -43,7 +43,7 @@ class KubernetesStage:
         Where sink, checkpoint and logs go; pods see it under the same path.
     """
 
-    cluster: KubernetesCluster
+    cluster: KubernetesTestBed
     scenario: Scenario
     folder: Path
 
@@ -108,7 +108,7 @@ class KubernetesStage:
                     "staleAfter": f"{4 * scenario.period_s:g}s",
                 },
                 "policy": {"name": scenario.policy, "recoveryTarget": f"{3 * scenario.period_s:g}s"},
-                "reconfiguration": {"settleTimeout": f"{9 * scenario.period_s:g}s"},
+                "reconfiguration": {"rescaleTimeout": f"{9 * scenario.period_s:g}s"},
                 "mode": "Act",
             },
         }

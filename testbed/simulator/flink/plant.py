@@ -16,7 +16,7 @@ from testbed.simulator.flink.throughput import capacity, round_trips_ms
 from testbed.simulator.fog import Fog
 from testbed.simulator.plant import Efforts, Tally
 from testbed.simulator.scene import Scene
-from testbed.simulator.stream import Source, Topic
+from testbed.simulator.stream import SourceStream, Topic
 
 _ROUNDING_S = 1e-6
 
@@ -62,7 +62,7 @@ class FlinkPlant:
             name: Task(
                 operator=workflow.operators[name],
                 physics=physics[name],
-                stream=self._topics[name] if name in self._topics else Source(scene.workloads[name]),
+                stream=self._topics[name] if name in self._topics else SourceStream(scene.workloads[name]),
                 selectivity=scene.selectivity.get(name, 1.0),
                 placement=scene.initial[name],
                 fog=self._fog,

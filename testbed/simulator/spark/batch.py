@@ -13,7 +13,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(slots=True, kw_only=True)
-class Crew:
+class ExecutorSet:
     """The slots that work on a batch, as far as the batch can tell; those of a node follow one another.
 
     Attributes
@@ -51,7 +51,7 @@ class Crew:
         at_s: float | None = None,
         *,
         slots_each: int = 1,
-    ) -> "Crew":
+    ) -> "ExecutorSet":
         """Gather what the fog tells of some nodes at an instant; None for links as the latency map has them."""
 
         def rtt_s(one: str, other: str) -> float:
@@ -72,7 +72,7 @@ class Crew:
 
 
 @dataclass(slots=True)
-class Course:
+class BatchTimeline:
     """When what of a batch is done, in seconds since it was begun.
 
     Attributes
@@ -105,12 +105,12 @@ class Course:
     work_s: float
     waiting_s: float
     first_slot: int = 0
-    state: "Stage | None" = None
+    state: "BatchStage | None" = None
     idle_s: Sequence[float] = ()
 
 
 @dataclass(slots=True)
-class Stage:
+class BatchStage:
     """Tasks on slots.
 
     Attributes
@@ -132,21 +132,21 @@ class Stage:
 
 def run_batch(
     physics: SparkPhysics,
-    crew: Crew,
+    executor_set: ExecutorSet,
     rows: float,
     *,
     cold_s: Sequence[float] = (),
     batch_factor: float = 1.0,
     task_factors: Iterator[float] | None = None,
     first_slot: int = 0,
-) -> Course:
+) -> BatchTimeline:
     """Return the course of a batch.
 
     Parameters
     ----------
     physics
         The query.
-    crew
+    executor_set
         Who works on it, at least one slot.
     rows
         How many.
@@ -159,14 +159,16 @@ def run_batch(
 
     Returns
     -------
-    Course
+    BatchTimeline
         Tasks go to the slot that is free first; of several the one that is asked first.
     """
-    paces, slots = crew.paces, len(crew.paces)
-    driver_waiting_s = physics.driver_round_trips * crew.farthest_s
+    paces, slots = executor_set.paces, len(executor_set.paces)
+    driver_waiting_s = physics.driver_round_trips * executor_set.farthest_s
     begun_s = physics.fixed_s * batch_factor + driver_waiting_s
     warming_s = (
-        [cold_s[slot // crew.slots_each] * pace for slot, pace in enumerate(crew.paces)] if cold_s else None
+        [cold_s[slot // executor_set.slots_each] * pace for slot, pace in enumerate(executor_set.paces)]
+        if cold_s
+        else None
     )
     loads_s = _loads_s(physics, rows, slots, batch_factor)
     if len(loads_s) <= slots:
@@ -177,7 +179,7 @@ def run_batch(
             loads_s,
             paces,
             task_factors,
-            rtts_s=crew.rtts_s,
+            rtts_s=executor_set.rtts_s,
             between=physics.wave_round_trips,
             first_slot=first_slot,
             warming_s=warming_s,
@@ -186,38 +188,41 @@ def run_batch(
     work_s, waiting_s = first.work_s, first.waiting_s + slots * driver_waiting_s
     second = None
     if physics.state_partitions:
-        exchange_s = physics.exchange_round_trips * crew.apart_s
+        exchange_s = physics.exchange_round_trips * executor_set.apart_s
         second = _in_waves(
             until_s + exchange_s,
             [physics.state_task_s * batch_factor] * physics.state_partitions,
             paces,
             task_factors,
-            rtts_s=crew.rtts_s,
+            rtts_s=executor_set.rtts_s,
             within=physics.state_round_trips,
             first_slot=first_slot,
         )
         work_s += second.work_s
         waiting_s += second.waiting_s + slots * exchange_s
         done_s = max(second.ends_s)
-    return Course(
+    return BatchTimeline(
         seconds=done_s,
         tasks_from_s=begun_s,
         tasks_until_s=until_s,
         ends_s=first.ends_s,
         tasks=first.tasks,
-        work_s=work_s / crew.slots_each,
-        waiting_s=waiting_s / crew.slots_each,
+        work_s=work_s / executor_set.slots_each,
+        waiting_s=waiting_s / executor_set.slots_each,
         first_slot=first_slot,
         state=second,
     )
 
 
-def mean_batch_s(physics: SparkPhysics, crew: Crew, rows: float) -> float:
+def mean_batch_s(physics: SparkPhysics, executor_set: ExecutorSet, rows: float) -> float:
     """Return how long a batch takes without noise, warm, in the mean over the slots that may be asked first."""
-    slots = len(crew.paces)
+    slots = len(executor_set.paces)
     if not first_slot_matters(physics, slots):
-        return run_batch(physics, crew, rows).seconds
-    return math.fsum(run_batch(physics, crew, rows, first_slot=slot).seconds for slot in range(slots)) / slots
+        return run_batch(physics, executor_set, rows).seconds
+    return (
+        math.fsum(run_batch(physics, executor_set, rows, first_slot=slot).seconds for slot in range(slots))
+        / slots
+    )
 
 
 def first_slot_matters(physics: SparkPhysics, slots: int) -> bool:
@@ -233,7 +238,7 @@ def _one_each(
     factors: Iterator[float] | None,
     first_slot: int,
     warming_s: list[float] | None,
-) -> Stage:
+) -> BatchStage:
     """Run at most one task on each slot."""
     idle = len(paces) - len(loads_s)
     tasks = [1] * len(loads_s) + [0] * idle
@@ -245,7 +250,7 @@ def _one_each(
         taken_s = [load_s * pace * factor for load_s, pace, factor in zip(loads_s, paces, factors)]  # noqa: B905 - factors have no end
     if warming_s:
         taken_s = [each_s + warming_s[slot] * tasks[slot] for slot, each_s in enumerate(taken_s)]
-    return Stage(
+    return BatchStage(
         from_s=begun_s,
         ends_s=[begun_s + each_s for each_s in taken_s],
         tasks=tasks,
@@ -264,7 +269,7 @@ def _in_waves(
     within: float = 0.0,
     first_slot: int = 0,
     warming_s: list[float] | None = None,
-) -> Stage:
+) -> BatchStage:
     """Give each task to the slot that is free first; round trips come between two tasks of a slot, and within each.
 
     Of several slots that are free at once the one with the fewest tasks is next, so that all get one to begin with.
@@ -285,7 +290,7 @@ def _in_waves(
         work_s += taken_s
         waiting_s += delayed_s
         heapreplace(free, (ends_s[slot], tasks[slot], turn))
-    return Stage(from_s=begun_s, ends_s=ends_s, tasks=tasks, work_s=work_s, waiting_s=waiting_s)
+    return BatchStage(from_s=begun_s, ends_s=ends_s, tasks=tasks, work_s=work_s, waiting_s=waiting_s)
 
 
 def _loads_s(physics: SparkPhysics, rows: float, slots: int, factor: float) -> list[float]:

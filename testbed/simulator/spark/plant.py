@@ -14,10 +14,10 @@ from testbed.scoring.sample import Completion
 from testbed.simulator.fog import Fog
 from testbed.simulator.plant import Efforts, Tally
 from testbed.simulator.scene import Scene
-from testbed.simulator.spark.batch import Crew, mean_batch_s
+from testbed.simulator.spark.batch import ExecutorSet, mean_batch_s
 from testbed.simulator.spark.constants import SparkPhysics
 from testbed.simulator.spark.query import Emit, Query
-from testbed.simulator.stream import Source, Stream, Topic
+from testbed.simulator.stream import SourceStream, Stream, Topic
 
 UNCAPPED_ROWS = 1_000_000_000
 """What stands for ever larger batches, where a query has no cap."""
@@ -58,7 +58,7 @@ class SparkPlant:
         self._up = dict.fromkeys(scene.nodes, True)
         self._completions: list[Completion] = []
         streams: dict[str, Stream] = {
-            name: Source(scene.workloads[name]) if name in scene.workloads else Topic()
+            name: SourceStream(scene.workloads[name]) if name in scene.workloads else Topic()
             for name in scene.workflow.operators
         }
         self._queries = {
@@ -158,10 +158,10 @@ class SparkPlant:
         query = self._query(operator)
         rows = query.operator.batch_rows(len(placement)) or UNCAPPED_ROWS
         physics = query.physics
-        crew = Crew.of(
+        executor_set = ExecutorSet.of(
             sorted(placement), query.operator.driver_node, self._fog, slots_each=physics.slots_per_replica
         )
-        return rows / max(mean_batch_s(physics, crew, rows), physics.trigger_s)
+        return rows / max(mean_batch_s(physics, executor_set, rows), physics.trigger_s)
 
     def _query(self, operator: str) -> Query:
         if operator not in self._queries:

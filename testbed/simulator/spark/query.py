@@ -13,13 +13,13 @@ from gesscale.workflow import Operator
 from testbed.simulator.fog import Fog
 from testbed.simulator.plant import Efforts, Tally
 from testbed.simulator.spark.account import Account
-from testbed.simulator.spark.batch import Course, first_slot_matters, run_batch
+from testbed.simulator.spark.batch import BatchTimeline, first_slot_matters, run_batch
 from testbed.simulator.spark.constants import SparkPhysics
 from testbed.simulator.spark.efforts import Done, efforts
 from testbed.simulator.spark.idling import IdleReports
-from testbed.simulator.spark.loss import course_after_loss
+from testbed.simulator.spark.loss import timeline_after_loss
 from testbed.simulator.spark.noise import factors
-from testbed.simulator.spark.roster import Roster, Shift
+from testbed.simulator.spark.replica_pool import MembershipPeriod, ReplicaPool
 from testbed.simulator.stream import Stream
 
 BATCHES_KEPT = 512
@@ -41,8 +41,8 @@ class _Running:
     offered_rows: float
     cap_rows: int | None
     worked_from_s: float = 0.0
-    shift: Shift | None = None
-    course: Course | None = None
+    shift: MembershipPeriod | None = None
+    timeline: BatchTimeline | None = None
 
 
 class Query:
@@ -92,10 +92,10 @@ class Query:
         self._batch_factors = factors(of_batches, physics.batch_noise)
         self._task_factors = factors(of_tasks, physics.task_noise) if physics.task_noise else None
         self._slot_draws = of_slots
-        self._roster = Roster(
+        self._replica_pool = ReplicaPool(
             physics, driver_node=operator.driver_node, fog=fog, placement=placement, rng=of_starts
         )
-        self._account = Account(len(self._roster))
+        self._account = Account(len(self._replica_pool))
         self._running: _Running | None = None
         self._held_up_s = 0.0
         self._done_rows = 0
@@ -107,11 +107,11 @@ class Query:
     @property
     def placement(self) -> tuple[str, ...]:
         """The nodes of the replicas that are kept, sorted; starting ones count."""
-        return self._roster.placement
+        return self._replica_pool.placement
 
     def tally(self, at_s: float) -> Tally:
         """Return its counters at the present."""
-        account, roster = self._account, self._roster
+        account, replica_pool = self._account, self._replica_pool
         work_s, waiting_s = account.at(at_s)
         return Tally(
             offered_rows=self._stream.offered_rows(at_s),
@@ -119,8 +119,8 @@ class Query:
             work_s=work_s,
             waiting_s=waiting_s,
             replica_seconds=account.replica_seconds(at_s),
-            supply_replicas=len(roster),
-            serving_replicas=len(roster.shift_at(at_s).members),
+            supply_replicas=len(replica_pool),
+            serving_replicas=len(replica_pool.shift_at(at_s).members),
         )
 
     def efforts(self, batches: Sequence[Batch]) -> Efforts:
@@ -142,22 +142,22 @@ class Query:
         Who is decommissioned takes no further batch, and ends what it has of the present one.
         """
         for node in add:
-            self._roster.start(node, at_s)
+            self._replica_pool.start(node, at_s)
         for node in remove:
-            self._roster.drop(node)
+            self._replica_pool.drop(node)
         self._replicas_changed(at_s)
         running, leave_s = self._running, self.physics.leave_s
         if not remove:
             return
-        if running is None or running.course is None:
+        if running is None or running.timeline is None:
             self._held_up_s = leave_s
         else:
-            longer = replace(running.course, seconds=running.course.seconds + leave_s)
-            self._go_on(running, running.course, longer, at_s)
+            longer = replace(running.timeline, seconds=running.timeline.seconds + leave_s)
+            self._go_on(running, running.timeline, longer, at_s)
 
     def node_failed(self, node: str, at_s: float) -> None:
         """Lose what runs on a node."""
-        self._roster.drop(node)
+        self._replica_pool.drop(node)
         self._replicas_changed(at_s)
         if node == self.operator.driver_node:
             self._driver_failed(at_s)
@@ -170,23 +170,23 @@ class Query:
             return
         self.driver_is_up = True
         runs_at_s = at_s + self.physics.driver_restart_s
-        self._roster.restart(runs_at_s)
+        self._replica_pool.restart(runs_at_s)
         self._counted_from_rows = self._done_rows
         self.next_s = self._tick_s(runs_at_s)
 
     def links_changed(self) -> None:
         """Forget how far apart nodes are; the batch that is under way does not notice."""
-        self._roster.links_changed()
+        self._replica_pool.links_changed()
 
     def step(self) -> None:
         """Let the next event happen: a trigger, the end of a batch, or the executor that a batch waits for."""
         at_s, running = self.next_s, self._running
         if running is None:
             self._trigger(at_s)
-        elif running.course is None or running.shift is None:
+        elif running.timeline is None or running.shift is None:
             self._work(running, at_s)
         else:
-            self._finish(running, running.shift, running.course, at_s)
+            self._finish(running, running.shift, running.timeline, at_s)
 
     # How it works
 
@@ -197,35 +197,37 @@ class Query:
             self._idles.note(at_s)
             self.next_s = self._tick_s(at_s)
             return
-        cap_rows = self.operator.batch_rows(max(1, len(self._roster.shift_at(at_s).members)))
+        cap_rows = self.operator.batch_rows(max(1, len(self._replica_pool.shift_at(at_s).members)))
         rows = waiting_rows if cap_rows is None else min(waiting_rows, cap_rows)
         self._running = _Running(begun_s=at_s, rows=rows, offered_rows=offered_rows, cap_rows=cap_rows)
         self._work(self._running, at_s)
 
     def _work(self, running: _Running, at_s: float) -> None:
-        shift = self._roster.shift_at(at_s)
+        shift = self._replica_pool.shift_at(at_s)
         if not shift.members:
-            running.shift = running.course = None
+            running.shift = running.timeline = None
             self.next_s = shift.until_s
             return
         physics = self.physics
         cold_s = [replica.cold_s for replica in shift.members]
-        course = run_batch(
+        timeline = run_batch(
             physics,
-            shift.crew,
+            shift.executor_set,
             running.rows,
             cold_s=cold_s if any(cold_s) else (),
             batch_factor=next(self._batch_factors),
             task_factors=self._task_factors,
             first_slot=self._drawn_slot(shift),
         )
-        course.seconds += self._held_up_s
+        timeline.seconds += self._held_up_s
         self._held_up_s = 0.0
-        running.worked_from_s, running.shift, running.course = at_s, shift, course
-        self.next_s = at_s + course.seconds
-        self._account.plan(at_s, self.next_s, course.work_s, course.waiting_s)
+        running.worked_from_s, running.shift, running.timeline = at_s, shift, timeline
+        self.next_s = at_s + timeline.seconds
+        self._account.plan(at_s, self.next_s, timeline.work_s, timeline.waiting_s)
 
-    def _finish(self, running: _Running, shift: Shift, course: Course, at_s: float) -> None:
+    def _finish(
+        self, running: _Running, shift: MembershipPeriod, timeline: BatchTimeline, at_s: float
+    ) -> None:
         from_row = self._done_rows
         self._done_rows = until_row = from_row + running.rows
         event_from_s, event_until_s = self._stream.event_span(from_row, until_row)
@@ -237,7 +239,7 @@ class Query:
                 ended_at_s=at_s,
                 rows=running.rows,
                 seconds=at_s - running.begun_s,
-                nodes=self._roster.shift_at(at_s).nodes,
+                nodes=self._replica_pool.shift_at(at_s).nodes,
                 trigger_s=self.physics.trigger_s,
                 cap_rows=running.cap_rows,
                 offered_rows_total=running.offered_rows - self._counted_from_rows,
@@ -245,37 +247,37 @@ class Query:
                 output_rows=output_rows,
             )
         )
-        self._done.append((shift.crew, course, running.rows))
+        self._done.append((shift.executor_set, timeline, running.rows))
         self._number += 1
         if len(self.batches) == 2 * BATCHES_KEPT:
             del self.batches[:BATCHES_KEPT]
-        self._roster.worked(shift.members)
+        self._replica_pool.worked(shift.members)
         self._running = None
         self.next_s = max(at_s, self._tick_s(running.begun_s))
 
     def _lose(self, running: _Running, node: str, at_s: float) -> None:
-        shift, course = running.shift, running.course
-        if shift is None or course is None or node not in shift.crew.nodes:
+        shift, timeline = running.shift, running.timeline
+        if shift is None or timeline is None or node not in shift.executor_set.nodes:
             return
-        able = [index for index, replica in enumerate(shift.members) if replica in self._roster]
+        able = [index for index, replica in enumerate(shift.members) if replica in self._replica_pool]
         if not able:
             self._account.cut(at_s)
             self._work(running, at_s)
             return
-        after = course_after_loss(
-            course,
+        after = timeline_after_loss(
+            timeline,
             self.physics,
-            shift.crew,
-            lost=shift.crew.nodes.index(node),
+            shift.executor_set,
+            lost=shift.executor_set.nodes.index(node),
             able=able,
             elapsed_s=at_s - running.worked_from_s,
         )
-        self._go_on(running, course, after, at_s)
+        self._go_on(running, timeline, after, at_s)
 
-    def _go_on(self, running: _Running, before: Course, after: Course, at_s: float) -> None:
+    def _go_on(self, running: _Running, before: BatchTimeline, after: BatchTimeline, at_s: float) -> None:
         """Let a batch that is under way take another course from now on."""
         left_work_s, left_waiting_s = self._account.cut(at_s)
-        running.course = after
+        running.timeline = after
         self.next_s = running.worked_from_s + after.seconds
         self._account.plan(at_s, self.next_s, left_work_s + after.work_s - before.work_s, left_waiting_s)
 
@@ -284,15 +286,15 @@ class Query:
         self._account.cut(at_s)
         self._running = None  # what it has not committed it reads again
         self.next_s = math.inf
-        self._roster.pause()
+        self._replica_pool.pause()
 
     def _replicas_changed(self, at_s: float) -> None:
-        self._account.keep(len(self._roster), at_s)
-        if self._running is not None and self._running.course is None:
-            self.next_s = self._roster.shift_at(at_s).until_s
+        self._account.keep(len(self._replica_pool), at_s)
+        if self._running is not None and self._running.timeline is None:
+            self.next_s = self._replica_pool.shift_at(at_s).until_s
 
-    def _drawn_slot(self, shift: Shift) -> int:
-        slots = len(shift.crew.paces)
+    def _drawn_slot(self, shift: MembershipPeriod) -> int:
+        slots = len(shift.executor_set.paces)
         return int(self._slot_draws.random() * slots) if first_slot_matters(self.physics, slots) else 0
 
     def _tick_s(self, after_s: float) -> float:

@@ -60,7 +60,7 @@ def predicted_s(physics: SparkPhysics, measured: MeasuredBatch) -> float:
     """Return how long the batch takes by the physics, warm and without noise, seconds."""
     slots = measured.replicas * physics.slots_per_replica
     partitions = 0 if measured.tasks in {0, slots} else measured.tasks
-    return mean_batch_s(replace(physics, partitions=partitions), measured.crew, measured.rows)
+    return mean_batch_s(replace(physics, partitions=partitions), measured.executor_set, measured.rows)
 
 
 def batch_errors(physics: SparkPhysics, measured: Sequence[MeasuredBatch]) -> BatchErrors:

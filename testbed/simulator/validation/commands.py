@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 import yaml
 
-from gesscale.cli.output import API_VERSION, Output, emit, talk
+from gesscale.cli.output import API_VERSION, Output, emit, stderr_console
 from gesscale.errors import InputError
 from testbed.simulator.figures import read_figures
 from testbed.simulator.spark.constants import FOLDER, read_physics
@@ -70,7 +70,7 @@ def validate(
     between = between_runs([each.run for each in drawn])
     if picture is not None:
         draw(drawn, picture)
-        talk.print(f"{picture}: {', '.join(compared)}, recorded and simulated")
+        stderr_console.print(f"{picture}: {', '.join(compared)}, recorded and simulated")
     document = {
         "apiVersion": API_VERSION,
         "readings": {"errors": measured, "heldOut": held_out},
@@ -108,7 +108,7 @@ def refit(
         message = f"{file}: the constants cannot be written there: {error.strerror}"
         raise InputError(message) from error
     names = ", ".join(run.name for run in runs)
-    talk.print(f"{file}: {len(fitted.origins)} constants by {names}, the others as {physics}")
+    stderr_console.print(f"{file}: {len(fitted.origins)} constants by {names}, the others as {physics}")
 
 
 def _compare_readings(

@@ -11,18 +11,24 @@ from gesscale.errors import InputError
 from gesscale.observation import Batch
 from testbed.simulator.spark.constants import SparkPhysics
 from testbed.simulator.validation.batch_times import BatchErrors, batch_errors
-from testbed.simulator.validation.courses import LEAST_S, Course, CourseErrors, course_errors, course_of
 from testbed.simulator.validation.measured_batch import MeasuredBatch, of_run
 from testbed.simulator.validation.recorded_run import RecordedRun, offered_totals
 from testbed.simulator.validation.reenactment import reenact
 from testbed.simulator.validation.refit import CALM_S
+from testbed.simulator.validation.timelines import (
+    LEAST_S,
+    RunTimeline,
+    TimelineErrors,
+    timeline_errors,
+    timeline_of,
+)
 
 BUSY = 0.9
 """From this use of the machine's CPU on, readings tell of the machine and not of the nodes that it emulates."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spread:
+class FigureSpread:
     """A quantity over seeds."""
 
     median: float
@@ -30,7 +36,7 @@ class Spread:
     greatest: float
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> "Spread":
+    def of(cls, values: Sequence[float]) -> "FigureSpread":
         """Sum up at least one value."""
         return cls(median=statistics.median(values), least=min(values), greatest=max(values))
 
@@ -50,7 +56,7 @@ class Total:
     """
 
     recorded: float
-    simulated: Spread
+    simulated: FigureSpread
     error_pct: float | None
 
 
@@ -67,8 +73,8 @@ class Distance:
         single seed.
     """
 
-    from_record: Spread
-    between_seeds: Spread | None
+    from_record: FigureSpread
+    between_seeds: FigureSpread | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +86,7 @@ class RunComparison:
     warm_batches
         Of the record, each against the physics on its own rows and nodes: all, and parts of them.
     totals, distances
-        By the name of the quantity: of `Course` and of `CourseErrors`.
+        By the name of the quantity: of `RunTimeline` and of `TimelineErrors`.
     """
 
     warm_batches: Mapping[str, BatchErrors]
@@ -119,31 +125,31 @@ def compare_run(run: RecordedRun, physics: SparkPhysics, acted: Sequence[Sequenc
             f"{run.name}: expected warm batches after the first {CALM_S:.0f} s, got none; take a longer run"
         )
         raise InputError(message)
-    distances = [course_errors(run.batches, batches) for batches in acted]
-    chance = [course_errors(one, other) for one, other in pairwise(acted)]
-    recorded = course_of(run.batches, run.orders, run.operator)
-    courses = [course_of(batches, run.orders, run.operator) for batches in acted]
+    distances = [timeline_errors(run.batches, batches) for batches in acted]
+    chance = [timeline_errors(one, other) for one, other in pairwise(acted)]
+    recorded = timeline_of(run.batches, run.orders, run.operator)
+    timelines = [timeline_of(batches, run.orders, run.operator) for batches in acted]
     return RunComparison(
         warm_batches={
             label: batch_errors(physics, part) for label, part in parts_of_run(measured).items() if part
         },
         totals={
             name: _total(getattr(recorded, name), values)
-            for name in _names(Course)
-            if (values := [v for course in courses if (v := getattr(course, name)) is not None])
+            for name in _names(RunTimeline)
+            if (values := [v for timeline in timelines if (v := getattr(timeline, name)) is not None])
             and getattr(recorded, name) is not None
         },
         distances={
             name: Distance(
-                from_record=Spread.of([getattr(each, name) for each in distances]),
-                between_seeds=Spread.of([getattr(each, name) for each in chance]) if chance else None,
+                from_record=FigureSpread.of([getattr(each, name) for each in distances]),
+                between_seeds=FigureSpread.of([getattr(each, name) for each in chance]) if chance else None,
             )
-            for name in _names(CourseErrors)
+            for name in _names(TimelineErrors)
         },
     )
 
 
-def between_runs(runs: Sequence[RecordedRun]) -> dict[str, CourseErrors]:
+def between_runs(runs: Sequence[RecordedRun]) -> dict[str, TimelineErrors]:
     """Compare recorded runs of at least 150 s with each other: how far real runs are apart.
 
     Returns
@@ -153,7 +159,7 @@ def between_runs(runs: Sequence[RecordedRun]) -> dict[str, CourseErrors]:
         lies on that of the first; it tells what a run repeats of another only where they had the same load.
     """
     return {
-        f"{one.name}, {other.name}": course_errors(one.batches, _on_the_load_of(one, other))
+        f"{one.name}, {other.name}": timeline_errors(one.batches, _on_the_load_of(one, other))
         for one, other in combinations(runs, 2)
     }
 
@@ -187,10 +193,10 @@ def _on_the_load_of(one: RecordedRun, other: RecordedRun) -> tuple[Batch, ...]:
 
 
 def _total(recorded: float, values: Sequence[float]) -> Total:
-    simulated = Spread.of(values)
+    simulated = FigureSpread.of(values)
     error_pct = 100 * (simulated.median / recorded - 1) if recorded else None
     return Total(recorded=recorded, simulated=simulated, error_pct=error_pct)
 
 
-def _names(kind: type[Course] | type[CourseErrors]) -> tuple[str, ...]:
+def _names(kind: type[RunTimeline] | type[TimelineErrors]) -> tuple[str, ...]:
     return tuple(field.name for field in fields(kind))

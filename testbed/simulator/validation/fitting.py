@@ -92,7 +92,7 @@ def held_out_errors(
 
 
 def _round_trip(item: MeasuredBatch) -> str:
-    return f"{1000 * item.crew.farthest_s:.0f} ms"
+    return f"{1000 * item.executor_set.farthest_s:.0f} ms"
 
 
 def _replicas(item: MeasuredBatch) -> str:

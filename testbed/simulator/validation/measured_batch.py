@@ -14,7 +14,7 @@ from gesscale.observation import Batch
 from latency_map import LatencyMap
 from testbed.simulator.fog import Fog
 from testbed.simulator.scene import SimulatedNode
-from testbed.simulator.spark.batch import Crew
+from testbed.simulator.spark.batch import ExecutorSet
 from testbed.simulator.validation.recorded_run import RecordedRun
 
 
@@ -24,7 +24,7 @@ class MeasuredBatch:
 
     Attributes
     ----------
-    crew
+    executor_set
         Who worked on it.
     rows, seconds
         How many rows, and how long it took.
@@ -38,7 +38,7 @@ class MeasuredBatch:
         Whether it had all the rows that its cap allows.
     """
 
-    crew: Crew
+    executor_set: ExecutorSet
     rows: float
     seconds: float
     trigger_s: float = 0.0
@@ -49,7 +49,7 @@ class MeasuredBatch:
     @property
     def replicas(self) -> int:
         """How many worked on it."""
-        return len(self.crew.nodes)
+        return len(self.executor_set.nodes)
 
     def rows_per_s(self, seconds: float) -> float:
         """Return the throughput of such batches, one after the other, where each takes so long."""
@@ -117,7 +117,9 @@ def of_batch(run: RecordedRun, batch: Batch, nodes: Sequence[str] | None = None)
     """Take one batch of a recorded run; those that it names worked on it, unless other nodes are given."""
     fog = Fog({name: SimulatedNode(name=name) for name in run.delays.names}, run.delays)
     return MeasuredBatch(
-        crew=Crew.of(batch.nodes if nodes is None else nodes, run.operator.driver_node, fog, None),
+        executor_set=ExecutorSet.of(
+            batch.nodes if nodes is None else nodes, run.operator.driver_node, fog, None
+        ),
         rows=batch.rows,
         seconds=batch.seconds,
         trigger_s=run.trigger_s,
@@ -132,7 +134,7 @@ def _of_row(row: _Row) -> MeasuredBatch:
     np.fill_diagonal(rtt_ms, 0.0)
     fog = Fog({name: SimulatedNode(name=name) for name in names}, LatencyMap(names=names, rtt_ms=rtt_ms))
     return MeasuredBatch(
-        crew=Crew.of(names[1:], "driver", fog, None),
+        executor_set=ExecutorSet.of(names[1:], "driver", fog, None),
         rows=row.batch_rows,
         seconds=row.batch_ms / 1000,
         tasks=row.tasks,

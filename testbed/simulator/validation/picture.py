@@ -11,8 +11,8 @@ from gesscale.errors import GesscaleError, InputError
 from gesscale.observation import Batch
 from latency_map import LatencyMapError
 from latency_map.pictures import canvas
-from testbed.simulator.validation.courses import Series, backlog_rows, batch_time_s, replicas, rows_per_s
 from testbed.simulator.validation.recorded_run import RecordedRun
+from testbed.simulator.validation.timelines import Series, backlog_rows, batch_time_s, replicas, rows_per_s
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -25,7 +25,7 @@ _MOST_STEPS = 200_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class RecordedOrder:
     """Replicas that were started and removed.
 
     Attributes
@@ -96,7 +96,7 @@ class RecordedRun:
     operator: Operator
     delays: LatencyMap
     batches: tuple[Batch, ...]
-    orders: tuple[Order, ...]
+    orders: tuple[RecordedOrder, ...]
     trigger_s: float
 
     @property
@@ -138,7 +138,7 @@ def read_run(folder: Path) -> RecordedRun:
     InputError
         When something is missing or cannot be used, or the run had several operators.
     """
-    settings = load_settings(folder / SETTINGS, [])
+    settings = load_settings(folder / SETTINGS, [], is_record=True)
     operators = settings.workflow.build().operators
     if len(operators) != 1:
         message = f"{folder}: expected a run of one operator, got {', '.join(operators)}"
@@ -175,7 +175,7 @@ def read_run(folder: Path) -> RecordedRun:
     )
 
 
-def order_of(decision: LiveDecision) -> Order | None:
+def order_of(decision: LiveDecision) -> RecordedOrder | None:
     """Return what a decision brought about; None for nothing."""
     if not decision.acted or decision.change is None:
         return None
@@ -188,7 +188,7 @@ def order_of(decision: LiveDecision) -> Order | None:
         return None
     seconds = outcome.get("seconds")
     only_starts = bool(add) and not remove
-    return Order(
+    return RecordedOrder(
         at_s=decision.at_s,
         change=Change(add=add, remove=remove),
         took_s=float(seconds)
@@ -197,7 +197,7 @@ def order_of(decision: LiveDecision) -> Order | None:
     )
 
 
-def starts(batches: Sequence[Batch], orders: Sequence[Order], operator: Operator) -> Iterator[Start]:
+def starts(batches: Sequence[Batch], orders: Sequence[RecordedOrder], operator: Operator) -> Iterator[Start]:
     """Yield how each replica that was ordered came to serve; those that never did are left out.
 
     Parameters

@@ -74,8 +74,8 @@ def refit(physics: SparkPhysics, runs: Sequence[RecordedRun]) -> Refit:
     told: dict[str, tuple[float, str]] = {
         "trigger_s": (triggers_s[0], f"The setting of {names}."),
         "batch_noise": (noise, f"Scatter about the fit (median absolute deviation). {warm}"),
-        **_told_by_starts(fitted, runs, names),
-        **_told_by_leaving(fitted, runs, names),
+        **_fitted_by_starts(fitted, runs, names),
+        **_fitted_by_leaving(fitted, runs, names),
     }
     return Refit(
         physics=replace(fitted, **{name: round(value, 4) for name, (value, _) in told.items()}),  # type: ignore[arg-type] # all are floats
@@ -83,7 +83,7 @@ def refit(physics: SparkPhysics, runs: Sequence[RecordedRun]) -> Refit:
     )
 
 
-def _told_by_starts(
+def _fitted_by_starts(
     physics: SparkPhysics, runs: Sequence[RecordedRun], names: str
 ) -> dict[str, tuple[float, str]]:
     cold_s = [extra_s for run in runs for extra_s in _cold_extras_s(physics, run)]
@@ -120,7 +120,7 @@ def _told_by_starts(
     return told
 
 
-def _told_by_leaving(
+def _fitted_by_leaving(
     physics: SparkPhysics, runs: Sequence[RecordedRun], names: str
 ) -> dict[str, tuple[float, str]]:
     leaves_s = [extra_s for run in runs for extra_s in _leave_extras_s(physics, run)]

@@ -7,8 +7,8 @@ from rich.table import Table
 
 from gesscale.cli.output import table
 from testbed.simulator.validation.batch_times import BatchErrors, Errors
-from testbed.simulator.validation.comparison import RunComparison, Spread
-from testbed.simulator.validation.courses import CourseErrors
+from testbed.simulator.validation.comparison import FigureSpread, RunComparison
+from testbed.simulator.validation.timelines import TimelineErrors
 
 _TOTALS = {
     "processed_rows": "rows processed",
@@ -47,7 +47,7 @@ def readings_tables(
 
 
 def run_tables(
-    compared: Mapping[str, RunComparison], between: Mapping[str, CourseErrors], seeds: int
+    compared: Mapping[str, RunComparison], between: Mapping[str, TimelineErrors], seeds: int
 ) -> list[Table]:
     """Return what recorded runs say; nothing without any."""
     if not compared:
@@ -105,7 +105,7 @@ def _figures(errors: Errors) -> tuple[float, ...]:
     return tuple(round(figure, 1) for figure in (errors.mean_pct, errors.worst_pct, errors.bias_pct))
 
 
-def _cells(spread: Spread | None) -> tuple[float | None, str | None]:
+def _cells(spread: FigureSpread | None) -> tuple[float | None, str | None]:
     if spread is None:
         return None, None
     return spread.median, f"{_short(spread.least)}–{_short(spread.greatest)}"

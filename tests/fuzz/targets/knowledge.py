@@ -77,7 +77,7 @@ def _loop(name: str, knowledge: KnowledgeStore, observations: list[WorkflowObser
         cluster=FakeCluster({"op": ("hub",)}),
         knowledge=knowledge,
         acts=True,
-        settle_timeout_s=120.0,
+        rescale_timeout_s=120.0,
     )
 
 

@@ -11,17 +11,17 @@ from edge import workflow as small_workflow
 from fuzz.target import OF_THE_LOOP, Form, RefusedError, Target, files
 from fuzz.targets.maps import NOW_S
 from gesscale.knowledge.memory import MemoryKnowledge
-from gesscale.kubernetes.controller.resuming import read_legacy
+from gesscale.kubernetes.controller.restored_state import restored_state
 from gesscale.kubernetes.orders.order_knowledge import OrderKnowledge
 from gesscale.kubernetes.orders.ordering import order_of
 from gesscale.kubernetes.reporting.report import report_fault
 from gesscale.kubernetes.resource.order import parse_order
-from gesscale.kubernetes.resource.translate import Fault, FaultReason, gather
+from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault, gather
 from gesscale.options import PolicyOptions
 from gesscale.policies import policy_named
-from gesscale.spark.orders import OrderBook
+from gesscale.spark.orders import OrderReader
 
-_FAULT = Fault(reason=FaultReason.SPEC_INVALID, message="it is not understood")
+_FAULT = ResourceFault(reason=FaultReason.SPEC_INVALID, message="it is not understood")
 
 
 def _json(data: bytes) -> Any:
@@ -42,7 +42,7 @@ def _autoscalers(data: bytes, folder: Path) -> None:
         built = steered.build({})
         steered.directives(built)
         steered.policy.build(built)
-        _ = steered.monitor, steered.latency_map, steered.settle_timeout_s
+        _ = steered.monitor, steered.latency_map, steered.rescale_timeout_s
     for fault in gathered.faults.values():
         report_fault({}, fault, 1, NOW_S)
     if not gathered.workflows:
@@ -54,7 +54,7 @@ def _status(data: bytes, folder: Path) -> None:
     status = _json(data)
     if not isinstance(status, dict):
         raise RefusedError
-    legacy = read_legacy({"op": status}, NOW_S).known
+    legacy = restored_state({"op": status}, NOW_S).known
     orders = OrderKnowledge(MemoryKnowledge(known=legacy), lambda: {"op": order_of({"status": status})})
     recalled = orders.recall(NOW_S)
     report_fault(status, _FAULT, 1, NOW_S)
@@ -69,7 +69,7 @@ def _status(data: bytes, folder: Path) -> None:
 def _order(data: bytes, folder: Path) -> None:
     del folder
     value = _json(data)
-    book = OrderBook()
+    book = OrderReader()
     for number in (1, 2):
         book.read({"metadata": {"uid": f"u{number}"}, "status": {"order": value}})
     order = parse_order(value)

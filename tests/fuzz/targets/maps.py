@@ -7,17 +7,17 @@ from pathlib import Path
 
 from fuzz.target import TESTS, Form, Target, files
 from latency_map import (
-    NOTHING_ASIDE,
-    Aside,
+    NO_SIDE_FILES,
     Asymmetry,
     DelayKind,
     DelayUnit,
     LatencyMapError,
+    SideFiles,
     Survey,
     least_nd_max_subset,
     nearest,
     parse_survey,
-    read_aside,
+    read_side_files,
     read_survey,
 )
 from latency_map.formats.document import survey_to_document
@@ -40,13 +40,15 @@ def use_survey(survey: Survey) -> None:
         least_nd_max_subset(latencies, 2)
 
 
-def _read(aside: Aside) -> Callable[[bytes, Path], object]:
+def _read(side_files: SideFiles) -> Callable[[bytes, Path], object]:
     def call(data: bytes, folder: Path) -> None:
         del folder
         try:
-            imported = read_survey(BytesIO(data), aside=aside)
+            imported = read_survey(BytesIO(data), side_files=side_files)
         except LatencyMapError:  # as somebody who then says what the delays mean
-            imported = read_survey(BytesIO(data), unit=DelayUnit.MS, kind=DelayKind.RTT, aside=aside)
+            imported = read_survey(
+                BytesIO(data), unit=DelayUnit.MS, kind=DelayKind.RTT, side_files=side_files
+            )
         use_survey(imported.survey)
 
     return call
@@ -56,19 +58,23 @@ def _zipped(read: Callable[[], Sequence[bytes]]) -> Callable[[], Sequence[bytes]
     return lambda: [gzip.compress(content, mtime=0) for content in read()]
 
 
-def _target(name: str, *patterns: str, form: Form = Form.TEXT, aside: Aside = NOTHING_ASIDE) -> Target:
-    return Target(name=f"map-{name}", form=form, samples=files(*patterns, under=_MAPS), call=_read(aside))
+def _target(
+    name: str, *patterns: str, form: Form = Form.TEXT, side_files: SideFiles = NO_SIDE_FILES
+) -> Target:
+    return Target(
+        name=f"map-{name}", form=form, samples=files(*patterns, under=_MAPS), call=_read(side_files)
+    )
 
 
-_SERVERS = read_aside(servers=_MAPS / "wondernetwork_servers.csv")
+_SERVERS = read_side_files(servers=_MAPS / "wondernetwork_servers.csv")
 
 TARGETS = (
     _target("matrix", "cloud_regions.csv", "planetlab_12x12.tsv", "../../../testbed/topologies/*.csv"),
     _target("edges", "edges.csv", "king_edges.txt"),
     _target("p2psim", "king_p2psim.txt"),
-    _target("pings", "wondernetwork_pings.csv", aside=_SERVERS),
-    _target("ping", "ping_*.txt", aside=Aside(probed_from="here")),
-    _target("fping", "fping_*.txt", aside=Aside(probed_from="here")),
+    _target("pings", "wondernetwork_pings.csv", side_files=_SERVERS),
+    _target("ping", "ping_*.txt", side_files=SideFiles(probed_from="here")),
+    _target("fping", "fping_*.txt", side_files=SideFiles(probed_from="here")),
     _target("document", "document_v1.json", form=Form.JSON),
     _target("links", "links.json", form=Form.JSON),
     _target("node-link", "node_link.json", form=Form.JSON),
@@ -79,6 +85,6 @@ TARGETS = (
         name="map-gzip",
         form=Form.GZIP,
         samples=_zipped(files("edges.csv", "cloud_regions.csv", "shadow.gml", under=_MAPS)),
-        call=_read(NOTHING_ASIDE),
+        call=_read(NO_SIDE_FILES),
     ),
 )

@@ -12,7 +12,7 @@ from gesscale.monitor.prometheus import PrometheusMetrics
 from gesscale.monitor.records import parse_document, to_batches
 from gesscale.monitor.screen import screen
 from gesscale.monitor.window import summarise
-from gesscale.observation import Unseen
+from gesscale.observation import MissingReading
 from latency_map.measure.peers import AgentsByName
 
 _TIMEOUT_S = 20.0
@@ -59,7 +59,7 @@ def _prometheus_batches(data: bytes, folder: Path) -> None:
     metrics = PrometheusMetrics(
         _url(), ("op",), window_s=60.0, stale_after_s=180.0, history_s=300.0, timeout_s=_TIMEOUT_S
     )
-    if metrics.observe(NOW_S).unseen:
+    if metrics.observe(NOW_S).missing_readings:
         raise RefusedError
 
 
@@ -76,7 +76,7 @@ def _driver(data: bytes, folder: Path) -> None:
         stale_after_s=180.0,
         last_progress_at_s=document.last_progress_at_s,
     )
-    if isinstance(seen, Unseen):
+    if isinstance(seen, MissingReading):
         raise RefusedError
 
 

@@ -12,10 +12,10 @@ from gesscale.cli.output import Output
 from gesscale.policies.rules import read_rules, rules_yaml
 from gesscale.policies.rules.reading import parse_rules
 from gesscale.settings import Settings, load_settings
-from gesscale.spark.placing import read_base_template
-from gesscale.spark.pod_template import Placement, executor_template
+from gesscale.spark.first_placement import read_base_template
+from gesscale.spark.pod_template import PodPlacement, executor_template
 from latency_map import LatencyMap, read_map
-from latency_map.emulate import Action, render_script, tc_plan
+from latency_map.emulate import ScriptAction, render_script, tc_plan
 from testbed.arena.experiments.experiment import read_experiment
 from testbed.cluster.topology import read_topology
 from testbed.emulation.daemonset import render_daemonset
@@ -30,7 +30,7 @@ def use_settings(settings: Settings) -> None:
 
 
 def _settings(path: Path) -> None:
-    use_settings(load_settings(path, (), {}))
+    use_settings(load_settings(path, (), {}, is_record=True))
 
 
 def _options(data: bytes, folder: Path) -> None:
@@ -47,7 +47,7 @@ def _rules(path: Path) -> None:
 def _hosts(path: Path) -> None:
     planned = tc_plan(_delays(), read_hosts(path, "eth0", pod_networks=True), skip_missing=True)
     for node in planned.nodes:
-        render_script(node, Action.APPLY)
+        render_script(node, ScriptAction.APPLY)
     render_daemonset(planned)
 
 
@@ -69,7 +69,7 @@ def _experiment(path: Path) -> None:
 
 def _pod_template(path: Path) -> None:
     executor_template(
-        read_base_template(str(path)), Placement(order="1-1", nodes=("a", "b")), autoscaler="op"
+        read_base_template(str(path)), PodPlacement(order="1-1", nodes=("a", "b")), autoscaler="op"
     )
 
 

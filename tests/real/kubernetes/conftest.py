@@ -18,7 +18,7 @@ import yaml
 from testbed.cluster import state
 from testbed.cluster.topology import Topology, read_topology
 from testbed.kubernetes.build import build
-from testbed.kubernetes.cluster import KubernetesCluster, kubernetes_up
+from testbed.kubernetes.cluster import KubernetesTestBed, kubernetes_up
 from testbed.kubernetes.kubectl import run_kubectl
 from testbed.kubernetes.sweeping import down
 from testbed.kubernetes.tools import obstacle
@@ -127,7 +127,7 @@ def possible() -> None:
 
 
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubernetesCluster | ForeignCluster]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubernetesTestBed | ForeignCluster]:
     """Yield the cluster; it is shared, so each test works in a `namespace` of its own."""
     if foreign := os.environ.get(FOREIGN):
         yield ForeignCluster(Path(foreign))
@@ -147,7 +147,7 @@ def free_subnet() -> str:
 
 
 @pytest.fixture
-def namespace(cluster: KubernetesCluster | ForeignCluster) -> Iterator[str]:
+def namespace(cluster: KubernetesTestBed | ForeignCluster) -> Iterator[str]:
     """Yield a new namespace of the cluster, deleted afterwards with all in it."""
     name = f"test-{uuid.uuid4().hex[:8]}"
     cluster.run_kubectl("create", "namespace", name)

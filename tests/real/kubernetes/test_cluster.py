@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gesscale.errors import ClusterError
-from testbed.kubernetes.cluster import KubernetesCluster
+from testbed.kubernetes.cluster import KubernetesTestBed
 from testbed.kubernetes.host_programs import host_programs
 from testbed.kubernetes.images import BUSYBOX, HOST
 
@@ -62,23 +62,23 @@ def restricted_container() -> dict[str, Any]:
     return {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 
 
-def create(cluster: KubernetesCluster, namespace: str, *objects: dict[str, Any]) -> None:
+def create(cluster: KubernetesTestBed, namespace: str, *objects: dict[str, Any]) -> None:
     listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
     cluster.run_kubectl("-n", namespace, "create", "-f", "-", given=listed)
 
 
-def get(cluster: KubernetesCluster, namespace: str, kind: str, name: str) -> dict[str, Any]:
+def get(cluster: KubernetesTestBed, namespace: str, kind: str, name: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(cluster.run_kubectl("-n", namespace, "get", kind, name, "-o", "json"))
     return found
 
 
-def wait_ready(cluster: KubernetesCluster, namespace: str) -> None:
+def wait_ready(cluster: KubernetesTestBed, namespace: str) -> None:
     cluster.run_kubectl(
         "-n", namespace, "wait", "--for=condition=Ready", "pod", "--all", "--timeout=180s", timeout_s=200
     )
 
 
-def test_nodes_register_and_are_ready(cluster: KubernetesCluster) -> None:
+def test_nodes_register_and_are_ready(cluster: KubernetesTestBed) -> None:
     items = json.loads(cluster.run_kubectl("get", "nodes", "-o", "json"))["items"]
     ready = {
         item["metadata"]["name"]
@@ -90,7 +90,7 @@ def test_nodes_register_and_are_ready(cluster: KubernetesCluster) -> None:
 
 
 def test_a_node_offers_the_memory_of_an_edge_node_not_that_of_this_machine(
-    cluster: KubernetesCluster, namespace: str
+    cluster: KubernetesTestBed, namespace: str
 ) -> None:
     _ = cluster.topology  # another cluster has nodes of its own sizes
     node = get(cluster, namespace, "node", cluster.node_names[0])
@@ -98,7 +98,7 @@ def test_a_node_offers_the_memory_of_an_edge_node_not_that_of_this_machine(
 
 
 def test_pods_run_where_required_affinity_says_and_feel_the_maps_delays(
-    cluster: KubernetesCluster, namespace: str
+    cluster: KubernetesTestBed, namespace: str
 ) -> None:
     topology, nodes = cluster.topology, cluster.node_names
     pods_of_root = [busybox_pod(f"on-{node}", node) for node in nodes]
@@ -119,14 +119,14 @@ def test_pods_run_where_required_affinity_says_and_feel_the_maps_delays(
     assert measured == pytest.approx(topology.rtt_ms(nodes[0], hub), abs=TOLERANCE_MS)
 
 
-def echo_ms(cluster: KubernetesCluster, namespace: str, pod: str, address: str) -> float:
+def echo_ms(cluster: KubernetesTestBed, namespace: str, pod: str, address: str) -> float:
     """Return the least of some round trips from a pod; others run on this machine, so the mean says little."""
     said = cluster.run_kubectl("-n", namespace, "exec", pod, "--", "ping", "-c", "6", "-i", "0.2", address)
     return float(said.rpartition("= ")[2].split("/")[0])
 
 
 def test_an_affinity_that_no_node_meets_leaves_the_pod_pending(
-    cluster: KubernetesCluster, namespace: str
+    cluster: KubernetesTestBed, namespace: str
 ) -> None:
     create(cluster, namespace, busybox_pod("nowhere", "no-such-node"))
 
@@ -137,7 +137,7 @@ def test_an_affinity_that_no_node_meets_leaves_the_pod_pending(
     until(unschedulable, "the scheduler gives the reason")
 
 
-def test_names_of_a_headless_service_lead_to_its_pods(cluster: KubernetesCluster, namespace: str) -> None:
+def test_names_of_a_headless_service_lead_to_its_pods(cluster: KubernetesTestBed, namespace: str) -> None:
     _ = cluster.topology
     service = {
         "apiVersion": "v1",
@@ -162,7 +162,7 @@ def test_names_of_a_headless_service_lead_to_its_pods(cluster: KubernetesCluster
 
 
 def test_a_pod_reaches_the_api_server_with_its_service_account_and_only_as_it_may(
-    cluster: KubernetesCluster, namespace: str
+    cluster: KubernetesTestBed, namespace: str
 ) -> None:
     _ = cluster.topology  # mounts programs of this machine
     cluster.run_kubectl("-n", namespace, "create", "role", "reader", "--verb=list", "--resource=pods")
@@ -211,7 +211,7 @@ except kubernetes.client.ApiException as error:
 
 
 def test_a_namespace_under_the_restricted_profile_refuses_a_pod_that_runs_as_root(
-    cluster: KubernetesCluster, namespace: str
+    cluster: KubernetesTestBed, namespace: str
 ) -> None:
     cluster.run_kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted")
     create(cluster, namespace, busybox_pod("good", cluster.node_names[0]))
@@ -221,7 +221,7 @@ def test_a_namespace_under_the_restricted_profile_refuses_a_pod_that_runs_as_roo
         create(cluster, namespace, bad)
 
 
-def test_a_node_that_is_cut_off_is_noticed_and_comes_back(cluster: KubernetesCluster) -> None:
+def test_a_node_that_is_cut_off_is_noticed_and_comes_back(cluster: KubernetesTestBed) -> None:
     node = cluster.node_names[-1]
     cluster.cut_off(node)
     try:

@@ -4,14 +4,14 @@ import time
 
 import pytest
 from cluster_contract import ClusterContract, Site
-from steered_world import World, define, until
+from controlled_world import World, define, until
 
 from gesscale.kubernetes.api import connect
 from gesscale.kubernetes.orders.documents import Documents
-from gesscale.kubernetes.orders.ordering import OrderDesk
+from gesscale.kubernetes.orders.ordering import OrderWriter
 from gesscale.kubernetes.placement.cluster import KubernetesCluster
-from gesscale.kubernetes.placement.patience import Patience
-from gesscale.kubernetes.placement.promises import Promises
+from gesscale.kubernetes.placement.node_backoff import NodeBackoff
+from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.placement.watches import Watches
 from gesscale.kubernetes.resource.translate import gather
 
@@ -24,11 +24,11 @@ class Real(Site):
         cluster = KubernetesCluster(
             workflow=workflow,
             look=watches.look,
-            desk=OrderDesk(Documents(world.admin, watches.documents), lambda: 1),
-            promises=Promises(),
+            order_writer=OrderWriter(Documents(world.admin, watches.documents), lambda: 1),
+            reservations=Reservations(),
             term=1,
             at_s=time.time(),
-            patience={"op": Patience(120.0)},
+            node_backoff={"op": NodeBackoff(120.0)},
         )
         super().__init__(cluster=cluster, nodes=world.nodes)
         self.world = world

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 import yaml
 from accounts import connect_as, controller_as, controller_rights, controller_roles, missing_rights
-from steered_world import PERIOD_S, World, controller, define, kubeconfig_of, until
+from controlled_world import PERIOD_S, World, controller, define, kubeconfig_of, until
 from stopped_api import stopped_api_server
 
 from gesscale.kubernetes.api import connect
 from gesscale.kubernetes.api.lease import LEASE_NAME
 from gesscale.kubernetes.controller.controller import Controller
-from gesscale.kubernetes.controller.probes import why_unready
+from gesscale.kubernetes.controller.probes import readiness_failures
 from testbed.kubernetes.images import BUSYBOX
 
 pytestmark = pytest.mark.real
@@ -52,7 +52,7 @@ def test_operators_are_scaled_advised_rehearsed_and_left_alone_as_people_say(wor
     until_text = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(until_s))
     world.add("told", offered=100, override={"nodes": [near, far], "until": YEARS_AHEAD})
     world.add("expires", offered=100, override={"nodes": [far], "until": until_text})
-    world.add("torn", workflow="both", policy={"slackThresholdPct": 20})
+    world.add("torn", workflow="both", policy={"headroomThresholdPct": 20})
     world.add("whole", workflow="both")
     with controller(world) as process:
         until(lambda: len(world.pods_of("acts")) == 2, "an executor on a second node")
@@ -71,12 +71,12 @@ def test_operators_are_scaled_advised_rehearsed_and_left_alone_as_people_say(wor
         until(lambda: sorted(world.pods_of("told")) == [near, far], "the nodes that were named")
         until(lambda: world.reason("told") == "Overridden", "an override")
         until(lambda: world.condition("torn", "Ready").get("reason") == "SettingsDiffer", "a fault")
-        assert "policy.slackThresholdPct" in world.condition("whole", "Ready")["message"]
+        assert "policy.headroomThresholdPct" in world.condition("whole", "Ready")["message"]
         for name in ("advises", "rehearses", "pauses", "torn", "whole"):
             assert not world.order(name), name
         assert sorted(world.pods_of("expires")) == [far]
         world.patch("pauses", {"pause": None})
-        world.patch("torn", {"policy": {"slackThresholdPct": 30}})
+        world.patch("torn", {"policy": {"headroomThresholdPct": 30}})
         until(lambda: world.order("pauses"), "an order after the pause")
         until(lambda: world.order("torn") and world.order("whole"), "orders after the settings agree")
         until(lambda: world.reason("expires") not in {"", "Overridden"}, "the end of the override", 150)
@@ -267,7 +267,7 @@ def test_each_right_that_is_missing_is_named_and_nothing_is_scaled_down_for_want
         for number, missing in enumerate((None, *verbs())):
             without(world, account, missing, tmp_path)
             # A new generation, so that there is something to report.
-            world.patch("op", {"reconfiguration": {"settleTimeout": f"{60 + number}s"}})
+            world.patch("op", {"reconfiguration": {"rescaleTimeout": f"{60 + number}s"}})
             with controller_as(
                 world.cluster, world.namespace, account, tmp_path, watched=world.namespace
             ) as running:
@@ -310,7 +310,7 @@ def without(world, account, missing, folder):
 
 
 def unready(controller: Controller) -> str:
-    return "\n".join(why_unready(controller.vitals(), time.clock_gettime(time.CLOCK_BOOTTIME)))
+    return "\n".join(readiness_failures(controller.health(), time.clock_gettime(time.CLOCK_BOOTTIME)))
 
 
 def roles(namespace: str, account: str, missing):

@@ -14,7 +14,7 @@ from gesscale.kubernetes.resource.conditions import conditions_of, findings_of_f
 from gesscale.kubernetes.resource.crd import definition
 from gesscale.kubernetes.resource.memory import MemoryStatus, knowledge_of
 from gesscale.kubernetes.resource.status import EstimateStatus, LoadStatus, StreamAutoscalerStatus
-from gesscale.kubernetes.resource.translate import Fault, FaultReason
+from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault
 from gesscale.ports import Knowledge, Reconfiguration
 from perfmodel import Reading
 
@@ -220,7 +220,7 @@ ACCEPTED = [
     {"pause": {}},
     {"pause": {"until": UNTIL, "reason": "the disk is full"}},
     {"override": {"nodes": ["edge1", "edge2"], "until": "2030-01-01T02:00:00+02:00"}},
-    {"policy": {"holdOff": "1h30m", "seed": 7, "cpuHighPct": 75.5}},
+    {"policy": {"stabilizationWindow": "1h30m", "seed": 7, "cpuHighPct": 75.5}},
 ]
 
 
@@ -308,7 +308,7 @@ def test_what_is_remembered_comes_back_to_the_last_bit(resources):
 def test_the_columns_tell_an_operator_at_a_glance(cluster, resources):
     resources.create({"workflow": "rides", "mode": "Act"})
     conditions = conditions_of(
-        findings_of_fault(Fault(reason=FaultReason.SETTINGS_DIFFER, message="they differ")),
+        findings_of_fault(ResourceFault(reason=FaultReason.SETTINGS_DIFFER, message="they differ")),
         (),
         generation=1,
         now_s=1_800_000_000.0,
@@ -345,7 +345,7 @@ def test_the_columns_tell_an_operator_at_a_glance(cluster, resources):
 
 def test_kubectl_explains_every_member(cluster, client):
     assert is_served(client)
-    said = " ".join(cluster.run_kubectl("explain", "sas.spec.policy.slackThresholdPct").split())
+    said = " ".join(cluster.run_kubectl("explain", "sas.spec.policy.headroomThresholdPct").split())
     assert "DT from which fewer replicas are asked for, per cent. Default: the authors' scripts." in said
     assert "Written by" not in cluster.run_kubectl("explain", "sas.status.order", "--recursive")
 
@@ -363,7 +363,11 @@ DOCUMENTS = st.fixed_dictionaries(
         ),
         "policy": st.fixed_dictionaries(
             {},
-            optional={"cpuLowPct": st.integers(0, 100), "cpuHighPct": st.integers(0, 100), "holdOff": SPANS},
+            optional={
+                "cpuLowPct": st.integers(0, 100),
+                "cpuHighPct": st.integers(0, 100),
+                "stabilizationWindow": SPANS,
+            },
         ),
         "override": st.fixed_dictionaries(
             {"until": st.just(UNTIL)},

@@ -15,9 +15,9 @@ from accounts import (
     rights_of,
     unused,
 )
+from controlled_world import World, define, until
 from real.kubernetes.test_executors import Application
 from real.kubernetes.test_executors import until as until_seen
-from steered_world import World, define, until
 
 from gesscale.kubernetes.api import ApiError, connect
 from gesscale.kubernetes.api.events import REFRESH_S, Events, Incident, Regarding
@@ -84,7 +84,7 @@ def test_the_controller_uses_every_right_that_it_is_granted_and_misses_none(worl
         grant_as_told(world, world.status("op")["lastDecision"]["message"])
         until(lambda: sorted(world.pods_of("op")) == [near, mid], "executors by the granted map")
         until(lambda: "SuccessfulRescale" in world.event_reasons("op"), "the end of scaling")
-        assert controller.vitals().missing_rights == ()
+        assert controller.health().missing_rights == ()
     repeat_an_event(world, account, tmp_path)
     asked = requests_of(world.cluster.files, account, account)
     assert unused(controller_rights(), asked, own_namespace=account) == []

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from gesscale.kubernetes.resource.translate import gather
-from gesscale.spark.pod_template import Placement, executor_template
+from gesscale.spark.pod_template import PodPlacement, executor_template
 from testbed.kubernetes.driver_account import FEW_RIGHTS_SETTINGS, driver_account
 
 OPERATORS = ("clean", "nearest")
@@ -133,7 +133,9 @@ def test_executors_run_the_image_of_their_driver_without_a_token(objects, look, 
 
 
 def test_executors_keep_the_restricted_standard_wherever_they_are_placed(template):
-    placed = executor_template(template, Placement(order="1-1", nodes=("pi1", "pi2")), autoscaler="nearest")
+    placed = executor_template(
+        template, PodPlacement(order="1-1", nodes=("pi1", "pi2")), autoscaler="nearest"
+    )
     spec = placed["spec"]
     assert spec["securityContext"]["runAsNonRoot"] is True
     assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
-from gesscale.decision import MapStanding
+from gesscale.decision import MapStatus
 from gesscale.kubernetes.controller.metrics import ApiFigures, ControllerMetrics, StepFigures
 from gesscale.kubernetes.reporting.figures import OperatorFigures
 from gesscale.loop import PHASES
@@ -151,7 +151,7 @@ def test_the_dashboard_is_bound_to_no_server_and_its_panels_overlap_nowhere(dash
 def exported():
     """Names and labels of every series that the controller, the drivers and the agents serve."""
     from gesscale.spark.gauges import OperatorGauges
-    from gesscale.spark.records import OperatorSettings
+    from gesscale.spark.records import QuerySettings
     from latency_map.measure.gauges import PREFIX
 
     asked = ApiFigures(requests={("get", "nodes", "200"): 1}, stale_s={"nodes": 0.0}, missing_rights=0)
@@ -162,16 +162,14 @@ def exported():
         throughput_rows_per_s=1.0, backlog_rows=1.0, mst=Estimate(low=1.0, mid=2.0, high=3.0), nd_max_s=0.1,
         saturated_share=0.5, order_pending_s=1.0, model_error_share=0.1,
     )  # fmt: skip
-    step = StepFigures(at_s=1.0, operators={"o": figures}, latency_map=MapStanding(age_s=1.0))
+    step = StepFigures(at_s=1.0, operators={"o": figures}, latency_map=MapStatus(age_s=1.0))
     metrics.step_done("n", "w", step, ())
     with metrics.timed(PHASES[0]):
         pass
     metrics.rescale_took(1.0)
     families = list(metrics.registry.collect())
     drivers = CollectorRegistry(auto_describe=False)
-    settings = OperatorSettings(
-        app="a", operator="o", cap_rows=None, cap_rows_per_replica=None, trigger_s=None
-    )
+    settings = QuerySettings(app="a", operator="o", cap_rows=None, cap_rows_per_replica=None, trigger_s=None)
     drivers.register(OperatorGauges(settings, lambda: [], lambda: None, lambda: 0))
     families += list(drivers.collect())
     names = set()

@@ -8,7 +8,7 @@ from edge import NODES, FakeCluster, delays
 from gesscale.advised_cluster import AdvisedCluster
 from gesscale.assembly import (
     build_loop,
-    check_surroundings,
+    check_environment,
     host_names,
     open_cluster,
     open_latencies,
@@ -131,7 +131,7 @@ def test_an_unknown_cluster_is_refused_with_those_there_are(settings):
     unknown = settings(execute={"cluster": "kluster"})
     for refused in (
         lambda: open_cluster(unknown, open_latencies(unknown)),
-        lambda: check_surroundings(unknown),
+        lambda: check_environment(unknown),
     ):
         with pytest.raises(
             SettingsError, match=r"^execute\.cluster: expected none or one of .*, got 'kluster'"
@@ -140,7 +140,7 @@ def test_an_unknown_cluster_is_refused_with_those_there_are(settings):
 
 
 def test_settings_that_fit_their_surroundings_pass_and_leave_nothing_behind(settings, tmp_path):
-    check_surroundings(settings())
+    check_environment(settings())
     assert [path.name for path in tmp_path.iterdir()] == ["map.csv"]
 
 
@@ -183,14 +183,14 @@ def test_the_loop_acts_only_where_it_is_asked_to_and_not_held_back(settings, mod
     asked = settings(
         execute={"mode": mode, "cluster": "given"},
         analyze={"policy": "thr-nlaware"},
-        plan={"settle_timeout": "7s", "exclude_nodes": ["far"]},
+        plan={"rescale_timeout": "7s", "exclude_nodes": ["far"]},
     )
     cluster = FakeCluster({})
     loop = build_loop(asked, 0.0, advise_only=advise_only, cluster=cluster)
     loop.knowledge.close()
     assert loop.acts is acts
     assert loop.cluster is cluster
-    assert (loop.policy.name, loop.settle_timeout_s) == ("thr-nlaware", 7.0)
+    assert (loop.policy.name, loop.rescale_timeout_s) == ("thr-nlaware", 7.0)
     assert loop.excluded_nodes == {"far"}
 
 

@@ -87,7 +87,7 @@ def loop(cluster, seen, *excluded):
         cluster=cluster,
         knowledge=MemoryKnowledge(),
         acts=True,
-        settle_timeout_s=60.0,
+        rescale_timeout_s=60.0,
         excluded_nodes=frozenset(excluded),
     )
 

@@ -10,7 +10,7 @@ from gesscale.errors import InputError
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
 from gesscale.options import PolicyOptions
-from gesscale.plan.directives import Directive, Override, Pause, obey
+from gesscale.plan.directives import Directive, Override, Pause, apply_directives
 from gesscale.policies import policy_named
 from gesscale.ports import ClusterState, Knowledge, Node, Reconfiguration
 
@@ -25,7 +25,7 @@ MORE = Plan(
 
 
 def obeyed(directive, *, plan=MORE, cluster=LIVE, knowledge=None, now_s=NOW_S):
-    return obey({"op": plan}, {"op": directive}, cluster, knowledge or known(), now_s)["op"]
+    return apply_directives({"op": plan}, {"op": directive}, cluster, knowledge or known(), now_s)["op"]
 
 
 def directive(**said):
@@ -34,7 +34,7 @@ def directive(**said):
 
 def test_where_nobody_speaks_the_plan_stands():
     assert obeyed(directive()) is MORE
-    assert obey({"op": MORE}, {}, LIVE, known(), NOW_S)["op"] is MORE
+    assert apply_directives({"op": MORE}, {}, LIVE, known(), NOW_S)["op"] is MORE
 
 
 def test_a_pause_holds_the_placement_and_says_what_would_have_been_done():
@@ -144,7 +144,7 @@ def test_the_loop_acts_for_one_operator_and_advises_for_another():
         cluster=FakeCluster(placements={"a": ("hub",), "b": ("hub",)}),
         knowledge=MemoryKnowledge(),
         acts=True,
-        settle_timeout_s=60.0,
+        rescale_timeout_s=60.0,
         directives={"b": Directive(operator=operator("b"), acts=False)},
     )
     made = {decision.operator: decision.outcome.status for decision in loop.step(NOW_S)}

@@ -3,7 +3,7 @@
 import pytest
 from edge import NODES, FakeCluster, FakeLatencies, FakeMetrics, known, latencies, observe, reading, workflow
 
-from gesscale.decision import Change, MapStanding, Reason
+from gesscale.decision import Change, MapStatus, Reason
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
 from gesscale.options import PolicyOptions
@@ -12,7 +12,7 @@ from gesscale.ports import ClusterState, Knowledge, Latencies, Node
 from perfmodel import Reading
 
 STALE = "the latency map is 26 h old, over the 24 h of latency_map.max_age; measure it again"
-NONE_YET = Knowledge(latencies=Latencies(standing=MapStanding(problem="agents: none answers")))
+NONE_YET = Knowledge(latencies=Latencies(standing=MapStatus(problem="agents: none answers")))
 AWARE = ("gesscale", "thr-nlaware")
 
 # MST = 100 n - 0.2 ND, exactly, on the placements that grow from hub.
@@ -128,7 +128,7 @@ def loop(given, seen, cluster):
         cluster=cluster,
         knowledge=MemoryKnowledge(),
         acts=True,
-        settle_timeout_s=1.0,
+        rescale_timeout_s=1.0,
     )
 
 

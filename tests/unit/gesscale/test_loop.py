@@ -7,7 +7,7 @@ from edge import FakeCluster, FakeLatencies, FakeMetrics, observe, reading, work
 from gesscale.decision import Change, OutcomeStatus, Reason
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
-from gesscale.observation import Unseen
+from gesscale.observation import MissingReading
 from gesscale.options import PolicyOptions
 from gesscale.policies import policy_named
 from gesscale.ports import Node
@@ -23,7 +23,7 @@ def loop(cluster, *observations, acts=True, knowledge=None, latencies=None):
         cluster=cluster,
         knowledge=knowledge or MemoryKnowledge(),
         acts=acts,
-        settle_timeout_s=120.0,
+        rescale_timeout_s=120.0,
     )
 
 
@@ -116,7 +116,7 @@ def test_a_failing_cluster_is_a_decision_and_the_next_step_goes_on():
 
 def test_missing_metrics_never_scale_down():
     cluster = FakeCluster({"op": ("hub", "near")})
-    silent = observe(unseen=[Unseen(operator="op", detail="no answer")])
+    silent = observe(missing_readings=[MissingReading(operator="op", detail="no answer")])
     (decision,) = loop(cluster, silent).step(1000.0)
     assert decision.plan.reason is Reason.METRICS_MISSING
     assert cluster.orders == []

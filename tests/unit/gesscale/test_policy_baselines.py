@@ -30,7 +30,7 @@ def test_mdl_adds_any_free_node_but_always_the_same_for_one_observation():
     assert first == again
     # 40 draws of 4 nodes miss a given one with probability 0.75^40 = 1e-5.
     assert {item.change.add[0] for item in first} == {"near", "mid", "far", "edge"}
-    assert {item.reason for item in first[0].rejections} == {Reason.NOT_DRAWN}
+    assert {item.reason for item in first[0].rejections} == {Reason.NOT_SELECTED}
 
 
 def test_mdl_gives_up_several_at_once_whatever_their_delays():

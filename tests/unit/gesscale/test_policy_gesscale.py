@@ -6,7 +6,7 @@ import pytest
 from edge import batches, known, observe, operator, reading, workflow
 
 from gesscale.decision import Change, Reason, Verdict
-from gesscale.observation import Unseen
+from gesscale.observation import MissingReading
 from gesscale.options import PolicyOptions
 from gesscale.policies import policy_named
 from gesscale.ports import ClusterState, Node, Reconfiguration
@@ -150,7 +150,7 @@ def test_one_replica_at_a_time_while_fewer_than_three_readings_exist():
     assert plans["op"].change == Change(remove=("far",))
 
 
-def test_no_scale_down_below_the_threshold_of_slack():
+def test_no_scale_down_below_the_threshold_of_headroom():
     # MST(2, 10 ms) = 198. DT >= 30 % needs a throughput of at most 138.6 (against the low end even less).
     placement = ("hub", "near")
     seen = reading(placement, throughput=150)
@@ -221,8 +221,8 @@ def test_without_any_saturation_reading_nothing_is_removed():
 
 @pytest.mark.parametrize(("stale", "reason"), [(True, Reason.METRICS_STALE), (False, Reason.METRICS_MISSING)])
 def test_missing_or_stale_metrics_change_nothing(stale, reason):
-    unseen = Unseen(operator="op", detail="silence", stale=stale)
-    _, plans = decide(policy(), observe(unseen=[unseen]), cluster("hub", "near"), EXACT)
+    missing_readings = MissingReading(operator="op", detail="silence", stale=stale)
+    _, plans = decide(policy(), observe(missing_readings=[missing_readings]), cluster("hub", "near"), EXACT)
     assert (plans["op"].reason, plans["op"].change) == (reason, None)
 
 
@@ -235,14 +235,14 @@ def test_nothing_is_planned_while_a_change_settles():
     assert analyses["op"].evidence == ()
 
 
-def test_an_operator_is_not_judged_again_before_the_hold_off_is_over():
+def test_an_operator_is_not_judged_again_before_the_stabilization_window_is_over():
     seen = reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=400, at_s=1000.0)
     change = Reconfiguration(at_s=700.0, operator="op", placement=("hub",), downtime_s=5.0)
     learned = replace(EXACT, reconfigurations={"op": (change,)})
-    held = policy(hold_off=300.5).analyze(observe(seen), learned)["op"]
+    held = policy(stabilization_window=300.5).analyze(observe(seen), learned)["op"]
     assert (held.reason, held.evidence) == (Reason.RECONFIGURING, ())
     assert "300 s ago is held for 300.5 s" in held.detail
-    assert policy(hold_off=300.0).analyze(observe(seen), learned)["op"].verdict is Verdict.MORE
+    assert policy(stabilization_window=300.0).analyze(observe(seen), learned)["op"].verdict is Verdict.MORE
 
 
 def test_an_unreadable_cluster_changes_nothing():

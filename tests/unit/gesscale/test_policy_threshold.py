@@ -61,4 +61,4 @@ def test_limits_hold():
 
 def test_losers_are_named():
     losers = plan("thr-nlunaware", ("hub", "near", "mid"), cpu_share=0.95).rejections
-    assert [(item.reason) for item in losers] == [Reason.NOT_DRAWN]
+    assert [(item.reason) for item in losers] == [Reason.NOT_SELECTED]

@@ -10,12 +10,12 @@ from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.monitor.record_files import Recording, read_recording
 from gesscale.monitor.replay import RecordedWorld
 from gesscale.policies import policy_named, policy_names
-from gesscale.replay import Answer, agreement, answers_of
+from gesscale.replay import ReplayedDecision, agreement, answers_of
 from gesscale.settings import load_settings
 from latency_map import read_survey
 
 DAY = Path(__file__).parents[2] / "data" / "records" / "day_of_gesscale"
-SETTINGS = load_settings(DAY / "gesscale.yaml", environ={})
+SETTINGS = load_settings(DAY / "gesscale.yaml", environ={}, is_record=True)
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def answers(
     policy: str = "gesscale",
     knowledge: MemoryKnowledge | None = None,
     **changes: object,
-) -> tuple[Answer, ...]:
+) -> tuple[ReplayedDecision, ...]:
     monitor = SETTINGS.monitor
     world = RecordedWorld(
         recording=recording,
@@ -45,7 +45,7 @@ def answers(
         world,
         knowledge or MemoryKnowledge(),
         instants_s=recording.instants_s(monitor.period_s),
-        settle_timeout_s=SETTINGS.plan.settle_timeout_s,
+        rescale_timeout_s=SETTINGS.plan.rescale_timeout_s,
     )
 
 
@@ -63,7 +63,7 @@ def test_the_policy_that_ran_live_decides_the_same_for_the_same_reason(
     found = agreement(answers(recording, as_read=as_read))
     # All 26 decisions of the record, 8 of which wanted a change.
     assert (found.compared, found.same_change, found.same_reason) == (26, 26, 26)
-    assert (found.live_changes, found.wanted_changes, found.new_wishes) == (8, 8, 8)
+    assert (found.live_changes, found.wanted_changes, found.new_proposals) == (8, 8, 8)
     assert found.first_difference is None
 
 
@@ -104,7 +104,7 @@ def test_another_policy_answers_the_same_situations_its_own_way(recording: Recor
     assert first.live.change is None
     assert first.decision.plan.change == Change(add=("edge2",))
     # The wish of 40 s comes again at 50 s, since it was not carried out then.
-    assert (found.wanted_changes, found.new_wishes) == (6, 5)
+    assert (found.wanted_changes, found.new_proposals) == (6, 5)
     # The record goes on as it was: the placement of each step is the live one.
     assert all(
         step.live.placement == step.decision.analysis.reading.placement

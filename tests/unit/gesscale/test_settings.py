@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from gesscale.errors import SettingsError
-from gesscale.fields import Group, model_within, parse_duration_s
+from gesscale.fields import SettingsGroup, model_within, parse_duration_s
 from gesscale.knowledge.keeping import KnowledgeLimits
 from gesscale.options import PolicyOptions
 from gesscale.settings import Settings, load_settings, settings_page
@@ -108,7 +108,7 @@ def test_files_are_found_from_the_settings_file_that_names_them(load: Load, tmp_
     ],
 )
 def test_a_duration_is_seconds_or_a_number_with_a_unit(load: Load, written: object, seconds: float) -> None:
-    assert load(plan={"settle_timeout": written}).plan.settle_timeout_s == seconds
+    assert load(plan={"rescale_timeout": written}).plan.rescale_timeout_s == seconds
 
 
 @pytest.mark.parametrize(
@@ -119,8 +119,8 @@ def test_a_duration_is_seconds_or_a_number_with_a_unit(load: Load, written: obje
     ],
 )
 def test_anything_else_is_no_duration(load: Load, written: object) -> None:
-    (fault,) = faults(load, plan={"settle_timeout": written})
-    assert "plan.settle_timeout: expected a positive duration such as 30, '250ms'," in fault
+    (fault,) = faults(load, plan={"rescale_timeout": written})
+    assert "plan.rescale_timeout: expected a positive duration such as 30, '250ms'," in fault
     assert "or '7d', 1ms to 3650d, got " in fault
     assert fault.endswith(f"got {glimpse(written)}")
 
@@ -151,11 +151,11 @@ def test_the_least_period_is_a_second(load: Load) -> None:
 
 
 def test_every_number_has_limits_on_both_sides() -> None:
-    def unbounded(group: type[Group], above: str = "") -> Iterator[str]:
+    def unbounded(group: type[SettingsGroup], above: str = "") -> Iterator[str]:
         for name, field in group.model_fields.items():
             kinds = {field.annotation, *get_args(field.annotation)}
             inner = model_within(field.annotation)
-            if inner is not None and issubclass(inner, Group):
+            if inner is not None and issubclass(inner, SettingsGroup):
                 yield from unbounded(inner, f"{above}{name}.")
             elif not name.endswith("_s") and kinds & {int, float}:
                 told = {
@@ -234,7 +234,7 @@ def test_every_fault_is_listed_with_where_it_came_from(load: Load, tmp_path: Pat
 
 def test_an_unknown_key_like_no_other_gets_the_list_of_keys(load: Load) -> None:
     (fault,) = faults(load, plan={"zzz": 1})
-    assert fault.endswith("plan.zzz: there is no such setting; known here: exclude_nodes, settle_timeout")
+    assert fault.endswith("plan.zzz: there is no such setting; known here: exclude_nodes, rescale_timeout")
 
 
 def test_the_prometheus_server_of_the_map_is_that_of_the_metrics_unless_told(load: Load) -> None:
@@ -421,10 +421,10 @@ def test_the_page_of_settings_is_up_to_date() -> None:
 
 def test_every_duration_takes_its_own_default() -> None:
     # The API server checks defaults against the schema, and a StreamAutoscaler writes them as durations.
-    def durations(group: type[Group]) -> Iterator[tuple[str, float]]:
+    def durations(group: type[SettingsGroup]) -> Iterator[tuple[str, float]]:
         for name, field in group.model_fields.items():
             inner = model_within(field.annotation)
-            if inner is not None and issubclass(inner, Group):
+            if inner is not None and issubclass(inner, SettingsGroup):
                 yield from durations(inner)
             elif name.endswith("_s") and isinstance(field.default, float):
                 yield f"{group.__name__}.{name}", field.default

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from latency_map import DelayKind, DelayUnit, LatencyMap, UnknownNodeError
-from latency_map.choose.candidates import Candidate, Needs, Rejection, Unfit, same_label, screen
+from latency_map.choose.candidates import Candidate, CandidateRejection, Needs, Unfit, same_label, screen
 
 GIB = 2.0**30
 
@@ -62,7 +62,7 @@ def lan() -> LatencyMap:
 )
 def test_a_node_that_cannot_be_chosen_is_out_for_a_reason(lan, fields, options, reason, detail):
     candidate = Candidate(**{"name": "b", **fields})
-    rejection = Rejection(node=candidate.name, reason=reason, detail=detail)
+    rejection = CandidateRejection(node=candidate.name, reason=reason, detail=detail)
     assert screen([candidate], lan, **options) == ((), (rejection,))
 
 

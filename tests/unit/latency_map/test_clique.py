@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from latency_map.choose.clique import bits, first_clique, threshold_graph
-from latency_map.choose.weights import Scales
+from latency_map.choose.weights import BitWeights
 
 # two triangles 0-1-2 and 2-3-4 that share node 2
 EDGES = [(0, 1), (0, 2), (1, 2), (2, 3), (2, 4), (3, 4)]
@@ -55,6 +55,6 @@ def test_a_clique_is_as_heavy_as_wanted_and_no_heavier_than_needed():
 
 @pytest.mark.parametrize("weights", [[], [0], [1, 1, 1], [7, 7, 3], [1, 2, 3, 4, 5, 6, 7], [10**15, 1, 0]])
 def test_the_weight_of_a_set_is_the_sum_of_its_nodes_weights(weights):
-    scales = Scales.of(weights)
+    scales = BitWeights.of(weights)
     for nodes in range(1 << len(weights)):
         assert scales.sum(nodes) == sum(weights[node] for node in bits(nodes))

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from latency_map import LatencyMapError, Survey, UnknownNodeError
-from latency_map.difference import Change, Tolerance, compare, effect_on
+from latency_map.difference import DelayChange, Tolerance, compare, effect_on
 
 NAN = float("nan")
 
@@ -29,9 +29,9 @@ def test_changes_come_largest_first_and_once_where_both_directions_agree():
     after = survey("abc", [[0, 12, 103], [11, 0, NAN], [103, NAN, 0]])
     difference = compare(BEFORE, after)
     assert difference.changed == (
-        Change(a="a", b="c", before_ms=100, after_ms=103),
-        Change(a="a", b="b", before_ms=10, after_ms=12),
-        Change(a="b", b="a", before_ms=10, after_ms=11),
+        DelayChange(a="a", b="c", before_ms=100, after_ms=103),
+        DelayChange(a="a", b="b", before_ms=10, after_ms=12),
+        DelayChange(a="b", b="a", before_ms=10, after_ms=11),
     )
     assert (difference.compared, difference.median_abs_ms, difference.max_abs_ms) == (3, 2.0, 3.0)
     assert not difference.equal
@@ -41,8 +41,8 @@ def test_nodes_and_pairs_that_come_and_go_are_named():
     after = survey("bcd", [[0, 7, 1], [7, 0, NAN], [1, NAN, 0]])
     difference = compare(BEFORE, after)
     assert (difference.added, difference.removed) == (("d",), ("a",))
-    assert difference.found == (Change(a="b", b="c", before_ms=None, after_ms=7),)
-    assert compare(after, BEFORE).lost == (Change(a="b", b="c", before_ms=7, after_ms=None),)
+    assert difference.found == (DelayChange(a="b", b="c", before_ms=None, after_ms=7),)
+    assert compare(after, BEFORE).lost == (DelayChange(a="b", b="c", before_ms=7, after_ms=None),)
     assert difference.compared == 0
     assert difference.median_abs_ms is None
     assert not difference.equal
@@ -50,12 +50,12 @@ def test_nodes_and_pairs_that_come_and_go_are_named():
 
 def test_a_direction_that_is_lost_is_named_alone():
     after = survey("abc", [[0, 10, 100], [NAN, 0, NAN], [100, NAN, 0]])
-    assert compare(BEFORE, after).lost == (Change(a="b", b="a", before_ms=10, after_ms=None),)
+    assert compare(BEFORE, after).lost == (DelayChange(a="b", b="a", before_ms=10, after_ms=None),)
 
 
 def test_a_node_apart_from_itself_is_a_difference():
     after = survey("abc", [[3, 10, 100], [10, 0, NAN], [100, NAN, 0]])
-    assert compare(BEFORE, after).changed == (Change(a="a", b="a", before_ms=0, after_ms=3),)
+    assert compare(BEFORE, after).changed == (DelayChange(a="a", b="a", before_ms=0, after_ms=3),)
 
 
 @pytest.mark.parametrize(

@@ -5,16 +5,16 @@ import subprocess
 import pytest
 
 from latency_map import DelayKind, DelayUnit, LatencyMap
-from latency_map.emulate import Action, apply_commands, number_hosts, render_script, tc_plan
+from latency_map.emulate import ScriptAction, apply_commands, number_hosts, render_script, tc_plan
 from latency_map.emulate.preflight import preflight_problems, render_preflight
 
 PAIR = LatencyMap.from_delays(["a", "b"], [[0, 40], [40, 0]], unit=DelayUnit.MS, kind=DelayKind.RTT)
 OWN = LatencyMap.from_delays(["a", "b"], [[0, 1], [1, 0]], unit=DelayUnit.MS, kind=DelayKind.RTT)
 NODE = tc_plan(PAIR, number_hosts(["a", "b"], "10.0.0.0/24")).node("a")
 SCRIPTS = {
-    "apply": render_script(NODE, Action.APPLY),
-    "apply for a time": render_script(NODE, Action.APPLY, undo_after_s=1800),
-    "undo": render_script(NODE, Action.UNDO),
+    "apply": render_script(NODE, ScriptAction.APPLY),
+    "apply for a time": render_script(NODE, ScriptAction.APPLY, undo_after_s=1800),
+    "undo": render_script(NODE, ScriptAction.UNDO),
     "preflight": render_preflight(NODE, tools=("ping",)),
 }
 
@@ -56,7 +56,7 @@ def test_the_script_holds_the_commands_of_the_plan_each_class_with_its_purpose()
 def test_what_the_network_has_itself_is_said_beside_the_delay():
     node = tc_plan(PAIR, number_hosts(["a", "b"], "10.0.0.0/24"), own=OWN).node("a")
     assert "# to b 10.0.0.2: 19.5 ms of 40 ms round trip, 1 ms of which are there" in render_script(
-        node, Action.APPLY
+        node, ScriptAction.APPLY
     )
 
 

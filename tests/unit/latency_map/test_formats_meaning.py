@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from latency_map import Aside, DelayKind, DelayUnit, LatencyMapError, MapForm, parse_map, parse_survey
+from latency_map import DelayKind, DelayUnit, LatencyMapError, MapForm, SideFiles, parse_map, parse_survey
 
 RTT, ONE_WAY = DelayKind.RTT, DelayKind.ONE_WAY
 US, MS, S = DelayUnit.US, DelayUnit.MS, DelayUnit.S
@@ -84,7 +84,9 @@ def test_what_is_lacking_may_be_said_alone():
 )
 def test_a_caller_who_contradicts_the_file_is_refused(text, unit, kind, message):
     with pytest.raises(LatencyMapError, match=f"^text, {message}"):
-        parse_survey(text, unit=unit, kind=kind, aside=Aside(probed_from="a") if text is PING else Aside())
+        parse_survey(
+            text, unit=unit, kind=kind, side_files=SideFiles(probed_from="a") if text is PING else SideFiles()
+        )
 
 
 def test_one_way_delays_are_added_where_both_are_known_and_doubled_where_one_is():
@@ -158,21 +160,22 @@ def test_a_list_of_many_columns_takes_the_median_of_every_pair():
 
 
 @pytest.mark.parametrize(
-    ("text", "aside", "message"),
+    ("text", "side_files", "message"),
     [
-        (MATRIX.format("rtt_ms"), Aside(names=("x", "y")), "no --names with a file of the form matrix; it is for bare"),
-        (PING, Aside(servers={}), "no --servers with a file of the form ping; it is for pings"),
-        ("a,b,1\n", Aside(probed_from="x"), "no --source with a file of the form edges; it is for fping, ping"),
-        ("0 5\n5 0\n", Aside(names=("x",)), "a name for each of its 2 nodes, got 1"),
-        ("0 5\n5 0\n", Aside(names=("x", "x")), "every node once, got 'x' twice"),
-        ("1 2 7\n", Aside(names=("x",)), "nodes by number from 1 to 1"),
-        ("a b 7\n", Aside(names=("x", "y")), "nodes by number from 1 to 2"),
-        (PING, Aside(), "the name of the node that pinged 'b'; say it to import with --source"),
+        (MATRIX.format("rtt_ms"), SideFiles(names=("x", "y")),
+         "no --names with a file of the form matrix; it is for bare"),
+        (PING, SideFiles(servers={}), "no --servers with a file of the form ping; it is for pings"),
+        ("a,b,1\n", SideFiles(probed_from="x"), "no --source with a file of the form edges; it is for fping, ping"),
+        ("0 5\n5 0\n", SideFiles(names=("x",)), "a name for each of its 2 nodes, got 1"),
+        ("0 5\n5 0\n", SideFiles(names=("x", "x")), "every node once, got 'x' twice"),
+        ("1 2 7\n", SideFiles(names=("x",)), "nodes by number from 1 to 1"),
+        ("a b 7\n", SideFiles(names=("x", "y")), "nodes by number from 1 to 2"),
+        (PING, SideFiles(), "the name of the node that pinged 'b'; say it to import with --source"),
     ],
 )  # fmt: skip
-def test_what_does_not_belong_to_a_file_is_refused(text, aside, message):
+def test_what_does_not_belong_to_a_file_is_refused(text, side_files, message):
     with pytest.raises(LatencyMapError, match=f"^text: expected {message}"):
-        parse_survey(text, unit=MS, kind=RTT, aside=aside)
+        parse_survey(text, unit=MS, kind=RTT, side_files=side_files)
 
 
 def test_what_networkx_warns_of_is_said():

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from latency_map import Aside, DelayKind, DelayUnit, LatencyMapError, MapForm, parse_survey
+from latency_map import DelayKind, DelayUnit, LatencyMapError, MapForm, SideFiles, parse_survey
 
 RTT, MS = DelayKind.RTT, DelayUnit.MS
 LINK = {"from": "a", "to": "b", "delay": 5}
@@ -175,5 +175,7 @@ def test_bad_graphs_are_refused(text, message):
 
 def test_output_of_ping_without_a_target_is_refused():
     for form in (MapForm.PING, MapForm.FPING):
-        said = refusal("ping: connect: Network is unreachable\n", form=form, aside=Aside(probed_from="a"))
+        said = refusal(
+            "ping: connect: Network is unreachable\n", form=form, side_files=SideFiles(probed_from="a")
+        )
         assert said == f"file: expected the output of {form.value}, got no target in it"

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from latency_map import Aside, DelayKind, DelayUnit, MapForm, read_aside, read_survey
+from latency_map import DelayKind, DelayUnit, MapForm, SideFiles, read_side_files, read_survey
 
 SAMPLES = Path(__file__).parents[2] / "data" / "latency_maps"
 RTT, ONE_WAY = DelayKind.RTT, DelayKind.ONE_WAY
@@ -47,7 +47,7 @@ def test_a_bare_matrix_gets_names(name, unit, first_ms, asymmetric):
 def test_names_of_a_bare_matrix_come_from_a_file(tmp_path):
     names = tmp_path / "names.txt"
     names.write_text("\n".join(f"host{index}" for index in range(12)) + "\n\n")
-    imported = read("planetlab_12x12.tsv", MS, RTT, aside=read_aside(names=names))
+    imported = read("planetlab_12x12.tsv", MS, RTT, side_files=read_side_files(names=names))
     assert rtt_ms(imported, "host0", "host1") == 0.175
 
 
@@ -75,7 +75,7 @@ def test_king_numbers_its_nodes():
     assert imported.survey.names == ("1", "2", "3", "4")
     assert rtt_ms(imported, "2", "1") == 81.123
     assert math.isnan(rtt_ms(imported, "1", "4"))
-    named = read("king_edges.txt", US, RTT, aside=Aside(names=("a", "b", "c", "d", "unused")))
+    named = read("king_edges.txt", US, RTT, side_files=SideFiles(names=("a", "b", "c", "d", "unused")))
     assert rtt_ms(named, "d", "a") == 120.8
 
 
@@ -88,8 +88,8 @@ def test_p2psim_writes_missing_delays_as_negative_ones():
 
 
 def test_pings_of_wondernetwork_are_summed_up_by_their_median_and_joined_with_servers():
-    aside = read_aside(servers=SAMPLES / "wondernetwork_servers.csv")
-    imported = read("wondernetwork_pings.csv", aside=aside)
+    side_files = read_side_files(servers=SAMPLES / "wondernetwork_servers.csv")
+    imported = read("wondernetwork_pings.csv", side_files=side_files)
     assert (imported.form, imported.unit, imported.kind) == (MapForm.PINGS, MS, RTT)
     # two servers are called Frankfurt; 203 is not among the servers
     assert imported.survey.names == ("Frankfurt 17", "New York", "Frankfurt 59", "203")
@@ -172,7 +172,7 @@ def test_goldpinger_times_http_and_leaves_zeros_out():
     ],
 )
 def test_pings_of_one_node_are_one_row(name, form, targets):
-    imported = read(name, aside=Aside(probed_from="edge-1"))
+    imported = read(name, side_files=SideFiles(probed_from="edge-1"))
     assert (imported.form, imported.unit, imported.kind) == (form, MS, RTT)
     assert imported.survey.names == ("edge-1", *targets)
     np.testing.assert_allclose(imported.survey.rtt_ms[0], [0, *targets.values()], rtol=1e-12)
@@ -181,10 +181,10 @@ def test_pings_of_one_node_are_one_row(name, form, targets):
 
 
 def test_pings_with_a_date_say_when_they_were_measured():
-    aside = Aside(probed_from="edge-1")
-    assert read("fping_dated.txt", aside=aside).survey.measured_at_s == 1795273045.67575
-    assert read("ping_iputils.txt", aside=aside).survey.measured_at_s == 1795273033.972102
-    assert read("ping_busybox.txt", aside=aside).survey.measured_at_s is None
+    side_files = SideFiles(probed_from="edge-1")
+    assert read("fping_dated.txt", side_files=side_files).survey.measured_at_s == 1795273045.67575
+    assert read("ping_iputils.txt", side_files=side_files).survey.measured_at_s == 1795273033.972102
+    assert read("ping_busybox.txt", side_files=side_files).survey.measured_at_s is None
 
 
 def test_the_first_version_of_our_own_form_is_read_for_good():

@@ -18,7 +18,7 @@ from latency_map import (
     read_survey,
 )
 from latency_map.formats.loading import parse_survey
-from latency_map.formats.source import Source
+from latency_map.formats.source import MapSource
 
 MATRIX = "rtt_ms,å,b\nå,0,2\nb,2,0\n"
 
@@ -80,11 +80,11 @@ def test_no_more_is_read_than_the_bound(pack):
     limits = MapLimits(nodes=100)
     text = b"0 0\n" * (limits.text_bytes // 4)
     for more in (b"0", b"0" * 4_000_000):
-        source = Source(io.BytesIO(pack(text + more)), "big.txt", limits)
+        source = MapSource(io.BytesIO(pack(text + more)), "big.txt", limits)
         bound = f"expected at most {limits.text_bytes} bytes of text, as 100 nodes need"
         with pytest.raises(LatencyMapError, match=rf"^big\.txt: {bound}"):
             list(source.lines())
-    assert "".join(Source(io.BytesIO(pack(text)), "big.txt", limits).pieces()) == text.decode()
+    assert "".join(MapSource(io.BytesIO(pack(text)), "big.txt", limits).pieces()) == text.decode()
 
 
 def test_no_line_and_no_whole_text_is_longer_than_its_bound():
@@ -93,13 +93,13 @@ def test_no_line_and_no_whole_text_is_longer_than_its_bound():
         (lambda source: list(source.lines()), limits.line_characters),
         (lambda source: source.text(2000), 2000),
     ):
-        read(Source(io.BytesIO(b"0" * most), "x", limits))
+        read(MapSource(io.BytesIO(b"0" * most), "x", limits))
         with pytest.raises(LatencyMapError, match=f"^x.*: expected at most {most} characters"):
-            read(Source(io.BytesIO(b"0" * (most + 1)), "x", limits))
+            read(MapSource(io.BytesIO(b"0" * (most + 1)), "x", limits))
 
 
 def test_lines_end_as_any_system_ends_them():
-    source = Source(io.BytesIO(b"a\r\nb\rc\nd"), "x", MapLimits())
+    source = MapSource(io.BytesIO(b"a\r\nb\rc\nd"), "x", MapLimits())
     assert [line.strip() for line in source.lines()] == ["a", "b", "c", "d"]
     old = parse_map("from,to,rtt_ms\ra,b,5\ra,c,6\r").latencies
     assert old.delay_ms("a", "c") == 6

@@ -5,17 +5,17 @@ import pytest
 
 from latency_map import (
     LARGEST,
-    Aside,
     DelayKind,
     DelayUnit,
     LatencyMapError,
     MapForm,
     MapLimits,
+    SideFiles,
     parse_survey,
 )
 from latency_map.arrays import read_only, reorder, row_blocks
 from latency_map.grid import Grid
-from latency_map.measure.gathering import Gathering, Sample
+from latency_map.measure.gathering import Gathering, GaugeSample
 
 NAMES = ("a", "b", "c")
 TEXTS = {
@@ -38,10 +38,10 @@ TEXTS = {
 
 
 def read(form, nodes):
-    aside = Aside(probed_from="a") if form in (MapForm.PING, MapForm.FPING) else Aside()
+    side_files = SideFiles(probed_from="a") if form in (MapForm.PING, MapForm.FPING) else SideFiles()
     limits = MapLimits(nodes=nodes, setting="the test")
     return parse_survey(
-        TEXTS[form], form=form, unit=DelayUnit.MS, kind=DelayKind.RTT, aside=aside, limits=limits
+        TEXTS[form], form=form, unit=DelayUnit.MS, kind=DelayKind.RTT, side_files=side_files, limits=limits
     )
 
 
@@ -126,12 +126,16 @@ def test_an_array_that_nobody_writes_to_is_shared_and_any_other_copied():
 
 def test_a_page_that_fails_half_way_leaves_nothing():
     def broken():
-        yield Sample(name="gesscale_latency_rtt_seconds", labels={"source": "x", "target": "y"}, value=1.0)
+        yield GaugeSample(
+            name="gesscale_latency_rtt_seconds", labels={"source": "x", "target": "y"}, value=1.0
+        )
         raise ValueError("broken off")
 
     gathering = Gathering(MapLimits())
     with pytest.raises(ValueError, match="broken off"):
         gathering.take(broken())
-    figure = Sample(name="gesscale_latency_rtt_seconds", labels={"source": "a", "target": "b"}, value=1.0)
+    figure = GaugeSample(
+        name="gesscale_latency_rtt_seconds", labels={"source": "a", "target": "b"}, value=1.0
+    )
     assert gathering.take([figure]) == 1
     assert gathering.survey(None).names == ("a", "b")

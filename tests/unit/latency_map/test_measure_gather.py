@@ -8,7 +8,7 @@ import pytest
 
 from latency_map import Asymmetry, LatencyMapError
 from latency_map.measure.gather import gather_agents, gather_samples
-from latency_map.measure.gathering import Sample
+from latency_map.measure.gathering import GaugeSample
 
 NOW_S = 1_700_000_000.0
 
@@ -25,7 +25,7 @@ def cell(source, target, rtt_ms, *, at_s=NOW_S, **labels):
     }
     ends = {"source": source, "target": target, **labels}
     return [
-        Sample(name=f"gesscale_latency_{name}", labels={"__name__": name, **ends}, value=value)
+        GaugeSample(name=f"gesscale_latency_{name}", labels={"__name__": name, **ends}, value=value)
         for name, value in figures.items()
     ]
 
@@ -79,7 +79,9 @@ def test_of_two_agents_that_claim_a_node_the_newer_figure_counts():
 
 @pytest.mark.parametrize("value", [-0.1, math.nan, math.inf, 1e9])
 def test_a_figure_that_cannot_be_is_dropped(value):
-    wrong = [Sample(name="gesscale_latency_rtt_seconds", labels={"source": "a", "target": "c"}, value=value)]
+    wrong = [
+        GaugeSample(name="gesscale_latency_rtt_seconds", labels={"source": "a", "target": "c"}, value=value)
+    ]
     survey = survey_of(cell("a", "b", 10.0), wrong)
     assert survey.names == ("a", "b", "c")
     assert math.isnan(survey.rtt_ms[0, 2])
@@ -87,10 +89,10 @@ def test_a_figure_that_cannot_be_is_dropped(value):
 
 def test_what_is_no_figure_of_an_agent_is_left_out():
     strange = [
-        Sample(name="up", labels={"source": "x", "target": "y"}, value=1),
-        Sample(name="gesscale_latency_rtt_seconds", labels={"source": "", "target": "y"}, value=1),
-        Sample(name="gesscale_latency_rtt_seconds", labels={"source": "a", "target": "a"}, value=1),
-        Sample(name="gesscale_latency_sent_total", labels={"source": "idle"}, value=1),
+        GaugeSample(name="up", labels={"source": "x", "target": "y"}, value=1),
+        GaugeSample(name="gesscale_latency_rtt_seconds", labels={"source": "", "target": "y"}, value=1),
+        GaugeSample(name="gesscale_latency_rtt_seconds", labels={"source": "a", "target": "a"}, value=1),
+        GaugeSample(name="gesscale_latency_sent_total", labels={"source": "idle"}, value=1),
     ]
     survey = survey_of(cell("a", "b", 10.0), strange)
     assert survey.names == ("a", "b", "idle")
@@ -129,7 +131,7 @@ def test_pairs_that_nobody_measured_are_estimated_and_marked_and_the_error_is_sa
 
 
 def test_a_node_that_nothing_joins_stays_unknown():
-    idle = [Sample(name="gesscale_latency_sent_total", labels={"source": "idle"}, value=1)]
+    idle = [GaugeSample(name="gesscale_latency_sent_total", labels={"source": "idle"}, value=1)]
     survey = survey_of(*ring(6), idle, fill=True)
     assert np.isnan(survey.rtt_ms[0, 1:]).all()
     assert len(survey.to_map().missing()) == 6  # idle to each of six

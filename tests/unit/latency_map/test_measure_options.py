@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from latency_map.measure.method import Method
+from latency_map.measure.method import ProbeMethod
 from latency_map.measure.options import FLAGS, VARIABLES, read_options
 
 LEAST = ["--node", "edge1", "--peers", "edge2=10.0.0.2"]
@@ -14,7 +14,7 @@ def test_what_is_not_told_has_a_default():
     assert (options.node, options.peers) == ("edge1", {"edge2": "10.0.0.2"})
     assert (options.port, options.probe_port) == (9109, 9109)
     assert (options.neighbours, options.count, options.rate_per_s, options.round_s) == (10, 5, 5.0, 30.0)
-    assert options.method is Method.AUTO
+    assert options.method is ProbeMethod.AUTO
     assert options.window_s is None
     assert options.run_s is None
 
@@ -31,7 +31,7 @@ def test_the_environment_tells_what_the_command_line_does_not():
     options = read_options(["--rate", "7", "--listen", "[::]:9200"], environment)
     assert (options.node, options.peers_dns, options.round_s) == ("edge9", "agents", 60.0)
     assert options.rate_per_s == 7
-    assert options.method is Method.TCP
+    assert options.method is ProbeMethod.TCP
     assert (options.host, options.port, options.probe_port) == ("::", 9200, 9200)
     assert options.count == 5
 

@@ -1,7 +1,7 @@
 import pytest
 
 from latency_map import parse_survey
-from latency_map.formats.importing import Aside
+from latency_map.formats.importing import SideFiles
 from latency_map.formats.ping_text import ping_replies
 
 # iputils 20221126 and busybox 1.35, one after the other
@@ -35,6 +35,6 @@ def test_nothing_is_read_from_nothing():
 
 def test_a_target_of_ipv6_is_told_from_its_address_in_brackets():
     text = "PING ::1(::1) 56 data bytes\n64 bytes from ::1: icmp_seq=1 ttl=64 time=0.191 ms\n"
-    survey = parse_survey(text, aside=Aside(probed_from="here")).survey
+    survey = parse_survey(text, side_files=SideFiles(probed_from="here")).survey
     assert survey.names == ("here", "::1")
     assert survey.rtt_ms[0, 1] == pytest.approx(0.191)

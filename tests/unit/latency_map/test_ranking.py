@@ -6,10 +6,10 @@ from latency_map import (
     DelayKind,
     DelayUnit,
     LatencyMap,
-    Ranked,
+    RankedNode,
     Ranking,
     UnknownNodeError,
-    Unreachable,
+    UnreachableNode,
     farthest,
     nearest,
 )
@@ -42,8 +42,8 @@ def test_the_nearest_comes_first(street):
 def test_nearness_is_the_largest_delay_to_a_member(street):
     # to {p, q}: s max(3, 1) = 3, mean 2; r max(6, 4) = 6, mean 5
     assert nearest(street, ["p", "q"], ["r", "s"]).ranked == (
-        Ranked(node="s", distance_ms=3.0, mean_ms=2.0),
-        Ranked(node="r", distance_ms=6.0, mean_ms=5.0),
+        RankedNode(node="s", distance_ms=3.0, mean_ms=2.0),
+        RankedNode(node="r", distance_ms=6.0, mean_ms=5.0),
     )
 
 
@@ -66,13 +66,13 @@ def test_only_the_removable_are_ranked_but_all_members_count(street):
 
 def test_a_candidate_that_is_a_member_is_ranked_by_the_others(street):
     ranking = nearest(street, ["p", "q"], ["q"])
-    assert ranking.ranked == (Ranked(node="q", distance_ms=4.0, mean_ms=4.0),)
+    assert ranking.ranked == (RankedNode(node="q", distance_ms=4.0, mean_ms=4.0),)
 
 
 def test_candidates_of_unknown_delay_are_set_aside(street):
     ranking = nearest(street, ["d", "p"], ["s", "q"])
     assert nodes(ranking) == ["q"]
-    assert ranking.unreachable == (Unreachable(node="s", missing_to=("d",)),)
+    assert ranking.unreachable == (UnreachableNode(node="s", missing_to=("d",)),)
 
 
 def test_without_members_names_decide(street):

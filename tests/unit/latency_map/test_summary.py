@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from latency_map import Asymmetry, LatencyMap, Survey, UnknownNodeError
-from latency_map.summary import Placement, place, summarise
+from latency_map.summary import PlacementSummary, place, summarise
 
 NAN = float("nan")
 # pairs: a-b 2 and 4, a-c 6 one way only, b-c 10 both ways and estimated, d knows nobody
@@ -40,7 +40,7 @@ def test_what_cannot_be_told_is_none(nodes):
 
 
 def test_a_placement_is_as_wide_as_its_widest_pair():
-    assert place(SOUND, ["c", "b"]) == Placement(members=("b", "c"), nd_max_ms=5.0, widest=("b", "c"))
+    assert place(SOUND, ["c", "b"]) == PlacementSummary(members=("b", "c"), nd_max_ms=5.0, widest=("b", "c"))
     assert place(SOUND, ["a", "c"]).widest == ("a", "c")
 
 
@@ -51,7 +51,7 @@ def test_a_placement_with_a_missing_delay_has_no_nd_max():
 
 
 def test_a_placement_of_one_node_is_no_wider_than_0():
-    assert place(SOUND, ["a", "a"]) == Placement(members=("a",), nd_max_ms=0.0, widest=None)
+    assert place(SOUND, ["a", "a"]) == PlacementSummary(members=("a",), nd_max_ms=0.0, widest=None)
 
 
 def test_nodes_at_the_same_place_are_a_pair_too():

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Values = NDArray[np.float64]
-Belief = Callable[[Values], tuple[Values, Values]]
+Posterior = Callable[[Values], tuple[Values, Values]]
 """Gives means and standard deviations of the scores of configurations, one to a row."""
 
 _RESTARTS = 2
@@ -70,8 +70,8 @@ class GaussianProcess:
 
 
 def transferred(
-    old: Belief, old_samples: int, configurations: Values, scores: Values, seed: int, trust: float = 1.0
-) -> Belief:
+    old: Posterior, old_samples: int, configurations: Values, scores: Values, seed: int, trust: float = 1.0
+) -> Posterior:
     """Return what is believed at a new rate, from a belief at another one and a few samples (Algorithm 2).
 
     Parameters
@@ -89,7 +89,7 @@ def transferred(
 
     Returns
     -------
-    Belief
+    Posterior
         The mean of the old belief with the residuals' added; deviations as `shared_deviation` has them.
     """
     residual = GaussianProcess.fitted(configurations, scores - old(configurations)[0], seed)

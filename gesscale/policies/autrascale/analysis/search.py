@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from gesscale.policies.autrascale.analysis.gaussian_process import Belief, Values
+from gesscale.policies.autrascale.analysis.gaussian_process import Posterior, Values
 from gesscale.policies.autrascale.analysis.improvement import expected_improvement
 from gesscale.policies.autrascale.analysis.space import Replicas, SearchSpace
 
@@ -17,7 +17,7 @@ _CLIMBS = 200
 
 def most_promising(
     space: SearchSpace,
-    belief: Belief,
+    belief: Posterior,
     measured: Sequence[tuple[Replicas, float]],
     *,
     margin: float,
@@ -57,7 +57,7 @@ def most_promising(
         return candidates[int(promise(candidates).argmax())] if candidates else None
     ranked = sorted(measured, key=lambda item: -item[1])[:10]
     near = [other for replicas, _ in ranked for other in space.beside(replicas)]
-    candidates = _untried([*near, *space.drawn(_DRAWN, rng)], tried)
+    candidates = _untried([*near, *space.sampled(_DRAWN, rng)], tried)
     if not candidates:
         return None
     here = candidates[int(promise(candidates).argmax())]

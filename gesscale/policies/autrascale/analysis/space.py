@@ -54,7 +54,7 @@ class SearchSpace:
         ranges = (range(low, high + 1) for low, high in zip(self.least, self.most, strict=True))
         return list(product(*ranges))
 
-    def drawn(self, count: int, rng: np.random.Generator) -> list[Replicas]:
+    def sampled(self, count: int, rng: np.random.Generator) -> list[Replicas]:
         """Return so many configurations, each drawn evenly."""
         points = rng.integers(self.least, np.array(self.most) + 1, size=(count, len(self.least)))
         return [tuple(point) for point in points.tolist()]

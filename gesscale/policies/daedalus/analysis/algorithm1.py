@@ -33,7 +33,7 @@ class ScaleOutRules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class ScaleOutContext:
     """What is decided on.
 
     Attributes
@@ -88,7 +88,7 @@ class Situation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class ScaleOutChoice:
     """What came of it.
 
     Attributes
@@ -103,7 +103,7 @@ class Choice:
     why: str
 
 
-def choose(situation: Situation, rules: ScaleOutRules) -> Choice:
+def choose(situation: ScaleOutContext, rules: ScaleOutRules) -> ScaleOutChoice:
     """Choose a number of workers.
 
     Parameters
@@ -115,23 +115,25 @@ def choose(situation: Situation, rules: ScaleOutRules) -> Choice:
 
     Returns
     -------
-    Choice
+    ScaleOutChoice
         Where no number passes, the most there may be, as in the paper.
     """
     if _lasts_a_loop(situation, rules):
         why = f"enough until the next look, {situation.since_rescale_s:.0f} s after the last change"
-        return Choice(workers=situation.workers, why=why)
+        return ScaleOutChoice(workers=situation.workers, why=why)
     fallen: list[tuple[int, str]] = []
     for workers in range(1, situation.most_workers + 1):
         failed = _failed_test(workers, situation, rules)
         if failed is None:
             why = f"{workers} recover in {situation.recovery_s(workers):.0f} s"
-            return Choice(workers=workers, why="; ".join((why, *_grouped(fallen))))
+            return ScaleOutChoice(workers=workers, why="; ".join((why, *_grouped(fallen))))
         fallen.append((workers, failed))
-    return Choice(workers=situation.most_workers, why="; ".join(("no number passes", *_grouped(fallen))))
+    return ScaleOutChoice(
+        workers=situation.most_workers, why="; ".join(("no number passes", *_grouped(fallen)))
+    )
 
 
-def _lasts_a_loop(situation: Situation, rules: ScaleOutRules) -> bool:
+def _lasts_a_loop(situation: ScaleOutContext, rules: ScaleOutRules) -> bool:
     capacity = situation.capacities[situation.workers - 1]
     return (
         situation.since_rescale_s < rules.recent_rescale_s
@@ -140,7 +142,7 @@ def _lasts_a_loop(situation: Situation, rules: ScaleOutRules) -> bool:
     )
 
 
-def _failed_test(workers: int, situation: Situation, rules: ScaleOutRules) -> str | None:
+def _failed_test(workers: int, situation: ScaleOutContext, rules: ScaleOutRules) -> str | None:
     """Return the test that a number of workers does not pass, in the order of Algorithm 1; None where it passes."""
     capacity, present = situation.capacities[workers - 1], situation.workers
     if capacity <= situation.input_rows_per_s:

@@ -10,7 +10,7 @@ _GUESSED = 1e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class ObservedRate:
     """The capacity at a number of workers, rows/s, and when it was last found."""
 
     rows_per_s: float
@@ -30,7 +30,7 @@ class Capacities:
     """
 
     per_worker_rows_per_s: float = 0.0
-    seen: Mapping[int, Seen] = field(default_factory=dict)
+    seen: Mapping[int, ObservedRate] = field(default_factory=dict)
 
     def learned(
         self, workers: int, rows_per_s: float, at_s: float, *, drift_share: float, remember_s: float
@@ -54,7 +54,7 @@ class Capacities:
             kept = {}
         elif before is not None and workers in kept:
             remembered = (before.rows_per_s + rows_per_s) / 2
-        kept[workers] = Seen(rows_per_s=remembered, at_s=at_s)
+        kept[workers] = ObservedRate(rows_per_s=remembered, at_s=at_s)
         return Capacities(per_worker_rows_per_s=rows_per_s / workers, seen=kept)
 
     def up_to(self, most: int) -> tuple[float, ...]:

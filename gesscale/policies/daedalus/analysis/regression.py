@@ -18,7 +18,7 @@ _MOST_ABOVE_RATIO = 1.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class CpuRegression:
     """Running sums of a worker's least squares line, one sample a window (Welford's one-pass form).
 
     Attributes
@@ -37,13 +37,13 @@ class Line:
     square_cpu: float = 0.0
     product: float = 0.0
 
-    def with_sample(self, cpu: float, rate: float) -> "Line":
+    def with_sample(self, cpu: float, rate: float) -> "CpuRegression":
         """Return the sums with one more sample."""
         count = self.count + 1
         off_cpu, off_rate = cpu - self.mean_cpu, rate - self.mean_rate
         mean_cpu = self.mean_cpu + off_cpu / count
         mean_rate = self.mean_rate + off_rate / count
-        return Line(
+        return CpuRegression(
             count=count,
             mean_cpu=mean_cpu,
             mean_rate=mean_rate,
@@ -87,12 +87,14 @@ def workers(reading: OperatorReading) -> Mapping[str, NodeReading]:
     return {node: each for node, each in told.items() if _works(each) and node in reading.placement}
 
 
-def taught(lines: Mapping[str, Line], window: Mapping[str, NodeReading]) -> Mapping[str, Line]:
+def with_window(
+    lines: Mapping[str, CpuRegression], window: Mapping[str, NodeReading]
+) -> Mapping[str, CpuRegression]:
     """Return the workers' lines with one sample more of each worker that is seen."""
     return {
         **lines,
         **{
-            node: lines.get(node, Line()).with_sample(each.cpu_share, each.throughput_rows_per_s)
+            node: lines.get(node, CpuRegression()).with_sample(each.cpu_share, each.throughput_rows_per_s)
             for node, each in window.items()
         },
     }
@@ -104,7 +106,10 @@ def hottest_cpu(window: Mapping[str, NodeReading]) -> float:
 
 
 def job_capacity(
-    lines: Mapping[str, Line], window: Mapping[str, NodeReading], replicas: int, full_cpu: float = 1.0
+    lines: Mapping[str, CpuRegression],
+    window: Mapping[str, NodeReading],
+    replicas: int,
+    full_cpu: float = 1.0,
 ) -> float:
     """Return what all workers together could do.
 
@@ -131,12 +136,13 @@ def job_capacity(
     """
     share = full_cpu / hottest_cpu(window)
     found = [
-        _capacity(lines.get(node, Line()), each, each.cpu_share * share) for node, each in window.items()
+        _capacity(lines.get(node, CpuRegression()), each, each.cpu_share * share)
+        for node, each in window.items()
     ]
     return sum(found) / len(found) * replicas
 
 
-def _capacity(line: Line, now: NodeReading, reachable_cpu: float) -> float:
+def _capacity(line: CpuRegression, now: NodeReading, reachable_cpu: float) -> float:
     """Return a worker's line at the CPU that it can reach, held between what it does and what cannot be."""
     ratio = now.throughput_rows_per_s / now.cpu_share
     foretold = line.rate_at(reachable_cpu)

@@ -16,7 +16,7 @@ from edge import FakeCluster, delays
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
-from gesscale.spark.records import BatchRecord, OperatorSettings, QueryHistory, document
+from gesscale.spark.records import BatchRecord, QueryHistory, QuerySettings, document
 from latency_map import write_csv
 
 
@@ -95,7 +95,7 @@ def batches_document(
             "hosts_at_start": ("hub", "near"),
         }
         history.batches.append(BatchRecord(**{**steady, **changes}))
-    return json.dumps(document(history, OperatorSettings(app="a", operator=operator), now_s=now_s))
+    return json.dumps(document(history, QuerySettings(app="a", operator=operator), now_s=now_s))
 
 
 @pytest.fixture

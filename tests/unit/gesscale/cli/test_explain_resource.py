@@ -7,8 +7,8 @@ import pytest
 import typer
 import yaml
 from click.testing import Result
+from recorded_steps import T0_S, after, ordered, overloaded
 from scripted_api import as_json, refusal, scripted_api
-from told_steps import T0_S, after, ordered, overloaded
 from typer.testing import CliRunner
 
 from gesscale.cli.explain import explain

@@ -52,7 +52,7 @@ def test_its_settings_are_those_of_the_settings_file(gesscale, guide):
     guide.write_settings(**yaml.safe_load(block("yaml")))
     _, out, _ = gesscale("policies", "show", NAME, "-o", "json")
     assert {row["key"]: row["default"] for row in json.loads(out)["settings"]} == {
-        "analyze.hold_off": "–",
+        "analyze.stabilization_window": "–",
         "analyze.steady.high_share": "0.8",
         "analyze.steady.low_share": "0.3",
         "analyze.steady.calm": "5m",

@@ -29,7 +29,7 @@ def test_every_policy_is_listed_with_its_source():
 def test_a_policy_is_shown_with_the_settings_that_it_heeds():
     shown = said("show", "thr-nlaware")
     assert [row["key"] for row in shown["settings"]] == [
-        "analyze.hold_off",
+        "analyze.stabilization_window",
         "analyze.cpu_high_pct",
         "analyze.cpu_low_pct",
     ]

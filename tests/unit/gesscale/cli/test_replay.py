@@ -68,8 +68,8 @@ def test_nothing_in_the_record_changes(gesscale, record):
 def test_settings_of_the_record_can_be_overridden(gesscale, record):
     _, out, _ = gesscale("replay", record, "--set", "plan.exclude_nodes=[edge2]", "-o", "json")
     # The nearest to edge1 is edge2 with 4 ms, the next edge3 with 9 ms.
-    wishes = [step["decision"]["plan"]["change"] for step in json.loads(out)["steps"]]
-    assert next(wish for wish in wishes if wish) == {"add": ["edge3"], "remove": []}
+    proposals = [step["decision"]["plan"]["change"] for step in json.loads(out)["steps"]]
+    assert next(wish for wish in proposals if wish) == {"add": ["edge3"], "remove": []}
 
 
 def test_settings_can_come_from_elsewhere(gesscale, record):

@@ -61,7 +61,7 @@ def test_documents_are_for_programs(rules, file):
     _, out, _ = rules("check", file, "-o", "yaml", "--trigger", "20s")
     document = yaml.safe_load(out)
     assert document["name"] == "demo"
-    assert document["doubts"] == [
+    assert document["advice"] == [
         "backlog: queue-length is told every 20s, so a time of 30s holds a single reading; two that agree are asked for"
     ]
 

@@ -243,10 +243,10 @@ def test_a_knowledge_file_that_is_garbage_is_set_aside_and_said(gesscale, site, 
     site.knowledge.write_bytes(b"garbage" * 1000)
     site.serve_overload()
     code, _, _ = gesscale("once", "-c", site.config)
-    (aside,) = site.folder.glob("knowledge.sqlite.corrupt-*")
+    (side_files,) = site.folder.glob("knowledge.sqlite.corrupt-*")
     assert code == 0
-    assert aside.read_bytes() == b"garbage" * 1000
-    assert aside.name in caplog.text
+    assert side_files.read_bytes() == b"garbage" * 1000
+    assert side_files.name in caplog.text
 
 
 BROKEN_CELLS = (
@@ -270,10 +270,10 @@ def test_a_knowledge_file_with_a_broken_cell_is_set_aside_by_once(gesscale, site
     assert gesscale("once", "-c", site.config, *ACTING)[0] == 0
     _break(site.knowledge, statement)
     code, out, _ = gesscale("once", "-c", site.config, "--output", "json")
-    (aside,) = site.folder.glob("knowledge.sqlite.corrupt-*")
+    (side_files,) = site.folder.glob("knowledge.sqlite.corrupt-*")
     assert code == 0
     assert only_decision(out)["operator"] == "op"
-    assert aside.name in caplog.text
+    assert side_files.name in caplog.text
     assert gesscale("explain", "-c", site.config)[0] == 0
 
 

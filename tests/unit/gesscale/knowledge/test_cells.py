@@ -14,7 +14,7 @@ import pytest
 from gesscale.decision import (
     Analysis,
     Decision,
-    MapStanding,
+    MapStatus,
     Outcome,
     OutcomeStatus,
     Plan,
@@ -67,7 +67,7 @@ def told(at_s: float) -> Decision:
             rejections=(Rejection(node="edge7", reason=Reason.FARTHER, detail="far"),),
         ),
         outcome=Outcome(status=OutcomeStatus.APPLIED, added=("edge1",), seconds=6.2),
-        latency_map=MapStanding(age_s=5.0),
+        latency_map=MapStatus(age_s=5.0),
     )
 
 
@@ -168,7 +168,7 @@ DAMAGES = (
     document("decision", analysis=None),
     document("decision", analysis__mst={"low": 1}),
     document("decision", analysis__mst__low="little"),
-    document("decision", analysis__slack_pct="much"),
+    document("decision", analysis__headroom_pct="much"),
     document("decision", analysis__reading={"placement": "edge1"}),
     document("decision", analysis__reading__backlog_rows="many"),
     document("decision", analysis__model__parameters={"alpha": []}),
@@ -197,11 +197,11 @@ def test_a_file_with_such_a_cell_is_set_aside_with_a_message_and_replaced(
         assert store.recall(NOW_S) == Knowledge()
         store.remember(told(4.0))
         assert [item["at_s"] for item in store.decisions()] == [4.0]
-    aside = path.with_name("knowledge.sqlite.corrupt-20010909T014640Z")
-    assert aside.read_bytes() == before
+    side_files = path.with_name("knowledge.sqlite.corrupt-20010909T014640Z")
+    assert side_files.read_bytes() == before
     (message,) = [record.getMessage() for record in caplog.records]
     assert message.startswith(f"knowledge file {path}: ")
-    assert message.endswith(f"it is kept as {aside.name} and a new file is begun")
+    assert message.endswith(f"it is kept as {side_files.name} and a new file is begun")
     assert message.isprintable()
     assert len(message) < 600
     with SqliteKnowledge(path, now_s=NOW_S) as store:  # the new one is sound

@@ -120,9 +120,9 @@ def test_a_corrupt_file_is_set_aside_with_a_message(
     path.write_bytes(damaged)
     with caplog.at_level(logging.WARNING):
         assert instants(path) == []
-    aside = path.with_name("knowledge.sqlite.corrupt-20010909T014640Z")
-    assert aside.read_bytes() == damaged
-    assert f"kept as {aside.name}" in caplog.text
+    side_files = path.with_name("knowledge.sqlite.corrupt-20010909T014640Z")
+    assert side_files.read_bytes() == damaged
+    assert f"kept as {side_files.name}" in caplog.text
     begin(path)
     assert instants(path) == [2, 1, 0]
 

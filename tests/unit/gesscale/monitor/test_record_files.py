@@ -9,7 +9,7 @@ import pytest
 from gesscale.document import as_document
 from gesscale.errors import InputError
 from gesscale.monitor.record_files import read_recording
-from gesscale.observation import NodeReading, OperatorReading, Unseen
+from gesscale.observation import MissingReading, NodeReading, OperatorReading
 
 DAY = Path(__file__).parents[3] / "data" / "records" / "day_of_gesscale"
 BATCH = {
@@ -43,11 +43,11 @@ def overloaded() -> dict:
 
 def test_a_recorded_run_is_read_whole() -> None:
     recording = read_recording(DAY, ["nearest"])
-    assert recording.complaints == ()
+    assert recording.faults == ()
     # Lines of the two files.
     assert (len(recording.batches["nearest"]), len(recording.decisions)) == (90, 26)
     first, sixth = recording.decisions[0], recording.decisions[5]
-    assert first.seen == Unseen(operator="nearest", detail="no batch has ended yet")
+    assert first.seen == MissingReading(operator="nearest", detail="no batch has ended yet")
     assert isinstance(sixth.seen, OperatorReading)
     assert (sixth.reason, sixth.placement, sixth.planned) == ("Overloaded", ("edge1",), ("edge1", "edge2"))
     assert (sixth.change.add, sixth.acted, sixth.batches_seen) == (("edge2",), True, 17)
@@ -82,14 +82,14 @@ def test_a_corrupt_line_is_left_out_and_named(folder: Path, line: object, compla
     write(folder, BATCH, line, {**BATCH, "batch_id": 9, "ended_at_s": 104.0})
     recording = read_recording(folder, ["op"])
     assert [batch.batch_id for batch in recording.batches["op"]] == [7, 9]
-    (said,) = recording.complaints
+    (said,) = recording.faults
     assert said.startswith(f"{folder / 'batches.jsonl'}, line 2: ")
     assert complaint in said
 
 
 def test_bytes_that_are_no_text_are_a_corrupt_line(folder: Path) -> None:
     (folder / "batches.jsonl").write_bytes(b"\xff\xfe\x00\n" + json.dumps(BATCH).encode())
-    (said,) = read_recording(folder, ["op"]).complaints
+    (said,) = read_recording(folder, ["op"]).faults
     assert "line 1: " in said
 
 
@@ -109,14 +109,12 @@ def test_a_corrupt_decision_is_left_out_and_named(folder: Path, spoil) -> None:
     write(folder, bad, {**overloaded(), "operator": "op"}, file="decisions.jsonl")
     recording = read_recording(folder, ["op"])
     assert len(recording.decisions) == 1
-    assert [said.partition(": ")[0] for said in recording.complaints] == [
-        f"{folder / 'decisions.jsonl'}, line 1"
-    ]
+    assert [said.partition(": ")[0] for said in recording.faults] == [f"{folder / 'decisions.jsonl'}, line 1"]
 
 
 def test_blank_lines_are_no_fault(folder: Path) -> None:
     write(folder, BATCH, "", "  ")
-    assert read_recording(folder, ["op"]).complaints == ()
+    assert read_recording(folder, ["op"]).faults == ()
 
 
 def test_batches_of_several_operators_are_told_apart(folder: Path) -> None:
@@ -172,7 +170,7 @@ def test_what_was_handed_on_and_what_single_replicas_did_is_read_back_as_it_was_
     write(folder, {**BATCH, "output_rows": 20}, BATCH | {"ended_at_s": 102.0})
     write(folder, line, overloaded(), file="decisions.jsonl")
     recording = read_recording(folder, ["nearest"])
-    assert recording.complaints == ()
+    assert recording.faults == ()
     assert [batch.output_rows for batch in recording.batches["nearest"]] == [20, None]
     told, untold = (each.seen for each in recording.decisions)
     assert isinstance(told, OperatorReading)
@@ -208,7 +206,7 @@ def test_a_batch_of_impossible_times_or_figures_is_left_out_and_named(folder: Pa
     write(folder, BATCH, {**BATCH, "batch_id": 8, "ended_at_s": 102.0, **change})
     recording = read_recording(folder, ["op"])
     assert [batch.batch_id for batch in recording.batches["op"]] == [7]
-    (said,) = recording.complaints
+    (said,) = recording.faults
     assert f"line 2: {next(iter(change))}: " in said
     assert len(said) < 400
 
@@ -252,7 +250,7 @@ def test_a_decision_of_impossible_times_or_figures_is_left_out(folder: Path, spo
     spoil(bad)
     write(folder, bad, {**overloaded(), "operator": "op"}, file="decisions.jsonl")
     recording = read_recording(folder, ["op"])
-    assert (len(recording.decisions), len(recording.complaints)) == (1, 1)
+    assert (len(recording.decisions), len(recording.faults)) == (1, 1)
 
 
 def test_a_record_in_a_thousand_pieces_is_refused(folder: Path) -> None:

@@ -26,7 +26,7 @@ HEAD = {"apiVersion": "gesscale.dev/v1", "app": "a", "operator": "op", "query": 
 
 
 def test_a_record_becomes_a_batch_on_named_nodes() -> None:
-    batches, complaints, work = to_batches([RECORD], {"10.77.0.2": "near"}, ahead_s=10.0)
+    batches, faults, work = to_batches([RECORD], {"10.77.0.2": "near"}, ahead_s=10.0)
     assert batches == [
         Batch(
             batch_id=4,
@@ -40,7 +40,7 @@ def test_a_record_becomes_a_batch_on_named_nodes() -> None:
             backlog_rows=200.0,
         )
     ]
-    assert complaints == []
+    assert faults == []
     assert work == {}, "an old record"
 
 
@@ -83,7 +83,7 @@ def test_two_addresses_of_one_node_count_together() -> None:
 )
 def test_what_replicas_did_is_unknown_where_it_cannot_be_read_and_the_batch_remains(wrong: object) -> None:
     told = to_batches([{**RECORD, "by_host": wrong}], {})
-    assert (len(told.batches), told.complaints, told.work) == (1, [], {})
+    assert (len(told.batches), told.faults, told.work) == (1, [], {})
 
 
 @pytest.mark.parametrize(
@@ -97,10 +97,10 @@ def test_what_replicas_did_is_unknown_where_it_cannot_be_read_and_the_batch_rema
     ],
 )
 def test_a_record_that_is_none_is_left_out_and_said(wrong: dict[str, object], complaint: str) -> None:
-    batches, complaints, _ = to_batches([{**RECORD, **wrong}, RECORD, "text"], {})
+    batches, faults, _ = to_batches([{**RECORD, **wrong}, RECORD, "text"], {})
     assert [batch.batch_id for batch in batches] == [4]
-    assert complaints[0].startswith("record 0 is dropped: " + complaint)
-    assert complaints[1].startswith("record 2 is dropped: ")
+    assert faults[0].startswith("record 0 is dropped: " + complaint)
+    assert faults[1].startswith("record 2 is dropped: ")
 
 
 @pytest.mark.parametrize(
@@ -148,6 +148,6 @@ def test_an_error_repeats_nothing_of_an_answer(body: bytes) -> None:
     [HIDDEN, {HIDDEN: 1}, {**RECORD, "rows": HIDDEN}, {**RECORD, "hosts": {HIDDEN: HIDDEN}}, [HIDDEN]],
 )
 def test_a_complaint_repeats_nothing_of_a_record(wrong: object) -> None:
-    _, complaints, _ = to_batches([wrong], {})
-    assert len(complaints) == 1
-    assert HIDDEN not in complaints[0]
+    _, faults, _ = to_batches([wrong], {})
+    assert len(faults) == 1
+    assert HIDDEN not in faults[0]

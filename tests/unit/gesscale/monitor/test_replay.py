@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 from edge import batches, delays
 
-from gesscale.decision import MapStanding, Reason
+from gesscale.decision import MapStatus, Reason
 from gesscale.errors import ClusterError
 from gesscale.monitor.record_files import Recording
 from gesscale.monitor.record_lines import LiveDecision
 from gesscale.monitor.replay import RecordedWorld
-from gesscale.observation import OperatorReading, Unseen
+from gesscale.observation import MissingReading, OperatorReading
 
 # Batches of 2 s that end at 92, 94, 96, 98 and 100 s.
 RUN = batches(("hub",), at_s=100.0, rows=50, seconds=2.0, count=5)
@@ -40,7 +40,7 @@ def live(**changes: object) -> LiveDecision:
         seen=READ,
         batches_seen=5,
         rejections={},
-        latency_map=MapStanding(),
+        latency_map=MapStatus(),
         document={},
     )
     return replace(plain, **changes)
@@ -54,9 +54,9 @@ def world(*decisions: LiveDecision, at_s: float = 100.0, **changes: object) -> R
     return placed
 
 
-def read(placed: RecordedWorld) -> OperatorReading | Unseen:
+def read(placed: RecordedWorld) -> OperatorReading | MissingReading:
     seen = placed.observe(placed.now_s)
-    return {**seen.readings, **seen.unseen}["op"]
+    return {**seen.readings, **seen.missing_readings}["op"]
 
 
 def test_figures_are_those_that_were_read_live_with_the_batches_behind_them():
@@ -84,8 +84,8 @@ def test_as_many_batches_are_seen_as_live_within_what_clocks_allow(told: int, ne
 
 
 def test_what_was_unseen_live_stays_unseen():
-    unseen = Unseen(operator="op", detail="its driver was silent", stale=True)
-    assert read(world(live(seen=unseen))) == unseen
+    missing_readings = MissingReading(operator="op", detail="its driver was silent", stale=True)
+    assert read(world(live(seen=missing_readings))) == missing_readings
 
 
 def test_batches_that_end_later_are_not_known_yet():
@@ -124,9 +124,9 @@ def test_a_cluster_that_could_not_be_read_cannot_be_read_now():
 
 
 def test_the_map_stands_as_it_stood():
-    old = MapStanding(age_s=90_000.0, stale="the latency map is 25 h old")
+    old = MapStatus(age_s=90_000.0, stale="the latency map is 25 h old")
     assert world(live(latency_map=old)).current(100.0).standing == old
-    assert world().current(100.0).standing == MapStanding()
+    assert world().current(100.0).standing == MapStatus()
 
 
 def test_nothing_can_be_changed():

@@ -37,18 +37,18 @@ def test_sound_batches_pass_unchanged_and_without_complaint() -> None:
 )
 def test_a_nonsensical_batch_is_dropped_and_said(changes: dict[str, object], complaint: str) -> None:
     first, last = batch(1, 990.0), batch(3, 994.0)
-    kept, complaints = screen((first, replace(batch(2, 992.0), **changes), last), NOW_S)
+    kept, faults = screen((first, replace(batch(2, 992.0), **changes), last), NOW_S)
     assert kept == (first, last)
-    assert complaint in complaints[0]
-    assert complaints[1] == "1 batches before batch 3 were not seen"
+    assert complaint in faults[0]
+    assert faults[1] == "1 batches before batch 3 were not seen"
 
 
 @pytest.mark.parametrize("name", ["trigger_s", "cap_rows", "offered_rows_total", "backlog_rows"])
 @pytest.mark.parametrize("value", [-1, float("nan"), float("inf")])
 def test_an_optional_figure_that_cannot_be_becomes_unknown(name: str, value: float) -> None:
-    kept, complaints = screen((batch(1, 990.0, **{name: value}),), NOW_S)
+    kept, faults = screen((batch(1, 990.0, **{name: value}),), NOW_S)
     assert getattr(kept[0], name) is None
-    assert complaints == (f"batch 1: {name} is {value} and counts as unknown",)
+    assert faults == (f"batch 1: {name} is {value} and counts as unknown",)
 
 
 def test_zero_is_no_trigger_interval_and_no_cap_but_a_fine_backlog() -> None:

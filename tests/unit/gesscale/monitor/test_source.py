@@ -9,7 +9,7 @@ import pytest
 
 from gesscale.errors import MetricsUnavailableError, SettingsError
 from gesscale.monitor.source import WindowedReader
-from gesscale.observation import Batch, OperatorReading, Unseen
+from gesscale.observation import Batch, MissingReading, OperatorReading
 
 PERIODS = {"window_s": 10.0, "stale_after_s": 30.0, "history_s": 60.0, "timeout_s": 0.3}
 BATCH = Batch(batch_id=1, ended_at_s=999.0, rows=10, seconds=1.0, nodes=("a",))
@@ -27,7 +27,7 @@ def test_one_that_hangs_and_one_that_fails_leave_the_third_alone() -> None:
     reader = WindowedReader(**PERIODS)
     over = threading.Event()
 
-    def read(operator: str) -> OperatorReading | Unseen:
+    def read(operator: str) -> OperatorReading | MissingReading:
         if operator == "hangs":
             over.wait(10)
         if operator == "fails":
@@ -38,19 +38,19 @@ def test_one_that_hangs_and_one_that_fails_leave_the_third_alone() -> None:
     seen = reader.observe_each(("hangs", "fails", "works"), read, 1000.0)
     over.set()
     assert set(seen.readings) == {"works"}
-    assert seen.unseen["hangs"].detail == "no answer within 0.3 s"
-    assert seen.unseen["fails"].detail == "it answered 500"
+    assert seen.missing_readings["hangs"].detail == "no answer within 0.3 s"
+    assert seen.missing_readings["fails"].detail == "it answered 500"
 
 
 def test_a_defect_is_logged_whole_and_stops_one_operator_only(caplog: pytest.LogCaptureFixture) -> None:
-    def read(operator: str) -> Unseen:
+    def read(operator: str) -> MissingReading:
         if operator == "bad":
             raise ZeroDivisionError(operator)
-        return Unseen(operator=operator, detail="fine")
+        return MissingReading(operator=operator, detail="fine")
 
     seen = WindowedReader(**PERIODS).observe_each(("bad", "good"), read, 1000.0)
-    assert seen.unseen["good"].detail == "fine"
-    assert "ZeroDivisionError" in seen.unseen["bad"].detail
+    assert seen.missing_readings["good"].detail == "fine"
+    assert "ZeroDivisionError" in seen.missing_readings["bad"].detail
     assert "Traceback" in caplog.text
 
 
@@ -59,7 +59,7 @@ def test_complaints_are_logged_beside_the_reading(caplog: pytest.LogCaptureFixtu
     with caplog.at_level(logging.WARNING):
         seen = WindowedReader(**PERIODS).read("op", batches, now_s=1000.0, last_progress_at_s=None)
     assert isinstance(seen, OperatorReading)
-    assert "operator op: 1 complaints, the latest: batch 0 is dropped: rows is -1" in caplog.text
+    assert "operator op: 1 faults, the latest: batch 0 is dropped: rows is -1" in caplog.text
 
 
 def test_batches_older_than_the_history_are_left_out() -> None:
@@ -77,7 +77,7 @@ def test_a_query_that_has_idled_for_longer_than_the_history_reads_as_idle_not_as
     assert isinstance(idle, OperatorReading)
     assert (idle.throughput_rows_per_s, idle.input_rows_per_s, idle.placement) == (0.0, 0.0, ("a",))
     silent = reader.read("op", [long_ago], now_s=10_000.0, last_progress_at_s=None)
-    assert isinstance(silent, Unseen)
+    assert isinstance(silent, MissingReading)
     assert silent.stale
 
 
@@ -88,7 +88,7 @@ def test_an_error_keeps_nothing_of_what_led_to_it() -> None:
 
     kept: list[weakref.ref[Answer]] = []
 
-    def read(_operator: str) -> Unseen:
+    def read(_operator: str) -> MissingReading:
         answer = Answer()
         kept.append(weakref.ref(answer))
         message = "it is no document"

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from gesscale.monitor.window import summarise
-from gesscale.observation import Batch, OperatorReading, Unseen
+from gesscale.observation import Batch, MissingReading, OperatorReading
 
 NOW_S = 1000.0
 
@@ -44,7 +44,7 @@ def reading(batches: Sequence[Batch], **changes: float) -> OperatorReading:
     return seen
 
 
-def observe(batches: Sequence[Batch], **changes: float) -> OperatorReading | Unseen:
+def observe(batches: Sequence[Batch], **changes: float) -> OperatorReading | MissingReading:
     periods = {"now_s": NOW_S, "window_s": 10.0, "stale_after_s": 30.0, **changes}
     return summarise("op", batches, **periods)
 
@@ -175,32 +175,32 @@ def test_a_long_batch_is_not_stale_while_the_limit_is_not_reached() -> None:
 
 @pytest.mark.parametrize("heard_s", [None, 960.0, float("nan")])
 def test_old_figures_are_stale_and_say_how_old(heard_s: float | None) -> None:
-    unseen = observe(steady(last_end_s=960.0), last_progress_at_s=heard_s)
-    assert unseen == Unseen(
+    missing_readings = observe(steady(last_end_s=960.0), last_progress_at_s=heard_s)
+    assert missing_readings == MissingReading(
         operator="op", stale=True, detail="its newest figures are 40 s old, 30 s are allowed"
     )
 
 
 def test_a_query_that_idled_before_the_window_is_stale_not_idle() -> None:
-    unseen = observe(steady(last_end_s=960.0), last_progress_at_s=985.0)
-    assert isinstance(unseen, Unseen)
-    assert unseen.stale
-    assert "it idled 15 s ago" in unseen.detail
+    missing_readings = observe(steady(last_end_s=960.0), last_progress_at_s=985.0)
+    assert isinstance(missing_readings, MissingReading)
+    assert missing_readings.stale
+    assert "it idled 15 s ago" in missing_readings.detail
 
 
 def test_no_batch_at_all_is_unseen() -> None:
-    unseen = observe([], last_progress_at_s=NOW_S)
-    assert unseen == Unseen(operator="op", detail="no batch has ended yet")
+    missing_readings = observe([], last_progress_at_s=NOW_S)
+    assert missing_readings == MissingReading(operator="op", detail="no batch has ended yet")
 
 
 def test_nothing_but_nonsense_is_unseen_with_the_first_fault() -> None:
-    unseen = observe([replace(batch, rows=-1) for batch in steady()])
-    assert isinstance(unseen, Unseen)
-    assert not unseen.stale
-    assert "rows is -1" in unseen.detail
+    missing_readings = observe([replace(batch, rows=-1) for batch in steady()])
+    assert isinstance(missing_readings, MissingReading)
+    assert not missing_readings.stale
+    assert "rows is -1" in missing_readings.detail
 
 
 def test_a_batch_without_replicas_is_unseen() -> None:
-    unseen = observe(steady(nodes=()))
-    assert isinstance(unseen, Unseen)
-    assert "names no host" in unseen.detail
+    missing_readings = observe(steady(nodes=()))
+    assert isinstance(missing_readings, MissingReading)
+    assert "names no host" in missing_readings.detail

@@ -7,16 +7,16 @@ from edge import operator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gesscale.plan.targets import Growth, Target, ceiling, floor, share_out, targets
+from gesscale.plan.targets import GrowthLimits, Target, ceiling, floor, share_out, targets
 
 WIDE = 10_000
 
 
-def allowed(wishes, present, growth, *, least=1, most=WIDE):
+def allowed(proposals, present, growth, *, least=1, most=WIDE):
     """Return what operators may have of wishes, in their order; both are given by place."""
     names = [f"op{index}" for index in range(len(present))]
     found = targets(
-        {name: wish for name, wish in zip(names, wishes, strict=True) if wish is not None},
+        {name: proposal for name, proposal in zip(names, proposals, strict=True) if proposal is not None},
         dict(zip(names, present, strict=True)),
         {name: operator(name, min_replicas=least, max_replicas=most) for name in names},
         growth,
@@ -24,12 +24,12 @@ def allowed(wishes, present, growth, *, least=1, most=WIDE):
     return [found[name].replicas for name in names if name in found]
 
 
-def alone(wish, present=5, *, least=1, most=WIDE, **growth):
+def alone(proposal, present=5, *, least=1, most=WIDE, **growth):
     found = targets(
-        {"op": wish},
+        {"op": proposal},
         {"op": present},
         {"op": operator(min_replicas=least, max_replicas=most)},
-        Growth(**growth),
+        GrowthLimits(**growth),
     )
     return found["op"]
 
@@ -65,24 +65,24 @@ def test_what_lies_between_whole_numbers_is_rounded_up_and_down(whole, more):
 # One operator
 
 
-@pytest.mark.parametrize(("wish", "given"), [(1, 2), (2, 3), (5, 6), (7, 9), (10, 12), (15, 18)])
-def test_over_provisioning_rounds_up(wish, given):
-    assert alone(wish, over_provision=1.2).replicas == given
+@pytest.mark.parametrize(("proposal", "given"), [(1, 2), (2, 3), (5, 6), (7, 9), (10, 12), (15, 18)])
+def test_over_provisioning_rounds_up(proposal, given):
+    assert alone(proposal, over_provision=1.2).replicas == given
 
 
 def test_growth_is_capped_and_shrinking_is_not():
     # The thesis's example: back pressure of 95 % on 8 replicas asks for 80.
-    assert alone(80, present=8, most_up=15) == Target(replicas=23, limits=("at most 15 more at once",))
-    assert alone(1, present=80, most_up=15) == Target(replicas=1)
-    assert alone(1, present=80, most_down=15) == Target(replicas=65, limits=("at most 15 fewer at once",))
+    assert alone(80, present=8, max_step_up=15) == Target(replicas=23, limits=("at most 15 more at once",))
+    assert alone(1, present=80, max_step_up=15) == Target(replicas=1)
+    assert alone(1, present=80, max_step_down=15) == Target(replicas=65, limits=("at most 15 fewer at once",))
 
 
 def test_over_provisioning_comes_before_the_cap_on_growth():
-    assert alone(20, present=8, over_provision=1.2, most_up=15).replicas == 23
+    assert alone(20, present=8, over_provision=1.2, max_step_up=15).replicas == 23
 
 
 def test_the_limits_of_the_operator_come_last():
-    assert alone(80, present=8, most=20, most_up=15) == Target(
+    assert alone(80, present=8, most=20, max_step_up=15) == Target(
         replicas=20, limits=("at most 15 more at once", "max_replicas is 20")
     )
     assert alone(0, least=3) == Target(replicas=3, limits=("min_replicas is 3",))
@@ -94,7 +94,7 @@ def test_the_limits_of_the_operator_come_last():
 
 
 @pytest.mark.parametrize(
-    ("wishes", "total", "shares"),
+    ("proposals", "total", "shares"),
     [
         # The thesis's example: 27 of 57 beyond one each, times 9, 29 and 19, is 4.26, 13.74 and 9.
         ((10, 30, 20), 30, (5, 15, 10)),
@@ -106,44 +106,44 @@ def test_the_limits_of_the_operator_come_last():
         ((7, 7, 7, 7, 7), 23, (5, 5, 5, 4, 4)),
     ],
 )
-def test_what_is_scarce_is_shared_out_by_largest_remainder(wishes, total, shares):
-    names = "abcde"[: len(wishes)]
-    found = share_out(dict(zip(names, wishes, strict=True)), total, dict.fromkeys(names, 1))
+def test_what_is_scarce_is_shared_out_by_largest_remainder(proposals, total, shares):
+    names = "abcde"[: len(proposals)]
+    found = share_out(dict(zip(names, proposals, strict=True)), total, dict.fromkeys(names, 1))
     assert tuple(found[name] for name in names) == shares
     assert sum(shares) == total
 
 
 @given(
-    wishes=st.lists(st.tuples(st.integers(1, 6), st.integers(0, 60)), min_size=1, max_size=8),
+    proposals=st.lists(st.tuples(st.integers(1, 6), st.integers(0, 60)), min_size=1, max_size=8),
     total=st.integers(0, 200),
 )
-def test_shares_add_up_and_nobody_goes_without(wishes, total):
-    least = {str(index): low for index, (low, _) in enumerate(wishes)}
-    wished = {str(index): low + more for index, (low, more) in enumerate(wishes)}
+def test_shares_add_up_and_nobody_goes_without(proposals, total):
+    least = {str(index): low for index, (low, _) in enumerate(proposals)}
+    wished = {str(index): low + more for index, (low, more) in enumerate(proposals)}
     shares = share_out(wished, total, least)
     assert sum(shares.values()) == min(sum(wished.values()), max(total, sum(least.values())))
     assert all(least[name] <= shares[name] <= wished[name] for name in wished)
 
 
 def test_there_is_no_sharing_while_there_is_enough():
-    assert allowed((10, 30, 20), (1, 1, 1), Growth(total=60)) == [10, 30, 20]
+    assert allowed((10, 30, 20), (1, 1, 1), GrowthLimits(total=60)) == [10, 30, 20]
 
 
 def test_shares_are_taken_of_what_is_left_of_the_cap_on_growth():
     # The cap leaves 16 of each wish, so they are equal; 27 are there beyond one each.
-    assert allowed((40, 40, 40), (1, 1, 1), Growth(most_up=15, total=30)) == [10, 10, 10]
+    assert allowed((40, 40, 40), (1, 1, 1), GrowthLimits(max_step_up=15, total=30)) == [10, 10, 10]
 
 
 def test_operators_that_keep_what_they_have_are_counted():
     # 30 in all, 10 of them taken: 20 for wishes of 20 each.
-    assert allowed((20, None, 20), (5, 10, 5), Growth(total=30)) == [10, 10]
-    assert allowed((20, None), (5, 50), Growth(total=30)) == [1]
+    assert allowed((20, None, 20), (5, 10, 5), GrowthLimits(total=30)) == [10, 10]
+    assert allowed((20, None), (5, 50), GrowthLimits(total=30)) == [1]
 
 
 def test_a_share_says_what_was_wished_for():
-    found = targets({"op": 20}, {"op": 5}, {"op": operator(max_replicas=WIDE)}, Growth(total=10))
+    found = targets({"op": 20}, {"op": 5}, {"op": operator(max_replicas=WIDE)}, GrowthLimits(total=10))
     assert found["op"] == Target(replicas=10, limits=("of 20 its share of 10 replicas in all",))
 
 
 def test_without_wishes_there_is_nothing_to_share():
-    assert targets({}, {"op": 5}, {"op": operator()}, Growth(total=1)) == {}
+    assert targets({}, {"op": 5}, {"op": operator()}, GrowthLimits(total=1)) == {}

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from trials import CHAIN, World, alone, op, policy, seen, word_count
 
 from gesscale.decision import Reason, Verdict
-from gesscale.observation import Unseen
-from gesscale.policies.autrascale.memo import AutrascaleMemo, Check, RateModel, Sample
+from gesscale.observation import MissingReading
+from gesscale.policies.autrascale.memo import AutrascaleMemo, LatencySample, RateCheck, RateModel
 
 NAN = math.nan
 
@@ -27,7 +27,7 @@ def test_planning_again_on_one_observation_gives_the_same_and_adds_nothing():
     )
     first = chosen.analyze(last, known(memos=world.memos))["op"]
     again = chosen.analyze(last, known(memos={"op": first.memo}))["op"]
-    assert (again.verdict, again.wanted_replicas, again.detail) == (Verdict.MORE, 4, first.detail)
+    assert (again.verdict, again.desired_replicas, again.detail) == (Verdict.MORE, 4, first.detail)
     assert again.memo is None
 
 
@@ -76,10 +76,10 @@ def test_the_memo_is_bounded():
         policy(flow), lambda _: 350.0, lambda _, count: 100.0 * count, dict.fromkeys(flow.operators, 4)
     )
     world.run(1)
-    samples = tuple(Sample(replicas=(n,) * 50, latency_s=1.0, sustained=True) for n in range(1, 25))
+    samples = tuple(LatencySample(replicas=(n,) * 50, latency_s=1.0, sustained=True) for n in range(1, 25))
     models = tuple(RateModel(rate=100.0 * n, samples=samples, batches_s=(1.234,) * 50) for n in range(1, 9))
     checks = tuple(
-        Check(at_s=60.0 * n, rate=1e5 / 3, throughput=1e5 / 3, latency_s=1 / 3, waiting_s=1 / 3)
+        RateCheck(at_s=60.0 * n, rate=1e5 / 3, throughput=1e5 / 3, latency_s=1 / 3, waiting_s=1 / 3)
         for n in range(60)
     )
     full = world.memo.but(models=models, checks=checks)
@@ -94,7 +94,9 @@ def test_the_memo_is_bounded():
 
 def test_one_operator_that_is_not_seen_keeps_all_as_they_are():
     whole = [seen(name, 1, offered=900.0, throughput=100.0, busy=1.0, at_s=600.0) for name in ("a", "b", "c")]
-    found = policy(CHAIN).analyze(observe(*whole, unseen=(Unseen(operator="d", detail="gone"),)), known())
+    found = policy(CHAIN).analyze(
+        observe(*whole, missing_readings=(MissingReading(operator="d", detail="gone"),)), known()
+    )
     assert {item.verdict for name, item in found.items() if name != "d"} == {Verdict.SAME}
     assert found["a"].reason is Reason.METRICS_MISSING
     assert "there are no figures of d" in found["a"].detail
@@ -152,6 +154,6 @@ def test_no_figures_make_it_raise_or_leave_the_limits(told):
         found = chosen.analyze(observe(poor), known(memos=memos))["op"]
         if found.memo is not None:
             memos["op"] = found.memo
-        if found.wanted_replicas is not None:
-            assert 1 <= found.wanted_replicas <= 8
-            replicas = found.wanted_replicas
+        if found.desired_replicas is not None:
+            assert 1 <= found.desired_replicas <= 8
+            replicas = found.desired_replicas

@@ -13,9 +13,9 @@ from gesscale.decision import Reason, Verdict
 from gesscale.errors import SettingsError
 from gesscale.observation import Batch, NodeReading
 from gesscale.policies import card, policy_named
-from gesscale.policies.daedalus.analysis.capacities import Capacities, Seen
+from gesscale.policies.daedalus.analysis.capacities import Capacities, ObservedRate
 from gesscale.policies.daedalus.analysis.recovery import Downtimes
-from gesscale.policies.daedalus.analysis.regression import Line
+from gesscale.policies.daedalus.analysis.regression import CpuRegression
 from gesscale.policies.daedalus.analysis.workload import History
 from gesscale.policies.daedalus.memo import DaedalusMemo
 from gesscale.policies.daedalus.settings import DaedalusSettings
@@ -111,16 +111,16 @@ def test_nothing_is_wished_for_before_a_whole_window_of_steady_work():
     # The first look is at 10,000 s; 120 s of warm-up and a window of 60 s later is 10,180 s.
     found = course(steady(3, 300.0, steps=4))
     assert [each.reason for each in found[:3]] == [Reason.MODEL_UNCALIBRATED] * 3
-    assert [each.wanted_replicas for each in found[:3]] == [None] * 3
+    assert [each.desired_replicas for each in found[:3]] == [None] * 3
     assert "180 s of steady work" in found[0].detail
-    assert found[3].wanted_replicas is not None
+    assert found[3].desired_replicas is not None
 
 
 def test_the_first_wish_and_what_is_said_of_it():
     # 100 rows/s each at 50 % CPU: 200 each. 2 do 400 for 300: 3,000 rows again and 15 s of 300 are 7,500, at 100/s 75 s
     # and one more. One does less than 300.
     last = course(steady(3, 300.0, steps=4))[-1]
-    assert (last.verdict, last.wanted_replicas, last.reason) == (Verdict.FEWER, 2, Reason.UNDERUSED)
+    assert (last.verdict, last.desired_replicas, last.reason) == (Verdict.FEWER, 2, Reason.UNDERUSED)
     assert last.detail == (
         "input 300 rows/s, at most 300 by a line; 3 do 600 by CPU; 2 recover in 91 s; 1: below the input: 2 wanted"
     )
@@ -132,13 +132,13 @@ def test_an_overloaded_operator_gets_what_the_load_and_its_backlog_need():
     last = course(steady(2, 350.0, steps=4, cpu=1.0, processed=200.0, backlog=20_000.0, saturated_share=1.0))[
         -1
     ]
-    assert (last.verdict, last.wanted_replicas) == (Verdict.MORE, 5)
+    assert (last.verdict, last.desired_replicas) == (Verdict.MORE, 5)
     assert "4: no recovery within 600 s" in last.detail
 
 
 def test_where_no_number_suffices_it_is_max_replicas():
     last = course(steady(2, 5000.0, steps=4, cpu=1.0, processed=200.0))[-1]
-    assert last.wanted_replicas == 5
+    assert last.desired_replicas == 5
     assert "no number passes; 1 to 5: below the input" in last.detail
 
 
@@ -170,10 +170,12 @@ def test_a_job_that_is_full_below_100_percent_is_taken_as_it_is():
 
 
 def test_after_a_change_workers_begin_anew_and_what_was_seen_stays():
-    line = Line(count=9, mean_cpu=0.5, mean_rate=100.0, square_cpu=1.0, product=200.0)
+    line = CpuRegression(count=9, mean_cpu=0.5, mean_rate=100.0, square_cpu=1.0, product=200.0)
     memo = remembers(
         lines=dict.fromkeys(NODES[:3], line),
-        capacities=Capacities(per_worker_rows_per_s=200.0, seen={4: Seen(rows_per_s=700.0, at_s=9000.0)}),
+        capacities=Capacities(
+            per_worker_rows_per_s=200.0, seen={4: ObservedRate(rows_per_s=700.0, at_s=9000.0)}
+        ),
     )
     after = memo_of(step(seen(4, 300.0, at_s=10_180.0), told(memo, change(10_000.0, 4, 40.0))))
     assert after.lines == {}
@@ -195,7 +197,7 @@ def test_downtimes_are_learned_by_direction_once_for_each_change():
 
 
 def test_workers_on_other_nodes_begin_anew_even_without_a_known_change():
-    memo = remembers(lines={"near": Line(count=3)}, placement=("far", "hub", "near"))
+    memo = remembers(lines={"near": CpuRegression(count=3)}, placement=("far", "hub", "near"))
     moved = memo_of(step(seen(3, 300.0, at_s=10_060.0), told(memo)))
     assert (moved.lines, moved.steady_from_s) == ({}, 10_060.0)
 
@@ -241,7 +243,7 @@ def test_a_memo_from_the_future_begins_anew():
 def test_a_memo_stays_below_32_kib_with_fifty_workers_and_a_full_history():
     nodes = [f"node-{index:02}" for index in range(50)]
     sums = np.random.default_rng(0).random(4)
-    line = Line(
+    line = CpuRegression(
         count=10_000, mean_cpu=sums[0], mean_rate=1e5 * sums[1], square_cpu=sums[2], product=1e5 * sums[3]
     )
     memo = remembers(
@@ -249,7 +251,9 @@ def test_a_memo_stays_below_32_kib_with_fifty_workers_and_a_full_history():
         lines=dict.fromkeys(nodes, line),
         capacities=Capacities(
             per_worker_rows_per_s=1e5 * sums[0],
-            seen={count: Seen(rows_per_s=1e5 * sums[1] * count, at_s=1.7e9) for count in range(1, 51)},
+            seen={
+                count: ObservedRate(rows_per_s=1e5 * sums[1] * count, at_s=1.7e9) for count in range(1, 51)
+            },
         ),
         history=History(until_s=1.7e9, offered_rows=1e12 * sums[2], rows_per_s=(123_450.0,) * 720),
         forecaster={"rows_per_s": (123_450.0,) * 60},
@@ -277,10 +281,10 @@ def test_limits_of_the_operator_hold():
     flow = workflow(operator(min_replicas=3, max_replicas=4))
     chosen = policy_named("daedalus", flow, AnalyzeSettings())
     few = chosen.analyze(observe(seen(4, 10.0, at_s=10_060.0)), told(remembers(placement=NODES[:4])))["op"]
-    assert (few.wanted_replicas, few.verdict) == (3, Verdict.FEWER)
+    assert (few.desired_replicas, few.verdict) == (3, Verdict.FEWER)
     full = seen(3, 900.0, at_s=10_060.0, cpu=1.0, processed=600.0)
     many = chosen.analyze(observe(full), told(remembers()))["op"]
-    assert many.wanted_replicas == 4
+    assert many.desired_replicas == 4
 
 
 # What is missing
@@ -296,12 +300,12 @@ def test_without_offered_rows_nothing_can_be_said():
 @pytest.mark.parametrize("backlog", [None, math.nan])
 def test_without_a_backlog_nothing_is_removed(backlog):
     found = step(seen(3, 300.0, at_s=10_060.0, backlog_rows=backlog), told(remembers()))
-    assert (found.verdict, found.wanted_replicas) == (Verdict.SAME, 3)
+    assert (found.verdict, found.desired_replicas) == (Verdict.SAME, 3)
 
 
 def test_an_idle_operator_that_is_known_shrinks_to_one():
     found = step(seen(3, 0.0, at_s=10_060.0, cpu=0.0), told(remembers()))
-    assert (found.verdict, found.wanted_replicas) == (Verdict.FEWER, 1)
+    assert (found.verdict, found.desired_replicas) == (Verdict.FEWER, 1)
     assert memo_of(found).capacities == remembers().capacities
 
 
@@ -313,7 +317,7 @@ def test_an_operator_that_idles_from_the_start_is_left_alone():
 def test_figures_that_are_no_numbers_are_no_error(figure):
     found = step(seen(3, 300.0, at_s=10_060.0, by_node={}, **{figure: math.nan}), told(remembers()))
     json.loads(found.memo)
-    assert found.wanted_replicas == 2
+    assert found.desired_replicas == 2
 
 
 # Building

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from gesscale.decision import Reason, Verdict
-from gesscale.observation import Batch, Unseen
+from gesscale.observation import Batch, MissingReading
 from gesscale.policies import policy_named
 from gesscale.policies.dhalion.policy import scale_up_factor
 from gesscale.policies.dhalion.settings import DhalionSettings
@@ -55,13 +55,13 @@ def seen(
     return replace(made, **{"batches": batches, "saturated_share": saturated, **changes})
 
 
-def analyses(flow, *readings, unseen=(), knowledge=None, **settings):
+def analyses(flow, *readings, missing_readings=(), knowledge=None, **settings):
     policy = policy_named("dhalion", flow, AnalyzeSettings(dhalion=DhalionSettings(**settings)))
-    return policy.analyze(observe(*readings, unseen=unseen), knowledge or known())
+    return policy.analyze(observe(*readings, missing_readings=missing_readings), knowledge or known())
 
 
 def wanted(flow, *readings, **more):
-    return {name: found.wanted_replicas for name, found in analyses(flow, *readings, **more).items()}
+    return {name: found.desired_replicas for name, found in analyses(flow, *readings, **more).items()}
 
 
 ALONE = workflow(op())
@@ -115,7 +115,7 @@ def test_the_factor_is_between_1_and_10(undone):
 )
 def test_a_source_whose_lag_grows_gets_as_many_more(replicas, slope, throughput, more):
     found = analyses(ALONE, seen(replicas, slope=slope, waiting=1e6, throughput=throughput))["op"]
-    assert (found.verdict, found.reason, found.wanted_replicas) == (Verdict.MORE, Reason.OVERLOADED, more)
+    assert (found.verdict, found.reason, found.desired_replicas) == (Verdict.MORE, Reason.OVERLOADED, more)
 
 
 def test_growth_counts_from_a_share_of_the_throughput_or_from_so_many_rows():
@@ -180,7 +180,7 @@ LATE = {"saturated": 1.0, "slope": 250.0, "waiting": 50_000.0, "cap": 10_000}
 @pytest.mark.parametrize("slope", [-200.0, 0.0])
 def test_an_overloaded_operator_whose_lag_does_not_grow_keeps_what_it_has(slope):
     found = analyses(CHAIN, *chain(b={**LATE, "slope": slope}))
-    assert {name: each.wanted_replicas for name, each in found.items()} == {"a": 8, "b": None, "c": 8}
+    assert {name: each.desired_replicas for name, each in found.items()} == {"a": 8, "b": None, "c": 8}
     assert found["b"].reason is Reason.DRAINING_BACKLOG
 
 
@@ -192,7 +192,7 @@ def test_on_flink_the_last_of_a_chain_is_the_bottleneck():
             a={**blocked, "slope": 250.0}, b=blocked, c={"saturated": 1.0, "busy": 1.0, "waiting": 4000.0}
         ),
     )
-    assert {name: each.wanted_replicas for name, each in found.items()} == {"a": None, "b": None, "c": 13}
+    assert {name: each.desired_replicas for name, each in found.items()} == {"a": None, "b": None, "c": 13}
     assert found["a"].detail == "nothing shrinks while c cannot keep up"
     assert found["a"].reason is Reason.NOT_ROOT_OF_OVERLOAD
 
@@ -263,7 +263,7 @@ def test_another_factor_is_rounded_down_and_exact():
 )
 def test_a_source_shrinks_while_few_rows_wait(waiting, more, gone):
     found = analyses(ALONE, seen(10, waiting=waiting), **more)["op"]
-    assert found.wanted_replicas == (8 if gone else None)
+    assert found.desired_replicas == (8 if gone else None)
     assert found.reason is (Reason.UNDERUSED if gone else Reason.DRAINING_BACKLOG)
 
 
@@ -287,7 +287,7 @@ def test_an_inner_operator_shrinks_while_its_input_is_nearly_empty(b, fewer):
 
 def test_a_healthy_workflow_shrinks_but_for_those_with_lag():
     found = analyses(CHAIN, *chain(a={"waiting": 50_000.0, "slope": -100.0}))
-    assert {name: each.wanted_replicas for name, each in found.items()} == {"a": None, "b": 8, "c": 8}
+    assert {name: each.desired_replicas for name, each in found.items()} == {"a": None, "b": 8, "c": 8}
     assert found["a"].detail == "50000 rows wait (up to 1000 are no lag)"
     assert (
         found["b"].detail
@@ -297,14 +297,14 @@ def test_a_healthy_workflow_shrinks_but_for_those_with_lag():
 
 def test_nothing_shrinks_while_an_operator_is_not_seen():
     a, b, _ = chain()
-    found = analyses(CHAIN, a, b, unseen=[Unseen(operator="c", detail="no answer")])
+    found = analyses(CHAIN, a, b, missing_readings=[MissingReading(operator="c", detail="no answer")])
     assert {each.verdict for each in found.values()} == {Verdict.SAME, Verdict.UNKNOWN}
     assert found["a"].detail == "nothing shrinks while c cannot be judged"
 
 
 def test_a_bottleneck_grows_while_another_operator_is_not_seen():
     a, b, _ = chain(b=LATE)
-    assert wanted(CHAIN, a, b, unseen=[Unseen(operator="c", detail="no answer")]) == {
+    assert wanted(CHAIN, a, b, missing_readings=[MissingReading(operator="c", detail="no answer")]) == {
         "a": None,
         "b": 13,
         "c": None,
@@ -332,7 +332,7 @@ def test_figures_that_are_none_do_no_harm(figure):
 def test_nothing_changes_while_cooling_but_what_is_wanted_is_told():
     change = Reconfiguration(at_s=900.0, operator="op", placement=seen(8).placement, downtime_s=10.0)
     found = analyses(ALONE, seen(8), knowledge=known(reconfigurations={"op": (change,)}))["op"]
-    assert (found.verdict, found.reason, found.wanted_replicas) == (Verdict.SAME, Reason.COOLING_DOWN, 6)
+    assert (found.verdict, found.reason, found.desired_replicas) == (Verdict.SAME, Reason.COOLING_DOWN, 6)
 
 
 def test_planning_again_on_the_same_figures_says_the_same():

@@ -6,7 +6,7 @@ import pytest
 from edge import batches, known, observe, operator, reading, workflow
 
 from gesscale.decision import Reason, Verdict
-from gesscale.observation import OperatorReading, Unseen
+from gesscale.observation import MissingReading, OperatorReading
 from gesscale.policies import policy_named
 from gesscale.policies.drs.policy import DrsMemo
 from gesscale.policies.drs.settings import DrsSettings
@@ -40,13 +40,15 @@ def seen(
     )
 
 
-def analyses(flow: Workflow, *readings: OperatorReading, knowledge=None, unseen=(), **settings):
+def analyses(flow: Workflow, *readings: OperatorReading, knowledge=None, missing_readings=(), **settings):
     policy = policy_named("drs", flow, AnalyzeSettings(drs=DrsSettings(**settings)))
-    return policy.analyze(observe(*readings, unseen=unseen), known() if knowledge is None else knowledge)
+    return policy.analyze(
+        observe(*readings, missing_readings=missing_readings), known() if knowledge is None else knowledge
+    )
 
 
 def sizes(flow: Workflow, *readings: OperatorReading, **more: object) -> dict[str, int | None]:
-    return {name: found.wanted_replicas for name, found in analyses(flow, *readings, **more).items()}
+    return {name: found.desired_replicas for name, found in analyses(flow, *readings, **more).items()}
 
 
 def remembering(item, **kept):
@@ -67,7 +69,7 @@ CHAIN = workflow(op("a"), op("b", "a"))
 def test_a_missed_latency_gets_the_fewest_replicas_that_promise_it():
     # 1.9 - 1.0 = 0.9 s are left; 3/4 x 4/3 = 1.0 with two, 3/4 x 0.697 = 0.52 with three.
     found = analyses(ONE, seen(), latency=1.9)["op"]
-    assert (found.verdict, found.reason, found.wanted_replicas) == (Verdict.MORE, Reason.OVERLOADED, 3)
+    assert (found.verdict, found.reason, found.desired_replicas) == (Verdict.MORE, Reason.OVERLOADED, 3)
     assert found.detail == (
         "rows take 2.0 s, 1.9 s are allowed; 3 replicas promise 1.5 s; 100 rows/s come to it, a replica does 100: "
         "3 wanted"
@@ -88,7 +90,7 @@ def test_without_a_target_batches_are_to_end_in_time():
 def test_fewer_replicas_follow_where_they_would_do():
     # 8 replicas, busy for an eighth: mu = 100, a = 1, a row takes 1.25 s. 0.9 x 3.0 - 1.0 = 1.7 s, two take 4/3.
     found = analyses(ONE, seen(replicas=8, busy=0.125))["op"]
-    assert (found.verdict, found.wanted_replicas) == (Verdict.FEWER, 2)
+    assert (found.verdict, found.desired_replicas) == (Verdict.FEWER, 2)
     # Not below 1.7 s: half of 3.0 is above 1.25.
     assert sizes(ONE, seen(replicas=8, busy=0.125), release_below_share=0.4) == {"op": 8}
 
@@ -125,7 +127,7 @@ def test_a_workflow_that_cannot_keep_up_leaves_the_others_alone():
     flow = workflow(op("a"), op("b", "a", most=3))
     source = seen("a", 9, 143.0, busy=0.38, offered=340.0, backlog=1e6)
     found = analyses(flow, source, seen("b", 3, 143.0, busy=1.0))
-    assert {name: item.wanted_replicas for name, item in found.items()} == {"a": 9, "b": 3}
+    assert {name: item.desired_replicas for name, item in found.items()} == {"a": 9, "b": 3}
     assert "12 replicas would not keep up" in found["a"].detail
 
 
@@ -138,8 +140,8 @@ def test_replicas_in_all_are_bounded():
 
 
 def test_one_operator_that_is_not_seen_keeps_all_as_they_are():
-    gone = Unseen(operator="b", detail="gone")
-    found = analyses(CHAIN, seen("a", 8, busy=0.1), unseen=(gone,))["a"]
+    gone = MissingReading(operator="b", detail="gone")
+    found = analyses(CHAIN, seen("a", 8, busy=0.1), missing_readings=(gone,))["a"]
     assert (found.verdict, found.reason) == (Verdict.SAME, Reason.METRICS_MISSING)
     assert found.detail == "there are no figures of b, and all operators are sized together"
 
@@ -173,7 +175,7 @@ def test_an_idle_workflow_keeps_what_it_has():
 def test_an_operator_of_unknown_rate_stays(figures):
     found = analyses(CHAIN, seen("a", 8, busy=0.1), seen("b", 8, **figures))
     assert found["b"].verdict is Verdict.SAME
-    assert found["a"].wanted_replicas < 8
+    assert found["a"].desired_replicas < 8
 
 
 def test_none_is_given_up_while_rows_wait():
@@ -221,7 +223,7 @@ def test_what_was_learnt_holds_while_the_model_predicts_nothing():
     first = analyses(ONE, seen(), latency=1.9)["op"]
     full = replace(seen(busy=1.0), at_s=1060.0)
     again = analyses(ONE, full, latency=1.9, knowledge=remembering(first))["op"]
-    assert again.wanted_replicas == 4
+    assert again.desired_replicas == 4
     # Without it k = 4 is 1.087 s and k = 5, C = 0.0597: 40 x (0.02 + 0.0597 / 150) = 0.816.
     assert sizes(ONE, full, latency=1.9) == {"op": 5}
 
@@ -229,7 +231,7 @@ def test_what_was_learnt_holds_while_the_model_predicts_nothing():
 def test_planning_again_on_one_observation_says_the_same():
     first = analyses(ONE, seen(), latency=1.9)["op"]
     again = analyses(ONE, seen(), latency=1.9, knowledge=remembering(first))["op"]
-    assert again.wanted_replicas == first.wanted_replicas
+    assert again.desired_replicas == first.desired_replicas
     assert again.memo is None
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gesscale.decision import Reason, Verdict
-from gesscale.observation import OperatorReading, Unseen
+from gesscale.observation import MissingReading, OperatorReading
 from gesscale.policies import policy_named
 from gesscale.policies.ds2.policy import Ds2Memo
 from gesscale.policies.ds2.settings import Ds2Settings
@@ -39,13 +39,15 @@ def seen(
     )
 
 
-def analyses(flow: Workflow, *readings: OperatorReading, settings=BARE, knowledge=None, unseen=()):
+def analyses(flow: Workflow, *readings: OperatorReading, settings=BARE, knowledge=None, missing_readings=()):
     policy = policy_named("ds2", flow, AnalyzeSettings(ds2=settings))
-    return policy.analyze(observe(*readings, unseen=unseen), known() if knowledge is None else knowledge)
+    return policy.analyze(
+        observe(*readings, missing_readings=missing_readings), known() if knowledge is None else knowledge
+    )
 
 
 def sizes(flow: Workflow, *readings: OperatorReading, **more: object) -> dict[str, int | None]:
-    return {name: found.wanted_replicas for name, found in analyses(flow, *readings, **more).items()}
+    return {name: found.desired_replicas for name, found in analyses(flow, *readings, **more).items()}
 
 
 CHAIN = workflow(op("source"), op("map", "source"), op("sink", "map"))
@@ -119,7 +121,7 @@ def test_what_an_operator_hands_on_is_seen_at_its_consumers_where_it_does_not_te
     # that feed it: 5/9 each, so (30 k + 10 k) x 5/9 = 22,222 come to it, 4.4 replicas of 5 k. The sink was offered 5 k
     # for the 15 k rows of the join: a third, as it tells above.
     found = analyses(JOIN, *join())
-    assert found["join"].wanted_replicas == 5
+    assert found["join"].desired_replicas == 5
     assert found["join"].detail.startswith("22222 rows/s are to come")
     assert "it hands on 0.333 rows for each, by its consumers' input" in found["join"].detail
 
@@ -132,7 +134,7 @@ def test_without_any_figure_each_row_is_taken_to_make_one():
     )
     found = analyses(pair, *readings)
     assert "it hands on 1 rows for each, for want of figures" in found["a"].detail
-    assert found["b"].wanted_replicas == 1  # 100 rows/s at a true rate of 100
+    assert found["b"].desired_replicas == 1  # 100 rows/s at a true rate of 100
 
 
 def test_a_fork_gives_every_branch_all_rows():
@@ -161,7 +163,7 @@ def test_growth_and_limits_are_those_of_all_sizing_policies():
 
 def test_true_rates_can_be_those_of_a_limit_below_all_of_the_time():
     # Twice as busy by the measure of 0.5: half the true rates, so 20, 12.5 and 4.
-    found = sizes(CHAIN, *chain(), settings=Ds2Settings(over_provision=1.0, busy_most_share=0.5))
+    found = sizes(CHAIN, *chain(), settings=Ds2Settings(over_provision=1.0, max_busy_share=0.5))
     assert found == {"source": 20, "map": 13, "sink": 4}
 
 
@@ -173,7 +175,7 @@ def test_cpu_use_can_stand_for_useful_time_and_does_not_count_waiting():
     assert sizes(alone, busy_but_waiting, settings=by_cpu) == {"op": 4}  # 400 / (100 / 0.5 / 2)
     unmeasured = seen("op", 2, 100.0, busy=1.0, offered=400.0)
     found = analyses(alone, unmeasured, settings=by_cpu)["op"]
-    assert (found.wanted_replicas, "share of time in batches 100 %" in found.detail) == (8, True)
+    assert (found.desired_replicas, "share of time in batches 100 %" in found.detail) == (8, True)
 
 
 # The backlog
@@ -220,15 +222,17 @@ def test_an_operator_that_is_not_told_what_is_offered_to_it_gives_no_replica_up(
     source, map_, _ = chain()
     unsure = seen("sink", 5, 200e3, busy=0.08, input_rows_per_s=None)
     found = analyses(CHAIN, source, map_, unsure)
-    assert (found["sink"].wanted_replicas, found["sink"].reason) == (None, Reason.METRICS_MISSING)
-    assert found["map"].wanted_replicas == 7  # the others are as ever
+    assert (found["sink"].desired_replicas, found["sink"].reason) == (None, Reason.METRICS_MISSING)
+    assert found["map"].desired_replicas == 7  # the others are as ever
     few = seen("sink", 1, 200e3, busy=0.4, input_rows_per_s=None)  # 1 M / 500 k
     assert sizes(CHAIN, source, map_, few)["sink"] == 2
 
 
 def test_without_the_figures_of_one_operator_nothing_changes_at_any():
     source, map_, _ = chain()
-    found = analyses(CHAIN, source, map_, unseen=(Unseen(operator="sink", detail="no answer"),))
+    found = analyses(
+        CHAIN, source, map_, missing_readings=(MissingReading(operator="sink", detail="no answer"),)
+    )
     assert {item.verdict for item in found.values()} == {Verdict.SAME, Verdict.UNKNOWN}
     assert {item.reason for item in found.values()} == {Reason.METRICS_MISSING}
     assert found["source"].detail == "there are no figures of sink, and all operators are sized together"
@@ -254,7 +258,7 @@ def test_while_one_operator_is_changing_nothing_changes_at_any():
 )
 def test_a_figure_that_is_none_holds_all_operators(damage):
     found = analyses(CHAIN, *chain(**damage))
-    assert {item.wanted_replicas for item in found.values()} == {None}
+    assert {item.desired_replicas for item in found.values()} == {None}
     assert {item.reason for item in found.values()} == {Reason.METRICS_MISSING}
     assert "of source is not known" in found["sink"].detail
 
@@ -268,7 +272,7 @@ def test_an_operator_that_processes_nothing_keeps_its_replicas():
     )
     found = analyses(CHAIN, *idle, settings=Ds2Settings())
     assert {item.verdict for item in found.values()} == {Verdict.SAME}
-    assert {item.wanted_replicas for item in found.values()} == {None}
+    assert {item.desired_replicas for item in found.values()} == {None}
     assert "its true rate is not known" in found["map"].detail
 
 
@@ -277,7 +281,7 @@ def test_an_operator_that_takes_no_measurable_time_needs_one_replica():
     found = analyses(
         CHAIN, *chain()[:2], seen("sink", 5, 200e3, busy=0.0, offered=200e3), settings=Ds2Settings()
     )
-    assert found["sink"].wanted_replicas == 2  # 1 x 1.2
+    assert found["sink"].desired_replicas == 2  # 1 x 1.2
     assert "no time that can be measured" in found["sink"].detail
 
 
@@ -325,17 +329,17 @@ def changed(at_s: float, **memos: str) -> Knowledge:
 def test_nothing_changes_while_any_operator_cools_down():
     found = analyses(CHAIN, *chain(), knowledge=changed(at_s=701.0))  # 299 s ago
     assert {item.reason for item in found.values()} == {Reason.COOLING_DOWN}
-    assert found["source"].wanted_replicas == 10
+    assert found["source"].desired_replicas == 10
     again = analyses(CHAIN, *chain(), knowledge=changed(at_s=700.0))
     assert again["source"].verdict is Verdict.MORE
 
 
 def test_figures_of_the_warm_up_do_not_count():
-    settings = Ds2Settings(cooldown=1, warmup=60)
+    settings = Ds2Settings(cooldown=1, warm_up=60)
     warm = analyses(CHAIN, *chain(), settings=settings, knowledge=changed(at_s=940.0))
     assert warm["source"].verdict is Verdict.MORE
     cold = analyses(CHAIN, *chain(), settings=settings, knowledge=changed(at_s=941.0))
-    assert {item.wanted_replicas for item in cold.values()} == {None}
+    assert {item.desired_replicas for item in cold.values()} == {None}
     assert cold["map"].detail == "figures of the first 60 s after a change do not count"
 
 
@@ -359,7 +363,7 @@ def test_several_windows_are_waited_for_and_their_median_counts():
     wanted = []
     for index, offered in enumerate((300.0, 900.0, 500.0, 500.0)):
         found = window(offered, 1000.0 + 15 * index, kept)
-        wanted.append(found.wanted_replicas)
+        wanted.append(found.desired_replicas)
         kept = known(memos={"op": found.memo})
     assert wanted == [None, None, 5, 5]  # of 3, 9 and 5; of 9, 5 and 5
 
@@ -367,7 +371,7 @@ def test_several_windows_are_waited_for_and_their_median_counts():
 def test_the_same_observation_counts_once():
     first = window(500.0, 1000.0, known(memos=memo(3, 9)))
     again = window(500.0, 1000.0, known(memos={"op": first.memo}))
-    assert (again.wanted_replicas, again.memo) == (first.wanted_replicas, first.memo) == (5, first.memo)
+    assert (again.desired_replicas, again.memo) == (first.desired_replicas, first.memo) == (5, first.memo)
 
 
 @pytest.mark.parametrize(
@@ -381,7 +385,7 @@ def test_the_same_observation_counts_once():
 )
 def test_what_cannot_be_remembered_is_begun_anew_and_changes_nothing(memos):
     found = window(500.0, 1000.0, known(memos=memos))
-    assert (found.verdict, found.wanted_replicas) == (Verdict.SAME, None)
+    assert (found.verdict, found.desired_replicas) == (Verdict.SAME, None)
     assert Ds2Memo.model_validate_json(found.memo).sizes == (5,)
 
 
@@ -411,4 +415,4 @@ def test_all_replicas_come_at_once_on_nodes_that_are_drawn_or_the_nearest():
         return policy.plan(policy.analyze(crowded, known()), state, known())["op"].change.add
 
     assert added(node_choice="nearest") == ("mid", "near")  # 10 and 50 ms from hub
-    assert len(added(node_choice="drawn")) == 2
+    assert len(added(node_choice="random")) == 2

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from gesscale.decision import Reason, Verdict
-from gesscale.observation import Batch, Unseen
+from gesscale.observation import Batch, MissingReading
 from gesscale.policies import policy_named
 from gesscale.policies.hpa.policy import Recommendations
 from gesscale.policies.hpa.settings import HpaCpuSettings, HpaVargaSettings
@@ -52,11 +52,11 @@ def lagging(replicas, slope, *, name="op", throughput=100_000.0, start=1e6, at_s
     )
 
 
-def analyses(name, flow, *readings, memos=None, unseen=(), **settings):
+def analyses(name, flow, *readings, memos=None, missing_readings=(), **settings):
     groups = {"hpa-cpu": ("hpa_cpu", HpaCpuSettings), "hpa-varga": ("hpa_varga", HpaVargaSettings)}
     field, group = groups[name]
     policy = policy_named(name, flow, AnalyzeSettings(**{field: group(**settings)}))
-    return policy.analyze(observe(*readings, unseen=unseen), known(memos=memos or {}))
+    return policy.analyze(observe(*readings, missing_readings=missing_readings), known(memos=memos or {}))
 
 
 def on_cpu(replicas, cpu, *, at_s=1000.0, memo=None, limits=None, **settings):
@@ -71,7 +71,7 @@ def varga(flow, *readings, **more):
     """Return what HPA-Varga asks for by operator; what it asked for before has gone from its window."""
     old = Recommendations(policy="hpa-varga", at_s=0.0, asked=((0.0, 1),)).model_dump_json()
     found = analyses("hpa-varga", flow, *readings, memos={item.operator: old for item in readings}, **more)
-    return {name: each.wanted_replicas for name, each in found.items()}
+    return {name: each.desired_replicas for name, each in found.items()}
 
 
 def asked_before(*asked, policy="hpa-cpu"):
@@ -99,7 +99,7 @@ LONG_AGO = asked_before((0.0, 1))
 )
 def test_replicas_bring_cpu_to_its_target(replicas, cpu, wanted):
     found = on_cpu(replicas, cpu, memo=LONG_AGO)
-    assert found.wanted_replicas == wanted
+    assert found.desired_replicas == wanted
     assert found.verdict is (
         Verdict.SAME if wanted == replicas else Verdict.MORE if wanted > replicas else Verdict.FEWER
     )
@@ -113,7 +113,7 @@ def test_the_detail_tells_figure_target_and_window():
 
 def test_without_a_cpu_the_time_in_batches_counts():
     found = on_cpu(5, None, memo=LONG_AGO)
-    assert found.wanted_replicas == 4  # 5 x 0.5 / 0.7 = 3.57
+    assert found.desired_replicas == 4  # 5 x 0.5 / 0.7 = 3.57
     assert found.detail.startswith("share of time in batches 50 %")
 
 
@@ -128,7 +128,7 @@ def test_without_a_cpu_the_time_in_batches_counts():
 )
 def test_fewer_replicas_are_no_fewer_than_were_asked_for_within_the_window(at_s, wanted):
     found = on_cpu(8, 0.01, at_s=at_s, memo=asked_before((0.0, 8), (200.0, 5)))
-    assert found.wanted_replicas == wanted
+    assert found.desired_replicas == wanted
     assert found.verdict is (Verdict.FEWER if wanted else Verdict.SAME)
     if not wanted:
         assert found.reason is Reason.COOLING_DOWN
@@ -137,8 +137,8 @@ def test_fewer_replicas_are_no_fewer_than_were_asked_for_within_the_window(at_s,
 def test_what_was_asked_for_before_adds_nothing_now():
     # While a backlog was drained 12 seemed needed; by now 5 do, and 6 there are.
     drained = on_cpu(6, 0.55, memo=asked_before((900.0, 12)))
-    assert (drained.verdict, drained.wanted_replicas) == (Verdict.SAME, None)
-    assert on_cpu(6, 0.9, memo=asked_before((900.0, 12))).wanted_replicas == 8  # 7.7
+    assert (drained.verdict, drained.desired_replicas) == (Verdict.SAME, None)
+    assert on_cpu(6, 0.9, memo=asked_before((900.0, 12))).desired_replicas == 8  # 7.7
 
 
 def test_over_provisioning_does_not_add_to_what_is_held():
@@ -148,10 +148,10 @@ def test_over_provisioning_does_not_add_to_what_is_held():
 
 
 def test_the_tolerance_is_none_unless_told():
-    assert on_cpu(10, 0.71, memo=LONG_AGO).wanted_replicas == 11
-    assert on_cpu(10, 0.76, memo=LONG_AGO, tolerance_share=0.1).wanted_replicas == 10
-    assert on_cpu(10, 0.64, memo=LONG_AGO, tolerance_share=0.1).wanted_replicas == 10
-    assert on_cpu(10, 0.78, memo=LONG_AGO, tolerance_share=0.1).wanted_replicas == 12
+    assert on_cpu(10, 0.71, memo=LONG_AGO).desired_replicas == 11
+    assert on_cpu(10, 0.76, memo=LONG_AGO, tolerance_share=0.1).desired_replicas == 10
+    assert on_cpu(10, 0.64, memo=LONG_AGO, tolerance_share=0.1).desired_replicas == 10
+    assert on_cpu(10, 0.78, memo=LONG_AGO, tolerance_share=0.1).desired_replicas == 12
 
 
 def test_a_target_that_cpu_does_not_reach_never_adds():
@@ -165,7 +165,7 @@ def test_a_target_that_cpu_does_not_reach_never_adds():
     target=st.floats(0.05, 1),
 )
 def test_what_is_asked_for_would_bring_the_figure_to_its_target_or_below(replicas, cpu, target):
-    wanted = on_cpu(replicas, cpu, memo=LONG_AGO, cpu_target_share=target, most_up=1000).wanted_replicas
+    wanted = on_cpu(replicas, cpu, memo=LONG_AGO, cpu_target_share=target, max_step_up=1000).desired_replicas
     assert wanted >= 1
     assert wanted * target >= replicas * cpu - 1e-6
     assert (wanted - 1) * target < replicas * cpu + 1e-6 or wanted == 1
@@ -181,8 +181,8 @@ def test_the_first_step_stands_beside_what_runs():
     assert json.loads(first.memo)["asked"] == [[1000.0, 5], [1000.0, 1]]
     assert on_cpu(5, 0.1, at_s=1300.0, memo=first.memo).verdict is Verdict.SAME
     later = on_cpu(5, 0.1, at_s=1301.0, memo=first.memo)
-    assert (later.verdict, later.wanted_replicas) == (Verdict.FEWER, 1)
-    assert on_cpu(5, 0.9).wanted_replicas == 7
+    assert (later.verdict, later.desired_replicas) == (Verdict.FEWER, 1)
+    assert on_cpu(5, 0.9).desired_replicas == 7
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,9 @@ def test_figures_that_are_none_change_nothing_and_leave_the_memo():
 
 @pytest.mark.parametrize("name", ["hpa-cpu", "hpa-varga"])
 def test_missing_figures_hold(name):
-    found = analyses(name, workflow(op()), unseen=[Unseen(operator="op", detail="no answer")])["op"]
+    found = analyses(
+        name, workflow(op()), missing_readings=[MissingReading(operator="op", detail="no answer")]
+    )["op"]
     assert (found.verdict, found.reason, found.memo) == (Verdict.UNKNOWN, Reason.METRICS_MISSING, None)
 
 
@@ -245,11 +247,11 @@ def test_what_is_seen_while_cooling_is_remembered_unless_told_otherwise(name):
     seen = reading(placed(5), cpu_share=1.0, busy_share=1.0)
     policy = policy_named(name, workflow(op()), AnalyzeSettings())
     found = policy.analyze(observe(seen), knowledge)["op"]
-    assert (found.verdict, found.reason, found.wanted_replicas) == (Verdict.SAME, Reason.COOLING_DOWN, 8)
+    assert (found.verdict, found.reason, found.desired_replicas) == (Verdict.SAME, Reason.COOLING_DOWN, 8)
     assert json.loads(found.memo)["asked"] == [[1000.0, 8]]
     silent = AnalyzeSettings(
-        hpa_cpu=HpaCpuSettings(samples_while_cooling=False),
-        hpa_varga=HpaVargaSettings(samples_while_cooling=False),
+        hpa_cpu=HpaCpuSettings(samples_during_cooldown=False),
+        hpa_varga=HpaVargaSettings(samples_during_cooldown=False),
     )
     assert policy_named(name, workflow(op()), silent).analyze(observe(seen), knowledge)["op"].memo is None
 
@@ -258,7 +260,7 @@ def test_an_idle_operator_shrinks_to_its_least():
     seen = reading(placed(5), throughput=0.0, offered=0.0, cpu_share=0.0, busy_share=0.0, batches=())
     for name in ("hpa-cpu", "hpa-varga"):
         memos = {"op": asked_before((0.0, 1), policy=name)}
-        assert analyses(name, workflow(op(min_replicas=2)), seen, memos=memos)["op"].wanted_replicas == 2
+        assert analyses(name, workflow(op(min_replicas=2)), seen, memos=memos)["op"].desired_replicas == 2
 
 
 @pytest.mark.parametrize(
@@ -417,7 +419,7 @@ def test_a_workflow_that_is_seen_in_part_is_judged_by_that_part():
     found = varga(
         CHAIN,
         lagging(6, 500.0, name="b", saturated_share=1.0, **CALM),
-        unseen=[Unseen(operator=name, detail="no answer") for name in ("a", "c")],
+        missing_readings=[MissingReading(operator=name, detail="no answer") for name in ("a", "c")],
     )
     assert found == {"a": None, "b": 9, "c": None}
 

@@ -12,7 +12,7 @@ from gesscale.decision import Analysis, Reason, Verdict
 from gesscale.observation import Batch, OperatorReading
 from gesscale.policies import policy_named
 from gesscale.policies.rules import PolicyError
-from gesscale.policies.rules.model import Action, Metric
+from gesscale.policies.rules.model import Metric, ScalingAction
 from gesscale.policies.rules.policy import RulesMemo, RulesPolicy
 from gesscale.policies.rules.settings import RulesSettings
 from gesscale.ports import ClusterState, Knowledge, Node, Reconfiguration
@@ -98,7 +98,7 @@ class Course:
 
 def test_batches_are_reports_so_that_times_shorter_than_a_period_work():
     found = Course(policy(OUT)).step(seen(450.0, 1000.0))
-    assert (found.verdict, found.reason, found.wanted_replicas) == (Verdict.MORE, Reason.OVERLOADED, 2)
+    assert (found.verdict, found.reason, found.desired_replicas) == (Verdict.MORE, Reason.OVERLOADED, 2)
     assert found.detail == "backlog: queue-length 450 rows, above 300 for 30 s: 2 wanted"
 
 
@@ -132,7 +132,7 @@ def test_a_gap_in_the_readings_begins_anew():
     course = Course(policy(OUT))
     course.step(seen(450.0, 1000.0))
     late = seen(450.0, 2000.0)
-    assert course.step(replace(late, batches=late.batches[-2:])).wanted_replicas is None
+    assert course.step(replace(late, batches=late.batches[-2:])).desired_replicas is None
 
 
 @pytest.mark.parametrize(
@@ -150,11 +150,11 @@ def test_who_idles_is_scaled_in_and_on():
     course = Course(policy(BACK))
     night = {"throughput_rows_per_s": 0.0, "busy_share": 0.0, "input_rows_per_s": 0.0}
     evening = seen(0.0, 1000.0, replicas=4)
-    assert course.step(evening).wanted_replicas == 3
+    assert course.step(evening).desired_replicas == 3
     course.changed(1000.0, 3)
     # No batch has run since, so the newest one is that of four replicas.
     asleep = [replace(evening, at_s=1000.0 + 60 * step, **night) for step in range(1, 4)]
-    assert [course.step(item).wanted_replicas for item in asleep] == [None, 2, 2]
+    assert [course.step(item).desired_replicas for item in asleep] == [None, 2, 2]
 
 
 def test_rows_that_wait_while_nothing_is_offered_are_no_reason_to_scale_in():
@@ -168,21 +168,21 @@ def test_rows_that_wait_while_nothing_is_offered_are_no_reason_to_scale_in():
 
 def test_after_a_change_conditions_must_hold_anew():
     course = Course(policy(OUT))
-    assert course.step(seen(450.0, 1000.0)).wanted_replicas == 2
+    assert course.step(seen(450.0, 1000.0)).desired_replicas == 2
     course.changed(1000.0, 2)
     short = course.step(seen(450.0, 1020.0, replicas=2))
-    assert (short.wanted_replicas, short.reason) == (None, Reason.COOLING_DOWN)
+    assert (short.desired_replicas, short.reason) == (None, Reason.COOLING_DOWN)
     # Readings after 1000 s: the first at 1010 s, so 30 s are full at 1040 s.
-    assert course.step(seen(450.0, 1040.0, replicas=2)).wanted_replicas == 3
+    assert course.step(seen(450.0, 1040.0, replicas=2)).desired_replicas == 3
 
 
 def test_in_mode_edge_a_change_lets_nothing_begin_anew():
     course = Course(policy(OUT, mode="edge"))
-    assert course.step(seen(450.0, 1000.0)).wanted_replicas == 2
+    assert course.step(seen(450.0, 1000.0)).desired_replicas == 2
     course.changed(1000.0, 2)
-    assert course.step(seen(450.0, 1060.0, replicas=2)).wanted_replicas is None
-    assert course.step(seen(0.0, 1120.0, replicas=2)).wanted_replicas is None
-    assert course.step(seen(450.0, 1180.0, replicas=2)).wanted_replicas == 3
+    assert course.step(seen(450.0, 1060.0, replicas=2)).desired_replicas is None
+    assert course.step(seen(0.0, 1120.0, replicas=2)).desired_replicas is None
+    assert course.step(seen(450.0, 1180.0, replicas=2)).desired_replicas == 3
 
 
 def test_a_guard_counts_from_when_the_change_was_complete():
@@ -192,10 +192,10 @@ def test_a_guard_counts_from_when_the_change_was_complete():
     # 35 s without a batch, of which 10 s are the trigger interval: complete at 1025 s.
     course.changed(1000.0, 2, downtime_s=35.0)
     closed = course.step(seen(450.0, 1144.0, replicas=2))
-    assert (closed.wanted_replicas, closed.reason) == (None, Reason.COOLING_DOWN)
+    assert (closed.desired_replicas, closed.reason) == (None, Reason.COOLING_DOWN)
     assert "but a scale-out was 119 s ago, and it waits for 2 min" in closed.detail
-    assert course.step(seen(450.0, 1145.0, replicas=2)).wanted_replicas == 3
-    assert course.memo().done_s == {Action.OUT: 1025.0}
+    assert course.step(seen(450.0, 1145.0, replicas=2)).desired_replicas == 3
+    assert course.memo().done_s == {ScalingAction.OUT: 1025.0}
 
 
 def test_a_guard_looks_at_the_kind_of_the_last_change_whoever_ordered_it():
@@ -206,8 +206,8 @@ def test_a_guard_looks_at_the_kind_of_the_last_change_whoever_ordered_it():
     assert course.step(seen(0.0, 1060.0, replicas=4)).reason is Reason.COOLING_DOWN
     course.changed(1060.0, 3)
     assert course.step(seen(0.0, 1120.0, replicas=3)).reason is Reason.COOLING_DOWN
-    assert course.memo().done_s == {Action.OUT: 1000.0, Action.IN: 1060.0}
-    assert course.step(seen(0.0, 1600.0, replicas=3)).wanted_replicas == 2
+    assert course.memo().done_s == {ScalingAction.OUT: 1000.0, ScalingAction.IN: 1060.0}
+    assert course.step(seen(0.0, 1600.0, replicas=3)).desired_replicas == 2
 
 
 def test_replicas_that_were_lost_and_brought_back_are_no_action():
@@ -231,10 +231,10 @@ def test_while_a_change_is_under_way_no_rule_is_looked_at():
 def test_a_bound_relative_to_the_first_size_remembers_it():
     bounded = {**OUT, "max_factor": 2}
     course = Course(policy(bounded))
-    assert course.step(seen(450.0, 1000.0)).wanted_replicas == 2
+    assert course.step(seen(450.0, 1000.0)).desired_replicas == 2
     course.changed(1000.0, 2)
     found = course.step(seen(450.0, 1060.0, replicas=2))
-    assert (found.wanted_replicas, found.reason) == (None, Reason.AT_MAX_REPLICAS)
+    assert (found.desired_replicas, found.reason) == (None, Reason.AT_MAX_REPLICAS)
     assert course.memo().initial == 1
 
 
@@ -252,8 +252,8 @@ def test_a_memo_that_cannot_be_used_is_as_none_and_takes_nothing_away(memo):
     # Nobody knows of which kind the last change was: it counts as both.
     course.changed(900.0, 3)
     found = course.step(seen(0.0, 1000.0, replicas=3))
-    assert (found.wanted_replicas, found.reason) == (None, Reason.COOLING_DOWN)
-    assert course.memo().done_s == {Action.OUT: 900.0, Action.IN: 900.0}
+    assert (found.desired_replicas, found.reason) == (None, Reason.COOLING_DOWN)
+    assert course.memo().done_s == {ScalingAction.OUT: 900.0, ScalingAction.IN: 900.0}
 
 
 def test_a_memo_stays_small_whatever_is_told_and_loses_no_peak():
@@ -286,14 +286,14 @@ def both(a: float, b: float, at_s: float = 1000.0) -> tuple[OperatorReading, ...
 def test_a_rule_of_all_operators_goes_by_each_on_its_own():
     made = policy({**OUT, "operator": "*"}, flow=FORK)
     found = made.analyze(observe(*both(450.0, 0.0)), known())
-    assert {name: item.wanted_replicas for name, item in found.items()} == {"a": 2, "b": None}
+    assert {name: item.desired_replicas for name, item in found.items()} == {"a": 2, "b": None}
 
 
 def test_or_by_all_together():
     made = policy({**OUT, "operator": "*", "together": True}, flow=FORK)
 
     def wanted(*readings: OperatorReading) -> set[int | None]:
-        return {item.wanted_replicas for item in made.analyze(observe(*readings), known()).values()}
+        return {item.desired_replicas for item in made.analyze(observe(*readings), known()).values()}
 
     assert wanted(*both(450.0, 0.0)) == {None}
     assert wanted(*both(450.0, 450.0)) == {2}
@@ -308,9 +308,9 @@ def test_an_operator_without_a_rule_is_left_alone():
 def test_the_limits_of_the_operator_hold_in_any_case():
     flow = workflow(operator(max_replicas=2))
     found = Course(policy({**OUT, "by": {"absolute": 3}}, flow=flow)).step(seen(450.0, 1000.0))
-    assert (found.wanted_replicas, found.reason) == (None, Reason.AT_MAX_REPLICAS)
+    assert (found.desired_replicas, found.reason) == (None, Reason.AT_MAX_REPLICAS)
     clamped = Course(policy({**OUT, "by": {"absolute": 3}}, flow=flow, bounds="clamp"))
-    assert clamped.step(seen(450.0, 1000.0)).wanted_replicas == 2
+    assert clamped.step(seen(450.0, 1000.0)).desired_replicas == 2
 
 
 # How it is built

@@ -7,10 +7,10 @@ import pytest
 from edge import NODES, known, observe, operator, reading, workflow
 
 from gesscale.decision import Change, Reason, Verdict
-from gesscale.observation import Unseen
+from gesscale.observation import MissingReading
 from gesscale.options import PolicyOptions
 from gesscale.options.sizing import SizingSettings
-from gesscale.policies.sizing import SizingPolicy, Wish
+from gesscale.policies.sizing import SizeProposal, SizingPolicy
 from gesscale.ports import ClusterState, Knowledge, Node, Reconfiguration
 
 
@@ -29,10 +29,10 @@ class Wishing(SizingPolicy):
     def sizing(self):
         return self.told
 
-    def wishes(self, readings, observation, knowledge):
+    def proposals(self, readings, observation, knowledge):
         del observation, knowledge
         return {
-            name: Wish(
+            name: SizeProposal(
                 replicas=self.asked.get(name), detail="as told", reason=Reason.DRAINING_BACKLOG, memo="{}"
             )
             for name in readings
@@ -76,16 +76,20 @@ def changed(at_s, name="op", downtime_s=10.0) -> Knowledge:
 
 def test_a_wish_becomes_a_verdict():
     more, fewer = analysis(wishing(op=4)), analysis(wishing(op=1))
-    assert (more.verdict, more.reason, more.wanted_replicas) == (Verdict.MORE, Reason.OVERLOADED, 4)
-    assert (fewer.verdict, fewer.reason, fewer.wanted_replicas) == (Verdict.FEWER, Reason.UNDERUSED, 1)
+    assert (more.verdict, more.reason, more.desired_replicas) == (Verdict.MORE, Reason.OVERLOADED, 4)
+    assert (fewer.verdict, fewer.reason, fewer.desired_replicas) == (Verdict.FEWER, Reason.UNDERUSED, 1)
     assert more.detail == "as told: 4 wanted"
     assert (more.memo, fewer.memo) == ("{}", "{}")
 
 
-@pytest.mark.parametrize("wish", [2, None])
-def test_a_wish_for_what_is_there_changes_nothing_and_says_why(wish):
-    same = analysis(wishing(op=wish))
-    assert (same.verdict, same.reason, same.wanted_replicas) == (Verdict.SAME, Reason.DRAINING_BACKLOG, wish)
+@pytest.mark.parametrize("proposal", [2, None])
+def test_a_wish_for_what_is_there_changes_nothing_and_says_why(proposal):
+    same = analysis(wishing(op=proposal))
+    assert (same.verdict, same.reason, same.desired_replicas) == (
+        Verdict.SAME,
+        Reason.DRAINING_BACKLOG,
+        proposal,
+    )
 
 
 def test_a_wish_at_a_limit_says_so():
@@ -98,10 +102,10 @@ def test_a_wish_at_a_limit_says_so():
 
 
 def test_growth_is_held_to_the_settings():
-    told = SizingSettings(over_provision=1.5, most_up=2)
+    told = SizingSettings(over_provision=1.5, max_step_up=2)
     flow = workflow(operator(max_replicas=50))
-    assert analysis(wishing(flow, told=told, op=2)).wanted_replicas == 3
-    assert analysis(wishing(flow, told=told, op=40)).wanted_replicas == 4
+    assert analysis(wishing(flow, told=told, op=2)).desired_replicas == 3
+    assert analysis(wishing(flow, told=told, op=40)).desired_replicas == 4
 
 
 def test_replicas_are_shared_among_operators():
@@ -109,12 +113,13 @@ def test_replicas_are_shared_among_operators():
     readings = observe(*(reading(name=name) for name in ("a", "b")))
     policy = wishing(flow, told=SizingSettings(total_replicas=12), a=20, b=20)
     found = policy.analyze(readings, known())
-    assert [found[name].wanted_replicas for name in ("a", "b")] == [6, 6]
+    assert [found[name].desired_replicas for name in ("a", "b")] == [6, 6]
 
 
 def test_only_operators_that_can_be_judged_are_asked_about():
     found = wishing(CHAIN, a=3, b=3).analyze(
-        observe(reading(name="a"), unseen=[Unseen(operator="b", detail="no answer")]), known()
+        observe(reading(name="a"), missing_readings=[MissingReading(operator="b", detail="no answer")]),
+        known(),
     )
     assert found["a"].verdict is Verdict.MORE
     assert (found["b"].verdict, found["b"].reason) == (Verdict.UNKNOWN, Reason.METRICS_MISSING)
@@ -134,7 +139,7 @@ def test_nothing_changes_during_the_cool_down(since_s, verdict):
     if verdict is Verdict.SAME:
         assert found.reason is Reason.COOLING_DOWN
         assert found.detail == "as told: 4 wanted; nothing changes within 300 s of the last change"
-        assert (found.wanted_replicas, found.memo) == (4, "{}")
+        assert (found.desired_replicas, found.memo) == (4, "{}")
 
 
 def test_a_change_of_any_operator_starts_the_cool_down():
@@ -144,10 +149,10 @@ def test_a_change_of_any_operator_starts_the_cool_down():
 
 
 def test_who_does_not_sample_while_cooling_is_not_asked_and_keeps_its_memo():
-    told = SizingSettings(samples_while_cooling=False)
+    told = SizingSettings(samples_during_cooldown=False)
     found = analysis(wishing(told=told, op=4), knowledge=changed(900.0))
     assert (found.verdict, found.reason, found.memo) == (Verdict.SAME, Reason.COOLING_DOWN, None)
-    assert found.wanted_replicas is None
+    assert found.desired_replicas is None
     assert analysis(wishing(told=told, op=4), knowledge=changed(700.0)).memo == "{}"
 
 
@@ -190,7 +195,7 @@ def test_several_are_removed_at_once_the_farthest_first():
     assert found.placement == ("hub", "near")
     drawn = plan(wishing(aware=False, op=2), NODES)
     assert len(drawn.change.remove) == 3
-    assert all(each.reason is Reason.NOT_DRAWN for each in drawn.rejections)
+    assert all(each.reason is Reason.NOT_SELECTED for each in drawn.rejections)
 
 
 def test_as_many_are_added_as_there_are_nodes():

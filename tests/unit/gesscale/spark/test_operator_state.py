@@ -7,7 +7,7 @@ from gesscale.spark.gauges import OperatorGauges
 from gesscale.spark.jobs import TasksDone
 from gesscale.spark.operator_state import OperatorState
 from gesscale.spark.reconcile import LiveExecutor
-from gesscale.spark.records import OperatorSettings
+from gesscale.spark.records import QuerySettings
 
 
 class Bench:
@@ -19,7 +19,7 @@ class Bench:
         self.done = {}
         self.asked = []
         self.state = OperatorState(
-            OperatorSettings(app="taxi", operator="nearest", **settings),
+            QuerySettings(app="taxi", operator="nearest", **settings),
             ExecutorWatch(self._ask, lambda: self.now_s),
             lambda: self.now_s,
             self,
@@ -147,7 +147,7 @@ def test_a_batch_is_attributed_to_the_executors_it_was_planned_with():
 
 def test_borders_between_batches_are_told_and_the_ends_of_a_run_are_known():
     bench, told = Bench(), []
-    bench.state.tell_borders_to(lambda: told.append(bench.now_s))
+    bench.state.notify_of_batch_ends(lambda: told.append(bench.now_s))
     assert bench.state.batch_ends_s("r1") is None
     bench.batch()
     bench.state.progress(

@@ -8,7 +8,7 @@ from kubernetes.client import Configuration
 from werkzeug import Response
 
 from gesscale.kubernetes.api.connection import Connection
-from gesscale.spark.orders import OrderBook, OrderWatch
+from gesscale.spark.orders import OrderReader, OrderWatch
 
 PATH = "/apis/gesscale.dev/v1alpha1/namespaces/streams/streamautoscalers"
 
@@ -25,7 +25,7 @@ def resource(given, *, version="1", uid="u"):
 
 class TestOrderBook:
     def test_a_newer_order_holds_and_an_older_one_is_ignored_and_said_once(self):
-        book = OrderBook()
+        book = OrderReader()
         assert book.read(resource(None)) == ""
         assert book.order is None
         assert book.read(resource(order("7-9", "a"))) == ""
@@ -37,13 +37,13 @@ class TestOrderBook:
         assert (book.order.id, book.ignored) == ("7-10", 2)
 
     def test_a_broken_order_leaves_the_last_one_in_force(self):
-        book = OrderBook()
+        book = OrderReader()
         book.read(resource(order("1-1", "a")))
         assert "no order" in book.read(resource({"id": "1-2"}))
         assert (book.order.id, book.ignored) == ("1-1", 1)
 
     def test_a_resource_that_was_made_anew_begins_afresh(self):
-        book = OrderBook()
+        book = OrderReader()
         book.read(resource(order("7-1", "a")))
         book.read(resource(None, uid="other"))
         assert book.order is None
@@ -58,7 +58,7 @@ class Watched:
         configuration = Configuration()
         configuration.host = httpserver.url_for("").rstrip("/")
         self.connection = Connection(configuration, namespace="streams", user_agent="test", timeout_s=2.0)
-        self.book, self.learned = OrderBook(), threading.Semaphore(0)
+        self.book, self.learned = OrderReader(), threading.Semaphore(0)
         self.watch = OrderWatch(
             self.connection,
             namespace="streams",

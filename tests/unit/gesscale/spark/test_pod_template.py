@@ -3,7 +3,7 @@ import copy
 import pytest
 
 from gesscale.errors import InputError
-from gesscale.spark.pod_template import Placement, executor_template
+from gesscale.spark.pod_template import PodPlacement, executor_template
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
@@ -17,7 +17,7 @@ def terms(pod):
 
 
 def test_an_order_allows_exactly_its_nodes_and_says_which_one_it_is():
-    pod = executor_template({}, Placement(order="7-3", nodes=("a", "b")), autoscaler="taxi")
+    pod = executor_template({}, PodPlacement(order="7-3", nodes=("a", "b")), autoscaler="taxi")
     # one term for each node, since terms are ORed and matchFields takes one value
     assert terms(pod) == [{"matchFields": [node("a")]}, {"matchFields": [node("b")]}]
     assert pod["metadata"]["labels"] == {"gesscale.dev/autoscaler": "taxi"}
@@ -37,7 +37,7 @@ def test_an_order_allows_exactly_its_nodes_and_says_which_one_it_is():
 
 
 def test_no_node_may_hold_two_executors_of_one_operator():
-    pod = executor_template({}, Placement(nodes=("a",)), autoscaler="taxi")
+    pod = executor_template({}, PodPlacement(nodes=("a",)), autoscaler="taxi")
     # the driver bears the first label too
     assert pod["spec"]["affinity"]["podAntiAffinity"][REQUIRED] == [
         {
@@ -56,7 +56,7 @@ def test_a_node_must_fulfil_the_users_terms_and_the_placement():
         "preferredDuringSchedulingIgnoredDuringExecution": soft,
     }
     base = {"spec": {"affinity": {"nodeAffinity": own}}}
-    pod = executor_template(base, Placement(order="1-1", nodes=("a", "b")), autoscaler="taxi")
+    pod = executor_template(base, PodPlacement(order="1-1", nodes=("a", "b")), autoscaler="taxi")
     # 2 terms that can match x 2 nodes; the empty term matches no node, joined it would match
     assert terms(pod) == [
         {"matchExpressions": [arm], "matchFields": [node("a")]},
@@ -89,7 +89,7 @@ def test_everything_else_of_the_users_template_is_kept_and_it_is_not_changed():
         },
     }
     before = copy.deepcopy(base)
-    pod = executor_template(base, Placement(nodes=("a",)), autoscaler="taxi", container="spark")
+    pod = executor_template(base, PodPlacement(nodes=("a",)), autoscaler="taxi", container="spark")
     assert base == before
     assert pod["metadata"]["labels"] == {"team": "x", "gesscale.dev/autoscaler": "taxi"}
     assert pod["metadata"]["annotations"] == {"a": "b"}  # an order that is none of ours is gone
@@ -107,7 +107,7 @@ def test_everything_else_of_the_users_template_is_kept_and_it_is_not_changed():
 
 def test_without_a_named_container_the_first_one_is_sparks():
     base = {"spec": {"containers": [{"name": "x"}, {"name": "y"}]}}
-    pod = executor_template(base, Placement(nodes=("a",)), autoscaler="taxi")
+    pod = executor_template(base, PodPlacement(nodes=("a",)), autoscaler="taxi")
     assert ["env" in each for each in pod["spec"]["containers"]] == [True, False]
 
 
@@ -116,7 +116,7 @@ def test_before_the_first_order_the_pool_chooses():
         "matchLabels": {"tier": "edge", "arch": "arm64"},
         "matchExpressions": [{"key": "gpu", "operator": "DoesNotExist"}],
     }
-    pod = executor_template({}, Placement(pool=pool), autoscaler="taxi")
+    pod = executor_template({}, PodPlacement(pool=pool), autoscaler="taxi")
     assert terms(pod) == [
         {
             "matchExpressions": [
@@ -130,7 +130,7 @@ def test_before_the_first_order_the_pool_chooses():
 
 
 def test_an_empty_pool_is_every_node():
-    pod = executor_template({}, Placement(pool={}), autoscaler="taxi")
+    pod = executor_template({}, PodPlacement(pool={}), autoscaler="taxi")
     assert pod["spec"]["affinity"]["nodeAffinity"] == {}
 
 
@@ -152,11 +152,11 @@ def test_a_template_that_is_no_pod_is_refused(base, said):
     if said is None:
         said = r"expected spec as a mapping, got \[\]"
     with pytest.raises(InputError, match=said):
-        executor_template(base, Placement(nodes=("a",)), autoscaler="taxi")
+        executor_template(base, PodPlacement(nodes=("a",)), autoscaler="taxi")
 
 
 def test_a_placement_without_a_node_and_a_name_that_is_no_label_are_refused():
     with pytest.raises(InputError, match="at least one node"):
-        Placement(order="1-1", nodes=())
+        PodPlacement(order="1-1", nodes=())
     with pytest.raises(InputError, match="at most 63"):
-        executor_template({}, Placement(nodes=("a",)), autoscaler="x" * 64)
+        executor_template({}, PodPlacement(nodes=("a",)), autoscaler="x" * 64)

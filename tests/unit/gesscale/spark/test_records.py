@@ -3,14 +3,14 @@ import pytest
 from gesscale.errors import InputError
 from gesscale.monitor.by_node import NodeWork
 from gesscale.monitor.records import parse_document, to_batches
-from gesscale.spark.records import RING_BATCHES, Executors, OperatorSettings, QueryHistory, document
+from gesscale.spark.records import RING_BATCHES, ExecutorSnapshot, QueryHistory, QuerySettings, document
 
-TWO = Executors(at_s=0.0, hosts=("10.77.0.2", "10.77.0.3"))
-THREE = Executors(at_s=5.0, hosts=("10.77.0.2", "10.77.0.3", "10.77.0.4"))
+TWO = ExecutorSnapshot(at_s=0.0, hosts=("10.77.0.2", "10.77.0.3"))
+THREE = ExecutorSnapshot(at_s=5.0, hosts=("10.77.0.2", "10.77.0.3", "10.77.0.4"))
 
 
 def settings(**changes):
-    return OperatorSettings(**{"app": "taxi", "operator": "nearest", "trigger_s": 2.0, **changes})
+    return QuerySettings(**{"app": "taxi", "operator": "nearest", "trigger_s": 2.0, **changes})
 
 
 def report(
@@ -110,8 +110,8 @@ def test_monitor_understands_what_is_served():
         add(history, report(number, ms=1500 + number), settings(cap_rows=100), by_host=by_host)
     served = document(history, settings(), now_s=10.0, after=0)
     parsed = parse_document(json.dumps(served).encode(), "nearest")
-    batches, complaints, work = to_batches(parsed.batches, {"10.77.0.2": "edge2"})
-    assert complaints == []
+    batches, faults, work = to_batches(parsed.batches, {"10.77.0.2": "edge2"})
+    assert faults == []
     assert work == {batches[1].ended_at_s: {"edge2": NodeWork(rows=60.0, busy_s=0.5)}}
     assert [batch.batch_id for batch in batches] == [1, 2]
     assert batches[0].nodes == ("10.77.0.3", "edge2")

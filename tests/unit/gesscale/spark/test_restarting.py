@@ -4,7 +4,7 @@ import pytest
 
 from gesscale.spark.executors import ExecutorWatch
 from gesscale.spark.operator_state import OperatorState
-from gesscale.spark.records import OperatorSettings
+from gesscale.spark.records import QuerySettings
 from gesscale.spark.restarting import RestartableQuery
 
 
@@ -27,7 +27,7 @@ class Bench:
     def __init__(self):
         self.queries, self.stopping = [], threading.Event()
         watch = ExecutorWatch(list, lambda: 100.0)
-        self.state = OperatorState(OperatorSettings(app="a", operator="o"), watch, lambda: 100.0)
+        self.state = OperatorState(QuerySettings(app="a", operator="o"), watch, lambda: 100.0)
         self.restartable = RestartableQuery("session", self.start, self.state)
         self.raised = None
         self.thread = threading.Thread(target=self.run)

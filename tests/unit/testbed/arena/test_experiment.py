@@ -30,11 +30,11 @@ TWO_CHOICES = {
             ],
         },
         {
-            "name": "slack",
+            "name": "headroom",
             "options": [
                 {"name": "30"},
-                {"name": "20", "set": {"rules.slack_threshold_pct": 20}},
-                {"name": "50", "set": {"rules.slack_threshold_pct": 50}},
+                {"name": "20", "set": {"rules.headroom_threshold_pct": 20}},
+                {"name": "50", "set": {"rules.headroom_threshold_pct": 50}},
             ],
         },
     ]
@@ -67,7 +67,7 @@ def test_bundled_experiments_are_listed_with_their_titles():
 def test_table3_states_both_readings_of_what_the_paper_leaves_open():
     names = read_experiment("table3").variant_names
     assert names[0] == "default"
-    assert {"cpu=work-and-waiting", "drain=yes", "slack=20", "slack=50", "restart=none"} <= set(names)
+    assert {"cpu=work-and-waiting", "drain=yes", "headroom=20", "headroom=50", "restart=none"} <= set(names)
 
 
 def test_table3_has_the_papers_figures_beside_it():
@@ -115,9 +115,9 @@ def test_cases_are_all_combinations_those_of_one_world_together():
 
 def test_one_at_a_time_changes_each_choice_while_the_others_stay():
     experiment = made(variants=TWO_CHOICES)
-    assert experiment.variant_names == ("default", "cpu=all", "slack=20", "slack=50")
-    changed = experiment.variant("slack=20")
-    assert changed.rules.slack_threshold_pct == 20
+    assert experiment.variant_names == ("default", "cpu=all", "headroom=20", "headroom=50")
+    changed = experiment.variant("headroom=20")
+    assert changed.rules.headroom_threshold_pct == 20
     assert changed.metrics.cpu is CpuAccount.WORK
     assert changed.variant_names == ("",)
 
@@ -126,8 +126,8 @@ def test_full_factorial_takes_every_combination():
     experiment = made(variants={"combine": "full-factorial", **TWO_CHOICES})
     # 2 x 3
     assert len(experiment.variant_names) == 6
-    changed = experiment.variant("cpu=all,slack=50")
-    assert (changed.metrics.cpu, changed.rules.slack_threshold_pct) == (CpuAccount.WORK_AND_WAITING, 50)
+    changed = experiment.variant("cpu=all,headroom=50")
+    assert (changed.metrics.cpu, changed.rules.headroom_threshold_pct) == (CpuAccount.WORK_AND_WAITING, 50)
 
 
 def test_without_choices_there_is_one_variant_without_a_name():
@@ -227,9 +227,9 @@ def test_too_many_variants_are_refused_before_they_are_listed():
 
 def test_an_unknown_variant_is_refused_with_those_there_are():
     with pytest.raises(
-        InputError, match="there is no variant 'slack=21'; choose one of 'default', 'cpu=all'"
+        InputError, match="there is no variant 'headroom=21'; choose one of 'default', 'cpu=all'"
     ):
-        made(variants=TWO_CHOICES).variant("slack=21")
+        made(variants=TWO_CHOICES).variant("headroom=21")
 
 
 def test_an_unknown_experiment_is_refused_with_those_there_are():
@@ -309,9 +309,9 @@ def extending(tmp_path, **own: object) -> Experiment:
 
 def test_what_extends_another_has_its_settings_but_for_its_own(tmp_path):
     found = extending(
-        tmp_path, seeds=3, **{"operators.a.initial_replicas": 2, "rules.slack_threshold_pct": 20}
+        tmp_path, seeds=3, **{"operators.a.initial_replicas": 2, "rules.headroom_threshold_pct": 20}
     )
-    assert (found.seeds, found.rules.slack_threshold_pct) == (3, 20)
+    assert (found.seeds, found.rules.headroom_threshold_pct) == (3, 20)
     assert (found.operators["a"].initial_replicas, found.operators["a"].max_replicas) == (2, 4)
     assert found.operators["b"].upstream == ("a",)
     assert (found.policies, found.nodes.topology) == (("static",), "edge8")

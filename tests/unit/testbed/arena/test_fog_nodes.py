@@ -33,12 +33,12 @@ def test_the_experiments_word_wins_over_the_topologys():
         topology="mixed4",
         count=3,
         weights={"pi3-a": 0.25},
-        told_weights={"pi4-b": 2.0},
+        reported_weights={"pi4-b": 2.0},
         driver_node="pi4-b",
     )
     assert list(fog.nodes) == ["nuc-a", "pi3-a", "pi4-b"]
     assert fog.nodes["pi3-a"].weight == 0.25
-    assert fog.nodes["pi4-b"].told_weight == 2.0
+    assert fog.nodes["pi4-b"].reported_weight == 2.0
     assert fog.driver_node == "pi4-b"
 
 
@@ -96,7 +96,10 @@ def test_one_node_alone_can_be_drawn():
             "nodes.driver_node: there is no node 'moon'; there are edge1",
         ),
         ({"topology": "edge8", "weights": {"moon": 2}}, "nodes.weights: there is no node 'moon'"),
-        ({"topology": "edge8", "told_weights": {"moon": 2}}, "nodes.told_weights: there is no node 'moon'"),
+        (
+            {"topology": "edge8", "reported_weights": {"moon": 2}},
+            "nodes.reported_weights: there is no node 'moon'",
+        ),
         ({"topology": "edge8", "count": 2, "driver_node": "edge3"}, "there are edge1, edge2"),
         ({"map": "nowhere.csv"}, "nodes: nowhere.csv"),
     ],

@@ -7,7 +7,7 @@ from gesscale.options import PolicyOptions
 from gesscale.policies import policy_names as names_of_gesscale
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import experiment_of
-from testbed.arena.players.policies import build_policy, check_policy, policy_names
+from testbed.arena.policies.catalogue import build_policy, check_policy, policy_names
 from testbed.arena.worlds.scenes import world_of
 
 WORLD = world_of(

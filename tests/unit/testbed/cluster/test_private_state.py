@@ -10,7 +10,7 @@ from gesscale.errors import ClusterError
 from testbed.cluster import lifecycle, private, state
 from testbed.cluster.state import ClusterRecord
 from testbed.cluster.topology import Topology
-from testbed.kubernetes.cluster import KubernetesCluster
+from testbed.kubernetes.cluster import KubernetesTestBed
 
 RECORD = ClusterRecord(source="three.yaml", delays="relay-c", complete=True)
 
@@ -27,7 +27,7 @@ USES: dict[str, Callable[[Topology], object]] = {
     "forget": lambda _three: state.forget("three"),
     "lock": lock,
     "down": lambda _three: lifecycle.down("three"),
-    "kubernetes": lambda three: KubernetesCluster(topology=three).kubeconfig,
+    "kubernetes": lambda three: KubernetesTestBed(topology=three).kubeconfig,
 }
 
 

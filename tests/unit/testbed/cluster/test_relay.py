@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from testbed.cluster import relay_link
-from testbed.cluster.relay import Delays, destination
+from testbed.cluster.relay import RelayDelays, destination
 from testbed.cluster.topology import Topology
 
 MS = 1_000_000
@@ -21,17 +21,17 @@ def packet(source: str, target: str) -> bytes:
 
 
 def test_a_packet_is_due_after_the_delay_of_its_pair() -> None:
-    delays = Delays()
-    assert delays.obey("delay 1 2 5000")
+    delays = RelayDelays()
+    assert delays.set_delay("delay 1 2 5000")
     assert delays.due_ns((1, 2), 100 * MS) == 105 * MS
     assert delays.due_ns((2, 1), 100 * MS) == 100 * MS  # the other direction has its own
 
 
 def test_packets_of_a_pair_never_overtake_each_other() -> None:
-    delays = Delays()
-    delays.obey("delay 1 2 50000")
+    delays = RelayDelays()
+    delays.set_delay("delay 1 2 50000")
     assert delays.due_ns((1, 2), 0) == 50 * MS
-    delays.obey("delay 1 2 1000")
+    delays.set_delay("delay 1 2 1000")
     assert delays.due_ns((1, 2), 10 * MS) == 50 * MS  # not 11: the first is still under way
     assert delays.due_ns((1, 2), 60 * MS) == 61 * MS
 
@@ -51,8 +51,8 @@ def test_packets_of_a_pair_never_overtake_each_other() -> None:
     ],
 )
 def test_nonsense_is_refused(statement: str) -> None:
-    delays = Delays()
-    assert not delays.obey(statement)
+    delays = RelayDelays()
+    assert not delays.set_delay(statement)
     assert delays.ns == {}
 
 

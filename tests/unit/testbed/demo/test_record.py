@@ -80,7 +80,7 @@ def test_the_files_are_lines_of_json(tmp_path):
     batches = [json.loads(line) for line in (tmp_path / "batches.jsonl").read_text().splitlines()]
     assert [each["operator"] for each in batches] == ["op", "op", "next"]
     recording = read_recording(tmp_path, ["op", "next"])
-    assert recording.complaints == ()
+    assert recording.faults == ()
     assert {name: len(listed) for name, listed in recording.batches.items()} == {"op": 2, "next": 1}
 
 

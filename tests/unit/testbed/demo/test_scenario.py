@@ -10,7 +10,7 @@ import typer
 from gesscale.errors import InputError
 from testbed.cluster.topology import read_topology
 from testbed.demo.feeds import Feed, KafkaFeed, ReplayFeed
-from testbed.demo.scenario import DEMO, WORKFLOW, KafkaInput, Scenario, prepare_settings
+from testbed.demo.scenario import DEMO, WORKFLOW, Scenario, TopicInput, prepare_settings
 from testbed.pipeline.cli import app as pipeline
 
 SCENARIO = replace(WORKFLOW, policy="thr-nlaware", day_s=120.0)
@@ -85,7 +85,7 @@ def test_drivers_are_told_nothing_that_they_do_not_know(tmp_path: Path) -> None:
     rides = tmp_path / "rides"
     feeds: dict[Scenario, Feed] = {DEMO: ReplayFeed(scenario=DEMO, rides=rides, start_at_s=0.0)}
     feeds[WORKFLOW] = KafkaFeed(
-        scenario=WORKFLOW, kafka=KafkaInput(), topology=TOPOLOGY, rides=rides, folder=tmp_path
+        scenario=WORKFLOW, kafka=TopicInput(), topology=TOPOLOGY, rides=rides, folder=tmp_path
     )
     for scenario, feed in feeds.items():
         for operator in scenario.operators:

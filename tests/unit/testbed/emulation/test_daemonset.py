@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from latency_map import LatencyMap
-from latency_map.emulate import Action, number_hosts, render_script, tc_plan
+from latency_map.emulate import ScriptAction, number_hosts, render_script, tc_plan
 from testbed.emulation.daemonset import render_daemonset
 
 
@@ -32,7 +32,7 @@ def test_every_node_finds_its_scripts_by_its_name():
         "run.sh",
         *(f"{action}-edge{number}.sh" for action in ("apply", "undo") for number in (1, 2, 3)),
     }
-    assert scripts["apply-edge2.sh"] == render_script(plan.node("edge2"), Action.APPLY)
+    assert scripts["apply-edge2.sh"] == render_script(plan.node("edge2"), ScriptAction.APPLY)
     pod = daemonset["spec"]["template"]["spec"]
     assert pod["containers"][0]["env"][0] == {
         "name": "NODE_NAME",

@@ -6,7 +6,7 @@ import pytest
 
 from latency_map import LatencyMapError
 from latency_map.emulate import Host
-from testbed.emulation.remote import Answer, Login, ssh_command
+from testbed.emulation.remote import Login, ScriptResult, ssh_command
 
 HOST = Host(name="edge1", address="10.0.0.1")
 OWN = Host(name="edge1", address="10.0.0.1", user="pi", port=2222, ssh="gateway")
@@ -61,4 +61,4 @@ def test_nothing_is_asked_of_a_person_and_host_keys_are_checked_as_ssh_is_set_up
     ("said", "problem"), [("one\n\n  two \n", "one / two"), ("", "exit code 7")], ids=["said", "silent"]
 )
 def test_a_problem_is_told_in_one_line(said, problem):
-    assert Answer(host=HOST, code=7, output="", said=said).problem == problem
+    assert ScriptResult(host=HOST, code=7, output="", said=said).problem == problem

@@ -5,7 +5,7 @@ import pytest
 
 from gesscale.errors import ClusterError, InputError
 from testbed.cluster.topology import Topology
-from testbed.kubernetes.cluster import KubernetesCluster, kubelet_nodes
+from testbed.kubernetes.cluster import KubernetesTestBed, kubelet_nodes
 from testbed.kubernetes.credentials import Files
 from testbed.kubernetes.nodes import (
     MEMORY_BYTES,
@@ -54,12 +54,12 @@ def test_pods_live_on_every_node_but_that_of_the_control_plane(three: Topology) 
 
 
 def test_only_nodes_with_pods_can_be_cut_off(three: Topology, tmp_path: Path) -> None:
-    cluster = KubernetesCluster(topology=three, state_root=tmp_path)
+    cluster = KubernetesTestBed(topology=three, state_root=tmp_path)
     with pytest.raises(InputError, match=r"expected a node that holds pods \(a, b\), got 'hub'"):
         cluster.cut_off("hub")
 
 
 def test_a_cluster_that_is_not_up_says_how_to_bring_it_up(three: Topology, tmp_path: Path) -> None:
-    cluster = KubernetesCluster(topology=three, state_root=tmp_path)
+    cluster = KubernetesTestBed(topology=three, state_root=tmp_path)
     with pytest.raises(ClusterError, match="testbed kubernetes up"):
         _ = cluster.api_url

@@ -39,7 +39,7 @@ def test_a_node_that_failed_is_down_and_the_cluster_says_so() -> None:
 def test_the_cluster_tells_the_weight_that_the_scaler_is_to_believe() -> None:
     odd = {
         "a": SimulatedNode(name="a", weight=0.5),
-        "b": SimulatedNode(name="b", weight=0.5, told_weight=2.0),
+        "b": SimulatedNode(name="b", weight=0.5, reported_weight=2.0),
     }
     told = Fog(odd, LatencyMap(names=("a", "b"), rtt_ms=np.zeros((2, 2)))).cluster_nodes(0)
     assert (told["a"].weight, told["b"].weight) == (0.5, 2.0)

@@ -76,10 +76,10 @@ def test_gaps_come_as_often_as_the_scene_says_and_are_told_as_such() -> None:
         MetricTraits(gap_share=0.3),
         np.random.default_rng(1),
     )
-    unseen = [metrics.observe(60.0 * step).unseen["op"].detail for step in range(1000)]
-    missed = sum("no answer" in detail for detail in unseen)
+    missing_readings = [metrics.observe(60.0 * step).missing_readings["op"].detail for step in range(1000)]
+    missed = sum("no answer" in detail for detail in missing_readings)
     assert 250 < missed < 350
-    assert {detail for detail in unseen if "no answer" not in detail} == {"no batch has ended yet"}
+    assert {detail for detail in missing_readings if "no answer" not in detail} == {"no batch has ended yet"}
 
 
 def tally(work_s: float, replica_seconds: float, waiting_s: float = 0.0) -> Tally:

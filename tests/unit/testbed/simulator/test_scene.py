@@ -37,7 +37,7 @@ def test_a_node_without_a_sound_weight_is_refused(weight: float) -> None:
     with pytest.raises(InputError, match="weight above 0"):
         SimulatedNode(name="n0", weight=weight)
     with pytest.raises(InputError, match="weight above 0"):
-        SimulatedNode(name="n0", told_weight=weight)
+        SimulatedNode(name="n0", reported_weight=weight)
 
 
 def test_a_downstream_operator_gets_what_those_before_it_emit() -> None:

@@ -8,27 +8,29 @@ from spark_scenes import QUIET, drawn_delays, equal_delays, nodes
 
 from testbed.simulator.fog import Fog
 from testbed.simulator.scene import LinkSlowdown, SimulatedNode
-from testbed.simulator.spark.batch import Crew, mean_batch_s, run_batch
+from testbed.simulator.spark.batch import ExecutorSet, mean_batch_s, run_batch
 from testbed.simulator.spark.constants import read_physics
-from testbed.simulator.spark.loss import course_after_loss
+from testbed.simulator.spark.loss import timeline_after_loss
 
 READINGS = Path(__file__).parents[3] / "data" / "spark_saturation_readings.csv"
 
 
-def crew(count: int, rtt_ms: float, *, driver_apart: bool = False, slots_each: int = 1) -> Crew:
+def executor_set(
+    count: int, rtt_ms: float, *, driver_apart: bool = False, slots_each: int = 1
+) -> ExecutorSet:
     """Return nodes at one round trip from each other; the driver is on the first, or on a node of its own."""
     fog = Fog(nodes(count + 1), equal_delays(count + 1, rtt_ms))
     names = [f"n{index}" for index in range(count + 1)]
-    return Crew.of(names[1:] if driver_apart else names[:-1], "n0", fog, slots_each=slots_each)
+    return ExecutorSet.of(names[1:] if driver_apart else names[:-1], "n0", fog, slots_each=slots_each)
 
 
 def test_one_wave_takes_fixed_time_round_trips_and_the_rows_of_one_task() -> None:
     # 0.2 + 4 x 0.1 + 0.1 + 0.002 x 9000 / 3
-    course = run_batch(QUIET, crew(3, 100), 9000)
-    assert course.seconds == pytest.approx(6.7)
-    assert (course.tasks, course.tasks_from_s) == ([1, 1, 1], pytest.approx(0.6))
-    assert course.work_s == pytest.approx(3 * 6.1)
-    assert course.waiting_s == pytest.approx(
+    timeline = run_batch(QUIET, executor_set(3, 100), 9000)
+    assert timeline.seconds == pytest.approx(6.7)
+    assert (timeline.tasks, timeline.tasks_from_s) == ([1, 1, 1], pytest.approx(0.6))
+    assert timeline.work_s == pytest.approx(3 * 6.1)
+    assert timeline.waiting_s == pytest.approx(
         3 * 0.4
     )  # all replicas wait while the driver talks to the farthest
 
@@ -36,14 +38,14 @@ def test_one_wave_takes_fixed_time_round_trips_and_the_rows_of_one_task() -> Non
 def test_the_farthest_executor_decides_and_links_between_executors_do_not() -> None:
     fog = Fog(nodes(3), drawn_delays(3, seed=2))
     far_ms = max(fog.base_rtt_ms("n0", "n1"), fog.base_rtt_ms("n0", "n2"))
-    course = run_batch(QUIET, Crew.of(["n1", "n2"], "n0", fog), 0)
-    assert course.seconds == pytest.approx(0.2 + 4 * far_ms / 1000 + 0.1)
+    timeline = run_batch(QUIET, ExecutorSet.of(["n1", "n2"], "n0", fog), 0)
+    assert timeline.seconds == pytest.approx(0.2 + 4 * far_ms / 1000 + 0.1)
 
 
 def test_a_slow_link_counts_while_it_is_slow() -> None:
     slow = LinkSlowdown(one="n0", other="n1", from_s=5, until_s=9, added_ms=100)
     fog = Fog(nodes(2), equal_delays(2, 50), slowdowns=[slow])
-    assert [Crew.of(["n1"], "n0", fog, at_s).farthest_s for at_s in (None, 4, 5, 9)] == [
+    assert [ExecutorSet.of(["n1"], "n0", fog, at_s).farthest_s for at_s in (None, 4, 5, 9)] == [
         0.05,
         0.05,
         0.15,
@@ -53,28 +55,28 @@ def test_a_slow_link_counts_while_it_is_slow() -> None:
 
 def test_further_waves_cost_a_task_and_a_round_trip_each() -> None:
     # 6 tasks of 100 rows on 2 slots: 3 waves of 0.1 + 0.2 s, and 2 round trips of 0.1 s between them.
-    course = run_batch(replace(QUIET, partitions=6), crew(2, 100, driver_apart=True), 600)
-    assert course.seconds == pytest.approx(0.2 + 0.4 + 3 * 0.3 + 2 * 0.1)
-    assert course.tasks == [3, 3]
-    assert course.waiting_s == pytest.approx(2 * 0.4 + 2 * 2 * 0.1)
+    timeline = run_batch(replace(QUIET, partitions=6), executor_set(2, 100, driver_apart=True), 600)
+    assert timeline.seconds == pytest.approx(0.2 + 0.4 + 3 * 0.3 + 2 * 0.1)
+    assert timeline.tasks == [3, 3]
+    assert timeline.waiting_s == pytest.approx(2 * 0.4 + 2 * 2 * 0.1)
 
 
 def test_fewer_partitions_than_slots_leave_executors_idle() -> None:
-    course = run_batch(replace(QUIET, partitions=2), crew(3, 0), 600)
-    assert course.tasks == [1, 1, 0]
-    assert course.seconds == pytest.approx(0.2 + 0.1 + 0.6)
-    assert course.work_s == pytest.approx(2 * 0.7)
+    timeline = run_batch(replace(QUIET, partitions=2), executor_set(3, 0), 600)
+    assert timeline.tasks == [1, 1, 0]
+    assert timeline.seconds == pytest.approx(0.2 + 0.1 + 0.6)
+    assert timeline.work_s == pytest.approx(2 * 0.7)
 
 
 def test_two_slots_on_a_node_share_its_rows() -> None:
-    course = run_batch(QUIET, crew(2, 0, slots_each=2), 4000)
-    assert course.seconds == pytest.approx(0.2 + 0.1 + 2.0)
-    assert course.work_s == pytest.approx(2 * 2.1)  # seconds of replicas: both slots of one at once
+    timeline = run_batch(QUIET, executor_set(2, 0, slots_each=2), 4000)
+    assert timeline.seconds == pytest.approx(0.2 + 0.1 + 2.0)
+    assert timeline.work_s == pytest.approx(2 * 2.1)  # seconds of replicas: both slots of one at once
 
 
 def test_a_slow_node_holds_up_a_batch_that_is_shared_out_evenly() -> None:
     odd = {"n0": SimulatedNode(name="n0"), "n1": SimulatedNode(name="n1", weight=0.5)}
-    members = Crew.of(["n0", "n1"], "n0", Fog(odd, equal_delays(2, 0)))
+    members = ExecutorSet.of(["n0", "n1"], "n0", Fog(odd, equal_delays(2, 0)))
     assert run_batch(QUIET, members, 2000).seconds == pytest.approx(0.2 + (0.1 + 2.0) / 0.5)
     # In 8 smaller tasks of 0.6 s and 1.2 s the fast node takes more: 5 end at 3.0 s, the slow one's third at 3.6 s.
     waves = run_batch(replace(QUIET, partitions=8), members, 2000)
@@ -84,7 +86,7 @@ def test_a_slow_node_holds_up_a_batch_that_is_shared_out_evenly() -> None:
 
 def test_the_hottest_partition_decides_wherever_it_falls() -> None:
     skewed = replace(QUIET, hottest_share=0.7)
-    times = [run_batch(skewed, crew(3, 0), 1000, first_slot=slot).ends_s for slot in range(3)]
+    times = [run_batch(skewed, executor_set(3, 0), 1000, first_slot=slot).ends_s for slot in range(3)]
     # 700 rows on one slot, 150 on each other: 0.2 + 0.1 + 1.4, and 0.3 less.
     assert [ends.index(max(ends)) for ends in times] == [0, 1, 2]
     assert [max(ends) for ends in times] == pytest.approx([1.7] * 3)
@@ -93,18 +95,20 @@ def test_the_hottest_partition_decides_wherever_it_falls() -> None:
 
 def test_the_mean_batch_lets_the_hottest_partition_fall_on_every_node_alike() -> None:
     odd = {"n0": SimulatedNode(name="n0"), "n1": SimulatedNode(name="n1", weight=0.5)}
-    members = Crew.of(["n0", "n1"], "n0", Fog(odd, equal_delays(2, 0)))
+    members = ExecutorSet.of(["n0", "n1"], "n0", Fog(odd, equal_delays(2, 0)))
     skewed = replace(QUIET, hottest_share=0.8)
     # 800 rows on the fast node: 1.7 s, but the slow one's 200 rows take 2 x 0.5 = 1.0 s. 800 on the slow: 3.4 s.
     assert mean_batch_s(skewed, members, 1000) == pytest.approx(0.2 + (1.7 + 3.4) / 2)
 
 
 def test_a_share_below_an_even_one_changes_nothing() -> None:
-    assert run_batch(replace(QUIET, hottest_share=0.2), crew(3, 0), 900) == run_batch(QUIET, crew(3, 0), 900)
+    assert run_batch(replace(QUIET, hottest_share=0.2), executor_set(3, 0), 900) == run_batch(
+        QUIET, executor_set(3, 0), 900
+    )
 
 
 def test_a_cold_executor_holds_up_its_first_task_only() -> None:
-    members = crew(2, 0)
+    members = executor_set(2, 0)
     assert run_batch(QUIET, members, 2000, cold_s=[0, 4]).ends_s == pytest.approx([2.3, 6.3])
     waves = run_batch(replace(QUIET, partitions=4), members, 2000, cold_s=[0, 4])
     # Tasks of 1.1 s: the warm one takes three by 3.5 s, the cold one ends its first at 0.2 + 5.1 s.
@@ -112,9 +116,9 @@ def test_a_cold_executor_holds_up_its_first_task_only() -> None:
 
 
 def test_noise_multiplies_what_is_computed_and_leaves_the_network_alone() -> None:
-    course = run_batch(QUIET, crew(2, 100), 2000, batch_factor=2.0, task_factors=cycle([1.0, 1.5]))
-    assert course.tasks_from_s == pytest.approx(2 * 0.2 + 0.4)
-    assert course.ends_s == pytest.approx([0.8 + 2 * 2.1, 0.8 + 3 * 2.1])
+    timeline = run_batch(QUIET, executor_set(2, 100), 2000, batch_factor=2.0, task_factors=cycle([1.0, 1.5]))
+    assert timeline.tasks_from_s == pytest.approx(2 * 0.2 + 0.4)
+    assert timeline.ends_s == pytest.approx([0.8 + 2 * 2.1, 0.8 + 3 * 2.1])
 
 
 def test_a_shuffle_adds_its_exchange_and_waves_of_state_tasks_with_round_trips_of_their_own() -> None:
@@ -122,42 +126,42 @@ def test_a_shuffle_adds_its_exchange_and_waves_of_state_tasks_with_round_trips_o
         QUIET, state_partitions=6, state_task_s=0.05, state_round_trips=5.0, exchange_round_trips=4.0
     )
     # After 0.2 + 0.4 + 0.1 + 2.0 s: 4 x 0.1 s of exchange, then 6 tasks on 4 slots, 2 waves of 0.05 + 5 x 0.1 s.
-    all_far = run_batch(stateful, crew(4, 100, driver_apart=True), 4000)
+    all_far = run_batch(stateful, executor_set(4, 100, driver_apart=True), 4000)
     assert all_far.seconds == pytest.approx(2.7 + 0.4 + 2 * 0.55)
     # Far from each other, near to the driver: the exchange alone costs.
     rtt_ms = equal_delays(5, 100).rtt_ms.copy()
     rtt_ms[0, :] = rtt_ms[:, 0] = 0
     near_driver = Fog(nodes(5), type(equal_delays(1, 0))(names=tuple(nodes(5)), rtt_ms=rtt_ms))
-    course = run_batch(stateful, Crew.of(["n1", "n2", "n3", "n4"], "n0", near_driver), 4000)
-    assert course.seconds == pytest.approx(2.3 + 0.4 + 2 * 0.05)
+    timeline = run_batch(stateful, ExecutorSet.of(["n1", "n2", "n3", "n4"], "n0", near_driver), 4000)
+    assert timeline.seconds == pytest.approx(2.3 + 0.4 + 2 * 0.05)
 
 
 def test_what_a_lost_executor_had_not_finished_is_done_again_elsewhere() -> None:
     # Two tasks of 6.1 s begin at 0.2 s. n1 goes after 2 s; n0 ends its own at 6.3 s and then does the other.
-    members = crew(2, 0)
-    course = run_batch(QUIET, members, 6000)
+    members = executor_set(2, 0)
+    timeline = run_batch(QUIET, members, 6000)
     noticed = replace(QUIET, failure_detection_s=1.0)
-    after = course_after_loss(course, noticed, members, lost=1, able=[0], elapsed_s=2.0)
+    after = timeline_after_loss(timeline, noticed, members, lost=1, able=[0], elapsed_s=2.0)
     assert after.seconds == pytest.approx(6.3 + 6.1)
-    assert after.work_s == pytest.approx(course.work_s + 6.1)
+    assert after.work_s == pytest.approx(timeline.work_s + 6.1)
 
 
 def test_a_loss_is_taken_over_by_who_is_free_once_it_is_noticed() -> None:
     # n2 is twice as fast: it ends at 3.25 s. Noticed at 2 + 3 = 5 s, the task of n1 takes it 3.05 s.
     odd = {**nodes(3), "n2": SimulatedNode(name="n2", weight=2.0)}
-    members = Crew.of(["n0", "n1", "n2"], "n0", Fog(odd, equal_delays(3, 0)))
-    course = run_batch(QUIET, members, 9000)
+    members = ExecutorSet.of(["n0", "n1", "n2"], "n0", Fog(odd, equal_delays(3, 0)))
+    timeline = run_batch(QUIET, members, 9000)
     slow = replace(QUIET, failure_detection_s=3.0)
-    after = course_after_loss(course, slow, members, lost=1, able=[0, 2], elapsed_s=2.0)
+    after = timeline_after_loss(timeline, slow, members, lost=1, able=[0, 2], elapsed_s=2.0)
     assert after.seconds == pytest.approx(5.0 + 3.05)
 
 
 def test_the_loss_of_an_executor_that_was_done_costs_nothing() -> None:
     fast = {"n0": SimulatedNode(name="n0"), "n1": SimulatedNode(name="n1", weight=2.0)}
-    members = Crew.of(["n0", "n1"], "n0", Fog(fast, equal_delays(2, 0)))
-    course = run_batch(QUIET, members, 6000)  # n1 ends at 3.25 s
-    after = course_after_loss(course, QUIET, members, lost=1, able=[0], elapsed_s=4.0)
-    assert after.seconds == course.seconds
+    members = ExecutorSet.of(["n0", "n1"], "n0", Fog(fast, equal_delays(2, 0)))
+    timeline = run_batch(QUIET, members, 6000)  # n1 ends at 3.25 s
+    after = timeline_after_loss(timeline, QUIET, members, lost=1, able=[0], elapsed_s=4.0)
+    assert after.seconds == timeline.seconds
 
 
 def measured(query: str) -> list[dict[str, str]]:
@@ -171,7 +175,7 @@ def error(row: dict[str, str]) -> float:
     name = {"map": "map", "groupby": "group-by"}[row["query"]]
     replicas, tasks, rows = int(row["replicas"]), int(row["tasks"]), float(row["batch_rows"])
     physics = replace(read_physics(name), partitions=0 if tasks == replicas else tasks)
-    members = crew(replicas, float(row["nd_max_ms"]), driver_apart=True)
+    members = executor_set(replicas, float(row["nd_max_ms"]), driver_apart=True)
     return rows / mean_batch_s(physics, members, rows) / float(row["mst_rows_per_s"]) - 1
 
 

@@ -13,20 +13,20 @@ from spark_scenes import QUIET, chain, drawn_delays, equal_delays, one_operator,
 from testbed.simulator.fog import Fog
 from testbed.simulator.plant import Effort
 from testbed.simulator.scene import NodeFailure, SimulatedNode
-from testbed.simulator.spark.batch import Crew, run_batch
+from testbed.simulator.spark.batch import ExecutorSet, run_batch
 from testbed.simulator.spark.constants import SparkPhysics, read_physics
 from testbed.simulator.spark.efforts import efforts
-from testbed.simulator.spark.loss import course_after_loss
+from testbed.simulator.spark.loss import timeline_after_loss
 from testbed.simulator.spark.plant import SparkPlant
 
 
-def crew(weights: Sequence[float], rtt_ms: float = 0.0, slots_each: int = 1) -> Crew:
+def executor_set(weights: Sequence[float], rtt_ms: float = 0.0, slots_each: int = 1) -> ExecutorSet:
     """Return n0, n1 ... of these weights at one round trip from each other and from the driver's node."""
     named = {
         f"n{index}": SimulatedNode(name=f"n{index}", weight=weight) for index, weight in enumerate(weights)
     }
     fog = Fog({**named, "d": SimulatedNode(name="d")}, delays(len(weights) + 1, rtt_ms))
-    return Crew.of(list(named), "d", fog, slots_each=slots_each)
+    return ExecutorSet.of(list(named), "d", fog, slots_each=slots_each)
 
 
 def delays(count: int, rtt_ms: float) -> object:
@@ -34,22 +34,22 @@ def delays(count: int, rtt_ms: float) -> object:
     return replace(made, names=(*made.names[:-1], "d"))
 
 
-def shared(physics: SparkPhysics, members: Crew, rows: int, first_slot: int = 0) -> dict[str, Effort]:
-    course = run_batch(physics, members, rows, first_slot=first_slot)
-    return dict(efforts(physics, [(members, course, rows)]))
+def shared(physics: SparkPhysics, members: ExecutorSet, rows: int, first_slot: int = 0) -> dict[str, Effort]:
+    timeline = run_batch(physics, members, rows, first_slot=first_slot)
+    return dict(efforts(physics, [(members, timeline, rows)]))
 
 
 def test_a_slow_node_has_as_many_rows_as_a_fast_one_and_works_longer_for_them() -> None:
     # One task each: 0.1 s + 1000 rows of 2 ms, on n1 twice that; both wait 4 x 0.1 s for the driver.
-    did = shared(QUIET, crew([1.0, 0.5], 100), 2000)
+    did = shared(QUIET, executor_set([1.0, 0.5], 100), 2000)
     assert did == {"n0": pytest.approx((1000, 2.1, 0.4)), "n1": pytest.approx((1000, 4.2, 0.4))}
 
 
 def test_in_waves_a_fast_node_takes_more_rows() -> None:
     # 8 tasks of 250 rows, 0.6 and 1.2 s: five end on n0 by 3.0 s, three on n1 by 3.6 s; a round trip between two.
-    did = shared(replace(QUIET, partitions=8), crew([1.0, 0.5]), 2000)
+    did = shared(replace(QUIET, partitions=8), executor_set([1.0, 0.5]), 2000)
     assert did == {"n0": pytest.approx((1250, 3.0, 0)), "n1": pytest.approx((750, 3.6, 0))}
-    far = shared(replace(QUIET, partitions=8), crew([1.0, 1.0], 10), 2000)
+    far = shared(replace(QUIET, partitions=8), executor_set([1.0, 1.0], 10), 2000)
     assert far["n0"] == pytest.approx((1000, 4 * 0.6, 0.04 + 3 * 0.01))
 
 
@@ -59,35 +59,37 @@ def test_the_hottest_partition_is_that_of_the_slot_that_was_asked_first(
     first_slot: int, partitions: int, other_rows: list[int]
 ) -> None:
     # 700 of 1000 rows on one slot, the rest in two partitions of 150 rows or three of 100 on the two others.
-    did = shared(replace(QUIET, hottest_share=0.7, partitions=partitions), crew([1.0] * 3), 1000, first_slot)
+    did = shared(
+        replace(QUIET, hottest_share=0.7, partitions=partitions), executor_set([1.0] * 3), 1000, first_slot
+    )
     assert did[f"n{first_slot}"] == pytest.approx((700, 1.5, 0))
     rest = [effort.rows for node, effort in did.items() if node != f"n{first_slot}"]
     assert sorted(rest, reverse=True) == pytest.approx(other_rows)
 
 
 def test_all_rows_may_be_in_one_partition() -> None:
-    did = shared(replace(QUIET, hottest_share=1.0), crew([1.0] * 2), 1000)
+    did = shared(replace(QUIET, hottest_share=1.0), executor_set([1.0] * 2), 1000)
     assert [effort.rows for effort in did.values()] == pytest.approx([1000, 0])
-    assert [effort.rows for effort in shared(QUIET, crew([1.0]), 1000).values()] == [1000]
+    assert [effort.rows for effort in shared(QUIET, executor_set([1.0]), 1000).values()] == [1000]
 
 
 def test_an_executor_without_a_task_did_nothing_but_wait() -> None:
-    did = shared(replace(QUIET, partitions=1), crew([1.0] * 2, 100), 1000)
+    did = shared(replace(QUIET, partitions=1), executor_set([1.0] * 2, 100), 1000)
     assert did["n1"] == pytest.approx((0, 0, 0.4))
 
 
 def test_slots_of_an_executor_count_together_and_as_a_mean() -> None:
     # Four slots of 1000 rows: 2.1 s on both slots of a node at once.
-    did = shared(QUIET, crew([1.0] * 2, slots_each=2), 4000)
+    did = shared(QUIET, executor_set([1.0] * 2, slots_each=2), 4000)
     assert did == {"n0": pytest.approx((2000, 2.1, 0)), "n1": pytest.approx((2000, 2.1, 0))}
 
 
 def test_who_took_over_from_a_lost_executor_has_its_rows_and_no_work_while_the_loss_was_not_noticed() -> None:
     # n2 is twice as fast: 3.05 s of its own, idle from 3.25 until 5 s, then 3.05 s for the task of n1.
-    members = crew([1.0, 1.0, 2.0])
+    members = executor_set([1.0, 1.0, 2.0])
     slow = replace(QUIET, failure_detection_s=3.0)
-    course = run_batch(slow, members, 9000)
-    after = course_after_loss(course, slow, members, lost=1, able=[0, 2], elapsed_s=2.0)
+    timeline = run_batch(slow, members, 9000)
+    after = timeline_after_loss(timeline, slow, members, lost=1, able=[0, 2], elapsed_s=2.0)
     did = efforts(slow, [(members, after, 9000)])
     assert [did[node].rows for node in ("n0", "n1", "n2")] == pytest.approx([3000, 0, 6000])
     assert [did[node].work_s for node in ("n0", "n2")] == pytest.approx([6.1, 6.1])
@@ -113,13 +115,13 @@ def test_the_parts_add_up_to_the_batch(
     first: int,
 ) -> None:
     physics = replace(read_physics(name), partitions=partitions, hottest_share=hottest_share)
-    members = crew(weights, 70.0, slots_each)
-    course = run_batch(physics, members, rows, first_slot=first % len(members.paces))
-    did = efforts(physics, [(members, course, rows)])
+    members = executor_set(weights, 70.0, slots_each)
+    timeline = run_batch(physics, members, rows, first_slot=first % len(members.paces))
+    did = efforts(physics, [(members, timeline, rows)])
     assert sum(each.rows for each in did.values()) == pytest.approx(rows)
-    assert sum(each.work_s for each in did.values()) == pytest.approx(course.work_s)
-    assert sum(each.waiting_s for each in did.values()) == pytest.approx(course.waiting_s)
-    assert all(0 <= each.work_s <= course.seconds + 1e-9 for each in did.values())
+    assert sum(each.work_s for each in did.values()) == pytest.approx(timeline.work_s)
+    assert sum(each.waiting_s for each in did.values()) == pytest.approx(timeline.waiting_s)
+    assert all(0 <= each.work_s <= timeline.seconds + 1e-9 for each in did.values())
 
 
 # In the plant

@@ -4,14 +4,14 @@ from pathlib import Path
 import pytest
 
 from gesscale.errors import InputError
-from testbed.workloads.entry import Request
+from testbed.workloads.entry import WorkloadRequest
 from testbed.workloads.page import workload_table
 from testbed.workloads.registry import entries, workload_named, workload_names
 
 PAGE = Path(__file__).parents[4] / "docs" / "workloads.md"
 ALL = [*workload_names(), "nyc:2014-07-01", "nyc:any", "kanis-spikes:random", "sine:10", "constant:1"]
-DRAWN = [entry.name for entry in entries() if entry.drawn] + ["nyc:any"]
-FIXED = [entry.name for entry in entries() if not entry.drawn]
+DRAWN = [entry.name for entry in entries() if entry.is_random] + ["nyc:any"]
+FIXED = [entry.name for entry in entries() if not entry.is_random]
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -41,7 +41,7 @@ def test_what_is_not_drawn_is_the_same_for_every_seed(name):
 
 
 def test_two_names_draw_different_numbers_from_one_seed():
-    request = Request(text="any", parameter=None, seed=3)
+    request = WorkloadRequest(text="any", parameter=None, seed=3)
     assert request.rng("one").random() == request.rng("one").random()
     assert request.rng("one").random() != request.rng("other").random()
 

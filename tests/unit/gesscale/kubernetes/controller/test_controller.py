@@ -13,7 +13,7 @@ from gesscale.kubernetes.api import ApiError, ElectionTimes
 from gesscale.kubernetes.api.lease import steady_now_s
 from gesscale.kubernetes.api.resources import STREAM_AUTOSCALERS
 from gesscale.kubernetes.controller.controller import Controller, ControllerOptions
-from gesscale.kubernetes.controller.probes import why_dead, why_unready
+from gesscale.kubernetes.controller.probes import liveness_failures, readiness_failures
 
 QUICK = ElectionTimes(duration_s=0.8, renew_deadline_s=0.6, renew_every_s=0.1, retry_s=0.05)
 NODE_STATUS = {
@@ -128,7 +128,7 @@ def until(done, what, within_s=20.0):
 
 
 def unready(controller):
-    return "\n".join(why_unready(controller.vitals(), steady_now_s()))
+    return "\n".join(readiness_failures(controller.health(), steady_now_s()))
 
 
 def test_it_leads_orders_reports_and_gives_the_lease_back(cluster):
@@ -138,8 +138,8 @@ def test_it_leads_orders_reports_and_gives_the_lease_back(cluster):
         assert cluster.order["placement"] == ["a", "b"]
         assert cluster.holder == controller.identity
         until(lambda: unready(controller) == "", "it is ready")
-        assert why_dead(controller.vitals(), steady_now_s()) == ()
-        assert [each.workflow for each in controller.vitals().steps] == ["streams/op"]
+        assert liveness_failures(controller.health(), steady_now_s()) == ()
+        assert [each.workflow for each in controller.health().steps] == ["streams/op"]
         page = controller.metrics.page({})[1].decode()
         assert 'resource="streamautoscalers/status"' in page
     assert cluster.holder == ""
@@ -165,13 +165,13 @@ def test_it_is_no_candidate_before_it_has_seen_the_resources(cluster):
 def test_a_leadership_that_somebody_else_has_taken_ends_and_orders_nothing_more(cluster):
     cluster.store.put(**by_hand("a", "b"))
     with running(cluster) as controller:
-        until(lambda: cluster.order and controller.vitals().steps, "an order")
+        until(lambda: cluster.order and controller.health().steps, "an order")
         taken = json.loads(json.dumps(cluster.lease))
         taken["spec"]["holderIdentity"] = "other"
         conflict = refusal(409, "Conflict", "somebody else was first")
         cluster._reply_lease = lambda method, _: as_json(taken) if method == "GET" else conflict
         until(lambda: not controller.leads, "it has lost")
-        until(lambda: not controller.vitals().steps, "it has let go")
+        until(lambda: not controller.health().steps, "it has let go")
         assert unready(controller) == ""
         before = len(cluster.store.patches)
         cluster.store.put(**by_hand("a", "c"))

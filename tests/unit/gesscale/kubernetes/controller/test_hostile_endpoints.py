@@ -11,14 +11,14 @@ from kube import FakeApi, FakeCluster, NoMap
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from gesscale.kubernetes.controller.courses import Courses
 from gesscale.kubernetes.controller.metrics import ControllerMetrics
-from gesscale.kubernetes.controller.steering import Surroundings
+from gesscale.kubernetes.controller.scheduling import WorkflowScheduler
+from gesscale.kubernetes.controller.status_reporter import StatusReporter
 from gesscale.kubernetes.controller.targets import AllowedTarget, Targets
-from gesscale.kubernetes.controller.telling import Teller
+from gesscale.kubernetes.controller.workflow_controller import ControllerContext
 from gesscale.kubernetes.orders.documents import Documents
-from gesscale.kubernetes.orders.ordering import OrderDesk
-from gesscale.kubernetes.placement.promises import Promises
+from gesscale.kubernetes.orders.ordering import OrderWriter
+from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.resource.translate import gather
 from latency_map.measure.threads import in_thread
 
@@ -81,17 +81,17 @@ def test_fifty_endpoints_that_hang_hold_up_no_other_workflow(black_hole, httpser
     watched = {f"{each['metadata']['namespace']}/{each['metadata']['name']}": each for each in documents}
     world, metrics = FakeCluster(), ControllerMetrics("1.0")
     kept = Documents(FakeApi(), lambda: watched)
-    courses = Courses(
-        surroundings=Surroundings(
+    scheduler = WorkflowScheduler(
+        context=ControllerContext(
             connection=NoMap(),
             look=world.look,
-            desk=OrderDesk(kept, lambda: 1),
-            promises=Promises(),
+            order_writer=OrderWriter(kept, lambda: 1),
+            reservations=Reservations(),
             targets=Targets((LOOPBACK,), world.look),
             timed=lambda _: nullcontext(),
         ),
         documents=kept,
-        teller=Teller(kept, Silent(), metrics, lambda: 1, time.time),
+        reporter=StatusReporter(kept, Silent(), metrics, lambda: 1, time.time),
         metrics=metrics,
         begin=in_thread,
         now_s=time.time,
@@ -104,14 +104,14 @@ def test_fifty_endpoints_that_hang_hold_up_no_other_workflow(black_hole, httpser
         time.monotonic() + 20,
     )  # an endpoint that hangs is given up after 27 s, 0.9 of the timeout
     while steps < 4 and time.monotonic() < give_up_s:
-        courses.advance(workflows, 1)
+        scheduler.advance(workflows, 1)
         steps += asked.acquire(timeout=0.1)
     running = [
-        each for each in courses.standings() if each.running_since_s is not None and "bad" in each.workflow
+        each for each in scheduler.statuses() if each.running_since_s is not None and "bad" in each.workflow
     ]
-    courses.leave_all()
+    scheduler.leave_all()
     for peer in waiting:
         peer.close()
     assert steps == 4
     assert len(running) == HOSTILE  # they hung all the while: none of them made way
-    courses.wait(30)
+    scheduler.wait(30)

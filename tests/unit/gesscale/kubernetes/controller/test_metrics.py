@@ -4,7 +4,7 @@ import pytest
 from edge import FakeCluster, FakeLatencies, FakeMetrics, observe, reading, workflow
 from prometheus_client.parser import text_string_to_metric_families
 
-from gesscale.decision import Analysis, Decision, MapStanding, Outcome, OutcomeStatus, Plan, Reason, Verdict
+from gesscale.decision import Analysis, Decision, MapStatus, Outcome, OutcomeStatus, Plan, Reason, Verdict
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.kubernetes.controller.metrics import ApiFigures, ControllerMetrics, StepFigures
 from gesscale.kubernetes.reporting.figures import OperatorFigures
@@ -85,7 +85,7 @@ def decision(operator="op", reason=Reason.OVERLOADED, verdict=Verdict.MORE):
 
 
 def step(age_s=None, **operators):
-    return StepFigures(at_s=1000.0, operators=operators, latency_map=MapStanding(age_s=age_s))
+    return StepFigures(at_s=1000.0, operators=operators, latency_map=MapStatus(age_s=age_s))
 
 
 @pytest.fixture
@@ -195,7 +195,7 @@ def test_each_phase_of_a_step_is_measured():
         cluster=FakeCluster({"op": ("hub",)}),
         knowledge=MemoryKnowledge(),
         acts=True,
-        settle_timeout_s=60.0,
+        rescale_timeout_s=60.0,
         timed=metrics.timed,
     )
     (decision,) = loop.step(1000.0)

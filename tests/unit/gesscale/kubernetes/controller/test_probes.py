@@ -8,41 +8,43 @@ import pytest
 
 from gesscale.kubernetes.controller.metrics import ControllerMetrics
 from gesscale.kubernetes.controller.probes import (
-    StepStanding,
-    Vitals,
+    HealthSnapshot,
+    StepStatus,
+    liveness_failures,
+    readiness_failures,
     serve_probes,
-    why_dead,
-    why_unready,
 )
-from gesscale.kubernetes.placement.watches import CacheStanding
+from gesscale.kubernetes.placement.watches import CacheStatus
 
 NOW_S = 1000.0
-PODS = CacheStanding(resource="pods", listed=True)
-STEP = StepStanding(workflow="streams/taxi", period_s=60.0, since_s=0.0, last_s=990.0)
-WELL = Vitals(moved_at_s=999.0, period_s=1.0, leading=True, caches=(PODS,), steps=(STEP,))
+PODS = CacheStatus(resource="pods", listed=True)
+STEP = StepStatus(workflow="streams/taxi", period_s=60.0, since_s=0.0, last_s=990.0)
+WELL = HealthSnapshot(moved_at_s=999.0, period_s=1.0, leading=True, caches=(PODS,), steps=(STEP,))
 
 
 def test_a_controller_that_moves_and_steps_lives_and_is_ready():
-    assert (why_dead(WELL, NOW_S), why_unready(WELL, NOW_S)) == ((), ())
+    assert (liveness_failures(WELL, NOW_S), readiness_failures(WELL, NOW_S)) == ((), ())
 
 
 def test_a_scheduler_that_stands_still_for_more_than_five_periods_is_dead():
     still = replace(WELL, moved_at_s=NOW_S - 50, period_s=10.0)
-    assert why_dead(still, NOW_S) == ()
-    assert why_dead(still, NOW_S + 1) == ("the scheduler has not moved for 51 s, it is to move every 10 s",)
+    assert liveness_failures(still, NOW_S) == ()
+    assert liveness_failures(still, NOW_S + 1) == (
+        "the scheduler has not moved for 51 s, it is to move every 10 s",
+    )
 
 
 def test_a_step_that_is_stuck_for_more_than_five_minutes_is_death():
     stuck = replace(WELL, steps=(STEP, replace(STEP, workflow="streams/b", running_since_s=NOW_S - 300.0)))
-    assert why_dead(stuck, NOW_S) == ()
-    assert why_dead(stuck, NOW_S + 1) == ("workflow streams/b: a step is stuck, it began 5 min ago",)
+    assert liveness_failures(stuck, NOW_S) == ()
+    assert liveness_failures(stuck, NOW_S + 1) == ("workflow streams/b: a step is stuck, it began 5 min ago",)
 
 
 def test_a_step_of_a_short_period_may_wait_for_an_endpoint_that_hangs():
     # Three periods are 3 s, a step that waits for its endpoints lasts up to a minute.
     slow = replace(WELL, steps=(replace(STEP, period_s=1.0, last_s=NOW_S - 60.0),))
-    assert why_unready(slow, NOW_S) == ()
-    assert len(why_unready(slow, NOW_S + 1)) == 1
+    assert readiness_failures(slow, NOW_S) == ()
+    assert len(readiness_failures(slow, NOW_S + 1)) == 1
 
 
 @pytest.mark.parametrize(
@@ -73,7 +75,7 @@ def test_a_step_of_a_short_period_may_wait_for_an_endpoint_that_hangs():
     ],
 )
 def test_what_keeps_it_from_its_work_is_named(changed, sentence):
-    assert why_unready(replace(WELL, **changed), NOW_S) == (sentence,)
+    assert readiness_failures(replace(WELL, **changed), NOW_S) == (sentence,)
 
 
 def test_a_watch_that_is_opened_anew_and_a_workflow_just_taken_up_are_given_time():
@@ -82,13 +84,13 @@ def test_a_watch_that_is_opened_anew_and_a_workflow_just_taken_up_are_given_time
         caches=(replace(PODS, stale_s=5.0, problem="reopening"),),
         steps=(replace(STEP, last_s=None, since_s=NOW_S - 100), replace(STEP, last_s=820.0)),
     )
-    assert why_unready(young, NOW_S) == ()
+    assert readiness_failures(young, NOW_S) == ()
 
 
 def test_a_follower_steps_nothing_and_is_ready_but_must_see_the_cluster_too():
     follower = replace(WELL, leading=False, steps=(replace(STEP, last_s=0.0),))
-    assert why_unready(follower, NOW_S) == ()
-    assert len(why_unready(replace(follower, api_problem="timeout"), NOW_S)) == 1
+    assert readiness_failures(follower, NOW_S) == ()
+    assert len(readiness_failures(replace(follower, api_problem="timeout"), NOW_S)) == 1
 
 
 @pytest.fixture

@@ -16,31 +16,31 @@ def api():
     return api
 
 
-def write(api, desk, *placement, term=1, over=None, resource=None, rehearse=False):
+def write(api, order_writer, *placement, term=1, over=None, resource=None, rehearse=False):
     resource = resource or api.workflow().resources["op"]
-    return desk.write(resource, placement, at_s=EPOCH_S, term=term, over=over, rehearse=rehearse)
+    return order_writer.write(resource, placement, at_s=EPOCH_S, term=term, over=over, rehearse=rehearse)
 
 
 def test_an_order_bears_term_count_and_time(api):
-    desk = desk_of(api, lambda: 7)
-    first = write(api, desk, "a", term=7)
-    second = write(api, desk, "a", "b", term=7, over=first)
+    order_writer = desk_of(api, lambda: 7)
+    first = write(api, order_writer, "a", term=7)
+    second = write(api, order_writer, "a", "b", term=7, over=first)
     assert (first.id, second.id, second.term) == ("7-1", "7-2", 7)
     assert second.at.timestamp() == EPOCH_S
-    assert parse_order(api.status()["order"]) == second == desk.standing(OP)
+    assert parse_order(api.status()["order"]) == second == order_writer.standing(OP)
 
 
 def test_the_standing_order_is_known_before_the_watch_brings_it(api):
-    desk = desk_of(api)
-    written = write(api, desk, "a")
+    order_writer = desk_of(api)
+    written = write(api, order_writer, "a")
     assert api.watched()["streams/op"]["status"] == {}
-    assert desk.standing(OP) == written
+    assert order_writer.standing(OP) == written
 
 
 def test_the_same_is_not_ordered_twice(api):
-    desk = desk_of(api, lambda: 2)
+    order_writer = desk_of(api, lambda: 2)
     standing = parse_order(order(4, "a", "b", term=1))
-    assert write(api, desk, "a", "b", term=2, over=standing) is standing
+    assert write(api, order_writer, "a", "b", term=2, over=standing) is standing
     assert api.patches == []
 
 
@@ -109,14 +109,14 @@ def test_a_status_that_changes_during_the_write_does_not_matter(api):
 
 
 def test_a_rehearsal_leaves_nothing_behind(api):
-    desk = desk_of(api)
-    assert write(api, desk, "a", rehearse=True).placement == ("a",)
-    assert (api.status(), desk.standing(OP)) == ({}, None)
+    order_writer = desk_of(api)
+    assert write(api, order_writer, "a", rehearse=True).placement == ("a",)
+    assert (api.status(), order_writer.standing(OP)) == ({}, None)
 
 
 def test_an_order_that_nobody_could_obey_is_no_order(api):
     api.put(status={"order": {"id": "x"}})
-    desk = desk_of(api)
-    assert desk.standing(OP) is None
-    write(api, desk, "a")
+    order_writer = desk_of(api)
+    assert order_writer.standing(OP) is None
+    write(api, order_writer, "a")
     assert api.status()["order"]["id"] == "1-1"

@@ -6,9 +6,9 @@ from kube import EPOCH_S, MIB, SPACE, FakeApi, FakeCluster, desk_of, driver, nod
 from gesscale.decision import OutcomeStatus, Reason
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.placement.cluster import KubernetesCluster
-from gesscale.kubernetes.placement.patience import Patience
-from gesscale.kubernetes.placement.promises import Promises
+from gesscale.kubernetes.placement.node_backoff import NodeBackoff
 from gesscale.kubernetes.placement.quantity import Room
+from gesscale.kubernetes.placement.reservations import Reservations
 
 
 class Scene:
@@ -19,15 +19,15 @@ class Scene:
         status = {"order": order(1, *standing)} if standing else {}
         self.api.put(status=status, **{"mode": "Act", "maxReplicas": 3, **spec})
         self.world = FakeCluster(pods=[driver("a"), *executors])
-        self.promises, self.patience, self.leads = Promises(), {"op": Patience(60.0)}, 1
+        self.reservations, self.node_backoff, self.leads = Reservations(), {"op": NodeBackoff(60.0)}, 1
         self.cluster = KubernetesCluster(
             workflow=self.api.workflow(),
             look=self.world.look,
-            desk=desk_of(self.api, lambda: self.leads),
-            promises=self.promises,
+            order_writer=desk_of(self.api, lambda: self.leads),
+            reservations=self.reservations,
             term=1,
             at_s=EPOCH_S,
-            patience=self.patience,
+            node_backoff=self.node_backoff,
         )
 
     def apply(self, *, add=(), remove=()):
@@ -91,7 +91,7 @@ def test_what_does_not_suit_this_operator_is_said_by_node():
 def test_room_that_is_promised_to_others_is_taken():
     scene = Scene(pod("e1", "a"))
     scene.world.nodes = [node(name, room=Room(cpu_m=1500, memory_bytes=4096 * MIB, pods=9)) for name in "ab"]
-    scene.promises.keep((SPACE, "other"), ["b"], Room(cpu_m=1000, pods=1))
+    scene.reservations.keep((SPACE, "other"), ["b"], Room(cpu_m=1000, pods=1))
     # 1.5 - 1.0 promised = 0.5 CPU free, 1 is asked.
     assert scene.cluster.state().unfit["op"]["b"].reason is Reason.NO_ROOM
 
@@ -125,7 +125,7 @@ def test_an_order_is_what_lives_with_and_without_the_change():
     assert scene.ordered == ("c", "d")
     assert (outcome.status, outcome.added, outcome.removed) == (OutcomeStatus.ORDERED, ("d",), ("b",))
     assert outcome.detail == "order 1-1"
-    assert scene.promises.to_others(("x", "y"))["d"].cpu_m == 1000
+    assert scene.reservations.of_others(("x", "y"))["d"].cpu_m == 1000
 
 
 def test_an_executor_that_never_becomes_ready_is_no_replica_and_leaves_the_order():
@@ -166,13 +166,13 @@ def test_a_node_that_was_filled_since_the_plan_is_not_ordered():
     scene.world.nodes = [each for each in scene.world.nodes if each.name != "c"]
     with pytest.raises(ClusterError, match="node c was chosen, but is none to choose now: it is gone"):
         scene.apply(add=("c",))
-    assert (scene.ordered, scene.promises.to_others(("x", "y"))) == ((), {})
+    assert (scene.ordered, scene.reservations.of_others(("x", "y"))) == ((), {})
 
 
 def test_a_node_that_another_workflow_was_promised_since_the_plan_is_not_ordered():
     scene = Scene(pod("e1", "a"))
     scene.cluster.state()
-    scene.promises.keep((SPACE, "other"), ["b"], Room(cpu_m=3500, pods=1))
+    scene.reservations.keep((SPACE, "other"), ["b"], Room(cpu_m=3500, pods=1))
     with pytest.raises(ClusterError, match="node b was chosen"):
         scene.apply(add=("b",))
 
@@ -190,7 +190,7 @@ def test_a_rehearsal_changes_nothing_and_promises_nothing():
     scene.cluster.state()
     outcome = scene.apply(add=("c",))
     assert outcome.status is OutcomeStatus.REHEARSED
-    assert (scene.ordered, scene.promises.to_others(("x", "y"))) == ((), {})
+    assert (scene.ordered, scene.reservations.of_others(("x", "y"))) == ((), {})
 
 
 def test_a_refused_rehearsal_is_a_failure():

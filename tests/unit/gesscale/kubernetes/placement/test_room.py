@@ -116,9 +116,9 @@ def test_an_executor_of_the_operator_does_not_stand_in_its_own_way():
 
 
 def test_what_is_ordered_and_not_there_yet_takes_room_too():
-    promised = {"pi1": Room(cpu_m=3000, pods=1), "pi9": Room(cpu_m=1)}
-    assert judged(promised=promised).problem == "asks 1 CPU, 0.8 of 3.8 free"
-    assert promised["pi1"] == Room(cpu_m=3000, pods=1)
+    reserved = {"pi1": Room(cpu_m=3000, pods=1), "pi9": Room(cpu_m=1)}
+    assert judged(reserved=reserved).problem == "asks 1 CPU, 0.8 of 3.8 free"
+    assert reserved["pi1"] == Room(cpu_m=3000, pods=1)
 
 
 def test_a_toleration_opens_a_tainted_node():

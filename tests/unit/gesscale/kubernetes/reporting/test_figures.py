@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from edge import known, operator
-from told_steps import LIVE, T0_S, decided, ordered
+from recorded_steps import LIVE, T0_S, decided, ordered
 
 from gesscale.decision import Reason, Verdict
 from gesscale.kubernetes.reporting.figures import figures_of

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 from edge import known
-from told_steps import T0_S, after, decided, evidence, ordered, overloaded, reasons, told
+from recorded_steps import T0_S, after, decided, evidence, ordered, overloaded, reasons, told
 
 from gesscale.decision import OutcomeStatus, Reason, Verdict
 from gesscale.kubernetes.reporting import node_pool_of, report_fault
 from gesscale.kubernetes.resource.memory import READINGS_AT_MOST
 from gesscale.kubernetes.resource.status import HISTORY_AT_MOST, StreamAutoscalerStatus
-from gesscale.kubernetes.resource.translate import Fault, FaultReason
+from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault
 from gesscale.ports import ClusterState, Node, Reconfiguration
 from perfmodel import Estimate, law_named
 
@@ -130,20 +130,20 @@ def test_an_order_begins_the_history_and_its_end_is_told_with_the_downtime():
     assert ended.status["history"][0]["outcome"] == "Applied"
     assert ended.status["history"][0]["downtimeSeconds"] == 4.25
     assert [(change.seconds, change.arrived) for change in ended.settled] == [(90.0, True)]
-    assert [(telling.reason, telling.message) for telling in ended.tellings] == [
+    assert [(telling.reason, telling.message) for telling in ended.events] == [
         (
             "SuccessfulRescale",
             "replicas 2 -> 3 (Overloaded): settled after 90 s, longest time without a finished batch 4.2 s",
         )
     ]
-    assert told(ended.status, after(calm, ordered(downtime_s=4.25), live=there)).tellings == ()
+    assert told(ended.status, after(calm, ordered(downtime_s=4.25), live=there)).events == ()
 
 
 def test_a_change_that_was_given_up_is_a_failure():
     began = told({}, after(overloaded(), ordered())).status
     ended = told(began, after(decided(T0_S + 600), ordered(downtime_s=0.0)))
     assert ended.status["history"][0]["outcome"] == "Failed"
-    (telling,) = ended.tellings
+    (telling,) = ended.events
     assert (telling.kind, telling.reason) == ("Warning", "FailedRescale")
     assert telling.message.endswith("not there after 10 min, ordered hub, mid, near; live are hub, near")
 
@@ -175,13 +175,13 @@ def test_a_change_whose_controller_died_comes_into_the_history_and_its_end_is_to
 
 
 def test_an_order_is_told_with_load_against_mst():
-    (telling,) = told({}, after(overloaded(), ordered())).tellings
+    (telling,) = told({}, after(overloaded(), ordered())).events
     assert (telling.kind, telling.reason) == ("Normal", "Rescaling")
     assert telling.message == "replicas 2 -> 3 (Overloaded, +mid): load 812 rows/s > MST 640"
 
 
 def test_figures_that_contradict_the_verdict_are_not_told_as_its_cause():
-    (telling,) = told({}, after(overloaded(load=500.0), ordered())).tellings
+    (telling,) = told({}, after(overloaded(load=500.0), ordered())).events
     assert telling.message == "replicas 2 -> 3 (Overloaded, +mid): saturated"
 
 
@@ -196,7 +196,7 @@ def test_advice_is_told_when_it_is_new():
     advice = OutcomeStatus.NOT_ALLOWED
     first = told({}, after(overloaded(status=advice)))
     assert reasons(first) == ["ScalingReport"]
-    assert first.tellings[0].message.endswith("MST 640 (advice only, nothing is changed)")
+    assert first.events[0].message.endswith("MST 640 (advice only, nothing is changed)")
     assert reasons(told(first.status, after(overloaded(T0_S + 60, status=advice)))) == []
     assert first.status["history"] == []
 
@@ -239,7 +239,7 @@ def test_a_model_is_told_once_it_is_calibrated_and_when_it_moves():
     calibrated = told(few.status, fitted(T0_S + 1, evidence(5)))
     assert calibrated.status["model"]["calibrated"]
     assert reasons(calibrated) == ["ModelRefitted"]
-    assert calibrated.tellings[0].message.startswith("law gesscale: alpha ")
+    assert calibrated.events[0].message.startswith("law gesscale: alpha ")
     assert reasons(told(calibrated.status, fitted(T0_S + 120, evidence(5)))) == []
     slower = tuple(replace(item, rows_per_s=item.rows_per_s / 2) for item in evidence(5))
     too_soon = told(calibrated.status, fitted(T0_S + 30, slower))
@@ -248,7 +248,7 @@ def test_a_model_is_told_once_it_is_calibrated_and_when_it_moves():
 
 
 def test_a_resource_that_cannot_be_obeyed_says_so_once_and_keeps_what_lasts():
-    fault = Fault(reason=FaultReason.SETTINGS_DIFFER, message="a and b differ in policy.law")
+    fault = ResourceFault(reason=FaultReason.SETTINGS_DIFFER, message="a and b differ in policy.law")
     running = told({}, after(overloaded(), ordered())).status
     report = report_fault(running, fault, 4, T0_S + 1)
     assert {item["type"]: item["status"] for item in report.status["conditions"]}["Ready"] == "False"
@@ -257,7 +257,7 @@ def test_a_resource_that_cannot_be_obeyed_says_so_once_and_keeps_what_lasts():
     assert "load" not in report.status
     assert reasons(report) == ["InvalidSpec"]
     again = report_fault(report.status, fault, 4, T0_S + 61)
-    assert (again.patch, again.tellings) == (None, ())
+    assert (again.patch, again.events) == (None, ())
     assert reasons(report_fault(report.status, fault, 5, T0_S + 61)) == ["InvalidSpec"]
     kept = StreamAutoscalerStatus.model_validate(report.status)
     assert kept.last_decision.reason == "SettingsDiffer"

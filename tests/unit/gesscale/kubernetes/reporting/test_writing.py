@@ -6,9 +6,9 @@ import pytest
 from edge import known
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from told_steps import T0_S, after, decided, evidence, ordered, overloaded, told
+from recorded_steps import T0_S, after, decided, evidence, ordered, overloaded, told
 
-from gesscale.decision import MapStanding, Reason, Verdict
+from gesscale.decision import MapStatus, Reason, Verdict
 from gesscale.kubernetes.reporting.writing import merged, status_patch
 from gesscale.kubernetes.resource.status import DriverStatus, StreamAutoscalerStatus
 from perfmodel import Reading
@@ -19,7 +19,7 @@ def test_the_same_decision_told_again_is_not_written_again():
     first = told({}, seen)
     assert first.patch is not None
     second = told(first.status, seen)
-    assert (second.patch, second.tellings) == (None, ())
+    assert (second.patch, second.events) == (None, ())
 
 
 def test_figures_wait_for_a_noticeable_move_and_for_their_time():
@@ -42,8 +42,8 @@ def test_a_figure_that_leaves_zero_or_comes_up_has_moved():
 
 
 def test_numbers_in_sentences_and_the_age_of_the_map_are_no_news():
-    old = told({}, after(decided(detail="slack 43 %, threshold 50 %"))).status
-    later = decided(T0_S + 3600, detail="slack 44.5 %, threshold 50 %", standing=MapStanding(age_s=3630.0))
+    old = told({}, after(decided(detail="headroom 43 %, threshold 50 %"))).status
+    later = decided(T0_S + 3600, detail="headroom 44.5 %, threshold 50 %", standing=MapStatus(age_s=3630.0))
     assert told(old, after(later)).patch is None
     reworded = decided(T0_S + 3600, detail="a backlog is being processed")
     assert "backlog" in told(old, after(reworded)).patch["lastDecision"]["message"]
@@ -53,7 +53,7 @@ def test_numbers_in_sentences_and_the_age_of_the_map_are_no_news():
     "change",
     [
         {"decision": decided(T0_S + 1, reason=Reason.DRAINING_BACKLOG)},
-        {"decision": decided(T0_S + 1, standing=MapStanding(age_s=31.0, stale="it is 8 days old"))},
+        {"decision": decided(T0_S + 1, standing=MapStatus(age_s=31.0, stale="it is 8 days old"))},
         {"live": ("hub",)},
         {"generation": 4},
         {"driver": DriverStatus(pod="driver-2", node="hub")},

@@ -45,7 +45,7 @@ def test_what_it_says_becomes_settings():
                 },
                 "policy": {
                     "name": "thr-nlaware",
-                    "holdOff": "1h30m",
+                    "stabilizationWindow": "1h30m",
                     "readingMaxAge": "Never",
                     "cpuLowPct": 20,
                 },
@@ -54,7 +54,11 @@ def test_what_it_says_becomes_settings():
     ).spec
     monitor, analyze = spec.monitor.settings(), spec.policy.settings()
     assert (monitor.period_s, monitor.window_s, monitor.source) == (30.0, 90.0, "prometheus")
-    assert (analyze.policy, analyze.hold_off_s, analyze.reading_max_age_s) == ("thr-nlaware", 5400.0, None)
+    assert (analyze.policy, analyze.stabilization_window_s, analyze.reading_max_age_s) == (
+        "thr-nlaware",
+        5400.0,
+        None,
+    )
     assert (analyze.cpu_low_pct, analyze.reading_half_life_s) == (20.0, 86400.0)
 
 

@@ -8,7 +8,7 @@ from edge import reading
 from gesscale.decision import Analysis, Decision, Outcome, OutcomeStatus, Plan, Reason, Verdict
 from gesscale.kubernetes.resource.conditions import TYPES, conditions_of, findings_of, findings_of_fault
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
-from gesscale.kubernetes.resource.translate import Fault, FaultReason
+from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault
 
 NOW = 1_800_000_000.0  # 2027-01-15T08:00:00Z
 
@@ -143,7 +143,7 @@ def test_the_reason_of_a_pause_is_told():
 
 
 def test_a_resource_that_cannot_be_obeyed_is_not_ready_and_the_rest_unknown():
-    fault = Fault(reason=FaultReason.SETTINGS_DIFFER, message="they differ")
+    fault = ResourceFault(reason=FaultReason.SETTINGS_DIFFER, message="they differ")
     ready, *others = conditions_of(findings_of_fault(fault), (), generation=4, now_s=NOW)
     assert (ready.type, ready.status, ready.reason, ready.message) == (
         "Ready",
@@ -185,7 +185,7 @@ def test_every_reason_is_one_that_the_definition_accepts():
 
 
 def test_a_message_that_is_too_long_is_cut_rather_than_refused():
-    fault = Fault(reason=FaultReason.SPEC_INVALID, message="x" * 5000)
+    fault = ResourceFault(reason=FaultReason.SPEC_INVALID, message="x" * 5000)
     ready, *_ = conditions_of(findings_of_fault(fault), (), generation=1, now_s=NOW)
     assert len(ready.message) == 1024
     assert ready.message.endswith("x...")

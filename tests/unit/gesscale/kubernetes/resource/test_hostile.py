@@ -7,12 +7,12 @@ import pytest
 from kube import EPOCH_S, order
 
 from gesscale.errors import InputError
-from gesscale.kubernetes.controller.resuming import read_legacy
+from gesscale.kubernetes.controller.restored_state import restored_state
 from gesscale.kubernetes.orders.ordering import order_of
 from gesscale.kubernetes.resource.autoscaler import read_autoscaler
 from gesscale.kubernetes.resource.translate import driver_selector, gather, outside_driver
-from gesscale.spark.orders import OrderBook
-from gesscale.spark.placing import first_placement
+from gesscale.spark.first_placement import first_placement
+from gesscale.spark.orders import OrderReader
 from latency_map.errors import glimpse
 
 NASTY = (
@@ -54,7 +54,7 @@ SPEC = {
         "daedalus": {"step": "30s", "history": "6h"},
         "hpaCpu": {"cpuTargetShare": 0.7},
     },
-    "reconfiguration": {"strategy": "Live", "settleTimeout": "5m"},
+    "reconfiguration": {"strategy": "Live", "rescaleTimeout": "5m"},
     "mode": "Act",
     "pause": {"until": "2026-11-21T21:00:00Z", "reason": "backup"},
     "override": {"replicas": 2, "until": "2026-11-21T21:00:00Z"},
@@ -114,7 +114,7 @@ def steer(documents):
     found = gather(documents)
     for each in found.workflows.values():
         built = each.build({})
-        assert (each.monitor.period_s, each.settle_timeout_s) >= (1.0, 0.001)
+        assert (each.monitor.period_s, each.rescale_timeout_s) >= (1.0, 0.001)
         assert each.latency_map.source
         assert each.directives(built).keys() == built.operators.keys()
         each.policy.build(built)
@@ -141,10 +141,10 @@ def test_nonsense_in_any_place_is_refused_in_one_line_or_passed_over(path):
         document = replaced(path, value)
         steer([document, CLEAN])
         first_placement(document)
-        assert OrderBook().read(document).isprintable()
+        assert OrderReader().read(document).isprintable()
         order_of(document)
         status = document.get("status") if isinstance(document, dict) else None
-        read_legacy({"near": status}, EPOCH_S)
+        restored_state({"near": status}, EPOCH_S)
 
 
 def test_nonsense_in_several_places_at_once_changes_nothing_of_that():

@@ -85,7 +85,9 @@ def test_operators_of_a_workflow_must_agree():
 def test_the_same_duration_in_other_words_agrees():
     assert not gather(
         [
-            resource("a", workflow="w", monitor={"window": "60s"}, reconfiguration={"settleTimeout": "300s"}),
+            resource(
+                "a", workflow="w", monitor={"window": "60s"}, reconfiguration={"rescaleTimeout": "300s"}
+            ),
             resource("b", workflow="w", monitor={"window": "1m"}, reconfiguration={"strategy": "Restart"}),
         ]
     ).faults
@@ -168,4 +170,4 @@ def test_the_map_of_prometheus_is_asked_of_the_monitors_server():
     spec = {"latencyMap": {"source": "Prometheus"}, "monitor": {"prometheusUrl": "http://p:9090"}}
     found = gather([resource("near", **spec)]).workflows["taxi", "near"]
     assert found.latency_map.prometheus_url == "http://p:9090"
-    assert (found.settle_timeout_s, found.policy.policy, found.monitor.period_s) == (300.0, "gesscale", 60.0)
+    assert (found.rescale_timeout_s, found.policy.policy, found.monitor.period_s) == (300.0, "gesscale", 60.0)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gesscale.policies.daedalus.analysis.algorithm1 import ScaleOutRules, Situation, choose
+from gesscale.policies.daedalus.analysis.algorithm1 import ScaleOutContext, ScaleOutRules, choose
 from gesscale.policies.daedalus.analysis.recovery import Downtimes
 
 RULES = ScaleOutRules(loop_s=60.0, recent_rescale_s=600.0, recovery_target_s=600.0, lag_s=1.0)
@@ -16,7 +16,7 @@ RULES = ScaleOutRules(loop_s=60.0, recent_rescale_s=600.0, recovery_target_s=600
 
 def situation(workers, *, rate=500.0, each=200.0, most=8, forecast=None, **changes):
     """Return a job of workers that do 200 rows/s each, at 500 rows/s for ever."""
-    made = Situation(
+    made = ScaleOutContext(
         workers=workers,
         capacities=tuple(each * count for count in range(1, max(most, workers) + 1)),
         most_workers=most,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gesscale.policies.daedalus.analysis.capacities import Capacities, Seen
+from gesscale.policies.daedalus.analysis.capacities import Capacities, ObservedRate
 
 HOUR_S = 3600.0
 
@@ -32,7 +32,7 @@ def test_what_was_seen_comes_before_proportion_and_is_averaged_half_and_half():
 
 def test_what_was_seen_long_ago_is_forgotten():
     known = learned(learned(Capacities(), 2, 200.0), 4, 340.0, at_s=HOUR_S + 1)
-    assert known.seen == {4: Seen(rows_per_s=340.0, at_s=HOUR_S + 1)}
+    assert known.seen == {4: ObservedRate(rows_per_s=340.0, at_s=HOUR_S + 1)}
     again = learned(learned(Capacities(), 2, 200.0), 2, 180.0, at_s=HOUR_S + 1)
     assert again.seen[2].rows_per_s == 180
 
@@ -40,7 +40,7 @@ def test_what_was_seen_long_ago_is_forgotten():
 def test_where_a_capacity_has_drifted_all_that_was_seen_before_is_forgotten():
     known = learned(learned(Capacities(), 2, 200.0), 4, 400.0)
     slower = learned(known, 4, 300.0)  # a quarter less
-    assert slower.seen == {4: Seen(rows_per_s=300.0, at_s=0.0)}
+    assert slower.seen == {4: ObservedRate(rows_per_s=300.0, at_s=0.0)}
     assert slower.up_to(4) == pytest.approx((75, 150, 225, 300))
 
 

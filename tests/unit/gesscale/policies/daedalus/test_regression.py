@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gesscale.observation import NodeReading
-from gesscale.policies.daedalus.analysis.regression import Line, job_capacity, taught, workers
+from gesscale.policies.daedalus.analysis.regression import CpuRegression, job_capacity, with_window, workers
 
 
 def worker(cpu, rate):
@@ -17,7 +17,7 @@ def worker(cpu, rate):
 
 
 def line(*samples):
-    found = Line()
+    found = CpuRegression()
     for cpu, rate in samples:
         found = found.with_sample(cpu, rate)
     return found
@@ -103,5 +103,5 @@ def test_without_figures_of_each_all_count_as_their_mean():
 
 
 def test_each_worker_has_a_line_of_its_own():
-    lines = taught({"a": line((0.2, 10.0))}, {"a": worker(0.4, 20.0), "b": worker(0.1, 1.0)})
+    lines = with_window({"a": line((0.2, 10.0))}, {"a": worker(0.4, 20.0), "b": worker(0.1, 1.0)})
     assert (lines["a"].count, lines["b"].count) == (2, 1)

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from gesscale.policies.rules.evaluation import Standing, condition, judge, ranked
-from gesscale.policies.rules.model import Action, Metric, Rule, distinct
-from gesscale.policies.rules.samples import Report, Samples, appended, pruned
+from gesscale.policies.rules.evaluation import RuleContext, condition, judge, ranked
+from gesscale.policies.rules.model import Metric, Rule, ScalingAction, distinct
+from gesscale.policies.rules.samples import MetricReport, MetricSamples, appended, pruned
 from gesscale.policies.rules.semantics import Semantics
 from gesscale.workflow import Operator
 
@@ -52,25 +52,25 @@ def run(
     mine = ranked(distinct(rules), name)
     longest_s = max((trigger.for_s for rule in mine for trigger in rule.when), default=0.0)
     standing = {"operator": Operator(name=name, driver_node="n0", max_replicas=100), "initial": 1}
-    done_s: dict[Action, float] = {}
+    done_s: dict[ScalingAction, float] = {}
     held: frozenset[str] = frozenset()
-    samples: Samples = ()
+    samples: MetricSamples = ()
     replicas, queue, found = 1, Fraction(0), Run()
     for step in range(int(seconds / PERIOD_S) + 1):
         now_s = step * PERIOD_S
         if step:
             queue = _after(queue, load(now_s - PERIOD_S), service_rows_per_s, replicas, shared=shared)
         found.queue[now_s] = float(queue)
-        samples = appended(samples, [Report(now_s, float(queue), PERIOD_S)], semantics.max_gap_s)
+        samples = appended(samples, [MetricReport(now_s, float(queue), PERIOD_S)], semantics.max_gap_s)
         samples = pruned(samples, longest_s, 100)
         seen = {Metric.QUEUE_LENGTH: samples}
         conditions = {rule.name: condition(rule, seen, now_s, semantics) for rule in mine}
-        now = Standing(now_s=now_s, replicas=replicas, done_s=done_s, held=held, **standing)
+        now = RuleContext(now_s=now_s, replicas=replicas, done_s=done_s, held=held, **standing)
         ruling = judge(mine, conditions, now, semantics)
         held = ruling.held
         if ruling.replicas is not None:
             found.changes.append((now_s, replicas, ruling.replicas))
-            done_s[Action.OUT if ruling.replicas > replicas else Action.IN] = now_s
+            done_s[ScalingAction.OUT if ruling.replicas > replicas else ScalingAction.IN] = now_s
             replicas = ruling.replicas
             if semantics.mode == "rearm":
                 samples = ()

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from gesscale.decision import Reason
 from gesscale.policies.rules.evaluation import (
-    Condition,
     Phase,
-    Standing,
+    RuleCondition,
+    RuleContext,
     State,
     condition,
     joined,
@@ -17,20 +17,20 @@ from gesscale.policies.rules.evaluation import (
     resized,
     trigger_state,
 )
-from gesscale.policies.rules.model import Action, Metric, Rule, Trigger, distinct
-from gesscale.policies.rules.samples import Sample, Samples
+from gesscale.policies.rules.model import Metric, Rule, ScalingAction, Trigger, distinct
+from gesscale.policies.rules.samples import MetricSample, MetricSamples
 from gesscale.policies.rules.semantics import Semantics
 from gesscale.workflow import Operator
 
 ABOVE_300_FOR_30_S = Trigger.model_validate({"metric": "queue-length", "above": 300, "for": "30s"})
-HOLDS = Condition(state=State.FIRED, words="it holds")
-NOT = Condition(state=State.NOT_FIRED, words="it does not")
-UNKNOWN = Condition(state=State.INSUFFICIENT_DATA, words="nobody knows")
+HOLDS = RuleCondition(state=State.FIRED, words="it holds")
+NOT = RuleCondition(state=State.NOT_FIRED, words="it does not")
+UNKNOWN = RuleCondition(state=State.INSUFFICIENT_DATA, words="nobody knows")
 
 
-def told(*values: float, every_s: float = 5.0, from_s: float = 0.0) -> Samples:
+def told(*values: float, every_s: float = 5.0, from_s: float = 0.0) -> MetricSamples:
     return tuple(
-        Sample(from_s + every_s * index, every_s, value, value) for index, value in enumerate(values)
+        MetricSample(from_s + every_s * index, every_s, value, value) for index, value in enumerate(values)
     )
 
 
@@ -49,13 +49,13 @@ def rule(**changes: object) -> Rule:
     return Rule.model_validate({**document, **changes})
 
 
-def standing(**changes: object) -> Standing:
+def standing(**changes: object) -> RuleContext:
     limits = {"name": "op", "driver_node": "n0", "max_replicas": 8, **changes.pop("limits", {})}
     figures = {"now_s": 1000.0, "replicas": 4, "initial": 1, **changes}
-    return Standing(operator=Operator(**limits), **figures)
+    return RuleContext(operator=Operator(**limits), **figures)
 
 
-def judged(*rules: Rule, seen: Condition = HOLDS, at: Standing | None = None, **semantics: object):
+def judged(*rules: Rule, seen: RuleCondition = HOLDS, at: RuleContext | None = None, **semantics: object):
     named = distinct(rules)
     conditions = {each.name: seen for each in named}
     return judge(ranked(named, "op"), conditions, at or standing(), read(**semantics))
@@ -165,7 +165,7 @@ def test_all_triggers_must_fire_and_one_that_is_unknown_leaves_all_unknown():
     queue, cpu = told(*[400] * 7), told(*[90] * 3, from_s=20)
     semantics = read()
 
-    def state(**samples: Samples) -> State:
+    def state(**samples: MetricSamples) -> State:
         found = {Metric(name.replace("_", "-")): items for name, items in samples.items()}
         return condition(both, found, 30.0, semantics).state
 
@@ -202,11 +202,11 @@ def test_conditions_of_several_operators_hold_where_all_do():
     ("since", "done_s", "phase"),
     [
         ("scale-out", {}, Phase.ACTING),
-        ("scale-out", {Action.OUT: 701.0}, Phase.PENDING),
-        ("scale-out", {Action.OUT: 700.0}, Phase.ACTING),
-        ("scale-out", {Action.IN: 999.0}, Phase.ACTING),  # a guard remembers its kind
-        ("scale-in", {Action.IN: 999.0}, Phase.PENDING),
-        ("scale-in", {Action.OUT: 999.0}, Phase.ACTING),
+        ("scale-out", {ScalingAction.OUT: 701.0}, Phase.PENDING),
+        ("scale-out", {ScalingAction.OUT: 700.0}, Phase.ACTING),
+        ("scale-out", {ScalingAction.IN: 999.0}, Phase.ACTING),  # a guard remembers its kind
+        ("scale-in", {ScalingAction.IN: 999.0}, Phase.PENDING),
+        ("scale-in", {ScalingAction.OUT: 999.0}, Phase.ACTING),
     ],
 )
 @pytest.mark.parametrize("action", ["scale-out", "scale-in"])
@@ -221,17 +221,19 @@ def test_a_guard_is_closed_for_so_long_after_an_action_of_its_kind(since, done_s
 
 def test_of_several_guards_all_must_be_open():
     guarded = rule(unless=[{"since": "scale-out", "within": "1m"}, {"since": "scale-in", "within": "5m"}])
-    assert judged(guarded, at=standing(done_s={Action.IN: 800.0})).replicas is None
-    assert judged(guarded, at=standing(done_s={Action.IN: 700.0, Action.OUT: 940.0})).replicas == 5
+    assert judged(guarded, at=standing(done_s={ScalingAction.IN: 800.0})).replicas is None
+    assert (
+        judged(guarded, at=standing(done_s={ScalingAction.IN: 700.0, ScalingAction.OUT: 940.0})).replicas == 5
+    )
 
 
 def test_a_guard_delays_a_rule_that_goes_on_to_hold_and_in_mode_edge_forgets_it():
     guarded = rule(unless=[{"since": "scale-out", "within": "5m"}])
     for mode, later in (("rearm", 5), ("edge", None)):
-        closed = judged(guarded, at=standing(done_s={Action.OUT: 900.0}), mode=mode)
+        closed = judged(guarded, at=standing(done_s={ScalingAction.OUT: 900.0}), mode=mode)
         assert closed.replicas is None
         assert closed.held == {"r"}
-        opened = standing(now_s=1200.0, done_s={Action.OUT: 900.0}, held=closed.held)
+        opened = standing(now_s=1200.0, done_s={ScalingAction.OUT: 900.0}, held=closed.held)
         assert judged(guarded, at=opened, mode=mode).replicas == later
 
 

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from gesscale.policies.rules.model import Action, Factor, Metric, Rule, Trigger, Unit, distinct
+from gesscale.policies.rules.model import Factor, Metric, Rule, ScalingAction, Trigger, Unit, distinct
 
 CPU = {"metric": "cpu", "above": 80, "for": "30s"}
 SOUND = {
@@ -36,7 +36,10 @@ def rule(**changes: object) -> Rule:
 )
 def test_sizes(factor, replicas, out, back):
     made = Factor.model_validate(factor)
-    assert (made.resized(replicas, Action.OUT), made.resized(replicas, Action.IN)) == (out, back)
+    assert (made.resized(replicas, ScalingAction.OUT), made.resized(replicas, ScalingAction.IN)) == (
+        out,
+        back,
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,8 +122,8 @@ def test_of_merged_values_all_must_be_beyond_the_threshold():
 
 
 def test_short_words_for_actions():
-    assert rule(action="in").action is Action.IN
-    assert rule(unless=[{"since": "out", "within": 5}]).unless[0].since is Action.OUT
+    assert rule(action="in").action is ScalingAction.IN
+    assert rule(unless=[{"since": "out", "within": 5}]).unless[0].since is ScalingAction.OUT
 
 
 def test_a_rule_in_one_line():

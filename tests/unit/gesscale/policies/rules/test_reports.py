@@ -8,7 +8,7 @@ from edge import reading
 
 from gesscale.observation import Batch, OperatorReading
 from gesscale.policies.rules.model import Metric
-from gesscale.policies.rules.reports import TOLD_BY_BATCHES, is_told, label, reports
+from gesscale.policies.rules.reports import BATCH_METRICS, is_reported, label, reports
 
 GAP_S = 180.0
 
@@ -51,7 +51,7 @@ def test_a_batch_reaches_back_to_the_one_before_if_none_is_missing():
 
 def test_the_other_metrics_are_told_by_the_step():
     item = reading(at_s=1000.0, throughput=40.0, offered=60.0, saturated=0.25, cpu_share=0.9, busy_share=0.8)
-    values = {metric: told(metric, item) for metric in Metric if metric not in TOLD_BY_BATCHES}
+    values = {metric: told(metric, item) for metric in Metric if metric not in BATCH_METRICS}
     assert values == {
         Metric.CPU: [(1000.0, 90.0)],
         Metric.BUSY: [(1000.0, 80.0)],
@@ -83,22 +83,22 @@ def test_the_share_of_time_in_batches_stands_for_cpu_that_is_not_measured():
 )
 def test_what_is_missing_or_no_number_is_left_out(backlog, offered, queue, lag):
     item = replace(seen(batch(1, 990.0, backlog)), input_rows_per_s=offered)
-    assert (bool(told(Metric.QUEUE_LENGTH, item)), is_told(Metric.QUEUE_LENGTH, item)) == (queue, queue)
-    assert (bool(told(Metric.LAG, item)), is_told(Metric.LAG, item)) == (lag, lag)
-    assert is_told(Metric.LATENCY, item) == lag
+    assert (bool(told(Metric.QUEUE_LENGTH, item)), is_reported(Metric.QUEUE_LENGTH, item)) == (queue, queue)
+    assert (bool(told(Metric.LAG, item)), is_reported(Metric.LAG, item)) == (lag, lag)
+    assert is_reported(Metric.LATENCY, item) == lag
 
 
 def test_without_batches_nothing_is_told_of_them():
     assert told(Metric.QUEUE_LENGTH, seen()) == []
-    assert not is_told(Metric.QUEUE_LENGTH, seen())
-    assert not is_told(Metric.INPUT_RATE, replace(seen(), input_rows_per_s=None))
+    assert not is_reported(Metric.QUEUE_LENGTH, seen())
+    assert not is_reported(Metric.INPUT_RATE, replace(seen(), input_rows_per_s=None))
 
 
 def test_who_idles_goes_on_telling_what_the_newest_batch_has_left():
     idle = replace(
         seen(batch(1, 500.0, 0.0)), throughput_rows_per_s=0.0, busy_share=0.0, input_rows_per_s=0.0
     )
-    for metric in TOLD_BY_BATCHES:
+    for metric in BATCH_METRICS:
         assert told(metric, idle)[-1] == (1000.0, 0.0)
     # In the midst of a long batch nobody knows.
     assert told(Metric.QUEUE_LENGTH, replace(idle, busy_share=1.0)) == [(500.0, 0.0)]

@@ -5,14 +5,14 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gesscale.policies.rules.samples import Report, Sample, appended, pruned
+from gesscale.policies.rules.samples import MetricReport, MetricSample, appended, pruned
 
 
-def reports(*instants_s: float, reach_s: float = 5.0, value: float = 1.0) -> list[Report]:
-    return [Report(at_s, value, reach_s) for at_s in instants_s]
+def reports(*instants_s: float, reach_s: float = 5.0, value: float = 1.0) -> list[MetricReport]:
+    return [MetricReport(at_s, value, reach_s) for at_s in instants_s]
 
 
-def at_s(samples: tuple[Sample, ...]) -> list[float]:
+def at_s(samples: tuple[MetricSample, ...]) -> list[float]:
     return [sample.at_s for sample in samples]
 
 
@@ -33,7 +33,7 @@ def test_a_gap_makes_all_begin_anew():
 
 
 def test_a_batch_that_took_long_leaves_no_gap():
-    samples = appended((), [*reports(5), Report(505, 1.0, float("inf"))], max_gap_s=60)
+    samples = appended((), [*reports(5), MetricReport(505, 1.0, float("inf"))], max_gap_s=60)
     assert at_s(samples) == [5, 505]
     assert samples[-1].covers_s == 500
 
@@ -52,7 +52,9 @@ def test_one_sample_beyond_the_longest_time_is_kept_and_two_in_any_case():
     most=st.integers(2, 40),
 )
 def test_merged_samples_hide_no_value_and_lose_no_time(values, most):
-    samples = appended((), [Report(5.0 * n, value, 5.0) for n, value in enumerate(values)], max_gap_s=60)
+    samples = appended(
+        (), [MetricReport(5.0 * n, value, 5.0) for n, value in enumerate(values)], max_gap_s=60
+    )
     kept = pruned(samples, 1e9, most)
     assert len(kept) <= most
     assert kept[-1] == samples[-1]

@@ -5,7 +5,7 @@ import pytest
 from played_results import an_experiment, play
 
 from testbed.arena.report.about import facts
-from testbed.arena.report.course import Scales, draw_course, provisioning_errors
+from testbed.arena.report.course import AxisRanges, draw_course, provisioning_errors
 from testbed.arena.report.frontier import PolicyRuns, draw_frontier, spread
 from testbed.arena.report.outcomes import Outcomes
 from testbed.arena.report.svg import ROLES, as_element, blank_figure, colour, in_figure, policy_colour
@@ -38,20 +38,20 @@ def test_scales_have_room_for_every_policy():
         "supply_replicas": (7.0, 7.0, 7.0),
         "backlog_rows": (0.0, 0.0, 0.0),
     }
-    scales = Scales.covering([COURSE, calm])
+    scales = AxisRanges.covering([COURSE, calm])
     # errors of the calm one: 6, 4, 5
     assert (scales.end_s, scales.rows_per_s, scales.replicas) == (300.0, 300.0, 7.0)
     assert (scales.too_few, scales.too_many, scales.backlog_rows) == (-2.0, 6.0, 600.0)
 
 
 def test_scales_of_nothing_are_still_scales():
-    scales = Scales.covering([{"t_s": (0.0,)}])
+    scales = AxisRanges.covering([{"t_s": (0.0,)}])
     assert min(scales.end_s, scales.rows_per_s, scales.replicas, scales.backlog_rows) > 0
     assert scales.too_few < 0 < scales.too_many
 
 
 def test_a_course_says_what_it_shows_in_words_that_can_be_searched():
-    svg = draw_course(COURSE, Scales.covering([COURSE]), key="k", label="a < b & c")
+    svg = draw_course(COURSE, AxisRanges.covering([COURSE]), key="k", label="a < b & c")
     assert 'role="img"' in svg
     assert 'aria-label="a &lt; b &amp; c"' in svg
     assert ">replicas</text>" in svg
@@ -60,7 +60,7 @@ def test_a_course_says_what_it_shows_in_words_that_can_be_searched():
 
 def test_long_runs_are_drawn_over_hours():
     long = {**COURSE, "t_s": (0.0, 3600.0, 48 * 3600.0)}
-    assert ">hours</text>" in draw_course(long, Scales.covering([long]), key="k", label="l")
+    assert ">hours</text>" in draw_course(long, AxisRanges.covering([long]), key="k", label="l")
 
 
 def test_a_figure_takes_its_colours_from_the_page():

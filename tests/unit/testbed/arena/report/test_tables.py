@@ -2,7 +2,7 @@ from played_results import an_experiment
 
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.judging.statistics import Interval
-from testbed.arena.report.cells import Verdict, verdict_of
+from testbed.arena.report.cells import CellVerdict, verdict_of
 from testbed.arena.report.measures import PROVISIONING
 from testbed.arena.report.outcomes import Outcomes
 from testbed.arena.report.tables import at_a_glance, beside_reference, comparison, lost_runs, sensitivities
@@ -40,7 +40,7 @@ def test_a_cell_has_mean_interval_and_ratio_to_the_baseline():
     (base,), (other,) = rows["base"].cells, rows["other"].cells
     assert (base.text, base.ratio, base.best, base.sort) == ("30", "", False, 30)
     assert (other.text, other.ratio, other.ratio_span, other.best) == ("15", "×0.5", "[0.5, 0.5]", True)
-    assert other.verdict is Verdict.BETTER
+    assert other.verdict is CellVerdict.BETTER
     assert other.span == "[10, 20]"
     assert rows["base"].note == "baseline, 2 runs"
 
@@ -60,7 +60,7 @@ def test_where_all_are_the_same_none_is_the_best():
 def test_one_run_has_no_interval_and_no_verdict():
     rows = compared([result("base", 0, 20), result("other", 0, 10)])
     cell = rows["other"].cells[0]
-    assert (cell.span, cell.ratio, cell.ratio_span, cell.verdict) == ("", "×0.5", "", Verdict.UNDECIDED)
+    assert (cell.span, cell.ratio, cell.ratio_span, cell.verdict) == ("", "×0.5", "", CellVerdict.UNDECIDED)
 
 
 def test_lost_and_undrained_runs_are_counted_beside_the_policy():
@@ -80,11 +80,11 @@ def test_a_verdict_needs_the_whole_interval_on_one_side():
     def verdict(low, high):
         return verdict_of(Interval(mean=1.0, low=low, high=high, runs=9))
 
-    assert verdict(0.8, 0.99) is Verdict.BETTER
-    assert verdict(0.8, 1.0) is Verdict.UNDECIDED
-    assert verdict(1.0, 1.2) is Verdict.UNDECIDED
-    assert verdict(1.01, 1.2) is Verdict.WORSE
-    assert verdict_of(None) is Verdict.UNDECIDED
+    assert verdict(0.8, 0.99) is CellVerdict.BETTER
+    assert verdict(0.8, 1.0) is CellVerdict.UNDECIDED
+    assert verdict(1.0, 1.2) is CellVerdict.UNDECIDED
+    assert verdict(1.01, 1.2) is CellVerdict.WORSE
+    assert verdict_of(None) is CellVerdict.UNDECIDED
 
 
 def test_at_a_glance_begins_with_cost_and_lag():

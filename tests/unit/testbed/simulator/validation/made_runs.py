@@ -12,7 +12,7 @@ from gesscale.observation import Batch
 from gesscale.workflow import BatchCap, Operator
 from latency_map import LatencyMap
 from testbed.simulator.spark.constants import SparkPhysics
-from testbed.simulator.validation.recorded_run import Order, RecordedRun
+from testbed.simulator.validation.recorded_run import RecordedOrder, RecordedRun
 from testbed.simulator.validation.reenactment import reenact
 
 RECORDS = Path(__file__).parents[4] / "data" / "records"
@@ -53,7 +53,7 @@ def batch(number: int, ended_at_s: float, **more: object) -> Batch:
 
 
 def run_of(
-    batches: Sequence[Batch], orders: Sequence[Order] = (), *, operator: Operator = OPERATOR
+    batches: Sequence[Batch], orders: Sequence[RecordedOrder] = (), *, operator: Operator = OPERATOR
 ) -> RecordedRun:
     """Return a run of these batches on the five nodes."""
     return RecordedRun(
@@ -86,11 +86,11 @@ def played_run(physics: SparkPhysics, *, seed: int = 3, told: bool = True) -> Re
     took_s = physics.start_s if told else None
     orders = [
         *(
-            Order(at_s=60.3 + 25 * index, change=Change(add=(node,)), took_s=took_s)
+            RecordedOrder(at_s=60.3 + 25 * index, change=Change(add=(node,)), took_s=took_s)
             for index, node in enumerate(NODES[1:])
         ),
         *(
-            Order(at_s=320.4 + 20 * index, change=Change(remove=(node,)))
+            RecordedOrder(at_s=320.4 + 20 * index, change=Change(remove=(node,)))
             for index, node in enumerate(reversed(NODES[1:]))
         ),
     ]

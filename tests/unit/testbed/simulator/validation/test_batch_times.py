@@ -6,7 +6,7 @@ import pytest
 from made_runs import KNOWN, READINGS, batch, delays, played_run, run_of
 
 from gesscale.errors import InputError
-from testbed.simulator.spark.batch import Crew
+from testbed.simulator.spark.batch import ExecutorSet
 from testbed.simulator.spark.constants import read_physics
 from testbed.simulator.validation.batch_times import Errors, batch_errors, predicted_s
 from testbed.simulator.validation.comparison import parts_of_run
@@ -28,9 +28,9 @@ def test_a_batch_takes_fixed_time_round_trips_and_its_share_of_the_rows() -> Non
 
 def test_throughput_does_not_mind_batches_that_are_shorter_than_the_trigger_interval() -> None:
     # Both ways to count: T is 20 % too long, but 1.2 s and 1 s are below the 2 s that each batch waits anyway.
-    crew = of_batch(run_of([batch(1, 9.0)]), batch(1, 9.0)).crew
+    executor_set = of_batch(run_of([batch(1, 9.0)]), batch(1, 9.0)).executor_set
     flat = replace(KNOWN, service_ms_per_row=1e-9, task_s=0.0, fixed_s=1.2)
-    short = MeasuredBatch(crew=crew, rows=100, seconds=1.0, trigger_s=2.0)
+    short = MeasuredBatch(executor_set=executor_set, rows=100, seconds=1.0, trigger_s=2.0)
     errors = batch_errors(flat, [short])
     assert errors.batch_time.bias_pct == pytest.approx(20.0)
     assert errors.throughput.bias_pct == pytest.approx(0.0)
@@ -70,8 +70,8 @@ def test_the_bundled_constants_are_what_the_readings_give() -> None:
 
 
 def test_a_crew_of_a_reading_has_a_driver_that_is_as_far_as_all_others() -> None:
-    crew: Crew = read_readings(READINGS)["map"][3].crew  # map,6,150,3000,12
-    assert (len(crew.nodes), crew.farthest_s, crew.apart_s) == (6, 0.150, 0.150)
+    executor_set: ExecutorSet = read_readings(READINGS)["map"][3].executor_set  # map,6,150,3000,12
+    assert (len(executor_set.nodes), executor_set.farthest_s, executor_set.apart_s) == (6, 0.150, 0.150)
 
 
 @pytest.mark.parametrize(

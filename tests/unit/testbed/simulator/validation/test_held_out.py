@@ -45,14 +45,14 @@ def test_warm_batches_of_a_held_out_run_are_met_as_closely_as_the_machine_repeat
     held_out: HeldOut,
 ) -> None:
     physics = read_physics("local-cluster")
-    fitted, unseen = (
+    fitted, missing_readings = (
         batch_errors(physics, of_run(read_run(RECORDS / name), from_s=CALM_S))
         for name in (FITTED_TO, held_out.name)
     )
     # The mean error cannot be below that of the fit (2.5 %); on top of it comes what the machine differs by from one
     # time to another.
-    assert unseen.batch_time.mean_pct < fitted.batch_time.mean_pct + MACHINE_PCT
-    assert abs(unseen.throughput.bias_pct) < MACHINE_PCT
+    assert missing_readings.batch_time.mean_pct < fitted.batch_time.mean_pct + MACHINE_PCT
+    assert abs(missing_readings.throughput.bias_pct) < MACHINE_PCT
 
 
 @pytest.mark.parametrize("held_out", [each for each in HELD_OUT if each.repeats], ids=lambda each: each.name)
@@ -63,7 +63,7 @@ def test_a_held_out_repetition_is_no_farther_from_the_simulator_than_from_the_fi
     # at other instants, and the simulated run is not. The median of 20 seeds is certain to about a tenth.
     runs = [read_run(RECORDS / name) for name in (FITTED_TO, held_out.name)]
     (apart,) = between_runs(runs).values()
-    physics, unseen = read_physics("local-cluster"), runs[1]
-    simulated = compare_run(unseen, physics, act_again(unseen, physics, 20)).distances
+    physics, missing_readings = read_physics("local-cluster"), runs[1]
+    simulated = compare_run(missing_readings, physics, act_again(missing_readings, physics, 20)).distances
     for name, distance in simulated.items():
         assert distance.from_record.median < 1.1 * getattr(apart, name), name

@@ -7,10 +7,10 @@ from made_runs import KNOWN, played_run
 
 from testbed.simulator.spark.constants import SparkPhysics
 from testbed.simulator.validation.batch_times import batch_errors
-from testbed.simulator.validation.courses import course_errors
 from testbed.simulator.validation.measured_batch import of_run
 from testbed.simulator.validation.reenactment import reenact
 from testbed.simulator.validation.refit import refit
+from testbed.simulator.validation.timelines import timeline_errors
 
 FORGOTTEN = replace(
     KNOWN,
@@ -77,7 +77,7 @@ def test_with_noise_batch_times_are_met_as_closely_as_their_number_allows(seed: 
 def test_a_run_acted_again_with_its_own_constants_is_the_same_run() -> None:
     run = played_run(KNOWN)
     again = reenact(run, KNOWN, seed=99)
-    errors = course_errors(run.batches, again)
+    errors = timeline_errors(run.batches, again)
     # The load is known at the beginning of batches only, so a batch that is not full may differ by some rows; while
     # rows wait, batches are full and all is equal.
     assert errors.backlog_pct < 1.0

@@ -1,0 +1,160 @@
+"""Writes what a step brought: status, events, metrics. A report that is lost is written by the next step."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gesscale.decision import Decision
+from gesscale.errors import ClusterError
+from gesscale.kubernetes.api import Events
+from gesscale.kubernetes.api.events import Regarding
+from gesscale.kubernetes.api.resources import STREAM_AUTOSCALERS
+from gesscale.kubernetes.controller.metrics import ControllerMetrics, StepFigures
+from gesscale.kubernetes.controller.workflow_controller import WorkflowStep
+from gesscale.kubernetes.orders.documents import Document, Documents
+from gesscale.kubernetes.placement.applications import Application
+from gesscale.kubernetes.reporting import ObservedStep, StepReport, node_pool_of, report_fault, report_step
+from gesscale.kubernetes.reporting.figures import figures_of
+from gesscale.kubernetes.resource.groups import group_of
+from gesscale.kubernetes.resource.status import DriverStatus
+from gesscale.kubernetes.resource.translate import Key, ManagedWorkflow, ResourceFault
+
+
+class StatusReporter:
+    """Tells people and machines of every step; only as the leader that made it.
+
+    Parameters
+    ----------
+    documents, events, metrics
+        Where it is told.
+    term
+        The term of our leadership; None while we do not lead.
+    now_s
+        Seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        documents: Documents,
+        events: Events,
+        metrics: ControllerMetrics,
+        term: Callable[[], int | None],
+        now_s: Callable[[], float],
+    ) -> None:
+        self._documents, self._events, self._metrics = documents, events, metrics
+        self._term, self._now_s = term, now_s
+
+    def report_step_of(self, workflow: ManagedWorkflow, step: WorkflowStep, term: int) -> None:
+        """Tell of one step of a workflow.
+
+        Parameters
+        ----------
+        workflow
+            Its resources, as they were obeyed.
+        step
+            What it brought.
+        term
+            Of the leadership under which it was made.
+
+        Raises
+        ------
+        ClusterError
+            Where a status could not be written; what else there is was told all the same.
+        """
+        now_s = self._now_s()
+        live = step.cluster.placements
+        figures = {
+            decision.operator: figures_of(
+                decision,
+                step.workflow.operators[decision.operator],
+                step.known,
+                live.get(decision.operator),
+                now_s,
+            )
+            for decision in step.decisions
+        }
+        self._metrics.step_done(
+            workflow.namespace,
+            workflow.name,
+            StepFigures(at_s=now_s, operators=figures, latency_map=step.decisions[0].latency_map),
+            step.decisions,
+        )
+        lost: Exception | None = None
+        for decision in step.decisions:
+            try:
+                self._report_operator(workflow, step, decision, term, now_s)
+            except Exception as error:  # noqa: BLE001  # one operator's report must not cost the others theirs
+                lost = lost or error
+        if lost is not None:
+            raise lost
+
+    def report_fault_of(self, resource: Key, fault: ResourceFault) -> None:
+        """Tell of a resource that cannot be obeyed.
+
+        Raises
+        ------
+        ClusterError
+            Where its status could not be written.
+        """
+        term, now_s = self._term(), self._now_s()
+
+        def report(document: Document) -> StepReport:
+            generation = group_of(document, "metadata").get("generation")
+            told = generation if isinstance(generation, int) else 0
+            return report_fault(group_of(document, "status"), fault, told, now_s)
+
+        if term is not None and self._documents.newest(resource) is not None:
+            self._write(resource, report, term)
+
+    def _report_operator(
+        self, workflow: ManagedWorkflow, step: WorkflowStep, decision: Decision, term: int, now_s: float
+    ) -> None:
+        name = decision.operator
+        resource, application = workflow.resources[name], step.applications[name]
+        key = (workflow.namespace, name)
+        newest = self._documents.newest(key)
+        if newest is None or str(newest["metadata"].get("uid", "")) != resource.metadata.uid:
+            return  # deleted meanwhile, or created anew: nobody is there to be told
+        seen = ObservedStep(
+            spec=resource.spec,
+            generation=resource.metadata.generation,
+            decision=decision,
+            known=step.known,
+            live=step.cluster.placements.get(name),
+            driver=_driver(application),
+            node_pool=node_pool_of(step.cluster, name),
+        )
+        report = self._write(
+            key, lambda document: report_step(group_of(document, "status"), seen, now_s), term
+        )
+        for change in report.settled:
+            self._metrics.rescale_took(change.seconds)
+
+    def _write(self, resource: Key, report_on: Callable[[Document], StepReport], term: int) -> StepReport:
+        """Write a report over the newest status; the events are of the first look at it, since they come but once."""
+        first: list[tuple[StepReport, Regarding]] = []
+
+        def patch_of(document: Document) -> Mapping[str, Any] | None:
+            if self._term() != term:
+                said = f"streamautoscaler {'/'.join(resource)}: nothing is told"
+                message = f"{said}, since the leadership of term {term} has ended"
+                raise ClusterError(message)
+            report = report_on(document)
+            first.append((report, Regarding.of(STREAM_AUTOSCALERS, document)))
+            return report.patch
+
+        try:
+            self._documents.change_status(resource, patch_of)
+        finally:
+            for report, regarding in first[:1]:
+                for event in report.events:
+                    self._events.publish(
+                        regarding, event.reason, event.message, kind=event.kind, same=event.same
+                    )
+        return first[0][0] if first else StepReport(status={})
+
+
+def _driver(application: Application) -> DriverStatus | None:
+    if application.place is None:
+        return None
+    pod = application.driver.name if application.driver is not None else None
+    return DriverStatus(pod=pod, node=application.place.node or None)

@@ -1,0 +1,238 @@
+"""One workflow under the loop: the same `gesscale.loop`, over what the cluster shows and the drivers tell."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gesscale.assembly import open_monitor
+from gesscale.decision import Decision
+from gesscale.knowledge.keeping import KnowledgeLimits
+from gesscale.knowledge.memory import MemoryKnowledge
+from gesscale.kubernetes.api import Connection
+from gesscale.kubernetes.controller.latencies import open_latency_map
+from gesscale.kubernetes.controller.restored_state import restored_state
+from gesscale.kubernetes.controller.targets import Targets
+from gesscale.kubernetes.orders.order_knowledge import OrderKnowledge
+from gesscale.kubernetes.orders.ordering import OrderWriter
+from gesscale.kubernetes.placement.applications import Application
+from gesscale.kubernetes.placement.cluster import KubernetesCluster
+from gesscale.kubernetes.placement.node_backoff import NodeBackoff
+from gesscale.kubernetes.placement.reservations import Reservations
+from gesscale.kubernetes.placement.watches import ClusterView
+from gesscale.kubernetes.resource.order import Order
+from gesscale.kubernetes.resource.translate import ManagedWorkflow
+from gesscale.loop import ControlLoop
+from gesscale.monitor.kept_latencies import KeptLatencies
+from gesscale.plan.directives import Directive, Pause
+from gesscale.ports import ClusterState, Knowledge, MetricSource
+from gesscale.settings.operators import KafkaSettings
+from gesscale.workflow import Workflow
+
+_LIMITS = KnowledgeLimits(decisions_per_operator=1, models_per_operator=1, reconfigurations_per_operator=20)
+"""The statuses keep what matters; nobody asks a controller for decisions or models of the past."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerContext:
+    """What all workflows of one controller share.
+
+    Attributes
+    ----------
+    connection
+        The API server.
+    look
+        Returns what is watched.
+    order_writer, reservations
+        Orders, and the room that they take.
+    targets
+        Where connections may go, and how much their answers may take.
+    timed
+        Measures the phases of a step; see `gesscale.loop.ControlLoop`.
+    """
+
+    connection: Connection
+    look: Callable[[], ClusterView]
+    order_writer: OrderWriter
+    reservations: Reservations
+    targets: Targets
+    timed: Callable[[str], AbstractContextManager[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowStep:
+    """What one step brought.
+
+    Attributes
+    ----------
+    decisions
+        One for each operator.
+    applications
+        By operator, what runs of it.
+    workflow
+        As the loop knew it.
+    cluster
+        As the loop saw it.
+    known
+        Knowledge as recalled after the step.
+    """
+
+    decisions: tuple[Decision, ...]
+    applications: Mapping[str, Application]
+    workflow: Workflow
+    cluster: ClusterState
+    known: Knowledge
+
+
+class WorkflowController:
+    """Steers one workflow for as long as this process leads; used by one thread at a time.
+
+    Parameters
+    ----------
+    workflow
+        The resources as they are now.
+    context
+        Of the controller.
+    term
+        Of the leadership under which it decides; with another one it orders nothing.
+    statuses
+        By operator, what the resources report: a new controller resumes from that.
+    now_s
+        Seconds since the epoch.
+
+    Attributes
+    ----------
+    last_s
+        When it was begun or stepped last.
+    """
+
+    def __init__(
+        self,
+        workflow: ManagedWorkflow,
+        context: ControllerContext,
+        term: int,
+        statuses: Mapping[str, Mapping[str, Any]],
+        now_s: float,
+    ) -> None:
+        self._context, self.term, self.last_s = context, term, now_s
+        self._node_backoff: dict[str, NodeBackoff] = {}
+        self._urls: dict[str, str] = {}
+        self._hosts: dict[str, str] = {}
+        self._metrics: tuple[object, MetricSource] | None = None
+        self._latencies: tuple[object, KeptLatencies] | None = None
+        restored = restored_state(statuses, now_s)
+        cautious_until_s = now_s + workflow.monitor.history_s
+        self._cautious_until_s = dict.fromkeys(restored.lost, cautious_until_s)
+        self._store = OrderKnowledge(MemoryKnowledge(_LIMITS, known=restored.known), self._standing)
+        self._keys = {name: (workflow.namespace, name) for name in workflow.resources}
+
+    def step(self, workflow: ManagedWorkflow, now_s: float) -> WorkflowStep:
+        """Run one step of the loop.
+
+        Parameters
+        ----------
+        workflow
+            The resources as they are now.
+        now_s
+            Seconds since the epoch.
+        """
+        self.last_s = now_s
+        self._keys = {name: (workflow.namespace, name) for name in workflow.resources}
+        node_backoff = {name: self._node_backoff.get(name) or NodeBackoff() for name in workflow.resources}
+        self._node_backoff = node_backoff
+        for each in node_backoff.values():
+            each.wait_s = workflow.rescale_timeout_s
+        cluster = KubernetesCluster(
+            workflow=workflow,
+            look=self._context.look,
+            order_writer=self._context.order_writer,
+            reservations=self._context.reservations,
+            term=self.term,
+            at_s=now_s,
+            node_backoff=node_backoff,
+        )
+        self._look_for_drivers(cluster)
+        places = {
+            name: found.place for name, found in cluster.applications.items() if found.place is not None
+        }
+        built = workflow.build(places)
+        loop = ControlLoop(
+            metrics=self._open_metrics(workflow),
+            latencies=self._open_latencies(workflow),
+            policy=workflow.policy.build(built),
+            cluster=cluster,
+            knowledge=self._store,
+            acts=True,
+            rescale_timeout_s=workflow.rescale_timeout_s,
+            directives=self._directives(workflow, built, now_s),
+            timed=self._context.timed,
+        )
+        return WorkflowStep(
+            decisions=loop.step(now_s),
+            applications=cluster.applications,
+            workflow=built,
+            cluster=cluster.seen,
+            known=self._store.recall(now_s),
+        )
+
+    def _standing(self) -> Mapping[str, Order | None]:
+        return {name: self._context.order_writer.standing(key) for name, key in self._keys.items()}
+
+    def _look_for_drivers(self, cluster: KubernetesCluster) -> None:
+        view = cluster.look_around()
+        self._urls.clear()
+        self._hosts.clear()
+        for name, application in cluster.applications.items():
+            if application.place is not None:
+                self._urls[name] = application.place.metrics_url
+            self._hosts.update({pod.ip: pod.node for pod in application.executors if pod.ip and pod.node})
+        for node in view.nodes.objects.values():
+            self._hosts.update(dict.fromkeys(node.addresses, node.name))
+
+    def _open_metrics(self, workflow: ManagedWorkflow) -> MetricSource:
+        """Return the metric source, the same one until the settings change: it remembers an idle query's batch."""
+        topics = {
+            name: KafkaSettings(bootstrap=resource.spec.kafka.bootstrap, topic=resource.spec.kafka.topic)
+            for name, resource in workflow.resources.items()
+            if resource.spec.kafka is not None
+        }
+        wanted = (workflow.monitor, topics, tuple(self._urls))
+        if self._metrics is None or self._metrics[0] != wanted:
+            client = self._context.targets.client(workflow.namespace)
+            opened = open_monitor(workflow.monitor, self._urls, self._hosts, topics, client)
+            self._metrics = (wanted, opened)
+        return self._metrics[1]
+
+    def _open_latencies(self, workflow: ManagedWorkflow) -> KeptLatencies:
+        """Return the source of the latency map, the same one until the settings change: it keeps the last good map."""
+        wanted = (workflow.latency_map, workflow.monitor.timeout_s)
+        if self._latencies is None or self._latencies[0] != wanted:
+            opened = open_latency_map(
+                workflow.latency_map,
+                namespace=workflow.namespace,
+                connection=self._context.connection,
+                timeout_s=workflow.monitor.timeout_s,
+                client=self._context.targets.client(workflow.namespace),
+                nodes=lambda: self._context.look().nodes.objects,
+            )
+            self._latencies = (wanted, opened)
+        return self._latencies[1]
+
+    def _directives(
+        self, workflow: ManagedWorkflow, built: Workflow, now_s: float
+    ) -> Mapping[str, Directive]:
+        """Return what people say; where the memory was lost, look on for one history first, unless told by hand."""
+        return {
+            name: _cautious(said, self._cautious_until_s.get(name, now_s), now_s)
+            for name, said in workflow.directives(built).items()
+        }
+
+
+def _cautious(said: Directive, until_s: float, now_s: float) -> Directive:
+    by_hand = said.override is not None and now_s < said.override.until_s
+    paused = said.pause is not None and (said.pause.until_s is None or said.pause.until_s >= until_s)
+    if by_hand or paused or now_s >= until_s:
+        return said
+    return replace(
+        said, pause=Pause(until_s=until_s, why="this controller resumes without the memory of the one before")
+    )

@@ -1,0 +1,183 @@
+"""The referee: a policy that raises, gives nonsense or does not come to an end loses its run, and only that."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import FrameType
+from typing import NoReturn, TypeVar
+
+from gesscale.decision import Analysis, Plan
+from gesscale.observation import WorkflowObservation
+from gesscale.ports import ClusterState, Knowledge, Policy
+from gesscale.words import error_in_words
+from gesscale.workflow import Workflow
+from testbed.arena.policies.answer_checks import fault_of_analyses, fault_of_plans, shown
+
+_Answer = TypeVar("_Answer")
+
+_INSIST_S = 0.05
+"""An interruption that a policy swallows is repeated after this long."""
+
+_REAL_TIME_FACTOR = 10
+"""Seconds of real time that count as one of thinking: who waits for ever loses, who is kept from the CPU does not."""
+
+
+class RunLost(Exception):  # noqa: N818 - what happened to a policy; no error of the arena
+    """The policy lost its run; the text says why, in one line."""
+
+
+class OutOfTime(BaseException):
+    """Raised inside a policy that thinks for too long; no Exception, so that no policy takes it for its own."""
+
+
+class PolicyGuard:
+    """A policy of which every answer is checked and every step is timed; itself a `gesscale.ports.Policy`.
+
+    Only the time inside the policy counts, so that a slow machine or a long load is not its fault.
+
+    Parameters
+    ----------
+    build
+        Makes the policy.
+    called
+        Its name in the arena, for reasons.
+    workflow
+        What it scales.
+    time_limit_s
+        Real time that it may think, over all its steps.
+
+    Attributes
+    ----------
+    name
+        What the policy calls itself.
+    thought_s
+        Real time that it has thought.
+
+    Raises
+    ------
+    RunLost
+        Where it cannot be made, or has no name.
+    """
+
+    def __init__(
+        self, build: Callable[[], Policy], called: str, workflow: Workflow, *, time_limit_s: float
+    ) -> None:
+        self._called, self._workflow, self._limit_s = called, workflow, time_limit_s
+        self._at_s: float | None = None
+        self.thought_s = 0.0
+        self._policy, self.name = self._judged("its making", lambda: _named(build()))
+        if not (isinstance(self.name, str) and self.name):
+            self._lose(f"expected a name, got {shown(self.name)}")
+
+    def analyze(self, observation: WorkflowObservation, knowledge: Knowledge) -> Mapping[str, Analysis]:
+        """Let the policy analyze; see `gesscale.ports.Policy`.
+
+        Raises
+        ------
+        RunLost
+            Where it raised, gave nonsense or ran out of time.
+        """
+        self._at_s = observation.at_s
+
+        def ask() -> tuple[Mapping[str, Analysis], str]:
+            analyses = self._policy.analyze(observation, knowledge)
+            return analyses, fault_of_analyses(analyses, self._workflow)
+
+        analyses, fault = self._judged("analyze", ask)
+        if fault:
+            self._lose(f"gave nonsense in analyze{self._when}: {fault}")
+        return analyses
+
+    def plan(
+        self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge
+    ) -> Mapping[str, Plan]:
+        """Let the policy plan; see `gesscale.ports.Policy`.
+
+        Raises
+        ------
+        RunLost
+            Where it raised, gave nonsense or ran out of time.
+        """
+
+        def ask() -> tuple[Mapping[str, Plan], str]:
+            plans = self._policy.plan(analyses, cluster, knowledge)
+            return plans, fault_of_plans(plans, self._workflow, cluster)
+
+        plans, fault = self._judged("plan", ask)
+        if fault:
+            self._lose(f"gave nonsense in plan{self._when}: {fault}")
+        return plans
+
+    def _judged(self, method: str, ask: Callable[[], _Answer]) -> _Answer:
+        thought, fault = _stopwatch(), None
+        try:
+            with interrupted_after(self._limit_s - self.thought_s):
+                answer = ask()
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a policy may raise anything, SystemExit too
+            fault = error
+        self.thought_s += thought()
+        if isinstance(fault, OutOfTime) or self.thought_s >= self._limit_s:
+            self._lose(
+                f"thought for longer than the time limit of {self._limit_s:g} s, in {method}{self._when}"
+            )
+        if fault is not None:
+            self._lose(f"raised {error_in_words(fault)} in {method}{self._when}", fault)
+        return answer
+
+    @property
+    def _when(self) -> str:
+        return "" if self._at_s is None else f" at {self._at_s:,.0f} s"
+
+    def _lose(self, why: str, cause: BaseException | None = None) -> NoReturn:
+        message = f"policy {self._called} {why}"
+        raise RunLost(message) from cause
+
+
+@contextmanager
+def interrupted_after(seconds: float) -> Iterator[None]:
+    """Raise `OutOfTime` in what takes longer than this, again and again until it gives in.
+
+    Parameters
+    ----------
+    seconds
+        Of computing, or `_REAL_TIME_FACTOR` times as many of real time.
+        Outside the main thread, where no signal arrives, nothing is interrupted.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    armed, thought = True, _stopwatch()
+
+    def interrupt(signum: int, frame: FrameType | None) -> None:
+        del signum, frame
+        if armed and thought() >= seconds:
+            raise OutOfTime
+
+    began_s = time.perf_counter()
+    former = signal.signal(signal.SIGALRM, interrupt)
+    due_s, interval_s = 0.0, 0.0
+    try:
+        due_s, interval_s = signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3), _INSIST_S)
+        yield
+    finally:
+        armed = False  # first of all: no signal is handled before the next call
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL if former is None else former)
+        if due_s > 0:  # somebody's own alarm was set before: it is still to come
+            signal.setitimer(
+                signal.ITIMER_REAL, max(due_s - (time.perf_counter() - began_s), 1e-3), interval_s
+            )
+
+
+def _stopwatch() -> Callable[[], float]:
+    """Return what tells the seconds of thinking since now, of this thread."""
+    began_s, began_cpu_s = time.perf_counter(), time.thread_time()
+    return lambda: max(time.thread_time() - began_cpu_s, (time.perf_counter() - began_s) / _REAL_TIME_FACTOR)
+
+
+def _named(policy: Policy) -> tuple[Policy, str]:
+    return policy, policy.name

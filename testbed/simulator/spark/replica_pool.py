@@ -1,0 +1,163 @@
+"""The executors of a query: from the order to their end, how warm they are, and who can work when."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from testbed.simulator.fog import Fog
+from testbed.simulator.spark.batch import ExecutorSet
+from testbed.simulator.spark.constants import SparkPhysics
+
+_WARM_S = 1e-3
+
+
+@dataclass(slots=True, eq=False)
+class Replica:
+    """An executor that is kept.
+
+    Attributes
+    ----------
+    node
+        Where.
+    ready_at_s
+        When it can work; infinity while the driver is gone.
+    cold_s
+        What its first task of the next batch takes longer, on a node of weight 1.
+    batches
+        How many it has worked on since it was started.
+    """
+
+    node: str
+    ready_at_s: float
+    cold_s: float = 0.0
+    batches: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class MembershipPeriod:
+    """Who can work from one instant until another.
+
+    Attributes
+    ----------
+    from_s, until_s
+        From when until right before when, unless replicas or links change.
+    members
+        The executors, by the name of their node.
+    nodes
+        Where they are.
+    executor_set
+        What a batch needs to know of them.
+    """
+
+    from_s: float
+    until_s: float
+    members: tuple[Replica, ...]
+    nodes: tuple[str, ...]
+    executor_set: ExecutorSet
+
+
+class ReplicaPool:
+    """The executors that are kept.
+
+    Parameters
+    ----------
+    physics
+        The query.
+    driver_node
+        Where its driver is.
+    fog
+        Where the executors are.
+    placement
+        The nodes of those that are there at the beginning, warm.
+    rng
+        Draws how long a start takes and how cold an executor is.
+    """
+
+    def __init__(
+        self,
+        physics: SparkPhysics,
+        *,
+        driver_node: str,
+        fog: Fog,
+        placement: Sequence[str],
+        rng: np.random.Generator,
+    ) -> None:
+        self._physics = physics
+        self._driver_node = driver_node
+        self._fog = fog
+        self._rng = rng
+        self._replicas = {node: Replica(node=node, ready_at_s=0.0) for node in placement}
+        self._shift: MembershipPeriod | None = None
+
+    def __len__(self) -> int:
+        return len(self._replicas)
+
+    def __contains__(self, replica: Replica) -> bool:
+        return self._replicas.get(replica.node) is replica
+
+    @property
+    def placement(self) -> tuple[str, ...]:
+        """The nodes of the executors, sorted; starting ones count."""
+        return tuple(sorted(self._replicas))
+
+    def start(self, node: str, at_s: float) -> None:
+        """Order an executor; one on a node of half the weight takes twice as long to start."""
+        physics, weight = self._physics, self._fog.nodes[node].weight
+        start_s = physics.start_s / weight * math.exp(physics.start_spread * self._rng.standard_normal())
+        cold_s = self._rng.uniform(physics.cold_least_s, physics.cold_most_s)
+        self._replicas[node] = Replica(node=node, ready_at_s=at_s + start_s, cold_s=cold_s)
+        self._shift = None
+
+    def drop(self, node: str) -> None:
+        """Keep the executor on a node no longer, if there is one."""
+        self._replicas.pop(node, None)
+        self._shift = None
+
+    def pause(self) -> None:
+        """Let none of them work until they are started again: the driver is gone."""
+        for replica in self._replicas.values():
+            replica.ready_at_s = math.inf
+        self._shift = None
+
+    def restart(self, at_s: float) -> None:
+        """Start all of them anew."""
+        for node in self._replicas:
+            self.start(node, at_s)
+
+    def links_changed(self) -> None:
+        """Ask the fog again how far apart they are."""
+        self._shift = None
+
+    def shift_at(self, at_s: float) -> MembershipPeriod:
+        """Return who can work at an instant; nobody may be in it."""
+        shift = self._shift
+        if shift is None or not shift.from_s <= at_s < shift.until_s:
+            shift = self._shift = self._find_shift(at_s)
+        return shift
+
+    def worked(self, members: Sequence[Replica]) -> None:
+        """Note that executors have done their part of a batch."""
+        for replica in members:
+            if replica.cold_s:
+                physics = self._physics
+                replica.cold_s *= physics.warm_up_fade if replica.batches else physics.warm_up_share
+                replica.batches += 1
+                if replica.cold_s < _WARM_S:
+                    replica.cold_s = 0.0
+
+    def _find_shift(self, at_s: float) -> MembershipPeriod:
+        replicas = self._replicas.values()
+        ready = (replica for replica in replicas if replica.ready_at_s <= at_s)
+        members = tuple(sorted(ready, key=lambda replica: replica.node))
+        nodes = tuple(replica.node for replica in members)
+        return MembershipPeriod(
+            from_s=at_s,
+            until_s=min((each.ready_at_s for each in replicas if each.ready_at_s > at_s), default=math.inf),
+            members=members,
+            nodes=nodes,
+            executor_set=ExecutorSet.of(
+                nodes, self._driver_node, self._fog, at_s, slots_each=self._physics.slots_per_replica
+            ),
+        )

@@ -1,0 +1,112 @@
+"""Builders for what a controller tells: decisions of one operator, and the reports they lead to."""
+
+from edge import known, reading
+
+from gesscale.decision import (
+    Analysis,
+    Change,
+    Decision,
+    MapStatus,
+    Outcome,
+    OutcomeStatus,
+    Plan,
+    Reason,
+    Verdict,
+)
+from gesscale.kubernetes.reporting import ObservedStep, report_step
+from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
+from gesscale.kubernetes.resource.status import DriverStatus
+from gesscale.ports import Reconfiguration
+from perfmodel import Estimate, Reading
+
+T0_S = 1_800_000_000.0  # 2027-01-15T08:00:00Z
+ACTING = StreamAutoscalerSpec.model_validate({"mode": "Act"})
+LIVE = ("hub", "near")
+MST = Estimate(low=600.0, mid=640.0, high=700.0)
+
+
+def evidence(count, *, first=0):
+    """Readings of as many placements, newest first."""
+    return tuple(
+        Reading(replicas=1 + n, nd_max_ms=10.0 * n, rows_per_s=300.0 * (1 + n), at_s=T0_S - n)
+        for n in range(first, first + count)
+    )
+
+
+def decided(
+    at_s=T0_S,
+    *,
+    reason=Reason.WITHIN_TARGET,
+    verdict=Verdict.SAME,
+    placement=LIVE,
+    before=(),
+    status=None,
+    load=500.0,
+    mst=MST,
+    seen=True,
+    detail="all is well",
+    model=None,
+    standing=None,
+):
+    acted = status in {OutcomeStatus.ORDERED, OutcomeStatus.APPLIED}
+    change = Change.between(before or placement, placement)
+    return Decision(
+        at_s=at_s,
+        operator="op",
+        policy="gesscale",
+        analysis=Analysis(
+            operator="op",
+            verdict=verdict,
+            reason=reason,
+            detail=detail,
+            reading=reading(LIVE, at_s=at_s, throughput=load) if seen else None,
+            mst=mst if seen else None,
+            nd_max_ms=10.0 if seen else None,
+            model=model,
+        ),
+        plan=Plan(
+            operator="op", reason=reason, detail=detail, before=before or placement, placement=placement
+        ),
+        outcome=Outcome(
+            status=status or OutcomeStatus.NOTHING_TO_DO,
+            added=change.add if acted else (),
+            removed=change.remove if acted else (),
+        ),
+        latency_map=standing or MapStatus(age_s=30.0),
+    )
+
+
+def overloaded(at_s=T0_S, status=OutcomeStatus.ORDERED, detail="saturated", load=812.0, **said):
+    return decided(
+        at_s,
+        reason=Reason.OVERLOADED,
+        verdict=Verdict.MORE,
+        placement=("hub", "mid", "near"),
+        before=("hub", "near"),
+        status=status,
+        load=load,
+        detail=detail,
+        **said,
+    )
+
+
+def after(decision, knowledge=None, *, live=LIVE, **said):
+    return ObservedStep(
+        **{"spec": ACTING, "generation": 3, "driver": DriverStatus(pod="driver", node="hub"), **said},
+        decision=decision,
+        known=knowledge or known(),
+        live=live,
+    )
+
+
+def ordered(at_s=T0_S, downtime_s=None, placement=("hub", "mid", "near")):
+    change = Reconfiguration(at_s=at_s, operator="op", placement=placement, downtime_s=downtime_s)
+    return known(reconfigurations={"op": (change,)})
+
+
+def told(old, seen, now_s=None):
+    return report_step(old, seen, seen.decision.at_s if now_s is None else now_s)
+
+
+def reasons(report):
+    return [telling.reason.value for telling in report.events]

@@ -1,0 +1,69 @@
+"""Faults of resources are told once, and again where that failed."""
+
+from concurrent.futures import Executor, Future
+
+from gesscale.kubernetes.controller.fault_reporter import FaultReporter
+from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault
+
+KEY = ("streams", "op")
+FAULT = ResourceFault(reason=FaultReason.SPEC_INVALID, message="wrong")
+OTHER = ResourceFault(reason=FaultReason.SPEC_INVALID, message="wrong in another way")
+
+
+class AtOnce(Executor):
+    """Runs what it is given before it returns."""
+
+    def submit(self, function, /, *arguments, **named):
+        future = Future()
+        try:
+            future.set_result(function(*arguments, **named))
+        except Exception as error:  # noqa: BLE001  # as a pool does
+            future.set_exception(error)
+        return future
+
+
+class Scene:
+    def __init__(self):
+        self.told, self.failure = [], None
+        self.fault_reporter = FaultReporter(self.tell, AtOnce())
+
+    def tell(self, key, fault):
+        self.told.append((key, fault))
+        if self.failure:
+            raise self.failure
+
+    def hear(self, fault, now_s, generation=1):
+        faults = {KEY: fault} if fault else {}
+        self.fault_reporter.hear(faults, {KEY: generation}, now_s)
+        return len(self.told)
+
+
+def test_a_fault_is_told_once():
+    scene = Scene()
+    assert [scene.hear(FAULT, now_s) for now_s in (0.0, 0.5, 100.0)] == [1, 1, 1]
+
+
+def test_another_fault_or_generation_is_told_too():
+    scene = Scene()
+    assert [scene.hear(FAULT, 0.0), scene.hear(OTHER, 0.5), scene.hear(OTHER, 1.0, generation=2)] == [1, 2, 3]
+
+
+def test_one_that_could_not_be_told_is_told_again_but_not_at_once(caplog):
+    scene = Scene()
+    scene.failure = RuntimeError("no disk")
+    assert [scene.hear(FAULT, now_s) for now_s in (0.0, 14.0, 15.0)] == [1, 1, 2]
+    scene.failure = None
+    assert [scene.hear(FAULT, now_s) for now_s in (30.0, 60.0)] == [3, 3]
+    assert "streamautoscaler streams/op: no disk" in caplog.text
+
+
+def test_one_that_was_mended_and_comes_back_is_told_again():
+    scene = Scene()
+    assert [scene.hear(each, 0.0) for each in (FAULT, None, FAULT)] == [1, 1, 2]
+
+
+def test_a_new_leader_tells_anew():
+    scene = Scene()
+    scene.hear(FAULT, 0.0)
+    scene.fault_reporter.forget()
+    assert scene.hear(FAULT, 0.5) == 2

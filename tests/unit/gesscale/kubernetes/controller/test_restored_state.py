@@ -1,0 +1,98 @@
+"""What a new controller takes over from the statuses."""
+
+import pytest
+from kube import EPOCH_S, order
+
+from gesscale.kubernetes.controller.restored_state import restored_state
+
+MEMORY = {
+    "readings": [
+        {"replicas": 1, "ndMaxMs": 5.0, "rowsPerSecond": 500.0, "saturated": True, "atSeconds": EPOCH_S - 60}
+    ],
+}
+CHANGE = {"at": "2023-11-14T22:12:50Z", "from": 1, "to": 2, "reason": "Overloaded", "outcome": "Ordered"}
+
+
+def legacy(**status):
+    return restored_state({"op": status}, EPOCH_S)
+
+
+def test_readings_and_memo_are_taken_over():
+    found = legacy(memory={**MEMORY, "memo": "what it said"}, history=[CHANGE], order=order(1, "a", "b"))
+    assert [each.rows_per_s for each in found.known.readings["op"]] == [500.0]
+    assert found.known.memos == {"op": "what it said"}
+    assert found.lost == frozenset()
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        {"history": [CHANGE]},
+        {"order": order(1, "a", "b")},
+        {"memory": {}, "history": [CHANGE]},
+        {"memory": {"readings": "none"}, "order": order(1, "a", "b")},
+        {"memory": None, "history": [CHANGE]},
+    ],
+)
+def test_a_memory_that_must_have_been_there_is_missed(status):
+    assert legacy(**status).lost == {"op"}
+
+
+@pytest.mark.parametrize(
+    "status", [{}, {"replicas": 1}, {"memory": {}}, {"memory": {}, "order": order(1, "a")}]
+)
+def test_a_new_operator_has_lost_nothing(status):
+    assert legacy(**status).lost == frozenset()
+
+
+def test_what_is_dated_later_than_now_counts_as_of_now():
+    ahead = {"readings": [{**MEMORY["readings"][0], "atSeconds": EPOCH_S + 3600}]}
+    assert legacy(memory=ahead).known.readings["op"][0].at_s == EPOCH_S
+
+
+NONSENSE = [
+    *({"replicas": value} for value in (0, -1, 10**400, "many", None, 1.5)),
+    *({"rowsPerSecond": value} for value in (0, -5.0, 1e308, float("nan"), "fast")),
+    *({"ndMaxMs": value} for value in (-1, 1e300, float("inf"))),
+    *({"atSeconds": value} for value in (1e308, -1.0, 1e12, "now")),
+    *({"tasks": value} for value in (0, 10**5000)),
+    {"batchRows": 5e-324},
+]
+
+
+@pytest.mark.parametrize("change", NONSENSE, ids=lambda change: f"{next(iter(change))}")
+def test_a_reading_of_nonsense_is_dropped_with_a_message_and_the_rest_is_kept(change, caplog):
+    sound = MEMORY["readings"][0]
+    found = legacy(memory={**MEMORY, "readings": [{**sound, **change}, sound, 5]}, history=[CHANGE])
+    assert [each.rows_per_s for each in found.known.readings["op"]] == [500.0]
+    assert found.lost == {"op"}  # so it looks on for a while before it scales
+    (message,) = [record.getMessage() for record in caplog.records]
+    assert message.startswith("operator op: of its status.memory is dropped what cannot be: ")
+    assert message.isprintable()
+    assert len(message) < 500
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("readings", "none"),
+        ("readings", {"a": 1}),
+        ("memo", "x" * 70_000),
+        ("memo", "\ud800"),
+        ("memo", 5),
+    ],
+)
+def test_another_part_of_nonsense_is_dropped_alone(part, value, caplog):
+    found = legacy(memory={**MEMORY, "memo": "said", part: value}, order=order(1, "a", "b")).known
+    kept = {
+        "readings": bool(found.readings),
+        "memo": bool(found.memos),
+    }
+    assert kept == {name: name != part for name in kept}
+    assert "is dropped what cannot be" in caplog.text
+
+
+@pytest.mark.parametrize("memory", [5, "all of it", [], True])
+def test_a_memory_that_is_no_group_is_missed(memory, caplog):
+    assert legacy(memory=memory, history=[CHANGE]).lost == {"op"}
+    assert "expected a group, got" in caplog.text

@@ -1,0 +1,288 @@
+"""Workflows under way: stepped when due, never twice at once, never by a leadership that has ended."""
+
+import threading
+from concurrent.futures import Future
+from contextlib import nullcontext
+
+import pytest
+from kube import EPOCH_S, FakeApi, FakeCluster, NoMap, by_hand, pod, refused
+
+from gesscale.kubernetes.controller.metrics import ControllerMetrics
+from gesscale.kubernetes.controller.scheduling import WorkflowScheduler
+from gesscale.kubernetes.controller.status_reporter import StatusReporter
+from gesscale.kubernetes.controller.targets import Targets
+from gesscale.kubernetes.controller.workflow_controller import ControllerContext
+from gesscale.kubernetes.orders.documents import Documents
+from gesscale.kubernetes.orders.ordering import OrderWriter
+from gesscale.kubernetes.placement.reservations import Reservations
+from gesscale.kubernetes.resource.translate import gather
+from latency_map.measure.threads import in_thread
+
+KEY = ("streams", "op")
+
+
+def at_once(step):
+    """Run a step before returning."""
+    future = Future()
+    future.set_result(step())
+    return future
+
+
+class Silent:
+    def publish(self, *_, **__):
+        pass
+
+
+class Scene:
+    """Operator op, one executor on a; people want it on a and b. It is stepped each minute."""
+
+    def __init__(self, begin=at_once):
+        self.api, self.term, self.now_s, self.steady_s = FakeApi(), 1, EPOCH_S, 0.0
+        self.world = FakeCluster(pods=[pod("e1", "a"), pod("o1", "c", of="other")])
+        self.api.put(**by_hand("a", "b"))
+        documents = Documents(self.api, self.api.watched)
+        self.metrics, self.reservations = ControllerMetrics("1.0"), Reservations()
+        self.scheduler = WorkflowScheduler(
+            context=ControllerContext(
+                connection=NoMap(),
+                look=lambda: self.look(),  # noqa: PLW0108  # tests put another in its place
+                order_writer=OrderWriter(documents, lambda: self.term),
+                reservations=self.reservations,
+                targets=Targets((), self.world.look),
+                timed=lambda _: nullcontext(),
+            ),
+            documents=documents,
+            reporter=StatusReporter(documents, Silent(), self.metrics, lambda: self.term, lambda: self.now_s),
+            metrics=self.metrics,
+            begin=begin,
+            now_s=lambda: self.now_s,
+            steady_s=lambda: self.steady_s,
+        )
+        self._workflows = {}
+
+    def look(self):
+        return self.world.look()
+
+    def advance(self, after_s=0.0, *, watched=True):
+        """Let time pass, and start what is due; an unchanged workflow is the same object, as the controller does it."""
+        self.steady_s += after_s
+        self.now_s += after_s
+        if watched:
+            self.api.catch_up()
+        fresh = gather(self.api.seen.values()).workflows
+        for key, workflow in fresh.items():
+            old = self._workflows.get(key)
+            same = old is not None and all(
+                old.resources[name].metadata.generation == each.metadata.generation
+                and old.resources[name].metadata.uid == each.metadata.uid
+                for name, each in workflow.resources.items()
+            )
+            self._workflows[key] = old if same else workflow
+        self._workflows = {key: self._workflows[key] for key in fresh}
+        self.scheduler.advance(self._workflows, self.term)
+
+    @property
+    def ordered(self):
+        return self.api.status().get("order", {}).get("placement")
+
+    def steps(self):
+        return [each for each in self.page() if each.startswith("gesscale_steps_total") and 'op"' in each]
+
+    def page(self):
+        return self.metrics.page({})[1].decode().splitlines()
+
+
+@pytest.fixture
+def scene():
+    scene = Scene()
+    yield scene
+    scene.scheduler.leave_all()
+
+
+def test_a_new_workflow_is_stepped_at_once_and_then_once_per_period(scene):
+    scene.advance()
+    assert scene.ordered == ["a", "b"]
+    (standing,) = scene.scheduler.statuses()
+    assert (standing.workflow, standing.period_s, standing.last_s) == ("streams/op", 60.0, 0.0)
+    for after_s, last_s in ((59.0, 0.0), (1.0, 60.0), (30.0, 60.0), (100.0, 190.0)):
+        scene.advance(after_s)
+        assert scene.scheduler.statuses()[0].last_s == last_s
+
+
+def test_a_changed_spec_is_obeyed_at_once(scene):
+    scene.advance()
+    scene.api.put(override={"nodes": ["a", "c"], "until": "2040-01-01T00:00:00Z"})
+    scene.advance(1.0)
+    assert scene.ordered == ["a", "c"]
+
+
+def test_a_driver_that_waits_for_its_first_nodes_does_not_wait_for_a_period(scene):
+    # Its map cannot be had, so that no step gives it nodes: it is asked again after 3 s, not after 60.
+    scene.world.pods = []
+    scene.api.put(override=None)
+    for after_s, last_s in ((0.0, 0.0), (1.0, 0.0), (2.0, 3.0), (2.0, 3.0), (1.0, 6.0)):
+        scene.advance(after_s)
+        assert scene.scheduler.statuses()[0].last_s == last_s
+
+
+def test_a_driver_that_is_only_advised_is_stepped_once_per_period(scene):
+    scene.world.pods = []
+    scene.api.put(override=None, mode="Recommend")
+    scene.advance()
+    scene.advance(30.0)
+    assert scene.scheduler.statuses()[0].last_s == 0.0
+
+
+def test_a_status_that_changes_is_no_reason_to_step(scene):
+    scene.advance()
+    scene.api.write_status("op", replicas=9)
+    scene.advance(1.0)
+    assert scene.scheduler.statuses()[0].last_s == 0.0
+
+
+def test_a_step_that_fails_is_counted_and_the_next_one_comes(scene, caplog):
+    scene.api.faults = [refused(500)] * 2
+    scene.advance()
+    assert "workflow streams/op: refused with 500" in caplog.text
+    assert any('result="failed"' in each or 'outcome="failed"' in each for each in scene.page())
+    scene.advance(60.0)
+    assert scene.ordered == ["a", "b"]
+
+
+def test_a_fault_of_ours_in_one_workflow_ends_no_other(scene, caplog):
+    scene.look = lambda: 1 / 0
+    scene.advance()
+    assert "a step failed" in caplog.text
+    del scene.look
+    scene.advance(60.0)
+    assert scene.ordered == ["a", "b"]
+
+
+def test_a_workflow_that_is_gone_is_stepped_no_more(scene):
+    scene.advance()
+    scene.api.delete("op")
+    scene.advance(1.0)
+    assert scene.scheduler.statuses() == ()
+
+
+def test_one_that_was_created_anew_between_two_looks_knows_nothing_of_the_former(scene):
+    scene.advance()
+    scene.api.delete("op")
+    scene.api.put(status={}, **by_hand("a", "b"))
+    scene.world.pods = [pod("e1", "a"), pod("e2", "b")]
+    scene.advance(1.0)
+    # It is where people want it: nothing is ordered, and nothing is remembered of the former's order.
+    assert scene.ordered is None
+    assert not scene.api.status().get("history")
+
+
+def test_a_workflow_with_a_fault_is_gone_on_with_when_it_is_mended(scene):
+    scene.advance()
+    scene.api.put(minReplicas=9)
+    scene.advance(1.0)
+    assert scene.scheduler.statuses() == ()
+    before = scene.api.status()["order"]
+    scene.api.put(minReplicas=1)
+    scene.advance(1.0)
+    assert scene.api.status()["order"] == before
+    assert len([body for body in scene.api.patches if "order" in body["status"]]) == 1
+
+
+def test_a_clock_that_goes_back_neither_repeats_an_order_nor_forgets_what_was_learned():
+    scene = Scene()
+    reading = {"replicas": 1, "ndMaxMs": 5.0, "rowsPerSecond": 500.0, "saturated": True, "atSeconds": EPOCH_S}
+    scene.api.put(status={"memory": {"readings": [reading]}})
+    scene.advance()
+    scene.now_s -= 7200.0
+    scene.api.put(override=None)
+    scene.advance(60.0)
+    assert len([body for body in scene.api.patches if "order" in body["status"]]) == 1
+    memory = scene.api.status()["memory"]
+    # Dated two hours ahead of the clock, it would be forgotten until then; it counts as of now instead.
+    assert [each["rowsPerSecond"] for each in memory["readings"]] == [500.0]
+    assert memory["readings"][0]["atSeconds"] == scene.now_s
+    scene.scheduler.leave_all()
+
+
+def test_another_leadership_resumes_from_the_statuses(scene):
+    scene.advance()
+    scene.term = 2
+    scene.advance(1.0)
+    assert len([body for body in scene.api.patches if "order" in body["status"]]) == 1
+    assert scene.scheduler._scheduler["streams", "op"].term == 2
+
+
+def test_room_that_was_promised_to_a_vanished_workflow_is_free_again(scene):
+    scene.advance()
+    assert set(scene.reservations.of_others(("x", "y"))) == {"b"}
+    scene.api.delete("op")
+    scene.advance(1.0)
+    assert scene.reservations.of_others(("x", "y")) == {}
+
+
+class Gate:
+    """Holds a step where it looks at the cluster."""
+
+    def __init__(self, scene):
+        self.scene, self.entered, self.open = scene, threading.Event(), threading.Event()
+
+    def __call__(self):
+        self.entered.set()
+        assert self.open.wait(10)
+        return self.scene.world.look()
+
+
+def test_a_slow_step_is_neither_joined_by_another_nor_followed_by_all_that_it_missed():
+    scene = Scene(in_thread)
+    scene.look = gate = Gate(scene)
+    scene.advance()
+    assert gate.entered.wait(10)
+    gate.entered.clear()
+    for _ in range(5):
+        scene.advance(60.0)
+    assert not gate.entered.is_set()
+    gate.open.set()
+    scene.scheduler.leave_all()
+    scene.scheduler.wait(10)
+    assert scene.ordered == ["a", "b"]
+
+
+def test_leadership_that_is_lost_in_mid_step_orders_and_tells_nothing_even_when_it_is_won_again():
+    scene = Scene(in_thread)
+    scene.look = gate = Gate(scene)
+    scene.advance()
+    assert gate.entered.wait(10)
+    scene.scheduler.leave_all()  # does not wait
+    scene.term = 2
+    scene.advance(1.0)
+    assert scene.scheduler.statuses() == ()  # not before the old step has ended
+    gate.open.set()
+    scene.scheduler.wait(10)
+    assert scene.api.patches == []
+    scene.advance(1.0)
+    scene.scheduler.leave_all()
+    scene.scheduler.wait(10)
+    assert scene.api.status()["order"]["term"] == 2
+
+
+def test_waiting_for_the_last_steps_ends():
+    scene = Scene(in_thread)
+    scene.look = gate = Gate(scene)
+    scene.advance()
+    assert gate.entered.wait(10)
+    scene.scheduler.leave_all()
+    scene.scheduler.wait(0.05)
+    gate.open.set()
+    scene.scheduler.wait(10)
+
+
+def test_a_step_under_way_says_since_when():
+    scene = Scene(in_thread)
+    scene.look = gate = Gate(scene)
+    scene.advance(7.0)
+    assert gate.entered.wait(10)
+    (standing,) = scene.scheduler.statuses()
+    assert (standing.running_since_s, standing.last_s) == (7.0, None)
+    gate.open.set()
+    scene.scheduler.leave_all()
+    scene.scheduler.wait(10)

@@ -1,0 +1,141 @@
+"""What is told of a step: over the newest status, by the leader only."""
+
+from contextlib import nullcontext
+
+import pytest
+from kube import EPOCH_S, FakeApi, FakeCluster, NoMap, by_hand, pod, refused
+
+from gesscale.errors import ClusterError
+from gesscale.kubernetes.api import Incident
+from gesscale.kubernetes.controller.metrics import ControllerMetrics
+from gesscale.kubernetes.controller.status_reporter import StatusReporter
+from gesscale.kubernetes.controller.targets import Targets
+from gesscale.kubernetes.controller.workflow_controller import ControllerContext, WorkflowController
+from gesscale.kubernetes.orders.documents import Documents
+from gesscale.kubernetes.orders.ordering import OrderWriter
+from gesscale.kubernetes.placement.reservations import Reservations
+from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault
+
+KEY = ("streams", "op")
+
+
+class Heard:
+    """Takes events."""
+
+    def __init__(self):
+        self.reasons = []
+
+    def publish(self, regarding, reason, note, **_):
+        del note
+        self.reasons.append((regarding.name, reason))
+
+
+class Scene:
+    """A workflow of op and, where asked for, other; a step orders a and b for each."""
+
+    def __init__(self, *names):
+        self.api, self.heard, self.leads = FakeApi(), Heard(), 1
+        for name in names or ("op",):
+            self.api.put(name, **by_hand("a", "b", workflow="w"))
+        documents = Documents(self.api, self.api.watched)
+        self.metrics = ControllerMetrics("1.0")
+        self.reporter = StatusReporter(
+            documents, self.heard, self.metrics, lambda: self.leads, lambda: EPOCH_S + 2
+        )
+        pods = [pod(f"{name}-1", "a", of=name) for name in names or ("op",)]
+        context = ControllerContext(
+            connection=NoMap(),
+            look=FakeCluster(pods=pods).look,
+            order_writer=OrderWriter(documents, lambda: self.leads),
+            reservations=Reservations(),
+            targets=Targets((), FakeCluster().look),
+            timed=lambda _: nullcontext(),
+        )
+        self.workflow = self.api.workflow()
+        self.steering = WorkflowController(self.workflow, context, 1, {}, EPOCH_S)
+
+    def step(self):
+        return self.steering.step(self.workflow, EPOCH_S + 1)
+
+    def tell(self, step, term=1):
+        self.reporter.report_step_of(self.workflow, step, term)
+
+
+@pytest.fixture
+def scene():
+    return Scene()
+
+
+def test_a_report_keeps_the_order_that_its_own_step_wrote(scene):
+    scene.tell(scene.step())
+    status = scene.api.status()
+    assert status["order"]["placement"] == ["a", "b"]
+    assert (status["replicas"], status["desiredReplicas"]) == (1, 2)
+    assert status["history"][0]["outcome"] == "Ordered"
+    assert ("op", Incident.RESCALING) in scene.heard.reasons
+    assert b"gesscale" in scene.metrics.page({})[1]
+
+
+def test_a_report_that_is_not_in_the_watch_yet_is_not_undone_by_the_next(scene):
+    scene.tell(scene.step())
+    history = scene.api.status()["history"]
+    scene.tell(scene.steering.step(scene.workflow, EPOCH_S + 120))
+    assert scene.api.status()["history"] == history
+    assert scene.api.status()["order"]["placement"] == ["a", "b"]
+
+
+def test_what_others_wrote_meanwhile_stays_and_events_come_once(scene):
+    step = scene.step()
+    scene.api.meanwhile = lambda: scene.api.write_status("op", driver={"node": "x"}, other="kept")
+    scene.tell(step)
+    assert scene.api.status()["other"] == "kept" if "other" in scene.api.status() else True
+    assert scene.api.status()["replicas"] == 1
+    assert scene.heard.reasons.count(("op", Incident.RESCALING)) == 1
+
+
+def test_a_leader_that_has_lost_it_tells_nothing(scene):
+    step = scene.step()
+    before = dict(scene.api.status())
+    scene.leads = 2
+    with pytest.raises(ClusterError, match="the leadership of term 1 has ended"):
+        scene.tell(step)
+    assert (scene.api.status(), scene.heard.reasons) == (before, [])
+
+
+def test_one_operators_fault_does_not_cost_another_its_report():
+    scene = Scene("op", "other")
+    step = scene.step()
+    scene.api.faults = [refused(500)]
+    with pytest.raises(ClusterError, match="500"):
+        scene.tell(step)
+    assert "replicas" not in scene.api.status("op")
+    assert scene.api.status("other")["replicas"] == 1
+
+
+@pytest.mark.parametrize("anew", [False, True])
+def test_of_a_resource_that_is_gone_nothing_is_told(scene, anew):
+    step = scene.step()
+    scene.api.delete("op")
+    if anew:
+        scene.api.put(status={}, **by_hand("a"))
+    scene.api.catch_up()
+    scene.tell(step)
+    assert scene.heard.reasons == []
+    assert not anew or scene.api.status() == {}
+
+
+def test_a_fault_is_told_in_conditions_and_by_an_event(scene):
+    fault = ResourceFault(reason=FaultReason.SETTINGS_DIFFER, message="they differ")
+    scene.reporter.report_fault_of(KEY, fault)
+    ready = scene.api.status()["conditions"][0]
+    assert (ready["type"], ready["status"], ready["reason"]) == ("Ready", "False", "SettingsDiffer")
+    assert scene.heard.reasons == [("op", Incident.INVALID_SPEC)]
+
+
+def test_a_fault_is_told_by_the_leader_only_and_of_what_is_there_only(scene):
+    fault = ResourceFault(reason=FaultReason.SETTINGS_DIFFER, message="they differ")
+    scene.leads = None
+    scene.reporter.report_fault_of(KEY, fault)
+    scene.leads = 1
+    scene.reporter.report_fault_of(("streams", "gone"), fault)
+    assert (scene.api.patches, scene.heard.reasons) == ([], [])

@@ -1,0 +1,148 @@
+"""One workflow under the loop: what it resumes from, and what it survives."""
+
+from contextlib import nullcontext
+
+import pytest
+from kube import EPOCH_S, FakeApi, FakeCluster, NoMap, by_hand, desk_of, order, pod
+
+from gesscale.decision import OutcomeStatus, Reason
+from gesscale.kubernetes.controller.targets import Targets
+from gesscale.kubernetes.controller.workflow_controller import ControllerContext, WorkflowController
+from gesscale.kubernetes.placement.reservations import Reservations
+from gesscale.kubernetes.resource.memory import MemoryStatus
+from gesscale.ports import Reconfiguration
+
+ALIVE = pod("e1", "a")
+
+
+class Scene:
+    """Operator op, one executor on a; people want it on a and b. History 5 min, settling 10 min, both defaults."""
+
+    def __init__(self, *, status=None, **spec):
+        self.api, self.world = FakeApi(), FakeCluster(pods=[ALIVE])
+        self.api.put(status=status or {}, **by_hand("a", "b", **spec))
+        self.steering = self.begin()
+
+    def begin(self, term=1, now_s=EPOCH_S):
+        context = ControllerContext(
+            connection=NoMap(),
+            look=self.world.look,
+            order_writer=desk_of(self.api, lambda: term),
+            reservations=Reservations(),
+            targets=Targets((), FakeCluster().look),
+            timed=lambda _: nullcontext(),
+        )
+        statuses = {"op": self.api.seen["streams/op"]["status"]}
+        self.steering = WorkflowController(self.api.workflow(), context, term, statuses, now_s)
+        return self.steering
+
+    def step(self, after_s=1.0):
+        step = self.steering.step(self.api.workflow(), EPOCH_S + after_s)
+        return step, step.decisions[0]
+
+    @property
+    def ordered(self):
+        return tuple(self.api.status().get("order", {}).get("placement", ()))
+
+    def remember(self, step):
+        """Write into the status what a controller would."""
+        memory = MemoryStatus.of(step.known, "op").document()
+        self.api.write_status("op", memory=memory)
+        self.api.catch_up()
+
+
+@pytest.fixture
+def scene():
+    return Scene()
+
+
+def test_a_step_orders_remembers_and_tells(scene):
+    step, decision = scene.step()
+    assert scene.ordered == ("a", "b")
+    assert (decision.outcome.status, decision.plan.placement) == (OutcomeStatus.ORDERED, ("a", "b"))
+    assert step.known.pending("op").placement == ("a", "b")
+    assert step.cluster.placements == {"op": ("a",)}
+    assert step.applications["op"].placement == ("a",)
+
+
+def test_the_second_step_orders_nothing_although_the_watch_lags(scene):
+    scene.step()
+    _, decision = scene.step(3.0)
+    assert decision.outcome.status is OutcomeStatus.NOTHING_TO_DO
+    assert len(scene.api.patches) == 1
+
+
+def test_a_new_controller_knows_the_change_under_way_and_orders_nothing(scene):
+    step, _ = scene.step()
+    scene.remember(step)
+    scene.begin(term=2, now_s=EPOCH_S + 4.0)
+    step, decision = scene.step(5.0)
+    assert step.known.pending("op").at_s == EPOCH_S + 1.0
+    assert decision.outcome.status is OutcomeStatus.NOTHING_TO_DO
+    assert scene.api.status()["order"]["id"] == "1-1"
+
+
+def test_one_whose_predecessor_died_before_it_could_write_it_down_knows_it_too(scene):
+    scene.step()  # nothing of it reaches the status but the order
+    scene.api.catch_up()
+    scene.api.put(override=None)
+    scene.begin(term=2)
+    step, decision = scene.step(5.0)
+    assert step.known.pending("op") == Reconfiguration(
+        at_s=EPOCH_S + 1.0, operator="op", placement=("a", "b")
+    )
+    assert decision.plan.change is None
+
+
+def test_an_order_whose_answer_was_lost_is_under_way(scene):
+    scene.api.put(override=None)
+    scene.api.write_status("op", order=order(1, "a", "c"))
+    scene.api.catch_up()
+    step, decision = scene.step()
+    assert step.known.pending("op").placement == ("a", "c")
+    assert decision.plan.change is None
+
+
+def test_without_the_memory_it_looks_on_for_one_history():
+    lost = {"order": order(1, "a", at_s=EPOCH_S - 3600), "history": [{"at": "2023-11-14T21:00:00Z"}]}
+    scene = Scene(status=lost, override=None)
+    for after_s, reason in ((1.0, Reason.PAUSED), (299.0, Reason.PAUSED), (300.0, Reason.METRICS_MISSING)):
+        _, decision = scene.step(after_s)
+        assert decision.plan.reason is reason
+
+
+def test_a_hand_is_obeyed_even_without_the_memory():
+    scene = Scene(status={"history": [{"at": "2023-11-14T21:00:00Z"}]})
+    scene.step()
+    assert scene.ordered == ("a", "b")
+
+
+def test_a_longer_pause_of_people_is_left_as_it_is():
+    scene = Scene(status={"order": order(1, "a")}, override=None, pause={"reason": "by hand"})
+    _, decision = scene.step()
+    assert "by hand" in decision.plan.detail
+
+
+def test_nothing_is_ordered_on_a_stale_view_and_it_is_said(scene):
+    scene.world.stale_since_s = {"pods": -60.0}
+    step, decision = scene.step()
+    assert (decision.plan.reason, scene.ordered) == (Reason.CLUSTER_UNAVAILABLE, ())
+    assert "is 60 s old" in step.cluster.problem
+
+
+def test_operators_that_leave_the_workflow_are_not_waited_for_any_more(scene):
+    scene.api.put("other", **by_hand("c"), workflow="op")
+    scene.step()
+    assert set(scene.steering._node_backoff) == {"op", "other"}
+    scene.api.delete("other")
+    scene.api.catch_up()
+    scene.step(3.0)
+    assert set(scene.steering._node_backoff) == {"op"}
+
+
+def test_an_order_dated_in_the_future_by_a_clock_that_ran_ahead_still_blocks():
+    ahead = order(1, "a", "b", at_s=EPOCH_S + 7200)
+    scene = Scene(status={"memory": {}, "order": ahead}, override=None)
+    step, decision = scene.step()
+    assert step.known.pending("op").at_s == EPOCH_S + 1.0  # when it was first seen
+    assert decision.plan.change is None

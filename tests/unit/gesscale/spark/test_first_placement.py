@@ -1,0 +1,175 @@
+import json
+from pathlib import Path
+
+import pytest
+from kubernetes.client import Configuration
+
+from gesscale.errors import InputError
+from gesscale.kubernetes.api.connection import Connection
+from gesscale.spark import place
+from gesscale.spark.first_placement import first_placement, read_base_template, submit_settings
+from gesscale.spark.pod_template import PodPlacement
+
+PATH = "/apis/gesscale.dev/v1alpha1/namespaces/streams/streamautoscalers/taxi"
+ORDER = {"id": "7-3", "term": 7, "placement": ["a", "b"], "at": "2026-11-21T20:58:08Z"}
+
+
+class Builder:
+    """A builder of sessions: all that `place` uses of it."""
+
+    def __init__(self, **settings):
+        self._options = {f"spark.{name.replace('_', '.')}": value for name, value in settings.items()}
+
+    def config(self, name, value):
+        self._options[name] = value
+        return self
+
+    def __getitem__(self, name):
+        return self._options.get(name)
+
+
+@pytest.fixture(autouse=True)
+def _no_arguments(monkeypatch):
+    monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+
+
+@pytest.fixture
+def connection(httpserver):
+    configuration = Configuration()
+    configuration.host = httpserver.url_for("").rstrip("/")
+    made = Connection(configuration, namespace="streams", user_agent="test", timeout_s=2.0)
+    yield made
+    made.close()
+
+
+def template(builder):
+    return json.loads(Path(builder["spark.kubernetes.executor.podTemplateFile"]).read_text())
+
+
+def test_outside_kubernetes_nothing_is_changed_and_it_is_said(caplog):
+    builder = place(Builder(master="local[2]"), autoscaler="taxi")
+    assert builder._options == {"spark.master": "local[2]"}
+    assert "nothing was changed" in caplog.text
+
+
+def test_the_master_may_come_from_the_environment(monkeypatch, caplog):
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--master local[3] pyspark-shell")
+    place(Builder(), autoscaler="taxi")
+    assert "the master is local[3]" in caplog.text
+
+
+def test_a_driver_that_comes_back_takes_its_last_placement(httpserver, connection):
+    httpserver.expect_request(PATH).respond_with_json(
+        {"metadata": {"uid": "u"}, "spec": {"minReplicas": 1}, "status": {"order": ORDER}}
+    )
+    builder = place(Builder(master="k8s://x"), autoscaler="taxi", connection=connection)
+    assert builder["spark.executor.instances"] == "2"
+    assert builder["spark.gesscale.order"] == "7-3"
+    assert builder["spark.gesscale.namespace"] == "streams"
+    assert builder["spark.decommission.enabled"] == "true"
+    assert template(builder)["metadata"]["annotations"] == {"gesscale.dev/order": "7-3"}
+
+
+def test_what_the_user_has_set_is_kept(httpserver, connection, tmp_path):
+    httpserver.expect_request(PATH).respond_with_json({"metadata": {"uid": "u"}, "spec": {}})
+    own = tmp_path / "pod.yaml"
+    own.write_text("spec: {tolerations: [{operator: Exists}]}")
+    builder = Builder(
+        master="k8s://x", executor_maxNumFailures="5", kubernetes_executor_podTemplateFile=str(own)
+    )
+    place(builder, autoscaler="taxi", connection=connection)
+    assert builder["spark.executor.maxNumFailures"] == "5"
+    assert builder["spark.executor.failuresValidityInterval"] == "1h"
+    assert template(builder)["spec"]["tolerations"] == [{"operator": "Exists"}]
+    assert own.read_text() == "spec: {tolerations: [{operator: Exists}]}"
+
+
+@pytest.mark.parametrize("status", [404, 403, 500])
+def test_without_the_resource_the_users_number_starts_anywhere(httpserver, connection, caplog, status):
+    httpserver.expect_request(PATH).respond_with_json({"message": "no"}, status=status)
+    builder = place(
+        Builder(master="k8s://x", executor_instances="3"), autoscaler="taxi", connection=connection
+    )
+    assert builder["spark.executor.instances"] == "3"
+    assert template(builder)["spec"]["affinity"]["nodeAffinity"] == {}
+    assert "start on any node" in caplog.text
+
+
+def test_before_the_first_order_the_pool_and_the_fewest_replicas():
+    spec = {"nodePool": {"matchLabels": {"tier": "edge"}}, "minReplicas": 2}
+    first = first_placement({"metadata": {"uid": "u"}, "spec": spec})
+    assert first.placement == PodPlacement(pool={"matchLabels": {"tier": "edge"}})
+    assert first.executors == 2
+    assert first_placement({"spec": {}}).executors == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"dynamicAllocation_enabled": "true"}, "dynamicAllocation"),
+        ({"kubernetes_allocation_pods_allocator": "statefulset"}, "direct, got statefulset"),
+        ({"kubernetes_executor_podTemplateFile": "s3a://bucket/pod.yaml"}, "local copy"),
+    ],
+)
+def test_settings_that_cannot_work_with_it_are_refused(settings, said):
+    with pytest.raises(InputError, match=said):
+        place(Builder(master="k8s://x", **settings), autoscaler="taxi")
+
+
+@pytest.mark.parametrize(("text", "said"), [("a: [", "but: "), ("- a", "expected a pod in .* got list")])
+def test_a_template_that_cannot_be_read_is_refused(tmp_path, text, said):
+    (tmp_path / "pod.yaml").write_text(text)
+    with pytest.raises(InputError, match=said):
+        read_base_template((tmp_path / "pod.yaml").as_uri())
+
+
+def test_where_the_controller_may_act_its_first_order_is_waited_for(httpserver, connection):
+    fresh = {"spec": {"mode": "Act"}}
+    for document in (fresh, fresh, {**fresh, "status": {"order": ORDER}}):
+        httpserver.expect_ordered_request(PATH).respond_with_json(document)
+    builder = place(Builder(master="k8s://x"), "taxi", "streams", connection=connection)
+    assert (builder["spark.gesscale.order"], builder["spark.executor.instances"]) == ("7-3", "2")
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"spec": {}},  # the mode is Recommend
+        {"spec": {"mode": "Act", "pause": {"reason": "cabling"}}},
+    ],
+)
+def test_where_nobody_will_order_the_job_starts_at_once(httpserver, connection, document):
+    httpserver.expect_oneshot_request(PATH).respond_with_json(document)  # a second question would be an error
+    builder = place(Builder(master="k8s://x"), "taxi", "streams", connection=connection)
+    assert builder["spark.executor.instances"] == "1"
+
+
+def test_without_a_controller_the_job_starts_after_a_while(httpserver, connection):
+    httpserver.expect_request(PATH).respond_with_json({"spec": {"mode": "Act", "minReplicas": 2}})
+    builder = place(
+        Builder(master="k8s://x"), "taxi", "streams", connection=connection, first_order_within_s=0.2
+    )
+    assert builder["spark.executor.instances"] == "2"
+
+
+def test_no_template_is_an_empty_one():
+    assert read_base_template("") == {}
+
+
+def test_settings_are_found_among_the_arguments_of_spark_submit():
+    assert submit_settings("--conf 'spark.a=b c' --jars x --master=k8s://y program.py --conf") == {
+        "spark.a": "b c",
+        "spark.master": "k8s://y",
+    }
+
+
+def test_a_properties_file_is_read_and_yields_to_what_is_said_directly(tmp_path):
+    file = tmp_path / "spark.conf"
+    file.write_text("# both\nspark.master   k8s://https://x:6443\nspark.a=b c\n\nspark.d : e\nspark.f\n")
+    assert submit_settings(f"--properties-file {file} --conf spark.d=z pyspark-shell") == {
+        "spark.master": "k8s://https://x:6443",
+        "spark.a": "b c",
+        "spark.d": "z",
+    }
+    assert submit_settings("--properties-file /nowhere pyspark-shell") == {}

@@ -1,0 +1,278 @@
+"""A policy that raises, gives nonsense or does not come to an end loses its run, with the reason in one line."""
+
+import signal
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from gesscale.decision import Analysis, Plan, Reason, Verdict
+from gesscale.errors import InputError
+from gesscale.observation import WorkflowObservation
+from gesscale.ports import ClusterState, Knowledge, Node
+from gesscale.workflow import Operator, Workflow
+from perfmodel import Estimate
+from testbed.arena.policies.policy_guard import OutOfTime, PolicyGuard, RunLost, interrupted_after
+
+WORKFLOW = Workflow([Operator(name="map", driver_node="a", min_replicas=1, max_replicas=3)])
+CLUSTER = ClusterState(
+    nodes={name: Node(name=name) for name in ("a", "b", "c", "d")}, placements={"map": ("a", "b")}
+)
+ANALYSIS = Analysis(operator="map", verdict=Verdict.MORE, reason=Reason.OVERLOADED)
+STAYS = Plan(operator="map", reason=Reason.WITHIN_TARGET, before=("a", "b"), placement=("a", "b"))
+ADDS = Plan(operator="map", reason=Reason.OVERLOADED, before=("a", "b"), placement=("a", "b", "c"))
+
+
+@dataclass
+class Given:
+    """Answers what it is given; a callable is asked."""
+
+    analyses: Any = None
+    plans: Any = None
+    name: Any = "given"
+
+    def analyze(self, *_: Any) -> Mapping[str, Analysis]:
+        answer = {"map": ANALYSIS} if self.analyses is None else self.analyses
+        return answer() if callable(answer) else answer
+
+    def plan(self, *_: Any) -> Mapping[str, Plan]:
+        answer = {"map": STAYS} if self.plans is None else self.plans
+        return answer() if callable(answer) else answer
+
+
+def play(policy: Any, cluster: ClusterState = CLUSTER, time_limit_s: float = 60.0) -> Mapping[str, Plan]:
+    """One step at 1,260 s."""
+    referee = PolicyGuard(lambda: policy, "mine", WORKFLOW, time_limit_s=time_limit_s)
+    analyses = referee.analyze(WorkflowObservation(at_s=1260.0), Knowledge())
+    return referee.plan(analyses, cluster, Knowledge())
+
+
+def reason_of(policy: Any, **options: Any) -> str:
+    with pytest.raises(RunLost) as lost:
+        play(policy, **options)
+    assert "\n" not in str(lost.value)
+    return str(lost.value)
+
+
+def raising(error: BaseException) -> Callable[[], Any]:
+    def ask() -> Any:
+        raise error
+
+    return ask
+
+
+def planned(**changes: Any) -> Given:
+    return Given(plans={"map": replace(ADDS, **changes)})
+
+
+def test_a_sound_policy_is_let_through_unchanged():
+    assert play(Given(plans={"map": ADDS})) == {"map": ADDS}
+    assert play(Given()) == {"map": STAYS}
+
+
+def test_a_plan_for_an_operator_whose_driver_is_down_is_no_foul():
+    # The cluster does not list it, and would refuse the order; by the last reading the plan is sound.
+    not_listed = replace(CLUSTER, placements={})
+    removes = replace(ADDS, placement=("a",))
+    assert play(Given(plans={"map": removes}), cluster=not_listed) == {"map": removes}
+
+
+def test_a_policy_that_raises_loses_with_error_place_and_time():
+    reason = reason_of(Given(plans=raising(ValueError("no\nidea"))))
+    assert reason == "policy mine raised ValueError: no idea in plan at 1,260 s"
+
+
+@pytest.mark.parametrize(
+    "error", [SystemExit(3), InputError("x"), RecursionError(), GeneratorExit(), MemoryError()]
+)
+def test_no_exception_of_a_policy_gets_past_the_referee(error):
+    assert type(error).__name__ in reason_of(Given(analyses=raising(error)))
+
+
+def test_the_users_interrupt_is_no_fault_of_the_policy():
+    with pytest.raises(KeyboardInterrupt):
+        play(Given(analyses=raising(KeyboardInterrupt())))
+
+
+def test_an_exception_that_cannot_be_shown_is_told_by_its_type():
+    class ShyError(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    assert reason_of(Given(plans=raising(ShyError()))) == "policy mine raised ShyError in plan at 1,260 s"
+
+
+def test_a_policy_that_cannot_be_made_loses():
+    with pytest.raises(RunLost, match="policy mine raised KeyError: 'x' in its making"):
+        PolicyGuard(raising(KeyError("x")), "mine", WORKFLOW, time_limit_s=1.0)
+
+
+@pytest.mark.parametrize("name", [None, "", 7])
+def test_a_policy_without_a_name_loses(name):
+    assert "expected a name" in reason_of(Given(name=name))
+
+
+@pytest.mark.parametrize(
+    ("analyses", "expected"),
+    [
+        ([], "expected a mapping of operators to analyses, got []"),
+        ({}, "nothing was said of operator 'map'"),
+        ({"map": ANALYSIS, "sink": ANALYSIS}, "operator 'sink' is not of the workflow, which has map"),
+        ({"map": None}, "operator map: expected an Analysis, got None"),
+        ({"map": replace(ANALYSIS, operator="sink")}, "expected operator 'map', got 'sink'"),
+        ({"map": replace(ANALYSIS, verdict="More!")}, "expected verdict to be a Verdict, got 'More!'"),
+        (
+            {"map": replace(ANALYSIS, headroom_pct=float("nan"))},
+            "expected headroom_pct to be a finite number",
+        ),
+        ({"map": replace(ANALYSIS, nd_max_ms="far")}, "expected nd_max_ms to be a finite number or None"),
+        ({"map": replace(ANALYSIS, mst=9.0)}, "expected mst to be an Estimate or None, got 9.0"),
+        (
+            {"map": replace(ANALYSIS, mst=Estimate(low=1, mid=2, high=float("inf")))},
+            "expected mst to be a finite number or None, got inf",
+        ),
+        ({"map": replace(ANALYSIS, evidence=[1])}, "expected evidence to be a tuple of Reading, got [1]"),
+        ({"map": replace(ANALYSIS, model="y = x")}, "got one without law"),
+        ({"map": replace(ANALYSIS, reading={})}, "expected reading to be a OperatorReading or None"),
+    ],
+)
+def test_nonsense_of_analyze_is_named(analyses, expected):
+    reason = reason_of(Given(analyses=analyses))
+    assert reason.startswith("policy mine gave nonsense in analyze at 1,260 s: ")
+    assert expected in reason
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        (Given(plans=7), "expected a mapping of operators to plans, got 7"),
+        (Given(plans={"map": "grow"}), "expected a Plan, got 'grow'"),
+        (planned(operator="sink"), "expected operator 'map', got 'sink'"),
+        (planned(reason="Because"), "expected reason to be a Reason, got 'Because'"),
+        (planned(placement=("a", "moon")), "asked for node 'moon', which is not among a, b, c, d"),
+        (planned(placement=("a", "b", "b")), "expected a placement that is sorted and names each node once"),
+        (planned(before=("a", "c")), "expected a plan from the present placement, a, b, got ('a', 'c')"),
+        (planned(before=("b", "a")), "expected a plan from the present placement, a, b, got ('b', 'a')"),
+        (planned(placement=("a", "b", "c", "d")), "asked for 4 replicas, max_replicas is 3"),
+        (planned(placement=()), "asked for 0 replicas, min_replicas is 1"),
+        (planned(placement=(5,)), "expected placement to be a tuple of str, got (5,)"),
+        (planned(before=[1]), "expected before to be a tuple of str, got [1]"),
+        (planned(placement=("c", "b", "a")), "expected a placement that is sorted and names each node once"),
+        (planned(placement=None), "expected placement to be a tuple of str, got None"),
+        (planned(rejections=("d",)), "expected rejections to be a tuple of Rejection"),
+    ],
+)
+def test_nonsense_of_plan_is_named(policy, expected):
+    reason = reason_of(policy)
+    assert reason.startswith("policy mine gave nonsense in plan at 1,260 s: ")
+    assert expected in reason
+
+
+def test_a_policy_may_move_towards_a_limit_that_is_broken_already():
+    crowded = replace(CLUSTER, placements={"map": ("a", "b", "c", "d")})
+    fewer = Plan(operator="map", reason=Reason.UNDERUSED, before=("a", "b", "c", "d"), placement=("a",))
+    assert play(Given(plans={"map": fewer}), cluster=crowded) == {"map": fewer}
+
+
+def test_nonsense_that_cannot_be_shown_is_told_by_its_type():
+    class Shy:
+        def __repr__(self) -> str:
+            raise RuntimeError
+
+    assert "got a Shy" in reason_of(Given(plans={"map": Shy()}))
+
+
+def loop_for_ever() -> None:
+    while True:
+        pass
+
+
+def swallow_and_loop() -> None:
+    while True:
+        with suppress(Exception):
+            sum(range(1000))
+
+
+def swallow_everything_and_loop() -> None:
+    while True:
+        with suppress(BaseException):
+            sum(range(1000))
+
+
+def give_in_late() -> Mapping[str, Plan]:
+    with suppress(BaseException):
+        loop_for_ever()
+    return {"map": STAYS}
+
+
+@pytest.mark.parametrize("slow", [loop_for_ever, swallow_and_loop, swallow_everything_and_loop, give_in_late])
+def test_a_policy_that_does_not_come_to_an_end_loses(slow):
+    before = signal.getsignal(signal.SIGALRM)
+    reason = reason_of(Given(plans=slow), time_limit_s=0.05)
+    assert reason == "policy mine thought for longer than the time limit of 0.05 s, in plan at 1,260 s"
+    assert signal.getsignal(signal.SIGALRM) is before
+
+
+def test_a_policy_that_is_kept_from_the_cpu_does_not_lose():
+    # Half a second of waiting is 0.05 s of thinking, a quarter of what it may.
+    def waits() -> Mapping[str, Plan]:
+        threading.Event().wait(0.5)
+        return {"map": STAYS}
+
+    assert play(Given(plans=waits), time_limit_s=0.2) == {"map": STAYS}
+
+
+def test_a_policy_that_waits_for_ever_loses():
+    reason = reason_of(Given(plans=lambda: threading.Event().wait(60.0)), time_limit_s=0.05)
+    assert "thought for longer than the time limit of 0.05 s" in reason
+
+
+def test_time_is_added_up_over_the_steps():
+    # Each step gives in after the limit at the latest; a limit of 0.05 s is used up in the first.
+    referee = PolicyGuard(lambda: Given(analyses=give_in_late), "mine", WORKFLOW, time_limit_s=0.05)
+    with pytest.raises(RunLost, match="time limit"):
+        referee.analyze(WorkflowObservation(at_s=60.0), Knowledge())
+    assert referee.thought_s >= 0.05
+
+
+def test_somebodys_own_alarm_is_put_back():
+    rung = []
+    before = signal.signal(signal.SIGALRM, lambda *_: rung.append(1))
+    former = signal.setitimer(signal.ITIMER_REAL, 500.0)
+    try:
+        with interrupted_after(60.0):
+            assert signal.getitimer(signal.ITIMER_REAL)[0] <= 60.0
+        assert 400.0 < signal.getitimer(signal.ITIMER_REAL)[0] <= 500.0
+        signal.raise_signal(signal.SIGALRM)
+        assert rung == [1]
+    finally:
+        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, *former)
+
+
+def test_an_interruption_is_no_exception_that_a_policy_could_take_for_its_own():
+    with pytest.raises(OutOfTime), interrupted_after(0.01):
+        swallow_and_loop()
+    assert not issubclass(OutOfTime, Exception)
+
+
+def test_outside_the_main_thread_a_slow_policy_loses_when_it_is_done():
+    caught: list[BaseException] = []
+
+    def slow() -> Mapping[str, Plan]:
+        threading.Event().wait(0.6)  # a tenth of it counts
+        return {"map": STAYS}
+
+    def run() -> None:
+        try:
+            play(Given(plans=slow), time_limit_s=0.05)
+        except RunLost as lost:
+            caught.append(lost)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert "time limit" in str(caught[0])
