@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from rich.console import Console
+from rich.text import Text
 
 from gesscale.clock import SystemClock
 from gesscale.errors import ClusterError
@@ -32,7 +33,8 @@ class Stage:
 
     def say(self, text: str) -> None:
         """Print a line with the seconds since the beginning."""
-        self.console.print(f"[dim]{time.monotonic() - self.began_s:5.0f} s[/dim]  {text}", highlight=False)
+        line = Text.assemble((f"{time.monotonic() - self.began_s:5.0f} s", "dim"), f"  {text}")
+        self.console.print(line, soft_wrap=True)
 
 
 @dataclass(slots=True)
