@@ -1,4 +1,4 @@
-"""What the loop asks of the world: five small ports, whose adapters are in monitor/, knowledge/, kubernetes/, testbed/."""
+"""What the loop asks of the world: five ports; their adapters are in monitor/, knowledge/, kubernetes/ and testbed/."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
