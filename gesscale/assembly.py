@@ -15,6 +15,7 @@ from gesscale.monitor.kafka import KafkaInput, KafkaOffsets
 from gesscale.monitor.kept_latencies import Bounds, KeptLatencies
 from gesscale.monitor.latencies import AgentLatencies, FileLatencies, PrometheusLatencies
 from gesscale.monitor.prometheus import PrometheusMetrics
+from gesscale.policies.guarded import GuardedPolicy
 from gesscale.ports import Cluster, KnowledgeStore, MetricSource
 from gesscale.settings import Settings
 from gesscale.settings.groups import MonitorSettings
@@ -63,7 +64,7 @@ def build_loop(
     return ControlLoop(
         metrics=open_metrics(settings, host_names(settings, opened)),
         latencies=latencies,
-        policy=settings.analyze.build(workflow),
+        policy=GuardedPolicy(settings.analyze.build(workflow)),
         cluster=opened,
         knowledge=open_knowledge(settings, now_s, advise_only=advise_only),
         acts=settings.execute.mode == "act" and not advise_only,

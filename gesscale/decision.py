@@ -32,6 +32,7 @@ class Reason(StrEnum):
     LATENCY_MAP_STALE = "LatencyMapStale"
     RECONFIGURING = "Reconfiguring"
     COOLING_DOWN = "CoolingDown"
+    POLICY_FAILED = "PolicyFailed"
     MODEL_UNCALIBRATED = "ModelUncalibrated"
     PAUSED = "Paused"
     # nothing can change

@@ -40,8 +40,8 @@ class PolicyCard:
     settings
         Its own settings, with which it works as they are by default; they stand in group ``analyze`` under its name.
         None where it has none.
-    told
-        The shared settings that it heeds, by their names in code.
+    accepts
+        The shared settings that it uses, by their names in code.
     guide
         Its page in the folder docs; empty for none.
     needs
@@ -53,7 +53,7 @@ class PolicyCard:
     source: str
     build: Callable[..., Policy]
     settings: type[SettingsGroup] | None = None
-    told: tuple[str, ...] = ()
+    accepts: tuple[str, ...] = ()
     guide: str = ""
     needs: tuple[str, str] | None = None
 
@@ -64,8 +64,8 @@ class PolicyCard:
 
     @property
     def accepted(self) -> tuple[str, ...]:
-        """The settings of group ``analyze`` that it heeds, its own group included, by their names in code."""
-        return self.told if self.settings is None else (self.group, *self.told)
+        """The settings of group ``analyze`` that it uses, its own group included, by their names in code."""
+        return self.accepts if self.settings is None else (self.group, *self.accepts)
 
     @property
     def is_installed(self) -> bool:

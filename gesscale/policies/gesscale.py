@@ -220,7 +220,7 @@ def _change(
     )
 
 
-_TOLD = (
+_ACCEPTS = (
     "back_pressure_threshold",
     "headroom_threshold_pct",
     "recovery_target_s",
@@ -234,7 +234,7 @@ CARD = PolicyCard(
     summary="the performance model of Eq. 1-3 and the latency map",
     source="Arkian, Pierre, Tordsson, Elmroth, Gesscale, ICCCN 2021",
     build=GesscalePolicy,
-    told=("law", *_TOLD),
+    accepts=("law", *_ACCEPTS),
     guide="policies/gesscale.md",
 )
 UNAWARE_CARD = PolicyCard(
@@ -242,6 +242,6 @@ UNAWARE_CARD = PolicyCard(
     summary="Eq. 2 alone, which knows no delays; random nodes",
     source=f"{CARD.source}, section V",
     build=partial(GesscalePolicy, latency_aware=False),
-    told=(*_TOLD, "seed"),
+    accepts=(*_ACCEPTS, "seed"),
     guide="policies/gesscale.md",
 )

@@ -66,14 +66,14 @@ class ThresholdPolicy(PerOperatorPolicy):
         return self.changed(context, kept, self.lost(kept))
 
 
-_TOLD = ("cpu_high_pct", "cpu_low_pct", "stabilization_window_s")
+_ACCEPTS = ("cpu_high_pct", "cpu_low_pct", "stabilization_window_s")
 
 CARD = PolicyCard(
     name="thr-nlaware",
     summary="CPU thresholds; nearest node added, farthest removed",
     source="Arkian, Pierre, Tordsson, Elmroth, Gesscale, ICCCN 2021, section V",
     build=ThresholdPolicy,
-    told=_TOLD,
+    accepts=_ACCEPTS,
     guide="policies/thresholds.md",
 )
 UNAWARE_CARD = PolicyCard(
@@ -81,6 +81,6 @@ UNAWARE_CARD = PolicyCard(
     summary="CPU thresholds; random nodes",
     source=CARD.source,
     build=partial(ThresholdPolicy, latency_aware=False),
-    told=(*_TOLD, "seed"),
+    accepts=(*_ACCEPTS, "seed"),
     guide="policies/thresholds.md",
 )

@@ -25,6 +25,7 @@ from gesscale.kubernetes.resource.translate import ManagedWorkflow
 from gesscale.loop import ControlLoop
 from gesscale.monitor.kept_latencies import KeptLatencies
 from gesscale.plan.directives import Directive, Pause
+from gesscale.policies.guarded import GuardedPolicy
 from gesscale.ports import ClusterState, Knowledge, MetricSource
 from gesscale.settings.operators import KafkaSettings
 from gesscale.workflow import Workflow
@@ -159,7 +160,7 @@ class WorkflowController:
         loop = ControlLoop(
             metrics=self._open_metrics(workflow),
             latencies=self._open_latencies(workflow),
-            policy=workflow.policy.build(built),
+            policy=GuardedPolicy(workflow.policy.build(built)),
             cluster=cluster,
             knowledge=self._store,
             acts=True,

@@ -10,7 +10,7 @@ from gesscale.kubernetes.resource.status import Condition
 from gesscale.kubernetes.resource.translate import ResourceFault
 
 _METRICS_LACKING = {Reason.METRICS_MISSING, Reason.METRICS_STALE}
-_CANNOT_CHANGE = {Reason.CLUSTER_UNAVAILABLE, Reason.RECONFIGURING}
+_CANNOT_CHANGE = {Reason.CLUSTER_UNAVAILABLE, Reason.RECONFIGURING, Reason.POLICY_FAILED}
 _LIMITS = {
     Reason.AT_MAX_REPLICAS,
     Reason.AT_MIN_REPLICAS,

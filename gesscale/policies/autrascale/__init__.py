@@ -10,7 +10,7 @@ CARD = PolicyCard(
     source="Zhang et al., Bayesian-Driven Automated Scaling (AuTraScale+), IEEE TPDS 2024",
     build=on_nodes_as_told(AutrascalePolicy),
     settings=AutrascaleSettings,
-    told=ON_NODES,
+    accepts=ON_NODES,
     guide="policies/autrascale.md",
     needs=("autrascale", "sklearn"),
 )

@@ -10,7 +10,7 @@ CARD = PolicyCard(
     source="Pfister, Scheinert, Geldenhuys, Kao, Daedalus, ICPE 2024",
     build=on_nodes_as_told(DaedalusPolicy),
     settings=DaedalusSettings,
-    told=ON_NODES,
+    accepts=ON_NODES,
     guide="policies/daedalus.md",
     needs=("daedalus", "statsmodels"),
 )

@@ -10,6 +10,6 @@ CARD = PolicyCard(
     source="Floratou et al., Dhalion, VLDB 2017; as in Kanis, TU Delft 2023, section 6.7.1",
     build=on_nodes_as_told(DhalionPolicy),
     settings=DhalionSettings,
-    told=("back_pressure_threshold", *ON_NODES),
+    accepts=("back_pressure_threshold", *ON_NODES),
     guide="policies/dhalion.md",
 )

@@ -10,6 +10,6 @@ CARD = PolicyCard(
     source="Fu et al., DRS, ICDCS 2015 and IEEE/ACM ToN 2017; the baseline of AuTraScale+",
     build=on_nodes_as_told(DrsPolicy),
     settings=DrsSettings,
-    told=ON_NODES,
+    accepts=ON_NODES,
     guide="policies/drs.md",
 )

@@ -10,6 +10,6 @@ CARD = PolicyCard(
     source="Kalavri et al., Three steps is all you need, OSDI 2018; as in Kanis, TU Delft 2023, section 6.7.2",
     build=on_nodes_as_told(Ds2Policy),
     settings=Ds2Settings,
-    told=ON_NODES,
+    accepts=ON_NODES,
     guide="policies/ds2.md",
 )

@@ -10,7 +10,7 @@ CPU_CARD = PolicyCard(
     source="the Kubernetes documentation; as in Kanis, TU Delft 2023, section 6.7.3",
     build=on_nodes_as_told(HpaCpuPolicy),
     settings=HpaCpuSettings,
-    told=ON_NODES,
+    accepts=ON_NODES,
     guide="policies/hpa.md",
 )
 VARGA_CARD = PolicyCard(
@@ -19,6 +19,6 @@ VARGA_CARD = PolicyCard(
     source="Varga et al., 2021; as in Kanis, TU Delft 2023, section 6.7.4",
     build=on_nodes_as_told(HpaVargaPolicy),
     settings=HpaVargaSettings,
-    told=("back_pressure_threshold", *ON_NODES),
+    accepts=("back_pressure_threshold", *ON_NODES),
     guide="policies/hpa.md",
 )

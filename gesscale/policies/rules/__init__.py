@@ -37,7 +37,7 @@ CARD = PolicyCard(
     source="Rouaux, Framework for Dynamic Scaling in Master-Slave Stream Processing Systems, Imperial College 2014",
     build=rules_policy,
     settings=RulesSettings,
-    told=ON_NODES,
+    accepts=ON_NODES,
     guide="policies/rules.md",
 )
 

@@ -178,7 +178,7 @@ from gesscale.fields import Duration, Group
 from gesscale.policies import PolicyCard
 from gesscale.policies.static import StaticPolicy
 
-class Mine(Group):
+class Mine(SettingsGroup):
 {body}
 
 CARD = PolicyCard(name="{name}", summary="s", source="s", build=StaticPolicy, settings=Mine)

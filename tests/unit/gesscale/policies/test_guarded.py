@@ -1,0 +1,74 @@
+"""A policy that fails changes nothing, and it is said."""
+
+from edge import FakeCluster, FakeLatencies, FakeMetrics, known, observe, reading, workflow
+
+from gesscale.decision import OutcomeStatus, Reason
+from gesscale.knowledge.memory import MemoryKnowledge
+from gesscale.loop import ControlLoop
+from gesscale.options import PolicyOptions
+from gesscale.policies import GuardedPolicy, policy_named
+from gesscale.ports import ClusterState
+
+OVERLOADED = observe(reading(("hub", "near"), throughput=50.0, offered=90.0, saturated=1.0, backlog=9000.0))
+
+
+class Broken:
+    """A policy that does in each phase what it is told."""
+
+    name = "mine"
+
+    def __init__(self, analyze=None, plan=None):
+        self.good = policy_named("gesscale", workflow(), PolicyOptions())
+        self._analyze, self._plan = analyze, plan
+
+    def analyze(self, observation, knowledge):
+        return self._analyze() if self._analyze else self.good.analyze(observation, knowledge)
+
+    def plan(self, analyses, cluster, knowledge):
+        return self._plan() if self._plan else self.good.plan(analyses, cluster, knowledge)
+
+
+def divide():
+    return 1 / 0
+
+
+def step(policy, cluster=None, directives=None):
+    loop = ControlLoop(
+        metrics=FakeMetrics([OVERLOADED]),
+        latencies=FakeLatencies(),
+        policy=GuardedPolicy(policy),
+        cluster=cluster or FakeCluster({"op": ("hub", "near")}),
+        knowledge=MemoryKnowledge(),
+        acts=True,
+        rescale_timeout_s=60.0,
+        directives=directives or {},
+    )
+    (decision,) = loop.step(1000.0)
+    return decision
+
+
+def test_what_a_policy_raises_changes_nothing_and_is_said_with_its_place():
+    for phase in ("analyze", "plan"):
+        decision = step(Broken(**{phase: divide}))
+        assert (decision.plan.reason, decision.plan.change) == (Reason.POLICY_FAILED, None)
+        assert decision.plan.placement == ("hub", "near")
+        assert decision.outcome.status is OutcomeStatus.NOTHING_TO_DO
+        said = f"policy mine, {phase}: ZeroDivisionError at test_guarded.py:"
+        assert decision.plan.detail.startswith(said)
+        assert decision.plan.detail.endswith("division by zero")
+
+
+def test_an_operator_that_a_policy_forgets_is_said():
+    decision = step(Broken(analyze=dict))
+    assert decision.plan.detail == "policy mine, analyze: it says nothing of operator op"
+    assert step(Broken(plan=lambda: 5)).plan.reason is Reason.POLICY_FAILED
+
+
+def test_a_sound_policy_is_let_through_unchanged():
+    policy = Broken()
+    guarded = GuardedPolicy(policy)
+    cluster = ClusterState(placements={"op": ("hub", "near")})
+    assert guarded.name == "mine"
+    analyses = guarded.analyze(OVERLOADED, known())
+    assert analyses == policy.good.analyze(OVERLOADED, known())
+    assert guarded.plan(analyses, cluster, known()) == policy.good.plan(analyses, cluster, known())
