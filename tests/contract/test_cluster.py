@@ -47,11 +47,11 @@ class Watched(Site):
         cluster = KubernetesCluster(
             workflow=self.api.workflow(),
             look=self.world.look,
-            desk=desk_of(self.api),
-            promises=Reservations(),
+            order_writer=desk_of(self.api),
+            reservations=Reservations(),
             term=1,
             at_s=EPOCH_S,
-            patience={"op": NodeBackoff(60.0)},
+            node_backoff={"op": NodeBackoff(60.0)},
         )
         super().__init__(cluster=cluster, nodes=("a", "b", "c"))
 

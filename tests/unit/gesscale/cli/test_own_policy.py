@@ -174,7 +174,7 @@ BROKEN = {
 }
 CARD = """
 from pydantic import Field
-from gesscale.fields import Duration, Group
+from gesscale.fields import Duration, SettingsGroup
 from gesscale.policies import PolicyCard
 from gesscale.policies.static import StaticPolicy
 
