@@ -1,4 +1,4 @@
-"""How right Daedalus is about what it learns and foretells: capacities, workloads, recovery times (its section 4.8).
+"""How right Daedalus is about what it learns and predicts: capacities, workloads, recovery times (its section 4.8).
 
 Run ``python benchmarks/daedalus_predictions.py [--experiment daedalus] [--variant NAME] [--seeds 10] [--jobs 2]``. It
 plays the policy ``daedalus`` on each load of an experiment, reads after each step what it remembers, and prints JSON
@@ -6,7 +6,7 @@ with a table for each load. Nothing is timed.
 
 Capacity: what it takes the present workers for against the true MST of that placement, which only the simulator
 knows, at each step that found one. Forecast: WAPE of the forecast of one step against what came until the next.
-Recovery: what was observed over what was foretold, for each change whose recovery ended. Quantiles are over all steps
+Recovery: what was observed over what was predicted, for each change whose recovery ended. Quantiles are over all steps
 of all seeds.
 """
 
@@ -46,7 +46,7 @@ class Findings:
     capacity_errors, wapes
         Of each step; errors as shares of the truth, with their sign.
     recoveries_s
-        Of each change: foretold (infinite where it was not to end), and observed.
+        Of each change: predicted (infinite where it was not to end), and observed.
     changes
         How many there were.
     """
@@ -65,8 +65,8 @@ class Findings:
 
     def table(self) -> dict[str, object]:
         """Return the figures."""
-        ends = [(foretold, seen) for foretold, seen in self.recoveries_s if math.isfinite(foretold)]
-        ratios = [seen / foretold for foretold, seen in ends]
+        ends = [(predicted, seen) for predicted, seen in self.recoveries_s if math.isfinite(predicted)]
+        ratios = [seen / predicted for predicted, seen in ends]
         wapes = np.asarray(self.wapes)
         return {
             "capacity_error_pct": spread_pct(self.capacity_errors),

@@ -4,7 +4,7 @@ Run ``python benchmarks/map_speed.py MAP [--runs 15] [--unit ms] [--kind rtt]`` 
 nodes, such as PlanetLab's 490. It prints JSON: for each question the median, least and greatest of the runs,
 in ms on the clock, the median of the processor time, which other work on the machine does not lengthen much,
 and the ratio of the latter to that of a named baseline in the same run. The pools of 40 are drawn
-anew for each run, by a fixed seed. Memory is what NumPy and Python allocate (tracemalloc), in MB of 10^6 bytes.
+again for each run, by a fixed seed. Memory is what NumPy and Python allocate (tracemalloc), in MB of 10^6 bytes.
 
 Baselines: the least NDmax of 8 of 490 against a greedy choice from every start in plain Python; that of 8 of
 40 against NetworkX, asked for a maximal clique at each step of the same bisection over delays.

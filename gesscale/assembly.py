@@ -197,7 +197,7 @@ def open_monitor(
     urls
         By operator, where its driver publishes batches; a Prometheus server is asked for the same operators.
     hosts
-        Node names by the host addresses of replicas. Both are looked at anew in every step.
+        Node names by the host addresses of replicas. Both are looked at again in every step.
     topics
         By operator that reads a Kafka topic: the broker then tells its input rate.
     client

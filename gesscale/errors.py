@@ -1,7 +1,7 @@
 """The errors that gesscale raises on purpose.
 
     GesscaleError                 anything below; a command exits 1 on it
-    ├── InputError                a file, option or value that the user can mend; exit 2
+    ├── InputError                a file, option or value that the user can repair; exit 2
     │   ├── SettingsError         a settings file, variable or option
     │   └── PolicyError           a rule of policy `rules` (gesscale.policies.rules)
     ├── KnowledgeError            the knowledge file cannot be used

@@ -65,7 +65,7 @@ class _CurveLaw:
         -----
         The fit is that of the instant of the newest usable reading. Until another comes, all weights fade by one
         factor: they still say the same, only with less certainty. So the middle stays as it is, and the interval
-        widens. (Fitting the fading weights anew would let the robust loss, whose threshold does not fade, move the
+        widens. (Fitting the fading weights again would let the robust loss, whose threshold does not fade, move the
         middle a little although nothing was read.)
         """
         usable = _Evidence(self._young(self._curve.usable(readings), now_s))

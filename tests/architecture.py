@@ -1,4 +1,4 @@
-"""Draws the picture of `docs/architecture.md` from the imports: ``python tests/architecture.py`` writes it anew."""
+"""Draws the picture of `docs/architecture.md` from the imports: ``python tests/architecture.py`` writes it again."""
 
 import re
 from pathlib import Path

@@ -43,7 +43,7 @@ def show(
     ],
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Show what a policy does, and every setting that it heeds with default and reason."""
+    """Show what a policy does, and every setting that it uses with default and reason."""
     card = any_card(name)
     heeding = analyze_settings_with({name: card}) if ":" in name else AnalyzeSettings
     settings = list(setting_rows(heeding, "analyze.", card.accepted)) if card.accepted else []

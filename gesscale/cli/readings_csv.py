@@ -121,7 +121,7 @@ class ReadingsFile:
             expected = _Row.model_fields[column].description
             message = (
                 f"{self.path}, line {line.number}, column {column}: expected {expected}, "
-                f"got {shortened(line.cells[column])}; mend the cell or leave the row out"
+                f"got {shortened(line.cells[column])}; repair the cell or leave the row out"
             )
             raise InputError(message) from None
         return Reading(

@@ -47,11 +47,11 @@ def screen(batches: Iterable[Batch], now_s: float) -> tuple[tuple[Batch, ...], t
         if fault := _fault(batch, kept[-1] if kept else None, now_s):
             faults.append(f"batch {batch.batch_id} is dropped: {fault}")
             continue
-        mended, notes = _sanitized(batch)
+        repaired, notes = _sanitized(batch)
         faults += notes
         if kept and (missing := batch.batch_id - kept[-1].batch_id - 1) > 0:
             faults.append(f"{missing} batches before batch {batch.batch_id} were not seen")
-        kept.append(mended)
+        kept.append(repaired)
     return tuple(kept), tuple(faults)
 
 
@@ -63,7 +63,7 @@ def adjoins(before: Batch, batch: Batch) -> bool:
 def began_again(before: Batch, batch: Batch) -> bool:
     """Return whether the query was restarted between two batches: its numbers or its offered rows fell.
 
-    A query that resumes from its checkpoint goes on numbering, but counts what is offered anew.
+    A query that resumes from its checkpoint goes on numbering, but counts what is offered again.
     """
     offered = (before.offered_rows_total, batch.offered_rows_total)
     fell = offered[0] is not None and offered[1] is not None and offered[1] < offered[0]

@@ -1,4 +1,4 @@
-"""Settings of group ``analyze`` that several policies heed."""
+"""Settings of group ``analyze`` that several policies use."""
 
 from typing import ClassVar, Literal
 

@@ -126,4 +126,4 @@ def on_nodes_as_told(
 
 
 ON_NODES = ("stabilization_window_s", "node_choice", "seed")
-"""The shared settings that every policy heeds which says a number of replicas."""
+"""The shared settings that every policy uses which says a number of replicas."""

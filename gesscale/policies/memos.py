@@ -48,7 +48,7 @@ def recalled(kind: type[M], policy: str, operator: str, knowledge: Knowledge) ->
     -------
     Memo or None
         None where there is none, where another policy or another version wrote it, or where it is damaged: the
-        policy then begins anew.
+        policy then begins again.
     """
     text = knowledge.memos.get(operator)
     if text is None:

@@ -47,7 +47,7 @@ class Attachment:
         return self._restartable.query if self._restartable is not None else None
 
     def run(self, stopping: threading.Event | None = None) -> None:
-        """Start the query of ``restart``, start it anew by every order that asks for it, return when it has ended.
+        """Start the query of ``restart``, start it again by every order that asks for it, return when it has ended.
 
         Parameters
         ----------

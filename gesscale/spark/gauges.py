@@ -1,4 +1,4 @@
-"""The operator's gauges for Prometheus, made afresh for each scrape: what has vanished leaves no series."""
+"""The operator's gauges for Prometheus, made again for each scrape: what has vanished leaves no series."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

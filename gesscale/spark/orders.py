@@ -25,7 +25,7 @@ class OrderReader:
     """Which order holds; pure, and for one thread.
 
     An order of a lower rank than the one that holds is ignored: it comes from a controller that has lost its
-    leadership, or from a cache that lags. A resource that was deleted and made anew begins afresh.
+    leadership, or from a cache that lags. A resource that was deleted and made again begins again.
 
     Attributes
     ----------
@@ -162,7 +162,7 @@ class OrderWatch:
                 event = json.loads(line)
                 kind, resource = event.get("type"), event.get("object") or {}
                 if kind == "ERROR":
-                    return  # most often 410: read it anew
+                    return  # most often 410: read it again
                 version = str(resource["metadata"]["resourceVersion"])
                 if kind in {"ADDED", "MODIFIED"}:
                     self._take(resource)

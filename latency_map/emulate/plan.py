@@ -198,7 +198,9 @@ def _members(
             ("hosts that are nodes of the map, got beside them", strangers),
         ):
             if names:
-                message = f"expected {what} {enumerate_some(names)}; mend the hosts, or skip what is missing"
+                message = (
+                    f"expected {what} {enumerate_some(names)}; repair the hosts, or skip what is missing"
+                )
                 raise LatencyMapError(message)
     members = [known[name] for name in latencies.names if name in known]
     if not 2 <= len(members) <= MAX_EMULATED:

@@ -7,7 +7,7 @@ After the generator of iotaledger/iota (pull request 9325), which sets one side 
 of the other two. Here the share is what is asked for: no triangle is broken to begin with (every delay is
 lowered to its shortest way round); then pairs are taken in random order, and each is raised above a random
 number of its detours, as many as are still wanted at most. Each step is counted, since raising a side of a
-broken triangle may mend it, and is taken back where it leads away from what is wanted.
+broken triangle may repair it, and is taken back where it leads away from what is wanted.
 """
 
 import math
@@ -36,7 +36,7 @@ def break_triangles(rng: np.random.Generator, rtt_ms: Delays, ratio: float) -> D
         Shape ``(n, n)``, symmetric, zero diagonal, none missing.
     ratio
         Share of the ``n (n-1) (n-2) / 2`` detours that are to be shorter than the direct way, to the nearest
-        one; 0 mends them all. Up to about 0.2 can be had (tried on stars, clusters and places of 8, 40 and
+        one; 0 repairs them all. Up to about 0.2 can be had (tried on stars, clusters and places of 8, 40 and
         100 nodes); PlanetLab's map has 0.06.
 
     Returns

@@ -277,7 +277,7 @@ def _reason(error: Exception) -> str:
 
 @contextmanager
 def _watchdog(opened: socket.socket, left_s: float, expired: threading.Event) -> Iterator[None]:
-    """Shut the socket when time is up: its own timeout starts anew with every byte."""
+    """Shut the socket when time is up: its own timeout starts again with every byte."""
 
     def cut() -> None:
         expired.set()

@@ -1,4 +1,4 @@
-"""The gauges that an agent exports, made afresh for each scrape: what has gone leaves no series.
+"""The gauges that an agent exports, made again for each scrape: what has gone leaves no series.
 
 Seconds and ratios, as Prometheus has them; the labels are names of nodes.
 """

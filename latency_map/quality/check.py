@@ -137,7 +137,7 @@ def _find_broken_triangles(survey: Survey) -> Iterator[Finding]:
         },
         advice="as on any wide network: a path bounds most delays, not all"
         if usual
-        else "more than a wide network has: measure again and take medians; no repair mends it",
+        else "more than a wide network has: measure again and take medians; no repair fixes it",
     )
 
 

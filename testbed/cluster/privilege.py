@@ -29,7 +29,7 @@ _HOLDER_TIMEOUT_S = 10.0
 
 
 def enter() -> None:
-    """Make sure that this process may build a cluster; where needed, start it anew in a user namespace.
+    """Make sure that this process may build a cluster; where needed, start it again in a user namespace.
 
     Raises
     ------

@@ -61,7 +61,7 @@ def render_daemonset(plan: EmulationPlan, *, namespace: str = NAMESPACE, image: 
     """Write the manifest that delays the nodes of a Kubernetes cluster for as long as it is applied.
 
     The pods run in their nodes' networks with the right to administer these and no other. A pod that ends
-    takes its node's delays away; one that starts anew replaces what is left of them.
+    takes its node's delays away; one that starts again replaces what is left of them.
 
     Parameters
     ----------

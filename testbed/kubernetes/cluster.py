@@ -69,7 +69,7 @@ class KubernetesTestBed:
             message = f"cluster {self.topology.name!r} has no Kubernetes; run: testbed kubernetes up"
             raise ClusterError(message) from error
         except (LatencyMapError, LookupError, TypeError) as error:
-            message = f"{self.kubeconfig}: expected our own kubeconfig, got: {error}; bring it up anew"
+            message = f"{self.kubeconfig}: expected our own kubeconfig, got: {error}; bring it up again"
             raise ClusterError(message) from error
         return Api(url=url, authority=self.files.authority, token=token)
 

@@ -175,6 +175,6 @@ def _row(path: Path, line: int, cells: dict[str, str]) -> _Row:
         column = str(fault.errors()[0]["loc"][0])
         message = (
             f"{path}, line {line}, column {column}: expected {_Row.model_fields[column].description}, "
-            f"got {cells[column]!r}; mend the cell or leave the row out"
+            f"got {cells[column]!r}; repair the cell or leave the row out"
         )
         raise InputError(message) from None

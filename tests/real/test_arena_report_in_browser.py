@@ -78,7 +78,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chr
 
 @pytest.fixture
 def page(chromium: webdriver.Chrome, report: str) -> webdriver.Chrome:
-    """Open the report anew, on a desktop and in light colours."""
+    """Open the report again, on a desktop and in light colours."""
     see(chromium, DESKTOP, "light")
     chromium.get(report)
     return chromium

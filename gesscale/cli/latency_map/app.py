@@ -140,7 +140,7 @@ def load_map(
     try:
         return survey.to_map(asymmetry)
     except LatencyMapError as error:
-        message = f"{file}: {error}; gesscale latency-map check says which repair mends it"
+        message = f"{file}: {error}; gesscale latency-map check says which repair fixes it"
         raise LatencyMapError(message) from None
 
 

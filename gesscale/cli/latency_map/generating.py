@@ -35,7 +35,7 @@ Triangles = Annotated[
     float | None,
     typer.Option(
         "--broken-triangles",
-        help="Share of detours to be shorter than the direct way, as check counts them; 0 mends them all,"
+        help="Share of detours to be shorter than the direct way, as check counts them; 0 repairs them all,"
         " without it they stay as they come.",
     ),
 ]

@@ -26,8 +26,7 @@ from latency_map.formats.document import survey_to_document
 from latency_map.quality.check import check
 from latency_map.quality.filling import Fill
 from latency_map.quality.findings import Finding, QualityReport, Severity
-from latency_map.quality.repair import AppliedRepair, Repair, Symmetrise
-from latency_map.quality.repair import repair as mend
+from latency_map.quality.repair import AppliedRepair, Repair, Symmetrise, repair
 
 FAULT_FOUND = 3
 
@@ -89,7 +88,7 @@ def repair_map(
         message = "repair: expected what to repair, got no such option; say one, such as --symmetrise max"
         raise InputError(message)
     with plain_errors():
-        repaired = mend(load_survey(file, unit, kind).survey, wanted)
+        repaired = repair(load_survey(file, unit, kind).survey, wanted)
         report = check(repaired.survey, time.time())
         if target is not None:
             write_survey(repaired.survey, target)

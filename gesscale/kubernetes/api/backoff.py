@@ -38,5 +38,5 @@ class Backoff:
         return drawn_s if retry_after_s is None else drawn_s + retry_after_s
 
     def succeeded(self) -> None:
-        """Begin anew."""
+        """Begin again."""
         self.faults = 0

@@ -102,7 +102,7 @@ class ApiError(ClusterError):
 
     @property
     def expired(self) -> bool:
-        """Whether a resourceVersion or a continue token is too old: list anew."""
+        """Whether a resourceVersion or a continue token is too old: list again."""
         return self.status == 410
 
     @property
@@ -112,7 +112,7 @@ class ApiError(ClusterError):
 
     @property
     def conflict(self) -> bool:
-        """Whether the object exists already, or was changed since it was read: read it anew."""
+        """Whether the object exists already, or was changed since it was read: read it again."""
         return self.status == 409
 
     @property
@@ -178,7 +178,7 @@ _WORDS = {
     422: "the API server calls it invalid",
     429: "the API server has too much to do",
 }
-_REMEDIES = {409: "; read it anew", 410: "; list anew"}
+_REMEDIES = {409: "; read it again", 410: "; list again"}
 
 
 def _sentence(call: Call, status: int, said: str) -> str:

@@ -6,7 +6,7 @@ more than a thousand requests a minute with 403, and ten times as many with a br
 Retry-After is waited for, by urllib3, which then cannot be stopped). It does not ask for bookmarks, so that a quiet
 kind expires and is listed whole; it lists without pages; it builds typed objects and keeps them whole, with no way to
 trim them before; and nobody can learn from it that its view is old, since when, or why. Wrapping its list function
-would mend the pages only. `kubernetes.watch.Watch`, one layer below, builds typed objects too and hands out a broken
+would repair the pages only. `kubernetes.watch.Watch`, one layer below, builds typed objects too and hands out a broken
 line as None; told not to build them, it raises KeyError at an ERROR event instead of the 410 in it. What is left of
 it, cutting a stream into lines, is in `Connection.watch`.
 """
@@ -285,7 +285,7 @@ class Cache(Generic[T]):
                     heard = True
         except ApiError as fault:
             if fault.reason != "Timeout":
-                raise  # a silent watch is none: it is opened anew, and that tells whether the server is there
+                raise  # a silent watch is none: it is opened again, and that tells whether the server is there
         finally:
             with self._lock:
                 self._lines = None

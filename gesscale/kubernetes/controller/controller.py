@@ -183,7 +183,7 @@ class Controller:
         )
 
     def _gather(self) -> tuple[dict[Key, tuple[str, int]], GatheredWorkflows]:
-        """Form workflows, anew only where a spec has changed: statuses change all the time, by ourselves."""
+        """Form workflows, again only where a spec has changed: statuses change all the time, by ourselves."""
         documents = self._watches.documents()
         generations: dict[Key, tuple[str, int]] = {}
         for item in documents.values():

@@ -113,7 +113,7 @@ class StatusReporter:
         key = (workflow.namespace, name)
         newest = self._documents.newest(key)
         if newest is None or str(newest["metadata"].get("uid", "")) != resource.metadata.uid:
-            return  # deleted meanwhile, or created anew: nobody is there to be told
+            return  # deleted meanwhile, or created again: nobody is there to be told
         seen = ObservedStep(
             spec=resource.spec,
             generation=resource.metadata.generation,

@@ -90,7 +90,7 @@ class OrderWriter:
         if self._term() != term:
             message = f"{said} the leadership of term {term} has ended"
         elif (metadata.get("uid", ""), metadata.get("generation", 0)) != decided_on:
-            message = f"{said} its spec has changed meanwhile; it is decided anew"
+            message = f"{said} its spec has changed meanwhile; it is decided again"
         elif found is not None and found.term > term:
             message = f"{said} a controller of term {found.term} has taken over from term {term}"
         elif found is not None and (over is None or found.id != over.id):

@@ -13,7 +13,7 @@ from gesscale.kubernetes.placement.pods import PodRecord, read_pod
 from gesscale.words import in_words
 
 STALE_AT_MOST_S = 30.0
-"""A watch that breaks is opened anew within seconds; only one that stays away is worth a word."""
+"""A watch that breaks is opened again within seconds; only one that stays away is worth a word."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -62,7 +62,7 @@ class StreamAutoscaler(ResourcePart):
         ValidationRule(
             cel="(has(self.spec.workflow) ? self.spec.workflow : self.metadata.name) == "
             "(has(oldSelf.spec.workflow) ? oldSelf.spec.workflow : oldSelf.metadata.name)",
-            message="workflow cannot be changed: create the resource anew",
+            message="workflow cannot be changed: create the resource again",
         ),
     )
 

@@ -17,7 +17,7 @@ R = TypeVar("R", bound=Reported)
 
 READINGS_AT_MOST = 20
 MEMO_CHARACTERS_AT_MOST = 65_536
-"""A policy's memo beyond it is left out, so that no resource grows without bound; such a policy begins anew."""
+"""A policy's memo beyond it is left out, so that no resource grows without bound; such a policy begins again."""
 
 
 class ReadingStatus(Reported):

@@ -37,7 +37,7 @@ def take(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
 
 
 def again(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo | None:
-    """Begin anew where a configuration that was good no longer is; None where there is no need, or no use."""
+    """Begin again where a configuration that was good no longer is; None where there is no need, or no use."""
     seen = judged(memo, now.settings.plo_stabilise_s)
     if (
         seen is None or memo.gave_up or seen.misses(memo.capped_at)

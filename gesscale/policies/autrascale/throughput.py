@@ -39,7 +39,7 @@ def take(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
 
 
 def again(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo | None:
-    """Begin anew where a configuration that kept up no longer does; None where there is no need, or no use."""
+    """Begin again where a configuration that kept up no longer does; None where there is no need, or no use."""
     seen = judged(memo, now.settings.to_stabilise_s)
     if seen is None or not seen.misses(memo.capped_at):
         return None

@@ -31,7 +31,7 @@ class DaedalusMemo(Memo):
     changed_s
         When the newest change that is known was ordered; 0 before any.
     lines
-        By node; of the present placement only, for keys are dealt anew at each change.
+        By node; of the present placement only, for keys are dealt again at each change.
     full_cpu
         The CPU of the hottest worker, 0..1, when the job could do no more.
     capacities, history, forecaster, downtimes, normality, recovery
@@ -116,7 +116,7 @@ def _after_change(
     change: Reconfiguration | None,
     settings: DaedalusSettings,
 ) -> DaedalusMemo:
-    """Begin anew with the workers after a change, and learn how long it stopped the job."""
+    """Begin again with the workers after a change, and learn how long it stopped the job."""
     if change is not None and change.at_s > memo.changed_s:
         downtime_s = max(0.0, (change.downtime_s or 0.0) - (reading.trigger_s or 0.0))
         return memo.model_copy(

@@ -119,5 +119,5 @@ def _remark(recovery: Recovery | None) -> str:
     """Say how long the last recovery took, for people; nothing while it goes on."""
     if recovery is None or not recovery.over:
         return ""
-    foretold = "no end" if recovery.predicted_s is None else f"{recovery.predicted_s:.0f} s"
-    return f"; the last change took {recovery.observed_s:.0f} s to recover from, {foretold} foretold"
+    predicted = "no end" if recovery.predicted_s is None else f"{recovery.predicted_s:.0f} s"
+    return f"; the last change took {recovery.observed_s:.0f} s to recover from, {predicted} predicted"

@@ -85,7 +85,7 @@ class DaedalusSettings(SizingSettings):
         15,
         ge=1,
         le=1000,
-        description="After so many bad loops on end ARIMA is fitted anew. Default: section 3.3.",
+        description="After so many bad loops on end ARIMA is fitted again. Default: section 3.3.",
     )
     recent_rescale_s: Duration = Field(
         600.0,

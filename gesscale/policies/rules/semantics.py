@@ -12,8 +12,8 @@ class Semantics(SettingsGroup):
 
     mode: Literal["rearm", "edge"] = Field(
         "rearm",
-        description="rearm: after each change of an operator its conditions must hold anew for their whole time, and a "
-        "guard delays. edge: a rule acts only as its conditions begin to hold, and never if a guard is closed then. "
+        description="rearm: after each change of an operator its conditions must hold again for their whole time, and "
+        "a guard delays. edge: a rule acts only as its conditions begin to hold, and never if a guard is closed then. "
         "Default: rearm; edge is the thesis word for word, and forgets the scale-in of its section 5.2.7.",
     )
     bounds: Literal["block", "clamp"] = Field(
@@ -38,6 +38,6 @@ class Semantics(SettingsGroup):
     )
     max_gap_s: Duration = Field(
         180.0,
-        description="After so long without a reading nothing is known, and all times begin anew. Default: three "
+        description="After so long without a reading nothing is known, and all times begin again. Default: three "
         "periods of 60 s.",
     )

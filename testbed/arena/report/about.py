@@ -69,7 +69,7 @@ def _nodes(experiment: Experiment) -> str:
     nodes = experiment.nodes
     if nodes.generated is not None:
         drawn = nodes.generated
-        often = "drawn anew for each seed" if drawn.per_seed else f"drawn once (seed {drawn.seed})"
+        often = "drawn again for each seed" if drawn.per_seed else f"drawn once (seed {drawn.seed})"
         return (
             f"{nodes.count}, round trips {figure(drawn.low_ms)} to {figure(drawn.high_ms)} ms, "
             f"{drawn.kind.value}, {often}"

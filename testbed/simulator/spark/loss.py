@@ -35,7 +35,7 @@ def timeline_after_loss(
     Returns
     -------
     BatchTimeline
-        The tasks that had not ended there begin anew on the slot that is free first, once the loss is noticed.
+        The tasks that had not ended there begin again on the slot that is free first, once the loss is noticed.
         In the stage behind the shuffle one task is done again.
     """
     slots = executor_set.slots_each

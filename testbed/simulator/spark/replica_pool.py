@@ -122,7 +122,7 @@ class ReplicaPool:
         self._shift = None
 
     def restart(self, at_s: float) -> None:
-        """Start all of them anew."""
+        """Start all of them again."""
         for node in self._replicas:
             self.start(node, at_s)
 

@@ -114,7 +114,7 @@ def refit(
 def _compare_readings(
     file: Path,
 ) -> tuple[dict[str, dict[str, BatchErrors]], dict[str, dict[str, BatchErrors]]]:
-    """Return the errors of each query's bundled constants, and of constants fitted without what they foretell."""
+    """Return the errors of each query's bundled constants, and of constants fitted without what they predict."""
     known = {query: batches for query, batches in read_readings(file).items() if query in _PHYSICS}
     if not known:
         message = f"{file}: expected a column query with {' or '.join(_PHYSICS)}, got neither"

@@ -1,4 +1,4 @@
-"""Constants of the physics fitted to measured batches, and how well they foretell batches that were left out."""
+"""Constants of the physics fitted to measured batches, and how well they predict batches that were left out."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -66,7 +66,7 @@ def fit_constants(
 def held_out_errors(
     physics: SparkPhysics, names: Sequence[str], measured: Sequence[MeasuredBatch]
 ) -> dict[str, BatchErrors]:
-    """Fit without all batches of one round trip, or of one number of replicas, and foretell these.
+    """Fit without all batches of one round trip, or of one number of replicas, and predict these.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ def readings_tables(
     return [
         _errors_table(f"Readings against the bundled constants: {_OF}", ("query", "of"), errors),
         _errors_table(
-            f"Readings foretold by constants fitted without them: {_OF}",
+            f"Readings predicted by constants fitted without them: {_OF}",
             ("query", "without"),
             held_out,
         ),

@@ -234,7 +234,7 @@ def test_the_workflow_cannot_be_changed(resources):
     resources.create({})
     resources.patch({"spec": {"workflow": "near"}})  # said in words, it is the same
     with pytest.raises(
-        kubernetes.client.ApiException, match="workflow cannot be changed: create the resource anew"
+        kubernetes.client.ApiException, match="workflow cannot be changed: create the resource again"
     ):
         resources.patch({"spec": {"workflow": "other"}})
 

@@ -78,7 +78,7 @@ def test_prometheus_takes_the_scrape_configuration(promtool, folder, tmp_path):
 def test_the_operators_rules_are_the_plain_ones(folder, look):
     plain = yaml.safe_load((folder / "prometheus" / "rules.yaml").read_text())
     wrapped = yaml.safe_load((look.k3s / "components/prometheus-operator/rules.yaml").read_text())
-    assert wrapped["spec"] == plain, "write it anew: the command stands in its second line"
+    assert wrapped["spec"] == plain, "write it again: the command stands in its second line"
 
 
 def test_scrapes_and_monitors_go_where_things_listen(folder, look, render):

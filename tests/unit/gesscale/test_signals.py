@@ -64,7 +64,7 @@ def test_the_growth_of_the_lag_is_signed(backlogs, slope):
         ((0, 100, 200, 300), 10.0),
         ((300, 200, 100, 0), 10.0),  # 200, 100 and 0 after three restarts from 0, in 30 s
         ((900, 900), 0.0),
-        ((0, 400, 300), 35.0),  # 400, then 300 anew, in 20 s
+        ((0, 400, 300), 35.0),  # 400, then 300 again, in 20 s
     ],
 )
 def test_taken_for_a_counter_a_lag_that_falls_grows(backlogs, rate):

@@ -59,7 +59,7 @@ def test_two_directions_that_differ_are_no_error_where_it_is_said_which_to_take(
 
 
 def test_what_the_verdict_names_makes_the_map_usable(run, tmp_path):
-    target = tmp_path / "mended.json"
+    target = tmp_path / "repaired.json"
     said = json.loads(run("check", "--output", "json").stdout)["repairs"]
     options = [part for option in said for part in option.split()]
     result = run("repair", *options, "-o", str(target), "--output", "json")
@@ -67,14 +67,14 @@ def test_what_the_verdict_names_makes_the_map_usable(run, tmp_path):
     document = json.loads(result.stdout)
     assert document["usable"]
     assert [change["step"] for change in document["changes"]] == ["zero-diagonal", "symmetrise", "fill"]
-    mended = read_survey(target).survey
-    assert mended.to_map().missing() == ()
-    assert [each.split(":")[0] for each in mended.changes] == [
+    repaired = read_survey(target).survey
+    assert repaired.to_map().missing() == ()
+    assert [each.split(":")[0] for each in repaired.changes] == [
         "repair zero-diagonal",
         "repair symmetrise",
         "repair fill",
     ]
-    assert mended.estimated.sum() == 2  # c - d and d - c
+    assert repaired.estimated.sum() == 2  # c - d and d - c
 
 
 def test_without_a_target_the_map_goes_to_stdout_and_the_rest_to_stderr(run):

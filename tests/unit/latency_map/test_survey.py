@@ -52,7 +52,7 @@ def test_surveys_are_equal_by_value():
         {"measured_at_s": 1.0},
         {"origin": "elsewhere"},
         {"spread": spread(0.2)},
-        {"changes": ("mended",)},
+        {"changes": ("repaired",)},
     ],
 )
 def test_surveys_that_differ_in_anything_are_not_equal(change):

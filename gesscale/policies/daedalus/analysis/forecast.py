@@ -28,7 +28,7 @@ class ForecastRules:
     wape_fallback, wape_bad
         WAPE from which the line takes the forecast's place, and from which a loop is a bad one.
     bad_limit
-        After so many bad loops on end the model is fitted anew.
+        After so many bad loops on end the model is fitted again.
     """
 
     step_s: float
@@ -67,7 +67,7 @@ class Forecaster:
     rows_per_s: tuple[float, ...] = ()
 
     def updated(self, history: History, now_s: float, rules: ForecastRules) -> "Forecaster":
-        """Return it after one more loop: judged, fitted anew where it must be, and with a new forecast.
+        """Return it after one more loop: judged, fitted again where it must be, and with a new forecast.
 
         Parameters
         ----------
@@ -140,7 +140,7 @@ class Forecaster:
 
 
 def _steps(history: History, now_s: float, rules: ForecastRules) -> int:
-    """Return how many bins reach from the history to the horizon; what is older than a horizon foretells no more."""
+    """Return how many bins reach from the history to the horizon; what is older than a horizon predicts no more."""
     gap_s = min(max(0.0, now_s - history.until_s), rules.horizon_s)
     return int(np.ceil((gap_s + rules.horizon_s) / rules.step_s))
 

@@ -1,4 +1,4 @@
-"""How long a job takes to catch up after a stop: foretold, and as it was (Daedalus, sections 3.4 and 3.5)."""
+"""How long a job takes to catch up after a stop: predicted, and as it was (Daedalus, sections 3.4 and 3.5)."""
 
 import math
 from dataclasses import dataclass, replace

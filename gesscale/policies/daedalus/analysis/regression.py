@@ -145,10 +145,10 @@ def job_capacity(
 def _capacity(line: CpuRegression, now: NodeReading, reachable_cpu: float) -> float:
     """Return a worker's line at the CPU that it can reach, held between what it does and what cannot be."""
     ratio = now.throughput_rows_per_s / now.cpu_share
-    foretold = line.rate_at(reachable_cpu)
-    if foretold is None:
+    predicted = line.rate_at(reachable_cpu)
+    if predicted is None:
         return ratio * reachable_cpu
-    return min(max(foretold, now.throughput_rows_per_s), _MOST_ABOVE_RATIO * ratio)
+    return min(max(predicted, now.throughput_rows_per_s), _MOST_ABOVE_RATIO * ratio)
 
 
 def _works(figures: NodeReading) -> bool:

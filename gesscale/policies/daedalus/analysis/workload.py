@@ -51,7 +51,7 @@ def extended(
     -------
     History or None
         With each bin that is over; None while there is none. A time of which nothing was told has the mean rate of the
-        rows that came meanwhile, or, where the query counts anew, lies on the line between its neighbours.
+        rows that came meanwhile, or, where the query counts again, lies on the line between its neighbours.
     """
     points = _offered(batches)
     if history is not None:

@@ -217,7 +217,7 @@ def test_the_last_recovery_is_told_beside_its_prediction():
     )
     found = step(replace(now, batches=stopped), told(before, change(10_000.0, 4, 100.0)))
     # Bins end at 10,020, 10,050 and 10,080 without rows, and the one to 10,110 has too many.
-    assert "the last change took 110 s to recover from, 120 s foretold" in found.detail
+    assert "the last change took 110 s to recover from, 120 s predicted" in found.detail
 
 
 # Steps and memory

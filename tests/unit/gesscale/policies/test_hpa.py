@@ -175,7 +175,7 @@ def test_what_is_asked_for_would_bring_the_figure_to_its_target_or_below(replica
 
 
 def test_the_first_step_stands_beside_what_runs():
-    # A controller that begins anew takes nothing down by one sample.
+    # A controller that begins again takes nothing down by one sample.
     first = on_cpu(5, 0.1)
     assert first.verdict is Verdict.SAME
     assert json.loads(first.memo)["asked"] == [[1000.0, 5], [1000.0, 1]]

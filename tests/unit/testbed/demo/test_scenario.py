@@ -50,7 +50,7 @@ def test_kept_settings_serve_another_run(tmp_path: Path) -> None:
     kept.write_text(kept.read_text().replace("period: 10s", "period: 12s"))
     second = prepare_settings(WORKFLOW, TOPOLOGY, tmp_path / "second", kept)
     assert (second.monitor.period_s, second.analyze.policy) == (12.0, first.analyze.policy)
-    assert second.knowledge.file == tmp_path / "second" / "knowledge.sqlite"  # it begins to learn anew
+    assert second.knowledge.file == tmp_path / "second" / "knowledge.sqlite"  # it begins to learn again
 
 
 def test_settings_of_other_operators_are_refused(tmp_path: Path) -> None:

@@ -112,16 +112,16 @@ def test_one_operators_fault_does_not_cost_another_its_report():
     assert scene.api.status("other")["replicas"] == 1
 
 
-@pytest.mark.parametrize("anew", [False, True])
-def test_of_a_resource_that_is_gone_nothing_is_told(scene, anew):
+@pytest.mark.parametrize("again", [False, True])
+def test_of_a_resource_that_is_gone_nothing_is_told(scene, again):
     step = scene.step()
     scene.api.delete("op")
-    if anew:
+    if again:
         scene.api.put(status={}, **by_hand("a"))
     scene.api.catch_up()
     scene.tell(step)
     assert scene.heard.reasons == []
-    assert not anew or scene.api.status() == {}
+    assert not again or scene.api.status() == {}
 
 
 def test_a_fault_is_told_in_conditions_and_by_an_event(scene):

@@ -15,7 +15,7 @@ def test_a_node_is_left_alone_after_the_wait_and_tried_again_after_the_rest():
     assert told == {"b": "no executor became ready there within 60 s: its pod was never created"}
     assert set(node_backoff.judge([], [], 239.0)) == {"b"}  # not awaited any more; 60 + 180 = 240
     assert node_backoff.judge([], [], 240.0) == {}
-    assert node_backoff.judge([], ["b"], 241.0) == {}  # it is waited for anew
+    assert node_backoff.judge([], ["b"], 241.0) == {}  # it is waited for again
 
 
 def test_an_executor_that_becomes_ready_ends_the_rest():

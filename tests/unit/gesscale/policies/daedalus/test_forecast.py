@@ -1,4 +1,4 @@
-"""When ARIMA is trusted, when a line stands in, when the model is fitted anew (Daedalus 3.3)."""
+"""When ARIMA is trusted, when a line stands in, when the model is fitted again (Daedalus 3.3)."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ RULES = ForecastRules(
     step_s=30.0, horizon_s=900.0, line_s=300.0, wape_fallback=0.25, wape_bad=0.1, bad_limit=15
 )
 MODEL = Arima(order=(0, 1, 0), parameters=(), unit_rows_per_s=1.0)
-"""A random walk, which foretells its last value."""
+"""A random walk, which predicts its last value."""
 
 
 def history(*rates, until_s=3000.0):

@@ -1,4 +1,4 @@
-"""Daedalus 3.4 and 3.5: recovery times foretold and observed, downtimes learned."""
+"""Daedalus 3.4 and 3.5: recovery times predicted and observed, downtimes learned."""
 
 import math
 

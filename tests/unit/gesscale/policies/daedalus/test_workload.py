@@ -66,15 +66,15 @@ def test_a_time_of_which_nothing_was_told_has_the_mean_rate():
 
 def test_a_query_that_counts_anew_leaves_no_gap_and_no_spike():
     first = extend(None, steady(990, 1080, 50.0))
-    anew = extend(first, steady(1140, 1200, 80.0))
+    again = extend(first, steady(1140, 1200, 80.0))
     # 1080 to 1140 s are unknown: on the line from 50 to 80, at a third and two thirds of it.
-    assert anew.rows_per_s == pytest.approx((50, 50, 50, 60, 70, 80, 80))
+    assert again.rows_per_s == pytest.approx((50, 50, 50, 60, 70, 80, 80))
 
 
 def test_a_gap_longer_than_what_is_kept_begins_it_anew():
     first = extend(None, steady(990, 1080, 50.0))
-    anew = extend(first, steady(9000, 9060, 80.0), most_bins=10)
-    assert anew.rows_per_s == pytest.approx((80, 80))
+    again = extend(first, steady(9000, 9060, 80.0), most_bins=10)
+    assert again.rows_per_s == pytest.approx((80, 80))
     long_gap = extend(first, steady(9000, 9060, 80.0, start=10_000.0), most_bins=10)
     assert len(long_gap.rows_per_s) == 10
 

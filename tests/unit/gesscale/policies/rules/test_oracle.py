@@ -159,6 +159,6 @@ def test_rearmed_rules_go_on_step_by_step_and_edges_act_once():
     rules = PolicyRules()
     rule = rules.rule().scale_out(operator("op")).by(absolute(1)).never_above(nodes(4))
     rule.when(metric("queue-length")).is_(above(10)).for_at_least(seconds(30)).build()
-    # Conditions must hold for 30 s anew: from the report after the change, 30 s less the tenth that may lack.
+    # Conditions must hold for 30 s again: from the report after the change, 30 s less the tenth that may lack.
     assert run(rules.rules, constant(40), 5, seconds=600).changes == [(30, 1, 2), (65, 2, 3), (100, 3, 4)]
     assert run(rules.rules, constant(40), 5, seconds=600, mode="edge").changes == [(30, 1, 2)]
