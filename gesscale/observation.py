@@ -3,47 +3,21 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from gesscale.batch_record import BatchFigures
 from gesscale.errors import MetricsUnavailableError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class Batch(BatchFigures):
     """One finished micro-batch of an operator, as its driver reported it.
 
     Attributes
     ----------
-    batch_id
-        Spark's number of the batch.
-    ended_at_s
-        When it ended, seconds since the epoch.
-    rows
-        Rows it processed.
-    seconds
-        How long it took (Spark's triggerExecution).
-    trigger_s
-        The trigger interval; None where unknown.
-    cap_rows
-        The cap B that held; None where there is none.
-    offered_rows_total
-        Rows the sources had offered since the query began; None where a source does not tell.
-    backlog_rows
-        Rows offered and not yet processed; None where a source does not tell.
     nodes
         The nodes that held a replica when the batch ended.
-    output_rows
-        Rows it handed on; None where the sink does not tell.
     """
 
-    batch_id: int
-    ended_at_s: float
-    rows: int
-    seconds: float
     nodes: tuple[str, ...]
-    trigger_s: float | None = None
-    cap_rows: int | None = None
-    offered_rows_total: float | None = None
-    backlog_rows: float | None = None
-    output_rows: int | None = None
 
     @property
     def is_full(self) -> bool:

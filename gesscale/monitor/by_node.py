@@ -3,23 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from gesscale.batch_record import HostWork
 from gesscale.observation import Batch, NodeReading
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeWork:
-    """What the replica on a node did in a batch.
-
-    Attributes
-    ----------
-    rows
-        Rows that it processed.
-    busy_s
-        For how long it was busy, seconds; in the mean over what it can do at a time.
-    """
-
-    rows: float
-    busy_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +17,7 @@ class WorkByNode:
         By the instant at which a batch ended, by node. A batch that does not tell is missing.
     """
 
-    work: Mapping[float, Mapping[str, NodeWork]] = field(default_factory=dict)
+    work: Mapping[float, Mapping[str, HostWork]] = field(default_factory=dict)
 
     def __call__(
         self, batches: Sequence[Batch], placement: Sequence[str], seconds: float
@@ -59,7 +44,7 @@ class WorkByNode:
         return {node: _reading((work[node] for work in told if node in work), seconds) for node in placement}
 
 
-def _reading(work: Iterable[NodeWork], seconds: float) -> NodeReading:
+def _reading(work: Iterable[HostWork], seconds: float) -> NodeReading:
     rows = busy_s = 0.0
     for each in work:
         rows += each.rows

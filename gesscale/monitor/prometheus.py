@@ -5,6 +5,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from itertools import groupby
 from math import isfinite
 
+from gesscale.batch_record import PREFIX, BatchFigures, BatchRecord, HostWork, figures_of
 from gesscale.monitor.by_node import WorkByNode
 from gesscale.monitor.prometheus_query import Series, ask, check_server
 from gesscale.monitor.records import to_batches
@@ -12,26 +13,15 @@ from gesscale.monitor.source import WindowedReader
 from gesscale.observation import MissingReading, OperatorReading, WorkflowObservation
 from latency_map.measure.fetch import ANYWHERE, HttpClient
 
-PREFIX = "gesscale_operator_"
-FIELD_OF_GAUGE = {
-    "batch_id": "batch_id",
-    "batch_end_timestamp_seconds": "ended_at_s",
-    "batch_rows": "rows",
-    "batch_duration_seconds": "seconds",
-    "trigger_interval_seconds": "trigger_s",
-    "batch_cap_rows": "cap_rows",
-    "offered_rows_total": "offered_rows_total",
-    "backlog_rows": "backlog_rows",
-    "batch_output_rows": "output_rows",
-}
+FIELD_OF_GAUGE = {told.gauge: name for name, told in figures_of(BatchFigures).items()}
 """The gauges of `gesscale.spark` after their prefix, and the batch record's field that each one carries."""
 
 _MAX_BYTES = 2 << 20
 _MAX_PARTS = 100_000
 """Largest answer: 300 scrapes of 50 replicas have half of it."""
 _PROGRESS = "last_progress_timestamp_seconds"
-_REPLICA = "batch_replica_info"
-_FIELD_OF_REPLICA_GAUGE = {"batch_replica_rows": "rows", "batch_replica_busy_seconds": "busy_s"}
+_REPLICA = figures_of(BatchRecord)["hosts"].gauge
+_FIELD_OF_REPLICA_GAUGE = {told.gauge: name for name, told in figures_of(HostWork).items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat
+from pydantic import AfterValidator, Field, FiniteFloat, create_model
 
 from gesscale.decision import Change, MapStatus
 from gesscale.fields import SHORTEST_S, EpochSeconds
-from gesscale.monitor.records import BatchFigures
+from gesscale.monitor.records import READ_AS, Part, figures_read_as
 from gesscale.observation import Batch, MissingReading, NodeReading, OperatorReading
 from gesscale.renamed import decision_with_new_names
 
@@ -83,14 +83,24 @@ _Seconds = Annotated[float | None, _within(SHORTEST_S, LONGEST_RUN_S)]
 _Rows = Annotated[float | None, _within(0.0, _LARGEST)]
 
 
-class _BatchLine(BatchFigures):
-    ended_at_s: EpochSeconds
-    seconds: Annotated[float, Field(le=LONGEST_RUN_S)]
-    trigger_s: _Seconds = None
-    offered_rows_total: _Rows = None
-    backlog_rows: _Rows = None
+class _OnNodes(Part):
     nodes: tuple[str, ...]
     operator: str | None = None
+
+
+_BatchLine = create_model(
+    "_BatchLine",
+    __base__=_OnNodes,
+    **figures_read_as(
+        {
+            **READ_AS,
+            float | None: _Rows,
+            "ended_at_s": EpochSeconds,
+            "seconds": Annotated[float, Field(le=LONGEST_RUN_S)],
+            "trigger_s": _Seconds,
+        }
+    ),
+)
 
 
 def batch_of(document: object) -> tuple[str | None, Batch]:
@@ -106,19 +116,15 @@ def batch_of(document: object) -> tuple[str | None, Batch]:
     return line.operator, Batch(**figures, nodes=tuple(sorted(set(line.nodes))))
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-
 _Figure = Annotated[FiniteFloat, Field(ge=-_LARGEST, le=_LARGEST)]
 
 
-class _NodePart(_Part):
+class _NodePart(Part):
     throughput_rows_per_s: _Figure
     cpu_share: _Figure
 
 
-class _ReadingPart(_Part):
+class _ReadingPart(Part):
     placement: tuple[str, ...]
     throughput_rows_per_s: _Figure
     saturated_share: _Figure
@@ -132,24 +138,24 @@ class _ReadingPart(_Part):
     batches: int = Field(ge=0)
 
 
-class _AnalysisPart(_Part):
+class _AnalysisPart(Part):
     reason: str
     detail: str
     reading: _ReadingPart | None
 
 
-class _ChangePart(_Part):
+class _ChangePart(Part):
     add: tuple[str, ...]
     remove: tuple[str, ...]
 
 
-class _RejectionPart(_Part):
+class _RejectionPart(Part):
     node: str
     reason: str
     detail: str
 
 
-class _PlanPart(_Part):
+class _PlanPart(Part):
     reason: str
     detail: str
     placement: tuple[str, ...]
@@ -157,17 +163,17 @@ class _PlanPart(_Part):
     rejections: tuple[_RejectionPart, ...]
 
 
-class _OutcomePart(_Part):
+class _OutcomePart(Part):
     status: str
 
 
-class _StandingPart(_Part):
+class _StandingPart(Part):
     age_s: _Figure | None = None
     stale: str = ""
     problem: str = ""
 
 
-class _DecisionLine(_Part):
+class _DecisionLine(Part):
     at_s: EpochSeconds
     operator: str
     policy: str

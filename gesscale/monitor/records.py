@@ -2,9 +2,11 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Literal, NamedTuple
+from dataclasses import MISSING, fields
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -14,10 +16,11 @@ from pydantic import (
     ValidationError,
     ValidatorFunctionWrapHandler,
     WrapValidator,
+    create_model,
 )
 
+from gesscale.batch_record import BatchFigures, HostWork, figures_of
 from gesscale.errors import MetricsUnavailableError
-from gesscale.monitor.by_node import NodeWork
 from gesscale.monitor.source import nodes_of
 from gesscale.observation import Batch
 from gesscale.words import place_of
@@ -39,29 +42,46 @@ _MOST_VALUES = 200_000
 _ReportedRows = Annotated[Annotated[int, Field(le=_LARGEST)] | None, BeforeValidator(_none_if_nan)]
 
 
-class BatchFigures(BaseModel):
-    """One finished micro-batch without its nodes; units and meaning as in `gesscale.observation.Batch`."""
+READ_AS: Mapping[object, object] = {
+    int: Annotated[int, Field(ge=0, le=_LARGEST)],
+    float: FiniteFloat,
+    int | None: _ReportedRows,
+    float | None: _Reported,
+}
+"""What is read of a figure, by its type."""
+
+
+def figures_read_as(types: Mapping[object, object]) -> dict[str, Any]:
+    """Return the fields of a model that reads the figures of a batch, as `pydantic.create_model` takes them.
+
+    Parameters
+    ----------
+    types
+        What is read of a figure, by its type; by its name where it is an exception.
+
+    Returns
+    -------
+    dict of str to (type, default)
+        By the name of the figure.
+    """
+    return {
+        each.name: (types.get(each.name, types[each.type]), ... if each.default is MISSING else each.default)
+        for each in fields(BatchFigures)
+    }
+
+
+class Part(BaseModel):
+    """A part of what others serve or record: its unknown fields are left out."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-    batch_id: int = Field(ge=0, le=_LARGEST)
-    ended_at_s: FiniteFloat
-    rows: int = Field(ge=0, le=_LARGEST)
-    seconds: FiniteFloat
-    trigger_s: _Reported = None
-    cap_rows: _ReportedRows = None
-    offered_rows_total: _Reported = None
-    backlog_rows: _Reported = None
-    output_rows: _ReportedRows = None
 
-
-class ReportedHostWork(BaseModel):
-    """What the replica on a host did in a batch; units and meaning as in `gesscale.monitor.by_node.NodeWork`."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-    rows: Annotated[FiniteFloat, Field(ge=0)]
-    busy_s: Annotated[FiniteFloat, Field(ge=0)]
+def _check_work(by_host: Mapping[str, HostWork] | None) -> Mapping[str, HostWork] | None:
+    for work in (by_host or {}).values():
+        if not all(0 <= getattr(work, name) < math.inf for name in figures_of(HostWork)):
+            message = "expected finite figures >= 0"
+            raise ValueError(message)
+    return by_host
 
 
 def _none_if_wrong(value: object, read: ValidatorFunctionWrapHandler) -> object:
@@ -71,17 +91,20 @@ def _none_if_wrong(value: object, read: ValidatorFunctionWrapHandler) -> object:
         return None
 
 
-class ReportedBatch(BatchFigures):
-    """One finished micro-batch as served: its nodes are told by the addresses of their executors."""
+class _OnHosts(Part):
+    """Where a batch was, as served: its nodes are told by the addresses of their executors."""
 
     hosts: tuple[str, ...]
-    by_host: Annotated[Mapping[str, ReportedHostWork] | None, WrapValidator(_none_if_wrong)] = None
+    by_host: Annotated[
+        Mapping[str, HostWork] | None, AfterValidator(_check_work), WrapValidator(_none_if_wrong)
+    ] = None
 
 
-class BatchesDocument(BaseModel):
+_ServedRecord = create_model("_ServedRecord", __base__=_OnHosts, **figures_read_as(READ_AS))
+
+
+class BatchesDocument(Part):
     """The answer of a driver's ``/batches``; its records are validated one by one."""
-
-    model_config = ConfigDict(extra="ignore", frozen=True)
 
     api_version: Literal["gesscale.dev/v1"] = Field(alias="apiVersion")
     operator: str
@@ -91,9 +114,9 @@ class BatchesDocument(BaseModel):
 
 
 _NAMES = {
-    field.alias or name
-    for model in (BatchesDocument, ReportedBatch, ReportedHostWork)
-    for name, field in model.model_fields.items()
+    *(each.alias or name for name, each in BatchesDocument.model_fields.items()),
+    *_ServedRecord.model_fields,
+    *figures_of(HostWork),
 }
 """Ours; the other names of a document are the sender's."""
 
@@ -158,7 +181,7 @@ class ParsedBatches(NamedTuple):
 
     batches: list[Batch]
     faults: list[str]
-    work: Mapping[float, Mapping[str, NodeWork]]
+    work: Mapping[float, Mapping[str, HostWork]]
 
 
 def to_batches(records: Iterable[object], hosts: Mapping[str, str], *, ahead_s: float = 0.0) -> ParsedBatches:
@@ -167,7 +190,7 @@ def to_batches(records: Iterable[object], hosts: Mapping[str, str], *, ahead_s: 
     Parameters
     ----------
     records
-        Parsed JSON objects or mappings with the fields of `ReportedBatch`.
+        Parsed JSON objects or mappings with the fields of `gesscale.batch_record.BatchRecord`.
     hosts
         Node names by host address.
     ahead_s
@@ -180,29 +203,27 @@ def to_batches(records: Iterable[object], hosts: Mapping[str, str], *, ahead_s: 
     """
     batches: list[Batch] = []
     faults: list[str] = []
-    work: dict[float, Mapping[str, NodeWork]] = {}
+    work: dict[float, Mapping[str, HostWork]] = {}
     for position, candidate in enumerate(records):
         try:
-            record = ReportedBatch.model_validate(candidate)
+            record = _ServedRecord.model_validate(candidate)
         except ValidationError as error:
             faults.append(f"record {position} is dropped: {_first_fault_of_answer(error)}")
             continue
-        fields = record.model_dump(exclude={"hosts", "by_host", "ended_at_s"})
-        ended_at_s = record.ended_at_s - ahead_s
-        batches.append(Batch(**fields, ended_at_s=ended_at_s, nodes=nodes_of(record.hosts, hosts)))
+        figures = record.model_dump(exclude={"hosts", "by_host"})
+        figures["ended_at_s"] -= ahead_s
+        batches.append(Batch(**figures, nodes=nodes_of(record.hosts, hosts)))
         if record.by_host is not None:
-            work[ended_at_s] = _work_by_node(record.by_host, hosts)
+            work[figures["ended_at_s"]] = _work_by_node(record.by_host, hosts)
     return ParsedBatches(batches, faults, work)
 
 
-def _work_by_node(
-    by_host: Mapping[str, ReportedHostWork], names: Mapping[str, str]
-) -> Mapping[str, NodeWork]:
-    found: dict[str, NodeWork] = {}
+def _work_by_node(by_host: Mapping[str, HostWork], names: Mapping[str, str]) -> Mapping[str, HostWork]:
+    found: dict[str, HostWork] = {}
     for host, each in by_host.items():
         (node,) = nodes_of([host], names)
-        also = found.get(node, NodeWork(rows=0.0, busy_s=0.0))
-        found[node] = NodeWork(rows=also.rows + each.rows, busy_s=also.busy_s + each.busy_s)
+        also = found.get(node, HostWork(rows=0.0, busy_s=0.0))
+        found[node] = HostWork(rows=also.rows + each.rows, busy_s=also.busy_s + each.busy_s)
     return found
 
 

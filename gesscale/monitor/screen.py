@@ -2,24 +2,18 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
 from typing import Any
 
+from gesscale.batch_record import BatchFigures, figures_of
 from gesscale.observation import Batch
 
 CLOCK_TOLERANCE_S = 5.0
 """A batch may end this long after "now": the answer that names it arrives after the step has begun."""
 
 _LEAST_S = 0.001
-_FIGURES = ("batch_id", "ended_at_s", "rows", "seconds")
-# Zero tells of rows only: it is no trigger interval, and no cap.
-_OPTIONAL = (
-    ("trigger_s", False),
-    ("cap_rows", False),
-    ("offered_rows_total", True),
-    ("backlog_rows", True),
-    ("output_rows", True),
-)
+_FIGURES = tuple(each.name for each in fields(BatchFigures) if each.default is MISSING)
+_OPTIONAL = {name: told for name, told in figures_of(BatchFigures).items() if name not in _FIGURES}
 
 
 def screen(batches: Iterable[Batch], now_s: float) -> tuple[tuple[Batch, ...], tuple[str, ...]]:
@@ -93,9 +87,9 @@ def _fault(batch: Batch, before: Batch | None, now_s: float) -> str:
 def _sanitized(batch: Batch) -> tuple[Batch, list[str]]:
     doubted = [
         name
-        for name, zero_tells in _OPTIONAL
+        for name, told in _OPTIONAL.items()
         if (value := getattr(batch, name)) is not None
-        and not (0 < value < math.inf or (zero_tells and value == 0))
+        and not (0 < value < math.inf or (told.zero_tells and value == 0))
     ]
     if not doubted:
         return batch, doubted

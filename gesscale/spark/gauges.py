@@ -3,37 +3,16 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from gesscale.spark.records import BatchRecord, ExecutorSnapshot, QueryHistory, QuerySettings
+from gesscale.batch_record import PREFIX, BatchRecord, HostWork, figures_of
+from gesscale.spark.records import ExecutorSnapshot, QueryHistory, QuerySettings
 
-PREFIX = "gesscale_operator_"
 _LABELS = ("app", "operator", "query")
-
-# name after the prefix, what it says, the field of the batch record
-_TOTALS = (
-    ("offered_rows", "Rows the sources had offered when the last batch began.", "offered_rows_total"),
-    ("processed_rows", "Rows processed.", "processed_rows_total"),
-)
-_LAST_BATCH = (
-    ("batch_id", "Number of the last finished batch.", "batch_id"),
-    ("batch_rows", "Rows of the last finished batch.", "rows"),
-    ("batch_cap_rows", "Cap on the rows of that batch; NaN where there is none.", "cap_rows"),
-    ("batch_duration_seconds", "Duration of that batch (triggerExecution).", "seconds"),
-    ("batch_start_timestamp_seconds", "When it began, since the epoch.", "started_at_s"),
-    ("batch_end_timestamp_seconds", "When it ended, since the epoch.", "ended_at_s"),
-    ("trigger_interval_seconds", "The trigger interval; NaN where unknown.", "trigger_s"),
-    ("backlog_rows", "Rows offered and not processed; NaN where a source does not tell.", "backlog_rows"),
-    ("batch_output_rows", "Rows that batch handed on; NaN where the sink does not tell.", "output_rows"),
-)
-_LAST_WORK: tuple[tuple[str, str, Literal["rows", "busy_s"]], ...] = (
-    ("batch_replica_rows", "Rows that the replica on a host read in the last finished batch.", "rows"),
-    ("batch_replica_busy_seconds", "For how long its slots held a task in that batch.", "busy_s"),
-)
+_HOSTS = figures_of(BatchRecord)["hosts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +40,17 @@ class OperatorGauges(Collector):
         """Yield the metric families."""
         histories = [history for history in self.histories() if history.active]
         last = {history.query: history.batches[-1] for history in histories if history.batches}
-        for name, text, attribute in _TOTALS:
-            yield self._family(CounterMetricFamily, name, text, _figures(last, attribute))
-        for name, text, attribute in _LAST_BATCH:
-            yield self._family(GaugeMetricFamily, name, text, _figures(last, attribute))
+        for name, told in figures_of(BatchRecord).items():
+            if told.gauge and told is not _HOSTS:
+                kind = CounterMetricFamily if told.gauge.endswith("_total") else GaugeMetricFamily
+                figures = {query: getattr(batch, name) for query, batch in last.items()}
+                yield self._family(kind, told.gauge, told.text, figures)
         heard = {history.query: history.last_progress_at_s for history in histories}
         yield self._family(
             GaugeMetricFamily, "last_progress_timestamp_seconds", "When the query was last heard of.", heard
         )
-        for name, text, figure in _LAST_WORK:
-            yield self._by_host(name, text, _work(last, figure))
+        for name, told in figures_of(HostWork).items():
+            yield self._by_host(told.gauge, told.text, _work(last, name))
         yield from self._replicas({query: last[query].hosts if query in last else () for query in heard})
         errors = CounterMetricFamily(f"{PREFIX}listener_errors", "Failed callbacks.", labels=_LABELS[:2])
         errors.add_metric([self.settings.app, self.settings.operator], self.errors())
@@ -84,7 +64,7 @@ class OperatorGauges(Collector):
         yield self._family(GaugeMetricFamily, "replicas", "Live executors.", queries)
         yield self._hosts("replica_info", "Hosts of live executors.", dict.fromkeys(at_last_batch, live))
         # Who joined since may be live already, yet took no part in the batch that the other gauges tell of.
-        yield self._hosts("batch_replica_info", "Hosts of executors as the last batch ended.", at_last_batch)
+        yield self._hosts(_HOSTS.gauge, _HOSTS.text, at_last_batch)
 
     def _hosts(self, name: str, text: str, hosts: Mapping[str, Sequence[str]]) -> Metric:
         return self._by_host(name, text, {query: dict.fromkeys(listed, 1) for query, listed in hosts.items()})
@@ -110,12 +90,8 @@ class OperatorGauges(Collector):
         return family
 
 
-def _work(last: Mapping[str, BatchRecord], figure: Literal["rows", "busy_s"]) -> dict[str, dict[str, float]]:
+def _work(last: Mapping[str, BatchRecord], name: str) -> dict[str, dict[str, float]]:
     return {
-        query: {host: work[figure] for host, work in (batch.by_host or {}).items()}
+        query: {host: getattr(work, name) for host, work in (batch.by_host or {}).items()}
         for query, batch in last.items()
     }
-
-
-def _figures(last: Mapping[str, BatchRecord], attribute: str) -> dict[str, float | None]:
-    return {query: getattr(batch, attribute) for query, batch in last.items()}

@@ -4,28 +4,14 @@ import re
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypedDict
+from typing import NamedTuple, Protocol
 
+from gesscale.batch_record import HostWork
 from gesscale.spark.reconcile import LiveExecutor
 
 _REMEMBERED = 64
 _SETTLES_IN_S = (0.0, 0.05, 0.2)
 _OF_A_BATCH = re.compile(r"runId = (?P<run>\S+)\s+batch = (?P<batch>\d+)\s*$")
-
-
-class HostWork(TypedDict):
-    """What the replica on a host did in a batch.
-
-    Attributes
-    ----------
-    rows
-        Rows that it read.
-    busy_s
-        For how long its slots held a task, seconds, in the mean over the slots. A task that waits counts.
-    """
-
-    rows: float
-    busy_s: float
 
 
 class TasksDone(NamedTuple):

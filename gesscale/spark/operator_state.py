@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from gesscale.batch_record import BatchRecord, HostWork
 from gesscale.spark.executors import ExecutorWatch
-from gesscale.spark.jobs import HostWork, JobWatch, work_by_host
+from gesscale.spark.jobs import JobWatch, work_by_host
 from gesscale.spark.offsets import OffsetRows
 from gesscale.spark.records import (
-    BatchRecord,
     ExecutorSnapshot,
     QueryHistory,
     QuerySettings,

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
+from gesscale.batch_record import BatchRecord, HostWork
 from gesscale.errors import InputError
-from gesscale.spark.jobs import HostWork
 from gesscale.spark.offsets import OffsetRows, sum_of_leaves, total_rows
 from gesscale.spark.reconcile import LiveExecutor
 
@@ -17,6 +17,8 @@ API_VERSION = "gesscale.dev/v1"
 RING_BATCHES = 512
 OBSERVATION, OUTPUT_ROWS = "gesscale", "output_rows"
 """The names of the observed metric by which a query counts its output itself."""
+
+_SERVED, _WORK = (tuple(each.name for each in fields(kind)) for kind in (BatchRecord, HostWork))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,47 +90,6 @@ class ExecutorSnapshot:
     at_s: float
     hosts: tuple[str, ...]
     members: tuple[LiveExecutor, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchRecord:
-    """One finished micro-batch; row totals count from where the query stood when it was first seen.
-
-    Attributes
-    ----------
-    started_at_s, ended_at_s
-        Seconds since the epoch. The source was asked what it offers when the batch *started*.
-    seconds
-        Spark's triggerExecution.
-    cap_rows
-        The cap that held when the batch was planned.
-    offered_rows_total, backlog_rows
-        Latest offset since the beginning, and latest less end offset; None where a source does not tell.
-    replicas, hosts
-        Executors when the batch ended, and their distinct hosts.
-    hosts_at_start
-        The hosts last seen when it was planned.
-    output_rows
-        Rows that it handed on; None where neither the sink nor the query tells, see `gesscale.spark.count_output`.
-    by_host
-        What the replica on each host did; None where Spark does not tell.
-    """
-
-    batch_id: int
-    started_at_s: float
-    ended_at_s: float
-    rows: int
-    seconds: float
-    trigger_s: float | None
-    cap_rows: int | None
-    offered_rows_total: float | None
-    processed_rows_total: int
-    backlog_rows: float | None
-    replicas: int | None
-    hosts: tuple[str, ...]
-    hosts_at_start: tuple[str, ...]
-    output_rows: int | None = None
-    by_host: Mapping[str, HostWork] | None = None
 
 
 @dataclass(slots=True)
@@ -274,8 +235,13 @@ def _output_rows(progress: Mapping[str, Any]) -> int | None:
     return None if told is None else int(told)
 
 
-def _as_dict(batch: BatchRecord) -> dict[str, Any]:
-    return {field.name: getattr(batch, field.name) for field in fields(batch)}
+def _as_dict(record: BatchRecord) -> dict[str, Any]:
+    served = {name: getattr(record, name) for name in _SERVED}
+    if record.by_host is not None:
+        served["by_host"] = {
+            host: {name: getattr(work, name) for name in _WORK} for host, work in record.by_host.items()
+        }
+    return served
 
 
 def _text(offset: object) -> str:

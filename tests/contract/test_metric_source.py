@@ -14,12 +14,13 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
+from gesscale.batch_record import BatchRecord, HostWork
 from gesscale.errors import InputError
 from gesscale.monitor import DriverMetrics, PrometheusMetrics
 from gesscale.monitor.prometheus import FIELD_OF_GAUGE, PREFIX
 from gesscale.observation import Batch, MissingReading, NodeReading, OperatorReading
 from gesscale.ports import MetricSource
-from gesscale.spark.records import BatchRecord, QueryHistory, QuerySettings, document
+from gesscale.spark.records import QueryHistory, QuerySettings, document
 
 NOW_S = 1_795_000_000.0
 PERIODS = {"window_s": 20.0, "stale_after_s": 30.0, "history_s": 300.0, "timeout_s": 2.0}
@@ -70,8 +71,8 @@ def served_record(batch: Batch) -> BatchRecord:
     )
 
 
-def work_of_each(batch: Batch) -> dict[str, float]:
-    return {"rows": batch.rows / len(batch.nodes), "busy_s": 0.5}
+def work_of_each(batch: Batch) -> HostWork:
+    return HostWork(rows=batch.rows / len(batch.nodes), busy_s=0.5)
 
 
 def prometheus_answer(operator: str, batches: Sequence[Batch], *, heard_s: float | None = None) -> str:
@@ -88,8 +89,8 @@ def prometheus_answer(operator: str, batches: Sequence[Batch], *, heard_s: float
     ]
     of_hosts = {
         "batch_replica_info": lambda _: 1,
-        "batch_replica_rows": lambda batch: work_of_each(batch)["rows"],
-        "batch_replica_busy_seconds": lambda batch: work_of_each(batch)["busy_s"],
+        "batch_replica_rows": lambda batch: work_of_each(batch).rows,
+        "batch_replica_busy_seconds": lambda batch: work_of_each(batch).busy_s,
     }
     hosts = [
         {

@@ -15,13 +15,14 @@ import pytest
 from prometheus_client import CollectorRegistry, Gauge, Metric, start_http_server
 from prometheus_client.registry import Collector
 
+from gesscale.batch_record import BatchRecord
 from gesscale.monitor import PrometheusMetrics
 from gesscale.monitor.latencies import PrometheusLatencies
 from gesscale.monitor.prometheus import FIELD_OF_GAUGE
 from gesscale.observation import Batch, OperatorReading
 from gesscale.ports import Latencies
 from gesscale.spark.gauges import OperatorGauges
-from gesscale.spark.records import BatchRecord, ExecutorSnapshot, QueryHistory, QuerySettings
+from gesscale.spark.records import ExecutorSnapshot, QueryHistory, QuerySettings
 from latency_map.measure.gauges import MEASURED_TIMESTAMP_SECONDS, RTT_SECONDS
 
 pytestmark = pytest.mark.real

@@ -16,7 +16,8 @@ from edge import FakeCluster, delays
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
-from gesscale.spark.records import BatchRecord, QueryHistory, QuerySettings, document
+from gesscale.batch_record import BatchRecord
+from gesscale.spark.records import QueryHistory, QuerySettings, document
 from latency_map import write_csv
 
 

@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from gesscale.monitor.by_node import NodeWork, WorkByNode
+from gesscale.batch_record import HostWork
+from gesscale.monitor.by_node import WorkByNode
 from gesscale.monitor.window import summarise
 from gesscale.observation import Batch, NodeReading, OperatorReading
 
@@ -15,9 +16,9 @@ def batch(ended_at_s: float, nodes: tuple[str, ...] = ("a", "b"), **changes: obj
     return Batch(batch_id=number, ended_at_s=ended_at_s, nodes=nodes, **given)
 
 
-def work(**rows: float) -> dict[str, NodeWork]:
+def work(**rows: float) -> dict[str, HostWork]:
     """Return work that took 0.01 s a row."""
-    return {node: NodeWork(rows=count, busy_s=count / 100) for node, count in rows.items()}
+    return {node: HostWork(rows=count, busy_s=count / 100) for node, count in rows.items()}
 
 
 def test_rows_and_busy_time_of_a_window_are_added_up_by_node() -> None:
@@ -31,12 +32,12 @@ def test_rows_and_busy_time_of_a_window_are_added_up_by_node() -> None:
 
 
 def test_nobody_is_busier_than_always() -> None:
-    tell = WorkByNode({2.0: {"a": NodeWork(rows=1, busy_s=2.5)}})
+    tell = WorkByNode({2.0: {"a": HostWork(rows=1, busy_s=2.5)}})
     assert tell([batch(2.0)], ("a",), 2.0)["a"].cpu_share == 1.0
 
 
 @pytest.mark.parametrize("told", [{}, {2.0: work(a=1)}])
-def test_nothing_is_said_unless_every_batch_tells(told: dict[float, dict[str, NodeWork]]) -> None:
+def test_nothing_is_said_unless_every_batch_tells(told: dict[float, dict[str, HostWork]]) -> None:
     assert WorkByNode(told)([batch(2.0), batch(4.0)], ("a",), 4.0) == {}
 
 

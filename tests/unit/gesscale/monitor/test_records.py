@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from gesscale.batch_record import HostWork
 from gesscale.errors import MetricsUnavailableError
-from gesscale.monitor.by_node import NodeWork
 from gesscale.monitor.records import parse_document, to_batches
 from gesscale.observation import Batch
 
@@ -61,14 +61,14 @@ def test_a_record_tells_what_was_handed_on_and_what_each_replica_did() -> None:
     )
     assert [batch.output_rows for batch in told.batches] == [7, None]
     assert told.work == {
-        990.0: {"near": NodeWork(rows=60.0, busy_s=0.6), "10.77.0.3": NodeWork(rows=20.0, busy_s=0.3)}
+        990.0: {"near": HostWork(rows=60.0, busy_s=0.6), "10.77.0.3": HostWork(rows=20.0, busy_s=0.3)}
     }
 
 
 def test_two_addresses_of_one_node_count_together() -> None:
     by_host = {"a": {"rows": 1, "busy_s": 0.25}, "b": {"rows": 2, "busy_s": 0.5}}
     told = to_batches([{**RECORD, "by_host": by_host}], {"a": "near", "b": "near"})
-    assert told.work == {1000.0: {"near": NodeWork(rows=3.0, busy_s=0.75)}}
+    assert told.work == {1000.0: {"near": HostWork(rows=3.0, busy_s=0.75)}}
 
 
 @pytest.mark.parametrize(

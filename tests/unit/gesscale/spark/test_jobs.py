@@ -1,5 +1,6 @@
 import pytest
 
+from gesscale.batch_record import HostWork
 from gesscale.spark.jobs import Job, JobWatch, TasksDone, work_by_host
 from gesscale.spark.reconcile import LiveExecutor
 
@@ -126,21 +127,21 @@ def test_rows_are_shared_out_as_the_records_were_read():
     done = {"1": TasksDone(300, 1.5), "2": TasksDone(100, 0.75)}
     # 200 rows that were read twice, 400 records: three quarters of them on the first executor.
     assert work_by_host(done, [*known, *known], 200) == {
-        "10.0.0.2": {"rows": 150.0, "busy_s": 1.5},
-        "edge1": {"rows": 50.0, "busy_s": 0.75},
-        "10.0.0.4": {"rows": 0.0, "busy_s": 0.0},
+        "10.0.0.2": HostWork(rows=150.0, busy_s=1.5),
+        "edge1": HostWork(rows=50.0, busy_s=0.75),
+        "10.0.0.4": HostWork(rows=0.0, busy_s=0.0),
     }
 
 
 def test_time_is_that_of_the_mean_slot_and_executors_of_a_host_count_together():
     known = [executor("1", "h", slots=2), executor("2", "h", slots=2)]
     done = {"1": TasksDone(10, 4.0), "2": TasksDone(30, 2.0)}
-    assert work_by_host(done, known, 40) == {"h": {"rows": 40.0, "busy_s": 1.5}}
+    assert work_by_host(done, known, 40) == {"h": HostWork(rows=40.0, busy_s=1.5)}
 
 
 def test_who_is_not_known_is_left_out_with_its_rows():
     done = {"1": TasksDone(10, 1.0), "gone": TasksDone(30, 1.0)}
-    assert work_by_host(done, [executor("1", "h")], 40) == {"h": {"rows": 10.0, "busy_s": 1.0}}
+    assert work_by_host(done, [executor("1", "h")], 40) == {"h": HostWork(rows=10.0, busy_s=1.0)}
 
 
 def test_a_source_that_does_not_count_its_records_tells_nothing_and_an_empty_batch_no_rows():
@@ -148,4 +149,4 @@ def test_a_source_that_does_not_count_its_records_tells_nothing_and_an_empty_bat
     assert work_by_host({"1": TasksDone(0, 1.0)}, known, 40) is None
     assert work_by_host({}, known, 40) is None
     assert work_by_host({"1": TasksDone(40, 1.0)}, [], 40) is None
-    assert work_by_host({"1": TasksDone(0, 1.0)}, known, 0) == {"h": {"rows": 0.0, "busy_s": 1.0}}
+    assert work_by_host({"1": TasksDone(0, 1.0)}, known, 0) == {"h": HostWork(rows=0.0, busy_s=1.0)}

@@ -1,0 +1,153 @@
+"""The record of a micro-batch: each figure is declared here, once.
+
+From these declarations follow the driver's ``/batches`` and its gauges, what Monitor reads from both and which values
+it believes, the lines of a recorded run, and the table of docs/spark_metrics.md.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+PREFIX = "gesscale_operator_"
+"""Of the names of the gauges."""
+
+_KEY = "figure"
+_PROGRESS = "the query's progress report"
+_ATTACH = "what `attach` was told"
+_STATUS = "Spark's status store"
+_JOBS = "Spark's account of the batch's jobs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """What is said of a field of the batch record.
+
+    Attributes
+    ----------
+    text
+        What it is: the help of its gauge.
+    source
+        Where Spark tells it.
+    gauge
+        Name of its gauge after the prefix; that of a counter ends in ``_total``. Empty where it has none.
+    zero_tells
+        Whether zero says something; where it does not, zero counts as unknown.
+    """
+
+    text: str
+    source: str
+    gauge: str = ""
+    zero_tells: bool = True
+
+
+def _figure(text: str, source: str, gauge: str = "") -> dict[str, Figure]:
+    return {_KEY: Figure(text=text, source=source, gauge=gauge)}
+
+
+def _optional(text: str, source: str, gauge: str, *, zero_tells: bool = True) -> Any:
+    told = Figure(text=text, source=source, gauge=gauge, zero_tells=zero_tells)
+    return field(default=None, metadata={_KEY: told})
+
+
+def figures_of(record: type[Any]) -> dict[str, Figure]:
+    """Return what is said of the fields of a record.
+
+    Parameters
+    ----------
+    record
+        `BatchFigures`, `BatchRecord` or `HostWork`.
+
+    Returns
+    -------
+    dict of str to Figure
+        By the name of the field, in the order of their declaration.
+
+    Examples
+    --------
+    >>> figures_of(BatchFigures)["rows"].gauge
+    'batch_rows'
+    """
+    return {each.name: each.metadata[_KEY] for each in fields(record) if _KEY in each.metadata}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostWork:
+    """What the replica on a host, or on a node, did in a batch; each field's metadata says what it is."""
+
+    rows: float = field(
+        metadata=_figure("Rows that a replica read in the last batch.", _JOBS, "batch_replica_rows")
+    )
+    busy_s: float = field(
+        metadata=_figure(
+            "For how long its slots held a task, in the mean.", _JOBS, "batch_replica_busy_seconds"
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchFigures:
+    """The figures of a finished micro-batch that Monitor reads; each field's metadata says what it is.
+
+    A figure that not every source tells is None where it is not told.
+    """
+
+    batch_id: int = field(metadata=_figure("Number of the last finished batch.", _PROGRESS, "batch_id"))
+    ended_at_s: float = field(
+        metadata=_figure("When it ended, since the epoch.", _PROGRESS, "batch_end_timestamp_seconds")
+    )
+    rows: int = field(metadata=_figure("Rows of the last finished batch.", "`numInputRows`", "batch_rows"))
+    seconds: float = field(
+        metadata=_figure("Duration of that batch.", "`triggerExecution`", "batch_duration_seconds")
+    )
+    trigger_s: float | None = _optional(
+        "The trigger interval; NaN where unknown.", _ATTACH, "trigger_interval_seconds", zero_tells=False
+    )
+    cap_rows: int | None = _optional(
+        "Cap on the rows of that batch; NaN where there is none.",
+        _ATTACH,
+        "batch_cap_rows",
+        zero_tells=False,
+    )
+    offered_rows_total: float | None = _optional(
+        "Rows the sources had offered since the query began, as the last batch began.",
+        "latest offsets of the sources",
+        "offered_rows_total",
+    )
+    backlog_rows: float | None = _optional(
+        "Rows offered and not processed; NaN where a source does not tell.",
+        "latest and end offsets of the sources",
+        "backlog_rows",
+    )
+    output_rows: int | None = _optional(
+        "Rows that batch handed on; NaN where the sink does not tell.",
+        "`sink.numOutputRows`, else `count_output`",
+        "batch_output_rows",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchRecord(BatchFigures):
+    """One finished micro-batch as a driver keeps and serves it.
+
+    Row totals count from where the query stood when it was first seen.
+    """
+
+    started_at_s: float = field(
+        metadata=_figure(
+            "When it began, since the epoch.",
+            _PROGRESS,
+            "batch_start_timestamp_seconds",
+        )
+    )
+    processed_rows_total: int = field(
+        metadata=_figure("Rows processed.", "`numInputRows`", "processed_rows_total")
+    )
+    replicas: int | None = field(metadata=_figure("Live executors as the batch ended.", _STATUS))
+    hosts: tuple[str, ...] = field(
+        metadata=_figure("Hosts of executors as the last batch ended.", _STATUS, "batch_replica_info")
+    )
+    hosts_at_start: tuple[str, ...] = field(
+        metadata=_figure("Hosts of executors as the batch was planned.", _STATUS)
+    )
+    by_host: Mapping[str, HostWork] | None = None
+    """What the replica on each host did; None where Spark does not tell."""

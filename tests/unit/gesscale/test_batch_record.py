@@ -1,0 +1,31 @@
+"""The table of docs/spark_metrics.md is that of the batch record."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from gesscale.batch_record import PREFIX, BatchFigures, BatchRecord, HostWork, figures_of
+
+PAGE = Path(__file__).parents[3] / "docs" / "spark_metrics.md"
+HEAD = f"| `/batches` | `/metrics`: `{PREFIX}...` | what | from |\n|---|---|---|---|\n"
+
+
+def rows() -> Iterator[str]:
+    for prefix, record in (("", BatchRecord), ("by_host.HOST.", HostWork)):
+        for name, told in figures_of(record).items():
+            gauge = f"`{told.gauge}`" if told.gauge else "–"
+            yield f"| `{prefix}{name}` | {gauge} | {told.text} | {told.source} |\n"
+
+
+def test_the_page_has_a_row_for_each_figure() -> None:
+    table = HEAD + "".join(rows())
+    assert f"\n\n{table}\n" in PAGE.read_text("utf-8"), (
+        f"docs/spark_metrics.md: replace the table by\n{table}"
+    )
+
+
+def test_what_monitor_reads_has_a_gauge_of_its_own_and_a_text() -> None:
+    figures = [*figures_of(BatchFigures).values(), *figures_of(HostWork).values()]
+    gauges = [told.gauge for told in figures]
+    assert all(gauges)
+    assert len({*gauges}) == len(gauges)
+    assert all(told.text.endswith(".") and told.source for told in figures)
