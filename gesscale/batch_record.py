@@ -123,6 +123,16 @@ class BatchFigures:
         "`sink.numOutputRows`, else `count_output`",
         "batch_output_rows",
     )
+    state_rows: int | None = _optional(
+        "Rows in the state of the query's operators after that batch; NaN where it keeps none.",
+        "`stateOperators`: the sum of `numRowsTotal`",
+        "batch_state_rows",
+    )
+    state_bytes: int | None = _optional(
+        "Memory that this state takes, over all partitions; NaN where the query keeps none.",
+        "`stateOperators`: the sum of `memoryUsedBytes`",
+        "batch_state_bytes",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -152,6 +152,8 @@ class QueryHistory:
             hosts=_distinct(now),
             hosts_at_start=_distinct(planned_with),
             output_rows=_output_rows(progress),
+            state_rows=_state_sum(progress, "numRowsTotal"),
+            state_bytes=_state_sum(progress, "memoryUsedBytes"),
             by_host=by_host,
         )
         self.batches.append(record)
@@ -233,6 +235,11 @@ def _output_rows(progress: Mapping[str, Any]) -> int | None:
     if told is None or told < 0:
         told = ((progress.get("observedMetrics") or {}).get(OBSERVATION) or {}).get(OUTPUT_ROWS)
     return None if told is None else int(told)
+
+
+def _state_sum(progress: Mapping[str, Any], name: str) -> int | None:
+    told = [operator.get(name) for operator in progress.get("stateOperators") or ()]
+    return sum(told) if told and None not in told else None
 
 
 def _as_dict(record: BatchRecord) -> dict[str, Any]:

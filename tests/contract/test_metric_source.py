@@ -42,6 +42,8 @@ def steady(*, last_end_s: float = NOW_S, **changes: object) -> list[Batch]:
                 offered_rows_total=150.0 * index,
                 backlog_rows=50.0 * index,
                 output_rows=80,
+                state_rows=300 + index,
+                state_bytes=2**33 + index,
             ),
             **changes,
         )

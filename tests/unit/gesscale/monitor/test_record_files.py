@@ -46,6 +46,8 @@ def test_a_recorded_run_is_read_whole() -> None:
     assert recording.faults == ()
     # Lines of the two files.
     assert (len(recording.batches["nearest"]), len(recording.decisions)) == (90, 26)
+    told = {(batch.state_rows, batch.state_bytes) for batch in recording.batches["nearest"]}
+    assert told == {(None, None)}, "recorded before there were such figures"
     first, sixth = recording.decisions[0], recording.decisions[5]
     assert first.seen == MissingReading(operator="nearest", detail="no batch has ended yet")
     assert isinstance(sixth.seen, OperatorReading)

@@ -46,10 +46,16 @@ def test_a_record_becomes_a_batch_on_named_nodes() -> None:
 
 def test_null_and_nan_say_that_a_source_does_not_tell() -> None:
     nan = float("nan")
-    told = {"offered_rows_total": None, "backlog_rows": nan, "output_rows": nan, "cap_rows": nan}
+    told = {
+        "offered_rows_total": None,
+        "backlog_rows": nan,
+        "output_rows": nan,
+        "cap_rows": nan,
+        "state_rows": nan,
+    }
     (batch,) = to_batches([{**RECORD, **told}], {}).batches
     assert (batch.offered_rows_total, batch.backlog_rows) == (None, None)
-    assert (batch.output_rows, batch.cap_rows) == (None, None)
+    assert (batch.output_rows, batch.cap_rows, batch.state_rows) == (None, None, None)
 
 
 def test_a_record_tells_what_was_handed_on_and_what_each_replica_did() -> None:

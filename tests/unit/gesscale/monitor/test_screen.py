@@ -43,7 +43,9 @@ def test_a_nonsensical_batch_is_dropped_and_said(changes: dict[str, object], com
     assert faults[1] == "1 batches before batch 3 were not seen"
 
 
-@pytest.mark.parametrize("name", ["trigger_s", "cap_rows", "offered_rows_total", "backlog_rows"])
+@pytest.mark.parametrize(
+    "name", ["trigger_s", "cap_rows", "offered_rows_total", "backlog_rows", "state_rows", "state_bytes"]
+)
 @pytest.mark.parametrize("value", [-1, float("nan"), float("inf")])
 def test_an_optional_figure_that_cannot_be_becomes_unknown(name: str, value: float) -> None:
     kept, faults = screen((batch(1, 990.0, **{name: value}),), NOW_S)

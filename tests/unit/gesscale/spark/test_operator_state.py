@@ -64,6 +64,7 @@ def test_gauges_tell_the_last_batch():
     assert bench.gauge("batch_end_timestamp_seconds") == 99.5  # began at 99 s, took 0.5 s
     assert bench.gauge("replicas") == 2
     assert bench.gauge("last_progress_timestamp_seconds") == 100
+    assert math.isnan(bench.gauge("batch_state_rows")), "a query without state"
 
 
 def test_vanished_hosts_and_queries_leave_no_series():

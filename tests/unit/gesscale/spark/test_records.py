@@ -1,3 +1,6 @@
+import json
+from pathlib import Path
+
 import pytest
 
 from gesscale.batch_record import HostWork
@@ -5,6 +8,7 @@ from gesscale.errors import InputError
 from gesscale.monitor.records import parse_document, to_batches
 from gesscale.spark.records import RING_BATCHES, ExecutorSnapshot, QueryHistory, QuerySettings, document
 
+STATEFUL = Path(__file__).parents[3] / "data" / "progress" / "stateful.json"
 TWO = ExecutorSnapshot(at_s=0.0, hosts=("10.77.0.2", "10.77.0.3"))
 THREE = ExecutorSnapshot(at_s=5.0, hosts=("10.77.0.2", "10.77.0.3", "10.77.0.4"))
 
@@ -76,6 +80,43 @@ def test_a_report_of_an_older_spark_tells_no_output():
     assert add(QueryHistory(query="q"), report()).output_rows is None
 
 
+def test_the_state_is_the_sum_of_the_operators_that_keep_one():
+    batch = add(QueryHistory(query="q"), json.loads(STATEFUL.read_text("utf-8")))
+    # an aggregation of 28 rows and a deduplication of 120; 9,064 and 28,064 bytes
+    assert (batch.state_rows, batch.state_bytes) == (148, 37128)
+
+
+@pytest.mark.parametrize(
+    ("operators", "state"),
+    [
+        ([], (None, None)),
+        (None, (None, None)),
+        ([{"numRowsTotal": 0, "memoryUsedBytes": 0}], (0, 0)),
+        ([{"numRowsTotal": 5, "memoryUsedBytes": 9}, {"numRowsTotal": 2}], (7, None)),
+        (
+            [{"numRowsTotal": 5, "memoryUsedBytes": 9}, {"numRowsTotal": None, "memoryUsedBytes": 1}],
+            (None, 10),
+        ),
+    ],
+)
+def test_a_state_of_which_a_part_is_not_told_is_unknown(operators, state):
+    batch = add(QueryHistory(query="q"), report() | {"stateOperators": operators})
+    assert (batch.state_rows, batch.state_bytes) == state
+
+
+def test_a_report_without_state_operators_tells_no_state():
+    batch = add(QueryHistory(query="q"), report())
+    assert (batch.state_rows, batch.state_bytes) == (None, None)
+
+
+def test_monitor_reads_the_state_as_the_driver_serves_it():
+    history = QueryHistory(query="q")
+    add(history, json.loads(STATEFUL.read_text("utf-8")))
+    served = json.dumps(document(history, settings(), now_s=10.0)).encode()
+    (batch,) = to_batches(parse_document(served, "nearest").batches, {}).batches
+    assert (batch.state_rows, batch.state_bytes) == (148, 37128)
+
+
 def test_a_trigger_that_ran_no_batch_is_no_record():
     history = QueryHistory(query="q")
     assert add(history, report(rows=0, ran=False)) is None
@@ -102,8 +143,6 @@ def test_only_the_newest_batches_are_kept():
 
 
 def test_monitor_understands_what_is_served():
-    import json
-
     history = QueryHistory(query="q", last_progress_at_s=9.0)
     for number in range(3):
         by_host = {"10.77.0.2": HostWork(rows=60.0, busy_s=0.5)} if number == 2 else None
