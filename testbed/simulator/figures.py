@@ -12,7 +12,7 @@ from latency_map import LatencyMapError
 from latency_map.formats.yaml_text import read_yaml
 
 
-class Figure(BaseModel):
+class Constant(BaseModel):
     """A constant.
 
     Attributes
@@ -43,7 +43,7 @@ class Figures(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     about: str
-    figures: Mapping[str, Figure]
+    figures: Mapping[str, Constant]
 
     def values(self, known: Iterable[str], source: str) -> dict[str, int | float]:
         """Return the values alone.
