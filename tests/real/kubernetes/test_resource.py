@@ -15,7 +15,7 @@ from gesscale.kubernetes.resource.crd import definition
 from gesscale.kubernetes.resource.memory import MemoryStatus, knowledge_of
 from gesscale.kubernetes.resource.status import EstimateStatus, LoadStatus, StreamAutoscalerStatus
 from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault
-from gesscale.ports import Knowledge, Reconfiguration
+from gesscale.ports import Knowledge
 from perfmodel import Reading
 
 kubernetes = pytest.importorskip("kubernetes", reason="needs the extra gesscale[kubernetes]")
@@ -296,10 +296,7 @@ def test_what_is_remembered_comes_back_to_the_last_bit(resources):
         )
         for index in range(20)
     )
-    change = Reconfiguration(
-        at_s=1_800_000_000.7654321, operator="near", placement=("a", "b"), downtime_s=1 / 3
-    )
-    known = Knowledge(readings={"near": readings}, reconfigurations={"near": (change,)})
+    known = Knowledge(readings={"near": readings})
     resources.patch_status({"memory": MemoryStatus.of(known, "near").document()})
     served = MemoryStatus.model_validate(resources.get()["status"]["memory"])
     assert knowledge_of({"near": served}) == known
