@@ -16,7 +16,7 @@ from gesscale.decision import Reason
 from testbed.cluster import lifecycle, privilege, state
 from testbed.cluster.topology import Topology, read_topology
 from testbed.demo.rides import PreparedRides
-from testbed.demo.scenario import CLEAN, NEAREST, WORKFLOW, KafkaInput, Scenario, prepare_settings
+from testbed.demo.scenario import CLEAN, NEAREST, WORKFLOW, TopicInput, Scenario, prepare_settings
 from testbed.demo.show import play_day
 from testbed.demo.stage import Stage
 from testbed.demo.verdict import check_rows
@@ -48,7 +48,7 @@ def scenario(tmp_path: Path) -> Scenario:
         topology=str(tmp_path / "topology.yaml"),
         operators=(replace(CLEAN, service_ms_per_row=1.0), replace(NEAREST, service_ms_per_row=8.0)),
         day_s=DAY_S,
-        kafka=KafkaInput(broken_share=0.1, partitions=4),
+        kafka=TopicInput(broken_share=0.1, partitions=4),
         cap_rows=200,
         trigger_s=1.0,
         period_s=3.0,
