@@ -134,7 +134,6 @@ def controller_as(
     """
     connection = connect_as(cluster, namespace, account, folder)
     options = ControllerOptions(
-        folder=folder / account,
         namespace=watched,
         allowed_targets=(AllowedTarget.parse("127.0.0.1"),),
     )

@@ -188,7 +188,9 @@ class World:
         return self.get(name).get("status") or {}
 
     def order(self, name: str) -> dict:
-        return self.status(name).get("order") or {}
+        """Return its order as it was written, without the downtime that was measured since."""
+        order = self.status(name).get("order") or {}
+        return {key: value for key, value in order.items() if key != "downtimeSeconds"}
 
     def reason(self, name: str) -> str:
         return (self.status(name).get("lastDecision") or {}).get("reason", "")

@@ -1,4 +1,4 @@
-"""Attach the listener, its endpoint and the steering to a Spark session: the only lines here that know them all."""
+"""Attach the listener, its endpoint and the reconciler to a Spark session: the only lines here that know them all."""
 
 import contextlib
 import logging
@@ -67,7 +67,7 @@ class Attachment:
         self._restartable.run(_first_replicas(self._spark), stopping or threading.Event())
 
     def close(self) -> None:
-        """Take the listener off and stop endpoint and steering; safe after the session has stopped."""
+        """Take the listener off and stop endpoint and reconciler; safe after the session has stopped."""
         if self._order_follower is not None:
             self._order_follower.stop()
         if self._endpoint is not None:

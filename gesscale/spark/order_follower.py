@@ -1,4 +1,4 @@
-"""Puts the obedience of a driver together: the watch of its StreamAutoscaler, the steering, and what they act on."""
+"""Follows orders in a driver: the watch of its StreamAutoscaler, the reconciler, and what they act on."""
 
 import json
 import logging

@@ -115,7 +115,7 @@ class Reconciler:
 
     def start(self) -> None:
         """Begin to steer."""
-        threading.Thread(target=self._reconcile_for_ever, name="gesscale-steering", daemon=True).start()
+        threading.Thread(target=self._reconcile_for_ever, name="gesscale-reconciler", daemon=True).start()
 
     def stop(self) -> None:
         """Stop after the step that is going on."""

@@ -34,7 +34,7 @@ _CLOCK_BACK_S = 1.0
 
 @dataclass(slots=True)
 class _ScheduledWorkflow:
-    """A workflow under way; its steering belongs to the thread of the step that runs, else to the scheduler."""
+    """A workflow under way; its controller belongs to the thread of the step that runs, else to the scheduler."""
 
     workflow: ManagedWorkflow
     term: int

@@ -192,9 +192,9 @@ class Application:
     def obeys(self, order, *nodes):
         """Whether executors are on exactly these nodes, all have worked, and nobody is on the way."""
         replicas = self.ask("replicas")
-        steering = replicas["steering"]
+        reconciler = replicas["reconciler"]
         return (
-            (steering["order"], steering["settled"], replicas["hosts"]) == (order, True, sorted(nodes))
+            (reconciler["order"], reconciler["settled"], replicas["hosts"]) == (order, True, sorted(nodes))
             and all(each["first_task_at_s"] for each in replicas["executors"])
             and sorted(each["node"] for each in replicas["executors"]) == sorted(nodes)
         )
@@ -303,7 +303,7 @@ def test_a_lost_executor_comes_back_inside_the_placement(application, nodes):
         lambda: lost not in {e["id"] for e in application.ask("replicas")["executors"]},
         application,
     )
-    identity = application.ask("replicas")["steering"]["order"]
+    identity = application.ask("replicas")["reconciler"]["order"]
     until("another one works there", lambda: application.obeys(identity, *nodes[:2]), application)
     assert application.is_exactly_once()
 
@@ -341,11 +341,11 @@ def fill(application, cluster, node):
 
 def test_an_order_of_an_older_term_and_a_broken_one_change_nothing(application, nodes):
     application.obey(nodes[0])
-    ignored = application.ask("replicas")["steering"]["ignored_orders"]
+    ignored = application.ask("replicas")["reconciler"]["ignored_orders"]
     application.order(nodes[1], term=0)
     until(
         "it is ignored",
-        lambda: application.ask("replicas")["steering"]["ignored_orders"] == ignored + 1,
+        lambda: application.ask("replicas")["reconciler"]["ignored_orders"] == ignored + 1,
         application,
     )
     assert application.ask("replicas")["hosts"] == [nodes[0]]

@@ -184,7 +184,7 @@ def test_the_operator_sees_executors_come_and_go_and_leaves_them_alone(applicati
 
 def test_a_driver_that_the_operator_starts_again_comes_back_to_its_placement(application, nodes):
     application.obey(nodes[0], nodes[1])
-    identity, before = application.ask("replicas")["steering"]["order"], application.driver()
+    identity, before = application.ask("replicas")["reconciler"]["order"], application.driver()
     application.kubectl("delete", "pod", "driver", "--wait=false", "--now")
     until("another driver is there", lambda: application.driver() != before, application)
     until(
