@@ -16,7 +16,7 @@ from gesscale.decision import Reason
 from testbed.cluster import lifecycle, privilege, state
 from testbed.cluster.topology import Topology, read_topology
 from testbed.demo.rides import PreparedRides
-from testbed.demo.scenario import CLEAN, NEAREST, WORKFLOW, TopicInput, Scenario, prepare_settings
+from testbed.demo.scenario import CLEAN, NEAREST, WORKFLOW, Scenario, TopicInput, prepare_settings
 from testbed.demo.show import play_day
 from testbed.demo.stage import Stage
 from testbed.demo.verdict import check_rows
