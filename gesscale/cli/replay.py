@@ -15,6 +15,7 @@ from gesscale.document import decision_document
 from gesscale.errors import InputError, SettingsError
 from gesscale.monitor.record_files import SETTINGS, Recording, read_recording
 from gesscale.monitor.replay import RecordedWorld
+from gesscale.policies.guarded import GuardedPolicy
 from gesscale.policies.registry import any_card
 from gesscale.replay import Agreement, ReplayedDecision, agreement, answers_of
 from gesscale.settings import Settings, load_settings
@@ -56,7 +57,7 @@ def replay(
     """
     settings = _settings(record, config, set_ or [], policy)
     name = settings.analyze.policy
-    chosen = settings.analyze.build(settings.workflow.build())
+    chosen = GuardedPolicy(settings.analyze.build(settings.workflow.build()))
     recording = read_recording(record, settings.workflow.operators)
     instants_s = recording.instants_s(settings.monitor.period_s)
     answers = answers_of(

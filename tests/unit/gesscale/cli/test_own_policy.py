@@ -157,6 +157,21 @@ def test_the_code_of_a_record_does_not_run_unless_it_is_named(gesscale, guide):
     assert json.loads(out)["steps"][0]["decision"]["policy"] == "steady"
 
 
+@pytest.mark.usefixtures("guide")
+def test_one_that_raises_is_said_in_its_answers(gesscale):
+    text = Path("steady.py").read_text("utf-8")
+    asks = "        return {name: self._analysis("
+    assert asks in text
+    Path("failing.py").write_text(
+        text.replace(asks, f"        raise ValueError('not today')\n{asks}"), "utf-8"
+    )
+    code, out, said = gesscale("replay", "record", "--policy", "failing.py:CARD", "-o", "json")
+    assert code == 0, said
+    plan = json.loads(out)["steps"][0]["decision"]["plan"]
+    assert plan["reason"] == "PolicyFailed"
+    assert plan["detail"].startswith("policy steady, analyze: ValueError at failing.py:")
+
+
 # What is wrong with a file
 
 BROKEN = {
