@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from random import Random
 from typing import Any
 
@@ -67,9 +67,10 @@ def _change(database: sqlite3.Connection, table: str, random: Random) -> None:
 def _other(value: Any, random: Random, texts: Sequence[str]) -> Any:
     mild = random.random() < MILD_SHARE
     if isinstance(value, str) and value[:1] in {"{", "["}:
-        tree = Tree(json.loads(value), [json.loads(value)], random)
-        tree.change()
-        return tree.json()
+        with suppress(ValueError):  # a change before this one may have left no JSON
+            tree = Tree(json.loads(value), [json.loads(value)], random)
+            tree.change()
+            return tree.json()
     if mild and isinstance(value, str):
         return random.choice((near_text(value, random), random.choice(texts)))
     if mild and isinstance(value, int | float):
