@@ -238,10 +238,6 @@ class KnowledgeStore(Protocol):
         """Keep the measured downtime of a change that has settled."""
         ...
 
-    def adopt(self, known: Knowledge) -> None:
-        """Take over what another store knew of operators of which this one knows nothing."""
-        ...
-
     def close(self) -> None:
         """Let go of the file, if there is one."""
         ...

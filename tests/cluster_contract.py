@@ -1,5 +1,6 @@
 """What every `gesscale.ports.Cluster` promises; each adapter's test gives the site on which it is shown."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import pytest
@@ -12,19 +13,19 @@ BEGUN = {OutcomeStatus.ORDERED, OutcomeStatus.APPLIED}
 
 
 @dataclass
-class Site:
+class Site(ABC):
     """An operator that runs on a cluster.
 
-    ``nodes`` are three, of which the first holds its only replica; ``settle`` lets time pass until the cluster has made
-    so what was ordered.
+    ``nodes`` are three. The first one holds its only replica.
     """
 
     cluster: Cluster
     nodes: tuple[str, str, str]
     operator: str = "op"
 
+    @abstractmethod
     def settle(self) -> None:
-        raise NotImplementedError
+        """Let time pass until the cluster has made so what was ordered."""
 
     def apply(self, *nodes: str):
         return self.cluster.apply(self.operator, tuple(sorted(nodes)))

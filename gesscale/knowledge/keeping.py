@@ -1,6 +1,6 @@
 """What is kept of a decision, and how much of it."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -38,10 +38,9 @@ def reconfiguration_of(decision: Decision) -> Reconfiguration | None:
     return Reconfiguration(at_s=decision.at_s, operator=decision.operator, placement=decision.plan.placement)
 
 
-def missing_operators(known: Knowledge, own: Collection[str]) -> tuple[str, ...]:
-    """Return the operators that are known elsewhere and not here, by name."""
-    told = known.readings.keys() | known.reconfigurations.keys() | known.memos.keys()
-    return tuple(sorted(told - set(own)))
+def operators_of(known: Knowledge) -> tuple[str, ...]:
+    """Return the operators of which anything is known, by name."""
+    return tuple(sorted(known.readings.keys() | known.reconfigurations.keys() | known.memos.keys()))
 
 
 def is_new_version(previous: Mapping[str, Any] | None, model: Mapping[str, Any]) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from gesscale.decision import Decision
 from gesscale.document import decision_document, model_document
 from gesscale.errors import KnowledgeError
-from gesscale.knowledge.keeping import KnowledgeLimits, is_new_version, missing_operators, reconfiguration_of
+from gesscale.knowledge.keeping import KnowledgeLimits, is_new_version, operators_of, reconfiguration_of
 from gesscale.ports import Knowledge, Reconfiguration
 from perfmodel import Model, Reading
 
@@ -41,7 +41,7 @@ class MemoryKnowledge:
         self._memos: dict[str, tuple[float, str]] = {}
         self._numbers = count()
         if known is not None:
-            self.adopt(known)
+            self._take_over(known)
 
     def close(self) -> None:
         """Do nothing: there is no file."""
@@ -76,9 +76,8 @@ class MemoryKnowledge:
         decisions = self._decisions.setdefault(name, deque(maxlen=limits.decisions_per_operator))
         decisions.appendleft((next(self._numbers), decision))
 
-    def adopt(self, known: Knowledge) -> None:
-        """Take over what another store knew of operators of which this one knows nothing."""
-        for name in missing_operators(known, {*self._readings, *self._reconfigurations, *self._memos}):
+    def _take_over(self, known: Knowledge) -> None:
+        for name in operators_of(known):
             if name in known.memos:
                 self._memos[name] = (-math.inf, known.memos[name])
             self._readings[name] = _Evidence(known.readings.get(name, ()))

@@ -15,7 +15,7 @@ from gesscale.errors import KnowledgeError
 from gesscale.knowledge.cells import ModelRow
 from gesscale.knowledge.file import CorruptFileError, begin_anew, faults_in_words, open_for_writing
 from gesscale.knowledge.history import KnowledgeFile
-from gesscale.knowledge.keeping import KnowledgeLimits, is_new_version, missing_operators, reconfiguration_of
+from gesscale.knowledge.keeping import KnowledgeLimits, is_new_version, operators_of, reconfiguration_of
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.ports import Knowledge, Reconfiguration
 from perfmodel import Reading
@@ -119,16 +119,9 @@ class SqliteKnowledge(KnowledgeFile):
 
         self._write(write, lambda: self._held.settle(reconfiguration))
 
-    def adopt(self, known: Knowledge) -> None:
-        """Take over what another store knew of operators of which this one knows nothing; in one transaction."""
-        self._write(lambda connection: self._adopt(connection, known), lambda: self._held.adopt(known))
-
-    def _adopt(self, connection: sqlite3.Connection, known: Knowledge) -> None:
-        own = connection.execute(
-            "SELECT operator FROM reading UNION SELECT operator FROM reconfiguration "
-            "UNION SELECT operator FROM memo"
-        ).fetchall()
-        for name in missing_operators(known, {operator for (operator,) in own}):
+    def _take_over(self, connection: sqlite3.Connection, known: Knowledge) -> None:
+        """Write what is known into a new file."""
+        for name in operators_of(known):
             self._remember_readings(connection, name, tuple(reversed(known.readings.get(name, ()))))
             for change in reversed(known.reconfigurations.get(name, ())):
                 self._remember_reconfiguration(connection, change)
@@ -182,7 +175,7 @@ class SqliteKnowledge(KnowledgeFile):
             self._connection.close()
         self._connection = begin_anew(self.path, fault, self._now_s)
         with self._transaction() as connection:
-            self._adopt(connection, self._held.recall(math.inf))
+            self._take_over(connection, self._held.recall(math.inf))
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:

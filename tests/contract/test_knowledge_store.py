@@ -185,34 +185,25 @@ def test_the_newest_memo_of_each_operator_is_told_again(store: Store) -> None:
     assert store.recall(2).memos == {"nearest": "second"}
 
 
-def test_another_stores_memo_is_taken_over_where_there_is_none(store: Store) -> None:
-    store.remember(decision(5, memo="own"))
-    store.adopt(Knowledge(memos={"nearest": "theirs", "clean": "theirs"}))
-    assert store.recall(5).memos == {"nearest": "own", "clean": "theirs"}
-
-
-def test_what_another_store_knew_is_taken_over_as_it_was(store: Store) -> None:
+def test_a_store_begins_with_what_it_is_given_as_it_was() -> None:
     change = Reconfiguration(at_s=2, operator="nearest", placement=("edge1",), downtime_s=1.5)
     pending = Reconfiguration(at_s=4, operator="nearest", placement=("edge1", "edge2"))
-    theirs = Knowledge(
-        readings={"nearest": (reading(3), reading(1))}, reconfigurations={"nearest": (pending, change)}
+    given = Knowledge(
+        readings={"nearest": (reading(3), reading(1))},
+        reconfigurations={"nearest": (pending, change)},
+        memos={"clean": "said"},
     )
-    store.adopt(theirs)
-    assert store.recall(9) == theirs
+    store = MemoryKnowledge(LIMITS, known=given)
+    assert store.recall(9) == given
     store.settle(replace(pending, downtime_s=2.0))
     assert store.recall(9).pending("nearest") is None
 
 
-def test_own_knowledge_of_an_operator_is_better_than_another_stores(store: Store) -> None:
-    store.remember(decision(5, evidence=(reading(5),)))
-    store.adopt(Knowledge(readings={"nearest": (reading(1),), "clean": (reading(2),)}))
-    assert store.recall(9).readings == {"nearest": (reading(5),), "clean": (reading(2),)}
-
-
-def test_what_is_taken_over_is_bounded_too(store: Store) -> None:
-    store.adopt(Knowledge(readings={"nearest": tuple(reading(at_s) for at_s in (5, 4, 3, 2, 1))}))
+def test_what_a_store_begins_with_is_bounded_too() -> None:
+    given = Knowledge(readings={"nearest": tuple(reading(at_s) for at_s in (5, 4, 3, 2, 1))})
     # Limit 3: the newest of five.
-    assert [item.at_s for item in store.recall(9).readings["nearest"]] == [5, 4, 3]
+    kept = MemoryKnowledge(LIMITS, known=given).recall(9).readings["nearest"]
+    assert [item.at_s for item in kept] == [5, 4, 3]
 
 
 def test_decisions_keep_reasons_numbers_and_losing_candidates(store: Store) -> None:

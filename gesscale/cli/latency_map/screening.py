@@ -200,7 +200,7 @@ def _say(
             )
     if known is None:
         return
-    if strangers := [name for name in latencies.names if name not in known]:
+    if unknown := [name for name in latencies.names if name not in known]:
         stderr_console.print(
-            f"note: {asked.nodes} does not have these nodes of the map: {enumerate_some(strangers)}"
+            f"note: {asked.nodes} does not have these nodes of the map: {enumerate_some(unknown)}"
         )

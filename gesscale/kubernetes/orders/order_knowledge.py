@@ -14,7 +14,7 @@ from gesscale.ports import Knowledge, KnowledgeStore, Reconfiguration
 
 @dataclass(slots=True)
 class OrderKnowledge:
-    """A `gesscale.ports.KnowledgeStore`: the standing orders beside what another one keeps.
+    """A `gesscale.ports.KnowledgeStore`: the standing orders, and what another one keeps.
 
     Attributes
     ----------
@@ -51,10 +51,6 @@ class OrderKnowledge:
     def remember(self, decision: Decision) -> None:
         """Keep a decision."""
         self.inner.remember(decision)
-
-    def adopt(self, known: Knowledge) -> None:
-        """Take over what another store knew."""
-        self.inner.adopt(known)
 
     def close(self) -> None:
         """Let go of the file, if there is one."""

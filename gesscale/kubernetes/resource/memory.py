@@ -131,7 +131,7 @@ def _part(kind: type[R], said: Any, faults: list[str]) -> R | None:
 
 
 def knowledge_of(memories: Mapping[str, MemoryStatus]) -> Knowledge:
-    """Return what the statuses of a workflow's resources remember, for `KnowledgeStore.adopt`.
+    """Return what the statuses of a workflow's resources remember; a new store begins with it.
 
     Parameters
     ----------

@@ -283,8 +283,8 @@ def test_what_breaks_before_a_decision_is_kept_does_not_lose_it(path: Path, stat
 def test_an_order_that_was_given_a_moment_ago_is_not_forgotten(path: Path) -> None:
     # Else the loop would take the replica that is about to come for one that is missing, or scale again.
     with SqliteKnowledge(path, now_s=NOW_S) as store:
-        change = Reconfiguration(at_s=10.0, operator="clean", placement=("edge3",))
-        store.adopt(Knowledge(reconfigurations={"clean": (change,)}))
+        store.remember(replace(told(10.0), operator="clean"))
+        change = Reconfiguration(at_s=10.0, operator="clean", placement=("edge1",))
         damage(path, "UPDATE reading SET rows_per_s = 'fast'")
         assert store.recall(NOW_S).pending("clean") == change
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 
@@ -16,7 +17,6 @@ from gesscale.errors import InputError, KnowledgeError
 from gesscale.knowledge.history import SqliteHistory
 from gesscale.knowledge.keeping import KnowledgeLimits
 from gesscale.knowledge.sqlite import SqliteKnowledge
-from gesscale.ports import Knowledge
 from perfmodel import Reading
 
 NOW_S = 1_000_000_000.0  # 2001-09-09 01:46:40 UTC
@@ -150,10 +150,11 @@ def test_a_file_of_the_first_version_is_read_as_it_is_and_brought_up_to_date_by_
         assert history.recall(NOW_S).memos == {}
     assert instants(path) == [2, 1, 0]
     with SqliteKnowledge(path, now_s=NOW_S) as store:
-        store.adopt(Knowledge(memos={"op": "kept"}))
+        said = decision(3)
+        store.remember(replace(said, analysis=replace(said.analysis, memo="kept")))
     with SqliteHistory(path) as history:
-        assert history.recall(NOW_S).memos == {"op": "kept"}
-    assert instants(path) == [2, 1, 0]
+        assert history.recall(NOW_S).memos == {"nearest": "kept"}
+    assert instants(path) == [3, 2, 1, 0]
 
 
 def test_a_newer_schema_is_refused_and_left_alone(path: Path) -> None:
