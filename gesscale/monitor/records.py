@@ -92,7 +92,7 @@ def _none_if_wrong(value: object, read: ValidatorFunctionWrapHandler) -> object:
 
 
 class _OnHosts(Part):
-    """Where a batch was, as served: its nodes are told by the addresses of their executors."""
+    """Where a batch was, as served: its nodes are known by the addresses of their executors."""
 
     hosts: tuple[str, ...]
     by_host: Annotated[

@@ -1,4 +1,4 @@
-"""What several policies are told; what only one is told stands beside that policy."""
+"""Settings that several policies share; those of one policy are in its folder."""
 
 from gesscale.options.shared import PolicyOptions
 

@@ -8,7 +8,7 @@ from gesscale.fields import LARGEST_EXACT, Ascending, Duration, SettingsGroup
 
 
 class PolicyOptions(SettingsGroup):
-    """What several policies are told."""
+    """The settings that several policies share."""
 
     ASCENDING: ClassVar[tuple[Ascending, ...]] = (Ascending("cpu_low_pct", "cpu_high_pct", strict=True),)
 

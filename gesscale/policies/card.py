@@ -36,7 +36,7 @@ class PolicyCard:
     source
         Where it is from.
     build
-        Makes it of a workflow and what it is told: the shared settings and, where it has some, its own.
+        Makes it of a workflow and settings: the shared settings and, where it has some, its own.
     settings
         Its own settings, with which it works as they are by default; they stand in group ``analyze`` under its name.
         None where it has none.
@@ -80,7 +80,7 @@ class PolicyCard:
         workflow
             What it is to scale.
         options
-            What it is told; its own settings where they stand there under its name, else their defaults.
+            Its settings; its own ones where they stand there under its name, else their defaults.
 
         Returns
         -------

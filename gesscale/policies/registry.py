@@ -99,7 +99,7 @@ def policy_named(name: str, workflow: Workflow, options: PolicyOptions) -> Polic
     workflow
         What it is to scale.
     options
-        What it is told; see `PolicyCard.built`.
+        Its settings; see `PolicyCard.built`.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Settings of group ``analyze``: which policy, what several are told, and the settings that each declares itself."""
+"""Settings of group ``analyze``: which policy, the settings that several share, and those that each declares itself."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, TypeVar

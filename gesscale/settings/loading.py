@@ -57,7 +57,7 @@ def load_settings(
     ------
     SettingsError
         With every fault, one per line: where it came from, which setting, what was expected and what came. A policy
-        of one's own that cannot be used is the only fault that is told.
+        of one's own that cannot be used is the only fault that is named.
     """
     sources = [_from_options(overrides), _from_environment(environ)]
     if path is not None:

@@ -105,7 +105,7 @@ def check_experiment(experiment: Experiment) -> None:
 
 
 def _check_rules(experiment: Experiment) -> None:
-    """Check what policies of one's own are told.
+    """Check the settings of policies of one's own.
 
     Raises
     ------

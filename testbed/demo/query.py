@@ -38,7 +38,7 @@ def running_operators(
 def start_operators(
     scenario: Scenario, topology: Topology, feed: Feed, folder: Path
 ) -> tuple[LocalSpark, ...]:
-    """Start a Spark application for each operator, with one replica beside its driver.
+    """Start a Spark application for each operator, with one replica on the node of its driver.
 
     Parameters
     ----------

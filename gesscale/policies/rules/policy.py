@@ -1,6 +1,6 @@
 """Rules after SEEP (Rouaux, Imperial College London 2014): conditions that hold for a time scale an operator.
 
-The rules and what they mean stand beside this file; here they meet the loop: readings become samples, and what the
+The rules and their meaning are in the other files of this folder; here they meet the loop: readings become samples, and what the
 loop carried out becomes the last actions that guards look at.
 """
 

@@ -220,7 +220,7 @@ class FaultsSection(Section):
 class RulesSection(AnalyzeSettings):
     """Thresholds of the policies, as in the settings of group ``analyze``.
 
-    What a policy of one's own is told stands here as it was read: the code of that policy runs only to play it.
+    The settings of a policy of one's own stand here as they were read: the code of that policy runs only to play it.
     """
 
     model_config = ConfigDict(

@@ -18,7 +18,7 @@ ACTING = ("--set", "execute.mode=act", "--set", "execute.cluster=fake")
 
 @pytest.fixture
 def guide(site, monkeypatch):
-    """The site with the guide's policy beside its settings, a record, and the shell in its folder."""
+    """The site with the guide's policy next to its settings, a record, and the shell in its folder."""
     write_policy(site.folder)
     shutil.copytree(RECORD, site.folder / "record")
     monkeypatch.chdir(site.folder)

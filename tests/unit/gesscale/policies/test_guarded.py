@@ -13,7 +13,7 @@ OVERLOADED = observe(reading(("hub", "near"), throughput=50.0, offered=90.0, sat
 
 
 class Broken:
-    """A policy that does in each phase what it is told."""
+    """A policy that does in each phase what a test sets."""
 
     name = "mine"
 
