@@ -1,7 +1,7 @@
 """Rules after SEEP (Rouaux, Imperial College London 2014): conditions that hold for a time scale an operator.
 
-The rules and their meaning are in the other files of this folder; here they meet the loop: readings become samples, and what the
-loop carried out becomes the last actions that guards look at.
+The rules and their meaning are in the other files of this folder. Here they meet the loop: readings become samples, and
+what the loop carried out becomes the last actions that guards look at.
 """
 
 import math
