@@ -7,7 +7,19 @@ from types import MappingProxyType
 
 from gesscale.errors import SettingsError
 from gesscale.options import PolicyOptions
-from gesscale.policies import autrascale, daedalus, dhalion, drs, ds2, gesscale, hpa, rules, static, threshold
+from gesscale.policies import (
+    autrascale,
+    daedalus,
+    dhalion,
+    drs,
+    ds2,
+    gesscale,
+    gesscale2,
+    hpa,
+    rules,
+    static,
+    threshold,
+)
 from gesscale.policies.card import PolicyCard
 from gesscale.policies.loading import OWN, card_of, named_object
 from gesscale.ports import Policy
@@ -25,6 +37,7 @@ _BUILT_IN = (
     ds2.CARD,
     gesscale.CARD,
     gesscale.UNAWARE_CARD,
+    gesscale2.CARD,
     hpa.CPU_CARD,
     hpa.VARGA_CARD,
     rules.CARD,
