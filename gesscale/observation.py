@@ -33,6 +33,19 @@ class Batch(BatchFigures):
         """Whether the batch took at least the trigger interval."""
         return self.trigger_s is not None and self.seconds >= self.trigger_s
 
+    def began_again_since(self, before: "Batch") -> bool:
+        """Return whether the query was restarted after an earlier batch: its numbers or its offered rows fell.
+
+        A query that resumes from its checkpoint goes on numbering, but counts what is offered again.
+        """
+        offered = (before.offered_rows_total, self.offered_rows_total)
+        fell = offered[0] is not None and offered[1] is not None and offered[1] < offered[0]
+        return self.batch_id <= before.batch_id or fell
+
+    def follows(self, before: "Batch") -> bool:
+        """Return whether this is the very next batch in the same run of the query."""
+        return self.batch_id == before.batch_id + 1 and not self.began_again_since(before)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeReading:

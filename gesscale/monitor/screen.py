@@ -49,21 +49,6 @@ def screen(batches: Iterable[Batch], now_s: float) -> tuple[tuple[Batch, ...], t
     return tuple(kept), tuple(faults)
 
 
-def adjoins(before: Batch, batch: Batch) -> bool:
-    """Return whether one batch is the very next of the other in the same run of the query."""
-    return batch.batch_id == before.batch_id + 1 and not began_again(before, batch)
-
-
-def began_again(before: Batch, batch: Batch) -> bool:
-    """Return whether the query was restarted between two batches: its numbers or its offered rows fell.
-
-    A query that resumes from its checkpoint goes on numbering, but counts what is offered again.
-    """
-    offered = (before.offered_rows_total, batch.offered_rows_total)
-    fell = offered[0] is not None and offered[1] is not None and offered[1] < offered[0]
-    return batch.batch_id <= before.batch_id or fell
-
-
 def _fault(batch: Batch, before: Batch | None, now_s: float) -> str:
     for name in _FIGURES:
         if not 0 <= (value := getattr(batch, name)) < math.inf:

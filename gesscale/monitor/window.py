@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from gesscale.monitor.evidence import saturated, warm
-from gesscale.monitor.screen import adjoins, began_again, screen
+from gesscale.analyze.evidence import saturated, warm
+from gesscale.monitor.screen import screen
 from gesscale.observation import Batch, MissingReading, NodeReading, OperatorReading
 
 _UNKNOWN_TRIGGER_S = 1.0
@@ -121,7 +121,7 @@ def _span(kept: Sequence[Batch], *, heard_s: float, window_began_s: float) -> _S
     if first == 0:
         return _Span(first=first, begin_s=began_s, until_s=until_s, idles=idles)
     before = kept[first - 1]
-    follows = adjoins(before, kept[first])
+    follows = kept[first].follows(before)
     rested = follows and _started_s(kept[first]) - before.ended_at_s >= _trigger_s(kept[first])
     if follows and not rested:
         begin_s = before.ended_at_s
@@ -190,7 +190,7 @@ def _input_rows_per_s(kept: Sequence[Batch], span: _Span) -> float | None:
         return None
     index, base = told[-1]
     for earlier_index, earlier in reversed(told[:-1]):
-        if index < span.first or began_again(earlier, base):
+        if index < span.first or base.began_again_since(earlier):
             break
         index, base = earlier_index, earlier
     from_s = _started_s(base)

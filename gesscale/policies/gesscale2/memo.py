@@ -1,19 +1,23 @@
 """What `gesscale2` remembers of an operator."""
 
-from gesscale.policies.gesscale2.demand import LoadHistory
-from gesscale.policies.gesscale2.law import LawEvidence
+from gesscale.policies.gesscale2.analysis.demand import LoadHistory
+from gesscale.policies.gesscale2.analysis.law import LawEvidence
 from gesscale.policies.memos import Memo
 
 
 class Gesscale2Memo(Memo):
-    """All that is learned of an operator.
+    """All that is learned of an operator; some 3 kB of JSON.
 
     Attributes
     ----------
     period_s
         Time between two steps.
     learned_until_s
-        The end of the newest batch that is part of the evidence.
+        End of the newest batch that the law knows, seconds since the epoch.
+    law
+        Evidence for the law of batch times.
+    load
+        The offered load so far.
     """
 
     period_s: float

@@ -1,37 +1,48 @@
-"""Replicas by expected bill."""
+"""Replicas by expected bill: learn the law and the load, play the candidates against what may come, take the cheapest.
 
-from collections.abc import Mapping
+Each operator is decided on its own. A late minute has a price in replica-minutes, so replicas, lateness and changes
+are compared in one currency, and a decision says the bill of each number of replicas.
+"""
+
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from statistics import median
 
 import numpy as np
 
+from gesscale.analyze.evidence import warm
 from gesscale.analyze.screening import screen
-from gesscale.decision import Analysis, Plan, Reason, Verdict
-from gesscale.monitor.evidence import warm
+from gesscale.decision import Analysis, Plan, Reason, Rejection, Verdict
 from gesscale.observation import OperatorReading, WorkflowObservation
 from gesscale.options import PolicyOptions
 from gesscale.plan.placement import nd_max_ms, usable
 from gesscale.plan.staying import present_placement, stay, unknown_delays
-from gesscale.policies.gesscale2.bills import Bill, Question, bills
-from gesscale.policies.gesscale2.demand import counted, forecast, learned
-from gesscale.policies.gesscale2.law import BatchTimeSample
+from gesscale.policies.gesscale2.analysis.bills import Bill, ChangeCost, Outlook, bills
+from gesscale.policies.gesscale2.analysis.demand import offered_points
+from gesscale.policies.gesscale2.analysis.law import BatchSample
+from gesscale.policies.gesscale2.analysis.placements import Placements, RoundTrips, placements
+from gesscale.policies.gesscale2.analysis.scenarios import scenarios
 from gesscale.policies.gesscale2.memo import Gesscale2Memo
-from gesscale.policies.gesscale2.placements import Ladder, delays_s, ladder
-from gesscale.policies.gesscale2.scenarios import scenarios
 from gesscale.policies.gesscale2.settings import Gesscale2Settings
 from gesscale.policies.memos import recalled
-from gesscale.ports import ClusterState, Knowledge, Reconfiguration
-from gesscale.workflow import Workflow
+from gesscale.ports import ClusterState, Knowledge
+from gesscale.workflow import Operator, Workflow
 
 _STEPS = 24
-_FIRST_GUESS_S = 8.0
+_FIRST_PERIOD_S = 60.0
+_STOP_CYCLES = 1.5
+"""A change that held batches up for more than so many triggers stopped the job."""
 _START_S = 8.0
+"""What a change takes where none has been measured, and a new replica on Spark until it serves."""
+_CHANGES_COUNTED = 9
+_RESTING_CYCLES, _LATE_CYCLES = 1.2, 2.0
+"""Rows of so many batches wait at any time; and so much earlier than the objective a batch has to begin."""
+_LEAST_ALLOWED_SHARE = 0.3
 
 
 @dataclass(frozen=True, slots=True)
 class Gesscale2Policy:
-    """Chooses the number of replicas and the nodes of the least expected bill."""
+    """Chooses the number of replicas, and their nodes, of the least expected bill."""
 
     workflow: Workflow
     options: PolicyOptions
@@ -42,193 +53,271 @@ class Gesscale2Policy:
         """The registered name."""
         return "gesscale2"
 
+    # Analyze
+
     def analyze(self, observation: WorkflowObservation, knowledge: Knowledge) -> Mapping[str, Analysis]:
         """Learn from what was seen; see `gesscale.ports.Policy`."""
         return {name: self._analysis(name, observation, knowledge) for name in self.workflow.operators}
 
     def _analysis(self, name: str, observation: WorkflowObservation, knowledge: Knowledge) -> Analysis:
-        reading = observation.readings.get(name)
         screened = screen(name, observation, knowledge, self.options.stabilization_window_s)
+        reading = observation.readings.get(name)
         if reading is None:
-            return screened if isinstance(screened, Analysis) else None  # type: ignore[return-value]
+            assert isinstance(screened, Analysis)  # noqa: S101 - without a reading nothing else comes back
+            return screened
         memo = self._memo(reading, observation, knowledge)
         analysis = (
-            screened
-            if isinstance(screened, Analysis)
-            else Analysis(
-                operator=name, verdict=Verdict.MORE, reason=Reason.WITHIN_TARGET, reading=reading
-            )
+            self._verdict(screened, memo, observation, knowledge)
+            if isinstance(screened, OperatorReading)
+            else screened
         )
-        driver = self.workflow.operators[name].driver_node
         return replace(
             analysis,
             memo=memo.model_dump_json(),
-            nd_max_ms=nd_max_ms(knowledge.latencies.map, reading.placement, driver),
+            nd_max_ms=nd_max_ms(
+                knowledge.latencies.map, reading.placement, self.workflow.operators[name].driver_node
+            ),
         )
+
+    def _verdict(
+        self,
+        reading: OperatorReading,
+        memo: Gesscale2Memo,
+        observation: WorkflowObservation,
+        knowledge: Knowledge,
+    ) -> Analysis:
+        """Compare the load to come with what the present replicas and one fewer can do."""
+        same = Analysis(
+            operator=reading.operator,
+            verdict=Verdict.SAME,
+            reason=Reason.MODEL_UNCALIBRATED,
+            detail="no batch with rows and no offered rows have been seen yet",
+            reading=reading,
+        )
+        law = memo.law.law()
+        if law is None or not memo.load.rates:
+            return same
+        sized = placements(
+            law,
+            self.workflow.operators[reading.operator],
+            reading.placement,
+            (),
+            weights=observation.node_weights,
+            delays=knowledge.latencies.map,
+            trigger_s=_trigger_s(reading),
+        ).rows_per_s
+        load = memo.load.forecast().rate
+        detail = f"{load:.0f} rows/s are expected, {reading.replicas} replicas do {sized[-1]:.0f}"
+        if load > sized[-1]:
+            return replace(same, verdict=Verdict.MORE, reason=Reason.OVERLOADED, detail=detail)
+        if len(sized) > 1 and load <= sized[-2]:
+            return replace(same, verdict=Verdict.FEWER, reason=Reason.UNDERUSED, detail=detail)
+        return replace(same, reason=Reason.WITHIN_TARGET, detail=detail)
 
     def _memo(
         self, reading: OperatorReading, observation: WorkflowObservation, knowledge: Knowledge
     ) -> Gesscale2Memo:
+        """Return the memo with this observation taken in; as it is where it holds that already."""
         at_s = observation.at_s
         memo = recalled(Gesscale2Memo, self.name, reading.operator, knowledge)
         if memo is None or memo.at_s > at_s:
-            memo = Gesscale2Memo(policy=self.name, at_s=at_s, period_s=60.0)
+            memo = Gesscale2Memo(policy=self.name, at_s=at_s, period_s=_FIRST_PERIOD_S)
         elif memo.at_s == at_s:
             return memo
-        else:
-            since_s = at_s - memo.at_s
-            if since_s < 3 * memo.period_s or len(memo.load.rates) < 3:
-                memo = memo.model_copy(update={"period_s": since_s})
+        elif at_s - memo.at_s < 3 * memo.period_s:  # after a longer silence the period is still the same
+            memo = memo.model_copy(update={"period_s": at_s - memo.at_s})
         batches = reading.batches
-        are_warm = warm(batches)
-        operator = self.workflow.operators[reading.operator]
-        samples = []
-        for batch, is_warm in zip(batches, are_warm, strict=True):
-            if not is_warm or batch.ended_at_s <= memo.learned_until_s:
-                continue
-            to_driver, pairs = delays_s(knowledge.latencies.map, batch.nodes, operator.driver_node)
-            if np.isnan(to_driver).any() or np.isnan(pairs).any():
-                continue
-            weight = sum(observation.node_weights.get(node, 1.0) for node in batch.nodes)
-            samples.append(
-                BatchTimeSample(
-                    rows=batch.rows,
-                    seconds=batch.seconds,
-                    weight=weight,
-                    driver_rtt_s=float(to_driver.max()),
-                    pair_rtt_s=float(pairs.max()),
-                )
-            )
         return memo.model_copy(
             update={
                 "at_s": at_s,
                 "learned_until_s": batches[-1].ended_at_s if batches else memo.learned_until_s,
-                "law": memo.law.learned(samples),
-                "load": learned(memo.load, counted(batches), memo.period_s),
+                "law": memo.law.learned(self._samples(reading, memo, observation, knowledge)),
+                "load": memo.load.learned(offered_points(batches), memo.period_s),
             }
         )
+
+    def _samples(
+        self,
+        reading: OperatorReading,
+        memo: Gesscale2Memo,
+        observation: WorkflowObservation,
+        knowledge: Knowledge,
+    ) -> Iterator[BatchSample]:
+        """Yield the warm batches since the last step whose delays the latency map knows."""
+        driver_node = self.workflow.operators[reading.operator].driver_node
+        for batch, is_warm in zip(reading.batches, warm(reading.batches), strict=True):
+            if not is_warm or batch.ended_at_s <= memo.learned_until_s or not batch.nodes:
+                continue
+            trips = RoundTrips.of(batch.nodes, driver_node, knowledge.latencies.map)
+            driver_rtt_s, pair_rtt_s = float(trips.driver_s.max()), float(trips.pairs_s.max())
+            if np.isnan(driver_rtt_s) or np.isnan(pair_rtt_s):
+                continue
+            yield BatchSample(
+                rows=batch.rows,
+                seconds=batch.seconds,
+                weight=sum(observation.node_weights.get(node, 1.0) for node in batch.nodes),
+                driver_rtt_s=driver_rtt_s,
+                pair_rtt_s=pair_rtt_s,
+            )
+
+    # Plan
 
     def plan(
         self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge
     ) -> Mapping[str, Plan]:
         """Choose for every operator its nodes; see `gesscale.ports.Policy`."""
         return {
-            name: self._plan(analysis, cluster.seen_by(name), knowledge) for name, analysis in analyses.items()
+            name: self._plan(analysis, cluster.seen_by(name), knowledge)
+            for name, analysis in analyses.items()
         }
 
     def _plan(self, analysis: Analysis, cluster: ClusterState, knowledge: Knowledge) -> Plan:
-        reading, operator = analysis.reading, self.workflow.operators[analysis.operator]
-        if reading is None or analysis.verdict is not Verdict.MORE or analysis.memo is None:
+        reading, text = analysis.reading, analysis.memo
+        if reading is None or text is None or analysis.reason not in _JUDGED:
             return stay(analysis, cluster)
-        if cluster.problem:
-            return stay(analysis, cluster, Reason.CLUSTER_UNAVAILABLE, cluster.problem)
+        operator = self.workflow.operators[analysis.operator]
         present = present_placement(analysis, cluster)
-        if set(present) != set(reading.placement) and reading.throughput_rows_per_s:
-            return stay(analysis, cluster, Reason.RECONFIGURING, "the newest batch ran on other nodes")
-        memo = Gesscale2Memo.model_validate_json(analysis.memo)
+        if (reason := _blocking_reason(reading, present, operator, cluster, knowledge)) is not None:
+            return stay(analysis, cluster, *reason)
+        memo = Gesscale2Memo.model_validate_json(text)
         law = memo.law.law()
-        if law is None or not memo.load.rates:
-            return stay(analysis, cluster, Reason.MODEL_UNCALIBRATED, "no batch has told anything yet")
-        if (unknown := unknown_delays(knowledge.latencies, present, operator.driver_node)) is not None:
-            return stay(analysis, cluster, *unknown)
+        assert law is not None  # noqa: S101 - Analyze has judged by it
         free = usable(cluster, present)
-        trigger_s = reading.trigger_s or 1.0
-        steps = ladder(
-            law, operator, present, free.nodes, cluster.weights, knowledge.latencies.map, trigger_s
+        sized = placements(
+            law,
+            operator,
+            present,
+            free.nodes,
+            weights=cluster.weights,
+            delays=knowledge.latencies.map,
+            trigger_s=_trigger_s(reading),
         )
-        found = self._bills(memo, reading, operator.batch_rows(1) is not None, steps, len(present), knowledge)
-        now = next(bill for bill in found if bill.replicas == len(present))
+        outlook = self._outlook(memo, reading, operator, sized, len(present), knowledge)
+        found = bills(outlook, range(min(outlook.least, len(present)), len(sized.nodes) + 1))
         best = min(found, key=lambda bill: (bill.total, abs(bill.replicas - len(present))))
-        words = "; ".join(_in_words(bill, self.sizing.late_minute_price) for bill in found)
-        if best.total >= now.total - 1e-9 or best.replicas == len(present):
-            return stay(analysis, cluster, Reason.WITHIN_TARGET, words)
-        more = best.replicas > len(present)
-        if not more and knowledge.latencies.standing.stale:
-            return stay(analysis, cluster, Reason.LATENCY_MAP_STALE, knowledge.latencies.standing.stale)
-        placement = steps.placements[best.replicas - 1]
+        detail = f"{analysis.detail}; {self._in_words(found)}"
+        if best.replicas == len(present):
+            return stay(analysis, cluster, Reason.WITHIN_TARGET, detail)
+        stale = knowledge.latencies.standing.stale
+        if best.replicas < len(present) and stale:
+            return stay(
+                analysis, cluster, Reason.LATENCY_MAP_STALE, f"{detail}; but nothing is removed: {stale}"
+            )
+        placement = sized.nodes[best.replicas - 1]
         return Plan(
-            operator=analysis.operator,
-            reason=Reason.OVERLOADED if more else Reason.UNDERUSED,
-            detail=words,
+            operator=operator.name,
+            reason=Reason.OVERLOADED if best.replicas > len(present) else Reason.UNDERUSED,
+            detail=detail,
             before=present,
             placement=placement,
             nd_max_ms=nd_max_ms(knowledge.latencies.map, placement, operator.driver_node),
-            rejections=free.rejections,
+            rejections=(
+                *free.rejections,
+                *(
+                    Rejection(node=node, reason=Reason.FARTHER)
+                    for node in free.nodes
+                    if node not in placement
+                ),
+            ),
         )
 
-    def _bills(
+    def _outlook(
         self,
         memo: Gesscale2Memo,
         reading: OperatorReading,
-        capped: bool,
-        steps: Ladder,
+        operator: Operator,
+        sized: Placements,
         present: int,
         knowledge: Knowledge,
-    ) -> tuple[Bill, ...]:
-        operator = self.workflow.operators[reading.operator]
-        slo_s, trigger_s = self.sizing.slo_s, reading.trigger_s or 1.0
-        period_s = memo.period_s
-        coarse_s = max(period_s, slo_s)
-        step_s = np.array([period_s] + [coarse_s] * _STEPS)
-        edges = np.concatenate([[0.0], np.cumsum(step_s)])
-        hops = (edges[1:] + edges[:-1]) / 2 / period_s + 0.5
-        past = np.array(memo.load.rates)
-        ahead = forecast(memo.load)
-        replica = float(steps.capacity[0])
-        played = scenarios(past, ahead, len(step_s), replica, hops)
+    ) -> Outlook:
+        """Lay out what may come: one period, then steps of the objective or of a period, whichever is longer."""
+        slo_s, period_s, trigger_s = self.sizing.slo_s, memo.period_s, _trigger_s(reading)
+        steps_s = np.array([period_s, *[max(period_s, slo_s)] * _STEPS])
+        instants_s = np.concatenate([[0.0], np.cumsum(steps_s)])
+        rates, ahead = np.array(memo.load.rates), memo.load.forecast()
+        after = (instants_s[1:] + instants_s[:-1]) / 2 / period_s + 0.5
+        played = scenarios(rates, ahead, after, float(sized.rows_per_s[0]))
         offered = np.concatenate(
-            [np.zeros((len(played.weights), 1)), np.cumsum(played.rates * step_s, axis=1)], axis=1
+            [np.zeros((len(played.weights), 1)), np.cumsum(played.rates * steps_s, axis=1)], axis=1
         )
-        allowed_s = slo_s - (2.2 if capped else 0.8) * trigger_s
-        allowed_s = max(allowed_s, 0.3 * slo_s)
-        due = _due(offered, edges, past, period_s, allowed_s)
-        least = operator.min_replicas
-        most = min(operator.max_replicas, len(steps.capacity))
-        stop_s = self._stop_s(knowledge.reconfigurations.get(reading.operator, ()), trigger_s)
-        resting_s = 1.2 * trigger_s
-        return bills(
-            Question(
-                capacity=np.maximum.accumulate(steps.capacity),
-                replicas=present,
-                candidates=np.arange(min(least, present), max(most, present) + 1),
-                least=least,
-                most=most,
-                step_s=step_s,
-                offered=offered,
-                due=due,
-                weights=played.weights,
-                backlog_rows=reading.backlog_rows or 0.0,
-                resting_s=resting_s,
-                change_stop_s=stop_s if stop_s > 1.5 * trigger_s else 0.0,
-                change_slow_s=_START_S,
-                late_minute_price=self.sizing.late_minute_price,
-                change_price=self.sizing.change_price,
-            ),
-            slo_s,
+        newest = reading.batches[-1]
+        late_s = _LATE_CYCLES * max(trigger_s, newest.seconds)
+        allowed_s = max(slo_s - late_s, _LEAST_ALLOWED_SHARE * slo_s)
+        # The driver counted what waits as its newest batch began; since then rows came, and after it rows went.
+        since_s = max(0.0, reading.at_s - newest.ended_at_s)
+        came, went = ahead.newest * (since_s + newest.seconds), sized.rows_per_s[present - 1] * since_s
+        return Outlook(
+            rows_per_s=np.maximum.accumulate(sized.rows_per_s),
+            replicas=present,
+            least=operator.min_replicas,
+            most=min(operator.max_replicas, len(sized.nodes)),
+            steps_s=steps_s,
+            offered=offered,
+            due=_due(offered, instants_s, rates, period_s, allowed_s),
+            weights=played.weights,
+            backlog_rows=max(0.0, (reading.backlog_rows or 0.0) + came - float(went)),
+            resting_s=_RESTING_CYCLES * trigger_s,
+            allowed_s=allowed_s,
+            change=self._change_cost(reading.operator, trigger_s, knowledge),
+            late_minute_price=self.sizing.late_minute_price,
         )
 
-    def _stop_s(self, changes: tuple[Reconfiguration, ...], trigger_s: float) -> float:
-        known = [each.downtime_s - trigger_s for each in changes[:9] if each.downtime_s is not None]
-        return max(0.0, median(known)) if known else _FIRST_GUESS_S
+    def _change_cost(self, operator: str, trigger_s: float, knowledge: Knowledge) -> ChangeCost:
+        """Tell by the last changes whether one stops the job, and for how long."""
+        changes = knowledge.reconfigurations.get(operator, ())[:_CHANGES_COUNTED]
+        known = [each.downtime_s - trigger_s for each in changes if each.downtime_s is not None]
+        took_s = max(0.0, median(known)) if known else _START_S
+        return ChangeCost(
+            stop_s=took_s if took_s > _STOP_CYCLES * trigger_s else 0.0,
+            start_s=_START_S,
+            replica_minutes=self.sizing.change_price,
+        )
+
+    def _in_words(self, found: tuple[Bill, ...]) -> str:
+        price = self.sizing.late_minute_price
+        return "; ".join(
+            f"{bill.replicas} replicas: {bill.replica_minutes:.0f} replica-min + {bill.late_minutes:.1f} late min x "
+            f"{price:g} + {bill.changes:.1f} changes x {self.sizing.change_price:g} = {bill.total:.0f}"
+            for bill in found
+        )
+
+
+_JUDGED = frozenset({Reason.OVERLOADED, Reason.UNDERUSED, Reason.WITHIN_TARGET})
+
+
+def _trigger_s(reading: OperatorReading) -> float:
+    return reading.trigger_s or 1.0
+
+
+def _blocking_reason(
+    reading: OperatorReading,
+    present: tuple[str, ...],
+    operator: Operator,
+    cluster: ClusterState,
+    knowledge: Knowledge,
+) -> tuple[Reason, str] | None:
+    """Return why nothing may change, whatever it would cost."""
+    if cluster.problem:
+        return Reason.CLUSTER_UNAVAILABLE, cluster.problem
+    if set(present) != set(reading.placement) and reading.throughput_rows_per_s:
+        live, read = ", ".join(present) or "no node", ", ".join(reading.placement)
+        return Reason.RECONFIGURING, f"replicas live on {live}, but the newest batch ran on {read}"
+    if not present or not reading.batches or reading.backlog_rows is None:
+        return Reason.METRICS_MISSING, "the replicas, the last batches or the backlog are not known"
+    return unknown_delays(knowledge.latencies, present, operator.driver_node)
 
 
 def _due(
-    offered: np.ndarray, edges: np.ndarray, past: np.ndarray, period_s: float, allowed_s: float
+    offered: np.ndarray, instants_s: np.ndarray, rates: np.ndarray, period_s: float, allowed_s: float
 ) -> np.ndarray:
-    """Return what must have been served at each edge: what had been offered the allowed time before."""
-    kept = past[-int(np.ceil(allowed_s / period_s)) - 1 :]
-    before = -np.cumsum(kept[::-1] * period_s)[::-1]
-    before_edges = -period_s * np.arange(len(kept), 0, -1)
-    grid = np.concatenate([before_edges, edges])
-    whole = np.concatenate([np.broadcast_to(before, (len(offered), len(before))), offered], axis=1)
-    wanted = np.maximum(edges - allowed_s, grid[0])
-    index = np.clip(np.searchsorted(grid, wanted, side="right") - 1, 0, len(grid) - 2)
-    share = (wanted - grid[index]) / (grid[index + 1] - grid[index])
-    return whole[:, index] * (1 - share) + whole[:, index + 1] * share
-
-
-def _in_words(bill: Bill, price: float) -> str:
-    return (
-        f"{bill.replicas}: {bill.replica_minutes:.0f} replica-min + {bill.late_minutes:.1f} late min x {price:g} "
-        f"= {bill.total:.0f}"
-    )
+    """Return the rows that have to be through at each instant: those that had been offered the allowed time before."""
+    past = rates[-(int(np.ceil(allowed_s / period_s)) + 1) :]
+    past_s = -period_s * np.arange(len(past), 0, -1)
+    past_rows = -np.cumsum(past[::-1])[::-1] * period_s
+    known_s = np.concatenate([past_s, instants_s])
+    known = np.concatenate([np.broadcast_to(past_rows, (len(offered), len(past))), offered], axis=1)
+    wanted_s = np.maximum(instants_s - allowed_s, known_s[0])
+    index = np.clip(np.searchsorted(known_s, wanted_s, side="right") - 1, 0, len(known_s) - 2)
+    share = (wanted_s - known_s[index]) / (known_s[index + 1] - known_s[index])
+    due: np.ndarray = known[:, index] * (1 - share) + known[:, index + 1] * share
+    return due

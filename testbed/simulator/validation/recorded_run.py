@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from gesscale.analyze.evidence import warm
 from gesscale.decision import Change
 from gesscale.errors import InputError
-from gesscale.monitor.evidence import warm
 from gesscale.monitor.record_files import SETTINGS, read_recording
 from gesscale.monitor.record_lines import LONGEST_RUN_S, LiveDecision
 from gesscale.monitor.screen import screen

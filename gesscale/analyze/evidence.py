@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from gesscale.monitor.screen import adjoins
 from gesscale.observation import Batch
 
 
@@ -33,7 +32,7 @@ def saturated(batches: Sequence[Batch]) -> list[bool]:
     if not any(pressed):
         return pressed
     joined = [
-        pressed[index] and pressed[index + 1] and adjoins(before, batch)
+        pressed[index] and pressed[index + 1] and batch.follows(before)
         for index, (before, batch) in enumerate(pairwise(batches))
     ]
     in_run = [left or right for left, right in zip([False, *joined], [*joined, False], strict=True)]
@@ -66,7 +65,7 @@ def warm(batches: Sequence[Batch]) -> list[bool]:
     had_moved = False
     for index, (before, batch) in enumerate(pairwise(batches), start=1):
         moved = _moved(before, batch)
-        are_warm[index] = not moved and not had_moved and adjoins(before, batch)
+        are_warm[index] = not moved and not had_moved and batch.follows(before)
         had_moved = moved
     return are_warm
 
@@ -78,4 +77,4 @@ def _moved(before: Batch, batch: Batch) -> bool:
 def _backlog_grew(before: Batch, batch: Batch) -> bool:
     if before.backlog_rows is None or batch.backlog_rows is None:
         return False
-    return batch.backlog_rows > before.backlog_rows and adjoins(before, batch)
+    return batch.backlog_rows > before.backlog_rows and batch.follows(before)

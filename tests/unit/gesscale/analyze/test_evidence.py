@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gesscale.monitor.evidence import saturated, warm
+from gesscale.analyze.evidence import saturated, warm
 from gesscale.observation import Batch
 
 CAP = 100

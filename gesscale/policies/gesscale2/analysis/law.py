@@ -1,0 +1,156 @@
+"""The law of batch times, learned from every warm batch: T = T0 + a R / W + b R + k D + m P.
+
+R are the rows of the batch, W the summed weight of its replicas, D the longest round trip to the driver and P the
+longest between two replicas. A query that only maps pays D, one that shuffles pays P as well: the evidence tells.
+
+The fit is a ridge regression whose evidence fades by a factor for each batch, so that its sums are all that is kept.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict
+
+Vector = NDArray[np.float64]
+
+TERMS = 5
+FADE = 0.997
+"""What remains of the evidence at each batch: half of it after 230 batches."""
+
+_PRIOR = np.array([0.3, 0.95, 0.02, 4.5, 0.5])
+_PRIOR_SPREAD = np.array([0.4, 0.5, 0.02, 2.0, 1.0])
+"""First guesses and their standard deviations: T0 in seconds, a and b as shares of what a row took, k and m in round
+trips (measured on Spark 4: a batch that maps takes 4 to 5 of them)."""
+
+_LEAST_SHARE = 0.05
+"""A row takes at least this share of what it took in the largest batch, whatever the other terms explain."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchSample:
+    """A warm batch as evidence.
+
+    Attributes
+    ----------
+    rows, seconds
+        How many rows it had, and how long it took.
+    weight
+        Summed capacity weight of its replicas.
+    driver_rtt_s, pair_rtt_s
+        The longest round trip to the driver, and between two replicas, seconds.
+    """
+
+    rows: float
+    seconds: float
+    weight: float
+    driver_rtt_s: float
+    pair_rtt_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchTimeLaw:
+    """The law with its parameters: seconds, seconds per row, and round trips; none is negative."""
+
+    fixed_s: float
+    row_s: float
+    shared_row_s: float
+    driver_trips: float
+    pair_trips: float
+
+    def rows_per_s(
+        self,
+        weight: Vector,
+        driver_rtt_s: Vector,
+        pair_rtt_s: Vector,
+        cap_rows: float | None,
+        trigger_s: float,
+    ) -> Vector:
+        """Return the capacity of placements.
+
+        Parameters
+        ----------
+        weight, driver_rtt_s, pair_rtt_s
+            Shape ``(p,)``: of each placement, as in `BatchSample`.
+        cap_rows
+            The most rows of a batch; None without a cap.
+        trigger_s
+            The trigger interval.
+
+        Returns
+        -------
+        ndarray
+            Shape ``(p,)``, rows/s: full batches, one after the other or one each interval. Without a cap a batch
+            grows with what waits; it counts what fits into an interval, or into twice the time that costs no rows.
+        """
+        overhead_s = self.fixed_s + self.driver_trips * driver_rtt_s + self.pair_trips * pair_rtt_s
+        each_s = self.row_s / weight + self.shared_row_s
+        if cap_rows is not None:
+            return cap_rows / np.maximum(overhead_s + cap_rows * each_s, trigger_s)
+        limit_s = np.maximum(trigger_s, 2 * overhead_s)
+        return (limit_s - overhead_s) / each_s / limit_s
+
+
+class LawEvidence(BaseModel):
+    """What all samples say, each faded by its age in batches.
+
+    Attributes
+    ----------
+    gram, moments
+        The sums of the normal equations, ``TERMS`` x ``TERMS`` and ``TERMS`` numbers; empty before any sample.
+    most_rows, row_s
+        The rows of the largest batch, and what one of them took a replica of weight 1, seconds; 0 before any.
+    """
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
+
+    gram: tuple[float, ...] = ()
+    moments: tuple[float, ...] = ()
+    most_rows: float = 0.0
+    row_s: float = 0.0
+
+    def learned(self, samples: Iterable[BatchSample]) -> "LawEvidence":
+        """Return the evidence with some samples more; those without rows tell nothing."""
+        gram, moments = self._sums()
+        most_rows, row_s = self.most_rows, self.row_s
+        for sample in samples:
+            if sample.rows <= 0:
+                continue
+            terms = np.array(
+                [1.0, sample.rows / sample.weight, sample.rows, sample.driver_rtt_s, sample.pair_rtt_s]
+            )
+            certainty = 1 / (0.03 * sample.seconds + 0.02) ** 2
+            gram = FADE * gram + certainty * np.outer(terms, terms)
+            moments = FADE * moments + certainty * sample.seconds * terms
+            most_rows *= FADE
+            if sample.rows > most_rows:
+                most_rows, row_s = sample.rows, sample.seconds * sample.weight / sample.rows
+        return LawEvidence(gram=_rounded(gram), moments=_rounded(moments), most_rows=most_rows, row_s=row_s)
+
+    def law(self) -> BatchTimeLaw | None:
+        """Fit the law; None before any sample."""
+        if not self.row_s:
+            return None
+        scale = np.array([1.0, self.row_s, self.row_s, 1.0, 1.0])
+        stiffness = np.diag((_PRIOR_SPREAD * scale) ** -2)
+        gram, moments = self._sums()
+        found = np.linalg.solve(gram + stiffness, moments + stiffness @ (_PRIOR * scale))
+        fixed_s, row_s, shared_row_s, driver_trips, pair_trips = np.maximum(found, 0.0).tolist()
+        return BatchTimeLaw(
+            fixed_s=fixed_s,
+            row_s=max(row_s, _LEAST_SHARE * self.row_s),
+            shared_row_s=shared_row_s,
+            driver_trips=driver_trips,
+            pair_trips=pair_trips,
+        )
+
+    def _sums(self) -> tuple[Vector, Vector]:
+        if len(self.gram) != TERMS * TERMS or len(self.moments) != TERMS:
+            return np.zeros((TERMS, TERMS)), np.zeros(TERMS)
+        return np.array(self.gram).reshape(TERMS, TERMS), np.array(self.moments)
+
+
+def _rounded(values: Vector) -> tuple[float, ...]:
+    return tuple(float(f"{value:.9g}") for value in values.ravel())

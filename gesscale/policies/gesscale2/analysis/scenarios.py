@@ -1,0 +1,121 @@
+"""Courses that the load may take from now on, each with its weight: walks, repetitions of the past, and jumps."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm, qmc
+
+from gesscale.policies.gesscale2.analysis.demand import Forecast
+
+Array = NDArray[np.float64]
+
+WALKS = 16
+REVERSION = 0.8
+"""What remains after a period of how far a walk is from the forecast."""
+GROWTH_FADE = 0.7
+"""What remains of the growth from period to period."""
+
+REPETITIONS = 24
+LEAST_PERIODS = 8
+"""So many periods must be known before the past is a guide."""
+LEVEL_WIDTH_SHARE, LEVEL_WIDTH_REPLICAS = 0.12, 0.4
+"""How alike two loads must be to be compared: a standard deviation, as a share of the load and of one replica."""
+LEAST_LIKENESS = 0.05
+WALKS_WEIGHT = 1.0
+"""All walks together weigh as much as so many periods that are just like the present one."""
+PRESENT_FADE_PERIODS = 3.0
+"""How fast a repetition forgets how far the present is from its own past."""
+
+JUMP_CHANCE = 1 / 60
+"""Of a jump in the next period."""
+JUMP_QUANTILES = (0.1, 0.5, 0.9, 1.0)
+"""A jump leads to one of these levels of the past."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenarios:
+    """Courses of the load.
+
+    Attributes
+    ----------
+    rates
+        Shape ``(s, steps)``: mean rate in each step, rows/s.
+    weights
+        Shape ``(s,)``; their sum is 1.
+    """
+
+    rates: Array
+    weights: Array
+
+
+def scenarios(rates: Array, ahead: Forecast, after: Array, replica_rows_per_s: float) -> Scenarios:
+    """Return the courses that the load may take.
+
+    Parameters
+    ----------
+    rates
+        Shape ``(p,)``: past periods, oldest first, at least one, rows/s.
+    ahead
+        The forecast of the next period.
+    after
+        Shape ``(steps,)``: from the middle of the newest period to that of each step, in periods.
+    replica_rows_per_s
+        What one replica can do.
+
+    Returns
+    -------
+    Scenarios
+        The same for the same arguments: walks follow fixed draws.
+    """
+    walks = _walks(ahead, after)
+    parts = [(walks, np.full(WALKS, WALKS_WEIGHT / WALKS))]
+    if len(rates) >= LEAST_PERIODS:
+        parts.append(_repetitions(rates, ahead, after, replica_rows_per_s))
+    weights = np.concatenate([weight for _, weight in parts])
+    weights /= weights.sum()
+    courses = np.concatenate([course for course, _ in parts])
+    levels = np.quantile(rates, JUMP_QUANTILES)
+    jumps = np.repeat(levels[:, None], len(after), axis=1)
+    return Scenarios(
+        rates=np.maximum(np.concatenate([courses, jumps]), 0.0),
+        weights=np.concatenate(
+            [weights * (1 - JUMP_CHANCE), np.full(len(levels), JUMP_CHANCE / len(levels))]
+        ),
+    )
+
+
+def _walks(ahead: Forecast, after: Array) -> Array:
+    draws = _normal_draws(WALKS, len(after))
+    lengths = np.diff(after, prepend=0.0)
+    away, distances = np.zeros_like(draws), np.zeros(WALKS)
+    for step, periods in enumerate(lengths):
+        distances = distances * REVERSION**periods + draws[:, step] * np.sqrt(periods)
+        away[:, step] = distances
+    grown: Array = ahead.growth * 0.5 * np.cumsum(GROWTH_FADE**after)
+    return ahead.rate + grown + ahead.spread * away
+
+
+def _repetitions(
+    rates: Array, ahead: Forecast, after: Array, replica_rows_per_s: float
+) -> tuple[Array, Array]:
+    """Return what followed past periods of a like level and growth, shifted to begin at the forecast."""
+    known = len(rates)
+    starts = np.arange(1, known - 3)
+    width = max(LEVEL_WIDTH_REPLICAS * replica_rows_per_s, LEVEL_WIDTH_SHARE * rates[-1])
+    growths = np.diff(rates)
+    unlike = ((rates[starts] - rates[-1]) / width) ** 2 + ((growths[starts - 1] - growths[-1]) / width) ** 2
+    likeness = np.exp(-0.5 * unlike)
+    best = np.argsort(-likeness, kind="stable")[:REPETITIONS]
+    best = best[likeness[best] > LEAST_LIKENESS]
+    followed = np.interp(starts[best][:, None] + after, np.arange(known), rates)
+    shift = ahead.rate - rates[starts[best] + 1]
+    return followed + shift[:, None] * np.exp(-after / PRESENT_FADE_PERIODS), likeness[best]
+
+
+@lru_cache(maxsize=16)
+def _normal_draws(count: int, steps: int) -> Array:
+    """Return draws that cover the normal distribution evenly, in pairs that cancel out; shape ``(count, steps)``."""
+    half = norm.ppf(np.clip(qmc.Sobol(steps, seed=2021).random(count // 2), 1e-3, 1 - 1e-3))
+    return np.concatenate([half, -half])
