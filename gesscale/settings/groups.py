@@ -118,11 +118,11 @@ class KnowledgeSettings(SettingsGroup):
     decisions_per_operator: int = Field(
         10_000, ge=1, le=1_000_000, description="Decisions kept. Default: a week of periods of 60 s."
     )
-    reconfigurations_per_operator: int = Field(
+    orders_per_operator: int = Field(
         200,
         ge=1,
         le=10_000,
-        description="Changes kept. Default: over a day at the 25 in 288 min of the paper's worst policy.",
+        description="Orders kept. Default: over a day at the 25 in 288 min of the paper's worst policy.",
     )
 
     def limits(self) -> KnowledgeLimits:
@@ -131,7 +131,7 @@ class KnowledgeSettings(SettingsGroup):
             readings_per_operator=self.readings_per_operator,
             models_per_operator=self.models_per_operator,
             decisions_per_operator=self.decisions_per_operator,
-            reconfigurations_per_operator=self.reconfigurations_per_operator,
+            orders_per_operator=self.orders_per_operator,
         )
 
 

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Protocol
 
-from gesscale.kubernetes.resource.order import Order, Strategy
+from gesscale.kubernetes.resource.order import OrderStatus, Strategy
 from gesscale.spark.executors import ExecutorWatch
 from gesscale.spark.pod_template import PodPlacement
 from gesscale.spark.reconcile import Actions, ExecutorPod, reconcile
@@ -90,7 +90,7 @@ class Reconciler:
     def __init__(
         self,
         *,
-        orders: Callable[[], Order | None],
+        orders: Callable[[], OrderStatus | None],
         spark: ExecutorControl,
         pods: PodControl,
         use_placement: Callable[[PodPlacement], None],
@@ -102,7 +102,7 @@ class Reconciler:
         self._orders, self._spark, self._pods = orders, spark, pods
         self._use_placement, self._watch, self._clock_s = use_placement, watch, clock_s
         self._restart, self._restarted_for = restart, obeyed
-        self._order: Order | None = None
+        self._order: OrderStatus | None = None
         self._since_s = 0.0
         self._actions: Actions | None = None
         self._leaving: frozenset[str] = frozenset()
@@ -159,7 +159,7 @@ class Reconciler:
             self._remove(order)
         return _SETTLED_S if actions.is_settled and not self._leaving and self._all_have_worked() else _BUSY_S
 
-    def _is_refused(self, order: Order) -> bool:
+    def _is_refused(self, order: OrderStatus) -> bool:
         if order.strategy is not Strategy.RESTART or self._restart is not None:
             return False
         if order.id == self._restarted_for:
@@ -170,13 +170,13 @@ class Reconciler:
         )
         return True
 
-    def _begin(self, order: Order) -> None:
+    def _begin(self, order: OrderStatus) -> None:
         self._use_placement(PodPlacement(order=order.id, nodes=order.placement))
         self._order, self._since_s, self._actions = order, self._clock_s(), None
         self._removal_wanted_s, self._pods_asked_s = None, float("-inf")
         _LOG.info("order %s: executors on %s (%s)", order.id, ", ".join(order.placement), order.strategy)
 
-    def _plan(self, order: Order, *, may_remove: bool) -> Actions:
+    def _plan(self, order: OrderStatus, *, may_remove: bool) -> Actions:
         members = self._watch.now(fresh_s=0).members
         self._leaving &= frozenset(each.id for each in members)
         plain = reconcile(order.id, order.placement, members, leaving=self._leaving)
@@ -203,7 +203,7 @@ class Reconciler:
             self._fail("the executors' pods cannot be read; waiting ones are not withdrawn", error)
             return ()
 
-    def _add(self, order: Order, actions: Actions) -> None:
+    def _add(self, order: OrderStatus, actions: Actions) -> None:
         for pod in actions.withdraw:
             _LOG.info("order %s: pod %s waits for a node that is not meant; it is withdrawn", order.id, pod)
             try:
@@ -220,7 +220,7 @@ class Reconciler:
         late = now_s - self._removal_wanted_s > _BATCH_END_WITHIN_S
         return late or self._border or self._spark.is_between_batches()
 
-    def _remove(self, order: Order) -> None:
+    def _remove(self, order: OrderStatus) -> None:
         actions = self._plan(order, may_remove=True)
         if not actions.decommission:
             return
@@ -231,7 +231,7 @@ class Reconciler:
         self._removal_wanted_s = None
         _LOG.info("order %s: executors %s go", order.id, ", ".join(actions.decommission))
 
-    def _restart_is_due(self, order: Order, actions: Actions) -> bool:
+    def _restart_is_due(self, order: OrderStatus, actions: Actions) -> bool:
         if order.strategy is not Strategy.RESTART or order.id == self._restarted_for:
             return False
         if not actions.missing:
@@ -247,7 +247,7 @@ class Reconciler:
             return False
         return True
 
-    def _exchange(self, order: Order) -> int:
+    def _exchange(self, order: OrderStatus) -> int:
         self._remove(order)
         return self._replicas_there()
 

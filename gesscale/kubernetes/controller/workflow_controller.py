@@ -20,7 +20,7 @@ from gesscale.kubernetes.placement.cluster import KubernetesCluster
 from gesscale.kubernetes.placement.node_backoff import NodeBackoff
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.placement.watches import ClusterView
-from gesscale.kubernetes.resource.order import Order
+from gesscale.kubernetes.resource.order import OrderStatus
 from gesscale.kubernetes.resource.translate import ManagedWorkflow
 from gesscale.loop import ControlLoop
 from gesscale.monitor.kept_latencies import KeptLatencies
@@ -30,7 +30,7 @@ from gesscale.ports import ClusterState, Knowledge, MetricSource
 from gesscale.settings.operators import KafkaSettings
 from gesscale.workflow import Workflow
 
-_LIMITS = KnowledgeLimits(decisions_per_operator=1, models_per_operator=1, reconfigurations_per_operator=20)
+_LIMITS = KnowledgeLimits(decisions_per_operator=1, models_per_operator=1, orders_per_operator=1)
 """The statuses keep what matters; nobody asks a controller for decisions or models of the past."""
 
 
@@ -176,7 +176,7 @@ class WorkflowController:
             known=self._store.recall(now_s),
         )
 
-    def _standing(self) -> Mapping[str, Order | None]:
+    def _standing(self) -> Mapping[str, OrderStatus | None]:
         return {name: self._context.order_writer.standing(key) for name, key in self._keys.items()}
 
     def _look_for_drivers(self, cluster: KubernetesCluster) -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 from gesscale.decision import Decision, OutcomeStatus, Reason, Verdict
 from gesscale.kubernetes.api.events import EventType, Incident
-from gesscale.kubernetes.reporting.history import SettledChange
 from gesscale.kubernetes.reporting.writing import moved
-from gesscale.kubernetes.resource.status import part_of
+from gesscale.kubernetes.resource.groups import group_of
+from gesscale.kubernetes.resource.order import OrderStatus
 from gesscale.kubernetes.resource.translate import ResourceFault
 from gesscale.words import in_words
 
@@ -24,6 +24,8 @@ _BLIND = {Reason.METRICS_MISSING, Reason.METRICS_STALE}
 _ADVICE = {OutcomeStatus.NOT_ALLOWED, OutcomeStatus.REHEARSED}
 _FAILURES = {OutcomeStatus.FAILED, OutcomeStatus.PARTLY_APPLIED}
 _NODES_NAMED = 6
+UNRECORDED = "Unrecorded"
+"""The reason of an order whose controller died before it could write down why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +51,7 @@ class EventDraft:
 
 
 def events_of(
-    old: Mapping[str, Any], new: Mapping[str, Any], decision: Decision, settled: Iterable[SettledChange] = ()
+    old: Mapping[str, Any], new: Mapping[str, Any], decision: Decision, settled: OrderStatus | None = None
 ) -> tuple[EventDraft, ...]:
     """Return what a step brought that is worth an event.
 
@@ -60,20 +62,20 @@ def events_of(
     decision
         Of the step.
     settled
-        See `gesscale.kubernetes.reporting.settled_changes`, for the old status.
+        See `gesscale.kubernetes.reporting.status.settled_order`, for the old status.
 
     Returns
     -------
     tuple of Telling
         Mostly none.
     """
-    before = part_of(old, "lastDecision")
-    repeated = before.get("at") == part_of(new, "lastDecision").get("at")
+    before = group_of(old, "lastDecision")
+    repeated = before.get("at") == group_of(new, "lastDecision").get("at")
     return (
-        *(_end(change, new) for change in settled),
+        *(() if settled is None else (_end(settled, new),)),
         *(() if repeated else _change(before, old, new, decision)),
         *_standstill(before, decision),
-        *_model(part_of(old, "model"), part_of(new, "model")),
+        *_model(group_of(old, "model"), group_of(new, "model")),
     )
 
 
@@ -89,7 +91,7 @@ def event_of_fault(old: Mapping[str, Any], fault: ResourceFault, generation: int
     generation
         Of the resource.
     """
-    said = part_of(old, "lastDecision").get("reason") == fault.reason.value
+    said = group_of(old, "lastDecision").get("reason") == fault.reason.value
     if said and old.get("observedGeneration") == generation:
         return ()
     return (EventDraft(kind=EventType.WARNING, reason=Incident.INVALID_SPEC, message=fault.message),)
@@ -120,19 +122,18 @@ def _load_against_mst(decision: Decision) -> str:
     return f"load {load:.0f} rows/s {sign} MST {mst:.0f}"
 
 
-def _end(change: SettledChange, new: Mapping[str, Any]) -> EventDraft:
-    replicas = f"replicas {change.before} -> {change.after} ({change.reason})"
-    if change.arrived:
+def _end(order: OrderStatus, new: Mapping[str, Any]) -> EventDraft:
+    before = "unknown" if order.before is None else order.before
+    replicas = f"replicas {before} -> {len(order.placement)} ({order.reason or UNRECORDED})"
+    took = in_words((order.settled_at_s or order.at_s) - order.at_s)
+    if order.given_up:
         message = (
-            f"{replicas}: settled after {in_words(change.seconds)}, "
-            f"longest time without a finished batch {change.downtime_s:.1f} s"
+            f"{replicas}: not there after {took}, ordered {_listed(order.placement)}; "
+            f"live are {_listed(new.get('placement') or ())}"
         )
-        return EventDraft(kind=EventType.NORMAL, reason=Incident.SUCCESSFUL_RESCALE, message=message)
-    message = (
-        f"{replicas}: not there after {in_words(change.seconds)}, ordered {_listed(change.placement)}; "
-        f"live are {_listed(new.get('placement') or ())}"
-    )
-    return EventDraft(kind=EventType.WARNING, reason=Incident.FAILED_RESCALE, message=message)
+        return EventDraft(kind=EventType.WARNING, reason=Incident.FAILED_RESCALE, message=message)
+    message = f"{replicas}: settled after {took}, longest time without a finished batch {order.downtime_s or 0.0:.1f} s"
+    return EventDraft(kind=EventType.NORMAL, reason=Incident.SUCCESSFUL_RESCALE, message=message)
 
 
 def _listed(nodes: Iterable[str]) -> str:
@@ -164,7 +165,7 @@ def _change(
 
 
 def _advised(status: Mapping[str, Any]) -> Any:
-    return part_of(status, "recommendation").get("placement")
+    return group_of(status, "recommendation").get("placement")
 
 
 def _standstill(before: Mapping[str, Any], decision: Decision) -> Iterator[EventDraft]:

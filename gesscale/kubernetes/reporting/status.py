@@ -9,14 +9,15 @@ from pydantic import ValidationError
 
 from gesscale.decision import Decision, MapStatus, OutcomeStatus, Verdict
 from gesscale.kubernetes.reporting.figures import desired_placement
-from gesscale.kubernetes.reporting.history import new_history, settled_changes
 from gesscale.kubernetes.resource.conditions import (
     ConditionFinding,
     conditions_of,
     findings_of,
     findings_of_fault,
 )
+from gesscale.kubernetes.resource.groups import entries_of, group_of
 from gesscale.kubernetes.resource.memory import MemoryStatus
+from gesscale.kubernetes.resource.order import OrderStatus, past_orders
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
 from gesscale.kubernetes.resource.status import (
     Condition,
@@ -30,15 +31,15 @@ from gesscale.kubernetes.resource.status import (
     RecommendationStatus,
     RejectedStatus,
     StreamAutoscalerStatus,
-    entries_of,
 )
 from gesscale.kubernetes.resource.translate import ResourceFault
 from gesscale.observation import OperatorReading
+from gesscale.order import Order
 from gesscale.plan.placement import usable
-from gesscale.ports import ClusterState, Knowledge, Reconfiguration
+from gesscale.ports import ClusterState, Knowledge
 from perfmodel import Estimate, Model
 
-_LASTING = ("order", "history", "memory", "model")
+_LASTING = ("order", "memory", "model")
 _WORD_CHARS = 64
 _FINDING_CHARS = 256
 _NODE_CHARS = 200
@@ -80,7 +81,7 @@ def new_status(old: Mapping[str, Any], seen: ObservedStep, now_s: float) -> dict
     Parameters
     ----------
     old
-        The status as it stands in the resource; to its order only a measured downtime is added.
+        The status as it stands in the resource; to its order is added what was found of it later.
     seen
         What the step brought.
     now_s
@@ -93,7 +94,6 @@ def new_status(old: Mapping[str, Any], seen: ObservedStep, now_s: float) -> dict
     """
     decision, known = seen.decision, seen.known
     analysis, name = decision.analysis, decision.operator
-    settled = settled_changes(old, known, name, seen.live, now_s)
     desired = desired_placement(decision, known)
     findings = findings_of(decision, seen.spec, now_s)
     status = StreamAutoscalerStatus(
@@ -110,7 +110,7 @@ def new_status(old: Mapping[str, Any], seen: ObservedStep, now_s: float) -> dict
         latency_map=_latency_map(decision.latency_map),
         last_decision=_decision(decision),
         recommendation=_recommendation(decision, desired),
-        history=new_history(old, decision, known, settled),
+        history=past_orders(old),
         memory=MemoryStatus.of(known, name),
         conditions=_conditions(old, findings, seen.generation, now_s),
     ).document()
@@ -123,13 +123,29 @@ def new_status(old: Mapping[str, Any], seen: ObservedStep, now_s: float) -> dict
     return status | {key: value for key, value in kept.items() if value is not None}
 
 
-def _order(standing: Any, settled: Reconfiguration | None) -> Any:
-    """Return the order as it stands, with the downtime that was measured of it."""
-    if not isinstance(standing, Mapping) or settled is None or settled.downtime_s is None:
-        return standing
-    if tuple(standing.get("placement", ())) != settled.placement:
-        return standing  # another one has come meanwhile
-    return {**standing, "downtimeSeconds": settled.downtime_s}
+def _order(standing: Any, known: Order | None) -> Any:
+    """Return the order as it stands, with what was found of it later."""
+    if isinstance(known, OrderStatus) and isinstance(standing, Mapping) and standing.get("id") == known.id:
+        return {**standing, **known.found_later()}
+    return standing
+
+
+def settled_order(old: Mapping[str, Any], known: Knowledge, operator: str) -> OrderStatus | None:
+    """Return the order of the previous status where it has ended since.
+
+    Parameters
+    ----------
+    old
+        The previous status.
+    known
+        Knowledge as recalled after the step.
+    operator
+        Its name.
+    """
+    latest, standing = known.latest(operator), group_of(old, "order")
+    if not isinstance(latest, OrderStatus) or latest.is_pending or standing.get("id") != latest.id:
+        return None
+    return latest if "downtimeSeconds" not in standing else None
 
 
 def fault_status(
@@ -158,6 +174,7 @@ def fault_status(
     conditions = _conditions(old, findings_of_fault(fault), generation, now_s, _DECISION_CHARS)
     kept = {key: old[key] for key in _LASTING if key in old}
     return kept | {
+        "history": [order.document() for order in past_orders(old)],
         "observedGeneration": generation,
         "lastDecision": decided.document(),
         "conditions": [condition.document() for condition in conditions],

@@ -36,6 +36,7 @@ from gesscale.fields import (
 from gesscale.kubernetes.resource.spans import (
     INSTANT_PATTERN,
     SPAN_PATTERN,
+    format_exact_instant,
     format_instant,
     format_span,
     parse_instant_s,
@@ -249,13 +250,19 @@ Instant = Annotated[
 ]
 """Seconds since the epoch; RFC 3339 text in the resource."""
 
+_SECONDS_OR_INSTANT = BeforeValidator(
+    lambda value: value if isinstance(value, float) else parse_instant_s(value)
+)
+
 Moment = Annotated[
-    float,
-    BeforeValidator(lambda value: value if isinstance(value, float) else parse_instant_s(value)),
-    PlainSerializer(format_instant, return_type=str),
-    _INSTANT_SCHEMA,
+    float, _SECONDS_OR_INSTANT, PlainSerializer(format_instant, return_type=str), _INSTANT_SCHEMA
 ]
 """The same where we write it ourselves: may be given in seconds since the epoch too."""
+
+ExactMoment = Annotated[
+    float, _SECONDS_OR_INSTANT, PlainSerializer(format_exact_instant, return_type=str), _INSTANT_SCHEMA
+]
+"""The same to the microsecond."""
 
 NodeName = Annotated[
     str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", min_length=1, max_length=253)

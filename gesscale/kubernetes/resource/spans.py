@@ -111,3 +111,14 @@ def format_instant(at_s: float) -> str:
     '2027-01-15T08:00:00Z'
     """
     return datetime.fromtimestamp(round(at_s), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def format_exact_instant(at_s: float) -> str:
+    """Write an instant to the microsecond.
+
+    Examples
+    --------
+    >>> format_exact_instant(1_800_000_000.25), format_exact_instant(1_800_000_000.0)
+    ('2027-01-15T08:00:00.250000Z', '2027-01-15T08:00:00Z')
+    """
+    return datetime.fromtimestamp(at_s, UTC).isoformat().replace("+00:00", "Z")

@@ -1,16 +1,13 @@
 """What is reported of one operator: the ``status`` of a StreamAutoscaler; figures rounded, absent rather than null."""
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
-from gesscale.fields import LARGEST_EXACT, LONGEST_S
 from gesscale.kubernetes.resource.memory import MemoryStatus
-from gesscale.kubernetes.resource.order import Order, Strategy
+from gesscale.kubernetes.resource.order import HISTORY_AT_MOST, OrderStatus
 from gesscale.kubernetes.resource.parts import NODES_AT_MOST, Moment, NodeName, Reported
 
-HISTORY_AT_MOST = 10
 REJECTED_AT_MOST = 16
 MESSAGE_LONGEST = 1024
 _DIGITS = 3
@@ -135,41 +132,6 @@ class RecommendationStatus(Reported):
     nd_max_ms: Figure | None = Field(None, description="NDmax of that placement, round trip, ms.")
 
 
-class OrderStatus(Order):
-    """What the driver is to make so; written by the controller that leads, under optimistic locking."""
-
-    id: str = Field(max_length=64, description="Term and counter.")
-    term: int = Field(
-        ge=0, le=LARGEST_EXACT, description="Of the leader that wrote it: lower terms are not obeyed."
-    )
-    placement: Placement = Field(
-        min_length=1, description="Nodes that are to hold exactly one executor each, sorted."
-    )
-    at: AwareDatetime = Field(description="When it was written.")
-    strategy: Strategy = Field(Strategy.LIVE, description="How executors are exchanged.")
-    downtime_seconds: float | None = Field(
-        None,
-        alias="downtimeSeconds",
-        ge=0,
-        le=LONGEST_S,
-        description="The longest time without a finished batch around it; absent until it has settled.",
-    )
-
-
-class ChangeStatus(Reported):
-    """A change that was ordered."""
-
-    at_s: Moment = Field(description="When.")
-    from_: int = Field(alias="from", ge=0, description="Replicas before.")
-    to: int = Field(ge=0, description="Replicas after.")
-    reason: Word = Field(description="Why, in a word.")
-    outcome: Word = Field(description="What became of it.")
-    downtime_seconds: Figure | None = Field(
-        None,
-        description="The longest time without a finished batch around it; absent until it has settled.",
-    )
-
-
 class Condition(Reported):
     """One condition, in the shape that all of Kubernetes uses."""
 
@@ -208,9 +170,9 @@ class StreamAutoscalerStatus(Reported):
     latency_map: LatencyMapStatus | None = Field(None, description="The latency map of the last decision.")
     last_decision: DecisionStatus | None = Field(None, description="The last decision.")
     recommendation: RecommendationStatus | None = Field(None, description="What the controller would have.")
-    order: OrderStatus | None = Field(None, description="What the driver is to make so.")
-    history: tuple[ChangeStatus, ...] = Field(
-        (), max_length=HISTORY_AT_MOST, description="The last changes, newest first."
+    order: OrderStatus | None = Field(None, description="The order that the driver carries out.")
+    history: tuple[OrderStatus, ...] = Field(
+        (), max_length=HISTORY_AT_MOST, description="The orders before it, newest first."
     )
     memory: MemoryStatus | None = Field(None, description="What a new controller resumes from.")
     conditions: tuple[Condition, ...] = Field(
@@ -219,15 +181,3 @@ class StreamAutoscalerStatus(Reported):
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
         description="Conditions by type.",
     )
-
-
-def part_of(status: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return a group of a status as it stands; empty where it is missing or somebody wrote something else there."""
-    part = status.get(name)
-    return part if isinstance(part, Mapping) else {}
-
-
-def entries_of(status: Mapping[str, Any], name: str) -> Sequence[Any]:
-    """Return a list of a status as it stands; empty where it is missing or somebody wrote something else there."""
-    entries = status.get(name)
-    return entries if isinstance(entries, list) else ()

@@ -28,6 +28,7 @@ ORDER = {
     "placement": ["edge1", "edge2"],
     "at": "2026-11-21T21:00:00Z",
     "strategy": "Live",
+    "givenUp": False,
 }
 
 
