@@ -2,13 +2,16 @@
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from gesscale.kubernetes.resource.order import OrderStatus, Strategy
 from gesscale.spark.executors import ExecutorWatch
 from gesscale.spark.pod_template import PodPlacement
+from gesscale.spark.pods import AppPods
 from gesscale.spark.reconcile import Actions, ExecutorPod, reconcile
+from gesscale.spark.restarting import RestartableQuery
+from gesscale.spark.scheduler import Scheduler
 
 _LOG = logging.getLogger("gesscale.spark")
 _SETTLED_S, _BUSY_S, _AFTER_FAILURE_S = 10.0, 0.5, 5.0
@@ -18,52 +21,6 @@ _BATCH_END_WITHIN_S = 60.0
 """How long an executor that is to go may wait for the end of a batch; it would finish its task all the same."""
 _ARRIVE_WITHIN_S = 120.0
 """How long a restart waits for the executors of its placement before it makes do with those that are there."""
-
-
-class ExecutorControl(Protocol):
-    """What is asked of Spark; see `gesscale.spark.scheduler.Scheduler`."""
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether the session has ended."""
-        ...
-
-    def request_total(self, executors: int) -> None:
-        """Tell how many executors to keep."""
-        ...
-
-    def decommission(self, executors: Collection[str]) -> None:
-        """Let executors finish and go."""
-        ...
-
-    def is_between_batches(self) -> bool:
-        """Whether no batch is worked on."""
-        ...
-
-
-class PodControl(Protocol):
-    """What is asked of Kubernetes; see `gesscale.spark.pods.AppPods`."""
-
-    def list(self) -> Sequence[ExecutorPod]:
-        """Return the executors' pods."""
-        ...
-
-    def delete(self, name: str) -> None:
-        """Delete one of them."""
-        ...
-
-
-class RestartControl(Protocol):
-    """What is asked of a query that may be restarted; see `gesscale.spark.restarting.RestartableQuery`."""
-
-    @property
-    def replicas(self) -> int | None:
-        """How many replicas it was started with; None before the first start."""
-        ...
-
-    def restart(self, order: str, exchange: Callable[[], int]) -> None:
-        """Stop it at a border, exchange the executors, start it with as many replicas as that returns."""
-        ...
 
 
 class Reconciler:
@@ -91,12 +48,12 @@ class Reconciler:
         self,
         *,
         orders: Callable[[], OrderStatus | None],
-        spark: ExecutorControl,
-        pods: PodControl,
+        spark: Scheduler,
+        pods: AppPods,
         use_placement: Callable[[PodPlacement], None],
         watch: ExecutorWatch,
         clock_s: Callable[[], float],
-        restart: RestartControl | None = None,
+        restart: RestartableQuery | None = None,
         obeyed: str = "",
     ) -> None:
         self._orders, self._spark, self._pods = orders, spark, pods

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import sha256
-from typing import Protocol
 from uuid import uuid4
 
-from gesscale.kubernetes.api.connection import Object
+from gesscale.kubernetes.api.connection import Connection, Object
 from gesscale.kubernetes.api.faults import ApiError
 from gesscale.kubernetes.api.resources import EVENTS, Resource
 
@@ -79,18 +78,6 @@ class Regarding:
         )
 
 
-class Writer(Protocol):
-    """Creates and patches; `Connection` is one."""
-
-    def create(self, resource: Resource, body: Object, *, namespace: str) -> Object:
-        """Create an object."""
-        ...
-
-    def patch(self, resource: Resource, name: str, body: Object, *, namespace: str) -> Object:
-        """Merge a patch into an object."""
-        ...
-
-
 @dataclass(slots=True, kw_only=True)
 class _Series:
     name: str
@@ -110,7 +97,7 @@ class Events:
         Seconds since the epoch.
     """
 
-    def __init__(self, writer: Writer, instance: str, *, now_s: Callable[[], float] = time.time) -> None:
+    def __init__(self, writer: Connection, instance: str, *, now_s: Callable[[], float] = time.time) -> None:
         self._writer, self._now_s = writer, now_s
         self._instance = instance[:_INSTANCE_CHARS] or "unknown"
         self._series: OrderedDict[str, _Series] = OrderedDict()

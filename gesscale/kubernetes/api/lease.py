@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 from uuid import uuid4
 
 from gesscale.errors import InputError
@@ -66,22 +66,6 @@ class ElectionTimes:
                 f" {self.duration_s:g}, {self.renew_deadline_s:g}, {self.renew_every_s:g}, {self.retry_s:g}"
             )
             raise InputError(message)
-
-
-class Lock(Protocol):
-    """A record that can be read and replaced by whoever knows its newest version."""
-
-    def read(self) -> Object | None:
-        """Return the Lease; None where there is none. Raises `ApiError`."""
-        ...
-
-    def create(self, spec: Mapping[str, Any]) -> Object:
-        """Create it; a conflict where there is one."""
-        ...
-
-    def replace(self, lease: Object) -> Object:
-        """Replace it; a conflict where it is not the newest version."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +142,7 @@ class Elector:
 
     def __init__(
         self,
-        lock: Lock,
+        lock: LeaseLock,
         identity: str,
         *,
         times: ElectionTimes = ElectionTimes(),

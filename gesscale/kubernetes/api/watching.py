@@ -16,14 +16,14 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from gesscale.kubernetes.api.answers import Lines
 from gesscale.kubernetes.api.backoff import Backoff
-from gesscale.kubernetes.api.connection import Object
+from gesscale.kubernetes.api.connection import Connection
 from gesscale.kubernetes.api.faults import ApiError, Call, broken_answer, from_answer
 from gesscale.kubernetes.api.resources import Resource
 
@@ -33,29 +33,6 @@ UNREADABLE_MAX = 100
 """Objects whose faults are kept."""
 _STEADY_S = 5.0
 """A watch that lasted as long, or brought a line, was a good one."""
-
-
-class ListWatch(Protocol):
-    """Lists and watches; `Connection` is one."""
-
-    def pages(
-        self, resource: Resource, *, namespace: str | None, label_selector: str, field_selector: str
-    ) -> Iterator[Object]:
-        """List page by page."""
-        ...
-
-    def watch(
-        self,
-        resource: Resource,
-        *,
-        resource_version: str,
-        namespace: str | None,
-        label_selector: str,
-        field_selector: str,
-        lasts_s: float,
-    ) -> Lines:
-        """Watch from a version on."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +115,7 @@ class Cache(Generic[T]):
 
     def __init__(
         self,
-        source: ListWatch,
+        source: Connection,
         resource: Resource,
         keep: Callable[[Mapping[str, Any]], T | None],
         *,
@@ -170,7 +147,6 @@ class Cache(Generic[T]):
         self._faults: Counter[str] = Counter()
         self._view: View[T] = View(objects=MappingProxyType({}), problem="nothing was listed yet")
         self._begun_s = timing.now_s()
-        self._ready = threading.Event()
 
     @property
     def faults(self) -> Mapping[str, int]:
@@ -182,10 +158,6 @@ class Cache(Generic[T]):
         """Return what is known now; it does not change any more."""
         with self._lock:
             return self._view
-
-    def wait_until_listed(self, timeout_s: float) -> bool:
-        """Wait until all objects were listed once; False where that did not come in time."""
-        return self._ready.wait(timeout_s)
 
     def start(self) -> None:
         """Begin, in a thread."""
@@ -258,7 +230,6 @@ class Cache(Generic[T]):
         with self._lock:
             self._objects, self._unreadable, self._version = objects, unreadable, str(version)
             self._show(changed=True, heard=True)
-        self._ready.set()
         self._on_change()
 
     def _watch(self, version: str) -> bool:

@@ -115,7 +115,7 @@ class WorkflowController:
         statuses: Mapping[str, Mapping[str, Any]],
         now_s: float,
     ) -> None:
-        self._context, self.term, self.last_s = context, term, now_s
+        self._workflow, self._context, self.term, self.last_s = workflow, context, term, now_s
         self._node_backoff: dict[str, NodeBackoff] = {}
         self._urls: dict[str, str] = {}
         self._hosts: dict[str, str] = {}
@@ -125,7 +125,6 @@ class WorkflowController:
         cautious_until_s = now_s + workflow.monitor.history_s
         self._cautious_until_s = dict.fromkeys(restored.lost, cautious_until_s)
         self._store = OrderKnowledge(MemoryKnowledge(_LIMITS, known=restored.known), self._standing)
-        self._keys = {name: (workflow.namespace, name) for name in workflow.resources}
 
     def step(self, workflow: ManagedWorkflow, now_s: float) -> WorkflowStep:
         """Run one step of the loop.
@@ -138,7 +137,7 @@ class WorkflowController:
             Seconds since the epoch.
         """
         self.last_s = now_s
-        self._keys = {name: (workflow.namespace, name) for name in workflow.resources}
+        self._workflow = workflow
         node_backoff = {name: self._node_backoff.get(name) or NodeBackoff() for name in workflow.resources}
         self._node_backoff = node_backoff
         for each in node_backoff.values():
@@ -177,7 +176,8 @@ class WorkflowController:
         )
 
     def _standing(self) -> Mapping[str, OrderStatus | None]:
-        return {name: self._context.order_writer.standing(key) for name, key in self._keys.items()}
+        namespace, writer = self._workflow.namespace, self._context.order_writer
+        return {name: writer.standing((namespace, name)) for name in self._workflow.resources}
 
     def _look_for_drivers(self, cluster: KubernetesCluster) -> None:
         view = cluster.look_around()

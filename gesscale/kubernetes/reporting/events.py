@@ -28,7 +28,7 @@ UNRECORDED = "Unrecorded"
 """The reason of an order whose controller died before it could write down why."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class EventDraft:
     """An event worth writing.
 
@@ -94,7 +94,7 @@ def event_of_fault(old: Mapping[str, Any], fault: ResourceFault, generation: int
     said = group_of(old, "lastDecision").get("reason") == fault.reason.value
     if said and old.get("observedGeneration") == generation:
         return ()
-    return (EventDraft(kind=EventType.WARNING, reason=Incident.INVALID_SPEC, message=fault.message),)
+    return (EventDraft(EventType.WARNING, Incident.INVALID_SPEC, fault.message),)
 
 
 def change_sentence(decision: Decision) -> str:
@@ -131,9 +131,9 @@ def _end(order: OrderStatus, new: Mapping[str, Any]) -> EventDraft:
             f"{replicas}: not there after {took}, ordered {_listed(order.placement)}; "
             f"live are {_listed(new.get('placement') or ())}"
         )
-        return EventDraft(kind=EventType.WARNING, reason=Incident.FAILED_RESCALE, message=message)
+        return EventDraft(EventType.WARNING, Incident.FAILED_RESCALE, message)
     message = f"{replicas}: settled after {took}, longest time without a finished batch {order.downtime_s or 0.0:.1f} s"
-    return EventDraft(kind=EventType.NORMAL, reason=Incident.SUCCESSFUL_RESCALE, message=message)
+    return EventDraft(EventType.NORMAL, Incident.SUCCESSFUL_RESCALE, message)
 
 
 def _listed(nodes: Iterable[str]) -> str:
@@ -148,20 +148,15 @@ def _change(
     """Yield what became of a plan that changes something."""
     status, sentence = decision.outcome.status, change_sentence(decision)
     if decision.acted:
-        yield EventDraft(kind=EventType.NORMAL, reason=Incident.RESCALING, message=sentence)
+        yield EventDraft(EventType.NORMAL, Incident.RESCALING, sentence)
     if status in _FAILURES and before.get("outcome") != status:
         message = f"{sentence}: {decision.outcome.detail or 'not all of it could be done'}"
-        yield EventDraft(
-            kind=EventType.WARNING,
-            reason=Incident.FAILED_RESCALE,
-            message=message,
-            same=decision.outcome.detail,
-        )
+        yield EventDraft(EventType.WARNING, Incident.FAILED_RESCALE, message, decision.outcome.detail)
     if status in _ADVICE and (before.get("outcome") != status or _advised(old) != _advised(new)):
         rehearsed = status is OutcomeStatus.REHEARSED
         done = "rehearsed, nothing is changed" if rehearsed else "advice only, nothing is changed"
         message = f"{sentence} ({done})"
-        yield EventDraft(kind=EventType.NORMAL, reason=Incident.SCALING_REPORT, message=message)
+        yield EventDraft(EventType.NORMAL, Incident.SCALING_REPORT, message)
 
 
 def _advised(status: Mapping[str, Any]) -> Any:
@@ -174,22 +169,20 @@ def _standstill(before: Mapping[str, Any], decision: Decision) -> Iterator[Event
     if plan.reason == was:
         return
     detail = plan.detail or decision.analysis.detail
-    said = {"message": f"{plan.reason.value}: {detail}", "same": plan.reason.value}
+    said = f"{plan.reason.value}: {detail}", plan.reason.value
     if was == Reason.PAUSED:
-        yield EventDraft(
-            kind=EventType.NORMAL, reason=Incident.RESUMED, message="the pause has ended", same=""
-        )
+        yield EventDraft(EventType.NORMAL, Incident.RESUMED, "the pause has ended", "")
     if plan.reason is Reason.PAUSED:
-        yield EventDraft(kind=EventType.NORMAL, reason=Incident.PAUSED, message=detail, same="")
+        yield EventDraft(EventType.NORMAL, Incident.PAUSED, detail, "")
     elif plan.reason in _BLIND:
-        yield EventDraft(kind=EventType.WARNING, reason=Incident.METRICS_MISSING, **said)
+        yield EventDraft(EventType.WARNING, Incident.METRICS_MISSING, *said)
     elif plan.reason is Reason.OVERRIDDEN:
-        yield EventDraft(kind=EventType.NORMAL, reason=Incident.OVERRIDDEN, message=detail, same="")
+        yield EventDraft(EventType.NORMAL, Incident.OVERRIDDEN, detail, "")
     elif plan.change is None and decision.analysis.verdict in {Verdict.MORE, Verdict.FEWER}:
         if plan.reason is Reason.AT_MAX_REPLICAS:
-            yield EventDraft(kind=EventType.WARNING, reason=Incident.SCALING_LIMITED, **said)
+            yield EventDraft(EventType.WARNING, Incident.SCALING_LIMITED, *said)
         elif plan.reason in _VETOES:
-            yield EventDraft(kind=EventType.WARNING, reason=Incident.SCALING_VETOED, **said)
+            yield EventDraft(EventType.WARNING, Incident.SCALING_VETOED, *said)
 
 
 def _model(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[EventDraft]:
@@ -197,9 +190,7 @@ def _model(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[EventDraf
         return
     parameters = ", ".join(f"{name} {value:g}" for name, value in _parameters(new).items())
     message = f"law {new['law']}: {parameters}, from {new['readings']} readings"
-    yield EventDraft(
-        kind=EventType.NORMAL, reason=Incident.MODEL_REFITTED, message=message, same=str(new["law"])
-    )
+    yield EventDraft(EventType.NORMAL, Incident.MODEL_REFITTED, message, str(new["law"]))
 
 
 def _refitted(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:

@@ -31,16 +31,15 @@ from gesscale.kubernetes.resource.status import (
     RecommendationStatus,
     RejectedStatus,
     StreamAutoscalerStatus,
+    shortened,
 )
 from gesscale.kubernetes.resource.translate import ResourceFault
-from gesscale.observation import OperatorReading
 from gesscale.order import Order
 from gesscale.plan.placement import usable
 from gesscale.ports import ClusterState, Knowledge
 from perfmodel import Estimate, Model
 
 _LASTING = ("order", "memory", "model")
-_WORD_CHARS = 64
 _FINDING_CHARS = 256
 _NODE_CHARS = 200
 _DECISION_CHARS = 512
@@ -104,8 +103,10 @@ def new_status(old: Mapping[str, Any], seen: ObservedStep, now_s: float) -> dict
         driver=seen.driver,
         node_pool=seen.node_pool,
         mst=_estimate(analysis.mst),
-        load=_load(analysis.reading),
-        nd_max_ms=_figure(analysis.nd_max_ms),
+        load=None
+        if analysis.reading is None
+        else LoadStatus.model_validate(analysis.reading, from_attributes=True),
+        nd_max_ms=analysis.nd_max_ms,
         model=_model(analysis.model),
         latency_map=_latency_map(decision.latency_map),
         last_decision=_decision(decision),
@@ -210,17 +211,6 @@ def node_pool_of(cluster: ClusterState, operator: str) -> NodePoolStatus | None:
     return NodePoolStatus(candidates=len(ranked.nodes), rejected=rejected)
 
 
-def shortened(text: str, chars: int) -> str:
-    """Return a text of bounded length.
-
-    Examples
-    --------
-    >>> shortened("the API server is out of reach", 20)
-    'the API server is...'
-    """
-    return text if len(text) <= chars else text[: chars - 3] + "..."
-
-
 def _conditions(
     old: Mapping[str, Any],
     findings: Iterable[ConditionFinding],
@@ -243,37 +233,18 @@ def _stood(old: Mapping[str, Any]) -> tuple[Condition, ...]:
     return tuple(stood)
 
 
-def _figure(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
-
-
 def _estimate(estimate: Estimate | None) -> EstimateStatus | None:
     if estimate is None or not math.isfinite(estimate.high):
         return None
-    return EstimateStatus(
-        low=estimate.low,
-        mid=estimate.mid,
-        high=estimate.high,
-        reason=shortened(estimate.reason, _WORD_CHARS),
-    )
-
-
-def _load(reading: OperatorReading | None) -> LoadStatus | None:
-    if reading is None:
-        return None
-    return LoadStatus(
-        input_rows_per_second=_figure(reading.input_rows_per_s),
-        throughput_rows_per_second=_figure(reading.throughput_rows_per_s),
-        backlog_rows=_figure(reading.backlog_rows),
-        busy_share=_figure(reading.busy_share),
-        saturated_share=_figure(reading.saturated_share),
-    )
+    return EstimateStatus.model_validate(estimate, from_attributes=True)
 
 
 def _model(model: Model | None) -> ModelStatus | None:
     if model is None:
         return None
-    parameters = {name: value for name, value in model.parameters.items() if _figure(value) is not None}
+    parameters = {
+        name: value for name, value in model.parameters.items() if value is not None and math.isfinite(value)
+    }
     return ModelStatus(
         law=model.law,
         alpha=parameters.pop("alpha", None),
@@ -287,7 +258,7 @@ def _model(model: Model | None) -> ModelStatus | None:
 
 def _latency_map(standing: MapStatus) -> LatencyMapStatus:
     return LatencyMapStatus(
-        age_seconds=_figure(standing.age_s),
+        age_seconds=standing.age_s,
         stale=bool(standing.stale),
         message=shortened("; ".join(filter(None, (standing.stale, standing.problem))), _NODE_CHARS),
     )
@@ -314,5 +285,5 @@ def _recommendation(decision: Decision, desired: tuple[str, ...]) -> Recommendat
         placement=desired,
         reason=plan.reason.value,
         mst=_estimate(plan.mst) if sized else None,
-        nd_max_ms=_figure(plan.nd_max_ms) if sized else None,
+        nd_max_ms=plan.nd_max_ms if sized else None,
     )

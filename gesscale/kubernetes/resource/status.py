@@ -1,5 +1,6 @@
 """What is reported of one operator: the ``status`` of a StreamAutoscaler; figures rounded, absent rather than null."""
 
+import math
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
@@ -24,15 +25,34 @@ def rounded(value: float) -> float:
     return float(f"{value:.{_DIGITS}g}")
 
 
-def _shortened(text: object) -> object:
-    if isinstance(text, str) and len(text) > MESSAGE_LONGEST:
-        return text[: MESSAGE_LONGEST - 3] + "..."
-    return text
+def shortened(text: str, chars: int) -> str:
+    """Return a text of bounded length.
+
+    Examples
+    --------
+    >>> shortened("the API server is out of reach", 20)
+    'the API server is...'
+    """
+    return text if len(text) <= chars else text[: chars - 3] + "..."
+
+
+def _at_most(chars: int) -> BeforeValidator:
+    return BeforeValidator(lambda value: shortened(value, chars) if isinstance(value, str) else value)
+
+
+def _finite(value: object) -> object:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 Figure = Annotated[float, AfterValidator(rounded)]
-Word = Annotated[str, StringConstraints(max_length=64)]
-Sentence = Annotated[str, BeforeValidator(_shortened), StringConstraints(max_length=MESSAGE_LONGEST)]
+OptionalFigure = Annotated[Figure | None, BeforeValidator(_finite)]
+"""Absent where it is no number."""
+Word = Annotated[str, _at_most(64), StringConstraints(max_length=64)]
+Sentence = Annotated[
+    str,
+    _at_most(MESSAGE_LONGEST),
+    StringConstraints(max_length=MESSAGE_LONGEST),
+]
 Placement = Annotated[tuple[NodeName, ...], Field(max_length=NODES_AT_MOST)]
 
 
@@ -75,13 +95,15 @@ class EstimateStatus(Reported):
 class LoadStatus(Reported):
     """The operator over the last window."""
 
-    input_rows_per_second: Figure | None = Field(
-        None, description="Rows offered; absent where no source tells."
+    input_rows_per_s: OptionalFigure = Field(
+        None, alias="inputRowsPerSecond", description="Rows offered; absent where no source tells."
     )
-    throughput_rows_per_second: Figure | None = Field(None, description="Rows processed.")
-    backlog_rows: Figure | None = Field(None, description="Rows offered and not yet processed.")
-    busy_share: Figure | None = Field(None, description="Share of the window spent inside batches, 0..1.")
-    saturated_share: Figure | None = Field(
+    throughput_rows_per_s: OptionalFigure = Field(
+        None, alias="throughputRowsPerSecond", description="Rows processed."
+    )
+    backlog_rows: OptionalFigure = Field(None, description="Rows offered and not yet processed.")
+    busy_share: OptionalFigure = Field(None, description="Share of the window spent inside batches, 0..1.")
+    saturated_share: OptionalFigure = Field(
         None, description="Share of the window's batches in which it was saturated, 0..1."
     )
 
@@ -90,9 +112,9 @@ class ModelStatus(Reported):
     """The performance model as fitted last."""
 
     law: Word = Field(description="Its law.")
-    alpha: Figure | None = Field(None, description="Eq. 1: rows per second of one replica.")
-    beta: Figure | None = Field(None, description="Eq. 1: exponent of the replicas.")
-    gamma: Figure | None = Field(
+    alpha: OptionalFigure = Field(None, description="Eq. 1: rows per second of one replica.")
+    beta: OptionalFigure = Field(None, description="Eq. 1: exponent of the replicas.")
+    gamma: OptionalFigure = Field(
         None, description="Eq. 1: rows per second that a millisecond of NDmax costs."
     )
     parameters: dict[Annotated[str, StringConstraints(max_length=64)], Figure] = Field(
@@ -105,7 +127,7 @@ class ModelStatus(Reported):
 class LatencyMapStatus(Reported):
     """The latency map that the last decision was made by."""
 
-    age_seconds: Figure | None = Field(
+    age_seconds: OptionalFigure = Field(
         None, description="Since it was measured; absent where that is not known."
     )
     stale: bool = Field(description="Whether no replica is removed by it.")
@@ -129,7 +151,7 @@ class RecommendationStatus(Reported):
     placement: Placement = Field((), description="On which nodes, sorted.")
     reason: Word = Field(description="Why, in a word.")
     mst: EstimateStatus | None = Field(None, description="Predicted MST of that placement, rows per second.")
-    nd_max_ms: Figure | None = Field(None, description="NDmax of that placement, round trip, ms.")
+    nd_max_ms: OptionalFigure = Field(None, description="NDmax of that placement, round trip, ms.")
 
 
 class Condition(Reported):
@@ -163,7 +185,7 @@ class StreamAutoscalerStatus(Reported):
         None, description="Predicted MST of the present placement, rows per second."
     )
     load: LoadStatus | None = Field(None, description="The operator over the last window.")
-    nd_max_ms: Figure | None = Field(
+    nd_max_ms: OptionalFigure = Field(
         None, description="NDmax of the present placement with the driver's node, round trip, ms."
     )
     model: ModelStatus | None = Field(None, description="The performance model as fitted last.")

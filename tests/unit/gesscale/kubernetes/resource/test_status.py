@@ -43,7 +43,7 @@ def test_a_document_has_no_null_and_the_definition_accepts_it():
         replicas=2,
         placement=("edge1", "edge2"),
         mst=EstimateStatus(low=600.4, mid=640.123, high=700),
-        load=LoadStatus(input_rows_per_second=812.34),
+        load=LoadStatus(input_rows_per_s=812.34),
         model=ModelStatus(
             law="gesscale", alpha=333.3333, beta=0.91234, gamma=0.5, calibrated=True, readings=5
         ),
