@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from typing import Any
 
 from gesscale.advised_cluster import AdvisedCluster
 from gesscale.errors import ClusterError, InputError, SettingsError
@@ -15,6 +16,7 @@ from gesscale.monitor.kafka import KafkaInput, KafkaOffsets
 from gesscale.monitor.kept_latencies import Bounds, KeptLatencies
 from gesscale.monitor.latencies import AgentLatencies, FileLatencies, PrometheusLatencies
 from gesscale.monitor.prometheus import PrometheusMetrics
+from gesscale.monitor.source import PERIODS
 from gesscale.policies.guarded import GuardedPolicy
 from gesscale.ports import Cluster, KnowledgeStore, MetricSource
 from gesscale.settings import Settings
@@ -234,23 +236,9 @@ def _some(names: tuple[str, ...]) -> str:
 def _open_batches(
     group: MonitorSettings, urls: Mapping[str, str], hosts: Mapping[str, str], client: HttpClient
 ) -> MetricSource:
+    periods: dict[str, Any] = {name: getattr(group, name) for name in PERIODS}
     if group.source == "prometheus":
         return PrometheusMetrics(
-            group.prometheus_url or "",
-            tuple(urls),
-            hosts=hosts,
-            client=client,
-            window_s=group.window_s,
-            stale_after_s=group.stale_after_s,
-            history_s=group.history_s,
-            timeout_s=group.timeout_s,
+            group.prometheus_url or "", tuple(urls), hosts=hosts, client=client, **periods
         )
-    return DriverMetrics(
-        urls,
-        hosts=hosts,
-        client=client,
-        window_s=group.window_s,
-        stale_after_s=group.stale_after_s,
-        history_s=group.history_s,
-        timeout_s=group.timeout_s,
-    )
+    return DriverMetrics(urls, hosts=hosts, client=client, **periods)

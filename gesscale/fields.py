@@ -4,6 +4,7 @@ A duration carries its unit in the file (``period: 1m``) and in its name in code
 """
 
 import re
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, ClassVar, Self, get_args
@@ -85,17 +86,24 @@ def parse_duration_s(value: object, *, least_s: float = SHORTEST_S, most_s: floa
     return float(seconds)
 
 
-def format_duration(seconds: float) -> str:
+def format_duration(seconds: float, units: Sequence[str] = ("d", "h", "m", "s")) -> str:
     """Write a duration in the largest unit that divides it.
+
+    Parameters
+    ----------
+    seconds
+        The duration.
+    units
+        Those that it may be written in, the largest first; milliseconds are always among them.
 
     Examples
     --------
     >>> format_duration(300.0), format_duration(90.0), format_duration(0.25)
     ('5m', '90s', '250ms')
     """
-    for unit in ("d", "h", "m", "s"):
+    for unit in units:
         if seconds % _SECONDS[unit] == 0:
-            return f"{seconds / _SECONDS[unit]:g}{unit}"
+            return f"{seconds / _SECONDS[unit]:.0f}{unit}"
     return f"{seconds * 1000:g}ms"
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.table import Table
 
-from gesscale.cli.output import joined, rate, table, with_unit
+from gesscale.cli.output import estimate_in_words, joined, rate, table, with_unit
 from gesscale.errors import InputError
 from gesscale.kubernetes.resource.order import OrderStatus, order_of, past_orders
 from gesscale.kubernetes.resource.spans import format_instant
@@ -95,11 +95,11 @@ def _rows(status: Mapping[str, Any], decision: Mapping[str, Any]) -> Iterable[tu
     yield "throughput (CT)", rate(load.get("throughputRowsPerSecond"))
     yield "backlog", with_unit(load.get("backlogRows"), "rows")
     yield "placement", _placement(status)
-    yield "MST", _estimate(status.get("mst"))
+    yield "MST", estimate_in_words(status.get("mst"))
     yield "model", _model(status.get("model"))
     yield "latency map", _latency_map(status.get("latencyMap") or {})
     yield "recommendation", _placement(advised)
-    yield "MST recommended", _estimate(advised.get("mst"))
+    yield "MST recommended", estimate_in_words(advised.get("mst"))
     yield "order", joined(order.get("id", ""), ", ".join(order.get("placement", ())))
     yield "outcome", decision.get("outcome", "")
     yield "candidates", with_unit(pool.get("candidates"), "nodes")
@@ -113,13 +113,6 @@ def _rows(status: Mapping[str, Any], decision: Mapping[str, Any]) -> Iterable[tu
 def _placement(group: Mapping[str, Any]) -> str:
     nodes, nd_max_ms = ", ".join(group.get("placement", ())), group.get("ndMaxMs")
     return nodes if nd_max_ms is None else joined(nodes, f"NDmax {nd_max_ms:.4g} ms")
-
-
-def _estimate(estimate: Mapping[str, Any] | None) -> str:
-    if not estimate:
-        return ""
-    span = f"{with_unit(estimate['low'], '')} to {with_unit(estimate['high'], '')}"
-    return joined(f"{rate(estimate['mid'])} ({span})", estimate.get("reason", ""))
 
 
 def _model(model: Mapping[str, Any] | None) -> str:

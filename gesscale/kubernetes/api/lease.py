@@ -18,7 +18,6 @@ import random
 import socket
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -164,8 +163,6 @@ class Elector:
         self._told = False
         self._holder = ""
         self._problem = ""
-        self._faults: Counter[str] = Counter()
-        self._guard = threading.Lock()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -175,20 +172,9 @@ class Elector:
         return self._term
 
     @property
-    def holder(self) -> str:
-        """Who held the Lease when it was last read; empty where nobody did."""
-        return self._holder
-
-    @property
     def problem(self) -> str:
         """What went wrong at the last try; empty where nothing did."""
         return self._problem
-
-    @property
-    def faults(self) -> Mapping[str, int]:
-        """How many tries failed, by HTTP status or word."""
-        with self._guard:
-            return dict(self._faults)
 
     def is_leader(self, now_s: float | None = None) -> bool:
         """Whether we may act now; False as soon as the last renewal is too old to be trusted.
@@ -210,11 +196,9 @@ class Elector:
         except ApiError as fault:
             won = False
             self._problem = str(fault)
-            self._count(fault.word)
         except Exception as error:  # noqa: BLE001  # a dead thread would never lead again, and nobody would know
             won = False
             self._problem = f"cannot take part in the election: {type(error).__name__}: {error}"
-            self._count(type(error).__name__)
         if won and not self._stopping.is_set():
             self._trusted_until_s = sent_s + self.times.renew_deadline_s
         leads = self.is_leader()
@@ -256,10 +240,6 @@ class Elector:
         if self._thread is not None:
             self._thread.join(timeout_s)
         self.release()
-
-    def _count(self, word: str) -> None:
-        with self._guard:
-            self._faults[word] += 1
 
     def _acquire_or_renew(self) -> bool:
         # A leader knows the Lease as it wrote it; if somebody else did meanwhile, replacing it is a conflict.
