@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from typing import Any
 
 from gesscale.advised_cluster import AdvisedCluster
 from gesscale.errors import ClusterError, InputError, SettingsError
@@ -15,6 +16,7 @@ from gesscale.monitor.kafka import KafkaInput, KafkaOffsets
 from gesscale.monitor.kept_latencies import Bounds, KeptLatencies
 from gesscale.monitor.latencies import AgentLatencies, FileLatencies, PrometheusLatencies
 from gesscale.monitor.prometheus import PrometheusMetrics
+from gesscale.monitor.source import PERIODS
 from gesscale.policies.guarded import GuardedPolicy
 from gesscale.ports import Cluster, KnowledgeStore, MetricSource
 from gesscale.settings import Settings
@@ -81,42 +83,29 @@ def open_latencies(settings: Settings) -> KeptLatencies:
     InputError
         Where the file cannot be read, or lacks a node that the settings name: NDmax could never be told.
     """
-    group, timeout_s = settings.latency_map, settings.monitor.timeout_s
-    bounds = Bounds(limits=group.limits())
-    if group.source == "agents":
-        return AgentLatencies(
-            urls=group.agents,
-            service=group.agents_dns or "",
-            timeout_s=timeout_s,
-            max_age_s=group.max_age_s,
-            asymmetry=group.asymmetry,
-            refresh_s=group.refresh_s,
-            bounds=lambda: bounds,
-        )
-    if group.source == "prometheus":
-        return PrometheusLatencies(
-            url=group.prometheus_url or settings.monitor.prometheus_url or "",
-            timeout_s=timeout_s,
-            max_age_s=group.max_age_s,
-            asymmetry=group.asymmetry,
-            refresh_s=group.refresh_s,
-            bounds=lambda: bounds,
-        )
-    source = FileLatencies(
-        file=group.file or Path(),
-        unit=group.unit,
-        kind=group.kind,
-        max_age_s=group.max_age_s,
-        asymmetry=group.asymmetry,
-        check=lambda delays: _check_named_nodes(settings, delays),
-        bounds=lambda: bounds,
-    )
+    group = settings.latency_map
+    source, bounds = _latency_source(settings), Bounds(limits=group.limits())
+    source.max_age_s, source.asymmetry, source.bounds = group.max_age_s, group.asymmetry, lambda: bounds
+    if not isinstance(source, FileLatencies):
+        source.refresh_s = group.refresh_s
+        return source
+    source.check = lambda delays: _check_named_nodes(settings, delays)
     try:
         source.load()
     except LatencyMapError as error:
         message = f"latency_map.file: {error}"
         raise InputError(message) from error
     return source
+
+
+def _latency_source(settings: Settings) -> KeptLatencies:
+    group, timeout_s = settings.latency_map, settings.monitor.timeout_s
+    if group.source == "agents":
+        return AgentLatencies(urls=group.agents, service=group.agents_dns or "", timeout_s=timeout_s)
+    if group.source == "prometheus":
+        url = group.prometheus_url or settings.monitor.prometheus_url or ""
+        return PrometheusLatencies(url=url, timeout_s=timeout_s)
+    return FileLatencies(file=group.file or Path(), unit=group.unit, kind=group.kind)
 
 
 def open_cluster(settings: Settings, latencies: KeptLatencies) -> Cluster:
@@ -247,23 +236,9 @@ def _some(names: tuple[str, ...]) -> str:
 def _open_batches(
     group: MonitorSettings, urls: Mapping[str, str], hosts: Mapping[str, str], client: HttpClient
 ) -> MetricSource:
+    periods: dict[str, Any] = {name: getattr(group, name) for name in PERIODS}
     if group.source == "prometheus":
         return PrometheusMetrics(
-            group.prometheus_url or "",
-            tuple(urls),
-            hosts=hosts,
-            client=client,
-            window_s=group.window_s,
-            stale_after_s=group.stale_after_s,
-            history_s=group.history_s,
-            timeout_s=group.timeout_s,
+            group.prometheus_url or "", tuple(urls), hosts=hosts, client=client, **periods
         )
-    return DriverMetrics(
-        urls,
-        hosts=hosts,
-        client=client,
-        window_s=group.window_s,
-        stale_after_s=group.stale_after_s,
-        history_s=group.history_s,
-        timeout_s=group.timeout_s,
-    )
+    return DriverMetrics(urls, hosts=hosts, client=client, **periods)

@@ -4,7 +4,7 @@ A duration carries its unit in the file (``period: 1m``) and in its name in code
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, ClassVar, Self, get_args
@@ -19,6 +19,8 @@ from pydantic import (
     WithJsonSchema,
     model_validator,
 )
+
+from gesscale.conditions import Condition
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _PATTERN = r"^(\d+(?:\.\d+)?) ?(ms|s|m|h|d)?$"
@@ -84,17 +86,24 @@ def parse_duration_s(value: object, *, least_s: float = SHORTEST_S, most_s: floa
     return float(seconds)
 
 
-def format_duration(seconds: float) -> str:
+def format_duration(seconds: float, units: Sequence[str] = ("d", "h", "m", "s")) -> str:
     """Write a duration in the largest unit that divides it.
+
+    Parameters
+    ----------
+    seconds
+        The duration.
+    units
+        Those that it may be written in, the largest first; milliseconds are always among them.
 
     Examples
     --------
     >>> format_duration(300.0), format_duration(90.0), format_duration(0.25)
     ('5m', '90s', '250ms')
     """
-    for unit in ("d", "h", "m", "s"):
+    for unit in units:
         if seconds % _SECONDS[unit] == 0:
-            return f"{seconds / _SECONDS[unit]:g}{unit}"
+            return f"{seconds / _SECONDS[unit]:.0f}{unit}"
     return f"{seconds * 1000:g}ms"
 
 
@@ -166,65 +175,20 @@ EpochSeconds = Annotated[float, Field(ge=0, le=LATEST_S)]
 """Seconds since the epoch."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ascending:
-    """Two settings of a group that must be in order: said once, for settings files and for the custom resource.
-
-    Attributes
-    ----------
-    low, high
-        Their names in code.
-    strict
-        Whether they may not be equal.
-    hint
-        What to do about it.
-    """
-
-    low: str
-    high: str
-    strict: bool = False
-    hint: str = ""
-
-    @property
-    def expected(self) -> str:
-        """What is expected, by the names of a settings file."""
-        return f"expected {self.low.removesuffix('_s')} {self.sign} {self.high.removesuffix('_s')}"
-
-    @property
-    def sign(self) -> str:
-        """How the two compare."""
-        return "<" if self.strict else "<="
-
-    def holds(self, group: BaseModel) -> bool:
-        """Say whether they are in order, or one of them is not set."""
-        low, high = getattr(group, self.low), getattr(group, self.high)
-        return low is None or high is None or low < high or (low == high and not self.strict)
-
-
 class SettingsGroup(BaseModel):
     """A group of settings: frozen, without unknown keys; durations lose their ``_s`` in the file."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, alias_generator=lambda name: name.removesuffix("_s"), allow_inf_nan=False
     )
-    ASCENDING: ClassVar[tuple[Ascending, ...]] = ()
+    CONDITIONS: ClassVar[tuple[Condition, ...]] = ()
 
     @model_validator(mode="after")
-    def _keep_order(self) -> Self:
-        for pair in self.ASCENDING:
-            if not pair.holds(self):
-                low, high = (f"{getattr(self, name):g}{_unit(name)}" for name in (pair.low, pair.high))
-                message = f"{pair.expected}, got {low} and {high}{_after(pair.hint)}"
-                raise ValueError(message)
+    def _keep_conditions(self) -> Self:
+        for condition in self.CONDITIONS:
+            if not condition.holds(self):
+                raise ValueError(condition.message(self))
         return self
-
-
-def _unit(name: str) -> str:
-    return " s" if name.endswith("_s") else ""
-
-
-def _after(hint: str) -> str:
-    return f"; {hint}" if hint else ""
 
 
 def model_within(annotation: object) -> type[BaseModel] | None:

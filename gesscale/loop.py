@@ -114,14 +114,14 @@ class ControlLoop:
 
     def _settle(self, observation: WorkflowObservation, now_s: float) -> Knowledge:
         known = self.knowledge.recall(now_s)
-        done = [
-            finished
+        done = {
+            name: finished
             for name, reading in observation.readings.items()
             if (pending := known.pending(name)) is not None
             and (finished := settled(pending, reading, self.rescale_timeout_s)) is not None
-        ]
-        for reconfiguration in done:
-            self.knowledge.settle(reconfiguration)
+        }
+        for name, order in done.items():
+            self.knowledge.settle(name, order)
         return self.knowledge.recall(now_s) if done else known
 
     def _cluster_state(self) -> ClusterState:

@@ -7,6 +7,7 @@ from typing import Protocol
 from gesscale.decision import Analysis, Decision, MapStatus, Outcome, Plan, Reason
 from gesscale.errors import ClusterError
 from gesscale.observation import WorkflowObservation
+from gesscale.order import Order
 from latency_map import LatencyMap
 from perfmodel import Reading
 
@@ -123,54 +124,34 @@ class Latencies:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reconfiguration:
-    """A change that was carried out and, once it has settled, what it cost.
-
-    Attributes
-    ----------
-    at_s
-        When it was ordered, seconds since the epoch.
-    placement
-        The nodes it was to lead to, sorted.
-    downtime_s
-        The longest time without a finished batch around it; None while it has not settled.
-    """
-
-    at_s: float
-    operator: str
-    placement: tuple[str, ...]
-    downtime_s: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Knowledge:
-    """What is known when a step begins; all a policy may know beside the observation and the cluster.
+    """What is known when a step begins; all a policy may know besides the observation and the cluster.
 
     Attributes
     ----------
     readings
         Evidence for the performance model by operator, newest first, bounded.
-    reconfigurations
-        Past changes by operator, newest first, bounded.
+    orders
+        Orders by operator, newest first, bounded.
     latencies
         The latency map of this step.
     memos
-        By operator, what the policy said last that it is to be told (`gesscale.decision.Analysis.memo`).
+        By operator, the last memo of the policy (`gesscale.decision.Analysis.memo`).
     """
 
     readings: Mapping[str, tuple[Reading, ...]] = field(default_factory=dict)
-    reconfigurations: Mapping[str, tuple[Reconfiguration, ...]] = field(default_factory=dict)
+    orders: Mapping[str, tuple[Order, ...]] = field(default_factory=dict)
     latencies: Latencies = field(default_factory=Latencies)
     memos: Mapping[str, str] = field(default_factory=dict)
 
-    def pending(self, operator: str) -> Reconfiguration | None:
-        """Return the operator's newest change while it has not settled."""
+    def pending(self, operator: str) -> Order | None:
+        """Return the operator's newest order while it has not settled."""
         latest = self.latest(operator)
-        return latest if latest is not None and latest.downtime_s is None else None
+        return latest if latest is not None and latest.is_pending else None
 
-    def latest(self, operator: str) -> Reconfiguration | None:
-        """Return the operator's newest change, settled or not."""
-        return next(iter(self.reconfigurations.get(operator, ())), None)
+    def latest(self, operator: str) -> Order | None:
+        """Return the operator's newest order, settled or not."""
+        return next(iter(self.orders.get(operator, ())), None)
 
 
 class Policy(Protocol):
@@ -231,11 +212,11 @@ class KnowledgeStore(Protocol):
         ...
 
     def remember(self, decision: Decision) -> None:
-        """Keep a decision and all it brought: evidence, the model version, the reconfiguration."""
+        """Keep a decision and all it brought: evidence, the model version, the order."""
         ...
 
-    def settle(self, reconfiguration: Reconfiguration) -> None:
-        """Keep the measured downtime of a change that has settled."""
+    def settle(self, operator: str, order: Order) -> None:
+        """Keep an order that has settled or was given up, with its downtime."""
         ...
 
     def close(self) -> None:

@@ -14,6 +14,7 @@ SETTINGS: Mapping[str, str] = {
     "hold_off": "stabilization_window",
     "most_down": "max_step_down",
     "most_up": "max_step_up",
+    "reconfigurations_per_operator": "orders_per_operator",
     "samples_while_cooling": "samples_during_cooldown",
     "scale_down_window": "scale_down_stabilization",
     "settle_timeout": "rescale_timeout",

@@ -13,7 +13,8 @@ from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
 from gesscale.monitor.record_lines import LiveDecision
 from gesscale.monitor.replay import RecordedWorld
-from gesscale.ports import Policy, Reconfiguration
+from gesscale.order import Order
+from gesscale.ports import Policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,7 @@ class Agreement:
     Attributes
     ----------
     compared
-        Decisions that have a live one beside them.
+        Decisions with a live one of the same instant.
     same_change, same_reason
         How many of these want the same nodes started and removed; how many also, or only, say the same reason.
     live_changes, wanted_changes
@@ -119,9 +120,7 @@ def answers_of(
             live = world.live(decision.operator)
             answers.append(ReplayedDecision(since_start_s=at_s - instants_s[0], decision=decision, live=live))
             if live is not None and live.acted:
-                knowledge.remember_change(
-                    Reconfiguration(at_s=at_s, operator=live.operator, placement=live.planned)
-                )
+                knowledge.remember_order(live.operator, Order(at_s=at_s, placement=live.planned))
     return tuple(answers)
 
 

@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 
 import networkx as nx
 
+from gesscale.conditions import Ascending
 from gesscale.errors import InputError
+
+REPLICA_LIMITS = Ascending("min_replicas", "max_replicas")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +69,7 @@ class Operator:
     cap: BatchCap | None = None
 
     def __post_init__(self) -> None:
-        if not 1 <= self.min_replicas <= self.max_replicas:
+        if self.min_replicas < 1 or not REPLICA_LIMITS.holds(self):
             message = (
                 f"operator {self.name!r}: expected 1 <= min_replicas <= max_replicas, "
                 f"got {self.min_replicas} and {self.max_replicas}"

@@ -8,7 +8,7 @@ import networkx as nx
 
 PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
 _PICTURE = re.compile(r"```mermaid\n.*?```", re.DOTALL)
-_VALUES = {f"gesscale.{name}" for name in ("ports", "decision", "observation", "workflow")}
+_VALUES = {f"gesscale.{name}" for name in ("ports", "order", "decision", "observation", "workflow")}
 _ALONE = {"gesscale.loop", "gesscale.assembly"}
 
 
@@ -39,7 +39,7 @@ def _room(module: str, packages: set[str]) -> str:
     room = f"gesscale.{more[0]}"
     if room in packages or room in _ALONE:
         return room
-    return "ports, decision, observation, workflow" if room in _VALUES else ""
+    return "ports, order, decision, observation, workflow" if room in _VALUES else ""
 
 
 def picture() -> str:

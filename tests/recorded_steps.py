@@ -14,9 +14,9 @@ from gesscale.decision import (
     Verdict,
 )
 from gesscale.kubernetes.reporting import ObservedStep, report_step
+from gesscale.kubernetes.resource.order import OrderStatus
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
 from gesscale.kubernetes.resource.status import DriverStatus
-from gesscale.ports import Reconfiguration
 from perfmodel import Estimate, Reading
 
 T0_S = 1_800_000_000.0  # 2027-01-15T08:00:00Z
@@ -99,9 +99,23 @@ def after(decision, knowledge=None, *, live=LIVE, **said):
     )
 
 
-def ordered(at_s=T0_S, downtime_s=None, placement=("hub", "mid", "near")):
-    change = Reconfiguration(at_s=at_s, operator="op", placement=placement, downtime_s=downtime_s)
-    return known(reconfigurations={"op": (change,)})
+def order(at_s=T0_S, downtime_s=None, placement=("hub", "mid", "near"), *, took_s=90.0, **said):
+    """The order of `overloaded`; one with a downtime has ended."""
+    written = OrderStatus(id=f"7-{at_s:.0f}", term=7, placement=placement, at_s=at_s, **said)
+    if downtime_s is None:
+        return written
+    return written.ended(
+        at_s + took_s, downtime_s, arrived=placement == ("hub", "mid", "near") and took_s < 600
+    )
+
+
+def ordered(*of, reason="Overloaded", before=2, **said):
+    return known(orders={"op": (order(*of, reason=reason, before=before, **said),)})
+
+
+def standing(*of, **said):
+    """A status with that order as the cluster adapter has just written it."""
+    return {"order": order(*of, **said).document()}
 
 
 def told(old, seen, now_s=None):

@@ -8,10 +8,10 @@ from edge import known, observe, operator, reading, workflow
 
 from gesscale.decision import Verdict
 from gesscale.observation import Batch
+from gesscale.order import Order
 from gesscale.policies import policy_named
 from gesscale.policies.autrascale.memo import AutrascaleMemo
 from gesscale.policies.autrascale.settings import AutrascaleSettings
-from gesscale.ports import Reconfiguration
 from gesscale.settings.analyze import AnalyzeSettings
 
 TRIGGER_S = 10.0
@@ -69,7 +69,7 @@ class World:
     downtime_s: float = 0.0
     waiting: dict[str, float] = field(default_factory=dict)
     memos: dict[str, str] = field(default_factory=dict)
-    changes: dict[str, tuple[Reconfiguration, ...]] = field(default_factory=dict)
+    changes: dict[str, tuple[Order, ...]] = field(default_factory=dict)
     course: list[tuple[int, ...]] = field(default_factory=list)
     details: list[str] = field(default_factory=list)
     at_s: float = 0.0
@@ -100,16 +100,14 @@ class World:
                     waiting=there if there > 1 else 0.0,
                 )
             )
-        knowledge = known(memos=self.memos, reconfigurations=self.changes)
+        knowledge = known(memos=self.memos, orders=self.changes)
         for name, found in self.policy.analyze(observe(*readings), knowledge).items():
             if found.memo is not None:
                 self.memos[name] = found.memo
             if found.verdict in {Verdict.MORE, Verdict.FEWER}:
                 self.replicas[name] = found.desired_replicas
                 self.waiting[name] += self.downtime_s * self.rate(self.at_s)
-                change = Reconfiguration(
-                    at_s=self.at_s, operator=name, placement=(), downtime_s=self.downtime_s
-                )
+                change = Order(at_s=self.at_s, placement=(), downtime_s=self.downtime_s)
                 self.changes[name] = (change,)
             self.details.append(found.detail)
         self.course.append(tuple(self.replicas.values()))

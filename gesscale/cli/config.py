@@ -8,6 +8,7 @@ import typer
 
 from gesscale.assembly import check_environment
 from gesscale.cli.output import stderr_console
+from gesscale.cli.run import SetOption
 from gesscale.settings import Settings, load_settings, settings_page
 
 app = typer.Typer(help="Check settings, and say what there is to set.", no_args_is_help=True)
@@ -16,9 +17,7 @@ app = typer.Typer(help="Check settings, and say what there is to set.", no_args_
 @app.command()
 def validate(
     file: Annotated[Path, typer.Argument(help="The settings file (YAML).", show_default=False)],
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", help="A setting, such as monitor.period=30s; repeatable.")
-    ] = None,
+    set_: SetOption = None,
 ) -> None:
     """Check a settings file as `run` would take it: environment, latency map and names too. Exit 2 with every fault."""
     settings = load_settings(file, set_ or [])

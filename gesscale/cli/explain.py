@@ -9,7 +9,18 @@ import typer
 from rich.table import Table
 
 from gesscale.cli.explain_resource import explained, read_resources
-from gesscale.cli.output import API_VERSION, Output, emit, joined, rate, stderr_console, table, with_unit
+from gesscale.cli.output import (
+    API_VERSION,
+    Output,
+    OutputOption,
+    emit,
+    estimate_in_words,
+    joined,
+    rate,
+    stderr_console,
+    table,
+    with_unit,
+)
 from gesscale.decision import MapStatus
 from gesscale.errors import InputError
 from gesscale.knowledge.history import SqliteHistory
@@ -34,7 +45,7 @@ def explain(
     limit: Annotated[
         int, typer.Option("--limit", "-n", min=1, max=1_000_000, help="So many of the last decisions.")
     ] = 5,
-    output: Annotated[Output, typer.Option("--output", "-o", help="Form of the result.")] = Output.TABLE,
+    output: OutputOption = Output.TABLE,
     kubernetes: Annotated[
         bool, typer.Option("--kubernetes", help="Read the status of StreamAutoscalers instead of a file.")
     ] = False,
@@ -109,12 +120,12 @@ def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     yield "backlog", with_unit(reading.get("backlog_rows"), "rows")
     yield "back pressure", _share(reading.get("saturated_share"))
     yield "placement", joined(", ".join(reading.get("placement", ())), _nd_max(analysis))
-    yield "MST", _estimate(analysis["mst"])
+    yield "MST", estimate_in_words(analysis["mst"])
     yield "headroom (DT)", with_unit(analysis["headroom_pct"], "%")
     yield "model", _model(analysis["model"])
     yield "latency map", MapStatus(**decision.get("latency_map", {})).sentence
     yield "plan", joined(", ".join(plan["placement"]), _nd_max(plan))
-    yield "MST planned", _estimate(plan["mst"])
+    yield "MST planned", estimate_in_words(plan["mst"])
     yield "outcome", joined(outcome["status"], outcome["detail"])
     yield "took", with_unit(outcome["seconds"] or None, "s")
     for lost in plan["rejections"]:
@@ -137,13 +148,6 @@ def _model(model: Mapping[str, Any] | None) -> str:
     )
     lines = (f"{model['law']}: {parameters}; readings: {model['readings_used']}, {state}", *model["warnings"])
     return "\n".join(lines)
-
-
-def _estimate(estimate: Mapping[str, Any] | None) -> str:
-    if estimate is None:
-        return ""
-    span = f"{with_unit(estimate['low'], '')} to {with_unit(estimate['high'], '')}"
-    return joined(f"{rate(estimate['mid'])} ({span})", estimate["reason"])
 
 
 def _nd_max(conclusion: Mapping[str, Any]) -> str:

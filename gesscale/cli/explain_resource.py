@@ -6,8 +6,10 @@ from typing import Any
 
 from rich.table import Table
 
-from gesscale.cli.output import joined, rate, table, with_unit
+from gesscale.cli.output import estimate_in_words, joined, rate, table, with_unit
 from gesscale.errors import InputError
+from gesscale.kubernetes.resource.order import OrderStatus, order_of, past_orders
+from gesscale.kubernetes.resource.spans import format_instant
 
 _COLUMNS = ("at", "replicas", "reason", "outcome", "downtime")
 
@@ -77,8 +79,12 @@ def explained(resource: Mapping[str, Any]) -> Iterator[Table]:
     metadata = resource["metadata"]
     title = f"{metadata['namespace']}/{metadata['name']}: {told}"
     yield table(title, ("of the status", ""), [row for row in _rows(status, decision) if row[1]])
-    if history := status.get("history"):
-        yield table(f"{metadata['name']}: last changes", _COLUMNS, [_change(entry) for entry in history])
+    present = order_of(resource)
+    rows = [_order(order, "superseded") for order in past_orders(status)]
+    if present is not None:
+        rows.insert(0, _order(present, "under way"))
+    if rows:
+        yield table(f"{metadata['name']}: last orders", _COLUMNS, rows)
 
 
 def _rows(status: Mapping[str, Any], decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
@@ -89,11 +95,11 @@ def _rows(status: Mapping[str, Any], decision: Mapping[str, Any]) -> Iterable[tu
     yield "throughput (CT)", rate(load.get("throughputRowsPerSecond"))
     yield "backlog", with_unit(load.get("backlogRows"), "rows")
     yield "placement", _placement(status)
-    yield "MST", _estimate(status.get("mst"))
+    yield "MST", estimate_in_words(status.get("mst"))
     yield "model", _model(status.get("model"))
     yield "latency map", _latency_map(status.get("latencyMap") or {})
     yield "recommendation", _placement(advised)
-    yield "MST recommended", _estimate(advised.get("mst"))
+    yield "MST recommended", estimate_in_words(advised.get("mst"))
     yield "order", joined(order.get("id", ""), ", ".join(order.get("placement", ())))
     yield "outcome", decision.get("outcome", "")
     yield "candidates", with_unit(pool.get("candidates"), "nodes")
@@ -107,13 +113,6 @@ def _rows(status: Mapping[str, Any], decision: Mapping[str, Any]) -> Iterable[tu
 def _placement(group: Mapping[str, Any]) -> str:
     nodes, nd_max_ms = ", ".join(group.get("placement", ())), group.get("ndMaxMs")
     return nodes if nd_max_ms is None else joined(nodes, f"NDmax {nd_max_ms:.4g} ms")
-
-
-def _estimate(estimate: Mapping[str, Any] | None) -> str:
-    if not estimate:
-        return ""
-    span = f"{with_unit(estimate['low'], '')} to {with_unit(estimate['high'], '')}"
-    return joined(f"{rate(estimate['mid'])} ({span})", estimate.get("reason", ""))
 
 
 def _model(model: Mapping[str, Any] | None) -> str:
@@ -132,7 +131,9 @@ def _latency_map(said: Mapping[str, Any]) -> str:
     return joined("" if age_s is None else f"measured {age_s:.0f} s ago", said.get("message", ""))
 
 
-def _change(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    replicas = f"{entry['from']} -> {entry['to']}"
-    downtime = with_unit(entry.get("downtimeSeconds"), "s")
-    return entry["at"], replicas, entry["reason"], entry["outcome"], downtime
+def _order(order: OrderStatus, outcome: str) -> tuple[str, ...]:
+    before = "unknown" if order.before is None else order.before
+    if not order.is_pending:
+        outcome = "given up" if order.given_up else "settled"
+    replicas = f"{before} -> {len(order.placement)}"
+    return format_instant(order.at_s), replicas, order.reason, outcome, with_unit(order.downtime_s, "s")

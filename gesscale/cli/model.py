@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from gesscale.cli.output import Output, emit, stderr_console, table
+from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
 from gesscale.cli.readings_csv import CsvLine, ReadingsFile, read_readings_file
 from gesscale.errors import InputError
 from perfmodel import Conditions, FitErrors, Model, ModelError, Reading, fit_errors, law_named
@@ -50,7 +50,6 @@ Holdout = Annotated[
         help="Keep rows that meet this out of the fit and report their error apart; repeat to hold out more.",
     ),
 ]
-Form = Annotated[Output, typer.Option("--output", "-o", help="How to write the result.")]
 
 
 @app.command()
@@ -60,7 +59,7 @@ def fit(
     law: ChosenLaw = Law.GESSCALE,
     where: Where = None,
     holdout: Holdout = None,
-    output: Form = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Fit a law and say how well it describes the readings."""
     used, held_out = _split(read_readings_file(file), where or [], holdout or [])
@@ -83,7 +82,7 @@ def predict(
     weight: Annotated[float | None, typer.Option(help="Summed capacity weights, replaces n.")] = None,
     law: ChosenLaw = Law.GESSCALE,
     where: Where = None,
-    output: Form = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Fit a law and predict the maximum sustainable throughput, rows/s."""
     used, _ = _split(read_readings_file(file), where or [], [])

@@ -1,8 +1,9 @@
 """Data goes to stdout as a table, JSON or YAML; everything said to a person goes to stderr."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from typing import Annotated, Any
 
 import typer
 import yaml
@@ -25,6 +26,9 @@ class Output(StrEnum):
     TABLE = "table"
     JSON = "json"
     YAML = "yaml"
+
+
+OutputOption = Annotated[Output, typer.Option("--output", "-o", help="Form of the result.")]
 
 
 def emit(document: object, output: Output, tables: Sequence[Table] = ()) -> None:
@@ -78,9 +82,11 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
 def _cell(value: object) -> str:
     if value is None:
         return "–"
-    if isinstance(value, float):
-        return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
-    return escape(str(value))
+    return _figure(value) if isinstance(value, float) else escape(str(value))
+
+
+def _figure(value: float) -> str:
+    return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
 
 
 def rate(rows_per_s: float | None) -> str:
@@ -92,8 +98,15 @@ def with_unit(value: float | None, unit: str) -> str:
     """Return a figure and its unit, four digits of a small one and whole units of a large one; empty for None."""
     if value is None:
         return ""
-    digits = f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
-    return f"{digits} {unit}".rstrip()
+    return f"{_figure(value)} {unit}".rstrip()
+
+
+def estimate_in_words(estimate: Mapping[str, Any] | None) -> str:
+    """Return a predicted MST for people; empty for None."""
+    if not estimate:
+        return ""
+    span = f"{with_unit(estimate['low'], '')} to {with_unit(estimate['high'], '')}"
+    return joined(f"{rate(estimate['mid'])} ({span})", estimate.get("reason", ""))
 
 
 def joined(*parts: str) -> str:

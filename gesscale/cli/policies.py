@@ -4,13 +4,12 @@ from typing import Annotated
 
 import typer
 
-from gesscale.cli.output import API_VERSION, Output, emit, stderr_console, table
+from gesscale.cli.output import API_VERSION, Output, OutputOption, emit, stderr_console, table
 from gesscale.policies.registry import any_card, registered, unusable
 from gesscale.settings.analyze import AnalyzeSettings, analyze_settings_with
 from gesscale.settings.reference import setting_rows
 
 app = typer.Typer(help="The policies: which there are, and what each can be told.", no_args_is_help=True)
-OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How the result is written.")]
 
 
 @app.command("list")
@@ -45,8 +44,8 @@ def show(
 ) -> None:
     """Show what a policy does, and every setting that it uses with default and reason."""
     card = any_card(name)
-    heeding = analyze_settings_with({name: card}) if ":" in name else AnalyzeSettings
-    settings = list(setting_rows(heeding, "analyze.", card.accepted)) if card.accepted else []
+    accepting = analyze_settings_with({name: card}) if ":" in name else AnalyzeSettings
+    settings = list(setting_rows(accepting, "analyze.", card.accepted)) if card.accepted else []
     rows = [
         (row.key, *(text.replace("`", "") for text in (row.kind, row.default, row.meaning)))
         for row in settings

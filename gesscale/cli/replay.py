@@ -9,7 +9,8 @@ import typer
 from rich.table import Table
 
 from gesscale.assembly import open_latencies, recall_knowledge
-from gesscale.cli.output import API_VERSION, Output, emit, stderr_console, table
+from gesscale.cli.output import API_VERSION, Output, OutputOption, emit, stderr_console, table
+from gesscale.cli.run import SetOption
 from gesscale.decision import Change
 from gesscale.document import decision_document
 from gesscale.errors import InputError, SettingsError
@@ -42,13 +43,11 @@ def replay(
         Path | None,
         typer.Option("--config", "-c", help="Settings to use, not the record's own.", show_default=False),
     ] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", help="Override one setting of the record; repeatable.")
-    ] = None,
+    set_: SetOption = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Show every decision, also where nobody wants a change.")
     ] = False,
-    output: Annotated[Output, typer.Option("--output", "-o", help="Form of the result.")] = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Say what a policy would have decided at each instant of a recorded run, and why. Changes nothing.
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from gesscale.cli.output import Output, emit, stderr_console, table
+from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
 from gesscale.errors import InputError
 from gesscale.fields import parse_duration_s
 from gesscale.policies.rules import read_rules, rules_schema
@@ -28,7 +28,7 @@ def check(
     ] = None,
     period: Annotated[str, typer.Option(help="Time between two steps of the loop.")] = "60s",
     trigger: Annotated[str, typer.Option(help="Time between two batches.")] = "10s",
-    output: Annotated[Output, typer.Option("--output", "-o", help="How to write the rules.")] = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Check a file of rules and say what each does. Exit 2 with every fault; doubts are told and pass."""
     found = read_rules(file)

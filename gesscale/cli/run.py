@@ -8,7 +8,7 @@ import typer
 
 from gesscale.assembly import build_loop
 from gesscale.cli.controller import PROBES_PORT, serve_controller
-from gesscale.cli.output import API_VERSION, Output, emit, stderr_console, table
+from gesscale.cli.output import API_VERSION, Output, OutputOption, emit, stderr_console, table
 from gesscale.clock import SystemClock
 from gesscale.decision import Decision, OutcomeStatus, Reason, Verdict
 from gesscale.document import decision_document
@@ -29,7 +29,6 @@ PolicyOption = Annotated[
     str | None,
     typer.Option("--policy", "-p", help="One of `gesscale policies list`, or FILE.py:NAME; else as set."),
 ]
-OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How the decisions are written.")]
 
 NOT_FEASIBLE = {
     Reason.AT_MAX_REPLICAS,

@@ -11,8 +11,8 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Json, ValidationError
 
-from gesscale.fields import LARGEST_EXACT, LONGEST_S, MOST_REPLICAS, EpochSeconds
-from gesscale.ports import Reconfiguration
+from gesscale.fields import LARGEST_EXACT, MOST_REPLICAS, EpochSeconds
+from gesscale.order import Order
 from gesscale.renamed import decision_with_new_names
 from gesscale.words import first_fault
 from perfmodel import ModelError, Reading
@@ -21,7 +21,7 @@ MOST_CELL_BYTES = 8 << 20
 """Of one cell; a decision with thousands of rejected nodes takes less than a quarter."""
 
 MOST_ROWS = 500_000
-"""Of readings, and of changes, since all of them are recalled in each step."""
+"""Of readings, and of orders, since all of them are recalled in each step."""
 
 _Figure = Annotated[float, Field(ge=-1e300, le=1e300)] | None
 _Name = Annotated[str, Field(min_length=1)]
@@ -149,23 +149,22 @@ class ReadingRow(KnowledgeRow):
         return Reading(**figures, saturated=bool(self.saturated))
 
 
-class ChangeRow(KnowledgeRow):
-    """A change that was carried out."""
+class OrderRow(KnowledgeRow, Order):
+    """An order."""
 
-    TABLE = "reconfiguration"
+    TABLE = "placement_order"
 
     placement: Json[tuple[_Name, ...]]
-    downtime_s: Annotated[float, Field(ge=0, le=LONGEST_S)] | None
+    settled_at_s: EpochSeconds | None
+    given_up: Annotated[bool, BeforeValidator(lambda cell: {0: False, 1: True}.get(cell, cell))]
 
-    def change(self) -> Reconfiguration:
+    def order(self) -> Order:
         """Return it as a value."""
-        return Reconfiguration(
-            at_s=self.at_s, operator=self.operator, placement=self.placement, downtime_s=self.downtime_s
-        )
+        return Order(**self.model_dump(exclude={"operator"}))
 
 
 class MemoRow(KnowledgeRow):
-    """What a policy is to be told."""
+    """The last memo of a policy."""
 
     TABLE = "memo"
 
@@ -252,7 +251,7 @@ def check_cells(connection: sqlite3.Connection) -> None:
         raise CellError(message)
     with closing(connection.cursor()) as cursor:
         cursor.row_factory = sqlite3.Row
-        for form in (ReadingRow, ChangeRow, MemoRow, ModelRow, DecisionRow):
+        for form in (ReadingRow, OrderRow, MemoRow, ModelRow, DecisionRow):
             is_recalled = form not in {ModelRow, DecisionRow}
             cursor.execute(f"SELECT rowid AS id, * FROM {form.TABLE}")  # noqa: S608 - names of ours
             for count, row in enumerate(cursor, start=1):

@@ -18,9 +18,7 @@ from gesscale.errors import KnowledgeError
 from gesscale.knowledge.cells import MOST_CELL_BYTES, CellError, check_cells
 
 APPLICATION_ID = 0x67657363
-SCHEMA_VERSION = 2
-MEMOS_SINCE = 2
-"""Version of the schema from which on files keep memos."""
+SCHEMA_VERSION = 3
 
 LOCK_TIMEOUT_S = 5.0
 """How long a writer waits for another one; a step writes for milliseconds."""
@@ -78,7 +76,7 @@ def begin_anew(path: Path, fault: CorruptFileError, now_s: float) -> sqlite3.Con
     Parameters
     ----------
     path
-        The file, which nobody has open.
+        The file; it must be closed.
     fault
         What is wrong with it.
     now_s
@@ -95,7 +93,7 @@ def begin_anew(path: Path, fault: CorruptFileError, now_s: float) -> sqlite3.Con
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection:
-    """Open a knowledge file without creating or changing anything, beside a running loop or without one.
+    """Open a knowledge file without creating or changing anything; a running loop may have it open.
 
     Parameters
     ----------
@@ -123,8 +121,17 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
         if not _is_ours(connection, path):
             message = f"{path}: expected a knowledge file, got one without any tables"
             raise KnowledgeError(message)
-        undo.pop_all()
-    return connection
+        if _schema_version(connection) == SCHEMA_VERSION:
+            undo.pop_all()
+            return connection
+        # The file stays as it is: a copy in memory gets today's tables.
+        copy = sqlite3.connect(":memory:", isolation_level=None)
+        with ExitStack() as undo_copy, faults_in_words(path, reading=True):
+            undo_copy.callback(copy.close)
+            connection.backup(copy)
+            _bring_up_to_date(copy)
+            undo_copy.pop_all()
+    return copy
 
 
 @contextmanager
@@ -181,9 +188,8 @@ def _open(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA synchronous = NORMAL")
         if not known:
             connection.executescript(_script("schema.sql"))
-        elif schema_version(connection) < SCHEMA_VERSION:
-            connection.executescript(_script("memo.sql"))
         with faults_in_words(path, reading=True):
+            _bring_up_to_date(connection)
             check_cells(connection)
         connection.execute("BEGIN IMMEDIATE")  # fails now, not at the first decision, on a read-only file
         connection.execute("COMMIT")
@@ -192,7 +198,7 @@ def _open(path: Path) -> sqlite3.Connection:
 
 
 def _begin_or_look_at(path: Path) -> None:
-    """Begin a file that only its owner may read, as SQLite's files beside it then are; say it where others may."""
+    """Begin a file that only its owner may read, and so SQLite's further files; log it where others may."""
     try:
         real = os.path.realpath(path)  # the user may have made a link of it
         os.close(os.open(real, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _OWNER_ONLY))
@@ -204,8 +210,12 @@ def _begin_or_look_at(path: Path) -> None:
         pass  # SQLite says why
 
 
-def schema_version(connection: sqlite3.Connection) -> int:
-    """Return the version of an open file's schema; one that is only read may be older than ours."""
+def _bring_up_to_date(connection: sqlite3.Connection) -> None:
+    if _schema_version(connection) < SCHEMA_VERSION:
+        connection.executescript(_script("upgrade.sql"))
+
+
+def _schema_version(connection: sqlite3.Connection) -> int:
     version: int
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     return version
@@ -219,7 +229,7 @@ def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
     """Return False for a new file; raise at one that is not ours to use."""
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     (application,) = connection.execute("PRAGMA application_id").fetchone()
-    version = schema_version(connection)
+    version = _schema_version(connection)
     if tables == 0:
         return False
     if application != APPLICATION_ID:

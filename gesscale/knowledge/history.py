@@ -8,16 +8,16 @@ from threading import RLock
 from typing import Any, Self, TypeVar
 
 from gesscale.knowledge.cells import (
-    ChangeRow,
     DecisionRow,
     KnowledgeRow,
     MemoRow,
     ModelRow,
+    OrderRow,
     ReadingRow,
     checked,
     document_in,
 )
-from gesscale.knowledge.file import MEMOS_SINCE, faults_in_words, open_for_reading, schema_version
+from gesscale.knowledge.file import faults_in_words, open_for_reading
 from gesscale.ports import Knowledge
 
 T = TypeVar("T")
@@ -51,17 +51,17 @@ class KnowledgeFile:
         self._connection.close()
 
     def recall(self, now_s: float) -> Knowledge:
-        """Return readings and changes that are not dated later than now.
+        """Return readings and orders that are not dated later than now.
 
         A replay sees only its own past, and a clock that once ran ahead blocks nothing.
         """
         with self._lock, faults_in_words(self.path, reading=True):
             readings = self._past(ReadingRow, now_s)
-            changes = self._past(ChangeRow, now_s)
-            memos = self._past(MemoRow, now_s) if schema_version(self._connection) >= MEMOS_SINCE else []
+            orders = self._past(OrderRow, now_s)
+            memos = self._past(MemoRow, now_s)
             return Knowledge(
                 readings=_by_operator((row.operator, row.reading()) for row in readings),
-                reconfigurations=_by_operator((row.operator, row.change()) for row in changes),
+                orders=_by_operator((row.operator, row.order()) for row in orders),
                 memos={row.operator: row.text for row in memos},
             )
 
@@ -127,7 +127,7 @@ class KnowledgeFile:
 
 
 class SqliteHistory(KnowledgeFile):
-    """What a knowledge file holds, beside a running loop or without one; changes and creates nothing.
+    """What a knowledge file holds, also while a loop writes it; changes and creates nothing.
 
     Parameters
     ----------

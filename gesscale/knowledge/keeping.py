@@ -5,8 +5,9 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from gesscale.decision import Decision
-from gesscale.errors import InputError
-from gesscale.ports import Knowledge, Reconfiguration
+from gesscale.errors import InputError, KnowledgeError
+from gesscale.order import Order
+from gesscale.ports import Knowledge
 
 PARAMETER_TOLERANCE = 0.01
 """Relative change of a parameter that makes a new version of a model: below it a refit is only noise."""
@@ -22,7 +23,7 @@ class KnowledgeLimits:
     readings_per_operator: int = 200
     models_per_operator: int = 100
     decisions_per_operator: int = 10_000
-    reconfigurations_per_operator: int = 200
+    orders_per_operator: int = 200
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -31,16 +32,24 @@ class KnowledgeLimits:
                 raise InputError(message)
 
 
-def reconfiguration_of(decision: Decision) -> Reconfiguration | None:
-    """Return the change that a decision carried out, not yet settled; None where it did not act."""
+def order_of(decision: Decision) -> Order | None:
+    """Return the order that a decision gave; None where it did not act."""
     if not decision.acted:
         return None
-    return Reconfiguration(at_s=decision.at_s, operator=decision.operator, placement=decision.plan.placement)
+    plan = decision.plan
+    return Order(
+        placement=plan.placement, at_s=decision.at_s, before=len(plan.before), reason=plan.reason.value
+    )
+
+
+def unknown_order(operator: str, order: Order) -> KnowledgeError:
+    """Return the error of a store that is to settle an order that it does not hold."""
+    return KnowledgeError(f"no order of operator {operator!r} at {order.at_s} s is known")
 
 
 def operators_of(known: Knowledge) -> tuple[str, ...]:
     """Return the operators of which anything is known, by name."""
-    return tuple(sorted(known.readings.keys() | known.reconfigurations.keys() | known.memos.keys()))
+    return tuple(sorted(known.readings.keys() | known.orders.keys() | known.memos.keys()))
 
 
 def is_new_version(previous: Mapping[str, Any] | None, model: Mapping[str, Any]) -> bool:

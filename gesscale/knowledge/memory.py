@@ -3,15 +3,20 @@
 import math
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from itertools import count, islice
 from typing import Any, TypeVar
 
 from gesscale.decision import Decision
 from gesscale.document import decision_document, model_document
-from gesscale.errors import KnowledgeError
-from gesscale.knowledge.keeping import KnowledgeLimits, is_new_version, operators_of, reconfiguration_of
-from gesscale.ports import Knowledge, Reconfiguration
+from gesscale.knowledge.keeping import (
+    KnowledgeLimits,
+    is_new_version,
+    operators_of,
+    order_of,
+    unknown_order,
+)
+from gesscale.order import Order
+from gesscale.ports import Knowledge
 from perfmodel import Model, Reading
 
 T = TypeVar("T")
@@ -37,7 +42,7 @@ class MemoryKnowledge:
         self._models: dict[str, deque[tuple[int, dict[str, Any]]]] = {}
         self._newest_model: dict[str, Model] = {}
         self._decisions: dict[str, deque[tuple[int, Decision]]] = {}
-        self._reconfigurations: dict[str, deque[Reconfiguration]] = {}
+        self._orders: dict[str, deque[Order]] = {}
         self._memos: dict[str, tuple[float, str]] = {}
         self._numbers = count()
         if known is not None:
@@ -47,15 +52,15 @@ class MemoryKnowledge:
         """Do nothing: there is no file."""
 
     def recall(self, now_s: float) -> Knowledge:
-        """Return readings and changes that are not dated later than now."""
+        """Return readings and orders that are not dated later than now."""
         readings = {name: evidence.until(now_s) for name, evidence in self._readings.items()}
-        changes = {
+        orders = {
             name: tuple([item for item in items if item.at_s <= now_s])
-            for name, items in self._reconfigurations.items()
+            for name, items in self._orders.items()
         }
         return Knowledge(
             readings={name: items for name, items in readings.items() if items},
-            reconfigurations={name: items for name, items in changes.items() if items},
+            orders={name: items for name, items in orders.items() if items},
             memos={name: text for name, (at_s, text) in self._memos.items() if at_s <= now_s},
         )
 
@@ -71,8 +76,8 @@ class MemoryKnowledge:
             self._remember_model(name, decision.analysis.model, decision.at_s)
         if decision.analysis.memo is not None:
             self._memos[name] = (decision.at_s, decision.analysis.memo)
-        if (change := reconfiguration_of(decision)) is not None:
-            self.remember_change(change)
+        if (order := order_of(decision)) is not None:
+            self.remember_order(name, order)
         decisions = self._decisions.setdefault(name, deque(maxlen=limits.decisions_per_operator))
         decisions.appendleft((next(self._numbers), decision))
 
@@ -82,29 +87,28 @@ class MemoryKnowledge:
                 self._memos[name] = (-math.inf, known.memos[name])
             self._readings[name] = _Evidence(known.readings.get(name, ()))
             self._readings[name].forget_beyond(self._limits.readings_per_operator)
-            for change in reversed(known.reconfigurations.get(name, ())):
-                self.remember_change(change)
+            for order in reversed(known.orders.get(name, ())):
+                self.remember_order(name, order)
 
-    def remember_change(self, change: Reconfiguration) -> None:
-        """Keep a change that was carried out, whoever decided it."""
-        kept = deque[Reconfiguration](maxlen=self._limits.reconfigurations_per_operator)
-        self._reconfigurations.setdefault(change.operator, kept).appendleft(change)
+    def remember_order(self, operator: str, order: Order) -> None:
+        """Keep an order, whoever gave it."""
+        kept = deque[Order](maxlen=self._limits.orders_per_operator)
+        self._orders.setdefault(operator, kept).appendleft(order)
 
-    def settle(self, reconfiguration: Reconfiguration) -> None:
-        """Keep a measured downtime.
+    def settle(self, operator: str, order: Order) -> None:
+        """Keep an order that has settled or was given up.
 
         Raises
         ------
         KnowledgeError
-            When no change of that operator and instant is known.
+            When no order of that operator and instant is known.
         """
-        changes = self._reconfigurations.get(reconfiguration.operator, deque())
-        for index, known in enumerate(changes):
-            if known.at_s == reconfiguration.at_s:
-                changes[index] = replace(known, downtime_s=reconfiguration.downtime_s)
+        orders = self._orders.get(operator, deque())
+        for index, known in enumerate(orders):
+            if known.at_s == order.at_s:
+                orders[index] = order
                 return
-        message = f"no change of operator {reconfiguration.operator!r} at {reconfiguration.at_s} s is known"
-        raise KnowledgeError(message)
+        raise unknown_order(operator, order)
 
     def decisions(self, operator: str | None = None, limit: int = 20) -> tuple[dict[str, Any], ...]:
         """Return the last decisions as documents, the newest first."""

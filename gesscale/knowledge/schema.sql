@@ -1,4 +1,5 @@
--- Version 2 of the knowledge file; memo.sql brings version 1 up to it. `id` is the order of arrival: a clock may step back, an id does not.
+-- Version 3 of the knowledge file; upgrade.sql brings older ones up to it. A higher `id` arrived later: a clock may step
+-- back, an id does not.
 -- JSON columns hold what is shown and not searched. Applied in one transaction, version included, so that a
 -- process killed meanwhile leaves either the empty file or the whole schema.
 BEGIN IMMEDIATE;
@@ -37,24 +38,28 @@ CREATE TABLE decision (
     document TEXT NOT NULL
 ) STRICT;
 
--- Changes that were carried out; placement is a JSON array, downtime_s is NULL until the change has settled.
-CREATE TABLE reconfiguration (
+-- Orders, columns as gesscale.order.Order; placement is a JSON array, downtime_s is NULL until the order has settled.
+CREATE TABLE placement_order (
     id INTEGER PRIMARY KEY,
     operator TEXT NOT NULL,
     at_s REAL NOT NULL,
     placement TEXT NOT NULL,
-    downtime_s REAL
+    downtime_s REAL,
+    before INTEGER,
+    reason TEXT NOT NULL DEFAULT '',
+    settled_at_s REAL,
+    given_up INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
--- What the policy said last that it is to be told, in its own words.
+-- The last memo of the policy; only the policy reads it.
 CREATE TABLE memo (operator TEXT PRIMARY KEY, at_s REAL NOT NULL, text TEXT NOT NULL) STRICT;
 
 -- An index entry ends with the id, so these also order the newest first within an operator.
 CREATE INDEX reading_by_operator ON reading (operator);
 CREATE INDEX model_by_operator ON model (operator);
 CREATE INDEX decision_by_operator ON decision (operator);
-CREATE INDEX reconfiguration_by_operator ON reconfiguration (operator);
+CREATE INDEX placement_order_by_operator ON placement_order (operator);
 
 PRAGMA application_id = 0x67657363;  -- "gesc"
-PRAGMA user_version = 2;
+PRAGMA user_version = 3;
 COMMIT;

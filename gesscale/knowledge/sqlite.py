@@ -12,21 +12,36 @@ from pathlib import Path
 from gesscale.decision import Decision
 from gesscale.document import decision_document, model_document
 from gesscale.errors import KnowledgeError
-from gesscale.knowledge.cells import ModelRow
+from gesscale.knowledge.cells import ModelRow, OrderRow, ReadingRow
 from gesscale.knowledge.file import CorruptFileError, begin_anew, faults_in_words, open_for_writing
 from gesscale.knowledge.history import KnowledgeFile
-from gesscale.knowledge.keeping import KnowledgeLimits, is_new_version, operators_of, reconfiguration_of
+from gesscale.knowledge.keeping import (
+    KnowledgeLimits,
+    is_new_version,
+    operators_of,
+    order_of,
+    unknown_order,
+)
 from gesscale.knowledge.memory import MemoryKnowledge
-from gesscale.ports import Knowledge, Reconfiguration
+from gesscale.order import Order
+from gesscale.ports import Knowledge
 from perfmodel import Reading
 
 _LOG = logging.getLogger(__name__)
 
 _READING_COLUMNS = tuple(field.name for field in fields(Reading))
-_KEEP_READING = (
-    f"INSERT INTO reading (operator, {', '.join(_READING_COLUMNS)}) "  # noqa: S608 - names of our dataclass
-    f"VALUES (?{', ?' * len(_READING_COLUMNS)})"
-)
+_ORDER_COLUMNS = tuple(Order.model_fields)
+
+
+def _insert(table: str, columns: tuple[str, ...]) -> str:
+    return (
+        f"INSERT INTO {table} (operator, {', '.join(columns)}) "  # noqa: S608 - names of our classes
+        f"VALUES (?{', ?' * len(columns)})"
+    )
+
+
+_KEEP_READING = _insert(ReadingRow.TABLE, _READING_COLUMNS)
+_KEEP_ORDER = _insert(OrderRow.TABLE, _ORDER_COLUMNS)
 
 
 class SqliteKnowledge(KnowledgeFile):
@@ -58,7 +73,7 @@ class SqliteKnowledge(KnowledgeFile):
         self._held = MemoryKnowledge(few, known=super().recall(math.inf))
 
     def recall(self, now_s: float) -> Knowledge:
-        """Return readings and changes that are not dated later than now, whatever becomes of the file."""
+        """Return readings and orders that are not dated later than now, whatever becomes of the file."""
         with self._lock:
             self._now_s = now_s
             try:
@@ -78,8 +93,8 @@ class SqliteKnowledge(KnowledgeFile):
             self._remember_model(connection, decision)
             if decision.analysis.memo is not None:
                 _remember_memo(connection, decision.operator, decision.at_s, decision.analysis.memo)
-            if (change := reconfiguration_of(decision)) is not None:
-                self._remember_reconfiguration(connection, change)
+            if (order := order_of(decision)) is not None:
+                self._remember_order(connection, decision.operator, order)
             document = decision_document(decision)
             connection.execute(
                 "INSERT INTO decision (operator, at_s, policy, reason, acted, document) "
@@ -97,34 +112,32 @@ class SqliteKnowledge(KnowledgeFile):
 
         self._write(write, lambda: self._held.remember(decision))
 
-    def settle(self, reconfiguration: Reconfiguration) -> None:
-        """Keep a measured downtime.
+    def settle(self, operator: str, order: Order) -> None:
+        """Keep an order that has settled or was given up.
 
         Raises
         ------
         KnowledgeError
-            When no change of that operator and instant is known.
+            When no order of that operator and instant is known.
         """
 
         def write(connection: sqlite3.Connection) -> None:
             changed = connection.execute(
-                "UPDATE reconfiguration SET downtime_s = ? WHERE operator = ? AND at_s = ?",
-                (reconfiguration.downtime_s, reconfiguration.operator, reconfiguration.at_s),
+                "UPDATE placement_order SET settled_at_s = ?, given_up = ?, downtime_s = ? "
+                "WHERE operator = ? AND at_s = ?",
+                (order.settled_at_s, order.given_up, order.downtime_s, operator, order.at_s),
             )
             if changed.rowcount == 0:
-                message = (
-                    f"no change of operator {reconfiguration.operator!r} at {reconfiguration.at_s} s is known"
-                )
-                raise KnowledgeError(message)
+                raise unknown_order(operator, order)
 
-        self._write(write, lambda: self._held.settle(reconfiguration))
+        self._write(write, lambda: self._held.settle(operator, order))
 
     def _take_over(self, connection: sqlite3.Connection, known: Knowledge) -> None:
         """Write what is known into a new file."""
         for name in operators_of(known):
             self._remember_readings(connection, name, tuple(reversed(known.readings.get(name, ()))))
-            for change in reversed(known.reconfigurations.get(name, ())):
-                self._remember_reconfiguration(connection, change)
+            for order in reversed(known.orders.get(name, ())):
+                self._remember_order(connection, name, order)
             if name in known.memos:
                 _remember_memo(connection, name, 0.0, known.memos[name])
 
@@ -151,12 +164,10 @@ class SqliteKnowledge(KnowledgeFile):
             )
             _forget(connection, "model", decision.operator, self._limits.models_per_operator)
 
-    def _remember_reconfiguration(self, connection: sqlite3.Connection, change: Reconfiguration) -> None:
-        connection.execute(
-            "INSERT INTO reconfiguration (operator, at_s, placement, downtime_s) VALUES (?, ?, ?, ?)",
-            (change.operator, change.at_s, _json(change.placement), change.downtime_s),
-        )
-        _forget(connection, "reconfiguration", change.operator, self._limits.reconfigurations_per_operator)
+    def _remember_order(self, connection: sqlite3.Connection, operator: str, order: Order) -> None:
+        row = {**order.model_dump(), "placement": _json(order.placement)}
+        connection.execute(_KEEP_ORDER, (operator, *(row[name] for name in _ORDER_COLUMNS)))
+        _forget(connection, OrderRow.TABLE, operator, self._limits.orders_per_operator)
 
     def _write(self, write: Callable[[sqlite3.Connection], None], hold: Callable[[], None]) -> None:
         """Write in one transaction, where the file turns out to be corrupt into a new one; then hold it in memory."""

@@ -9,12 +9,13 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from gesscale.decision import MapStatus
 from gesscale.errors import GesscaleError
 from gesscale.ports import Latencies
 from gesscale.words import in_words
-from latency_map import Asymmetry, LatencyMap, LatencyMapError, MapLimits, Survey
+from latency_map import Asymmetry, DelayKind, DelayUnit, LatencyMap, LatencyMapError, MapLimits, Survey
 
 _LOG = logging.getLogger(__name__)
 _CLOCKS_AGREE_S = 60.0
@@ -161,3 +162,56 @@ class KeptLatencies(ABC):
             f"the latency map is {in_words(age_s)} old, over the {in_words(self.max_age_s)} of latency_map.max_age; "
             "measure it again"
         )
+
+
+Readers = tuple[Callable[..., Any], Callable[..., Any]]
+"""What reads a text as a survey and as a map; see `latency_map.read_survey` and `latency_map.read_map`."""
+
+
+@dataclass(slots=True, kw_only=True)
+class TextLatencies(KeptLatencies):
+    """A map in a text of any form, read again whenever the text has changed.
+
+    Attributes
+    ----------
+    GROUP
+        The group of settings that has ``unit`` and ``kind``, for messages.
+    unit, kind
+        What its delays mean, where the text does not say it.
+    """
+
+    GROUP: ClassVar[str]
+
+    unit: DelayUnit | None = None
+    kind: DelayKind | None = None
+    _readers: Readers | None = field(default=None, init=False)
+
+    @abstractmethod
+    def changed(self) -> Readers | None:
+        """Return what reads the text; None where the text has not changed. May raise."""
+
+    def read(self, now_s: float) -> Found | None:
+        """Return what the text holds, where it has changed."""
+        del now_s
+        if (readers := self.changed()) is None:
+            return None
+        self._readers = readers
+        try:
+            imported = readers[0](unit=self.unit, kind=self.kind, limits=self.bounds().limits)
+        except LatencyMapError as error:
+            # It names options of the command line; here they are settings.
+            message = str(error)
+            for name in ("unit", "kind"):
+                message = message.replace(f"--{name}", f"{self.GROUP}.{name}")
+            raise LatencyMapError(message) from error
+        return Found(survey=imported.survey, remark="; ".join(imported.warnings))
+
+    def to_map(self, survey: Survey) -> LatencyMap:
+        """Return the map of the text; an error names line and column where there are any."""
+        try:
+            return survey.to_map(self.asymmetry)
+        except LatencyMapError:
+            if self._readers is not None:
+                _, read_map = self._readers
+                read_map(self.unit, self.kind, self.asymmetry, limits=self.bounds().limits)
+            raise

@@ -1,12 +1,13 @@
 """Monitor, of the network: the latency map as a file, the agents or a Prometheus server has it now."""
 
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from gesscale.errors import MetricsUnavailableError
-from gesscale.monitor.kept_latencies import Found, KeptLatencies
+from gesscale.monitor.kept_latencies import Found, KeptLatencies, Readers, TextLatencies
 from gesscale.monitor.prometheus_query import ask, check_server
-from latency_map import DelayKind, DelayUnit, LatencyMap, LatencyMapError, Survey, read_map, read_survey
+from latency_map import read_map, read_survey
 from latency_map.measure.fetch import ANYWHERE, HttpClient
 from latency_map.measure.gather import gather_agents, gather_samples
 from latency_map.measure.gathering import GaugeSample
@@ -19,20 +20,18 @@ _MAX_ANSWER_PARTS = 125_000
 
 
 @dataclass(slots=True, kw_only=True)
-class FileLatencies(KeptLatencies):
+class FileLatencies(TextLatencies):
     """A map in a file of any form, read again whenever the file has changed.
 
     Attributes
     ----------
     file
         Its path.
-    unit, kind
-        What its delays mean, where the file does not say it.
     """
 
+    GROUP = "latency_map"
+
     file: Path
-    unit: DelayUnit | None = None
-    kind: DelayKind | None = None
     _seen: tuple[int, int, int] | None = field(default=None, init=False)
 
     def load(self) -> None:
@@ -48,28 +47,13 @@ class FileLatencies(KeptLatencies):
         if (found := self.read(0.0)) is not None:
             self.keep(found)
 
-    def read(self, now_s: float) -> Found | None:
-        """Return what the file holds, where it has changed."""
-        del now_s
+    def changed(self) -> Readers | None:
+        """Return what reads the file; None where the file has not changed."""
         stamp = self._stamp()
         if stamp is not None and stamp == self._seen:
             return None
         self._seen = stamp
-        try:
-            imported = read_survey(self.file, unit=self.unit, kind=self.kind, limits=self.bounds().limits)
-        except LatencyMapError as error:
-            # It names options of the command line; here they are settings.
-            message = str(error).replace("--unit", "latency_map.unit").replace("--kind", "latency_map.kind")
-            raise LatencyMapError(message) from error
-        return Found(survey=imported.survey, remark="; ".join(imported.warnings))
-
-    def to_map(self, survey: Survey) -> LatencyMap:
-        """Return the map that the file amounts to; an error names line and column where there are any."""
-        try:
-            return survey.to_map(self.asymmetry)
-        except LatencyMapError:
-            read_map(self.file, self.unit, self.kind, self.asymmetry, limits=self.bounds().limits)
-            raise
+        return partial(read_survey, self.file), partial(read_map, self.file)
 
     def _stamp(self) -> tuple[int, int, int] | None:
         try:

@@ -14,6 +14,9 @@ from gesscale.monitor.window import ByNode, summarise
 from gesscale.observation import Batch, MissingReading, OperatorReading, WorkflowObservation
 from latency_map.measure.threads import in_thread
 
+PERIODS = ("window_s", "stale_after_s", "history_s", "timeout_s")
+"""The settings of a `WindowedReader`."""
+
 _LOG = logging.getLogger(__name__)
 
 
@@ -46,10 +49,7 @@ class WindowedReader:
     monotonic_s: Callable[[], float] = field(default=time.monotonic, repr=False)
 
     def __post_init__(self) -> None:
-        periods = {
-            name: getattr(self, name) for name in ("window_s", "stale_after_s", "history_s", "timeout_s")
-        }
-        for name, value in periods.items():
+        for name, value in ((name, getattr(self, name)) for name in PERIODS):
             if not (math.isfinite(value) and value > 0):
                 message = f"monitor: {name} must be a positive number of seconds, got {value}"
                 raise SettingsError(message)

@@ -4,13 +4,14 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from gesscale.fields import LARGEST_EXACT, Ascending, Duration, SettingsGroup
+from gesscale.conditions import Ascending, Condition
+from gesscale.fields import LARGEST_EXACT, Duration, SettingsGroup
 
 
 class PolicyOptions(SettingsGroup):
     """The settings that several policies share."""
 
-    ASCENDING: ClassVar[tuple[Ascending, ...]] = (Ascending("cpu_low_pct", "cpu_high_pct", strict=True),)
+    CONDITIONS: ClassVar[tuple[Condition, ...]] = (Ascending("cpu_low_pct", "cpu_high_pct", strict=True),)
 
     law: Literal["gesscale", "microbatch", "auto"] = Field(
         "gesscale", description="Law of the performance model. Default: Eq. 1, the reference."

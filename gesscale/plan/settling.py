@@ -1,12 +1,12 @@
-"""Changes that have not settled yet, what they cost, and replicas that were lost since."""
+"""Orders that have not settled yet, what they cost, and replicas that were lost since."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from itertools import pairwise
 
 from gesscale.decision import Plan, Reason
 from gesscale.observation import OperatorReading
-from gesscale.ports import ClusterState, Knowledge, Reconfiguration
+from gesscale.order import Order
+from gesscale.ports import ClusterState, Knowledge
 
 
 def longest_gap_s(reading: OperatorReading, since_s: float) -> float:
@@ -29,24 +29,22 @@ def longest_gap_s(reading: OperatorReading, since_s: float) -> float:
     return max(gaps, default=0.0)
 
 
-def settled(
-    pending: Reconfiguration, reading: OperatorReading, rescale_timeout_s: float
-) -> Reconfiguration | None:
-    """Say whether a change has settled, and what it cost.
+def settled(pending: Order, reading: OperatorReading, rescale_timeout_s: float) -> Order | None:
+    """Say whether an order has settled or is given up, and what it cost.
 
     Parameters
     ----------
     pending
-        A change without a measured downtime.
+        An order that has not settled.
     reading
         The operator now.
     rescale_timeout_s
-        After this long the change counts as settled whatever the operator does.
+        After this long the order is given up where replicas are missing.
 
     Returns
     -------
-    Reconfiguration or None
-        With the downtime, once a warm batch ran on the ordered placement or the time is out; else None.
+    Order or None
+        With its end, once a warm batch ran on the ordered placement or the time is out; else None.
     """
     arrived = reading.placement == pending.placement
     ordered = set(pending.placement)
@@ -56,7 +54,7 @@ def settled(
     )
     late = reading.at_s - pending.at_s >= rescale_timeout_s
     if (arrived and warm) or late:
-        return replace(pending, downtime_s=longest_gap_s(reading, pending.at_s))
+        return pending.ended(reading.at_s, longest_gap_s(reading, pending.at_s), arrived=arrived)
     return None
 
 
@@ -72,7 +70,7 @@ def restore_lost(
     cluster
         The live replicas and the usable nodes.
     knowledge
-        Names the placement that was ordered last.
+        Holds the orders.
 
     Returns
     -------

@@ -6,18 +6,23 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from gesscale.fields import Ascending, Duration, FilePath, History, Period, SettingsGroup, Timeout, WebAddress
+from gesscale.conditions import Ascending, Condition, Needs
+from gesscale.fields import Duration, FilePath, History, Period, SettingsGroup, Timeout, WebAddress
 from gesscale.knowledge.keeping import KnowledgeLimits
 from gesscale.settings.analyze import AnalyzeSettings
 from gesscale.settings.latency_map import LatencyMapSettings
 from gesscale.settings.operators import WorkflowSettings
 
+PROMETHEUS = "http://prometheus.monitoring:9090"
+"""An address as an example."""
+
 
 class MonitorSettings(SettingsGroup):
     """What is read, and how often."""
 
-    ASCENDING: ClassVar[tuple[Ascending, ...]] = (
+    CONDITIONS: ClassVar[tuple[Condition, ...]] = (
         Ascending("window_s", "history_s", hint="a longer history costs little"),
+        Needs(("source", "prometheus"), ("prometheus_url",), hint=f"such as {PROMETHEUS}"),
     )
 
     source: Literal["driver", "prometheus"] = Field(
@@ -50,13 +55,6 @@ class MonitorSettings(SettingsGroup):
         5.0,
         description="Time one request may take, at most 30 s. Default: above any round trip, far below a period.",
     )
-
-    @model_validator(mode="after")
-    def _check_monitor(self) -> Self:
-        if self.source == "prometheus" and self.prometheus_url is None:
-            message = "source prometheus needs prometheus_url, such as http://127.0.0.1:9090"
-            raise ValueError(message)
-        return self
 
 
 class PlanSettings(SettingsGroup):
@@ -118,11 +116,11 @@ class KnowledgeSettings(SettingsGroup):
     decisions_per_operator: int = Field(
         10_000, ge=1, le=1_000_000, description="Decisions kept. Default: a week of periods of 60 s."
     )
-    reconfigurations_per_operator: int = Field(
+    orders_per_operator: int = Field(
         200,
         ge=1,
         le=10_000,
-        description="Changes kept. Default: over a day at the 25 in 288 min of the paper's worst policy.",
+        description="Orders kept. Default: over a day at the 25 in 288 min of the paper's worst policy.",
     )
 
     def limits(self) -> KnowledgeLimits:
@@ -131,12 +129,20 @@ class KnowledgeSettings(SettingsGroup):
             readings_per_operator=self.readings_per_operator,
             models_per_operator=self.models_per_operator,
             decisions_per_operator=self.decisions_per_operator,
-            reconfigurations_per_operator=self.reconfigurations_per_operator,
+            orders_per_operator=self.orders_per_operator,
         )
 
 
 class Settings(SettingsGroup):
     """All settings of one auto-scaler."""
+
+    CONDITIONS: ClassVar[tuple[Condition, ...]] = (
+        Needs(
+            ("latency_map.source", "prometheus"),
+            ("latency_map.prometheus_url", "monitor.prometheus_url"),
+            hint=f"such as {PROMETHEUS}",
+        ),
+    )
 
     workflow: WorkflowSettings = Field(description="What is scaled.")
     latency_map: LatencyMapSettings = Field(description="How far apart the nodes are.")
@@ -145,17 +151,6 @@ class Settings(SettingsGroup):
     plan: PlanSettings = Field(PlanSettings(), description="When the next change may be planned.")
     execute: ExecuteSettings = Field(ExecuteSettings(), description="What may be done, and where.")
     knowledge: KnowledgeSettings = Field(KnowledgeSettings(), description="What is remembered.")
-
-    @model_validator(mode="after")
-    def _check_prometheus(self) -> Self:
-        needed = self.latency_map.source == "prometheus"
-        if needed and not (self.latency_map.prometheus_url or self.monitor.prometheus_url):
-            message = (
-                "latency_map.source prometheus needs latency_map.prometheus_url or monitor.prometheus_url, such as "
-                "http://127.0.0.1:9090"
-            )
-            raise ValueError(message)
-        return self
 
     @model_validator(mode="after")
     def _check_metrics(self) -> Self:

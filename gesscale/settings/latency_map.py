@@ -1,9 +1,10 @@
 """Settings of the latency map: where it is read, what it means, when it is too old."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
+from gesscale.conditions import Ascending, Condition, Needs
 from gesscale.fields import Duration, OptionalFilePath, SettingsGroup, WebAddress
 from latency_map import Asymmetry, DelayKind, DelayUnit, MapLimits
 from latency_map.limits import DEFAULT_NODES
@@ -16,8 +17,24 @@ def _place(value: str) -> str:
     return value
 
 
+RENEWED_IN_TIME = Ascending(
+    "refresh_s",
+    "max_age_s",
+    strict=True,
+    hint="else a map is stale before it is asked for again",
+    unless=("source", "file"),
+)
+
+
 class LatencyMapSettings(SettingsGroup):
     """How far apart the nodes are; unit and kind of a file are never guessed."""
+
+    CONDITIONS: ClassVar[tuple[Condition, ...]] = (
+        Needs(
+            ("source", "file"), ("file",), hint="such as latency.csv; or set source to agents or prometheus"
+        ),
+        RENEWED_IN_TIME,
+    )
 
     source: Literal["file", "agents", "prometheus"] = Field(
         "file",
@@ -77,20 +94,11 @@ class LatencyMapSettings(SettingsGroup):
         return MapLimits(nodes=self.max_nodes, setting="latency_map.max_nodes")
 
     @model_validator(mode="after")
-    def _check_source(self) -> Self:
-        if self.source == "file" and self.file is None:
-            message = "source file needs file, such as latency.csv; or set source to agents or prometheus"
-            raise ValueError(message)
+    def _check_agents(self) -> Self:
         if self.source == "agents" and bool(self.agents) == bool(self.agents_dns):
             message = (
                 "source agents needs either agents, such as [http://10.0.0.1:9109, http://10.0.0.2:9109], or "
                 "agents_dns, such as latency-agents.gesscale:9109"
-            )
-            raise ValueError(message)
-        if self.source != "file" and self.max_age_s is not None and self.max_age_s <= self.refresh_s:
-            message = (
-                f"expected refresh < max_age, got {self.refresh_s:g} s and {self.max_age_s:g} s; else a map is stale "
-                "before it is asked for again"
             )
             raise ValueError(message)
         return self

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gesscale.errors import GesscaleError, InputError
 from gesscale.kubernetes.resource.groups import group_of, text_of
-from gesscale.kubernetes.resource.order import Order, parse_order
+from gesscale.kubernetes.resource.order import OrderStatus, parse_order
 
 if TYPE_CHECKING:
     from gesscale.kubernetes.api.connection import Connection
@@ -35,7 +35,7 @@ class OrderReader:
         How many were broken or late.
     """
 
-    order: Order | None = None
+    order: OrderStatus | None = None
     ignored: int = 0
     _uid: str | None = None
     _said: set[str] = field(default_factory=set)

@@ -2,13 +2,16 @@
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from gesscale.kubernetes.resource.order import Order, Strategy
+from gesscale.kubernetes.resource.order import OrderStatus, Strategy
 from gesscale.spark.executors import ExecutorWatch
 from gesscale.spark.pod_template import PodPlacement
+from gesscale.spark.pods import AppPods
 from gesscale.spark.reconcile import Actions, ExecutorPod, reconcile
+from gesscale.spark.restarting import RestartableQuery
+from gesscale.spark.scheduler import Scheduler
 
 _LOG = logging.getLogger("gesscale.spark")
 _SETTLED_S, _BUSY_S, _AFTER_FAILURE_S = 10.0, 0.5, 5.0
@@ -18,52 +21,6 @@ _BATCH_END_WITHIN_S = 60.0
 """How long an executor that is to go may wait for the end of a batch; it would finish its task all the same."""
 _ARRIVE_WITHIN_S = 120.0
 """How long a restart waits for the executors of its placement before it makes do with those that are there."""
-
-
-class ExecutorControl(Protocol):
-    """What is asked of Spark; see `gesscale.spark.scheduler.Scheduler`."""
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether the session has ended."""
-        ...
-
-    def request_total(self, executors: int) -> None:
-        """Tell how many executors to keep."""
-        ...
-
-    def decommission(self, executors: Collection[str]) -> None:
-        """Let executors finish and go."""
-        ...
-
-    def is_between_batches(self) -> bool:
-        """Whether no batch is worked on."""
-        ...
-
-
-class PodControl(Protocol):
-    """What is asked of Kubernetes; see `gesscale.spark.pods.AppPods`."""
-
-    def list(self) -> Sequence[ExecutorPod]:
-        """Return the executors' pods."""
-        ...
-
-    def delete(self, name: str) -> None:
-        """Delete one of them."""
-        ...
-
-
-class RestartControl(Protocol):
-    """What is asked of a query that may be restarted; see `gesscale.spark.restarting.RestartableQuery`."""
-
-    @property
-    def replicas(self) -> int | None:
-        """How many replicas it was started with; None before the first start."""
-        ...
-
-    def restart(self, order: str, exchange: Callable[[], int]) -> None:
-        """Stop it at a border, exchange the executors, start it with as many replicas as that returns."""
-        ...
 
 
 class Reconciler:
@@ -90,19 +47,19 @@ class Reconciler:
     def __init__(
         self,
         *,
-        orders: Callable[[], Order | None],
-        spark: ExecutorControl,
-        pods: PodControl,
+        orders: Callable[[], OrderStatus | None],
+        spark: Scheduler,
+        pods: AppPods,
         use_placement: Callable[[PodPlacement], None],
         watch: ExecutorWatch,
         clock_s: Callable[[], float],
-        restart: RestartControl | None = None,
+        restart: RestartableQuery | None = None,
         obeyed: str = "",
     ) -> None:
         self._orders, self._spark, self._pods = orders, spark, pods
         self._use_placement, self._watch, self._clock_s = use_placement, watch, clock_s
         self._restart, self._restarted_for = restart, obeyed
-        self._order: Order | None = None
+        self._order: OrderStatus | None = None
         self._since_s = 0.0
         self._actions: Actions | None = None
         self._leaving: frozenset[str] = frozenset()
@@ -159,7 +116,7 @@ class Reconciler:
             self._remove(order)
         return _SETTLED_S if actions.is_settled and not self._leaving and self._all_have_worked() else _BUSY_S
 
-    def _is_refused(self, order: Order) -> bool:
+    def _is_refused(self, order: OrderStatus) -> bool:
         if order.strategy is not Strategy.RESTART or self._restart is not None:
             return False
         if order.id == self._restarted_for:
@@ -170,13 +127,13 @@ class Reconciler:
         )
         return True
 
-    def _begin(self, order: Order) -> None:
+    def _begin(self, order: OrderStatus) -> None:
         self._use_placement(PodPlacement(order=order.id, nodes=order.placement))
         self._order, self._since_s, self._actions = order, self._clock_s(), None
         self._removal_wanted_s, self._pods_asked_s = None, float("-inf")
         _LOG.info("order %s: executors on %s (%s)", order.id, ", ".join(order.placement), order.strategy)
 
-    def _plan(self, order: Order, *, may_remove: bool) -> Actions:
+    def _plan(self, order: OrderStatus, *, may_remove: bool) -> Actions:
         members = self._watch.now(fresh_s=0).members
         self._leaving &= frozenset(each.id for each in members)
         plain = reconcile(order.id, order.placement, members, leaving=self._leaving)
@@ -203,7 +160,7 @@ class Reconciler:
             self._fail("the executors' pods cannot be read; waiting ones are not withdrawn", error)
             return ()
 
-    def _add(self, order: Order, actions: Actions) -> None:
+    def _add(self, order: OrderStatus, actions: Actions) -> None:
         for pod in actions.withdraw:
             _LOG.info("order %s: pod %s waits for a node that is not meant; it is withdrawn", order.id, pod)
             try:
@@ -220,7 +177,7 @@ class Reconciler:
         late = now_s - self._removal_wanted_s > _BATCH_END_WITHIN_S
         return late or self._border or self._spark.is_between_batches()
 
-    def _remove(self, order: Order) -> None:
+    def _remove(self, order: OrderStatus) -> None:
         actions = self._plan(order, may_remove=True)
         if not actions.decommission:
             return
@@ -231,7 +188,7 @@ class Reconciler:
         self._removal_wanted_s = None
         _LOG.info("order %s: executors %s go", order.id, ", ".join(actions.decommission))
 
-    def _restart_is_due(self, order: Order, actions: Actions) -> bool:
+    def _restart_is_due(self, order: OrderStatus, actions: Actions) -> bool:
         if order.strategy is not Strategy.RESTART or order.id == self._restarted_for:
             return False
         if not actions.missing:
@@ -247,7 +204,7 @@ class Reconciler:
             return False
         return True
 
-    def _exchange(self, order: Order) -> int:
+    def _exchange(self, order: OrderStatus) -> int:
         self._remove(order)
         return self._replicas_there()
 

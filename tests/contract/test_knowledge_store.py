@@ -21,7 +21,8 @@ from gesscale.errors import KnowledgeError
 from gesscale.knowledge.keeping import KnowledgeLimits
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.knowledge.sqlite import SqliteKnowledge
-from gesscale.ports import Knowledge, KnowledgeStore, Reconfiguration
+from gesscale.order import Order
+from gesscale.ports import Knowledge, KnowledgeStore
 from perfmodel import Conditions, Estimate, Reading
 
 Store = MemoryKnowledge | SqliteKnowledge
@@ -29,7 +30,7 @@ LIMITS = KnowledgeLimits(
     readings_per_operator=3,
     models_per_operator=2,
     decisions_per_operator=4,
-    reconfigurations_per_operator=2,
+    orders_per_operator=2,
 )
 
 
@@ -152,28 +153,29 @@ def test_the_oldest_evidence_of_an_operator_is_forgotten(store: Store) -> None:
 def test_a_change_is_pending_until_it_is_settled(store: Store) -> None:
     store.remember(decision(1, added=("edge2",)))
     pending = store.recall(2).pending("nearest")
-    assert pending == Reconfiguration(at_s=1, operator="nearest", placement=("edge1", "edge2"))
-    store.settle(replace(pending, downtime_s=2.5))
+    assert pending == Order(at_s=1, placement=("edge1", "edge2"), before=1, reason=Reason.OVERLOADED)
+    settled = pending.ended(2.25, 2.5, arrived=True)
+    store.settle("nearest", settled)
     known = store.recall(3)
     assert known.pending("nearest") is None
-    assert known.latest("nearest") == replace(pending, downtime_s=2.5)
+    assert known.latest("nearest") == settled
 
 
 def test_only_a_decision_that_acted_is_a_change(store: Store) -> None:
     store.remember(decision(1))
-    assert store.recall(1).reconfigurations == {}
+    assert store.recall(1).orders == {}
 
 
 def test_changes_are_bounded_newest_first(store: Store) -> None:
     for at_s in (1, 2, 3):
         store.remember(decision(at_s, added=("edge2",)))
     # Limit 2: of 1, 2, 3 the last two.
-    assert [item.at_s for item in store.recall(9).reconfigurations["nearest"]] == [3, 2]
+    assert [item.at_s for item in store.recall(9).orders["nearest"]] == [3, 2]
 
 
 def test_settling_an_unknown_change_is_an_error(store: Store) -> None:
-    with pytest.raises(KnowledgeError, match="no change of operator 'nearest' at 7"):
-        store.settle(Reconfiguration(at_s=7, operator="nearest", placement=(), downtime_s=1))
+    with pytest.raises(KnowledgeError, match="no order of operator 'nearest' at 7"):
+        store.settle("nearest", Order(at_s=7, placement=(), downtime_s=1))
 
 
 def test_the_newest_memo_of_each_operator_is_told_again(store: Store) -> None:
@@ -186,16 +188,16 @@ def test_the_newest_memo_of_each_operator_is_told_again(store: Store) -> None:
 
 
 def test_a_store_begins_with_what_it_is_given_as_it_was() -> None:
-    change = Reconfiguration(at_s=2, operator="nearest", placement=("edge1",), downtime_s=1.5)
-    pending = Reconfiguration(at_s=4, operator="nearest", placement=("edge1", "edge2"))
+    change = Order(at_s=2, placement=("edge1",), downtime_s=1.5)
+    pending = Order(at_s=4, placement=("edge1", "edge2"))
     given = Knowledge(
         readings={"nearest": (reading(3), reading(1))},
-        reconfigurations={"nearest": (pending, change)},
+        orders={"nearest": (pending, change)},
         memos={"clean": "said"},
     )
     store = MemoryKnowledge(LIMITS, known=given)
     assert store.recall(9) == given
-    store.settle(replace(pending, downtime_s=2.0))
+    store.settle("nearest", pending.ended(9, 2.0, arrived=False))
     assert store.recall(9).pending("nearest") is None
 
 

@@ -15,9 +15,10 @@ from thoroughness import examples
 from gesscale.decision import Change, Verdict
 from gesscale.observation import Batch, MissingReading, NodeReading, OperatorReading, WorkflowObservation
 from gesscale.options import PolicyOptions
+from gesscale.order import Order
 from gesscale.policies import policy_names
 from gesscale.policies.registry import any_card
-from gesscale.ports import ClusterState, Knowledge, Node, Reconfiguration
+from gesscale.ports import ClusterState, Knowledge, Node
 
 PERIOD_S = 60.0
 WORKFLOWS = {
@@ -167,19 +168,17 @@ def with_memos(memory: Knowledge, analyses):
 
 
 def with_change(memory: Knowledge, key, at_s, placement, *, settled):
-    change = Reconfiguration(
-        at_s=at_s, operator=key, placement=placement, downtime_s=5.0 if settled else None
-    )
-    past = memory.reconfigurations.get(key, ())
-    return replace(memory, reconfigurations={**memory.reconfigurations, key: (change, *past)})
+    change = Order(at_s=at_s, placement=placement, downtime_s=5.0 if settled else None)
+    past = memory.orders.get(key, ())
+    return replace(memory, orders={**memory.orders, key: (change, *past)})
 
 
 def settled(memory: Knowledge):
     done = {
-        key: tuple(replace(change, downtime_s=change.downtime_s or 5.0) for change in changes)
-        for key, changes in memory.reconfigurations.items()
+        key: tuple(change.model_copy(update={"downtime_s": change.downtime_s or 5.0}) for change in changes)
+        for key, changes in memory.orders.items()
     }
-    return replace(memory, reconfigurations=done)
+    return replace(memory, orders=done)
 
 
 @settings(deadline=None, max_examples=examples(60))

@@ -113,13 +113,7 @@ class Connection:
             return tuple(self._missing.values())
 
     def get(
-        self,
-        resource: Resource,
-        name: str,
-        *,
-        namespace: str | None = None,
-        subresource: str = "",
-        timeout_s: float | None = None,
+        self, resource: Resource, name: str, *, namespace: str | None = None, timeout_s: float | None = None
     ) -> Object:
         """Read one object.
 
@@ -128,7 +122,7 @@ class Connection:
         ApiError
             As all requests here.
         """
-        call = Call(verb="get", resource=resource, namespace=namespace, name=name, subresource=subresource)
+        call = Call(verb="get", resource=resource, namespace=namespace, name=name)
         return self._ask(call, timeout_s=timeout_s)
 
     def pages(
@@ -139,7 +133,6 @@ class Connection:
         label_selector: str = "",
         field_selector: str = "",
         page_size: int = 250,
-        timeout_s: float | None = None,
     ) -> Iterator[Object]:
         """List objects page by page, so that no more than one page is in memory at once.
 
@@ -147,8 +140,6 @@ class Connection:
         ----------
         namespace
             None for all.
-        timeout_s
-            For each page.
 
         Yields
         ------
@@ -158,7 +149,7 @@ class Connection:
         call = Call(verb="list", resource=resource, namespace=namespace)
         query = {"limit": str(page_size), **_selectors(label_selector, field_selector)}
         while True:
-            page = self._ask(call, query=query, timeout_s=timeout_s)
+            page = self._ask(call, query=query)
             yield page
             more = page.get("metadata", {}).get("continue")
             if not more:
@@ -171,13 +162,12 @@ class Connection:
         body: Object,
         *,
         namespace: str | None = None,
-        dry_run: bool = False,
         timeout_s: float | None = None,
     ) -> Object:
         """Create an object; return it as the server keeps it."""
         name = str(body.get("metadata", {}).get("name", ""))
         call = Call(verb="create", resource=resource, namespace=namespace, name=name)
-        return self._ask(call, body=body, query=_dry(dry_run), timeout_s=timeout_s)
+        return self._ask(call, body=body, timeout_s=timeout_s)
 
     def update(
         self,
@@ -185,19 +175,12 @@ class Connection:
         body: Object,
         *,
         namespace: str | None = None,
-        subresource: str = "",
-        dry_run: bool = False,
         timeout_s: float | None = None,
     ) -> Object:
         """Replace an object; with its resourceVersion in it, only if nobody has changed it since."""
-        call = Call(
-            verb="update",
-            resource=resource,
-            namespace=namespace,
-            name=str(body["metadata"]["name"]),
-            subresource=subresource,
-        )
-        return self._ask(call, body=body, query=_dry(dry_run), timeout_s=timeout_s)
+        name = str(body["metadata"]["name"])
+        call = Call(verb="update", resource=resource, namespace=namespace, name=name)
+        return self._ask(call, body=body, timeout_s=timeout_s)
 
     def patch(
         self,
@@ -208,17 +191,15 @@ class Connection:
         namespace: str | None = None,
         subresource: str = "",
         dry_run: bool = False,
-        timeout_s: float | None = None,
     ) -> Object:
         """Merge a patch into an object; with ``metadata.resourceVersion`` in it, only if nobody has changed it."""
         call = Call(verb="patch", resource=resource, namespace=namespace, name=name, subresource=subresource)
-        return self._ask(call, body=body, query=_dry(dry_run), content_type=MERGE_PATCH, timeout_s=timeout_s)
+        query = {"dryRun": "All"} if dry_run else {}
+        return self._ask(call, body=body, query=query, content_type=MERGE_PATCH)
 
-    def delete(
-        self, resource: Resource, name: str, *, namespace: str | None = None, timeout_s: float | None = None
-    ) -> None:
+    def delete(self, resource: Resource, name: str, *, namespace: str | None = None) -> None:
         """Delete an object."""
-        self._ask(Call(verb="delete", resource=resource, namespace=namespace, name=name), timeout_s=timeout_s)
+        self._ask(Call(verb="delete", resource=resource, namespace=namespace, name=name))
 
     def watch(
         self,
@@ -226,7 +207,6 @@ class Connection:
         *,
         resource_version: str,
         namespace: str | None = None,
-        label_selector: str = "",
         field_selector: str = "",
         lasts_s: float = 300.0,
         silence_s: float = 90.0,
@@ -251,7 +231,7 @@ class Connection:
             "allowWatchBookmarks": "true",
             "resourceVersion": resource_version,
             "timeoutSeconds": str(max(1, round(lasts_s))),
-            **_selectors(label_selector, field_selector),
+            **_selectors("", field_selector),
         }
         response = self._open(call, query=query, timeout_s=(self.timeout_s, silence_s))
         return ResponseLines(call, response)
@@ -354,7 +334,3 @@ class Connection:
 def _selectors(label_selector: str, field_selector: str) -> dict[str, str]:
     selectors = {"labelSelector": label_selector, "fieldSelector": field_selector}
     return {key: value for key, value in selectors.items() if value}
-
-
-def _dry(dry_run: bool) -> Mapping[str, str]:
-    return {"dryRun": "All"} if dry_run else {}

@@ -7,18 +7,18 @@ of its kind creates an object, the same again within an interval only raises the
 more often than once per `REFRESH_S`.
 """
 
+import logging
 import threading
 import time
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import sha256
-from typing import Protocol
 from uuid import uuid4
 
-from gesscale.kubernetes.api.connection import Object
+from gesscale.kubernetes.api.connection import Connection, Object
 from gesscale.kubernetes.api.faults import ApiError
 from gesscale.kubernetes.api.resources import EVENTS, Resource
 
@@ -31,6 +31,9 @@ REFRESH_S = 300.0
 REMEMBERED = 1000
 _NAME_CHARS = 200
 _INSTANCE_CHARS = 128
+
+
+_LOG = logging.getLogger(__name__)
 
 
 class EventType(StrEnum):
@@ -79,18 +82,6 @@ class Regarding:
         )
 
 
-class Writer(Protocol):
-    """Creates and patches; `Connection` is one."""
-
-    def create(self, resource: Resource, body: Object, *, namespace: str) -> Object:
-        """Create an object."""
-        ...
-
-    def patch(self, resource: Resource, name: str, body: Object, *, namespace: str) -> Object:
-        """Merge a patch into an object."""
-        ...
-
-
 @dataclass(slots=True, kw_only=True)
 class _Series:
     name: str
@@ -100,7 +91,7 @@ class _Series:
 
 
 class Events:
-    """Writes events; a fault is counted and never raised.
+    """Writes events; a fault is logged and never raised.
 
     Parameters
     ----------
@@ -110,24 +101,12 @@ class Events:
         Seconds since the epoch.
     """
 
-    def __init__(self, writer: Writer, instance: str, *, now_s: Callable[[], float] = time.time) -> None:
+    def __init__(self, writer: Connection, instance: str, *, now_s: Callable[[], float] = time.time) -> None:
         self._writer, self._now_s = writer, now_s
         self._instance = instance[:_INSTANCE_CHARS] or "unknown"
         self._series: OrderedDict[str, _Series] = OrderedDict()
         self._lock = threading.Lock()
-        self._faults: Counter[str] = Counter()
         self._problem = ""
-
-    @property
-    def faults(self) -> Mapping[str, int]:
-        """How many events were lost, by HTTP status or word."""
-        with self._lock:
-            return dict(self._faults)
-
-    @property
-    def problem(self) -> str:
-        """Why the last event was lost; empty where it was not."""
-        return self._problem
 
     def publish(
         self,
@@ -167,9 +146,9 @@ class Events:
                 self._create(key, regarding, reason, note, kind, action, now_s)
             self._problem = ""
         except ApiError as fault:
+            if str(fault) != self._problem:
+                _LOG.warning("an event is lost: %s", fault)
             self._problem = str(fault)
-            with self._lock:
-                self._faults[fault.word] += 1
 
     def _raise_count(self, regarding: Regarding, series: _Series, now_s: float) -> bool:
         """Write the count; False where the event has expired meanwhile."""

@@ -18,11 +18,10 @@ import random
 import socket
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 from uuid import uuid4
 
 from gesscale.errors import InputError
@@ -66,22 +65,6 @@ class ElectionTimes:
                 f" {self.duration_s:g}, {self.renew_deadline_s:g}, {self.renew_every_s:g}, {self.retry_s:g}"
             )
             raise InputError(message)
-
-
-class Lock(Protocol):
-    """A record that can be read and replaced by whoever knows its newest version."""
-
-    def read(self) -> Object | None:
-        """Return the Lease; None where there is none. Raises `ApiError`."""
-        ...
-
-    def create(self, spec: Mapping[str, Any]) -> Object:
-        """Create it; a conflict where there is one."""
-        ...
-
-    def replace(self, lease: Object) -> Object:
-        """Replace it; a conflict where it is not the newest version."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +141,7 @@ class Elector:
 
     def __init__(
         self,
-        lock: Lock,
+        lock: LeaseLock,
         identity: str,
         *,
         times: ElectionTimes = ElectionTimes(),
@@ -180,8 +163,6 @@ class Elector:
         self._told = False
         self._holder = ""
         self._problem = ""
-        self._faults: Counter[str] = Counter()
-        self._guard = threading.Lock()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -191,20 +172,9 @@ class Elector:
         return self._term
 
     @property
-    def holder(self) -> str:
-        """Who held the Lease when it was last read; empty where nobody did."""
-        return self._holder
-
-    @property
     def problem(self) -> str:
         """What went wrong at the last try; empty where nothing did."""
         return self._problem
-
-    @property
-    def faults(self) -> Mapping[str, int]:
-        """How many tries failed, by HTTP status or word."""
-        with self._guard:
-            return dict(self._faults)
 
     def is_leader(self, now_s: float | None = None) -> bool:
         """Whether we may act now; False as soon as the last renewal is too old to be trusted.
@@ -226,11 +196,9 @@ class Elector:
         except ApiError as fault:
             won = False
             self._problem = str(fault)
-            self._count(fault.word)
         except Exception as error:  # noqa: BLE001  # a dead thread would never lead again, and nobody would know
             won = False
             self._problem = f"cannot take part in the election: {type(error).__name__}: {error}"
-            self._count(type(error).__name__)
         if won and not self._stopping.is_set():
             self._trusted_until_s = sent_s + self.times.renew_deadline_s
         leads = self.is_leader()
@@ -272,10 +240,6 @@ class Elector:
         if self._thread is not None:
             self._thread.join(timeout_s)
         self.release()
-
-    def _count(self, word: str) -> None:
-        with self._guard:
-            self._faults[word] += 1
 
     def _acquire_or_renew(self) -> bool:
         # A leader knows the Lease as it wrote it; if somebody else did meanwhile, replacing it is a conflict.

@@ -15,15 +15,14 @@ import json
 import random
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from gesscale.kubernetes.api.answers import Lines
 from gesscale.kubernetes.api.backoff import Backoff
-from gesscale.kubernetes.api.connection import Object
+from gesscale.kubernetes.api.connection import Connection
 from gesscale.kubernetes.api.faults import ApiError, Call, broken_answer, from_answer
 from gesscale.kubernetes.api.resources import Resource
 
@@ -33,29 +32,6 @@ UNREADABLE_MAX = 100
 """Objects whose faults are kept."""
 _STEADY_S = 5.0
 """A watch that lasted as long, or brought a line, was a good one."""
-
-
-class ListWatch(Protocol):
-    """Lists and watches; `Connection` is one."""
-
-    def pages(
-        self, resource: Resource, *, namespace: str | None, label_selector: str, field_selector: str
-    ) -> Iterator[Object]:
-        """List page by page."""
-        ...
-
-    def watch(
-        self,
-        resource: Resource,
-        *,
-        resource_version: str,
-        namespace: str | None,
-        label_selector: str,
-        field_selector: str,
-        lasts_s: float,
-    ) -> Lines:
-        """Watch from a version on."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,22 +114,16 @@ class Cache(Generic[T]):
 
     def __init__(
         self,
-        source: ListWatch,
+        source: Connection,
         resource: Resource,
         keep: Callable[[Mapping[str, Any]], T | None],
         *,
         namespace: str | None = None,
-        label_selector: str = "",
-        field_selector: str = "",
         on_change: Callable[[], None] = lambda: None,
         timing: Timing = Timing(),
     ) -> None:
         self._source, self.resource, self._keep, self._timing = source, resource, keep, timing
-        self._where = {
-            "namespace": namespace,
-            "label_selector": label_selector,
-            "field_selector": field_selector,
-        }
+        self._namespace = namespace
         self._call = Call(verb="watch", resource=resource, namespace=namespace)
         self._on_change = on_change
         self._backoff = Backoff(
@@ -167,25 +137,13 @@ class Cache(Generic[T]):
         self._version: str | None = None
         self._lines: Lines | None = None
         self._thread: threading.Thread | None = None
-        self._faults: Counter[str] = Counter()
         self._view: View[T] = View(objects=MappingProxyType({}), problem="nothing was listed yet")
         self._begun_s = timing.now_s()
-        self._ready = threading.Event()
-
-    @property
-    def faults(self) -> Mapping[str, int]:
-        """How many faults there were, by HTTP status or word."""
-        with self._lock:
-            return dict(self._faults)
 
     def snapshot(self) -> View[T]:
         """Return what is known now; it does not change any more."""
         with self._lock:
             return self._view
-
-    def wait_until_listed(self, timeout_s: float) -> bool:
-        """Wait until all objects were listed once; False where that did not come in time."""
-        return self._ready.wait(timeout_s)
 
     def start(self) -> None:
         """Begin, in a thread."""
@@ -219,22 +177,19 @@ class Cache(Generic[T]):
         except ApiError as fault:
             if fault.expired or fault.reason == "BrokenAnswer":
                 self._version = None
-            return self._note(str(fault), fault.word, fault.retry_after_s)
+            return self._note(str(fault), fault.retry_after_s)
         except Exception as error:  # noqa: BLE001  # a dead thread would leave a view that looks fresh for ever
             self._version = None
-            return self._note(
-                f"cannot {self._call.sentence}: {type(error).__name__}: {error}", type(error).__name__, None
-            )
+            return self._note(f"cannot {self._call.sentence}: {type(error).__name__}: {error}")
         if steady:
             self._backoff.succeeded()
             return 0.0
-        return self._note(f"cannot {self._call.sentence}: the API server ends it at once", "ShortWatch", None)
+        return self._note(f"cannot {self._call.sentence}: the API server ends it at once")
 
-    def _note(self, problem: str, word: str, retry_after_s: float | None) -> float:
+    def _note(self, problem: str, retry_after_s: float | None = None) -> float:
         if self._stopping.is_set():
             return 0.0
         with self._lock:
-            self._faults[word] += 1
             before = self._view
             since_s = before.stale_since_s
             if since_s is None:
@@ -247,7 +202,7 @@ class Cache(Generic[T]):
         objects: dict[str, T] = {}
         unreadable: dict[str, str] = {}
         version = ""
-        for page in self._source.pages(self.resource, **self._where):  # type: ignore[arg-type]  # as their keys say
+        for page in self._source.pages(self.resource, namespace=self._namespace):
             items, version = page.get("items") or (), page.get("metadata", {}).get("resourceVersion", "")
             for item in items:
                 self._take(item, objects, unreadable)
@@ -258,7 +213,6 @@ class Cache(Generic[T]):
         with self._lock:
             self._objects, self._unreadable, self._version = objects, unreadable, str(version)
             self._show(changed=True, heard=True)
-        self._ready.set()
         self._on_change()
 
     def _watch(self, version: str) -> bool:
@@ -269,7 +223,7 @@ class Cache(Generic[T]):
             self.resource,
             resource_version=version,
             lasts_s=timing.watch_s * (1.0 + 0.5 * timing.random()),
-            **self._where,  # type: ignore[arg-type]  # as their keys say
+            namespace=self._namespace,
         )
         with self._lock:
             self._lines = lines
@@ -321,7 +275,6 @@ class Cache(Generic[T]):
         try:
             kept = self._keep(item)
         except Exception as error:  # noqa: BLE001  # one object that cannot be read must not hide the others
-            self._faults["Unreadable"] += 1
             if len(unreadable) < UNREADABLE_MAX:
                 unreadable[key] = " ".join(str(error).split())[:300] or type(error).__name__
             return

@@ -17,9 +17,10 @@ from gesscale.kubernetes.controller.status_reporter import StatusReporter
 from gesscale.kubernetes.controller.targets import AllowedTarget, Targets
 from gesscale.kubernetes.controller.workflow_controller import ControllerContext
 from gesscale.kubernetes.orders.documents import Documents
-from gesscale.kubernetes.orders.ordering import OrderWriter, order_of
+from gesscale.kubernetes.orders.ordering import OrderWriter
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.placement.watches import Watches
+from gesscale.kubernetes.resource.order import order_of
 from gesscale.kubernetes.resource.spec_groups import AGENTS_DNS
 from gesscale.kubernetes.resource.translate import GatheredWorkflows, Key, ManagedWorkflow, gather
 from latency_map.measure.threads import in_thread

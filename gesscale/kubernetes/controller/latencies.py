@@ -4,23 +4,15 @@ import http
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.api import ApiError, Connection
 from gesscale.kubernetes.api.resources import CONFIG_MAPS
 from gesscale.kubernetes.resource.spec_groups import ConfigMapSpec, LatencyMapSpec
-from gesscale.monitor.kept_latencies import Bounds, Found, KeptLatencies
+from gesscale.monitor.kept_latencies import Bounds, KeptLatencies, Readers, TextLatencies
 from gesscale.monitor.latencies import AgentLatencies, PrometheusLatencies
-from latency_map import (
-    DelayKind,
-    DelayUnit,
-    LatencyMap,
-    LatencyMapError,
-    MapLimits,
-    Survey,
-    parse_map,
-    parse_survey,
-)
+from latency_map import LatencyMapError, MapLimits, parse_map, parse_survey
 from latency_map.measure.fetch import HttpClient
 from latency_map.names import MAX_NODES
 from latency_map.shell import command_line
@@ -32,7 +24,7 @@ _SETTING = f"twice the nodes of the cluster, at least {_FEWEST_NODES}"
 
 
 @dataclass(slots=True, kw_only=True)
-class ConfigMapLatencies(KeptLatencies):
+class ConfigMapLatencies(TextLatencies):
     """A map in a ConfigMap, asked for again when that is due.
 
     Attributes
@@ -41,46 +33,21 @@ class ConfigMapLatencies(KeptLatencies):
         Returns the text; raises ClusterError or LatencyMapError where there is none.
     name
         Of the text, for messages.
-    unit, kind
-        What its delays mean, where the text does not say it.
     """
+
+    GROUP = "configMap"
 
     fetch: Callable[[], str]
     name: str
-    unit: DelayUnit | None = None
-    kind: DelayKind | None = None
     _text: str = field(default="", init=False)
 
-    def read(self, now_s: float) -> Found | None:
-        """Return what it holds, where that has changed."""
-        del now_s
+    def changed(self) -> Readers | None:
+        """Return what reads the text; None where the text has not changed."""
         text = self.fetch()
         if text == self._text:
             return None
         self._text = text
-        limits = self.bounds().limits
-        try:
-            imported = parse_survey(text, source=self.name, unit=self.unit, kind=self.kind, limits=limits)
-        except LatencyMapError as error:
-            # It names options of the command line; here they are fields of the resource.
-            message = str(error).replace("--unit", "configMap.unit").replace("--kind", "configMap.kind")
-            raise LatencyMapError(message) from error
-        return Found(survey=imported.survey, remark="; ".join(imported.warnings))
-
-    def to_map(self, survey: Survey) -> LatencyMap:
-        """Return the map that the text amounts to; an error names line and column where there are any."""
-        try:
-            return survey.to_map(self.asymmetry)
-        except LatencyMapError:
-            parse_map(
-                self._text,
-                self.unit,
-                self.kind,
-                self.asymmetry,
-                source=self.name,
-                limits=self.bounds().limits,
-            )
-            raise
+        return partial(parse_survey, text, source=self.name), partial(parse_map, text, source=self.name)
 
 
 def open_latency_map(

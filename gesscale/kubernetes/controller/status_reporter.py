@@ -126,8 +126,8 @@ class StatusReporter:
         report = self._write(
             key, lambda document: report_step(group_of(document, "status"), seen, now_s), term
         )
-        for change in report.settled:
-            self._metrics.rescale_took(change.seconds)
+        if (order := report.settled) is not None:
+            self._metrics.rescale_took((order.settled_at_s or order.at_s) - order.at_s)
 
     def _write(self, resource: Key, report_on: Callable[[Document], StepReport], term: int) -> StepReport:
         """Write a report over the newest status; the events are of the first look at it, since they come but once."""

@@ -20,7 +20,7 @@ from gesscale.kubernetes.placement.cluster import KubernetesCluster
 from gesscale.kubernetes.placement.node_backoff import NodeBackoff
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.placement.watches import ClusterView
-from gesscale.kubernetes.resource.order import Order
+from gesscale.kubernetes.resource.order import OrderStatus
 from gesscale.kubernetes.resource.translate import ManagedWorkflow
 from gesscale.loop import ControlLoop
 from gesscale.monitor.kept_latencies import KeptLatencies
@@ -30,7 +30,7 @@ from gesscale.ports import ClusterState, Knowledge, MetricSource
 from gesscale.settings.operators import KafkaSettings
 from gesscale.workflow import Workflow
 
-_LIMITS = KnowledgeLimits(decisions_per_operator=1, models_per_operator=1, reconfigurations_per_operator=20)
+_LIMITS = KnowledgeLimits(decisions_per_operator=1, models_per_operator=1, orders_per_operator=1)
 """The statuses keep what matters; nobody asks a controller for decisions or models of the past."""
 
 
@@ -115,7 +115,7 @@ class WorkflowController:
         statuses: Mapping[str, Mapping[str, Any]],
         now_s: float,
     ) -> None:
-        self._context, self.term, self.last_s = context, term, now_s
+        self._workflow, self._context, self.term, self.last_s = workflow, context, term, now_s
         self._node_backoff: dict[str, NodeBackoff] = {}
         self._urls: dict[str, str] = {}
         self._hosts: dict[str, str] = {}
@@ -125,7 +125,6 @@ class WorkflowController:
         cautious_until_s = now_s + workflow.monitor.history_s
         self._cautious_until_s = dict.fromkeys(restored.lost, cautious_until_s)
         self._store = OrderKnowledge(MemoryKnowledge(_LIMITS, known=restored.known), self._standing)
-        self._keys = {name: (workflow.namespace, name) for name in workflow.resources}
 
     def step(self, workflow: ManagedWorkflow, now_s: float) -> WorkflowStep:
         """Run one step of the loop.
@@ -138,7 +137,7 @@ class WorkflowController:
             Seconds since the epoch.
         """
         self.last_s = now_s
-        self._keys = {name: (workflow.namespace, name) for name in workflow.resources}
+        self._workflow = workflow
         node_backoff = {name: self._node_backoff.get(name) or NodeBackoff() for name in workflow.resources}
         self._node_backoff = node_backoff
         for each in node_backoff.values():
@@ -176,8 +175,9 @@ class WorkflowController:
             known=self._store.recall(now_s),
         )
 
-    def _standing(self) -> Mapping[str, Order | None]:
-        return {name: self._context.order_writer.standing(key) for name, key in self._keys.items()}
+    def _standing(self) -> Mapping[str, OrderStatus | None]:
+        namespace, writer = self._workflow.namespace, self._context.order_writer
+        return {name: writer.standing((namespace, name)) for name in self._workflow.resources}
 
     def _look_for_drivers(self, cluster: KubernetesCluster) -> None:
         view = cluster.look_around()

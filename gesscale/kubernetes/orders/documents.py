@@ -4,41 +4,18 @@ The watch lags behind: who computed a status from it alone would undo what was w
 """
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from gesscale.errors import ClusterError
-from gesscale.kubernetes.api import ApiError
-from gesscale.kubernetes.api.resources import STREAM_AUTOSCALERS, Resource
+from gesscale.kubernetes.api import ApiError, Connection
+from gesscale.kubernetes.api.resources import STREAM_AUTOSCALERS
 from gesscale.kubernetes.resource.groups import group_of, text_of
 from gesscale.kubernetes.resource.translate import Key
 
 Document = Mapping[str, Any]
 _TRIES = 3
 _MOST_DIGITS = 100
-
-
-class Requests(Protocol):
-    """Lists and patches; `gesscale.kubernetes.api.Connection` is one."""
-
-    def pages(
-        self, resource: Resource, *, namespace: str | None, field_selector: str
-    ) -> Iterator[dict[str, Any]]:
-        """List page by page."""
-        ...
-
-    def patch(
-        self,
-        resource: Resource,
-        name: str,
-        body: dict[str, Any],
-        *,
-        namespace: str | None,
-        subresource: str,
-        dry_run: bool,
-    ) -> dict[str, Any]:
-        """Merge a patch into an object, if it is of the version in the patch; return it as it is then."""
-        ...
 
 
 class Documents:
@@ -52,7 +29,7 @@ class Documents:
         Returns what the watch holds, by ``namespace/name``.
     """
 
-    def __init__(self, requests: Requests, watched: Callable[[], Mapping[str, Document]]) -> None:
+    def __init__(self, requests: Connection, watched: Callable[[], Mapping[str, Document]]) -> None:
         self._requests, self._watched = requests, watched
         self._lock = threading.Lock()
         self._written: dict[Key, Document] = {}

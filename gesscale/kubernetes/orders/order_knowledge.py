@@ -1,6 +1,6 @@
-"""Knowledge whose orders are those that stand in the resources, so that every controller knows the same.
+"""Knowledge whose orders are those in the resources, so that every controller knows the same.
 
-An order can be known to the cluster alone: its controller died before it could tell of it, the answer to the write was
+An order can be known to the cluster alone: its controller died before it could report it, the answer to the write was
 lost, or another controller was a moment faster.
 """
 
@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from gesscale.decision import Decision
-from gesscale.kubernetes.resource.order import Order
-from gesscale.ports import Knowledge, KnowledgeStore, Reconfiguration
+from gesscale.kubernetes.resource.order import OrderStatus
+from gesscale.order import Order
+from gesscale.ports import Knowledge, KnowledgeStore
 
 
 @dataclass(slots=True)
@@ -25,42 +26,42 @@ class OrderKnowledge:
     """
 
     inner: KnowledgeStore
-    standing: Callable[[], Mapping[str, Order | None]]
-    _heard_at_s: dict[str, float] = field(default_factory=dict, init=False)
-    _downtime_s: dict[str, float] = field(default_factory=dict, init=False)
+    standing: Callable[[], Mapping[str, OrderStatus | None]]
+    _known: dict[str, OrderStatus] = field(default_factory=dict, init=False)
 
     def recall(self, now_s: float) -> Knowledge:
-        """Return what the other one knows, and of each operator the order that stands."""
-        orders = {name: order for name, order in self.standing().items() if order is not None}
-        ids = {order.id for order in orders.values()}
-        # One that is dated later than now, by a clock that ran ahead, counts from when it was first seen.
-        self._heard_at_s = {
-            order.id: self._heard_at_s.get(order.id, min(order.at.timestamp(), now_s))
-            for order in orders.values()
-        }
-        self._downtime_s = {each: found for each, found in self._downtime_s.items() if each in ids}
-        known = {name: (self._reconfiguration(name, order),) for name, order in orders.items()}
-        return replace(self.inner.recall(now_s), reconfigurations=known)
+        """Return what the other one knows, and of each operator the order that stands.
 
-    def settle(self, reconfiguration: Reconfiguration) -> None:
-        """Note the measured downtime of the order that stands; the report writes it into the resource."""
-        order = self.standing().get(reconfiguration.operator)
-        if order is not None and reconfiguration.downtime_s is not None:
-            self._downtime_s[order.id] = reconfiguration.downtime_s
+        An order that is dated later than now, by a clock that ran ahead, counts from when it was first seen.
+        """
+        standing = {name: order for name, order in self.standing().items() if order is not None}
+        self._known = {
+            name: known
+            if (known := self._known.get(name)) is not None and _same(known, order)
+            else order.model_copy(update={"at_s": min(order.at_s, now_s)})
+            for name, order in standing.items()
+        }
+        orders = {name: (order,) for name, order in self._known.items()}
+        return replace(self.inner.recall(now_s), orders=orders)
+
+    def settle(self, operator: str, order: Order) -> None:
+        """Note how the order that stands ended; the report writes it into the resource."""
+        standing = self.standing().get(operator)
+        if isinstance(order, OrderStatus) and standing is not None and _same(order, standing):
+            self._known[operator] = order
 
     def remember(self, decision: Decision) -> None:
-        """Keep a decision."""
+        """Keep a decision, and note why its order was given."""
         self.inner.remember(decision)
+        order = self.standing().get(decision.operator)
+        if decision.acted and order is not None:
+            why = {"reason": decision.plan.reason.value, "before": len(decision.plan.before)}
+            self._known[decision.operator] = order.model_copy(update=why)
 
     def close(self) -> None:
         """Let go of the file, if there is one."""
         self.inner.close()
 
-    def _reconfiguration(self, name: str, order: Order) -> Reconfiguration:
-        told_s = order.downtime_seconds
-        return Reconfiguration(
-            at_s=self._heard_at_s[order.id],
-            operator=name,
-            placement=order.placement,
-            downtime_s=self._downtime_s.get(order.id) if told_s is None else told_s,
-        )
+
+def _same(one: OrderStatus, other: OrderStatus) -> bool:
+    return (one.id, one.placement) == (other.id, other.placement)

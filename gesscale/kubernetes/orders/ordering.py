@@ -2,14 +2,13 @@
 
 import threading
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
-from gesscale.errors import ClusterError, InputError
+from gesscale.errors import ClusterError
 from gesscale.kubernetes.orders.documents import Document, Documents
 from gesscale.kubernetes.resource.autoscaler import StreamAutoscaler
 from gesscale.kubernetes.resource.groups import group_of
-from gesscale.kubernetes.resource.order import Order, Strategy, parse_order
+from gesscale.kubernetes.resource.order import OrderStatus, Strategy, order_of, past_orders
 from gesscale.kubernetes.resource.translate import Key
 
 
@@ -29,7 +28,7 @@ class OrderWriter:
         self._lock = threading.Lock()
         self._count = 0
 
-    def standing(self, resource: Key) -> Order | None:
+    def standing(self, resource: Key) -> OrderStatus | None:
         """Return the order in force; None where there is none."""
         document = self._documents.newest(resource)
         return None if document is None else order_of(document)
@@ -41,9 +40,9 @@ class OrderWriter:
         *,
         at_s: float,
         term: int,
-        over: Order | None,
+        over: OrderStatus | None,
         rehearse: bool = False,
-    ) -> Order:
+    ) -> OrderStatus:
         """Order a placement.
 
         Parameters
@@ -63,7 +62,7 @@ class OrderWriter:
 
         Returns
         -------
-        Order
+        OrderStatus
             As written; the standing one where it asks for the same already.
 
         Raises
@@ -78,12 +77,20 @@ class OrderWriter:
 
         def patch_of(document: Document) -> dict[str, Any]:
             self._check(resource, document, term, over)
-            return {"order": order.model_dump(mode="json", by_alias=True)}
+            past = past_orders(group_of(document, "status"), replaced=True)
+            return {
+                "order": order.model_dump(
+                    mode="json", by_alias=True
+                ),  # a null removes what the former order had
+                "history": [each.document() for each in past],
+            }
 
         self._documents.change_status((resource.namespace, resource.name), patch_of, rehearse=rehearse)
         return order
 
-    def _check(self, resource: StreamAutoscaler, document: Document, term: int, over: Order | None) -> None:
+    def _check(
+        self, resource: StreamAutoscaler, document: Document, term: int, over: OrderStatus | None
+    ) -> None:
         said = f"streamautoscaler {resource.namespace}/{resource.name}: nothing is ordered, since"
         found, metadata = order_of(document), document["metadata"]
         decided_on = (resource.metadata.uid, resource.metadata.generation)
@@ -99,22 +106,14 @@ class OrderWriter:
             return
         raise ClusterError(message)
 
-    def _next(self, at_s: float, term: int, placement: tuple[str, ...], strategy: Strategy) -> Order:
+    def _next(self, at_s: float, term: int, placement: tuple[str, ...], strategy: Strategy) -> OrderStatus:
         with self._lock:
             self._count += 1
             count = self._count
-        at = datetime.fromtimestamp(int(at_s * 1e6) / 1e6, UTC).isoformat()  # never later than it was decided
-        return parse_order(
-            {"id": f"{term}-{count}", "term": term, "placement": placement, "at": at, "strategy": strategy}
+        return OrderStatus(
+            id=f"{term}-{count}",
+            term=term,
+            placement=placement,
+            at_s=int(at_s * 1e6) / 1e6,  # never later than it was decided
+            strategy=strategy,
         )
-
-
-def order_of(document: Document) -> Order | None:
-    """Return the order in a resource; None where there is none, or none that could be obeyed."""
-    found = group_of(document, "status").get("order")
-    if found is None:
-        return None
-    try:
-        return parse_order(found)
-    except InputError:
-        return None

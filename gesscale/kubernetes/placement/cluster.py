@@ -14,7 +14,7 @@ from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.placement.room import judge_nodes
 from gesscale.kubernetes.placement.watches import ClusterView
 from gesscale.kubernetes.resource.autoscaler import StreamAutoscaler
-from gesscale.kubernetes.resource.order import Order
+from gesscale.kubernetes.resource.order import OrderStatus
 from gesscale.kubernetes.resource.translate import Key, ManagedWorkflow
 from gesscale.ports import ClusterState, Node
 
@@ -49,7 +49,7 @@ class KubernetesCluster:
     at_s: float
     node_backoff: Mapping[str, NodeBackoff]
     applications: Mapping[str, Application] = field(default_factory=dict)
-    standing: Mapping[str, Order | None] = field(default_factory=dict)
+    standing: Mapping[str, OrderStatus | None] = field(default_factory=dict)
     seen: ClusterState = field(default_factory=lambda: ClusterState(problem="it was not looked at"))
 
     def look_around(self) -> ClusterView:

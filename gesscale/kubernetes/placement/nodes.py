@@ -27,12 +27,17 @@ class ApiPart(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, frozen=True)
 
 
-class TaintPart(ApiPart):
-    """What keeps pods off a node."""
+class Taint(ApiPart):
+    """What keeps pods off a node that do not tolerate it."""
 
     key: str
     value: str = ""
     effect: str
+
+    @property
+    def text(self) -> str:
+        """As kubectl writes it, such as ``gpu=yes:NoSchedule``."""
+        return f"{self.key}{'=' if self.value else ''}{self.value}:{self.effect}"
 
 
 class _Metadata(ApiPart):
@@ -43,7 +48,7 @@ class _Metadata(ApiPart):
 
 class _NodeSpec(ApiPart):
     unschedulable: bool = False
-    taints: tuple[TaintPart, ...] | None = None
+    taints: tuple[Taint, ...] | None = None
     pod_networks: tuple[str, ...] | None = Field(None, alias="podCIDRs")
 
 
@@ -76,20 +81,6 @@ class NodeObject(ApiPart):
     metadata: _Metadata
     spec: _NodeSpec = _NodeSpec()
     status: _NodeStatus = _NodeStatus()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Taint:
-    """What keeps pods off a node that do not tolerate it."""
-
-    key: str
-    value: str = ""
-    effect: str
-
-    @property
-    def text(self) -> str:
-        """As kubectl writes it, such as ``gpu=yes:NoSchedule``."""
-        return f"{self.key}{'=' if self.value else ''}{self.value}:{self.effect}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +163,6 @@ def record_of(node: NodeObject) -> NodeRecord:
     metadata, spec, status = node.metadata, node.spec, node.status
     labels = {intern(key): intern(value) for key, value in (metadata.labels or {}).items()}
     weight, remark = _weight({**labels, **(metadata.annotations or {})}.get(WEIGHT))
-    taints = (Taint(key=each.key, value=each.value, effect=each.effect) for each in spec.taints or ())
     return NodeRecord(
         name=metadata.name,
         addresses=tuple(each.address for each in status.addresses or () if each.type == "InternalIP"),
@@ -183,7 +173,9 @@ def record_of(node: NodeObject) -> NodeRecord:
         unready=_unready(status.conditions or ()),
         cordoned=spec.unschedulable,
         taints=tuple(
-            each for each in taints if each.effect in CLOSING_EFFECTS and each.key != _UNSCHEDULABLE
+            each
+            for each in spec.taints or ()
+            if each.effect in CLOSING_EFFECTS and each.key != _UNSCHEDULABLE
         ),
         weight=weight,
         remark=remark,

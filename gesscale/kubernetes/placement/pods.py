@@ -32,7 +32,7 @@ class _Container(ApiPart):
     restart_policy: str = ""
 
 
-class TolerationPart(ApiPart):
+class Toleration(ApiPart):
     """A taint, or a kind of taints, that a pod does not mind."""
 
     key: str = ""
@@ -47,7 +47,7 @@ class _PodSpec(ApiPart):
     init_containers: tuple[_Container, ...] | None = None
     overhead: Quantities | None = None
     resources: _Resources | None = None
-    tolerations: tuple[TolerationPart, ...] | None = None
+    tolerations: tuple[Toleration, ...] | None = None
 
 
 class _State(ApiPart):
@@ -95,16 +95,6 @@ class PodObject(ApiPart):
     metadata: _PodMetadata = _PodMetadata()
     spec: _PodSpec
     status: _PodStatus = _PodStatus()
-
-
-@dataclass(frozen=True, slots=True)
-class Toleration:
-    """A taint, or a kind of taints, that a pod does not mind."""
-
-    key: str = ""
-    operator: str = "Equal"
-    value: str = ""
-    effect: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,12 +187,7 @@ def record_of(pod: PodObject) -> PodRecord:
         ready=ready,
         leaving=metadata.deletion_timestamp is not None,
         order=intern((metadata.annotations or {}).get(ORDER, "")),
-        tolerations=_shared(
-            tuple(
-                Toleration(intern(each.key), each.operator, each.value, each.effect)
-                for each in pod.spec.tolerations or ()
-            )
-        ),
+        tolerations=_shared(pod.spec.tolerations or ()),
         problem="" if ready or status.phase in OVER else _problem(status)[:_PROBLEM_CHARS],
     )
 

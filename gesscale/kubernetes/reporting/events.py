@@ -6,9 +6,9 @@ from typing import Any
 
 from gesscale.decision import Decision, OutcomeStatus, Reason, Verdict
 from gesscale.kubernetes.api.events import EventType, Incident
-from gesscale.kubernetes.reporting.history import SettledChange
 from gesscale.kubernetes.reporting.writing import moved
-from gesscale.kubernetes.resource.status import part_of
+from gesscale.kubernetes.resource.groups import group_of
+from gesscale.kubernetes.resource.order import OrderStatus
 from gesscale.kubernetes.resource.translate import ResourceFault
 from gesscale.words import in_words
 
@@ -24,9 +24,11 @@ _BLIND = {Reason.METRICS_MISSING, Reason.METRICS_STALE}
 _ADVICE = {OutcomeStatus.NOT_ALLOWED, OutcomeStatus.REHEARSED}
 _FAILURES = {OutcomeStatus.FAILED, OutcomeStatus.PARTLY_APPLIED}
 _NODES_NAMED = 6
+UNRECORDED = "Unrecorded"
+"""The reason of an order whose controller died before it could write down why."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class EventDraft:
     """An event worth writing.
 
@@ -49,7 +51,7 @@ class EventDraft:
 
 
 def events_of(
-    old: Mapping[str, Any], new: Mapping[str, Any], decision: Decision, settled: Iterable[SettledChange] = ()
+    old: Mapping[str, Any], new: Mapping[str, Any], decision: Decision, settled: OrderStatus | None = None
 ) -> tuple[EventDraft, ...]:
     """Return what a step brought that is worth an event.
 
@@ -60,20 +62,20 @@ def events_of(
     decision
         Of the step.
     settled
-        See `gesscale.kubernetes.reporting.settled_changes`, for the old status.
+        See `gesscale.kubernetes.reporting.status.settled_order`, for the old status.
 
     Returns
     -------
     tuple of Telling
         Mostly none.
     """
-    before = part_of(old, "lastDecision")
-    repeated = before.get("at") == part_of(new, "lastDecision").get("at")
+    before = group_of(old, "lastDecision")
+    repeated = before.get("at") == group_of(new, "lastDecision").get("at")
     return (
-        *(_end(change, new) for change in settled),
+        *(() if settled is None else (_end(settled, new),)),
         *(() if repeated else _change(before, old, new, decision)),
         *_standstill(before, decision),
-        *_model(part_of(old, "model"), part_of(new, "model")),
+        *_model(group_of(old, "model"), group_of(new, "model")),
     )
 
 
@@ -89,10 +91,10 @@ def event_of_fault(old: Mapping[str, Any], fault: ResourceFault, generation: int
     generation
         Of the resource.
     """
-    said = part_of(old, "lastDecision").get("reason") == fault.reason.value
+    said = group_of(old, "lastDecision").get("reason") == fault.reason.value
     if said and old.get("observedGeneration") == generation:
         return ()
-    return (EventDraft(kind=EventType.WARNING, reason=Incident.INVALID_SPEC, message=fault.message),)
+    return (EventDraft(EventType.WARNING, Incident.INVALID_SPEC, fault.message),)
 
 
 def change_sentence(decision: Decision) -> str:
@@ -120,19 +122,18 @@ def _load_against_mst(decision: Decision) -> str:
     return f"load {load:.0f} rows/s {sign} MST {mst:.0f}"
 
 
-def _end(change: SettledChange, new: Mapping[str, Any]) -> EventDraft:
-    replicas = f"replicas {change.before} -> {change.after} ({change.reason})"
-    if change.arrived:
+def _end(order: OrderStatus, new: Mapping[str, Any]) -> EventDraft:
+    before = "unknown" if order.before is None else order.before
+    replicas = f"replicas {before} -> {len(order.placement)} ({order.reason or UNRECORDED})"
+    took = in_words((order.settled_at_s or order.at_s) - order.at_s)
+    if order.given_up:
         message = (
-            f"{replicas}: settled after {in_words(change.seconds)}, "
-            f"longest time without a finished batch {change.downtime_s:.1f} s"
+            f"{replicas}: not there after {took}, ordered {_listed(order.placement)}; "
+            f"live are {_listed(new.get('placement') or ())}"
         )
-        return EventDraft(kind=EventType.NORMAL, reason=Incident.SUCCESSFUL_RESCALE, message=message)
-    message = (
-        f"{replicas}: not there after {in_words(change.seconds)}, ordered {_listed(change.placement)}; "
-        f"live are {_listed(new.get('placement') or ())}"
-    )
-    return EventDraft(kind=EventType.WARNING, reason=Incident.FAILED_RESCALE, message=message)
+        return EventDraft(EventType.WARNING, Incident.FAILED_RESCALE, message)
+    message = f"{replicas}: settled after {took}, longest time without a finished batch {order.downtime_s or 0.0:.1f} s"
+    return EventDraft(EventType.NORMAL, Incident.SUCCESSFUL_RESCALE, message)
 
 
 def _listed(nodes: Iterable[str]) -> str:
@@ -147,24 +148,19 @@ def _change(
     """Yield what became of a plan that changes something."""
     status, sentence = decision.outcome.status, change_sentence(decision)
     if decision.acted:
-        yield EventDraft(kind=EventType.NORMAL, reason=Incident.RESCALING, message=sentence)
+        yield EventDraft(EventType.NORMAL, Incident.RESCALING, sentence)
     if status in _FAILURES and before.get("outcome") != status:
         message = f"{sentence}: {decision.outcome.detail or 'not all of it could be done'}"
-        yield EventDraft(
-            kind=EventType.WARNING,
-            reason=Incident.FAILED_RESCALE,
-            message=message,
-            same=decision.outcome.detail,
-        )
+        yield EventDraft(EventType.WARNING, Incident.FAILED_RESCALE, message, decision.outcome.detail)
     if status in _ADVICE and (before.get("outcome") != status or _advised(old) != _advised(new)):
         rehearsed = status is OutcomeStatus.REHEARSED
         done = "rehearsed, nothing is changed" if rehearsed else "advice only, nothing is changed"
         message = f"{sentence} ({done})"
-        yield EventDraft(kind=EventType.NORMAL, reason=Incident.SCALING_REPORT, message=message)
+        yield EventDraft(EventType.NORMAL, Incident.SCALING_REPORT, message)
 
 
 def _advised(status: Mapping[str, Any]) -> Any:
-    return part_of(status, "recommendation").get("placement")
+    return group_of(status, "recommendation").get("placement")
 
 
 def _standstill(before: Mapping[str, Any], decision: Decision) -> Iterator[EventDraft]:
@@ -173,22 +169,20 @@ def _standstill(before: Mapping[str, Any], decision: Decision) -> Iterator[Event
     if plan.reason == was:
         return
     detail = plan.detail or decision.analysis.detail
-    said = {"message": f"{plan.reason.value}: {detail}", "same": plan.reason.value}
+    said = f"{plan.reason.value}: {detail}", plan.reason.value
     if was == Reason.PAUSED:
-        yield EventDraft(
-            kind=EventType.NORMAL, reason=Incident.RESUMED, message="the pause has ended", same=""
-        )
+        yield EventDraft(EventType.NORMAL, Incident.RESUMED, "the pause has ended", "")
     if plan.reason is Reason.PAUSED:
-        yield EventDraft(kind=EventType.NORMAL, reason=Incident.PAUSED, message=detail, same="")
+        yield EventDraft(EventType.NORMAL, Incident.PAUSED, detail, "")
     elif plan.reason in _BLIND:
-        yield EventDraft(kind=EventType.WARNING, reason=Incident.METRICS_MISSING, **said)
+        yield EventDraft(EventType.WARNING, Incident.METRICS_MISSING, *said)
     elif plan.reason is Reason.OVERRIDDEN:
-        yield EventDraft(kind=EventType.NORMAL, reason=Incident.OVERRIDDEN, message=detail, same="")
+        yield EventDraft(EventType.NORMAL, Incident.OVERRIDDEN, detail, "")
     elif plan.change is None and decision.analysis.verdict in {Verdict.MORE, Verdict.FEWER}:
         if plan.reason is Reason.AT_MAX_REPLICAS:
-            yield EventDraft(kind=EventType.WARNING, reason=Incident.SCALING_LIMITED, **said)
+            yield EventDraft(EventType.WARNING, Incident.SCALING_LIMITED, *said)
         elif plan.reason in _VETOES:
-            yield EventDraft(kind=EventType.WARNING, reason=Incident.SCALING_VETOED, **said)
+            yield EventDraft(EventType.WARNING, Incident.SCALING_VETOED, *said)
 
 
 def _model(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[EventDraft]:
@@ -196,9 +190,7 @@ def _model(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[EventDraf
         return
     parameters = ", ".join(f"{name} {value:g}" for name, value in _parameters(new).items())
     message = f"law {new['law']}: {parameters}, from {new['readings']} readings"
-    yield EventDraft(
-        kind=EventType.NORMAL, reason=Incident.MODEL_REFITTED, message=message, same=str(new["law"])
-    )
+    yield EventDraft(EventType.NORMAL, Incident.MODEL_REFITTED, message, str(new["law"]))
 
 
 def _refitted(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from gesscale.kubernetes.reporting.events import EventDraft, event_of_fault, events_of
-from gesscale.kubernetes.reporting.history import SettledChange, settled_changes
-from gesscale.kubernetes.reporting.status import ObservedStep, fault_status, new_status
+from gesscale.kubernetes.reporting.status import ObservedStep, fault_status, new_status, settled_order
 from gesscale.kubernetes.reporting.writing import REFRESH_S, merged, status_patch
+from gesscale.kubernetes.resource.order import OrderStatus
 from gesscale.kubernetes.resource.translate import ResourceFault
 
 
@@ -24,13 +24,13 @@ class StepReport:
     events
         Events; mostly none.
     settled
-        The changes that were found settled.
+        The order, where this step found that it has settled or is given up.
     """
 
     status: Mapping[str, Any]
     patch: dict[str, Any] | None = None
     events: tuple[EventDraft, ...] = ()
-    settled: tuple[SettledChange, ...] = ()
+    settled: OrderStatus | None = None
 
 
 def report_step(
@@ -52,7 +52,7 @@ def report_step(
     decision = seen.decision
     patch = status_patch(old, new_status(old, seen, now_s), refresh_s=refresh_s)
     status = merged(old, patch or {})
-    settled = settled_changes(old, seen.known, decision.operator, seen.live, now_s)
+    settled = settled_order(old, seen.known, decision.operator)
     return StepReport(
         status=status, patch=patch, events=events_of(old, status, decision, settled), settled=settled
     )

@@ -9,14 +9,15 @@ from pydantic import ValidationError
 
 from gesscale.decision import Decision, MapStatus, OutcomeStatus, Verdict
 from gesscale.kubernetes.reporting.figures import desired_placement
-from gesscale.kubernetes.reporting.history import new_history, settled_changes
 from gesscale.kubernetes.resource.conditions import (
     ConditionFinding,
     conditions_of,
     findings_of,
     findings_of_fault,
 )
+from gesscale.kubernetes.resource.groups import entries_of, group_of
 from gesscale.kubernetes.resource.memory import MemoryStatus
+from gesscale.kubernetes.resource.order import OrderStatus, past_orders
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
 from gesscale.kubernetes.resource.status import (
     Condition,
@@ -30,16 +31,15 @@ from gesscale.kubernetes.resource.status import (
     RecommendationStatus,
     RejectedStatus,
     StreamAutoscalerStatus,
-    entries_of,
+    shortened,
 )
 from gesscale.kubernetes.resource.translate import ResourceFault
-from gesscale.observation import OperatorReading
+from gesscale.order import Order
 from gesscale.plan.placement import usable
-from gesscale.ports import ClusterState, Knowledge, Reconfiguration
+from gesscale.ports import ClusterState, Knowledge
 from perfmodel import Estimate, Model
 
-_LASTING = ("order", "history", "memory", "model")
-_WORD_CHARS = 64
+_LASTING = ("order", "memory", "model")
 _FINDING_CHARS = 256
 _NODE_CHARS = 200
 _DECISION_CHARS = 512
@@ -80,7 +80,7 @@ def new_status(old: Mapping[str, Any], seen: ObservedStep, now_s: float) -> dict
     Parameters
     ----------
     old
-        The status as it stands in the resource; to its order only a measured downtime is added.
+        The status as it stands in the resource; to its order is added what was found of it later.
     seen
         What the step brought.
     now_s
@@ -93,7 +93,6 @@ def new_status(old: Mapping[str, Any], seen: ObservedStep, now_s: float) -> dict
     """
     decision, known = seen.decision, seen.known
     analysis, name = decision.analysis, decision.operator
-    settled = settled_changes(old, known, name, seen.live, now_s)
     desired = desired_placement(decision, known)
     findings = findings_of(decision, seen.spec, now_s)
     status = StreamAutoscalerStatus(
@@ -104,13 +103,15 @@ def new_status(old: Mapping[str, Any], seen: ObservedStep, now_s: float) -> dict
         driver=seen.driver,
         node_pool=seen.node_pool,
         mst=_estimate(analysis.mst),
-        load=_load(analysis.reading),
-        nd_max_ms=_figure(analysis.nd_max_ms),
+        load=None
+        if analysis.reading is None
+        else LoadStatus.model_validate(analysis.reading, from_attributes=True),
+        nd_max_ms=analysis.nd_max_ms,
         model=_model(analysis.model),
         latency_map=_latency_map(decision.latency_map),
         last_decision=_decision(decision),
         recommendation=_recommendation(decision, desired),
-        history=new_history(old, decision, known, settled),
+        history=past_orders(old),
         memory=MemoryStatus.of(known, name),
         conditions=_conditions(old, findings, seen.generation, now_s),
     ).document()
@@ -123,13 +124,29 @@ def new_status(old: Mapping[str, Any], seen: ObservedStep, now_s: float) -> dict
     return status | {key: value for key, value in kept.items() if value is not None}
 
 
-def _order(standing: Any, settled: Reconfiguration | None) -> Any:
-    """Return the order as it stands, with the downtime that was measured of it."""
-    if not isinstance(standing, Mapping) or settled is None or settled.downtime_s is None:
-        return standing
-    if tuple(standing.get("placement", ())) != settled.placement:
-        return standing  # another one has come meanwhile
-    return {**standing, "downtimeSeconds": settled.downtime_s}
+def _order(standing: Any, known: Order | None) -> Any:
+    """Return the order as it stands, with what was found of it later."""
+    if isinstance(known, OrderStatus) and isinstance(standing, Mapping) and standing.get("id") == known.id:
+        return {**standing, **known.found_later()}
+    return standing
+
+
+def settled_order(old: Mapping[str, Any], known: Knowledge, operator: str) -> OrderStatus | None:
+    """Return the order of the previous status where it has ended since.
+
+    Parameters
+    ----------
+    old
+        The previous status.
+    known
+        Knowledge as recalled after the step.
+    operator
+        Its name.
+    """
+    latest, standing = known.latest(operator), group_of(old, "order")
+    if not isinstance(latest, OrderStatus) or latest.is_pending or standing.get("id") != latest.id:
+        return None
+    return latest if "downtimeSeconds" not in standing else None
 
 
 def fault_status(
@@ -158,6 +175,7 @@ def fault_status(
     conditions = _conditions(old, findings_of_fault(fault), generation, now_s, _DECISION_CHARS)
     kept = {key: old[key] for key in _LASTING if key in old}
     return kept | {
+        "history": [order.document() for order in past_orders(old)],
         "observedGeneration": generation,
         "lastDecision": decided.document(),
         "conditions": [condition.document() for condition in conditions],
@@ -193,17 +211,6 @@ def node_pool_of(cluster: ClusterState, operator: str) -> NodePoolStatus | None:
     return NodePoolStatus(candidates=len(ranked.nodes), rejected=rejected)
 
 
-def shortened(text: str, chars: int) -> str:
-    """Return a text of bounded length.
-
-    Examples
-    --------
-    >>> shortened("the API server is out of reach", 20)
-    'the API server is...'
-    """
-    return text if len(text) <= chars else text[: chars - 3] + "..."
-
-
 def _conditions(
     old: Mapping[str, Any],
     findings: Iterable[ConditionFinding],
@@ -226,37 +233,18 @@ def _stood(old: Mapping[str, Any]) -> tuple[Condition, ...]:
     return tuple(stood)
 
 
-def _figure(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
-
-
 def _estimate(estimate: Estimate | None) -> EstimateStatus | None:
     if estimate is None or not math.isfinite(estimate.high):
         return None
-    return EstimateStatus(
-        low=estimate.low,
-        mid=estimate.mid,
-        high=estimate.high,
-        reason=shortened(estimate.reason, _WORD_CHARS),
-    )
-
-
-def _load(reading: OperatorReading | None) -> LoadStatus | None:
-    if reading is None:
-        return None
-    return LoadStatus(
-        input_rows_per_second=_figure(reading.input_rows_per_s),
-        throughput_rows_per_second=_figure(reading.throughput_rows_per_s),
-        backlog_rows=_figure(reading.backlog_rows),
-        busy_share=_figure(reading.busy_share),
-        saturated_share=_figure(reading.saturated_share),
-    )
+    return EstimateStatus.model_validate(estimate, from_attributes=True)
 
 
 def _model(model: Model | None) -> ModelStatus | None:
     if model is None:
         return None
-    parameters = {name: value for name, value in model.parameters.items() if _figure(value) is not None}
+    parameters = {
+        name: value for name, value in model.parameters.items() if value is not None and math.isfinite(value)
+    }
     return ModelStatus(
         law=model.law,
         alpha=parameters.pop("alpha", None),
@@ -270,7 +258,7 @@ def _model(model: Model | None) -> ModelStatus | None:
 
 def _latency_map(standing: MapStatus) -> LatencyMapStatus:
     return LatencyMapStatus(
-        age_seconds=_figure(standing.age_s),
+        age_seconds=standing.age_s,
         stale=bool(standing.stale),
         message=shortened("; ".join(filter(None, (standing.stale, standing.problem))), _NODE_CHARS),
     )
@@ -297,5 +285,5 @@ def _recommendation(decision: Decision, desired: tuple[str, ...]) -> Recommendat
         placement=desired,
         reason=plan.reason.value,
         mst=_estimate(plan.mst) if sized else None,
-        nd_max_ms=_figure(plan.nd_max_ms) if sized else None,
+        nd_max_ms=plan.nd_max_ms if sized else None,
     )

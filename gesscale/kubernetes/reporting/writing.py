@@ -1,8 +1,8 @@
 """What of a new status is worth a write: each one is a revision in etcd, and often a block on an SD card.
 
 A change of state is written at once. Figures and sentences move all the time; they are written when they have moved
-noticeably, and not more often than every ``refresh_s``. A time or an age by itself is no news. Of the order only the
-measured downtime is written here: the rest belongs to the cluster adapter.
+noticeably, and not more often than every ``refresh_s``. A time or an age by itself is no news. Of the order
+only what was found of it later is written here: the rest belongs to the cluster adapter.
 """
 
 import re
@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
+from gesscale.kubernetes.resource.groups import group_of
 from gesscale.kubernetes.resource.spans import parse_instant_s
 
 REFRESH_S = 60.0
@@ -17,7 +18,7 @@ EVIDENCE_REFRESH_S = 600.0
 """Newer readings of placements that the memory knows already only replace older ones; they can wait, as can memos."""
 MOVED_SHARE = 0.05
 _ALIKE_MS = 1.0
-_OURS_OF_ORDER = "downtimeSeconds"
+_OURS_OF_ORDER = ("reason", "before", "settledAt", "givenUp", "downtimeSeconds")
 
 
 class ChangeWeight(IntEnum):
@@ -59,7 +60,7 @@ def status_patch(
     Returns
     -------
     dict or None
-        RFC 7386: keys that have vanished are null; of ``order`` nothing but its downtime.
+        RFC 7386: keys that have vanished are null; of ``order`` only what was found of it later.
     """
     wait_s = {
         ChangeWeight.STATE: 0.0,
@@ -69,7 +70,10 @@ def status_patch(
     worth = max(_differences((), old, new), default=ChangeWeight.NOTHING)
     if worth is ChangeWeight.NOTHING or _age_s(old, new) < wait_s[worth]:
         return None
-    return _merge_patch(_ours(old), _ours(new)) or None
+    patch = _merge_patch(_ours(old), _ours(new))
+    if "order" not in new:
+        patch.pop("order", None)
+    return patch or None
 
 
 def merged(target: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,9 +110,9 @@ def _merge_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, An
 
 def _ours(status: Mapping[str, Any]) -> dict[str, Any]:
     ours = {key: value for key, value in status.items() if key != "order"}
-    order = status.get("order")
-    if isinstance(order, Mapping) and _OURS_OF_ORDER in order:
-        ours["order"] = {_OURS_OF_ORDER: order[_OURS_OF_ORDER]}
+    order = group_of(status, "order")
+    if found := {key: order[key] for key in _OURS_OF_ORDER if key in order}:
+        ours["order"] = found
     return ours
 
 

@@ -35,7 +35,7 @@ MEANING = {
 TYPES = tuple(MEANING)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ConditionFinding:
     """One condition before it is known since when it holds.
 
@@ -83,11 +83,8 @@ def findings_of(decision: Decision, spec: StreamAutoscalerSpec, now_s: float) ->
 
 def findings_of_fault(fault: ResourceFault) -> tuple[ConditionFinding, ...]:
     """Judge every condition of a resource that cannot be obeyed: it is not ready, and the rest nobody can tell."""
-    others = (
-        ConditionFinding(type=name, holds=None, reason=fault.reason, message="see condition Ready")
-        for name in TYPES[1:]
-    )
-    return ConditionFinding(type="Ready", holds=False, reason=fault.reason, message=fault.message), *others
+    others = (ConditionFinding(name, None, fault.reason, "see condition Ready") for name in TYPES[1:])
+    return ConditionFinding("Ready", False, fault.reason, fault.message), *others
 
 
 def conditions_of(
@@ -132,53 +129,45 @@ def _dated(finding: ConditionFinding, stood: Condition | None, generation: int, 
 
 def _ready(decision: Decision, metrics: ConditionFinding, able: ConditionFinding) -> ConditionFinding:
     if not metrics.holds:
-        return ConditionFinding(type="Ready", holds=False, reason=metrics.reason, message=metrics.message)
+        return ConditionFinding("Ready", False, metrics.reason, metrics.message)
     if not able.holds and able.reason != Reason.RECONFIGURING:
-        return ConditionFinding(type="Ready", holds=False, reason=able.reason, message=able.message)
-    return ConditionFinding(type="Ready", holds=True, reason=decision.plan.reason, message=decision.sentence)
+        return ConditionFinding("Ready", False, able.reason, able.message)
+    return ConditionFinding("Ready", True, decision.plan.reason, decision.sentence)
 
 
 def _metrics(decision: Decision) -> ConditionFinding:
     analysis = decision.analysis
     if analysis.reading is not None:
-        return ConditionFinding(
-            type="MetricsAvailable", holds=True, reason="MetricsFound", message="the driver reports batches"
-        )
+        return ConditionFinding("MetricsAvailable", True, "MetricsFound", "the driver reports batches")
     reason = analysis.reason if analysis.reason in _METRICS_LACKING else Reason.METRICS_MISSING
-    return ConditionFinding(type="MetricsAvailable", holds=False, reason=reason, message=analysis.detail)
+    return ConditionFinding("MetricsAvailable", False, reason, analysis.detail)
 
 
 def _model(decision: Decision) -> ConditionFinding:
     model = decision.analysis.model
     if model is None:
         return ConditionFinding(
-            type="ModelFitted",
-            holds=False,
-            reason=Reason.MODEL_UNCALIBRATED,
-            message="no model was fitted in the last step: there is no usable evidence, or the policy needs none",
+            "ModelFitted",
+            False,
+            Reason.MODEL_UNCALIBRATED,
+            "no model was fitted in the last step: there is no usable evidence, or the policy needs none",
         )
     readings = f"law {model.law}, {model.readings_used} readings"
     if not model.calibrated:
         message = f"{readings}; three distinct ones are needed"
-        return ConditionFinding(
-            type="ModelFitted", holds=False, reason=Reason.MODEL_UNCALIBRATED, message=message
-        )
+        return ConditionFinding("ModelFitted", False, Reason.MODEL_UNCALIBRATED, message)
     reason = "ModelDrifted" if model.drift else "ModelCalibrated"
-    return ConditionFinding(
-        type="ModelFitted", holds=True, reason=reason, message="; ".join((readings, *model.warnings))
-    )
+    return ConditionFinding("ModelFitted", True, reason, "; ".join((readings, *model.warnings)))
 
 
 def _able(decision: Decision) -> ConditionFinding:
     outcome, plan = decision.outcome, decision.plan
     if outcome.status in {OutcomeStatus.FAILED, OutcomeStatus.PARTLY_APPLIED}:
-        return ConditionFinding(type="AbleToScale", holds=False, reason="OrderFailed", message=outcome.detail)
+        return ConditionFinding("AbleToScale", False, "OrderFailed", outcome.detail)
     for said in (plan, decision.analysis):
         if said.reason in _CANNOT_CHANGE:
-            return ConditionFinding(type="AbleToScale", holds=False, reason=said.reason, message=said.detail)
-    return ConditionFinding(
-        type="AbleToScale", holds=True, reason="ReadyForNewScale", message="a change could be made now"
-    )
+            return ConditionFinding("AbleToScale", False, said.reason, said.detail)
+    return ConditionFinding("AbleToScale", True, "ReadyForNewScale", "a change could be made now")
 
 
 def _active(
@@ -186,39 +175,31 @@ def _active(
 ) -> ConditionFinding:
     if spec.mode != "Act":
         message = f"mode is {spec.mode}: set it to Act to let the controller scale"
-        return ConditionFinding(type="ScalingActive", holds=False, reason=f"{spec.mode}Only", message=message)
+        return ConditionFinding("ScalingActive", False, f"{spec.mode}Only", message)
     if paused.holds:
-        return ConditionFinding(type="ScalingActive", holds=False, reason="Paused", message=paused.message)
+        return ConditionFinding("ScalingActive", False, "Paused", paused.message)
     if not metrics.holds:
-        return ConditionFinding(
-            type="ScalingActive", holds=False, reason=metrics.reason, message=metrics.message
-        )
-    return ConditionFinding(
-        type="ScalingActive", holds=True, reason="Acting", message="the controller scales as it decides"
-    )
+        return ConditionFinding("ScalingActive", False, metrics.reason, metrics.message)
+    return ConditionFinding("ScalingActive", True, "Acting", "the controller scales as it decides")
 
 
 def _limited(decision: Decision) -> ConditionFinding:
     plan = decision.plan
     wanted = decision.analysis.verdict in {Verdict.MORE, Verdict.FEWER}
     if wanted and plan.change is None and plan.reason in _LIMITS:
-        return ConditionFinding(type="ScalingLimited", holds=True, reason=plan.reason, message=plan.detail)
-    return ConditionFinding(
-        type="ScalingLimited", holds=False, reason="DesiredWithinRange", message="what is wanted can be had"
-    )
+        return ConditionFinding("ScalingLimited", True, plan.reason, plan.detail)
+    return ConditionFinding("ScalingLimited", False, "DesiredWithinRange", "what is wanted can be had")
 
 
 def _paused(spec: StreamAutoscalerSpec, now_s: float) -> ConditionFinding:
     pause = spec.pause
     if pause is None:
-        return ConditionFinding(
-            type="Paused", holds=False, reason="NotPaused", message="spec.pause is not set"
-        )
+        return ConditionFinding("Paused", False, "NotPaused", "spec.pause is not set")
     if pause.until_s is not None and now_s >= pause.until_s:
         message = f"the pause ended at {format_instant(pause.until_s)}; take spec.pause out"
-        return ConditionFinding(type="Paused", holds=False, reason="PauseExpired", message=message)
+        return ConditionFinding("Paused", False, "PauseExpired", message)
     until = (
         "until spec.pause is taken out" if pause.until_s is None else f"until {format_instant(pause.until_s)}"
     )
     because = f": {pause.reason}" if pause.reason else ""
-    return ConditionFinding(type="Paused", holds=True, reason="PausedByUser", message=f"{until}{because}")
+    return ConditionFinding("Paused", True, "PausedByUser", f"{until}{because}")

@@ -1,6 +1,6 @@
 """Groups of an object as its JSON says it, such as its metadata; whatever stands in their place."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -27,3 +27,9 @@ def text_of(group: Mapping[str, Any], name: str, otherwise: str = "") -> str:
     """Return a text of a group; the other one where there is none."""
     text = group.get(name)
     return text if isinstance(text, str) and text else otherwise
+
+
+def entries_of(group: Mapping[str, Any], name: str) -> Sequence[Any]:
+    """Return a list of a group; empty where there is none, or something else."""
+    entries = group.get(name)
+    return entries if isinstance(entries, list) else ()

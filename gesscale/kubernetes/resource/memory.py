@@ -1,6 +1,7 @@
 """What a new controller needs to go on where an old one died: exact, bounded, in the status of the resource."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from itertools import islice, zip_longest
 from typing import Any, TypeVar
 
@@ -25,41 +26,18 @@ class ReadingStatus(Reported):
 
     replicas: int = Field(ge=1, le=64 * MOST_REPLICAS, description="Replicas.")
     nd_max_ms: float = Field(ge=0, description="NDmax of the placement, round trip, ms.")
-    rows_per_second: float = Field(gt=0, description="Observed throughput.")
+    rows_per_s: float = Field(alias="rowsPerSecond", gt=0, description="Observed throughput.")
     saturated: bool = Field(description="Whether the operator worked at its limit, so that this was its MST.")
     batch_rows: float | None = Field(None, gt=0, description="Rows of the batch.")
     tasks: int | None = Field(None, ge=1, description="Tasks of the batch.")
     weight: float | None = Field(None, gt=0, description="Sum of the capacity weights of the replicas.")
-    at_seconds: float = Field(
-        ge=0, le=LATEST_S, description="When, seconds since the epoch, to the last bit."
+    at_s: float = Field(
+        alias="atSeconds", ge=0, le=LATEST_S, description="When, seconds since the epoch, to the last bit."
     )
-
-    @classmethod
-    def of(cls, reading: Reading) -> "ReadingStatus":
-        """Return a reading as the status holds it."""
-        return cls(
-            replicas=reading.replicas,
-            nd_max_ms=reading.nd_max_ms,
-            rows_per_second=reading.rows_per_s,
-            saturated=reading.saturated,
-            batch_rows=reading.batch_rows,
-            tasks=reading.tasks,
-            weight=reading.weight,
-            at_seconds=reading.at_s,
-        )
 
     def reading(self) -> Reading:
         """Return the very reading that this was made of."""
-        return Reading(
-            replicas=self.replicas,
-            nd_max_ms=self.nd_max_ms,
-            rows_per_s=self.rows_per_second,
-            saturated=self.saturated,
-            batch_rows=self.batch_rows,
-            tasks=self.tasks,
-            weight=self.weight,
-            at_s=self.at_seconds,
-        )
+        return Reading(**self.model_dump())
 
 
 class MemoryStatus(Reported):
@@ -89,7 +67,7 @@ class MemoryStatus(Reported):
         memo = known.memos.get(operator, "")
         return cls(
             memo=memo if 0 < len(memo) <= MEMO_CHARACTERS_AT_MOST else None,
-            readings=tuple(ReadingStatus.of(reading) for reading in readings),
+            readings=tuple(ReadingStatus(**asdict(reading)) for reading in readings),
         )
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeGuard, get_args, get_origin
 from pydantic import Field, create_model
 
 from gesscale.fields import SettingsGroup
-from gesscale.kubernetes.resource.parts import ResourcePart, Span, like, rules_like
+from gesscale.kubernetes.resource.parts import ResourcePart, Span, like, rule_of
 
 ITEMS_AT_MOST = 64
 """Items of a list within: the API server counts what its rules may cost at worst."""
@@ -42,7 +42,7 @@ def part_like(
     made: type[ResourcePart] = create_model(
         f"{group.__name__.removesuffix('Settings')}Spec", __base__=base, __doc__=group.__doc__, **fields
     )
-    made.RULES = (*base.RULES, *rules_like(group))
+    made.RULES = (*base.RULES, *map(rule_of, group.CONDITIONS))
     return made
 
 

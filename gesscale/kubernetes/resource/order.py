@@ -1,16 +1,24 @@
-"""An order: on which nodes an operator's executors are to be. The controller writes it, the Spark driver obeys."""
+"""An order as a StreamAutoscaler holds it. The controller writes it, the Spark driver carries it out."""
 
 import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from enum import StrEnum
+from itertools import chain, islice
 from typing import Annotated, Any
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from gesscale.errors import InputError
-from gesscale.fields import LARGEST_EXACT, LONGEST_S, MOST_REPLICAS
+from gesscale.fields import LARGEST_EXACT, LONGEST_S
+from gesscale.kubernetes.resource.groups import entries_of, group_of
+from gesscale.kubernetes.resource.parts import NODES_AT_MOST, ExactMoment, NodeName, Reported
+from gesscale.order import Order
 
+HISTORY_AT_MOST = 10
 _FAULTS_SHOWN = 5
 _ID = re.compile(r"(0|[1-9]\d*)-(0|[1-9]\d*)")
+_FOUND_LATER = {"reason", "before", "settled_at_s", "given_up", "downtime_s"}
 
 
 class Strategy(StrEnum):
@@ -24,36 +32,31 @@ class Strategy(StrEnum):
     RESTART = "Restart"
 
 
-class Order(BaseModel):
-    """What stands in ``status.order`` of a StreamAutoscaler.
+class OrderStatus(Reported, Order):
+    """An order; the controller that leads writes it, under optimistic locking."""
 
-    Attributes
-    ----------
-    id
-        ``<term>-<counter>``.
-    term
-        How often the controllers' leadership had changed hands when it was written: an order of a lower
-        term comes from a controller that has lost it.
-    placement
-        Names of the nodes that are to hold exactly one executor each: at least one, sorted, no two alike.
-    at
-        When it was written.
-    strategy
-        How it is carried out.
-    downtime_seconds
-        The longest time without a finished batch around it; None until it has settled.
-    """
-
-    model_config = ConfigDict(extra="ignore", frozen=True, validate_by_name=True, validate_by_alias=True)
-
-    id: str = Field(max_length=64)
-    term: int = Field(ge=0, le=LARGEST_EXACT)
-    placement: tuple[Annotated[str, Field(max_length=253)], ...] = Field(
-        min_length=1, max_length=MOST_REPLICAS
+    id: str = Field(max_length=64, description="Term and counter, ``<term>-<counter>``.")
+    term: int = Field(
+        ge=0, le=LARGEST_EXACT, description="Of the leader that wrote it: drivers ignore lower terms."
     )
-    at: AwareDatetime
-    strategy: Strategy = Strategy.LIVE
-    downtime_seconds: float | None = Field(None, alias="downtimeSeconds", ge=0, le=LONGEST_S)
+    placement: Annotated[tuple[NodeName, ...], Field(max_length=NODES_AT_MOST)] = Field(
+        min_length=1, description="Nodes that are to hold exactly one executor each, sorted."
+    )
+    at_s: ExactMoment = Field(description="When it was written.")
+    strategy: Strategy = Field(Strategy.LIVE, description="How executors are exchanged.")
+    before: int | None = Field(None, ge=0, description="Replicas when it was written.")
+    reason: str = Field("", max_length=64, description="Why, in a word; empty where its controller died.")
+    settled_at_s: ExactMoment | None = Field(
+        None, description="When it had settled or was given up; absent until then."
+    )
+    given_up: bool = Field(False, description="Whether the rescale timeout passed with executors missing.")
+    downtime_s: float | None = Field(
+        None,
+        alias="downtimeSeconds",
+        ge=0,
+        le=LONGEST_S,
+        description="The longest time without a finished batch around it; absent until it has settled.",
+    )
 
     @property
     def rank(self) -> tuple[int, int]:
@@ -61,18 +64,22 @@ class Order(BaseModel):
         return self.term, int(self.id.partition("-")[2])
 
     @model_validator(mode="after")
-    def _check(self) -> "Order":
+    def _check(self) -> "OrderStatus":
         found = _ID.fullmatch(self.id)
         if found is None or int(found[1]) != self.term:
             message = f"expected the id as <term>-<counter> with term {self.term}, got {self.id!r}"
             raise ValueError(message)
-        if list(self.placement) != sorted(set(self.placement)) or not all(self.placement):
+        if list(self.placement) != sorted(set(self.placement)):
             message = f"expected the names of nodes, sorted, none twice, got {list(self.placement)!r:.200}"
             raise ValueError(message)
         return self
 
+    def found_later(self) -> dict[str, Any]:
+        """Return the members that the controller adds after it has written the order, as the resource holds them."""
+        return self.model_dump(mode="json", by_alias=True, include=_FOUND_LATER, exclude_defaults=True)
 
-def parse_order(value: Any) -> Order:
+
+def parse_order(value: Any) -> OrderStatus:
     """Check an order as it stands in a resource.
 
     Parameters
@@ -86,7 +93,7 @@ def parse_order(value: Any) -> Order:
         Where it is none; the message names every field that is wrong.
     """
     try:
-        return Order.model_validate(value)
+        return OrderStatus.model_validate(value)
     except ValidationError as error:
         faults = "; ".join(
             ": ".join(filter(None, [".".join(map(str, fault["loc"])), fault["msg"]]))
@@ -94,3 +101,28 @@ def parse_order(value: Any) -> Order:
         )
         message = f"status.order is no order: {faults}"
         raise InputError(message) from None
+
+
+def order_of(document: Mapping[str, Any]) -> OrderStatus | None:
+    """Return the order in a resource; None where there is none, or none that a driver could carry out."""
+    return next(_sound(group_of(document, "status").get("order")), None)
+
+
+def past_orders(status: Mapping[str, Any], *, replaced: bool = False) -> tuple[OrderStatus, ...]:
+    """Return the past orders in a status that can be read, newest first; an older controller wrote others.
+
+    Parameters
+    ----------
+    status
+        As it stands in the resource.
+    replaced
+        Whether a new order takes the place of the present one, which then begins the past.
+    """
+    newest = (status.get("order"),) if replaced else ()
+    sound = chain.from_iterable(map(_sound, (*newest, *entries_of(status, "history"))))
+    return tuple(islice(sound, HISTORY_AT_MOST))
+
+
+def _sound(value: Any) -> Iterator[OrderStatus]:
+    with suppress(InputError):
+        yield parse_order(value)

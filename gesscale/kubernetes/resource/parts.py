@@ -21,21 +21,22 @@ from pydantic import (
     WithJsonSchema,
     model_validator,
 )
-from pydantic.alias_generators import to_camel
+from pydantic.alias_generators import to_camel, to_pascal
 
+from gesscale.conditions import Condition, Needs
 from gesscale.fields import (
     LEAST_PERIOD_S,
     LONGEST_S,
     MOST_HISTORY_S,
     MOST_TIMEOUT_S,
     SHORTEST_S,
-    SettingsGroup,
     WebAddress,
     model_within,
 )
 from gesscale.kubernetes.resource.spans import (
     INSTANT_PATTERN,
     SPAN_PATTERN,
+    format_exact_instant,
     format_instant,
     format_span,
     parse_instant_s,
@@ -120,21 +121,41 @@ def like(group: type[BaseModel], name: str, **changed: Any) -> Any:
     return Field(**{**said, **limits, **changed})
 
 
-def rules_like(group: type[SettingsGroup]) -> tuple[ValidationRule, ...]:
-    """Return what members of a part must keep towards each other because the settings must."""
-    return tuple(
-        ValidationRule(
-            cel=f"{_compared(pair.low)} {pair.sign} {_compared(pair.high)}",
-            message=in_camel_case(pair.expected) + (f"; {pair.hint}" if pair.hint else ""),
-            holds=pair.holds,
+def rule_of(condition: Condition, *, may_be_never: bool = False) -> ValidationRule:
+    """Return a condition between settings as a rule of a part.
+
+    Parameters
+    ----------
+    condition
+        Of settings that the part has, too.
+    may_be_never
+        Whether the higher of the two durations may be ``Never``.
+    """
+    if isinstance(condition, Needs):
+        cel = " || ".join(
+            (_choice("!=", condition.choice), *(f"has({_member(n)})" for n in condition.one_of))
         )
-        for pair in group.ASCENDING
-    )
+        message = condition.message(spell=to_pascal)
+    else:
+        exempt = [_choice("==", condition.unless)] if condition.unless else []
+        never = [f"{_member(condition.high)} == '{NEVER}'"] if may_be_never else []
+        ordered = f"{_compared(condition.low)} {condition.sign} {_compared(condition.high)}"
+        cel = " || ".join((*exempt, *never, ordered))
+        message = condition.message()
+    return ValidationRule(cel=cel, message=in_camel_case(message), holds=condition.holds)
+
+
+def _choice(sign: str, choice: tuple[str, str]) -> str:
+    setting, value = choice
+    return f"{_member(setting)} {sign} '{to_pascal(value)}'"
 
 
 def _compared(name: str) -> str:
-    member = f"self.{to_camel(name.removesuffix('_s'))}"
-    return f"duration({member})" if name.endswith("_s") else member
+    return f"duration({_member(name)})" if name.endswith("_s") else _member(name)
+
+
+def _member(path: str) -> str:
+    return ".".join(("self", *(to_camel(name.removesuffix("_s")) for name in path.split("."))))
 
 
 def as_settings(part: BaseModel, group: type[BaseModel]) -> dict[str, Any]:
@@ -249,13 +270,19 @@ Instant = Annotated[
 ]
 """Seconds since the epoch; RFC 3339 text in the resource."""
 
+_SECONDS_OR_INSTANT = BeforeValidator(
+    lambda value: value if isinstance(value, float) else parse_instant_s(value)
+)
+
 Moment = Annotated[
-    float,
-    BeforeValidator(lambda value: value if isinstance(value, float) else parse_instant_s(value)),
-    PlainSerializer(format_instant, return_type=str),
-    _INSTANT_SCHEMA,
+    float, _SECONDS_OR_INSTANT, PlainSerializer(format_instant, return_type=str), _INSTANT_SCHEMA
 ]
 """The same where we write it ourselves: may be given in seconds since the epoch too."""
+
+ExactMoment = Annotated[
+    float, _SECONDS_OR_INSTANT, PlainSerializer(format_exact_instant, return_type=str), _INSTANT_SCHEMA
+]
+"""The same to the microsecond."""
 
 NodeName = Annotated[
     str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", min_length=1, max_length=253)

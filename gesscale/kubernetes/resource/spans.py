@@ -4,7 +4,7 @@ import re
 from contextlib import suppress
 from datetime import UTC, datetime
 
-from gesscale.fields import LONGEST_S, SHORTEST_S
+from gesscale.fields import LONGEST_S, SHORTEST_S, format_duration
 
 _UNITS_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 SPAN_PATTERN = r"([0-9]{1,6}(\.[0-9]{1,3})?(h|m|s|ms)){1,3}"
@@ -64,10 +64,7 @@ def format_span(seconds: float) -> str:
     >>> format_span(604_800.0), format_span(90.0), format_span(0.25)
     ('168h', '90s', '250ms')
     """
-    for unit in ("h", "m", "s"):
-        if seconds % _UNITS_S[unit] == 0:
-            return f"{seconds / _UNITS_S[unit]:.0f}{unit}"
-    return f"{seconds * 1000:g}ms"
+    return format_duration(seconds, ("h", "m", "s"))
 
 
 def parse_instant_s(value: object) -> float:
@@ -111,3 +108,14 @@ def format_instant(at_s: float) -> str:
     '2027-01-15T08:00:00Z'
     """
     return datetime.fromtimestamp(round(at_s), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def format_exact_instant(at_s: float) -> str:
+    """Write an instant to the microsecond.
+
+    Examples
+    --------
+    >>> format_exact_instant(1_800_000_000.25), format_exact_instant(1_800_000_000.0)
+    ('2027-01-15T08:00:00.250000Z', '2027-01-15T08:00:00Z')
+    """
+    return datetime.fromtimestamp(at_s, UTC).isoformat().replace("+00:00", "Z")

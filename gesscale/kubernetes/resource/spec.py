@@ -14,11 +14,13 @@ from gesscale.kubernetes.resource.parts import (
     Span,
     ValidationRule,
     like,
+    rule_of,
 )
 from gesscale.kubernetes.resource.selector import LabelSelector
 from gesscale.kubernetes.resource.spec_groups import LatencyMapSpec, MonitorSpec, PolicySpec
-from gesscale.settings.groups import PlanSettings
+from gesscale.settings.groups import PlanSettings, Settings
 from gesscale.settings.operators import KafkaSettings, OperatorSettings
+from gesscale.workflow import REPLICA_LIMITS
 
 METRICS_PORT = 9108
 """Where gesscale.spark publishes batches in the driver pod."""
@@ -259,21 +261,8 @@ class StreamAutoscalerSpec(ResourcePart):
         None, description="Replicas that a person asks for. Default: the policy decides."
     )
     RULES = (
-        ValidationRule(
-            cel="self.latencyMap.source != 'Prometheus' || has(self.latencyMap.prometheusUrl) || "
-            "has(self.monitor.prometheusUrl)",
-            message="latencyMap.source Prometheus needs latencyMap.prometheusUrl or monitor.prometheusUrl, such as "
-            "http://prometheus.monitoring:9090",
-            holds=lambda it: (
-                it.latency_map.source != "Prometheus"
-                or (it.latency_map.prometheus_url or it.monitor.prometheus_url) is not None
-            ),
-        ),
-        ValidationRule(
-            cel="self.minReplicas <= self.maxReplicas",
-            message="expected minReplicas <= maxReplicas",
-            holds=lambda it: it.min_replicas <= it.max_replicas,
-        ),
+        *map(rule_of, Settings.CONDITIONS),
+        rule_of(REPLICA_LIMITS),
         ValidationRule(
             cel="!has(self.override) || !has(self.override.replicas) || "
             "(self.override.replicas >= self.minReplicas && self.override.replicas <= self.maxReplicas)",

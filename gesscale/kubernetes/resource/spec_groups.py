@@ -1,12 +1,13 @@
 """What the operators of a workflow share: monitor, policy, latency map; with the defaults of the settings."""
 
+from dataclasses import replace
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
+from gesscale.conditions import Needs
 from gesscale.kubernetes.resource.mirrored import part_like
 from gesscale.kubernetes.resource.parts import (
-    NEVER,
     Address,
     HistorySpan,
     PeriodSpan,
@@ -14,15 +15,14 @@ from gesscale.kubernetes.resource.parts import (
     Span,
     SpanOrNever,
     TimeoutSpan,
-    ValidationRule,
     as_settings,
     like,
-    rules_like,
+    rule_of,
 )
 from gesscale.policies import policy_names
 from gesscale.settings.analyze import AnalyzeSettings
 from gesscale.settings.groups import MonitorSettings
-from gesscale.settings.latency_map import LatencyMapSettings
+from gesscale.settings.latency_map import RENEWED_IN_TIME, LatencyMapSettings
 from latency_map import Asymmetry, DelayKind, DelayUnit
 from latency_map.measure.places import split_place
 
@@ -64,14 +64,7 @@ class MonitorSpec(ResourcePart):
     history_s: HistorySpan = like(MonitorSettings, "history_s")
     stale_after_s: Span = like(MonitorSettings, "stale_after_s")
     timeout_s: TimeoutSpan = like(MonitorSettings, "timeout_s")
-    RULES = (
-        *rules_like(MonitorSettings),
-        ValidationRule(
-            cel="self.source != 'Prometheus' || has(self.prometheusUrl)",
-            message="source Prometheus needs prometheusUrl, such as http://prometheus.monitoring:9090",
-            holds=lambda it: it.source != "Prometheus" or it.prometheus_url is not None,
-        ),
-    )
+    RULES = tuple(map(rule_of, MonitorSettings.CONDITIONS))
 
     def settings(self) -> MonitorSettings:
         """Return the settings of the monitor; which host is which node the cluster tells."""
@@ -166,15 +159,6 @@ class LatencyMapSpec(ResourcePart):
     )
     asymmetry: Asymmetry | None = like(LatencyMapSettings, "asymmetry")
     RULES = (
-        ValidationRule(
-            cel="self.source != 'ConfigMap' || has(self.configMap)",
-            message="source ConfigMap needs configMap, such as {name: latency-map}",
-            holds=lambda it: it.source != "ConfigMap" or it.config_map is not None,
-        ),
-        ValidationRule(
-            cel=f"self.source == 'ConfigMap' || self.maxAge == '{NEVER}' || "
-            "duration(self.refresh) < duration(self.maxAge)",
-            message="expected refresh < maxAge; else a map is stale before it is asked for again",
-            holds=lambda it: it.source == "ConfigMap" or it.max_age_s is None or it.refresh_s < it.max_age_s,
-        ),
+        rule_of(Needs(("source", "config_map"), ("config_map",), hint="such as {name: latency-map}")),
+        rule_of(replace(RENEWED_IN_TIME, unless=("source", "config_map")), may_be_never=True),
     )

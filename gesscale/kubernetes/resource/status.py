@@ -1,16 +1,14 @@
 """What is reported of one operator: the ``status`` of a StreamAutoscaler; figures rounded, absent rather than null."""
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+import math
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
-from gesscale.fields import LARGEST_EXACT, LONGEST_S
 from gesscale.kubernetes.resource.memory import MemoryStatus
-from gesscale.kubernetes.resource.order import Order, Strategy
+from gesscale.kubernetes.resource.order import HISTORY_AT_MOST, OrderStatus
 from gesscale.kubernetes.resource.parts import NODES_AT_MOST, Moment, NodeName, Reported
 
-HISTORY_AT_MOST = 10
 REJECTED_AT_MOST = 16
 MESSAGE_LONGEST = 1024
 _DIGITS = 3
@@ -27,15 +25,34 @@ def rounded(value: float) -> float:
     return float(f"{value:.{_DIGITS}g}")
 
 
-def _shortened(text: object) -> object:
-    if isinstance(text, str) and len(text) > MESSAGE_LONGEST:
-        return text[: MESSAGE_LONGEST - 3] + "..."
-    return text
+def shortened(text: str, chars: int) -> str:
+    """Return a text of bounded length.
+
+    Examples
+    --------
+    >>> shortened("the API server is out of reach", 20)
+    'the API server is...'
+    """
+    return text if len(text) <= chars else text[: chars - 3] + "..."
+
+
+def _at_most(chars: int) -> BeforeValidator:
+    return BeforeValidator(lambda value: shortened(value, chars) if isinstance(value, str) else value)
+
+
+def _finite(value: object) -> object:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 Figure = Annotated[float, AfterValidator(rounded)]
-Word = Annotated[str, StringConstraints(max_length=64)]
-Sentence = Annotated[str, BeforeValidator(_shortened), StringConstraints(max_length=MESSAGE_LONGEST)]
+OptionalFigure = Annotated[Figure | None, BeforeValidator(_finite)]
+"""Absent where it is no number."""
+Word = Annotated[str, _at_most(64), StringConstraints(max_length=64)]
+Sentence = Annotated[
+    str,
+    _at_most(MESSAGE_LONGEST),
+    StringConstraints(max_length=MESSAGE_LONGEST),
+]
 Placement = Annotated[tuple[NodeName, ...], Field(max_length=NODES_AT_MOST)]
 
 
@@ -78,13 +95,15 @@ class EstimateStatus(Reported):
 class LoadStatus(Reported):
     """The operator over the last window."""
 
-    input_rows_per_second: Figure | None = Field(
-        None, description="Rows offered; absent where no source tells."
+    input_rows_per_s: OptionalFigure = Field(
+        None, alias="inputRowsPerSecond", description="Rows offered; absent where no source tells."
     )
-    throughput_rows_per_second: Figure | None = Field(None, description="Rows processed.")
-    backlog_rows: Figure | None = Field(None, description="Rows offered and not yet processed.")
-    busy_share: Figure | None = Field(None, description="Share of the window spent inside batches, 0..1.")
-    saturated_share: Figure | None = Field(
+    throughput_rows_per_s: OptionalFigure = Field(
+        None, alias="throughputRowsPerSecond", description="Rows processed."
+    )
+    backlog_rows: OptionalFigure = Field(None, description="Rows offered and not yet processed.")
+    busy_share: OptionalFigure = Field(None, description="Share of the window spent inside batches, 0..1.")
+    saturated_share: OptionalFigure = Field(
         None, description="Share of the window's batches in which it was saturated, 0..1."
     )
 
@@ -93,9 +112,9 @@ class ModelStatus(Reported):
     """The performance model as fitted last."""
 
     law: Word = Field(description="Its law.")
-    alpha: Figure | None = Field(None, description="Eq. 1: rows per second of one replica.")
-    beta: Figure | None = Field(None, description="Eq. 1: exponent of the replicas.")
-    gamma: Figure | None = Field(
+    alpha: OptionalFigure = Field(None, description="Eq. 1: rows per second of one replica.")
+    beta: OptionalFigure = Field(None, description="Eq. 1: exponent of the replicas.")
+    gamma: OptionalFigure = Field(
         None, description="Eq. 1: rows per second that a millisecond of NDmax costs."
     )
     parameters: dict[Annotated[str, StringConstraints(max_length=64)], Figure] = Field(
@@ -108,7 +127,7 @@ class ModelStatus(Reported):
 class LatencyMapStatus(Reported):
     """The latency map that the last decision was made by."""
 
-    age_seconds: Figure | None = Field(
+    age_seconds: OptionalFigure = Field(
         None, description="Since it was measured; absent where that is not known."
     )
     stale: bool = Field(description="Whether no replica is removed by it.")
@@ -132,42 +151,7 @@ class RecommendationStatus(Reported):
     placement: Placement = Field((), description="On which nodes, sorted.")
     reason: Word = Field(description="Why, in a word.")
     mst: EstimateStatus | None = Field(None, description="Predicted MST of that placement, rows per second.")
-    nd_max_ms: Figure | None = Field(None, description="NDmax of that placement, round trip, ms.")
-
-
-class OrderStatus(Order):
-    """What the driver is to make so; written by the controller that leads, under optimistic locking."""
-
-    id: str = Field(max_length=64, description="Term and counter.")
-    term: int = Field(
-        ge=0, le=LARGEST_EXACT, description="Of the leader that wrote it: lower terms are not obeyed."
-    )
-    placement: Placement = Field(
-        min_length=1, description="Nodes that are to hold exactly one executor each, sorted."
-    )
-    at: AwareDatetime = Field(description="When it was written.")
-    strategy: Strategy = Field(Strategy.LIVE, description="How executors are exchanged.")
-    downtime_seconds: float | None = Field(
-        None,
-        alias="downtimeSeconds",
-        ge=0,
-        le=LONGEST_S,
-        description="The longest time without a finished batch around it; absent until it has settled.",
-    )
-
-
-class ChangeStatus(Reported):
-    """A change that was ordered."""
-
-    at_s: Moment = Field(description="When.")
-    from_: int = Field(alias="from", ge=0, description="Replicas before.")
-    to: int = Field(ge=0, description="Replicas after.")
-    reason: Word = Field(description="Why, in a word.")
-    outcome: Word = Field(description="What became of it.")
-    downtime_seconds: Figure | None = Field(
-        None,
-        description="The longest time without a finished batch around it; absent until it has settled.",
-    )
+    nd_max_ms: OptionalFigure = Field(None, description="NDmax of that placement, round trip, ms.")
 
 
 class Condition(Reported):
@@ -201,16 +185,16 @@ class StreamAutoscalerStatus(Reported):
         None, description="Predicted MST of the present placement, rows per second."
     )
     load: LoadStatus | None = Field(None, description="The operator over the last window.")
-    nd_max_ms: Figure | None = Field(
+    nd_max_ms: OptionalFigure = Field(
         None, description="NDmax of the present placement with the driver's node, round trip, ms."
     )
     model: ModelStatus | None = Field(None, description="The performance model as fitted last.")
     latency_map: LatencyMapStatus | None = Field(None, description="The latency map of the last decision.")
     last_decision: DecisionStatus | None = Field(None, description="The last decision.")
     recommendation: RecommendationStatus | None = Field(None, description="What the controller would have.")
-    order: OrderStatus | None = Field(None, description="What the driver is to make so.")
-    history: tuple[ChangeStatus, ...] = Field(
-        (), max_length=HISTORY_AT_MOST, description="The last changes, newest first."
+    order: OrderStatus | None = Field(None, description="The order that the driver carries out.")
+    history: tuple[OrderStatus, ...] = Field(
+        (), max_length=HISTORY_AT_MOST, description="The orders before it, newest first."
     )
     memory: MemoryStatus | None = Field(None, description="What a new controller resumes from.")
     conditions: tuple[Condition, ...] = Field(
@@ -219,15 +203,3 @@ class StreamAutoscalerStatus(Reported):
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
         description="Conditions by type.",
     )
-
-
-def part_of(status: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return a group of a status as it stands; empty where it is missing or somebody wrote something else there."""
-    part = status.get(name)
-    return part if isinstance(part, Mapping) else {}
-
-
-def entries_of(status: Mapping[str, Any], name: str) -> Sequence[Any]:
-    """Return a list of a status as it stands; empty where it is missing or somebody wrote something else there."""
-    entries = status.get(name)
-    return entries if isinstance(entries, list) else ()

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from gesscale.observation import OperatorReading
+from gesscale.order import Order
 from gesscale.policies.daedalus.analysis.capacities import Capacities
 from gesscale.policies.daedalus.analysis.forecast import Forecaster, ForecastRules
 from gesscale.policies.daedalus.analysis.recovery import Downtimes, Normality, Recovery, watched
@@ -16,7 +17,6 @@ from gesscale.policies.daedalus.analysis.regression import (
 from gesscale.policies.daedalus.analysis.workload import History, extended, flows, idled
 from gesscale.policies.daedalus.settings import DaedalusSettings
 from gesscale.policies.memos import Memo
-from gesscale.ports import Reconfiguration
 
 
 class DaedalusMemo(Memo):
@@ -58,7 +58,7 @@ def begun(
     policy: str,
     reading: OperatorReading,
     at_s: float,
-    change: Reconfiguration | None,
+    change: Order | None,
     settings: DaedalusSettings,
 ) -> DaedalusMemo:
     """Return the memo of an operator of which nothing is remembered, with its last change as an old one."""
@@ -76,7 +76,7 @@ def learned(
     memo: DaedalusMemo,
     reading: OperatorReading,
     at_s: float,
-    change: Reconfiguration | None,
+    change: Order | None,
     settings: DaedalusSettings,
 ) -> DaedalusMemo:
     """Return the memo with one observation more.
@@ -113,7 +113,7 @@ def _after_change(
     memo: DaedalusMemo,
     reading: OperatorReading,
     at_s: float,
-    change: Reconfiguration | None,
+    change: Order | None,
     settings: DaedalusSettings,
 ) -> DaedalusMemo:
     """Begin again with the workers after a change, and learn how long it stopped the job."""

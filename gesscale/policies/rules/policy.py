@@ -16,6 +16,7 @@ from gesscale.fields import MOST_REPLICAS, SHORTEST_S
 from gesscale.observation import OperatorReading, WorkflowObservation
 from gesscale.options import PolicyOptions
 from gesscale.options.sizing import SizingSettings
+from gesscale.order import Order
 from gesscale.policies.memos import Memo, recalled
 from gesscale.policies.rules.defaults import DEFAULT_RULES
 from gesscale.policies.rules.evaluation import (
@@ -36,7 +37,7 @@ from gesscale.policies.rules.samples import MetricSamples, appended, pruned
 from gesscale.policies.rules.semantics import Semantics
 from gesscale.policies.rules.settings import RulesSettings
 from gesscale.policies.sizing import SizeProposal, SizingPolicy
-from gesscale.ports import Knowledge, Reconfiguration
+from gesscale.ports import Knowledge
 from gesscale.words import suggestion
 from gesscale.workflow import Workflow
 
@@ -161,7 +162,7 @@ class RulesPolicy(SizingPolicy):
         )
 
     def _samples(
-        self, before: Mapping[Metric, MetricSamples], reading: OperatorReading, change: Reconfiguration | None
+        self, before: Mapping[Metric, MetricSamples], reading: OperatorReading, change: Order | None
     ) -> dict[Metric, MetricSamples]:
         longest_s: dict[Metric, float] = {}
         for rule in ranked(self.rules, reading.operator):
@@ -255,19 +256,19 @@ def check_operators(rules: Sequence[Rule], operators: Collection[str]) -> None:
             raise PolicyError(message)
 
 
-def _replicas(reading: OperatorReading, change: Reconfiguration | None) -> int:
+def _replicas(reading: OperatorReading, change: Order | None) -> int:
     """Return how many replicas an operator has: one that idles since it was changed reads as it was before."""
     newest_s = reading.batches[-1].ended_at_s if reading.batches else math.inf
     return len(change.placement) if change is not None and change.at_s >= newest_s else reading.replicas
 
 
-def _completed_s(change: Reconfiguration, reading: OperatorReading) -> float:
+def _completed_s(change: Order, reading: OperatorReading) -> float:
     """Return when a change was complete: the silence about it, beyond what is usual between two batches, is over."""
     return change.at_s + max(0.0, (change.downtime_s or 0.0) - (reading.trigger_s or 0.0))
 
 
 def _done_s(
-    before: RulesMemo | None, change: Reconfiguration | None, reading: OperatorReading
+    before: RulesMemo | None, change: Order | None, reading: OperatorReading
 ) -> dict[ScalingAction, float]:
     """Return when an action of each kind was last completed; a change of which nothing is remembered was of both."""
     if change is None:

@@ -60,9 +60,9 @@ def _status(data: bytes, folder: Path) -> None:
     report_fault(status, _FAULT, 1, NOW_S)
     observation = observe(reading(("hub", "near"), at_s=NOW_S, throughput=190, offered=250, saturated=1.0))
     policy_named("gesscale", small_workflow(), PolicyOptions()).analyze(
-        observation, known(readings=recalled.readings, reconfigurations=recalled.reconfigurations)
+        observation, known(readings=recalled.readings, orders=recalled.orders)
     )
-    if not (recalled.readings or recalled.reconfigurations):
+    if not (recalled.readings or recalled.orders):
         raise RefusedError
 
 
@@ -73,7 +73,7 @@ def _order(data: bytes, folder: Path) -> None:
     for number in (1, 2):
         book.read({"metadata": {"uid": f"u{number}"}, "status": {"order": value}})
     order = parse_order(value)
-    _ = order.rank, order.at.timestamp()
+    _ = order.rank, order.at_s
 
 
 def _orders() -> Sequence[bytes]:

@@ -94,7 +94,7 @@ def test_operators_are_scaled_advised_rehearsed_and_left_alone_as_people_say(wor
             capture_output=True, text=True, timeout=60, check=True,
         ).stdout  # fmt: skip
         assert f"{world.namespace}/acts: " in explained
-        assert "last changes" in explained
+        assert "last orders" in explained
         told = world.cluster.run_kubectl("-n", world.namespace, "get", "sas")
         described = world.cluster.run_kubectl("-n", world.namespace, "describe", "sas", "acts")
         print(told, described, explained, sep="\n")  # noqa: T201  # a transcript for those who run the tests with -s

@@ -28,6 +28,7 @@ ORDER = {
     "placement": ["edge1", "edge2"],
     "at": "2026-11-21T21:00:00Z",
     "strategy": "Live",
+    "givenUp": False,
 }
 
 
@@ -315,7 +316,7 @@ def test_the_columns_tell_an_operator_at_a_glance(cluster, resources):
         desired_replicas=3,
         placement=("edge1", "edge2"),
         mst=EstimateStatus(low=600, mid=640.2, high=700),
-        load=LoadStatus(input_rows_per_second=812.34),
+        load=LoadStatus(input_rows_per_s=812.34),
         conditions=conditions,
     )
     resources.patch_status(status.document())

@@ -102,7 +102,7 @@ def repeat_an_event(world, account, folder):
         events.publish(regarding, Incident.SCALING_REPORT, "the same again")
         clock_s += REFRESH_S + 1
     connection.close()
-    assert not events.faults
+    assert not events._problem
 
 
 def test_the_controller_reads_no_config_map_that_it_was_not_granted(world, account, tmp_path):

@@ -10,9 +10,10 @@ from gesscale.errors import InputError
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
 from gesscale.options import PolicyOptions
+from gesscale.order import Order
 from gesscale.plan.directives import Directive, Override, Pause, apply_directives
 from gesscale.policies import policy_named
-from gesscale.ports import ClusterState, Knowledge, Node, Reconfiguration
+from gesscale.ports import ClusterState, Knowledge, Node
 
 NOW_S = 1000.0
 # The map's round trips from hub: near 10, mid 50, far 200, edge 300.
@@ -83,10 +84,10 @@ def test_an_override_that_is_fulfilled_keeps_the_policy_quiet():
 
 def test_an_override_that_is_on_its_way_is_not_ordered_again():
     held = directive(override=Override(until_s=NOW_S + 60, nodes=("far", "hub")))
-    ordered = Reconfiguration(at_s=NOW_S - 5, operator="op", placement=("far", "hub"))
-    assert obeyed(held, knowledge=known(reconfigurations={"op": (ordered,)})).change is None
-    settled = replace(ordered, downtime_s=1.0)
-    assert obeyed(held, knowledge=known(reconfigurations={"op": (settled,)})).change is not None
+    ordered = Order(at_s=NOW_S - 5, placement=("far", "hub"))
+    assert obeyed(held, knowledge=known(orders={"op": (ordered,)})).change is None
+    settled = ordered.ended(NOW_S, 1.0, arrived=True)
+    assert obeyed(held, knowledge=known(orders={"op": (settled,)})).change is not None
 
 
 def test_a_node_that_cannot_take_a_replica_is_left_out_and_named():

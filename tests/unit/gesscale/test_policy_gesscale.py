@@ -8,8 +8,9 @@ from edge import batches, known, observe, operator, reading, workflow
 from gesscale.decision import Change, Reason, Verdict
 from gesscale.observation import MissingReading
 from gesscale.options import PolicyOptions
+from gesscale.order import Order
 from gesscale.policies import policy_named
-from gesscale.ports import ClusterState, Node, Reconfiguration
+from gesscale.ports import ClusterState, Node
 from perfmodel import Reading
 
 
@@ -190,7 +191,7 @@ def test_no_scale_down_with_a_backlog():
         (None, ()),  # nobody knows what the operator before it does
         (
             reading(name="first", throughput=100),
-            (Reconfiguration(at_s=990.0, operator="first", placement=("hub",)),),
+            (Order(at_s=990.0, placement=("hub",)),),
         ),
     ],
 )
@@ -198,7 +199,7 @@ def test_an_operator_that_is_starved_by_the_one_before_it_is_not_underused(first
     chain = (operator("first"), operator("op", upstream=("first",)))
     placement = ("far", "hub", "mid", "near")
     seen = reading(placement, throughput=5)
-    starved = replace(EXACT, reconfigurations={"first": pending} if pending else {})
+    starved = replace(EXACT, orders={"first": pending} if pending else {})
     observed = observe(seen) if first is None else observe(first, seen)
     calm = observe(reading(name="first", throughput=100), seen)
     assert policy(*chain).analyze(observed, starved)["op"].reason is Reason.DRAINING_BACKLOG
@@ -228,8 +229,8 @@ def test_missing_or_stale_metrics_change_nothing(stale, reason):
 
 def test_nothing_is_planned_while_a_change_settles():
     seen = reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=400)
-    pending = Reconfiguration(at_s=990.0, operator="op", placement=("hub", "near"))
-    settling = replace(EXACT, reconfigurations={"op": (pending,)})
+    pending = Order(at_s=990.0, placement=("hub", "near"))
+    settling = replace(EXACT, orders={"op": (pending,)})
     analyses, plans = decide(policy(), observe(seen), cluster("hub"), settling)
     assert (analyses["op"].reason, plans["op"].change) == (Reason.RECONFIGURING, None)
     assert analyses["op"].evidence == ()
@@ -237,8 +238,8 @@ def test_nothing_is_planned_while_a_change_settles():
 
 def test_an_operator_is_not_judged_again_before_the_stabilization_window_is_over():
     seen = reading(("hub",), throughput=100, offered=150, saturated=1.0, backlog=400, at_s=1000.0)
-    change = Reconfiguration(at_s=700.0, operator="op", placement=("hub",), downtime_s=5.0)
-    learned = replace(EXACT, reconfigurations={"op": (change,)})
+    change = Order(at_s=700.0, placement=("hub",), downtime_s=5.0)
+    learned = replace(EXACT, orders={"op": (change,)})
     held = policy(stabilization_window=300.5).analyze(observe(seen), learned)["op"]
     assert (held.reason, held.evidence) == (Reason.RECONFIGURING, ())
     assert "300 s ago is held for 300.5 s" in held.detail

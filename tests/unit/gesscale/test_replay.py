@@ -82,7 +82,7 @@ def test_it_even_finds_the_same_numbers(recording: Recording) -> None:
 def test_a_live_change_settles_as_it_did_live(recording: Recording) -> None:
     knowledge = MemoryKnowledge()
     steps = answers(recording, knowledge=knowledge)
-    (changes,) = knowledge.recall(recording.decisions[-1].at_s).reconfigurations.values()
+    (changes,) = knowledge.recall(recording.decisions[-1].at_s).orders.values()
     assert [change.at_s for change in reversed(changes)] == [d.at_s for d in recording.decisions if d.acted]
     # Settled after a warm batch, or after the time that a change may take: the last one, too.
     assert all(change.downtime_s is not None for change in changes)

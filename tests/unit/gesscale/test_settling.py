@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from edge import batches, reading
 
+from gesscale.order import Order
 from gesscale.plan.settling import settled
-from gesscale.ports import Reconfiguration
 
-CHANGE = Reconfiguration(at_s=900.0, operator="op", placement=("hub", "near"))
+CHANGE = Order(at_s=900.0, placement=("hub", "near"))
 
 
 def seen(warm_nodes):

@@ -251,7 +251,7 @@ def test_a_knowledge_file_that_is_garbage_is_set_aside_and_said(gesscale, site, 
 
 BROKEN_CELLS = (
     "UPDATE reading SET rows_per_s = -1.0",
-    "UPDATE reconfiguration SET placement = 'hub'",
+    "UPDATE placement_order SET placement = 'hub'",
     "UPDATE model SET document = '{}'",
     "UPDATE decision SET document = '[]'",
     "DROP TABLE memo",

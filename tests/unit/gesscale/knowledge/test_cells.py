@@ -26,7 +26,8 @@ from gesscale.errors import KnowledgeError
 from gesscale.knowledge.history import SqliteHistory
 from gesscale.knowledge.sqlite import SqliteKnowledge
 from gesscale.observation import OperatorReading
-from gesscale.ports import Knowledge, Reconfiguration
+from gesscale.order import Order
+from gesscale.ports import Knowledge
 from perfmodel import Estimate, GesscaleLaw, Reading
 
 NOW_S = 1_000_000_000.0  # 2001-09-09 01:46:40 UTC
@@ -111,11 +112,11 @@ IMPOSSIBLE_TIMES = ("'now'", "1e308", "9e999", "-1.0", "NULL", "4.2e9", "X'00'")
 DAMAGES = (
     *(
         cell(table, "at_s", value)
-        for table in ("reading", "reconfiguration", "memo")
+        for table in ("reading", "placement_order", "memo")
         for value in IMPOSSIBLE_TIMES
     ),
     *(cell(table, "at_s", "'now'") for table in ("model", "decision")),
-    *(cell(table, "operator", "NULL") for table in ("reading", "reconfiguration", "model", "decision")),
+    *(cell(table, "operator", "NULL") for table in ("reading", "placement_order", "model", "decision")),
     cell("reading", "operator", "''"),
     cell("reading", "operator", "CAST(X'ff' AS TEXT)"),
     *(
@@ -129,7 +130,7 @@ DAMAGES = (
     *(cell("reading", "tasks", value) for value in ("0", "'some'", "2.5")),
     *(cell("reading", "weight", value) for value in ("0.0", "'heavy'", "1e31")),
     *(
-        cell("reconfiguration", "placement", value)
+        cell("placement_order", "placement", value)
         for value in (
             "'edge1'",
             "'{}'",
@@ -142,8 +143,8 @@ DAMAGES = (
             "5",
         )
     ),
-    cell("reconfiguration", "placement", "replace(hex(zeroblob(5000)), '0', '[')"),
-    *(cell("reconfiguration", "downtime_s", value) for value in ("-1.0", "1e300", "9e999", "'long'")),
+    cell("placement_order", "placement", "replace(hex(zeroblob(5000)), '0', '[')"),
+    *(cell("placement_order", "downtime_s", value) for value in ("-1.0", "1e300", "9e999", "'long'")),
     cell("memo", "text", "X'00ff'"),
     cell("memo", "text", "CAST(X'c328' AS TEXT)"),
     cell("memo", "text", "NULL"),
@@ -234,7 +235,7 @@ def test_who_only_reads_says_it_in_one_line_and_changes_nothing(path: Path, stat
     [
         each
         for each in DAMAGES
-        if each.split()[1] in {"reading", "reconfiguration", "memo", "TABLE"} and "decision" not in each
+        if each.split()[1] in {"reading", "placement_order", "memo", "TABLE"} and "decision" not in each
     ],
 )
 def test_what_breaks_while_the_loop_runs_is_known_all_the_same(
@@ -247,11 +248,11 @@ def test_what_breaks_while_the_loop_runs_is_known_all_the_same(
         damage(path, statement)
         with caplog.at_level(logging.WARNING):
             assert store.recall(NOW_S + 60) == before
-        store.settle(replace(before.reconfigurations["nearest"][0], downtime_s=5.0))
+        store.settle("nearest", before.orders["nearest"][0].ended(NOW_S, 5.0, arrived=True))
         store.remember(told(5.0))
         known = store.recall(NOW_S + 60)
     assert [each.at_s for each in known.readings["nearest"]] == [5.0, 4.0, 3.0, 2.0, 1.0]
-    assert known.reconfigurations["nearest"][1].downtime_s == 5.0
+    assert known.orders["nearest"][1].downtime_s == 5.0
     assert known.memos == {"nearest": "what it said"}
     assert len([record for record in caplog.records if "a new file is begun" in record.getMessage()]) == 1
     with SqliteKnowledge(path, now_s=NOW_S) as store:
@@ -265,14 +266,14 @@ def test_what_breaks_while_the_loop_runs_is_known_all_the_same(
         "UPDATE model SET document = '{}'",
         "DROP TABLE model",
         "DROP TABLE decision",
-        "DROP TABLE reconfiguration",
+        "DROP TABLE placement_order",
     ],
 )
 def test_what_breaks_before_a_decision_is_kept_does_not_lose_it(path: Path, statement: str) -> None:
     with SqliteKnowledge(path, now_s=NOW_S) as store:
         before = store.recall(NOW_S)
         damage(path, statement)
-        if "decision" in statement or "reconfiguration" in statement:
+        if "decision" in statement or "placement_order" in statement:
             store.recall(NOW_S)  # a step recalls before it remembers
         if "decision" not in statement:
             store.remember(told(4.0))
@@ -284,7 +285,7 @@ def test_an_order_that_was_given_a_moment_ago_is_not_forgotten(path: Path) -> No
     # Else the loop would take the replica that is about to come for one that is missing, or scale again.
     with SqliteKnowledge(path, now_s=NOW_S) as store:
         store.remember(replace(told(10.0), operator="clean"))
-        change = Reconfiguration(at_s=10.0, operator="clean", placement=("edge1",))
+        change = Order(at_s=10.0, placement=("edge1",), before=0, reason=Reason.OVERLOADED)
         damage(path, "UPDATE reading SET rows_per_s = 'fast'")
         assert store.recall(NOW_S).pending("clean") == change
 

@@ -100,7 +100,7 @@ def test_a_killed_writer_leaves_a_whole_prefix(path: Path, lines: int) -> None:
         assert kept == list(range(len(kept)))[::-1]
         assert len(said) <= len(kept) <= len(said) + 1
         assert [item.at_s for item in known.readings["nearest"]] == kept[:200]
-        assert [item.at_s for item in known.reconfigurations["nearest"]] == kept[:200]
+        assert [item.at_s for item in known.orders["nearest"]] == kept[:200]
 
 
 @pytest.mark.parametrize(
@@ -141,19 +141,42 @@ def test_an_empty_file_is_a_new_one(path: Path) -> None:
     assert instants(path) == [2, 1, 0]
 
 
-def test_a_file_of_the_first_version_is_read_as_it_is_and_brought_up_to_date_by_the_loop(path: Path) -> None:
+OLDER = """
+ALTER TABLE placement_order RENAME TO reconfiguration;
+ALTER TABLE reconfiguration DROP COLUMN before;
+ALTER TABLE reconfiguration DROP COLUMN reason;
+ALTER TABLE reconfiguration DROP COLUMN settled_at_s;
+ALTER TABLE reconfiguration DROP COLUMN given_up;
+DROP INDEX placement_order_by_operator;
+CREATE INDEX reconfiguration_by_operator ON reconfiguration (operator);
+PRAGMA user_version = 2;
+"""
+OLDEST = f"{OLDER} DROP TABLE memo; PRAGMA user_version = 1;"
+
+
+@pytest.mark.parametrize("older", [OLDER, OLDEST])
+def test_a_file_of_an_older_version_is_read_as_it_is_and_brought_up_to_date_by_the_loop(
+    path: Path, older: str
+) -> None:
     begin(path)
     with sqlite3.connect(path) as connection:
-        connection.executescript("DROP TABLE memo; PRAGMA user_version = 1;")
+        connection.executescript(older)
     connection.close()
+    content = path.read_bytes()
     with SqliteHistory(path) as history:
-        assert history.recall(NOW_S).memos == {}
+        known = history.recall(NOW_S)
+    assert known.memos == {}
+    order = known.orders["nearest"][0]
+    assert (order.at_s, order.reason, order.before, order.settled_at_s) == (2.0, "", None, None)
+    assert path.read_bytes() == content
     assert instants(path) == [2, 1, 0]
     with SqliteKnowledge(path, now_s=NOW_S) as store:
         said = decision(3)
         store.remember(replace(said, analysis=replace(said.analysis, memo="kept")))
     with SqliteHistory(path) as history:
-        assert history.recall(NOW_S).memos == {"nearest": "kept"}
+        known = history.recall(NOW_S)
+    assert known.memos == {"nearest": "kept"}
+    assert known.orders["nearest"][1] == order
     assert instants(path) == [3, 2, 1, 0]
 
 
@@ -164,7 +187,7 @@ def test_a_newer_schema_is_refused_and_left_alone(path: Path) -> None:
     connection.close()
     content = path.read_bytes()
     for opening in (lambda: SqliteKnowledge(path, now_s=NOW_S), lambda: SqliteHistory(path)):
-        with pytest.raises(KnowledgeError, match="schema is version 99, this gesscale knows up to 2"):
+        with pytest.raises(KnowledgeError, match="schema is version 99, this gesscale knows up to 3"):
             opening()
     assert path.read_bytes() == content
 

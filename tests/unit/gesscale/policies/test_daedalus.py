@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from gesscale.decision import Reason, Verdict
 from gesscale.errors import SettingsError
 from gesscale.observation import Batch, NodeReading
+from gesscale.order import Order
 from gesscale.policies import card, policy_named
 from gesscale.policies.daedalus.analysis.capacities import Capacities, ObservedRate
 from gesscale.policies.daedalus.analysis.recovery import Downtimes
@@ -19,7 +20,6 @@ from gesscale.policies.daedalus.analysis.regression import CpuRegression
 from gesscale.policies.daedalus.analysis.workload import History
 from gesscale.policies.daedalus.memo import DaedalusMemo
 from gesscale.policies.daedalus.settings import DaedalusSettings
-from gesscale.ports import Reconfiguration
 from gesscale.settings.analyze import AnalyzeSettings
 
 NODES = ("edge", "far", "hub", "mid", "near")
@@ -93,11 +93,11 @@ def remembers(**changes):
 
 
 def told(memo, *changes):
-    return known(memos={"op": memo.model_dump_json()}, reconfigurations={"op": changes})
+    return known(memos={"op": memo.model_dump_json()}, orders={"op": changes})
 
 
 def change(at_s, replicas, downtime_s):
-    return Reconfiguration(at_s=at_s, operator="op", placement=NODES[:replicas], downtime_s=downtime_s)
+    return Order(at_s=at_s, placement=NODES[:replicas], downtime_s=downtime_s)
 
 
 def memo_of(analysis):

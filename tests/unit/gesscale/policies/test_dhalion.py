@@ -11,10 +11,10 @@ from pydantic import ValidationError
 
 from gesscale.decision import Reason, Verdict
 from gesscale.observation import Batch, MissingReading
+from gesscale.order import Order
 from gesscale.policies import policy_named
 from gesscale.policies.dhalion.policy import scale_up_factor
 from gesscale.policies.dhalion.settings import DhalionSettings
-from gesscale.ports import Reconfiguration
 from gesscale.settings.analyze import AnalyzeSettings
 
 NAN = math.nan
@@ -330,8 +330,8 @@ def test_figures_that_are_none_do_no_harm(figure):
 
 
 def test_nothing_changes_while_cooling_but_what_is_wanted_is_told():
-    change = Reconfiguration(at_s=900.0, operator="op", placement=seen(8).placement, downtime_s=10.0)
-    found = analyses(ALONE, seen(8), knowledge=known(reconfigurations={"op": (change,)}))["op"]
+    change = Order(at_s=900.0, placement=seen(8).placement, downtime_s=10.0)
+    found = analyses(ALONE, seen(8), knowledge=known(orders={"op": (change,)}))["op"]
     assert (found.verdict, found.reason, found.desired_replicas) == (Verdict.SAME, Reason.COOLING_DOWN, 6)
 
 

@@ -7,10 +7,10 @@ from edge import batches, known, observe, operator, reading, workflow
 
 from gesscale.decision import Reason, Verdict
 from gesscale.observation import MissingReading, OperatorReading
+from gesscale.order import Order
 from gesscale.policies import policy_named
 from gesscale.policies.drs.policy import DrsMemo
 from gesscale.policies.drs.settings import DrsSettings
-from gesscale.ports import Reconfiguration
 from gesscale.settings.analyze import AnalyzeSettings
 from gesscale.workflow import Operator, Workflow
 
@@ -251,7 +251,7 @@ def test_a_memo_that_is_damaged_or_foreign_is_begun_anew(memo):
 
 
 def test_it_pauses_after_a_change():
-    change = Reconfiguration(at_s=900.0, operator="op", placement=("n00", "n01"), downtime_s=5.0)
-    found = analyses(ONE, seen(), latency=1.9, knowledge=known(reconfigurations={"op": (change,)}))["op"]
+    change = Order(at_s=900.0, placement=("n00", "n01"), downtime_s=5.0)
+    found = analyses(ONE, seen(), latency=1.9, knowledge=known(orders={"op": (change,)}))["op"]
     assert (found.verdict, found.reason) == (Verdict.SAME, Reason.COOLING_DOWN)
     assert found.memo is not None

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from gesscale.decision import Reason, Verdict
 from gesscale.observation import MissingReading, OperatorReading
+from gesscale.order import Order
 from gesscale.policies import policy_named
 from gesscale.policies.ds2.policy import Ds2Memo
 from gesscale.policies.ds2.settings import Ds2Settings
-from gesscale.ports import ClusterState, Knowledge, Node, Reconfiguration
+from gesscale.ports import ClusterState, Knowledge, Node
 from gesscale.settings.analyze import AnalyzeSettings
 from gesscale.workflow import Operator, Workflow
 
@@ -239,8 +240,8 @@ def test_without_the_figures_of_one_operator_nothing_changes_at_any():
 
 
 def test_while_one_operator_is_changing_nothing_changes_at_any():
-    changing = Reconfiguration(at_s=990.0, operator="map", placement=("n0",))
-    found = analyses(CHAIN, *chain(), knowledge=known(reconfigurations={"map": (changing,)}))
+    changing = Order(at_s=990.0, placement=("n0",))
+    found = analyses(CHAIN, *chain(), knowledge=known(orders={"map": (changing,)}))
     assert {item.reason for item in found.values()} == {Reason.RECONFIGURING}
     assert all(item.verdict is Verdict.SAME for item in found.values())
 
@@ -322,8 +323,8 @@ def test_whatever_is_read_a_size_is_a_number_within_the_limits(figures, horizon_
 
 
 def changed(at_s: float, **memos: str) -> Knowledge:
-    settled = Reconfiguration(at_s=at_s, operator="sink", placement=("n0",), downtime_s=40.0)
-    return known(reconfigurations={"sink": (settled,)}, memos=memos)
+    settled = Order(at_s=at_s, placement=("n0",), downtime_s=40.0)
+    return known(orders={"sink": (settled,)}, memos=memos)
 
 
 def test_nothing_changes_while_any_operator_cools_down():
@@ -390,10 +391,8 @@ def test_what_cannot_be_remembered_is_begun_anew_and_changes_nothing(memos):
 
 
 def test_windows_of_before_a_change_do_not_count():
-    settled = Reconfiguration(at_s=985.0, operator="op", placement=("n0",), downtime_s=4.0)
-    kept = Knowledge(
-        latencies=known().latencies, reconfigurations={"op": (settled,)}, memos=memo(3, 9, at_s=985.0)
-    )
+    settled = Order(at_s=985.0, placement=("n0",), downtime_s=4.0)
+    kept = Knowledge(latencies=known().latencies, orders={"op": (settled,)}, memos=memo(3, 9, at_s=985.0))
     found = window(500.0, 1000.0, kept)
     assert Ds2Memo.model_validate_json(found.memo).sizes == (5,)
 

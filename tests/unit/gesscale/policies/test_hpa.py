@@ -12,10 +12,10 @@ from pydantic import ValidationError
 
 from gesscale.decision import Reason, Verdict
 from gesscale.observation import Batch, MissingReading
+from gesscale.order import Order
 from gesscale.policies import policy_named
 from gesscale.policies.hpa.policy import Recommendations
 from gesscale.policies.hpa.settings import HpaCpuSettings, HpaVargaSettings
-from gesscale.ports import Reconfiguration
 from gesscale.settings.analyze import AnalyzeSettings
 
 NAN = math.nan
@@ -242,8 +242,8 @@ def test_missing_figures_hold(name):
 
 @pytest.mark.parametrize("name", ["hpa-cpu", "hpa-varga"])
 def test_what_is_seen_while_cooling_is_remembered_unless_told_otherwise(name):
-    change = Reconfiguration(at_s=900.0, operator="op", placement=tuple(placed(5)), downtime_s=10.0)
-    knowledge = known(reconfigurations={"op": (change,)})
+    change = Order(at_s=900.0, placement=tuple(placed(5)), downtime_s=10.0)
+    knowledge = known(orders={"op": (change,)})
     seen = reading(placed(5), cpu_share=1.0, busy_share=1.0)
     policy = policy_named(name, workflow(op()), AnalyzeSettings())
     found = policy.analyze(observe(seen), knowledge)["op"]

@@ -10,12 +10,13 @@ from pydantic import ValidationError
 
 from gesscale.decision import Analysis, Reason, Verdict
 from gesscale.observation import Batch, OperatorReading
+from gesscale.order import Order
 from gesscale.policies import policy_named
 from gesscale.policies.rules import PolicyError
 from gesscale.policies.rules.model import Metric, ScalingAction
 from gesscale.policies.rules.policy import RulesMemo, RulesPolicy
 from gesscale.policies.rules.settings import RulesSettings
-from gesscale.ports import ClusterState, Knowledge, Node, Reconfiguration
+from gesscale.ports import ClusterState, Knowledge, Node
 from gesscale.settings.analyze import AnalyzeSettings
 from gesscale.workflow import Workflow
 
@@ -83,11 +84,9 @@ class Course:
         return found[readings[0].operator]
 
     def changed(self, at_s: float, replicas: int, downtime_s: float = 10.0, name: str = "op") -> None:
-        change = Reconfiguration(at_s=at_s, operator=name, placement=FIVE[-replicas:], downtime_s=downtime_s)
-        past = self.knowledge.reconfigurations.get(name, ())
-        self.knowledge = replace(
-            self.knowledge, reconfigurations={**self.knowledge.reconfigurations, name: (change, *past)}
-        )
+        change = Order(at_s=at_s, placement=FIVE[-replicas:], downtime_s=downtime_s)
+        past = self.knowledge.orders.get(name, ())
+        self.knowledge = replace(self.knowledge, orders={**self.knowledge.orders, name: (change, *past)})
 
     def memo(self, name: str = "op") -> RulesMemo:
         return RulesMemo.model_validate_json(self.knowledge.memos[name])
@@ -222,8 +221,8 @@ def test_while_a_change_is_under_way_no_rule_is_looked_at():
     course = Course(policy(OUT))
     course.step(seen(450.0, 1000.0))
     course.changed(1000.0, 2)
-    latest = replace(course.knowledge.reconfigurations["op"][0], downtime_s=None)
-    course.knowledge = replace(course.knowledge, reconfigurations={"op": (latest,)})
+    latest = course.knowledge.orders["op"][0].model_copy(update={"downtime_s": None})
+    course.knowledge = replace(course.knowledge, orders={"op": (latest,)})
     found = course.step(seen(450.0, 1060.0, replicas=2))
     assert (found.verdict, found.reason, found.memo) == (Verdict.SAME, Reason.RECONFIGURING, None)
 

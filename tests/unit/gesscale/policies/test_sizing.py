@@ -10,8 +10,9 @@ from gesscale.decision import Change, Reason, Verdict
 from gesscale.observation import MissingReading
 from gesscale.options import PolicyOptions
 from gesscale.options.sizing import SizingSettings
+from gesscale.order import Order
 from gesscale.policies.sizing import SizeProposal, SizingPolicy
-from gesscale.ports import ClusterState, Knowledge, Node, Reconfiguration
+from gesscale.ports import ClusterState, Knowledge, Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +68,8 @@ def plan(policy, placement, *, nodes=None, **changes):
 
 def changed(at_s, name="op", downtime_s=10.0) -> Knowledge:
     """Return what is known after a change, by default a settled one."""
-    change = Reconfiguration(at_s=at_s, operator=name, placement=("hub", "near"), downtime_s=downtime_s)
-    return known(reconfigurations={name: (change,)})
+    change = Order(at_s=at_s, placement=("hub", "near"), downtime_s=downtime_s)
+    return known(orders={name: (change,)})
 
 
 # Analyze

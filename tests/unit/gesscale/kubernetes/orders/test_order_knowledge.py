@@ -1,17 +1,17 @@
 """What is known of orders is what stands in the resources."""
 
 from kube import EPOCH_S, order
+from recorded_steps import T0_S, overloaded
 
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.kubernetes.orders.order_knowledge import OrderKnowledge
 from gesscale.kubernetes.resource.order import parse_order
-from gesscale.ports import Reconfiguration
 
 LATER_S = EPOCH_S + 100.0
 
 
-def change(*placement, at_s=EPOCH_S, downtime_s=None):
-    return Reconfiguration(at_s=at_s, operator="op", placement=placement, downtime_s=downtime_s)
+def told(*placement, at_s=EPOCH_S, downtime_s=None):
+    return placement, at_s, downtime_s
 
 
 class Scene:
@@ -25,46 +25,68 @@ class Scene:
         self.order = parse_order({**order(number, *placement, at_s=at_s), **more})
 
     def known(self, now_s=LATER_S):
-        return self.knowledge.recall(now_s).reconfigurations
+        orders = self.knowledge.recall(now_s).orders
+        return [
+            told(*each.placement, at_s=each.at_s, downtime_s=each.downtime_s) for each in orders.get("op", ())
+        ]
+
+    def settles(self):
+        (order,) = self.knowledge.recall(LATER_S).orders["op"]
+        self.knowledge.settle("op", order.ended(LATER_S, 2.5, arrived=True))
 
 
 def test_an_order_that_has_not_settled_is_pending_whoever_wrote_it():
     scene = Scene()
-    assert scene.known() == {}
+    assert scene.known() == []
     scene.stands("a", "b")
-    assert scene.known() == {"op": (change("a", "b"),)}
-    assert scene.knowledge.recall(LATER_S).pending("op") == change("a", "b")
+    assert scene.known() == [told("a", "b")]
+    assert scene.knowledge.recall(LATER_S).pending("op").placement == ("a", "b")
 
 
 def test_a_downtime_is_known_before_and_after_the_resource_has_it():
     scene = Scene()
     scene.stands("a", "b")
-    scene.knowledge.settle(change("a", "b", downtime_s=2.5))
-    assert scene.known() == {"op": (change("a", "b", downtime_s=2.5),)}
+    scene.settles()
+    assert scene.known() == [told("a", "b", downtime_s=2.5)]
     scene.stands("a", "b", downtimeSeconds=2.5)
-    assert scene.known() == {"op": (change("a", "b", downtime_s=2.5),)}
+    assert scene.known() == [told("a", "b", downtime_s=2.5)]
     assert scene.knowledge.recall(LATER_S).pending("op") is None
+
+
+def test_another_controller_reads_the_downtime_in_the_resource():
+    scene = Scene()
+    scene.stands("a", "b", downtimeSeconds=2.5, reason="Overloaded", before=1)
+    (order,) = scene.knowledge.recall(LATER_S).orders["op"]
+    assert (order.downtime_s, order.reason, order.before) == (2.5, "Overloaded", 1)
+
+
+def test_the_order_of_a_decision_has_its_reason():
+    scene = Scene()
+    scene.stands("a", "b", at_s=T0_S)
+    scene.knowledge.remember(overloaded())
+    (order,) = scene.knowledge.recall(LATER_S).orders["op"]
+    assert (order.reason, order.before) == ("Overloaded", 2)
 
 
 def test_a_newer_order_has_not_settled_because_the_former_had():
     scene = Scene()
     scene.stands("a", "b")
-    scene.knowledge.settle(change("a", "b", downtime_s=2.5))
+    scene.settles()
     scene.stands("a", number=2, at_s=EPOCH_S + 20)
-    assert scene.known() == {"op": (change("a", at_s=EPOCH_S + 20),)}
+    assert scene.known() == [told("a", at_s=EPOCH_S + 20)]
 
 
 def test_an_order_that_is_gone_is_forgotten():
     scene = Scene()
     scene.stands("a", "b")
-    scene.known()
+    (order,) = scene.knowledge.recall(LATER_S).orders["op"]
     scene.order = None
-    scene.knowledge.settle(change("a", "b", downtime_s=2.5))
-    assert scene.known() == {}
+    scene.knowledge.settle("op", order.ended(LATER_S, 2.5, arrived=True))
+    assert scene.known() == []
 
 
 def test_an_order_of_a_clock_that_runs_ahead_counts_from_when_it_was_first_seen():
     scene = Scene()
     scene.stands("a", "b", at_s=EPOCH_S + 3600)
     for now_s in (EPOCH_S, EPOCH_S + 10):
-        assert scene.known(now_s) == {"op": (change("a", "b", at_s=EPOCH_S),)}
+        assert scene.known(now_s) == [told("a", "b", at_s=EPOCH_S)]

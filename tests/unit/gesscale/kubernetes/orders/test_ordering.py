@@ -4,7 +4,7 @@ import pytest
 from kube import EPOCH_S, SPACE, FakeApi, desk_of, order, refused
 
 from gesscale.errors import ClusterError
-from gesscale.kubernetes.resource.order import Strategy, parse_order
+from gesscale.kubernetes.resource.order import HISTORY_AT_MOST, Strategy, parse_order
 
 OP = (SPACE, "op")
 
@@ -26,7 +26,7 @@ def test_an_order_bears_term_count_and_time(api):
     first = write(api, order_writer, "a", term=7)
     second = write(api, order_writer, "a", "b", term=7, over=first)
     assert (first.id, second.id, second.term) == ("7-1", "7-2", 7)
-    assert second.at.timestamp() == EPOCH_S
+    assert second.at_s == EPOCH_S
     assert parse_order(api.status()["order"]) == second == order_writer.standing(OP)
 
 
@@ -120,3 +120,27 @@ def test_an_order_that_nobody_could_obey_is_no_order(api):
     assert order_writer.standing(OP) is None
     write(api, order_writer, "a")
     assert api.status()["order"]["id"] == "1-1"
+
+
+def test_the_order_that_is_replaced_begins_the_history_and_nothing_of_it_stays_in_the_new_one(api):
+    order_writer = desk_of(api)
+    first = write(api, order_writer, "a")
+    api.write_status("op", order={"downtimeSeconds": 2.5, "reason": "Overloaded"})
+    api.catch_up()
+    second = write(api, order_writer, "a", "b", over=order_writer.standing(OP))
+    status = api.status()
+    assert "downtimeSeconds" not in status["order"]
+    assert status["order"]["reason"] == ""
+    assert [each["id"] for each in status["history"]] == [first.id]
+    assert status["history"][0]["downtimeSeconds"] == 2.5
+    for number in range(12):
+        second = write(api, order_writer, "a" if number % 2 else "b", over=second)
+    assert len(api.status()["history"]) == HISTORY_AT_MOST
+
+
+def test_a_history_that_an_older_controller_wrote_is_dropped(api):
+    written = {"at": "2023-11-14T22:12:50Z", "from": 1, "to": 2, "reason": "Overloaded", "outcome": "Ordered"}
+    api.put(status={"order": order(4, "a"), "history": [written]})
+    order_writer = desk_of(api)
+    write(api, order_writer, "b", over=order_writer.standing(OP))
+    assert [each["id"] for each in api.status()["history"]] == ["1-4"]

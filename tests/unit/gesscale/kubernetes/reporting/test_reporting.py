@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import pytest
 from edge import known
-from recorded_steps import T0_S, after, decided, evidence, ordered, overloaded, reasons, told
+from recorded_steps import T0_S, after, decided, evidence, order, ordered, overloaded, reasons, standing, told
 
 from gesscale.decision import OutcomeStatus, Reason, Verdict
 from gesscale.kubernetes.reporting import node_pool_of, report_fault
 from gesscale.kubernetes.resource.memory import READINGS_AT_MOST
 from gesscale.kubernetes.resource.status import HISTORY_AT_MOST, StreamAutoscalerStatus
 from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault
-from gesscale.ports import ClusterState, Node, Reconfiguration
+from gesscale.ports import ClusterState, Node
 from perfmodel import Estimate, law_named
 
 
@@ -33,9 +33,9 @@ def test_the_status_holds_what_the_step_saw_and_is_one_the_definition_knows():
 
 
 def test_what_is_not_known_is_absent_and_the_model_and_order_stay():
-    order = {"id": "7-3", "term": 7, "placement": ["hub"], "at": "2027-01-15T08:00:00Z", "strategy": "Live"}
+    before = {"id": "7-3", "term": 7, "placement": ["hub"], "at": "2027-01-15T08:00:00Z", "strategy": "Live"}
     model = law_named("gesscale").fit(evidence(3))
-    old = {**told({}, after(decided(model=model))).status, "order": order}
+    old = {**told({}, after(decided(model=model))).status, "order": before}
     blind = decided(
         T0_S + 60, reason=Reason.METRICS_MISSING, verdict=Verdict.UNKNOWN, seen=False, placement=()
     )
@@ -51,7 +51,7 @@ def test_what_is_not_known_is_absent_and_the_model_and_order_stay():
         "recommendation",
     }
     assert not absent & status.keys()
-    assert (status["order"], status["model"]) == (order, old["model"])
+    assert (status["order"], status["model"]) == (before, old["model"])
 
 
 def test_while_an_order_settles_it_is_what_is_desired_and_recommended():
@@ -95,17 +95,14 @@ def test_the_pool_is_summed_up_by_reason():
 
 
 def test_history_and_memory_are_bounded_and_the_status_stays_small():
-    old, history = {}, []
-    for turn in range(15):
-        at_s = T0_S + 600 * turn
-        change = Reconfiguration(at_s=at_s, operator="op", placement=("hub", "mid", "near"), downtime_s=2.0)
-        history.insert(0, change)
-        knowledge = known(readings={"op": evidence(60)}, reconfigurations={"op": tuple(history)})
-        decision = overloaded(at_s, detail="so much that no sentence suffices " * 100)
-        old = told(old, after(decision, knowledge, node_pool=_full_pool())).status
-    assert (len(old["history"]), len(old["memory"]["readings"])) == (HISTORY_AT_MOST, READINGS_AT_MOST)
-    assert old["history"][0]["at"] == "2027-01-15T10:20:00Z"  # 14 times 10 min after 08:00
-    assert len(json.dumps(old)) < 16 * 1024
+    past = [order(T0_S - 600 * turn, 2.0, reason="Overloaded", before=2).document() for turn in range(1, 15)]
+    old = {**standing(), "history": past}
+    knowledge = known(readings={"op": evidence(60)}, orders=ordered(T0_S, 2.0).orders)
+    decision = overloaded(detail="so much that no sentence suffices " * 100)
+    new = told(old, after(decision, knowledge, node_pool=_full_pool())).status
+    assert (len(new["history"]), len(new["memory"]["readings"])) == (HISTORY_AT_MOST, READINGS_AT_MOST)
+    assert new["history"] == past[:HISTORY_AT_MOST]
+    assert len(json.dumps(new)) < 16 * 1024
 
 
 def _full_pool():
@@ -116,20 +113,19 @@ def _full_pool():
     return node_pool_of(ClusterState(nodes=nodes, placements={}), "op")
 
 
-# History
+# Orders
 
 
-def test_an_order_begins_the_history_and_its_end_is_told_with_the_downtime():
-    began = told({}, after(overloaded(), ordered()))
-    assert began.status["history"] == [
-        {"at": "2027-01-15T08:00:00Z", "from": 2, "to": 3, "reason": "Overloaded", "outcome": "Ordered"}
-    ]
+def test_an_order_gets_its_reason_and_its_end_is_told_with_the_downtime():
+    began = told(standing(), after(overloaded(), ordered()))
+    found = {key: began.status["order"][key] for key in ("at", "before", "reason", "givenUp")}
+    assert found == {"at": "2027-01-15T08:00:00Z", "before": 2, "reason": "Overloaded", "givenUp": False}
     there = ("hub", "mid", "near")
     calm = decided(T0_S + 90, placement=there)
     ended = told(began.status, after(calm, ordered(downtime_s=4.25), live=there))
-    assert ended.status["history"][0]["outcome"] == "Applied"
-    assert ended.status["history"][0]["downtimeSeconds"] == 4.25
-    assert [(change.seconds, change.arrived) for change in ended.settled] == [(90.0, True)]
+    assert ended.status["order"]["settledAt"] == "2027-01-15T08:01:30Z"
+    assert ended.status["order"]["downtimeSeconds"] == 4.25
+    assert ended.settled.downtime_s == 4.25
     assert [(telling.reason, telling.message) for telling in ended.events] == [
         (
             "SuccessfulRescale",
@@ -139,36 +135,42 @@ def test_an_order_begins_the_history_and_its_end_is_told_with_the_downtime():
     assert told(ended.status, after(calm, ordered(downtime_s=4.25), live=there)).events == ()
 
 
-def test_a_change_that_was_given_up_is_a_failure():
-    began = told({}, after(overloaded(), ordered())).status
-    ended = told(began, after(decided(T0_S + 600), ordered(downtime_s=0.0)))
-    assert ended.status["history"][0]["outcome"] == "Failed"
+def test_only_what_was_found_later_is_written_to_an_order():
+    patch = told(standing(), after(overloaded(), ordered(downtime_s=4.25))).patch
+    assert patch["order"] == {
+        "before": 2, "reason": "Overloaded", "settledAt": "2027-01-15T08:01:30Z", "downtimeSeconds": 4.25
+    }  # fmt: skip
+
+
+def test_an_order_that_was_given_up_is_a_failure():
+    began = told(standing(), after(overloaded(), ordered())).status
+    ended = told(began, after(decided(T0_S + 600), ordered(downtime_s=0.0, took_s=600)))
+    assert ended.status["order"]["givenUp"] is True
     (telling,) = ended.events
     assert (telling.kind, telling.reason) == ("Warning", "FailedRescale")
     assert telling.message.endswith("not there after 10 min, ordered hub, mid, near; live are hub, near")
 
 
-def test_a_change_that_is_overtaken_is_told_as_superseded():
-    began = told({}, after(overloaded(), ordered())).status
-    by_hand = decided(
-        T0_S + 60, reason=Reason.OVERRIDDEN, before=("hub", "near"), placement=("hub",),
-        status=OutcomeStatus.ORDERED,
-    )  # fmt: skip
-    status = told(began, after(by_hand, ordered(T0_S + 60, placement=("hub",)))).status
-    assert [item["outcome"] for item in status["history"]] == ["Ordered", "Superseded"]
+def test_another_order_than_the_one_in_the_resource_is_not_written_into_it():
+    old = standing(T0_S + 60, placement=("hub",))
+    ended = told(old, after(decided(T0_S + 90), ordered(downtime_s=2.0)))
+    assert ended.status["order"] == old["order"]
+    assert (ended.settled, ended.events) == (None, ())
 
 
-def test_a_change_whose_controller_died_comes_into_the_history_and_its_end_is_told():
+def test_the_end_of_an_order_whose_controller_died_is_told():
     there = ("hub", "mid", "near")
-    old = told({}, after(decided())).status
-    taken_over = told(old, after(decided(T0_S + 60, reason=Reason.RECONFIGURING), ordered(T0_S + 30.25)))
-    assert taken_over.status["history"] == [
-        {"at": "2027-01-15T08:00:30Z", "from": 2, "to": 3, "reason": "Unrecorded", "outcome": "Ordered"}
-    ]
-    calm = after(decided(T0_S + 120, placement=there), ordered(T0_S + 30.25, downtime_s=3.0), live=there)
-    ended = told(taken_over.status, calm)
-    assert reasons(ended) == ["SuccessfulRescale"]
-    assert [item["outcome"] for item in ended.status["history"]] == ["Applied"]
+    old = told(
+        standing(T0_S + 30.25),
+        after(decided(T0_S + 60, reason=Reason.RECONFIGURING), ordered(T0_S + 30.25, reason="", before=None)),
+    ).status
+    calm = after(
+        decided(T0_S + 120, placement=there),
+        ordered(T0_S + 30.25, downtime_s=3.0, reason="", before=None),
+        live=there,
+    )
+    (telling,) = told(old, calm).events
+    assert telling.message.startswith("replicas unknown -> 3 (Unrecorded): settled after 90 s")
 
 
 # Events

@@ -60,9 +60,7 @@ SPEC = {
     "override": {"replicas": 2, "until": "2026-11-21T21:00:00Z"},
 }
 STATUS = {
-    "history": [
-        {"at": "2023-11-14T22:12:50Z", "from": 1, "to": 2, "reason": "Overloaded", "outcome": "Ordered"}
-    ],
+    "history": [{**order(2, "a"), "reason": "Overloaded", "before": 2, "downtimeSeconds": 4.5}],
     "order": order(1, "a", "b"),
     "memory": {
         "readings": [
@@ -77,7 +75,6 @@ STATUS = {
                 "atSeconds": EPOCH_S - 60,
             }
         ],
-        "reconfiguration": {"atSeconds": EPOCH_S - 30, "placement": ["a", "b"], "downtimeSeconds": 4.5},
         "memo": "what it said",
     },
 }

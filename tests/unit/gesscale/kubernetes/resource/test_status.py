@@ -14,8 +14,8 @@ from gesscale.kubernetes.resource.memory import (
     essence,
     knowledge_of,
 )
+from gesscale.kubernetes.resource.order import HISTORY_AT_MOST, OrderStatus
 from gesscale.kubernetes.resource.status import (
-    ChangeStatus,
     Condition,
     DecisionStatus,
     EstimateStatus,
@@ -43,12 +43,12 @@ def test_a_document_has_no_null_and_the_definition_accepts_it():
         replicas=2,
         placement=("edge1", "edge2"),
         mst=EstimateStatus(low=600.4, mid=640.123, high=700),
-        load=LoadStatus(input_rows_per_second=812.34),
+        load=LoadStatus(input_rows_per_s=812.34),
         model=ModelStatus(
             law="gesscale", alpha=333.3333, beta=0.91234, gamma=0.5, calibrated=True, readings=5
         ),
         last_decision=DecisionStatus(at_s=NOW, verdict="More", reason="Overloaded", outcome="Ordered"),
-        history=(ChangeStatus(at_s=NOW, from_=1, to=2, reason="Overloaded", outcome="Ordered"),),
+        history=(OrderStatus(id="1-1", term=1, placement=("edge1",), at_s=NOW, reason="Overloaded"),),
         conditions=(Condition(type="Ready", status="True", reason="Overloaded", last_transition_time_s=NOW),),
     )
     document = status.document()
@@ -57,7 +57,7 @@ def test_a_document_has_no_null_and_the_definition_accepts_it():
     assert document["mst"] == {"low": 600.0, "mid": 640.0, "high": 700.0, "reason": ""}
     assert document["load"] == {"inputRowsPerSecond": 812.0}
     assert document["model"]["alpha"] == 333.0
-    assert document["history"][0]["from"] == 1
+    assert document["history"][0]["id"] == "1-1"
     assert document["history"][0]["at"] == "2027-01-15T08:00:00Z"
     assert StreamAutoscalerStatus.model_validate(document).document() == document
 
@@ -126,8 +126,10 @@ def test_the_fullest_status_stays_small():
         taken(1 + index, NOW + index / 7, nd_max_ms=index / 3) for index in range(READINGS_AT_MOST)
     )
     known = Knowledge(readings={"near": readings})
-    change = ChangeStatus(
-        at_s=NOW, from_=1, to=2, reason="Overloaded", outcome="Ordered", downtime_seconds=1.23
+    order = OrderStatus(
+        id="1-1", term=1, placement=("edge1", "edge2"), at_s=NOW, before=1, reason="Overloaded"
+    ).ended(NOW, 1.23, arrived=True)
+    status = StreamAutoscalerStatus(
+        order=order, history=(order,) * HISTORY_AT_MOST, memory=MemoryStatus.of(known, "near")
     )
-    status = StreamAutoscalerStatus(history=(change,) * 10, memory=MemoryStatus.of(known, "near"))
     assert len(json.dumps(status.document())) < 8192

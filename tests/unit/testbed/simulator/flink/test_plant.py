@@ -9,8 +9,8 @@ from simulated_orders import order
 
 from gesscale.decision import OutcomeStatus
 from gesscale.errors import ClusterError, InputError
+from gesscale.order import Order
 from gesscale.plan.settling import settled
-from gesscale.ports import Reconfiguration
 from testbed.simulator.flink.bundle import read_physics
 from testbed.simulator.flink.plant import FlinkPlant
 
@@ -106,7 +106,7 @@ def test_the_downtime_that_the_loop_measures_is_about_the_restart() -> None:
     flink.advance(300.0)
     order(flink, "op", add=("n1",))
     flink.advance(480.0)
-    pending = Reconfiguration(at_s=300.0, operator="op", placement=("n0", "n1"))
+    pending = Order(at_s=300.0, placement=("n0", "n1"))
     done = settled(pending, seen(flink, 480.0), 300.0)
     assert done is not None
     # From the last tick before to the end of the first one after: the restart and a tick.
