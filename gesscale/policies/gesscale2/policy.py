@@ -264,7 +264,7 @@ class Gesscale2Policy:
 
     def _change_cost(self, operator: str, trigger_s: float, knowledge: Knowledge) -> ChangeCost:
         """Tell by the last changes whether one stops the job, and for how long."""
-        changes = knowledge.reconfigurations.get(operator, ())[:_CHANGES_COUNTED]
+        changes = knowledge.orders.get(operator, ())[:_CHANGES_COUNTED]
         known = [each.downtime_s - trigger_s for each in changes if each.downtime_s is not None]
         took_s = max(0.0, median(known)) if known else _START_S
         return ChangeCost(

@@ -25,7 +25,7 @@ LEVEL_WIDTH_SHARE, LEVEL_WIDTH_REPLICAS = 0.12, 0.4
 LEAST_LIKENESS = 0.05
 WALKS_WEIGHT = 1.0
 """All walks together weigh as much as so many periods that are just like the present one."""
-PRESENT_FADE_PERIODS = 3.0
+PRESENT_FADE_PERIODS = 2.0
 """How fast a repetition forgets how far the present is from its own past."""
 
 JUMP_CHANCE = 1 / 60
@@ -100,7 +100,7 @@ def _walks(ahead: Forecast, after: Array) -> Array:
 def _repetitions(
     rates: Array, ahead: Forecast, after: Array, replica_rows_per_s: float
 ) -> tuple[Array, Array]:
-    """Return what followed past periods of a like level and growth, shifted to begin at the forecast."""
+    """Return what followed past periods of a like level and growth, shifted by how the present differs from them."""
     known = len(rates)
     starts = np.arange(1, known - 3)
     width = max(LEVEL_WIDTH_REPLICAS * replica_rows_per_s, LEVEL_WIDTH_SHARE * rates[-1])
@@ -110,7 +110,7 @@ def _repetitions(
     best = np.argsort(-likeness, kind="stable")[:REPETITIONS]
     best = best[likeness[best] > LEAST_LIKENESS]
     followed = np.interp(starts[best][:, None] + after, np.arange(known), rates)
-    shift = ahead.rate - rates[starts[best] + 1]
+    shift = ahead.rate - ahead.growth - rates[starts[best]]
     return followed + shift[:, None] * np.exp(-after / PRESENT_FADE_PERIODS), likeness[best]
 
 

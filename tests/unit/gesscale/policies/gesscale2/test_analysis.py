@@ -1,0 +1,298 @@
+"""What gesscale2 learns and computes: the law of batch times, the load and its courses, placements, and bills."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from edge import delays, operator
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gesscale.observation import Batch
+from gesscale.policies.gesscale2.analysis.bills import ChangeCost, Outlook, bills
+from gesscale.policies.gesscale2.analysis.demand import PERIODS_KEPT, LoadHistory, offered_points
+from gesscale.policies.gesscale2.analysis.law import BatchSample, BatchTimeLaw, LawEvidence
+from gesscale.policies.gesscale2.analysis.placements import placements
+from gesscale.policies.gesscale2.analysis.scenarios import JUMP_CHANCE, scenarios
+
+TRUE = BatchTimeLaw(fixed_s=0.5, row_s=0.005, shared_row_s=0.0, driver_trips=5.0, pair_trips=0.0)
+
+
+def sample(rows: float, replicas: int, rtt_s: float) -> BatchSample:
+    """Return a batch as the true law has it."""
+    seconds = TRUE.fixed_s + TRUE.row_s * rows / replicas + TRUE.driver_trips * rtt_s
+    return BatchSample(rows=rows, seconds=seconds, weight=replicas, driver_rtt_s=rtt_s, pair_rtt_s=rtt_s / 2)
+
+
+def capacity(law: BatchTimeLaw, weight: float, rtt_s: float, cap_rows: float | None = 2400.0) -> float:
+    found = law.rows_per_s(np.array([weight]), np.array([rtt_s]), np.array([rtt_s / 2]), cap_rows, 10.0)
+    return float(found[0])
+
+
+def test_no_batch_no_law() -> None:
+    assert LawEvidence().law() is None
+    assert (
+        LawEvidence().learned([sample(0, 1, 0.0)]).law() is None
+    )  # a batch without rows tells nothing of rows
+
+
+def test_a_single_full_batch_tells_what_one_replica_does() -> None:
+    # 2,400 rows take 0.5 + 0.005 * 2400 = 12.5 s, so 192 rows/s: the same batch again, whatever the shares are.
+    law = LawEvidence().learned([sample(2400, 1, 0.0)]).law()
+    assert law is not None
+    assert capacity(law, 1, 0.0) == pytest.approx(192, rel=0.02)
+
+
+def test_the_law_finds_capacity_where_it_has_not_been() -> None:
+    evidence = LawEvidence().learned(
+        sample(rows, replicas, rtt_s)
+        for replicas, rtt_s in [(1, 0.0), (2, 0.02), (3, 0.1), (4, 0.1)]
+        for rows in range(400, 2400, 200)
+    )
+    law = evidence.law()
+    assert law is not None
+    # 8 replicas, cap 19,200: 0.5 + 0.005 * 2400 + 5 * 0.2 = 13.5 s, 1422 rows/s.
+    assert capacity(law, 8, 0.2, 19200.0) == pytest.approx(1422, rel=0.05)
+    # Small batches are paced by the trigger: 100 rows in 10 s.
+    assert capacity(law, 8, 0.2, 100.0) == pytest.approx(10)
+    # Without a cap what fits into the 10 s counts: (10 - 0.5 - 1) / (0.005 / 8) / 10 = 1360 rows/s.
+    assert capacity(law, 8, 0.2, None) == pytest.approx(1360, rel=0.05)
+
+
+def test_a_law_never_has_negative_parameters() -> None:
+    odd = [
+        BatchSample(rows=rows, seconds=3.0 - rows / 1000, weight=1, driver_rtt_s=0.0, pair_rtt_s=0.0)
+        for rows in range(100, 2000, 100)
+    ]
+    law = LawEvidence().learned(odd).law()
+    assert law is not None
+    assert min(law.fixed_s, law.shared_row_s, law.driver_trips, law.pair_trips) >= 0
+    assert law.row_s > 0
+
+
+# The load
+
+
+def counted(rates: list[float], period_s: float = 60.0) -> LoadHistory:
+    """Return the history of a load that was counted every period, with a point every ten seconds."""
+    history, total = LoadHistory(), 0.0
+    points = [(0.0, 0.0)]
+    for index, rate in enumerate(rates):
+        for tenth in range(1, 7):
+            total += rate * period_s / 6
+            points.append((index * period_s + tenth * period_s / 6, total))
+        history = history.learned(points[-19:], period_s)
+    return history
+
+
+def test_an_even_load_goes_on() -> None:
+    history = counted([100.0] * 20)
+    assert history.rates == (100.0,) * 20
+    assert history.forecast().rate == pytest.approx(100)
+    # 6 periods of a tenth as the prior, and 19 forecasts without error, faded: 10 * sqrt(6 / (6 + 15.9)) = 5.2.
+    assert history.forecast().spread == pytest.approx(5.2, abs=0.1)
+
+
+def test_a_jump_within_the_period_is_taken_for_the_new_level() -> None:
+    # Five of six tenths at 100, the newest at 200: the mean of the period is 117, but nearly all of the rest goes on.
+    points = [(10.0 * index, 1000.0 * index) for index in range(6)]
+    history = LoadHistory().learned([*points, (60.0, 7000.0)], 60.0)
+    assert history.rates[-1] == pytest.approx(116.67, rel=1e-3)
+    assert history.forecast().rate == pytest.approx(116.67 + 0.9 * 83.33, rel=1e-2)
+
+
+def test_growth_that_goes_on_is_learned() -> None:
+    history = counted([100.0 + 10 * index for index in range(40)])
+    assert history.forecast().rate == pytest.approx(500, rel=0.02)
+
+
+def test_the_history_is_bounded_and_periods_that_were_missed_are_filled() -> None:
+    assert len(counted([100.0] * 250).rates) == PERIODS_KEPT
+    history = counted([100.0] * 3)
+    # Nothing for five minutes, in which 30,000 rows came: four periods of 100 rows/s between, and the one now.
+    later = history.learned([(470.0, 47000.0), (480.0, 48000.0)], 60.0)
+    assert later.rates == (100.0,) * 8
+
+
+def test_old_figures_teach_nothing() -> None:
+    history = counted([100.0] * 3)
+    assert history.learned([(170.0, 17000.0), (180.0, 18000.0)], 60.0) is history
+    assert history.learned([], 60.0) is history
+
+
+def test_points_begin_again_with_the_query() -> None:
+    def batch(number: int, ended_at_s: float, offered: float | None) -> Batch:
+        return Batch(
+            batch_id=number,
+            ended_at_s=ended_at_s,
+            seconds=2.0,
+            rows=1,
+            nodes=("hub",),
+            offered_rows_total=offered,
+        )
+
+    assert offered_points(
+        [batch(7, 10.0, 500.0), batch(8, 20.0, 600.0), batch(9, 30.0, 40.0), batch(10, 40.0, None)]
+    ) == [(28.0, 40.0)]
+
+
+@given(
+    rates=st.lists(st.floats(0, 1e6), min_size=1, max_size=40),
+    replica=st.floats(1e-3, 1e6),
+)
+def test_courses_are_weighted_and_never_negative(rates: list[float], replica: float) -> None:
+    history = counted(rates)
+    after = np.arange(1.0, 13.0)
+    played = scenarios(np.array(history.rates), history.forecast(), after, replica)
+    assert played.rates.shape == (len(played.weights), 12)
+    assert np.isfinite(played.rates).all()
+    assert (played.rates >= 0).all()
+    assert played.weights.sum() == pytest.approx(1)
+
+
+def test_what_followed_such_a_level_before_is_expected_again() -> None:
+    # A peak of 500 every ten periods, after three of 200, 300 and 400; now it is at 300 again.
+    wave = [100.0, 100, 100, 100, 100, 100, 200, 300, 400, 500] * 6 + [100.0] * 6 + [200.0, 300.0]
+    history = counted(wave)
+    played = scenarios(np.array(history.rates), history.forecast(), np.array([1.0, 2.0, 3.0]), 100.0)
+    mean = played.weights @ played.rates
+    assert 370 < mean[0] < 430
+    assert 450 < mean[1] < 540
+    assert mean[2] < 250  # no trend would say so
+
+
+def test_a_jump_weighs_as_much_as_its_chance() -> None:
+    history = counted([100.0] * 30 + [700.0] + [100.0] * 9)
+    played = scenarios(np.array(history.rates), history.forecast(), np.array([1.0]), 100.0)
+    jumped = played.weights[played.rates[:, 0] > 600].sum()
+    assert jumped == pytest.approx(JUMP_CHANCE / 4)
+
+
+# Placements
+
+
+def test_nodes_are_chosen_by_the_delay_that_counts() -> None:
+    # For a query that only maps the way to the driver counts: near (10 ms), mid (50), far (200).
+    grown = placements(
+        TRUE, operator(), ("hub",), ("far", "mid", "near"), weights={}, delays=delays(), trigger_s=0.1
+    )
+    assert grown.nodes == (
+        ("hub",),
+        ("hub", "near"),
+        ("hub", "mid", "near"),
+        ("far", "hub", "mid", "near"),
+    )
+    # 2 replicas, cap 200: 0.5 + 0.005 * 100 + 5 * 0.01 = 1.05 s.
+    assert grown.rows_per_s[1] == pytest.approx(200 / 1.05)
+
+
+def test_the_farthest_goes_first_and_a_fast_node_stays() -> None:
+    shrunk = placements(
+        TRUE, operator(), ("edge", "hub", "near"), (), weights={}, delays=delays(), trigger_s=0.1
+    )
+    assert shrunk.nodes == (("hub",), ("hub", "near"), ("edge", "hub", "near"))
+    # Cap 200: hub and near take 0.5 + 0.5 + 0.05 = 1.05 s; near with a weight of 9 and edge lose to hub and near.
+    fast = placements(
+        TRUE,
+        replace(operator(), cap=None),
+        ("hub", "near"),
+        (),
+        weights={"near": 9.0},
+        delays=delays(),
+        trigger_s=10.0,
+    )
+    assert fast.nodes[0] == ("near",)
+
+
+# Bills
+
+
+def outlook(**changes: object) -> Outlook:
+    """Return 15 rows/s for ten minutes in steps of one; a replica does 10; rows may wait for 40 s."""
+    steps_s = np.full(10, 60.0)
+    instants_s = np.arange(11) * 60.0
+    made = Outlook(
+        rows_per_s=np.array([10.0, 20.0, 30.0]),
+        replicas=1,
+        least=1,
+        most=3,
+        steps_s=steps_s,
+        offered=15.0 * instants_s[None, :],
+        due=15.0 * (instants_s - 40.0)[None, :],
+        weights=np.ones(1),
+        backlog_rows=0.0,
+        resting_s=10.0,
+        allowed_s=40.0,
+        change=ChangeCost(stop_s=0.0, start_s=0.0, replica_minutes=1.0),
+        late_minute_price=10.0,
+    )
+    return replace(made, **changes)
+
+
+def test_too_few_replicas_wait_and_are_late() -> None:
+    only = outlook(most=1, steps_s=np.full(4, 60.0))
+    only = replace(only, offered=only.offered[:, :5], due=only.due[:, :5])
+    (one,) = bills(only, [1])
+    # 10 of 15 rows/s are served: 10 t < 15 (t - 40) after 120 s, so 2 of 4 minutes are late. At the end 15 * 200 are
+    # due and 10 * 240 served: 600 rows at 0.1 * 10 rows/s of spare would take 600 s; the horizon of 240 s counts.
+    assert one.late_minutes == pytest.approx(2 + 4)
+    # 4 replica-minutes, and 1,200 waiting rows of 2 minutes of one replica.
+    assert one.replica_minutes == pytest.approx(4 + 2)
+    assert one.total == pytest.approx(6 + 10 * 6)
+
+
+def test_lateness_that_is_allowed_is_used() -> None:
+    found = {bill.replicas: bill for bill in bills(outlook(), [1, 2, 3])}
+    # Two from now on: ten minutes of two and one change, 21. One for a minute leaves 300 rows, of 20 s, which two work
+    # off: 1 + 9 * 2 + 1 = 20, and no row is late. Three cost at least one replica-minute more than two.
+    assert found[2].late_minutes == found[1].late_minutes == 0
+    assert found[2].total == pytest.approx(21)
+    assert found[1].total == pytest.approx(20)
+    assert found[3].total > found[2].total
+    # With a backlog of 40 s no minute can be waited for: 600 rows and 5 rows/s more than are served.
+    waiting = {bill.replicas: bill for bill in bills(outlook(backlog_rows=600.0), [1, 2, 3])}
+    assert waiting[1].total > waiting[2].total
+
+
+def test_a_stop_costs_late_minutes_so_that_it_may_not_be_worth_it() -> None:
+    # One replica too many for 10 minutes costs 10 replica-minutes; a stop of 120 s makes rows late for 80 s and more.
+    held = outlook(replicas=3, change=ChangeCost(stop_s=120.0, start_s=0.0, replica_minutes=1.0))
+    found = {bill.replicas: bill for bill in bills(held, [2, 3])}
+    assert found[3].total == pytest.approx(30)
+    assert found[2].late_minutes > 80 / 60
+    assert found[2].total > found[3].total
+    # Where late minutes are worth next to nothing it is.
+    cheap = {bill.replicas: bill for bill in bills(replace(held, late_minute_price=0.1), [2, 3])}
+    assert cheap[2].total < cheap[3].total
+
+
+def test_a_new_replica_does_not_count_until_it_has_started() -> None:
+    # The first 30 s of the minute are served at 10 rows/s, which leaves 150 rows to wait for 15 s more: none is late.
+    slow = outlook(change=ChangeCost(stop_s=0.0, start_s=30.0, replica_minutes=0.0), backlog_rows=600.0)
+    quick = outlook(change=ChangeCost(stop_s=0.0, start_s=0.0, replica_minutes=0.0), backlog_rows=600.0)
+    assert bills(slow, [2])[0].late_minutes > bills(quick, [2])[0].late_minutes
+
+
+@given(
+    load=st.floats(0, 40),
+    backlog=st.floats(0, 1e5),
+    price=st.floats(1e-3, 1e6),
+    stop_s=st.sampled_from([0.0, 30.0, 300.0]),
+)
+def test_bills_are_finite_and_no_part_is_negative(
+    load: float, backlog: float, price: float, stop_s: float
+) -> None:
+    instants_s = np.arange(11) * 60.0
+    asked = outlook(
+        offered=load * instants_s[None, :],
+        due=load * (instants_s - 40.0)[None, :],
+        backlog_rows=backlog,
+        late_minute_price=price,
+        change=ChangeCost(stop_s=stop_s, start_s=8.0, replica_minutes=1.0),
+    )
+    for bill in bills(asked, [1, 2, 3]):
+        parts = (bill.replica_minutes, bill.late_minutes, bill.changes)
+        assert min(parts) >= 0
+        assert math.isfinite(bill.total)
+        assert bill.total == pytest.approx(parts[0] + price * parts[1] + parts[2])
