@@ -13,7 +13,7 @@ CLOCK_TOLERANCE_S = 5.0
 
 _LEAST_S = 0.001
 _FIGURES = tuple(each.name for each in fields(BatchFigures) if each.default is MISSING)
-_OPTIONAL = {name: told for name, told in figures_of(BatchFigures).items() if name not in _FIGURES}
+_OPTIONAL = {name: figure for name, figure in figures_of(BatchFigures).items() if name not in _FIGURES}
 
 
 def screen(batches: Iterable[Batch], now_s: float) -> tuple[tuple[Batch, ...], tuple[str, ...]]:
@@ -87,9 +87,9 @@ def _fault(batch: Batch, before: Batch | None, now_s: float) -> str:
 def _sanitized(batch: Batch) -> tuple[Batch, list[str]]:
     doubted = [
         name
-        for name, told in _OPTIONAL.items()
+        for name, figure in _OPTIONAL.items()
         if (value := getattr(batch, name)) is not None
-        and not (0 < value < math.inf or (told.zero_tells and value == 0))
+        and not (0 < value < math.inf or (figure.zero_tells and value == 0))
     ]
     if not doubted:
         return batch, doubted

@@ -115,7 +115,7 @@ def attach(
     offset_rows
         Counts the rows of a source's offset (JSON text); by default the sum of its numbers.
     autoscaler, namespace
-        The StreamAutoscaler whose orders are obeyed; by default the one that `gesscale.spark.place` was told.
+        The StreamAutoscaler whose orders are obeyed; by default the one given to `gesscale.spark.place`.
         Outside Kubernetes there is nothing to steer, which is said.
     restart
         Starts the query, for orders of strategy Restart: session and replicas in, StreamingQuery out. Then start

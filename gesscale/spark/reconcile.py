@@ -113,11 +113,11 @@ def reconcile(
     executors
         The live ones, leaving ones among them.
     leaving
-        Ids of executors that were already told to go.
+        Ids of executors that are leaving already.
     pods
         The executors' pods; empty where they were not asked for.
     may_remove
-        Whether executors may be told to go now.
+        Whether executors may be removed now.
 
     Returns
     -------

@@ -127,7 +127,7 @@ class Events:
         action
             What was being done, in one word.
         same
-            What makes two events the same beside object, type and reason; by default the note. Give it where
+            What makes two events the same besides object, type and reason; by default the note. Give it where
             the note has figures that change each time.
         """
         now_s = self._now_s()

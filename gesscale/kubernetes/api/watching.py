@@ -5,9 +5,9 @@ connection or a broken line it opens the watch again at once: against a local se
 more than a thousand requests a minute with 403, and ten times as many with a broken line (only a 429 or 503 with
 Retry-After is waited for, by urllib3, which then cannot be stopped). It does not ask for bookmarks, so that a quiet
 kind expires and is listed whole; it lists without pages; it builds typed objects and keeps them whole, with no way to
-trim them before; and nobody can learn from it that its view is old, since when, or why. Wrapping its list function
+trim them before; and it does not say that its view is old, since when, or why. Wrapping its list function
 would repair the pages only. `kubernetes.watch.Watch`, one layer below, builds typed objects too and hands out a broken
-line as None; told not to build them, it raises KeyError at an ERROR event instead of the 410 in it. What is left of
+line as None; asked not to build them, it raises KeyError at an ERROR event instead of the 410 in it. What is left of
 it, cutting a stream into lines, is in `Connection.watch`.
 """
 

@@ -48,7 +48,9 @@ class NodeBackoff:
             if now_s - since_s >= self.wait_s and node not in self._refused:
                 self._refused[node] = (now_s + BACKOFF_FACTOR * self.wait_s, self._sentence(node, pods))
         self._refused = {
-            node: told for node, told in self._refused.items() if now_s < told[0] and node not in ready
+            node: refusal
+            for node, refusal in self._refused.items()
+            if now_s < refusal[0] and node not in ready
         }
         return {node: problem for node, (_, problem) in self._refused.items()}
 

@@ -22,7 +22,7 @@ KIND, PLURAL, SINGULAR, SHORT = "StreamAutoscaler", "streamautoscalers", "stream
 AUTOSCALER_LABEL = f"{GROUP}/autoscaler"
 """Label of a driver's and its executors' pods: the name of their StreamAutoscaler."""
 DRIVER_LABELS: Mapping[str, str] = {"spark-role": "driver"}
-"""Labels of a driver pod beside `AUTOSCALER_LABEL`."""
+"""Labels of a driver pod besides `AUTOSCALER_LABEL`."""
 
 
 class Metadata(BaseModel):
