@@ -19,9 +19,10 @@ _OPTIONAL = {name: figure for name, figure in figures_of(BatchFigures).items() i
 def screen(batches: Iterable[Batch], now_s: float) -> tuple[tuple[Batch, ...], tuple[str, ...]]:
     """Keep the batches that can be believed, in the order in which they ended.
 
-    A batch is dropped when a figure of it is NaN, infinite or negative, when it took no time, when it ends in
-    the future, not after the batch before it, or bears that one's number. A *lower* number that ends later is
-    kept: the query began again. An optional figure that cannot be believed becomes unknown (None).
+    A batch is dropped when a figure of it is NaN, infinite or negative, or when it took no time. It is dropped, too,
+    when it ends in the future, does not end after the batch before it, or has the number of that one. A *lower*
+    number that ends later is kept: the query began again. An optional figure that cannot be believed becomes unknown
+    (None).
 
     Parameters
     ----------
@@ -33,7 +34,7 @@ def screen(batches: Iterable[Batch], now_s: float) -> tuple[tuple[Batch, ...], t
     Returns
     -------
     tuple of (tuple of Batch, tuple of str)
-        What is kept, and one complaint for each figure or batch that is not, and for each gap in the numbers.
+        What is kept. One complaint for each figure or batch that is not kept, and for each gap in the numbers.
     """
     kept: list[Batch] = []
     faults: list[str] = []

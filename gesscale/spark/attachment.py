@@ -93,8 +93,8 @@ def attach(
 ) -> Attachment:
     """Watch a session's streaming queries, and obey the orders of a StreamAutoscaler; call it before they start.
 
-    Nothing that happens afterwards can fail a query: a port in use, a Spark or an API server that does not answer
-    is logged, and metrics are off or incomplete, or executors stay where they are.
+    Nothing that happens afterwards can fail a query. A port in use, or a Spark or an API server that does not answer,
+    is logged. Then metrics are off or incomplete, or executors stay where they are.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """What the controller serves on ``/metrics``: figures of the newest step, and counts since it started.
 
-Gauges are made again for each scrape from values that one step replaces whole, so that an operator that has vanished
-leaves no series, and a figure that is not known has no sample.
+Each scrape makes the gauges again, from values that one step replaces whole. So an operator that has vanished leaves no
+series, and a figure that is not known has no sample.
 """
 
 import threading

@@ -1,7 +1,7 @@
 """Executors that were ordered and do not come: after a while their node counts as unfit, for a longer while.
 
-Without this a node that looks well and on which no executor ever starts (an image that cannot be pulled, a port in
-use, a driver that is not reached) would be the best candidate for ever.
+Some nodes look well, but no executor starts on them: an image cannot be pulled, a port is in use, the driver cannot be
+reached. Without this, such a node would be the best candidate for ever.
 """
 
 from collections.abc import Collection, Iterable
