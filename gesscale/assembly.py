@@ -81,7 +81,7 @@ def open_latencies(settings: Settings) -> KeptLatencies:
     Raises
     ------
     InputError
-        Where the file cannot be read, or lacks a node that the settings name: NDmax could never be told.
+        Where the file cannot be read, or lacks a node that the settings name: NDmax could never be known.
     """
     group = settings.latency_map
     source, bounds = _latency_source(settings), Bounds(limits=group.limits())
@@ -123,8 +123,8 @@ def check_environment(settings: Settings) -> None:
     Raises
     ------
     InputError
-        When a file of the latency map cannot be read or lacks a named node, the policy cannot be made of what it
-        is told, or no such cluster adapter is installed.
+        When a file of the latency map cannot be read or lacks a named node, the policy cannot be made of its
+        settings, or no such cluster adapter is installed.
     """
     open_latencies(settings)
     _cluster_entry(settings)
@@ -132,7 +132,7 @@ def check_environment(settings: Settings) -> None:
 
 
 def open_knowledge(settings: Settings, now_s: float, *, advise_only: bool) -> KnowledgeStore:
-    """Open the knowledge file; advice only reads it, so that it can be asked for beside a running loop."""
+    """Open the knowledge file; advice only reads it, so that a running loop may have it open."""
     group = settings.knowledge
     if not advise_only:
         return SqliteKnowledge(group.file, now_s=now_s, limits=group.limits())

@@ -1,7 +1,7 @@
 """The record of a micro-batch: each figure is declared here, once.
 
-From these declarations follow the driver's ``/batches`` and its gauges, what Monitor reads from both and which values
-it believes, the lines of a recorded run, and the table of docs/spark_metrics.md.
+From these declarations follow the driver's ``/batches`` and its gauges, and the lines of a recorded run. So do what
+Monitor reads, which values it believes, and the table of docs/spark_metrics.md.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ PREFIX = "gesscale_operator_"
 
 _KEY = "figure"
 _PROGRESS = "the query's progress report"
-_ATTACH = "what `attach` was told"
+_ATTACH = "arguments of `attach`"
 _STATUS = "Spark's status store"
 _JOBS = "Spark's account of the batch's jobs"
 
@@ -45,8 +45,8 @@ def _figure(text: str, source: str, gauge: str = "") -> dict[str, Figure]:
 
 
 def _optional(text: str, source: str, gauge: str, *, zero_tells: bool = True) -> Any:
-    told = Figure(text=text, source=source, gauge=gauge, zero_tells=zero_tells)
-    return field(default=None, metadata={_KEY: told})
+    figure = Figure(text=text, source=source, gauge=gauge, zero_tells=zero_tells)
+    return field(default=None, metadata={_KEY: figure})
 
 
 def figures_of(record: type[Any]) -> dict[str, Figure]:
@@ -88,7 +88,7 @@ class HostWork:
 class BatchFigures:
     """The figures of a finished micro-batch that Monitor reads; each field's metadata says what it is.
 
-    A figure that not every source tells is None where it is not told.
+    A figure is None where the source does not report it.
     """
 
     batch_id: int = field(metadata=_figure("Number of the last finished batch.", _PROGRESS, "batch_id"))

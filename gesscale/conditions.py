@@ -60,7 +60,7 @@ class Needs:
     choice
         The choice.
     one_of
-        The settings of which it needs at least one.
+        The settings; it needs at least one of them.
     hint
         An example, such as ``such as latency.csv``.
     """

@@ -94,8 +94,8 @@ class Analysis:
     desired_replicas
         How many replicas it should have, by a policy that says a number; None by one that does not.
     memo
-        What the policy is to be told of this operator in its next step (`gesscale.ports.Knowledge.memos`): JSON
-        that only it reads. None leaves what it was told before.
+        What the policy gets back for this operator in its next step (`gesscale.ports.Knowledge.memos`): JSON
+        that only the policy reads. None keeps the memo before.
     """
 
     operator: str
@@ -170,7 +170,7 @@ class Plan:
 class OutcomeStatus(StrEnum):
     """What became of a plan.
 
-    Ordered: the cluster was told and makes it so in its own time. Rehearsed: it was asked whether it would obey.
+    Ordered: the cluster has the order and carries it out later. Rehearsed: it only checked the order.
     """
 
     NOTHING_TO_DO = "NothingToDo"

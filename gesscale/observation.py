@@ -87,7 +87,7 @@ class OperatorReading:
     busy_share
         Share of the window spent inside batches, 0..1; waiting for the network counts as busy.
     output_rows_per_s
-        Rows handed on per second over the window; None where that is not told.
+        Rows handed on per second over the window; None where that is not known.
     cpu_share
         CPU utilisation of the replicas, 0..1; None where it is not measured.
     by_node

@@ -1,7 +1,7 @@
 """Names of version 0.1 and what they are called now.
 
 A settings file or a resource with an old name is refused with the new one. A record of a run, and the decisions that a
-knowledge file keeps, are read with their old names, since nobody rewrites them.
+knowledge file keeps, are read with their old names, since they are not rewritten.
 """
 
 from collections.abc import Collection, Mapping

@@ -1,7 +1,7 @@
 """A recorded run fed to a policy: at each recorded instant, what it would have decided there, and why.
 
 The loop is the live one. What happens is the record's: batches, placements and changes follow the policy that ran
-live, so that each decision is an answer to the recorded situation, not a step of another run.
+live. So each decision is an answer to the recorded situation, not a step of another run.
 """
 
 from collections.abc import Iterable, Sequence
@@ -91,8 +91,8 @@ def answers_of(
     world
         The recorded run.
     knowledge
-        What was known before it. It learns what the policy makes of the run and the changes that were carried out
-        live, each after the instant at which it was decided.
+        What was known before it. It learns the evidence that the policy finds. It also learns the orders that were
+        given live, each after the instant of its decision.
     instants_s
         When, seconds since the epoch; see `Recording.instants_s`.
     rescale_timeout_s, excluded_nodes

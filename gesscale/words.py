@@ -15,7 +15,7 @@ _UNITS = (("days", 86400.0), ("h", 3600.0), ("min", 60.0))
 
 
 def in_words(seconds: float) -> str:
-    """Write a span of time in the largest unit of which it holds two.
+    """Write a span of time in the largest unit that it holds twice.
 
     Examples
     --------

@@ -189,7 +189,7 @@ class NoMap:
 
 
 OUTSIDE = {"node": "a", "metricsUrl": "http://127.0.0.1:9"}
-"""A driver that nobody reaches, so that only what people say is done."""
+"""A driver that cannot be reached, so that only what people say is done."""
 
 
 def by_hand(*nodes: str, **spec: Any) -> dict[str, Any]:

@@ -118,7 +118,7 @@ def standing(*of, **said):
     return {"order": order(*of, **said).document()}
 
 
-def told(old, seen, now_s=None):
+def report_of(old, seen, now_s=None):
     return report_step(old, seen, seen.decision.at_s if now_s is None else now_s)
 
 

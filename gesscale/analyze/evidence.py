@@ -10,9 +10,10 @@ def saturated(batches: Sequence[Batch]) -> list[bool]:
     """Say of each batch whether the operator worked at its limit.
 
     A batch is *pressed* when it is full or, where no cap is known, late. A batch is saturated when it belongs
-    to a run of at least two consecutive pressed batches and is late itself or left a larger backlog than the
-    batch right before it. Full batches that are shorter than the trigger interval and shrink the backlog are
-    not saturated: they drain it with room to spare. Full and late ones are, also while the backlog shrinks.
+    to a run of at least two consecutive pressed batches, and one of two things holds: it is late itself, or it left
+    a larger backlog than the batch right before it. Full batches that are shorter than the trigger interval and
+    shrink the backlog are not saturated: they drain it with room to spare. Full and late ones are, also while the
+    backlog shrinks.
 
     Parameters
     ----------
@@ -43,9 +44,9 @@ def saturated(batches: Sequence[Batch]) -> list[bool]:
 def warm(batches: Sequence[Batch]) -> list[bool]:
     """Say of each batch whether its duration is evidence for the performance model.
 
-    Cold are: the first known batch of a run of the query and any batch whose predecessor was not seen; a
-    batch on other nodes than the batch before it, and the batch after that (a replica joins in the midst of
-    the one and is the straggler of the next). Removal of a replica counts like its start.
+    Cold are: the first known batch of a run of the query, and any batch whose predecessor was not seen; a
+    batch on other nodes than the batch before it, and the batch after that. For a replica joins in the midst of
+    the one and is the straggler of the next. Removal of a replica counts like its start.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""``gesscale run --kubernetes``: the loop as a controller in a cluster, or beside one."""
+"""``gesscale run --kubernetes``: the loop as a controller, inside a cluster or outside."""
 
 import logging
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from gesscale.clock import on_stop_signals
 from gesscale.errors import InputError
 
 PROBES_PORT = 8080
-"""Where probes and metrics are served, unless told otherwise."""
+"""Where probes and metrics are served by default."""
 
 
 def serve_controller(

@@ -75,9 +75,9 @@ def explained(resource: Mapping[str, Any]) -> Iterator[Table]:
     """
     status = resource.get("status") or {}
     decision = status.get("lastDecision") or {}
-    told = joined(decision.get("at", ""), decision.get("message", "nothing has been decided yet"))
+    decided = joined(decision.get("at", ""), decision.get("message", "nothing has been decided yet"))
     metadata = resource["metadata"]
-    title = f"{metadata['namespace']}/{metadata['name']}: {told}"
+    title = f"{metadata['namespace']}/{metadata['name']}: {decided}"
     yield table(title, ("of the status", ""), [row for row in _rows(status, decision) if row[1]])
     present = order_of(resource)
     rows = [_order(order, "superseded") for order in past_orders(status)]

@@ -1,4 +1,4 @@
-"""``gesscale policies``: which there are, and what each can be told."""
+"""``gesscale policies``: which there are, and the settings of each."""
 
 from typing import Annotated
 
@@ -9,7 +9,7 @@ from gesscale.policies.registry import any_card, registered, unusable
 from gesscale.settings.analyze import AnalyzeSettings, analyze_settings_with
 from gesscale.settings.reference import setting_rows
 
-app = typer.Typer(help="The policies: which there are, and what each can be told.", no_args_is_help=True)
+app = typer.Typer(help="The policies: which there are, and the settings of each.", no_args_is_help=True)
 
 
 @app.command("list")

@@ -64,7 +64,7 @@ class CsvLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingsFile:
-    """A CSV file of readings, not yet checked row by row: rows that nobody chooses may hold anything.
+    """A CSV file of readings, not yet checked row by row: rows that no condition chooses may hold anything.
 
     Raises
     ------

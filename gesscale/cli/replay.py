@@ -45,14 +45,14 @@ def replay(
     ] = None,
     set_: SetOption = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Show every decision, also where nobody wants a change.")
+        bool, typer.Option("--all", help="Show every decision, also where neither wants a change.")
     ] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Say what a policy would have decided at each instant of a recorded run, and why. Changes nothing.
 
     The record follows the policy that ran live. So each decision is this policy's answer to the situation as it was
-    then; what would have become of it is not told.
+    then; what would have become of it is not known.
     """
     settings = _settings(record, config, set_ or [], policy)
     name = settings.analyze.policy
@@ -135,13 +135,13 @@ def _is_notable(answer: ReplayedDecision) -> bool:
 def _tables(policy: str, shown: Sequence[ReplayedDecision], count: int, found: Agreement) -> list[Table]:
     title = f"What {policy} would have decided in each recorded situation ({len(shown)} of {count} decisions)"
     columns = ["operator", "at, s", "replicas", "live", policy, "MST, rows/s", "agrees"]
-    told = [table(title, columns, [_row(answer) for answer in shown])]
+    tables = [table(title, columns, [_row(answer) for answer in shown])]
     differing = [answer for answer in shown if answer.agrees is False]
     if differing:
         columns = ["operator", "at, s", "why live", f"why {policy}"]
-        told.append(table("Where they differ", columns, [_reasons(answer) for answer in differing]))
+        tables.append(table("Where they differ", columns, [_reasons(answer) for answer in differing]))
     rows = [(words, figure) for words, figure in _figures(found).values()]
-    return [*told, table("Agreement", ("", "decisions"), rows)]
+    return [*tables, table("Agreement", ("", "decisions"), rows)]
 
 
 def _row(answer: ReplayedDecision) -> tuple[object, ...]:

@@ -30,7 +30,7 @@ def check(
     trigger: Annotated[str, typer.Option(help="Time between two batches.")] = "10s",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Check a file of rules and say what each does. Exit 2 with every fault; doubts are told and pass."""
+    """Check a file of rules and say what each does. Exit 2 with every fault; doubts are notes, not faults."""
     found = read_rules(file)
     if operator:
         check_operators(found.rules, operator)

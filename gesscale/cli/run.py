@@ -68,7 +68,7 @@ def run(
         list[str] | None,
         typer.Option(
             help="With --kubernetes: HOST[:PORT], ADDRESS[:PORT] or NETWORK[:PORT] that StreamAutoscalers of every "
-            "namespace may name, beside their own pods and Services and the latency agents; repeatable."
+            "namespace may name, besides their own pods and Services and the latency agents; repeatable."
         ),
     ] = None,
 ) -> None:
@@ -162,7 +162,7 @@ def _step(settings: Settings, output: Output, *, advise_only: bool) -> None:
     rows = [
         (
             decision.operator,
-            len(decision.plan.placement) or None,  # nobody could tell
+            len(decision.plan.placement) or None,  # not known
             decision.plan.reason.value,
             ", ".join(decision.plan.placement),
             decision.plan.mst.mid if decision.plan.mst else None,

@@ -1,6 +1,6 @@
 """What each cell of a knowledge file may hold: a disk, or a hand, can write anything there.
 
-Documents are checked as far as `gesscale.cli.explain` shows them; a figure that could not be told is null.
+Documents are checked as far as `gesscale.cli.explain` shows them; a figure that was not known is null.
 """
 
 import json

@@ -67,10 +67,10 @@ def open_for_writing(path: Path, now_s: float) -> sqlite3.Connection:
     try:
         return _open(path)
     except CorruptFileError as fault:
-        return begin_anew(path, fault, now_s)
+        return begin_again(path, fault, now_s)
 
 
-def begin_anew(path: Path, fault: CorruptFileError, now_s: float) -> sqlite3.Connection:
+def begin_again(path: Path, fault: CorruptFileError, now_s: float) -> sqlite3.Connection:
     """Set a corrupt file aside and begin a new one.
 
     Parameters
@@ -166,8 +166,8 @@ def faults_in_words(path: Path, *, reading: bool = False) -> Iterator[None]:
         ours = isinstance(error, sqlite3.ProgrammingError)  # such as a file that was closed meanwhile
         is_corrupt = not ours and code in (_CORRUPT_TO_READERS if reading else _CORRUPT)
         advice = _CORRUPT_ADVICE if is_corrupt else _ADVICE.get(code, "")
-        told = f"{error}"[:_MESSAGE_CHARACTERS]
-        message = f"knowledge file {path}: {told}{'; ' if advice else ''}{advice}"
+        text = f"{error}"[:_MESSAGE_CHARACTERS]
+        message = f"knowledge file {path}: {text}{'; ' if advice else ''}{advice}"
         raise (CorruptFileError if is_corrupt else KnowledgeError)(message) from error
 
 

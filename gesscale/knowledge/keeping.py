@@ -48,7 +48,7 @@ def unknown_order(operator: str, order: Order) -> KnowledgeError:
 
 
 def operators_of(known: Knowledge) -> tuple[str, ...]:
-    """Return the operators of which anything is known, by name."""
+    """Return the operators with any knowledge, by name."""
     return tuple(sorted(known.readings.keys() | known.orders.keys() | known.memos.keys()))
 
 

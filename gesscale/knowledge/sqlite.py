@@ -13,7 +13,7 @@ from gesscale.decision import Decision
 from gesscale.document import decision_document, model_document
 from gesscale.errors import KnowledgeError
 from gesscale.knowledge.cells import ModelRow, OrderRow, ReadingRow
-from gesscale.knowledge.file import CorruptFileError, begin_anew, faults_in_words, open_for_writing
+from gesscale.knowledge.file import CorruptFileError, begin_again, faults_in_words, open_for_writing
 from gesscale.knowledge.history import KnowledgeFile
 from gesscale.knowledge.keeping import (
     KnowledgeLimits,
@@ -80,7 +80,7 @@ class SqliteKnowledge(KnowledgeFile):
                 return super().recall(now_s)
             except CorruptFileError as fault:
                 with suppress(KnowledgeError):  # the next that writes says it
-                    self._begin_anew(fault)
+                    self._begin_again(fault)
             except KnowledgeError as error:
                 _LOG.warning("%s; the loop goes on with what it holds in memory", error)
             return self._held.recall(now_s)
@@ -176,15 +176,15 @@ class SqliteKnowledge(KnowledgeFile):
                 with self._transaction() as connection:
                     write(connection)
             except CorruptFileError as fault:
-                self._begin_anew(fault)
+                self._begin_again(fault)
                 with self._transaction() as connection:
                     write(connection)
             hold()
 
-    def _begin_anew(self, fault: CorruptFileError) -> None:
+    def _begin_again(self, fault: CorruptFileError) -> None:
         with suppress(sqlite3.Error):
             self._connection.close()
-        self._connection = begin_anew(self.path, fault, self._now_s)
+        self._connection = begin_again(self.path, fault, self._now_s)
         with self._transaction() as connection:
             self._take_over(connection, self._held.recall(math.inf))
 

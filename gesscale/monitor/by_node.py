@@ -38,10 +38,10 @@ class WorkByNode:
         mapping of str to NodeReading
             Empty unless every batch of the window tells.
         """
-        told = [self.work[batch.ended_at_s] for batch in batches if batch.ended_at_s in self.work]
-        if not self.work or len(told) < len(batches):
+        known = [self.work[batch.ended_at_s] for batch in batches if batch.ended_at_s in self.work]
+        if not self.work or len(known) < len(batches):
             return {}
-        return {node: _reading((work[node] for work in told if node in work), seconds) for node in placement}
+        return {node: _reading((work[node] for work in known if node in work), seconds) for node in placement}
 
 
 def _reading(work: Iterable[HostWork], seconds: float) -> NodeReading:

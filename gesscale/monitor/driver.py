@@ -61,15 +61,15 @@ class DriverMetrics(WindowedReader):
         ):
             document = parse_document(body, operator)
             ahead_s = self._ahead_s(operator, document.now_s, now_s + self.monotonic_s() - began_s)
-            told = to_batches(document.batches, self.hosts, ahead_s=ahead_s)
+            parsed = to_batches(document.batches, self.hosts, ahead_s=ahead_s)
         heard_s = document.last_progress_at_s
         return self.read(
             operator,
-            told.batches,
+            parsed.batches,
             now_s=now_s,
             last_progress_at_s=None if heard_s is None else heard_s - ahead_s,
-            faults=told.faults,
-            by_node=WorkByNode(told.work),
+            faults=parsed.faults,
+            by_node=WorkByNode(parsed.work),
         )
 
     def _ahead_s(self, operator: str, driver_now_s: float, own_now_s: float) -> float:

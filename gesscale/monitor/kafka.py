@@ -17,7 +17,7 @@ from latency_map.measure.threads import in_thread
 
 _LOG = logging.getLogger(__name__)
 _PORT = 9092
-"""Where a broker listens unless it is told otherwise."""
+"""Where a broker listens by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +68,10 @@ class KafkaOffsets:
         half_s = timeout_s / 2  # two questions: which partitions, and where they end
         try:
             admin = admin_client({"bootstrap.servers": self._addresses(half_s)}, logger=_LOG)
-            told = admin.list_topics(timeout=half_s)
-            for broker in told.brokers.values():  # where it is asked next: a broker may name any host
+            listing = admin.list_topics(timeout=half_s)
+            for broker in listing.brokers.values():  # where it is asked next: a broker may name any host
                 resolve_in_time(self.resolve, broker.host, broker.port, half_s)
-            topic = told.topics.get(self.topic)
+            topic = listing.topics.get(self.topic)
             if topic is None or not topic.partitions:
                 message = f"the Kafka broker {self.bootstrap} has no topic {self.topic!r}: create it"
                 raise MetricsUnavailableError(message)

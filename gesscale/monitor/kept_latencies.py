@@ -1,8 +1,8 @@
 """What every source of the latency map shares: the last good map stays in force, and it ages.
 
 A map that cannot be renewed is *stale* from ``latency_map.max_age`` on. Replicas are still added by it, since an
-overloaded operator is worse off waiting; none is removed by it, and no evidence for the performance model is taken
-under it, since that would price delays that may be others by now.
+overloaded operator is worse off waiting. None is removed by it. No evidence for the performance model is taken under
+it: the delays may be others by now.
 """
 
 import logging

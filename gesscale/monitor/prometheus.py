@@ -13,7 +13,7 @@ from gesscale.monitor.source import WindowedReader
 from gesscale.observation import MissingReading, OperatorReading, WorkflowObservation
 from latency_map.measure.fetch import ANYWHERE, HttpClient
 
-FIELD_OF_GAUGE = {told.gauge: name for name, told in figures_of(BatchFigures).items()}
+FIELD_OF_GAUGE = {figure.gauge: name for name, figure in figures_of(BatchFigures).items()}
 """The gauges of `gesscale.spark` after their prefix, and the batch record's field that each one carries."""
 
 _MAX_BYTES = 2 << 20
@@ -21,7 +21,7 @@ _MAX_PARTS = 100_000
 """Largest answer: 300 scrapes of 50 replicas have half of it."""
 _PROGRESS = "last_progress_timestamp_seconds"
 _REPLICA = figures_of(BatchRecord)["hosts"].gauge
-_FIELD_OF_REPLICA_GAUGE = {told.gauge: name for name, told in figures_of(HostWork).items()}
+_FIELD_OF_REPLICA_GAUGE = {figure.gauge: name for name, figure in figures_of(HostWork).items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +71,17 @@ class PrometheusMetrics(WindowedReader):
                 f"{self.history_s:g} s; is its driver among the scrape targets?"
             )
             return MissingReading(operator=operator, detail=detail)
-        told = to_batches(_records(scrapes), self.hosts)
-        faults = told.faults
-        if not told.batches and not faults:
+        parsed = to_batches(_records(scrapes), self.hosts)
+        faults = parsed.faults
+        if not parsed.batches and not faults:
             faults = [f"{len(scrapes)} scrapes without a number in {PREFIX}batch_id"]
         return self.read(
             operator,
-            sorted(told.batches, key=lambda batch: batch.ended_at_s),
+            sorted(parsed.batches, key=lambda batch: batch.ended_at_s),
             now_s=now_s,
             last_progress_at_s=max((scrape.figures.get(_PROGRESS, 0.0) for scrape in scrapes), default=None),
             faults=faults,
-            by_node=WorkByNode(told.work),
+            by_node=WorkByNode(parsed.work),
         )
 
     def _samples(self, operator: str, now_s: float) -> tuple[Series, ...]:

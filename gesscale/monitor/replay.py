@@ -73,11 +73,11 @@ class RecordedWorld:
     def current(self, now_s: float) -> Latencies:
         """Return the map, and how far it could be relied on then; see `gesscale.ports.LatencySource`."""
         del now_s
-        told = next(iter(self._all_live()), None)
+        first_live = next(iter(self._all_live()), None)
         return (
             Latencies(map=self.delays)
-            if told is None
-            else Latencies(map=self.delays, standing=told.latency_map)
+            if first_live is None
+            else Latencies(map=self.delays, standing=first_live.latency_map)
         )
 
     def _read(
@@ -110,7 +110,7 @@ class RecordedWorld:
         if self.as_read and live is not None:
             least = bisect_left(batches, now_s - CLOCK_TOLERANCE_S, key=_ENDED)
             most = bisect_right(batches, now_s + CLOCK_TOLERANCE_S, key=_ENDED)
-            end = told if least <= (told := first + live.batches_seen) <= most else end
+            end = last if least <= (last := first + live.batches_seen) <= most else end
         return batches[first:end]
 
     # The cluster

@@ -13,15 +13,16 @@ CLOCK_TOLERANCE_S = 5.0
 
 _LEAST_S = 0.001
 _FIGURES = tuple(each.name for each in fields(BatchFigures) if each.default is MISSING)
-_OPTIONAL = {name: told for name, told in figures_of(BatchFigures).items() if name not in _FIGURES}
+_OPTIONAL = {name: figure for name, figure in figures_of(BatchFigures).items() if name not in _FIGURES}
 
 
 def screen(batches: Iterable[Batch], now_s: float) -> tuple[tuple[Batch, ...], tuple[str, ...]]:
     """Keep the batches that can be believed, in the order in which they ended.
 
-    A batch is dropped when a figure of it is NaN, infinite or negative, when it took no time, when it ends in
-    the future, not after the batch before it, or bears that one's number. A *lower* number that ends later is
-    kept: the query began again. An optional figure that cannot be believed becomes unknown (None).
+    A batch is dropped when a figure of it is NaN, infinite or negative, or when it took no time. It is dropped, too,
+    when it ends in the future, does not end after the batch before it, or has the number of that one. A *lower*
+    number that ends later is kept: the query began again. An optional figure that cannot be believed becomes unknown
+    (None).
 
     Parameters
     ----------
@@ -33,7 +34,7 @@ def screen(batches: Iterable[Batch], now_s: float) -> tuple[tuple[Batch, ...], t
     Returns
     -------
     tuple of (tuple of Batch, tuple of str)
-        What is kept, and one complaint for each figure or batch that is not, and for each gap in the numbers.
+        What is kept. One complaint for each figure or batch that is not kept, and for each gap in the numbers.
     """
     kept: list[Batch] = []
     faults: list[str] = []
@@ -72,9 +73,9 @@ def _fault(batch: Batch, before: Batch | None, now_s: float) -> str:
 def _sanitized(batch: Batch) -> tuple[Batch, list[str]]:
     doubted = [
         name
-        for name, told in _OPTIONAL.items()
+        for name, figure in _OPTIONAL.items()
         if (value := getattr(batch, name)) is not None
-        and not (0 < value < math.inf or (told.zero_tells and value == 0))
+        and not (0 < value < math.inf or (figure.zero_tells and value == 0))
     ]
     if not doubted:
         return batch, doubted

@@ -46,7 +46,7 @@ def summarise(
         Figures are too old when neither a batch ended nor the query said that it idles for this long. It must
         exceed the longest batch that is to be read, for a query says nothing while a batch runs.
     last_progress_at_s
-        When the query last said anything, idling included; None where that is not told.
+        When the query last said anything, idling included; None where that is not known.
     cpu_share
         What was measured of the CPU over the window; the reading bears it.
     by_node
@@ -171,10 +171,10 @@ def _reading(
 
 
 def _output_rows_per_s(inside: Sequence[Batch], newest: Batch, seen_s: float) -> float | None:
-    told = [batch.output_rows for batch in inside if batch.output_rows is not None]
-    if len(told) < len(inside) or newest.output_rows is None:
+    known = [batch.output_rows for batch in inside if batch.output_rows is not None]
+    if len(known) < len(inside) or newest.output_rows is None:
         return None
-    return sum(told) / seen_s
+    return sum(known) / seen_s
 
 
 def _input_rows_per_s(kept: Sequence[Batch], span: _Span) -> float | None:
@@ -185,18 +185,18 @@ def _input_rows_per_s(kept: Sequence[Batch], span: _Span) -> float | None:
     """
     if span.first == len(kept):
         return 0.0  # it idles: no source had a row to offer in the whole window
-    told = [(index, batch) for index, batch in enumerate(kept) if batch.offered_rows_total is not None]
-    if not told or told[-1][0] < span.first:
+    known = [(index, batch) for index, batch in enumerate(kept) if batch.offered_rows_total is not None]
+    if not known or known[-1][0] < span.first:
         return None
-    index, base = told[-1]
-    for earlier_index, earlier in reversed(told[:-1]):
+    index, base = known[-1]
+    for earlier_index, earlier in reversed(known[:-1]):
         if index < span.first or base.began_again_since(earlier):
             break
         index, base = earlier_index, earlier
     from_s = _started_s(base)
     if span.rested and index < span.first:
         from_s = max(from_s, span.begin_s)
-    last = told[-1][1]
+    last = known[-1][1]
     to_s = span.until_s if span.idles else _started_s(last)
     return (_offered(last) - _offered(base)) / (to_s - from_s) if to_s > from_s else None
 

@@ -1,4 +1,4 @@
-"""Where an operator's first replicas go: its driver runs, and nobody has placed anything yet."""
+"""Where an operator's first replicas go: its driver runs, and no replica is placed yet."""
 
 from collections.abc import Mapping
 

@@ -39,7 +39,7 @@ def stay(analysis: Analysis, cluster: ClusterState, reason: Reason | None = None
 def unknown_delays(
     latencies: Latencies, placement: Sequence[str], driver_node: str
 ) -> tuple[Reason, str] | None:
-    """Say why it cannot be told how far a placement is apart, and what to do about it.
+    """Say why the distances of a placement are not known, and what to do about it.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """From the replicas that a policy would like to those it may have: growth, limits, and sharing what is scarce.
 
 The order of the steps is that of the scale manager in Kanis (2023), section 6.6.4. How its proportional sharing rounds
-is left open there: shares go by largest remainder, so that their sum is exact and nobody is left without a replica.
+is left open there. Shares go by largest remainder: their sum is exact, and each operator keeps a replica.
 """
 
 import math
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from gesscale.workflow import Operator
 
 ROUNDING = 1e-9
-"""How far a figure may lie beside a whole number and still be meant as one: 5 x 0.14 / 0.7 is 1, not 1 and a bit."""
+"""How far a figure may lie from a whole number and still be meant as one: 5 x 0.14 / 0.7 is 1, not 1 and a bit."""
 
 
 def ceiling(value: float) -> int:
@@ -32,7 +32,7 @@ def floor(value: float) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrowthLimits:
-    """What a wish is held to beside the limits of its operator.
+    """What a wish is held to besides the limits of its operator.
 
     Attributes
     ----------

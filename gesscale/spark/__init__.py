@@ -5,7 +5,7 @@
     gesscale.spark.attach(spark, operator="nearest", port=9108, cap_rows=12000, trigger_s=2.0)
 
 From then on the driver serves ``/metrics`` (Prometheus text), ``/batches`` (JSON, what Monitor reads) and
-``/replicas``, and executors join and leave where the StreamAutoscaler orders it. The query never fails because of it.
+``/replicas``. Executors join and leave where the StreamAutoscaler orders it. The query never fails because of it.
 
 Sinks of files and ``foreachBatch`` do not count what they write; ``gesscale.spark.count_output(rows)`` does.
 """

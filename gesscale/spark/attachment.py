@@ -93,8 +93,8 @@ def attach(
 ) -> Attachment:
     """Watch a session's streaming queries, and obey the orders of a StreamAutoscaler; call it before they start.
 
-    Nothing that happens afterwards can fail a query: a port in use, a Spark or an API server that does not answer
-    is logged, and metrics are off or incomplete, or executors stay where they are.
+    Nothing that happens afterwards can fail a query. A port in use, or a Spark or an API server that does not answer,
+    is logged. Then metrics are off or incomplete, or executors stay where they are.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def attach(
     offset_rows
         Counts the rows of a source's offset (JSON text); by default the sum of its numbers.
     autoscaler, namespace
-        The StreamAutoscaler whose orders are obeyed; by default the one that `gesscale.spark.place` was told.
+        The StreamAutoscaler whose orders are obeyed; by default the one given to `gesscale.spark.place`.
         Outside Kubernetes there is nothing to steer, which is said.
     restart
         Starts the query, for orders of strategy Restart: session and replicas in, StreamingQuery out. Then start

@@ -54,7 +54,7 @@ class ExecutorWatch:
         return self._first_task_at_s.get(executor)
 
     def expect_to_leave(self, executors: frozenset[str]) -> None:
-        """Note who was told to go: they get no further tasks, so they are no replicas any more."""
+        """Note the executors that must go: they get no further tasks and are no replicas any more."""
         with self._lock:
             self._leaving = executors
 

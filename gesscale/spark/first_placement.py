@@ -33,7 +33,7 @@ CONTAINER_SETTING = "spark.kubernetes.executor.podTemplateContainerName"
 BASE_FILE, TEMPLATE_FILE = "base.json", "executor.json"
 
 DECOMMISSION = {"spark.decommission.enabled": "true"}
-"""Without it nobody can be let go gracefully."""
+"""Without it no executor can leave gracefully."""
 DEFAULTS = {
     "spark.storage.decommission.enabled": "false",
     "spark.executor.decommission.forceKillTimeout": "300s",
@@ -56,7 +56,7 @@ class FirstPlacement:
     placement
         Where they may be.
     executors
-        How many; None where nobody says.
+        How many; None where this is not set.
     """
 
     placement: PodPlacement = field(default_factory=PodPlacement)
@@ -106,7 +106,7 @@ def place(
     master = settings.get("spark.master")
     if not master.startswith("k8s://"):
         _LOG.warning(
-            "gesscale.spark.place: the master is %s, not Kubernetes: nobody chooses nodes here and nothing was changed",
+            "gesscale.spark.place: the master is %s, not Kubernetes: there are no nodes to choose; nothing was changed",
             master or "unknown",
         )
         return builder

@@ -40,17 +40,17 @@ class OperatorGauges(Collector):
         """Yield the metric families."""
         histories = [history for history in self.histories() if history.active]
         last = {history.query: history.batches[-1] for history in histories if history.batches}
-        for name, told in figures_of(BatchRecord).items():
-            if told.gauge and told is not _HOSTS:
-                kind = CounterMetricFamily if told.gauge.endswith("_total") else GaugeMetricFamily
+        for name, figure in figures_of(BatchRecord).items():
+            if figure.gauge and figure is not _HOSTS:
+                kind = CounterMetricFamily if figure.gauge.endswith("_total") else GaugeMetricFamily
                 figures = {query: getattr(batch, name) for query, batch in last.items()}
-                yield self._family(kind, told.gauge, told.text, figures)
+                yield self._family(kind, figure.gauge, figure.text, figures)
         heard = {history.query: history.last_progress_at_s for history in histories}
         yield self._family(
             GaugeMetricFamily, "last_progress_timestamp_seconds", "When the query was last heard of.", heard
         )
-        for name, told in figures_of(HostWork).items():
-            yield self._by_host(told.gauge, told.text, _work(last, name))
+        for name, figure in figures_of(HostWork).items():
+            yield self._by_host(figure.gauge, figure.text, _work(last, name))
         yield from self._replicas({query: last[query].hosts if query in last else () for query in heard})
         errors = CounterMetricFamily(f"{PREFIX}listener_errors", "Failed callbacks.", labels=_LABELS[:2])
         errors.add_metric([self.settings.app, self.settings.operator], self.errors())

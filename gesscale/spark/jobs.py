@@ -137,7 +137,7 @@ def work_by_host(
         Where executors are; one that is not among them is left out.
     rows
         Rows of the batch. They are shared out as the records are that the tasks read: these are more where the batch
-        read its rows twice, or something else beside them.
+        read its rows twice, or something else with them.
 
     Returns
     -------

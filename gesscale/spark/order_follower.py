@@ -71,7 +71,7 @@ def follow_orders(
     namespace: str | None,
     restart: RestartableQuery | None,
 ) -> OrderFollower | None:
-    """Begin to obey; None where there is nobody to obey or nothing to steer, which is said.
+    """Begin to obey; None where there is no StreamAutoscaler or nothing to steer, which is logged.
 
     Parameters
     ----------

@@ -101,8 +101,8 @@ def reconcile(
 ) -> Actions:
     """Return the steps that bring the executors nearer to an order; the same situation gives the same steps.
 
-    New executors come first and old ones go when nothing is missing, so that capacity never dips. As long as an
-    executor that is to go still runs, Spark counts it, so the total is larger by it while others are to come.
+    New executors come first and old ones go when nothing is missing, so that capacity never dips. Spark counts an
+    executor that is to go as long as it runs. So the total is larger by it while others are to come.
 
     Parameters
     ----------
@@ -113,11 +113,11 @@ def reconcile(
     executors
         The live ones, leaving ones among them.
     leaving
-        Ids of executors that were already told to go.
+        Ids of executors that are leaving already.
     pods
         The executors' pods; empty where they were not asked for.
     may_remove
-        Whether executors may be told to go now.
+        Whether executors may be removed now.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Makes an order so, step by step, on a daemon thread beside the query: `reconcile` decides, this carries out."""
+"""Makes an order so, step by step, on a daemon thread of the driver: `reconcile` decides, this carries out."""
 
 import logging
 import threading
@@ -199,7 +199,7 @@ class Reconciler:
         assert self._restart is not None  # noqa: S101 - who asks has looked
         if there == self._restart.replicas:
             self._say(
-                f"order {order.id}: nobody came to {', '.join(actions.missing)}; the query goes on as it is"
+                f"order {order.id}: no executor came to {', '.join(actions.missing)}; the query goes on as it is"
             )
             return False
         return True

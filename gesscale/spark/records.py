@@ -84,7 +84,7 @@ class ExecutorSnapshot:
     hosts
         Where those are that get tasks: one name of a node or address each, sorted.
     members
-        All that live, those that were told to go among them.
+        All that live, those that are leaving among them.
     """
 
     at_s: float
@@ -231,15 +231,15 @@ def trigger_time_s(timestamp: str) -> float:
 
 def _output_rows(progress: Mapping[str, Any]) -> int | None:
     """Return what the sink tells, or what the query counted itself; a sink says -1 where it does not know."""
-    told = (progress.get("sink") or {}).get("numOutputRows")
-    if told is None or told < 0:
-        told = ((progress.get("observedMetrics") or {}).get(OBSERVATION) or {}).get(OUTPUT_ROWS)
-    return None if told is None else int(told)
+    rows = (progress.get("sink") or {}).get("numOutputRows")
+    if rows is None or rows < 0:
+        rows = ((progress.get("observedMetrics") or {}).get(OBSERVATION) or {}).get(OUTPUT_ROWS)
+    return None if rows is None else int(rows)
 
 
 def _state_sum(progress: Mapping[str, Any], name: str) -> int | None:
-    told = [operator.get(name) for operator in progress.get("stateOperators") or ()]
-    return sum(told) if told and None not in told else None
+    sums = [operator.get(name) for operator in progress.get("stateOperators") or ()]
+    return sum(sums) if sums and None not in sums else None
 
 
 def _as_dict(record: BatchRecord) -> dict[str, Any]:

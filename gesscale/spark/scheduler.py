@@ -53,8 +53,8 @@ class Scheduler:
 
     def request_total(self, executors: int) -> None:
         """Tell Spark how many executors to keep; fewer than there are kills none."""
-        nobody = self._jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(self._jvm.java.util.HashMap())
-        self._context.requestTotalExecutors(executors, 0, nobody)
+        no_hints = self._jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(self._jvm.java.util.HashMap())
+        self._context.requestTotalExecutors(executors, 0, no_hints)
 
     def decommission(self, executors: Collection[str]) -> None:
         """Let executors finish their tasks and go; the total is left as it is.

@@ -89,7 +89,7 @@ class Orders(RuleBasedStateMachine):
         try:
             self.reporter.report_step_of(workflow, step, self.steering.term)
         except ApiError as error:
-            self.lost = str(error)  # what the API server refused is told by the next step
+            self.lost = str(error)  # the next step reports what the API server refused
         if watched:
             self.api.catch_up()
 

@@ -27,7 +27,7 @@ class Lines(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of the connection; for the thread that reads, or where nobody does."""
+        """Let go of the connection; for the thread that reads, or while no thread reads."""
         ...
 
 

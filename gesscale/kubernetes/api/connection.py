@@ -177,7 +177,7 @@ class Connection:
         namespace: str | None = None,
         timeout_s: float | None = None,
     ) -> Object:
-        """Replace an object; with its resourceVersion in it, only if nobody has changed it since."""
+        """Replace an object; with its resourceVersion in it, only if it was not changed since."""
         name = str(body["metadata"]["name"])
         call = Call(verb="update", resource=resource, namespace=namespace, name=name)
         return self._ask(call, body=body, timeout_s=timeout_s)
@@ -192,7 +192,7 @@ class Connection:
         subresource: str = "",
         dry_run: bool = False,
     ) -> Object:
-        """Merge a patch into an object; with ``metadata.resourceVersion`` in it, only if nobody has changed it."""
+        """Merge a patch into an object; with ``metadata.resourceVersion`` in it, only if it was not changed."""
         call = Call(verb="patch", resource=resource, namespace=namespace, name=name, subresource=subresource)
         query = {"dryRun": "All"} if dry_run else {}
         return self._ask(call, body=body, query=query, content_type=MERGE_PATCH)

@@ -1,10 +1,11 @@
 """Events that ``kubectl describe`` shows on a StreamAutoscaler: best effort, never used as state.
 
-They are written through events.k8s.io/v1, not core/v1: it is the API that new reporters are to use, it checks what is
-written, its series say in one object how often the same thing came again, and ``kubectl describe`` and ``get events``
-show its objects as well. The package ``kubernetes`` has no recorder; client-go's way is followed in small: the first
-of its kind creates an object, the same again within an interval only raises the count of its series, and that not
-more often than once per `REFRESH_S`.
+They are written through events.k8s.io/v1, not core/v1. It is the API for new reporters, and it checks what is
+written. Its series count in one object how often the same thing came again. ``kubectl describe`` and ``get events``
+show its objects.
+
+The package ``kubernetes`` has no recorder, so this follows client-go in small. The first event of its kind creates an
+object. The same again within an interval only raises the count of its series, at most once per `REFRESH_S`.
 """
 
 import logging
@@ -127,7 +128,7 @@ class Events:
         action
             What was being done, in one word.
         same
-            What makes two events the same beside object, type and reason; by default the note. Give it where
+            What makes two events the same besides object, type and reason; by default the note. Give it where
             the note has figures that change each time.
         """
         now_s = self._now_s()

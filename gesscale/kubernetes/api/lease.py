@@ -136,7 +136,7 @@ class Elector:
     now_s
         A clock that never jumps.
     utc_now
-        For the times in the Lease, which people read and nobody decides by.
+        For the times in the Lease, for people; no decision uses them.
     """
 
     def __init__(
@@ -196,7 +196,7 @@ class Elector:
         except ApiError as fault:
             won = False
             self._problem = str(fault)
-        except Exception as error:  # noqa: BLE001  # a dead thread would never lead again, and nobody would know
+        except Exception as error:  # noqa: BLE001  # a dead thread would never lead again, without a sign
             won = False
             self._problem = f"cannot take part in the election: {type(error).__name__}: {error}"
         if won and not self._stopping.is_set():

@@ -1,14 +1,17 @@
 """What the cluster holds of one kind, kept up to date by list and watch, and honest about its age.
 
-Why not `kubernetes.informer.SharedInformer` (37.0.2), which has the same purpose. After 401, 403, 500, a refused
-connection or a broken line it opens the watch again at once: against a local server that refused each watch it sent
-more than a thousand requests a minute with 403, and ten times as many with a broken line (only a 429 or 503 with
-Retry-After is waited for, by urllib3, which then cannot be stopped). It does not ask for bookmarks, so that a quiet
-kind expires and is listed whole; it lists without pages; it builds typed objects and keeps them whole, with no way to
-trim them before; and nobody can learn from it that its view is old, since when, or why. Wrapping its list function
-would repair the pages only. `kubernetes.watch.Watch`, one layer below, builds typed objects too and hands out a broken
-line as None; told not to build them, it raises KeyError at an ERROR event instead of the 410 in it. What is left of
-it, cutting a stream into lines, is in `Connection.watch`.
+Why not `kubernetes.informer.SharedInformer` (37.0.2), which has the same purpose:
+
+- After 401, 403, 500, a refused connection or a broken line it opens the watch again at once. A local server that
+  refused each watch got more than a thousand requests a minute with 403, and ten times as many with a broken line.
+  Only after a 429 or 503 with Retry-After does urllib3 wait, and then it cannot be stopped.
+- It does not ask for bookmarks, so a quiet kind expires and is listed whole. It lists without pages.
+- It builds typed objects and keeps them whole; they cannot be trimmed before.
+- It does not say that its view is old, since when, or why.
+
+To wrap its list function would repair the pages only. `kubernetes.watch.Watch`, one layer below, builds typed objects
+too and hands out a broken line as None. Asked not to build them, it raises KeyError at an ERROR event instead of the
+410 in it. What remains of it cuts a stream into lines; `Connection.watch` does that.
 """
 
 import json

@@ -47,7 +47,7 @@ class ControllerOptions:
     times
         Of the election.
     allowed_targets
-        Where the resources of any namespace may have us connect to, beside their own pods and Services.
+        Where the resources of any namespace may have us connect to, besides their own pods and Services.
     """
 
     namespace: str | None = None

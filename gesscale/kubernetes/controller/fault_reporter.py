@@ -1,4 +1,4 @@
-"""Telling people of resources that cannot be obeyed: once each, and again where that failed."""
+"""Reports resources that cannot be obeyed: once each, and again where that failed."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ class _Report:
 
 
 class FaultReporter:
-    """Tells in threads of a pool; used by one thread.
+    """Reports in threads of a pool; used by one thread.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class FaultReporter:
     def report(
         self, faults: Mapping[Key, ResourceFault], generations: Mapping[Key, int], now_s: float
     ) -> None:
-        """Tell of the faults that were not told yet.
+        """Report the faults that were not reported yet.
 
         Parameters
         ----------
@@ -61,7 +61,7 @@ class FaultReporter:
             self._reported[key] = _Report(said, self._pool.submit(self._try, key, fault), now_s)
 
     def forget(self) -> None:
-        """Forget what was told: somebody else leads, who may tell otherwise."""
+        """Forget the reports: another controller leads and may report otherwise."""
         self._reported = {}
 
     def _try(self, key: Key, fault: ResourceFault) -> None:

@@ -1,7 +1,7 @@
 """What the controller serves on ``/metrics``: figures of the newest step, and counts since it started.
 
-Gauges are made again for each scrape from values that one step replaces whole, so that an operator that has vanished
-leaves no series, and a figure that is not known has no sample.
+Each scrape makes the gauges again, from values that one step replaces whole. So an operator that has vanished leaves no
+series, and a figure that is not known has no sample.
 """
 
 import threading
@@ -137,7 +137,7 @@ class ControllerMetrics(Collector):
                 self._decisions[(*key, each.operator, *words)] += 1
 
     def step_failed(self, namespace: str, workflow: str) -> None:
-        """Count a step that brought nothing; the figures before it are too old to be told."""
+        """Count a step that brought nothing; the figures before it are too old to be served."""
         key = (namespace, workflow)
         with self._changing:
             self._newest = {known: figures for known, figures in self._newest.items() if known != key}
@@ -242,7 +242,7 @@ def _counts(name: str, text: str, labels: tuple[str, ...], counts: Mapping[_Key,
 
 
 def _without_created(histogram: Histogram) -> Iterator[Metric]:
-    """Yield it without the time at which each series began: a gauge per series that nobody asks for."""
+    """Yield it without the time at which each series began: a gauge per series that no one needs."""
     for family in histogram.collect():
         family.samples = [each for each in family.samples if not each.name.endswith("_created")]
         yield family

@@ -13,7 +13,7 @@ from latency_map.serving import Page, PageServer, Unavailable
 
 PORT = 8080
 LIVENESS_PERIODS = 5
-"""So many of its own periods the scheduler may stand still: a slow step is none, a lock that nobody opens is."""
+"""So many of its own periods the scheduler may stand still: a slow step does not stop it, a deadlock does."""
 STUCK_S = 300.0
 """A step that goes on for longer is stuck: all that it waits for has a deadline far below this one."""
 READINESS_PERIODS = 3

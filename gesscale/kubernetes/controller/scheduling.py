@@ -226,7 +226,7 @@ def _is_recreated(old: ManagedWorkflow, new: ManagedWorkflow) -> bool:
 
 
 def awaits_placement(workflow: ManagedWorkflow, documents: Documents, context: ControllerContext) -> bool:
-    """Say whether a driver runs whose first executors nobody has placed yet, though we may.
+    """Say whether a driver runs whose first executors have no placement yet, though we may place them.
 
     Cheap where all operators have an order, which is nearly always.
     """

@@ -20,12 +20,12 @@ from gesscale.kubernetes.resource.translate import Key, ManagedWorkflow, Resourc
 
 
 class StatusReporter:
-    """Tells people and machines of every step; only as the leader that made it.
+    """Reports every step to people and machines; only as the leader that made it.
 
     Parameters
     ----------
     documents, events, metrics
-        Where it is told.
+        Where it is reported.
     term
         The term of our leadership; None while we do not lead.
     now_s
@@ -58,7 +58,7 @@ class StatusReporter:
         Raises
         ------
         ClusterError
-            Where a status could not be written; what else there is was told all the same.
+            Where a status could not be written; the rest was reported all the same.
         """
         now_s = self._now_s()
         live = step.cluster.placements
@@ -99,8 +99,8 @@ class StatusReporter:
 
         def report(document: Document) -> StepReport:
             generation = group_of(document, "metadata").get("generation")
-            told = generation if isinstance(generation, int) else 0
-            return report_fault(group_of(document, "status"), fault, told, now_s)
+            known = generation if isinstance(generation, int) else 0
+            return report_fault(group_of(document, "status"), fault, known, now_s)
 
         if term is not None and self._documents.newest(resource) is not None:
             self._write(resource, report, term)
@@ -113,7 +113,7 @@ class StatusReporter:
         key = (workflow.namespace, name)
         newest = self._documents.newest(key)
         if newest is None or str(newest["metadata"].get("uid", "")) != resource.metadata.uid:
-            return  # deleted meanwhile, or created again: nobody is there to be told
+            return  # deleted meanwhile, or created again
         seen = ObservedStep(
             spec=resource.spec,
             generation=resource.metadata.generation,
@@ -135,7 +135,7 @@ class StatusReporter:
 
         def patch_of(document: Document) -> Mapping[str, Any] | None:
             if self._term() != term:
-                said = f"streamautoscaler {'/'.join(resource)}: nothing is told"
+                said = f"streamautoscaler {'/'.join(resource)}: nothing is reported"
                 message = f"{said}, since the leadership of term {term} has ended"
                 raise ClusterError(message)
             report = report_on(document)

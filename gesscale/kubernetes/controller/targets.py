@@ -137,7 +137,7 @@ class Targets:
 
 
 def _is_own(address: Address, namespace: str, view: ClusterView, *, service: bool) -> bool:
-    """Say whether an address is that of a pod of a namespace, or stands behind a Service of it and is nobody else's."""
+    """Say whether an address is a pod's of a namespace, or stands behind its Service and is no other pod's."""
     text = str(address)
     owners = {pod.namespace for pod in view.pods.objects.values() if pod.ip == text and not pod.over}
     if owners:

@@ -31,7 +31,7 @@ from gesscale.settings.operators import KafkaSettings
 from gesscale.workflow import Workflow
 
 _LIMITS = KnowledgeLimits(decisions_per_operator=1, models_per_operator=1, orders_per_operator=1)
-"""The statuses keep what matters; nobody asks a controller for decisions or models of the past."""
+"""The statuses keep what matters; no one asks a controller for past decisions or models."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,7 +222,7 @@ class WorkflowController:
     def _directives(
         self, workflow: ManagedWorkflow, built: Workflow, now_s: float
     ) -> Mapping[str, Directive]:
-        """Return what people say; where the memory was lost, look on for one history first, unless told by hand."""
+        """Return what people say; without the memory, look on for one history first, unless there is an override."""
         return {
             name: _cautious(said, self._cautious_until_s.get(name, now_s), now_s)
             for name, said in workflow.directives(built).items()

@@ -99,7 +99,7 @@ class Documents:
             except ApiError as fault:
                 if not fault.conflict or not tries_left:
                     raise
-                document = self._read_anew(resource)
+                document = self._read_again(resource)
             else:
                 if not rehearse:
                     self._keep(resource, answer)
@@ -113,7 +113,7 @@ class Documents:
             if known is None or _uid(known) != _uid(document) or _version(known) < _version(document):
                 self._written[resource] = document
 
-    def _read_anew(self, resource: Key) -> Document | None:
+    def _read_again(self, resource: Key) -> Document | None:
         """Read a resource by a list of one: the right to list all is had for the watch, to get is another."""
         namespace, name = resource
         pages = self._requests.pages(

@@ -90,7 +90,7 @@ class KubernetesCluster:
             raise ClusterError(message)
         resource, application = self.workflow.resources[operator], self.applications[operator]
         if application.place is None:
-            message = f"operator {operator}: nobody could carry out an order: {application.problem}"
+            message = f"operator {operator}: there is no driver to carry out an order: {application.problem}"
             raise ClusterError(message)
         # By the state that was decided on: an executor that does not become ready is no part of it.
         present = self.seen.placements.get(operator, ())
@@ -197,9 +197,10 @@ class KubernetesCluster:
     def _refused(self, operator: str, now_s: float) -> dict[str, Node]:
         """Return the nodes where an executor was awaited in vain."""
         executors = self.applications[operator].executors
-        told = self.node_backoff[operator].judge(executors, self._ordered(operator), now_s)
+        problems = self.node_backoff[operator].judge(executors, self._ordered(operator), now_s)
         return {
-            name: Node(name=name, problem=problem, reason=Reason.NOT_READY) for name, problem in told.items()
+            name: Node(name=name, problem=problem, reason=Reason.NOT_READY)
+            for name, problem in problems.items()
         }
 
     def _ordered(self, operator: str) -> tuple[str, ...]:
@@ -215,7 +216,7 @@ class KubernetesCluster:
 def _check_limits(
     resource: StreamAutoscaler, target: tuple[str, ...], *, added: tuple[str, ...], removed: tuple[str, ...]
 ) -> None:
-    """Refuse what no plan should ask for: nobody may be left without replicas, or with too many, by a slip."""
+    """Refuse what no plan should ask for: an error must not leave an operator without replicas, or with too many."""
     low, high = resource.spec.min_replicas, resource.spec.max_replicas
     if not target or (removed and len(target) < low) or (added and len(target) > high):
         message = (

@@ -27,15 +27,15 @@ def needs_of(
     sample = min(application.executors, key=lambda pod: not pod.node, default=None)
     takes = sample.takes if sample is not None else ONE_POD
     asked = {"cpu": spec.requests.cpu, "memory": spec.requests.memory}
-    told = room_of({what: parse_quantity(amount) for what, amount in asked.items() if amount is not None})
+    stated = room_of({what: parse_quantity(amount) for what, amount in asked.items() if amount is not None})
     used = {pod.node for pod in application.executors}
     if application.place is not None:
         used.add(application.place.node)
     seen = {nodes[name].architecture for name in used if name in nodes}
     return ExecutorNeeds(
         takes=Room(
-            cpu_m=takes.cpu_m if spec.requests.cpu is None else told.cpu_m,
-            memory_bytes=takes.memory_bytes if spec.requests.memory is None else told.memory_bytes,
+            cpu_m=takes.cpu_m if spec.requests.cpu is None else stated.cpu_m,
+            memory_bytes=takes.memory_bytes if spec.requests.memory is None else stated.memory_bytes,
             pods=1,
         ),
         pool=resource.spec.node_pool,

@@ -1,7 +1,7 @@
 """Executors that were ordered and do not come: after a while their node counts as unfit, for a longer while.
 
-Without this a node that looks well and on which no executor ever starts (an image that cannot be pulled, a port in
-use, a driver that is not reached) would be the best candidate for ever.
+Some nodes look well, but no executor starts on them: an image cannot be pulled, a port is in use, the driver cannot be
+reached. Without this, such a node would be the best candidate for ever.
 """
 
 from collections.abc import Collection, Iterable
@@ -48,7 +48,9 @@ class NodeBackoff:
             if now_s - since_s >= self.wait_s and node not in self._refused:
                 self._refused[node] = (now_s + BACKOFF_FACTOR * self.wait_s, self._sentence(node, pods))
         self._refused = {
-            node: told for node, told in self._refused.items() if now_s < told[0] and node not in ready
+            node: refusal
+            for node, refusal in self._refused.items()
+            if now_s < refusal[0] and node not in ready
         }
         return {node: problem for node, (_, problem) in self._refused.items()}
 

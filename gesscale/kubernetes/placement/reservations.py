@@ -45,7 +45,7 @@ class Reservations:
 
     @contextmanager
     def reserving(self, resource: Key, nodes: Iterable[str], takes: Room) -> Iterator[Mapping[str, Room]]:
-        """Promise nodes to a resource while nobody else can; an error within takes the promise back.
+        """Promise nodes to a resource under the lock; an error within takes the promise back.
 
         Yields
         ------

@@ -63,7 +63,7 @@ def figures_of(
     known
         Knowledge as recalled after the step.
     live
-        The nodes that hold a replica now; None where nobody could tell.
+        The nodes that hold a replica now; None where this is not known.
     now_s
         Seconds since the epoch.
     """

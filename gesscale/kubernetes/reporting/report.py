@@ -13,7 +13,7 @@ from gesscale.kubernetes.resource.translate import ResourceFault
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepReport:
-    """What is to be told of one operator after a step.
+    """What is to be reported of one operator after a step.
 
     Attributes
     ----------

@@ -58,7 +58,7 @@ class ObservedStep:
     known
         Knowledge as recalled after the step.
     live
-        The nodes that hold a replica now; None where nobody could tell.
+        The nodes that hold a replica now; None where this is not known.
     driver
         The driver that was found; None where none was.
     node_pool

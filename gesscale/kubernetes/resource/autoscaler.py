@@ -22,7 +22,7 @@ KIND, PLURAL, SINGULAR, SHORT = "StreamAutoscaler", "streamautoscalers", "stream
 AUTOSCALER_LABEL = f"{GROUP}/autoscaler"
 """Label of a driver's and its executors' pods: the name of their StreamAutoscaler."""
 DRIVER_LABELS: Mapping[str, str] = {"spark-role": "driver"}
-"""Labels of a driver pod beside `AUTOSCALER_LABEL`."""
+"""Labels of a driver pod besides `AUTOSCALER_LABEL`."""
 
 
 class Metadata(BaseModel):
@@ -93,8 +93,8 @@ def read_autoscaler(document: Mapping[str, Any]) -> StreamAutoscaler:
     Returns
     -------
     StreamAutoscaler
-        With every default filled in. Its status is left out: what somebody else wrote there, a newer controller or
-        a hand, must not keep us from obeying the spec, nor from writing a status of our own.
+        With every default filled in. Its status is left out. A newer controller or a person may have
+        written anything there; we must still obey the spec and write a status of our own.
 
     Raises
     ------

@@ -42,7 +42,7 @@ class ConditionFinding:
     Attributes
     ----------
     holds
-        None where nobody can tell.
+        None where this is not known.
     """
 
     type: str
@@ -82,7 +82,7 @@ def findings_of(decision: Decision, spec: StreamAutoscalerSpec, now_s: float) ->
 
 
 def findings_of_fault(fault: ResourceFault) -> tuple[ConditionFinding, ...]:
-    """Judge every condition of a resource that cannot be obeyed: it is not ready, and the rest nobody can tell."""
+    """Judge every condition of a resource that cannot be obeyed: it is not ready, and the rest is unknown."""
     others = (ConditionFinding(name, None, fault.reason, "see condition Ready") for name in TYPES[1:])
     return ConditionFinding("Ready", False, fault.reason, fault.message), *others
 

@@ -49,7 +49,7 @@ class MemoryStatus(Reported):
     memo: str | None = Field(
         None,
         max_length=MEMO_CHARACTERS_AT_MOST,
-        description="What the policy is to be told in its next step, in words that only it reads.",
+        description="What the policy gets back in its next step, in words that only it reads.",
     )
 
     @classmethod
@@ -87,11 +87,11 @@ def read_memory(said: object) -> tuple[MemoryStatus, tuple[str, ...]]:
     if not isinstance(said, Mapping):
         return MemoryStatus(), () if said is None else (f"expected a group, got {glimpse(said)}",)
     faults: list[str] = []
-    told = said.get("readings") or ()
-    if not isinstance(told, list | tuple):
-        faults.append(f"readings: expected a list, got {glimpse(told)}")
-        told = ()
-    readings = [_part(ReadingStatus, item, faults) for item in islice(told, READINGS_AT_MOST)]
+    entries = said.get("readings") or ()
+    if not isinstance(entries, list | tuple):
+        faults.append(f"readings: expected a list, got {glimpse(entries)}")
+        entries = ()
+    readings = [_part(ReadingStatus, item, faults) for item in islice(entries, READINGS_AT_MOST)]
     sound = tuple(item for item in readings if item is not None)
     memo = _part(MemoryStatus, {"memo": said.get("memo")}, faults) or MemoryStatus()
     return MemoryStatus(readings=sound, memo=memo.memo), tuple(faults)

@@ -24,7 +24,7 @@ def part_like(
     group
         Settings; files are left out, for a controller reads none.
     base
-        What the part has beside them.
+        What the part has besides them.
     without
         Names of fields that are left out.
 
@@ -49,7 +49,7 @@ def part_like(
 def _field(group: type[SettingsGroup], name: str) -> tuple[Any, Any]:
     annotation = group.model_fields[name].annotation
     if _is_group(annotation):
-        # Absent unless told, so that no resource shows the defaults of policies that it does not name.
+        # Absent by default, so that no resource shows the defaults of policies that it does not name.
         return part_like(annotation) | None, Field(None, description=group.model_fields[name].description)
     item = next(iter(get_args(annotation)), None)
     if get_origin(annotation) is tuple and _is_group(item):

@@ -167,14 +167,14 @@ def as_settings(part: BaseModel, group: type[BaseModel]) -> dict[str, Any]:
     >>> as_settings(KafkaSettings(bootstrap="kafka:9092", topic="rides"), KafkaSettings)
     {'bootstrap': 'kafka:9092', 'topic': 'rides'}
     """
-    told = {
+    stated = {
         name: (field, getattr(part, name))
         for name, field in group.model_fields.items()
         if name in type(part).model_fields
     }
     return {
         field.alias or name: _as_setting(value, model_within(field.annotation))
-        for name, (field, value) in told.items()
+        for name, (field, value) in stated.items()
         if value is not None or model_within(field.annotation) is None
     }
 

@@ -91,7 +91,7 @@ _ORDER = {key: place for place, key in enumerate(("description", "type", "format
 
 
 def _openapi_limits(schema: dict[str, Any]) -> dict[str, Any]:
-    """Write exclusive limits as OpenAPI 3.0 does: a flag beside the limit."""
+    """Write exclusive limits as OpenAPI 3.0 does: a flag next to the limit."""
     for exclusive, limit in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
         if exclusive in schema:
             schema[limit] = schema[exclusive]

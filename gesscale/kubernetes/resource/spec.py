@@ -71,7 +71,7 @@ class DriverSpec(ResourcePart):
     selector: LabelSelector | None = Field(
         None,
         description="Labels of the driver pod. Default: gesscale.dev/autoscaler=NAME and spark-role=driver, which "
-        "spark-submit sets when told spark.kubernetes.driver.label.gesscale.dev/autoscaler=NAME.",
+        "spark-submit sets with the setting spark.kubernetes.driver.label.gesscale.dev/autoscaler=NAME.",
     )
     port: int = Field(
         METRICS_PORT,
@@ -128,7 +128,7 @@ class RequestsSpec(ResourcePart):
 
 
 class ExecutorSpec(ResourcePart):
-    """Which nodes can take an executor, beside the pool."""
+    """Which nodes can take an executor, besides the pool."""
 
     requests: RequestsSpec = Field(
         default_factory=RequestsSpec,
@@ -174,7 +174,7 @@ class PauseSpec(ResourcePart):
         None, description="When it ends. Default: when it is taken out of the resource."
     )
     reason: Annotated[str, StringConstraints(max_length=256)] = Field(
-        "", description="Why, for those who read it later. Default: not told."
+        "", description="Why, for those who read it later. Default: no reason."
     )
 
 
@@ -231,7 +231,7 @@ class StreamAutoscalerSpec(ResourcePart):
         default_factory=LabelSelector, description="Nodes that may hold an executor. Default: all nodes."
     )
     executor: ExecutorSpec = Field(
-        default_factory=ExecutorSpec, description="Which nodes can take an executor, beside the pool."
+        default_factory=ExecutorSpec, description="Which nodes can take an executor, besides the pool."
     )
     kafka: KafkaSpec | None = like(OperatorSettings, "kafka")
     latency_map: LatencyMapSpec = Field(

@@ -82,7 +82,7 @@ class _NamedPolicy(ResourcePart):
 
 
 class PolicySpec(part_like(AnalyzeSettings, _NamedPolicy, without={"policy"})):  # type: ignore[misc]  # made at run time
-    """When an operator needs more or fewer replicas: a policy and what it is told."""
+    """When an operator needs more or fewer replicas: a policy and its settings."""
 
     reading_max_age_s: SpanOrNever = like(
         AnalyzeSettings,

@@ -51,7 +51,7 @@ class ResourceFault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriverPlace:
-    """Where an operator's Spark driver is; empty where nobody knows.
+    """Where an operator's Spark driver is; empty where this is not known.
 
     Attributes
     ----------

@@ -11,9 +11,9 @@ HEAD = f"| `/batches` | `/metrics`: `{PREFIX}...` | what | from |\n|---|---|---|
 
 def rows() -> Iterator[str]:
     for prefix, record in (("", BatchRecord), ("by_host.HOST.", HostWork)):
-        for name, told in figures_of(record).items():
-            gauge = f"`{told.gauge}`" if told.gauge else "–"
-            yield f"| `{prefix}{name}` | {gauge} | {told.text} | {told.source} |\n"
+        for name, figure in figures_of(record).items():
+            gauge = f"`{figure.gauge}`" if figure.gauge else "–"
+            yield f"| `{prefix}{name}` | {gauge} | {figure.text} | {figure.source} |\n"
 
 
 def test_the_page_has_a_row_for_each_figure() -> None:
@@ -25,7 +25,7 @@ def test_the_page_has_a_row_for_each_figure() -> None:
 
 def test_what_monitor_reads_has_a_gauge_of_its_own_and_a_text() -> None:
     figures = [*figures_of(BatchFigures).values(), *figures_of(HostWork).values()]
-    gauges = [told.gauge for told in figures]
+    gauges = [figure.gauge for figure in figures]
     assert all(gauges)
     assert len({*gauges}) == len(gauges)
-    assert all(told.text.endswith(".") and told.source for told in figures)
+    assert all(figure.text.endswith(".") and figure.source for figure in figures)

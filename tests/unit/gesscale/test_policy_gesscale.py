@@ -188,7 +188,7 @@ def test_no_scale_down_with_a_backlog():
     [
         # Two trigger intervals of 2 s bring 4 * 100 = 400 rows; 5,000 are a backlog.
         (reading(name="first", throughput=100, backlog=5000), ()),
-        (None, ()),  # nobody knows what the operator before it does
+        (None, ()),  # what the operator before it does is unknown
         (
             reading(name="first", throughput=100),
             (Order(at_s=990.0, placement=("hub",)),),

@@ -158,13 +158,13 @@ def test_every_number_has_limits_on_both_sides() -> None:
             if inner is not None and issubclass(inner, SettingsGroup):
                 yield from unbounded(inner, f"{above}{name}.")
             elif not name.endswith("_s") and kinds & {int, float}:
-                told = {
+                limits = {
                     limit
                     for item in field.metadata
                     for limit in ("ge", "gt", "le", "lt")
                     if hasattr(item, limit)
                 }
-                if not (told & {"ge", "gt"} and told & {"le", "lt"}):
+                if not (limits & {"ge", "gt"} and limits & {"le", "lt"}):
                     yield f"{above}{name}"
 
     assert list(unbounded(Settings)) == []

@@ -11,7 +11,7 @@ CHANGE = Order(at_s=900.0, placement=("hub", "near"))
 
 
 def seen(warm_nodes):
-    """The newest batch ran on both nodes; the warm ones, begun after the order, where it is told."""
+    """The newest batch ran on both nodes; the warm ones, begun after the order, where they are given."""
     warm = batches(warm_nodes, at_s=1000.0, rows=50, seconds=1.0)
     return replace(reading(("hub", "near")), warm_batches=warm)
 

@@ -1,4 +1,4 @@
-"""Quantities of the literature, told from what is seen of an operator."""
+"""Quantities of the literature, from the readings of an operator."""
 
 import math
 from dataclasses import replace
@@ -137,7 +137,7 @@ def test_a_straight_line_is_found_again(slope, start, count, epoch_s):
 
 
 @pytest.mark.parametrize(
-    ("cpu", "busy", "told"),
+    ("cpu", "busy", "expected"),
     [
         (0.3, 0.8, (0.3, "CPU")),
         (0.0, 0.8, (0.0, "CPU")),
@@ -145,8 +145,8 @@ def test_a_straight_line_is_found_again(slope, start, count, epoch_s):
         (NAN, 0.8, (0.8, "share of time in batches")),
     ],
 )
-def test_time_in_batches_stands_for_an_unmeasured_cpu(cpu, busy, told):
-    assert cpu_share(reading(cpu_share=cpu, busy_share=busy)) == told
+def test_time_in_batches_stands_for_an_unmeasured_cpu(cpu, busy, expected):
+    assert cpu_share(reading(cpu_share=cpu, busy_share=busy)) == expected
 
 
 def test_a_source_has_nobody_before_it():

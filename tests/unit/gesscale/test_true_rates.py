@@ -50,8 +50,8 @@ def test_there_is_no_true_rate_where_nothing_was_done(changes):
 
 
 def test_an_operator_that_tells_its_output_is_believed():
-    told = by_name(seen("a", offered=100.0, output_rows_per_s=250.0), seen("b", offered=999.0))
-    assert selectivity("a", CHAIN, told) == 2.5
+    readings = by_name(seen("a", offered=100.0, output_rows_per_s=250.0), seen("b", offered=999.0))
+    assert selectivity("a", CHAIN, readings) == 2.5
 
 
 def test_else_its_consumers_tell():
@@ -79,11 +79,13 @@ def test_an_operator_of_which_nothing_is_known_hands_on_what_it_reads():
 
 
 def test_required_rates_go_down_the_workflow():
-    told = by_name(
+    readings = by_name(
         seen("a", offered=100.0, output_rows_per_s=200.0), seen("b", offered=150.0, output_rows_per_s=10.0)
     )
     # 1000 at the source; 2 rows for each: 2000; a tenth of them: 200. What b was offered now does not matter.
-    assert required_rates(CHAIN, told, {"a": 1000.0}) == pytest.approx({"a": 1000.0, "b": 2000.0, "c": 200.0})
+    assert required_rates(CHAIN, readings, {"a": 1000.0}) == pytest.approx(
+        {"a": 1000.0, "b": 2000.0, "c": 200.0}
+    )
     both = required_rates(JOIN, {}, {"a": 10.0, "b": 5.0})
     assert both == {"a": 10.0, "b": 5.0, "c": 15.0}
 
@@ -99,10 +101,10 @@ FIGURES = st.floats() | st.just(0.0)
 
 @given(FIGURES, FIGURES, FIGURES, FIGURES)
 def test_rates_are_finite_and_not_below_0(rate, throughput, offered, output):
-    told = by_name(
+    readings = by_name(
         replace(seen("a", offered=offered), throughput_rows_per_s=throughput, output_rows_per_s=output),
         replace(seen("b", offered=offered), throughput_rows_per_s=throughput),
     )
-    for found in required_rates(CHAIN, told, {"a": rate}).values():
+    for found in required_rates(CHAIN, readings, {"a": rate}).values():
         assert math.isfinite(found)
         assert found >= 0

@@ -143,9 +143,9 @@ def test_an_experiment_that_tells_it_nonsense_is_refused(gesscale, rules, expect
 
 
 def test_the_code_of_a_record_does_not_run_unless_it_is_named(gesscale, guide):
-    told = yaml.safe_load((guide.folder / "record" / "gesscale.yaml").read_text())
-    told["analyze"] = {"policy": "theirs.py:CARD", "steady": {"high_share": 0.5}}
-    (guide.folder / "record" / "gesscale.yaml").write_text(yaml.safe_dump(told))
+    given = yaml.safe_load((guide.folder / "record" / "gesscale.yaml").read_text())
+    given["analyze"] = {"policy": "theirs.py:CARD", "steady": {"high_share": 0.5}}
+    (guide.folder / "record" / "gesscale.yaml").write_text(yaml.safe_dump(given))
     (guide.folder / "record" / "theirs.py").write_text("raise SystemExit('it ran')", "utf-8")
     code, _, said = gesscale("replay", "record")
     assert code == 2
@@ -185,7 +185,7 @@ BROKEN = {
         "expected a PolicyCard, or a callable of workflow and settings, got a int",
     ),
     "it cannot be called so": ("def CARD(): pass", "cannot be made: TypeError: CARD() takes 0 positional"),
-    "it gives no policy": ("def CARD(*told): return 7", "expected a policy, got a int without name"),
+    "it gives no policy": ("def CARD(*given): return 7", "expected a policy, got a int without name"),
 }
 CARD = """
 from pydantic import Field
@@ -252,8 +252,8 @@ def test_a_package_brings_a_policy_that_is_like_any_other(site, tmp_path):
     packages.mkdir()
     install_policy(packages)
     site.serve_overload()
-    told = ("--policy", "steady", "--set", "analyze.steady.high_share=0.5")
-    advice = elsewhere("recommend", "-c", site.config, *told, "-o", "json", path=packages)
+    given = ("--policy", "steady", "--set", "analyze.steady.high_share=0.5")
+    advice = elsewhere("recommend", "-c", site.config, *given, "-o", "json", path=packages)
     (decision,) = json.loads(advice.stdout)["decisions"]
     assert decision["policy"] == "steady"
     assert decision["plan"]["change"] == {"add": ["mid"], "remove": []}

@@ -36,13 +36,13 @@ SEEN = OperatorReading(
     operator="nearest",
     at_s=3.0,
     placement=("edge1",),
-    throughput_rows_per_s=float("nan"),  # what cannot be told becomes null
+    throughput_rows_per_s=float("nan"),  # what is not known becomes null
     saturated_share=1.0,
     busy_share=1.0,
 )
 
 
-def told(at_s: float) -> Decision:
+def full_decision(at_s: float) -> Decision:
     """Return a decision with all that one may hold."""
     return Decision(
         at_s=at_s,
@@ -77,7 +77,7 @@ def path(tmp_path: Path) -> Path:
     path = tmp_path / "knowledge.sqlite"
     with SqliteKnowledge(path, now_s=NOW_S) as store:
         for at_s in (1.0, 2.0, 3.0):
-            store.remember(told(at_s))
+            store.remember(full_decision(at_s))
     return path
 
 
@@ -196,7 +196,7 @@ def test_a_file_with_such_a_cell_is_set_aside_with_a_message_and_replaced(
     before = path.read_bytes()
     with caplog.at_level(logging.WARNING), SqliteKnowledge(path, now_s=NOW_S) as store:
         assert store.recall(NOW_S) == Knowledge()
-        store.remember(told(4.0))
+        store.remember(full_decision(4.0))
         assert [item["at_s"] for item in store.decisions()] == [4.0]
     side_files = path.with_name("knowledge.sqlite.corrupt-20010909T014640Z")
     assert side_files.read_bytes() == before
@@ -242,14 +242,14 @@ def test_what_breaks_while_the_loop_runs_is_known_all_the_same(
     path: Path, statement: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with SqliteKnowledge(path, now_s=NOW_S) as store:
-        store.remember(told(4.0))
+        store.remember(full_decision(4.0))
         before = store.recall(NOW_S)
         assert before.pending("nearest") is not None  # a change is under way
         damage(path, statement)
         with caplog.at_level(logging.WARNING):
             assert store.recall(NOW_S + 60) == before
         store.settle("nearest", before.orders["nearest"][0].ended(NOW_S, 5.0, arrived=True))
-        store.remember(told(5.0))
+        store.remember(full_decision(5.0))
         known = store.recall(NOW_S + 60)
     assert [each.at_s for each in known.readings["nearest"]] == [5.0, 4.0, 3.0, 2.0, 1.0]
     assert known.orders["nearest"][1].downtime_s == 5.0
@@ -276,7 +276,7 @@ def test_what_breaks_before_a_decision_is_kept_does_not_lose_it(path: Path, stat
         if "decision" in statement or "placement_order" in statement:
             store.recall(NOW_S)  # a step recalls before it remembers
         if "decision" not in statement:
-            store.remember(told(4.0))
+            store.remember(full_decision(4.0))
             assert [item["at_s"] for item in store.decisions()] == [4.0]
             assert store.recall(NOW_S).readings["nearest"][1:] == before.readings["nearest"]
 
@@ -284,7 +284,7 @@ def test_what_breaks_before_a_decision_is_kept_does_not_lose_it(path: Path, stat
 def test_an_order_that_was_given_a_moment_ago_is_not_forgotten(path: Path) -> None:
     # Else the loop would take the replica that is about to come for one that is missing, or scale again.
     with SqliteKnowledge(path, now_s=NOW_S) as store:
-        store.remember(replace(told(10.0), operator="clean"))
+        store.remember(replace(full_decision(10.0), operator="clean"))
         change = Order(at_s=10.0, placement=("edge1",), before=0, reason=Reason.OVERLOADED)
         damage(path, "UPDATE reading SET rows_per_s = 'fast'")
         assert store.recall(NOW_S).pending("clean") == change
@@ -299,7 +299,7 @@ def test_a_file_that_cannot_be_replaced_is_done_without_until_something_is_to_be
         damage(path, "UPDATE reading SET rows_per_s = 'fast'")
         assert store.recall(NOW_S) == before
         with pytest.raises(KnowledgeError):
-            store.remember(told(4.0))
+            store.remember(full_decision(4.0))
 
 
 # Who may read it
@@ -322,7 +322,7 @@ def modes(folder: Path) -> dict[str, int]:
 
 def test_a_new_file_and_those_beside_it_are_their_owners_alone(open_to_all: Path) -> None:
     with SqliteKnowledge(open_to_all / "k.sqlite", now_s=NOW_S) as store:
-        store.remember(told(1.0))
+        store.remember(full_decision(1.0))
         assert modes(open_to_all) == dict.fromkeys(("k.sqlite", "k.sqlite-wal", "k.sqlite-shm"), 0o600)
 
 
@@ -354,7 +354,7 @@ def test_a_link_of_the_user_stays_one(tmp_path: Path, exists: bool) -> None:
         target.write_bytes(b"garbage" * 100)
     link.symlink_to(target)
     with SqliteKnowledge(link, now_s=NOW_S) as store:
-        store.remember(told(1.0))
+        store.remember(full_decision(1.0))
     assert link.is_symlink()
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
     assert len(list(target.parent.glob("*.corrupt-*"))) == exists

@@ -36,9 +36,9 @@ def test_nobody_is_busier_than_always() -> None:
     assert tell([batch(2.0)], ("a",), 2.0)["a"].cpu_share == 1.0
 
 
-@pytest.mark.parametrize("told", [{}, {2.0: work(a=1)}])
-def test_nothing_is_said_unless_every_batch_tells(told: dict[float, dict[str, HostWork]]) -> None:
-    assert WorkByNode(told)([batch(2.0), batch(4.0)], ("a",), 4.0) == {}
+@pytest.mark.parametrize("works", [{}, {2.0: work(a=1)}])
+def test_nothing_is_said_unless_every_batch_tells(works: dict[float, dict[str, HostWork]]) -> None:
+    assert WorkByNode(works)([batch(2.0), batch(4.0)], ("a",), 4.0) == {}
 
 
 def test_without_a_batch_in_the_window_replicas_idled_where_they_tell_at_all() -> None:

@@ -46,8 +46,8 @@ def test_a_recorded_run_is_read_whole() -> None:
     assert recording.faults == ()
     # Lines of the two files.
     assert (len(recording.batches["nearest"]), len(recording.decisions)) == (90, 26)
-    told = {(batch.state_rows, batch.state_bytes) for batch in recording.batches["nearest"]}
-    assert told == {(None, None)}, "recorded before there were such figures"
+    figures = {(batch.state_rows, batch.state_bytes) for batch in recording.batches["nearest"]}
+    assert figures == {(None, None)}, "recorded before there were such figures"
     first, sixth = recording.decisions[0], recording.decisions[5]
     assert first.seen == MissingReading(operator="nearest", detail="no batch has ended yet")
     assert isinstance(sixth.seen, OperatorReading)
@@ -174,11 +174,13 @@ def test_what_was_handed_on_and_what_single_replicas_did_is_read_back_as_it_was_
     recording = read_recording(folder, ["nearest"])
     assert recording.faults == ()
     assert [batch.output_rows for batch in recording.batches["nearest"]] == [20, None]
-    told, untold = (each.seen for each in recording.decisions)
-    assert isinstance(told, OperatorReading)
-    assert isinstance(untold, OperatorReading)
-    assert (told.output_rows_per_s, told.by_node) == (155.25, at_work)
-    assert (untold.output_rows_per_s, untold.by_node) == (None, {}), "a record of before they were told"
+    newer, older = (each.seen for each in recording.decisions)
+    assert isinstance(newer, OperatorReading)
+    assert isinstance(older, OperatorReading)
+    assert (newer.output_rows_per_s, newer.by_node) == (155.25, at_work)
+    assert (older.output_rows_per_s, older.by_node) == (None, {}), (
+        "a record of before there were such figures"
+    )
 
 
 def test_a_reading_is_written_and_read_back_without_loss(folder: Path) -> None:

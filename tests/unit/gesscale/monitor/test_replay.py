@@ -74,11 +74,11 @@ def test_for_another_window_the_figures_are_computed_from_the_batches():
     assert (seen.busy_share, seen.cpu_share) == (1.0, None)
 
 
-@pytest.mark.parametrize(("told", "newest"), [(5, 100.0), (4, 98.0), (1, 98.0)])
-def test_as_many_batches_are_seen_as_live_within_what_clocks_allow(told: int, newest: float):
+@pytest.mark.parametrize(("count", "newest"), [(5, 100.0), (4, 98.0), (1, 98.0)])
+def test_as_many_batches_are_seen_as_live_within_what_clocks_allow(count: int, newest: float):
     # At 99.5 s four batches have ended. That a fifth was seen, or only the fourth not, is within 5 s; that only the
     # first was, which ended 7.5 s before, is not, and the time decides.
-    seen = read(world(live(at_s=99.5, batches_seen=told), at_s=99.5))
+    seen = read(world(live(at_s=99.5, batches_seen=count), at_s=99.5))
     assert isinstance(seen, OperatorReading)
     assert seen.batches[-1].ended_at_s == newest
 

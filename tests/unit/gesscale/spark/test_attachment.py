@@ -9,7 +9,7 @@ from gesscale.spark import attach
 
 
 class NotSpark:
-    """A session of which nothing can be had."""
+    """A session that gives nothing."""
 
 
 def test_a_port_in_use_is_said_and_harms_nobody(caplog):

@@ -96,7 +96,7 @@ def test_an_account_that_does_not_come_is_not_waited_for_for_ever():
     spark = Spark()
     assert spark.watch.done_in(RUN, 0) is None
     assert sum(spark.pauses_s) == pytest.approx(0.25)
-    spark.run(1, ended=False)  # the next batch's goes on; it keeps nobody waiting
+    spark.run(1, ended=False)  # the next batch's goes on; no one waits for it
     spark.run(0, a=TasksDone(1, 1.0))
     spark.pauses_s.clear()
     assert spark.watch.done_in(RUN, 0) == {"a": (1, 1.0)}

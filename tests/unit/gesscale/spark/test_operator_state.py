@@ -147,14 +147,14 @@ def test_a_batch_is_attributed_to_the_executors_it_was_planned_with():
 
 
 def test_borders_between_batches_are_told_and_the_ends_of_a_run_are_known():
-    bench, told = Bench(), []
-    bench.state.notify_of_batch_ends(lambda: told.append(bench.now_s))
+    bench, ends = Bench(), []
+    bench.state.notify_of_batch_ends(lambda: ends.append(bench.now_s))
     assert bench.state.batch_ends_s("r1") is None
     bench.batch()
     bench.state.progress(
         "r1", "q1", {"batchId": 1, "timestamp": "1970-01-01T00:01:40.000Z", "durationMs": {}}
     )
-    assert told == [100.0]  # a trigger without a batch is no border
+    assert ends == [100.0]  # a trigger without a batch is no border
     assert bench.state.batch_ends_s("r1") == (99.5, 99.5)  # began at 99 s, took 0.5 s
 
 

@@ -61,7 +61,7 @@ def test_an_executor_that_does_not_tell_its_node_goes_last():
 def test_an_operator_never_goes_below_one():
     with pytest.raises(ValueError, match="never goes below one"):
         reconcile("1-1", [], [live("1", "a")])
-    # all nodes change: nobody goes before somebody has come
+    # all nodes change: no executor goes before another has come
     assert reconcile("1-2", ["c"], [live("1", "a"), live("2", "b")]).decommission == ()
 
 

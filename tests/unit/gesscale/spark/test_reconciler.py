@@ -100,7 +100,7 @@ def test_scaling_down_lowers_the_total_before_the_executor_goes():
     bench.say("1-1", "a")
     assert bench.step() == [("template", "1-1", ("a",)), ("total", 1), ("total", 1), ("go", "2")]
     assert bench.reconciler.document()["settled"] is False
-    assert bench.step() == [("total", 1)]  # told once
+    assert bench.step() == [("total", 1)]  # asked once
     bench.leave("b")
     bench.step()
     assert bench.reconciler.document()["settled"] is True
@@ -220,7 +220,7 @@ def test_a_restart_that_would_change_nothing_is_left_out(caplog):
     bench.say("1-1", "a", "full", strategy="Restart")
     bench.step()
     assert bench.step(after_s=121) == [("total", 2)]
-    assert "nobody came to full" in caplog.text
+    assert "no executor came to full" in caplog.text
 
 
 @pytest.mark.parametrize("worked", [True, False])

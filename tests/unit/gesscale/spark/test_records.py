@@ -72,8 +72,8 @@ def test_a_source_without_a_latest_offset_leaves_the_rest_of_the_batch():
     ],
 )
 def test_the_sink_tells_what_was_handed_on_or_else_the_query(sink, observed, rows):
-    told = report() | {"sink": sink, "observedMetrics": observed}
-    assert add(QueryHistory(query="q"), told).output_rows == rows
+    progress = report() | {"sink": sink, "observedMetrics": observed}
+    assert add(QueryHistory(query="q"), progress).output_rows == rows
 
 
 def test_a_report_of_an_older_spark_tells_no_output():

@@ -219,15 +219,15 @@ def test_a_broken_answer_is_survived_too():
 
 
 def test_winning_and_losing_are_told_once():
-    store, told = Store(holderIdentity=""), []
-    candidate = Candidate(store, on_change=lambda: told.append(candidate.is_leader()))
+    store, changes = Store(holderIdentity=""), []
+    candidate = Candidate(store, on_change=lambda: changes.append(candidate.is_leader()))
     candidate.step()
     candidate.after(4)
     store.fault = fault(500)
     candidate.after(5)
     candidate.after(6)
     candidate.after(6)
-    assert told == [True, False]
+    assert changes == [True, False]
 
 
 def test_a_released_lease_is_free_for_others_at_once():

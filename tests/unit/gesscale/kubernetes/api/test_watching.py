@@ -42,8 +42,8 @@ class Steps:
         self.now_s, self.waits, self.cache = 1000.0, [], None
         timing = Timing(now_s=lambda: self.now_s, sleep=self._sleep, random=lambda: 0.0, first_wait_s=1.0)
         self._left = waits
-        self.views, self.told = [], []
-        self.cache = cache_of(timing, lambda: self.told.append(self.cache.snapshot()))
+        self.views, self.shown = [], []
+        self.cache = cache_of(timing, lambda: self.shown.append(self.cache.snapshot()))
 
     def _sleep(self, seconds):
         self.waits.append(seconds)
@@ -58,7 +58,7 @@ def through(connection):
 
     def run(waits, keep=labels_of):
         steps = Steps(
-            lambda timing, told: Cache(connection, PODS, keep, timing=timing, on_change=told), waits
+            lambda timing, shown: Cache(connection, PODS, keep, timing=timing, on_change=shown), waits
         )
         steps.cache.run()
         return steps
@@ -173,7 +173,7 @@ def test_a_server_that_comes_back_makes_the_view_fresh_and_the_waits_short(serve
     # listed at 1000 s and stale since; the good watch is opened at 1001.5 s, when the server is heard again
     assert [view.stale_since_s for view in steps.views] == [1000.0, 1000.0, 1001.5, 1001.5]
     # one after the list and one as the third watch is opened; the bookmark is no change
-    assert [view.fresh for view in steps.told] == [True, False, False, True, False, False]
+    assert [view.fresh for view in steps.shown] == [True, False, False, True, False, False]
     assert watches(server) == ["10", "10", "10", "11", "11"]
 
 
@@ -227,7 +227,7 @@ def test_what_is_not_to_be_kept_is_not(server, through):
 def test_a_snapshot_does_not_change(server, through):
     server.says(listed(pod("a")))
     server.says(stream(event("DELETED", pod("a", "11"))), refusal(500, "Error", "boom"), to="watch")
-    assert [set(view.objects) for view in through(1).told] == [{"streams/a"}, set(), set()]
+    assert [set(view.objects) for view in through(1).shown] == [{"streams/a"}, set(), set()]
 
 
 def test_a_thread_lists_watches_and_ends_at_once_when_told(server, connection):

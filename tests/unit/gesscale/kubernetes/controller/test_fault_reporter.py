@@ -1,4 +1,4 @@
-"""Faults of resources are told once, and again where that failed."""
+"""Faults of resources are reported once, and again where that failed."""
 
 from concurrent.futures import Executor, Future
 
@@ -24,18 +24,18 @@ class AtOnce(Executor):
 
 class Scene:
     def __init__(self):
-        self.told, self.failure = [], None
+        self.reported, self.failure = [], None
         self.fault_reporter = FaultReporter(self.tell, AtOnce())
 
     def tell(self, key, fault):
-        self.told.append((key, fault))
+        self.reported.append((key, fault))
         if self.failure:
             raise self.failure
 
     def hear(self, fault, now_s, generation=1):
         faults = {KEY: fault} if fault else {}
         self.fault_reporter.report(faults, {KEY: generation}, now_s)
-        return len(self.told)
+        return len(self.reported)
 
 
 def test_a_fault_is_told_once():

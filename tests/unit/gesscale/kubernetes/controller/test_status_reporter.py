@@ -1,4 +1,4 @@
-"""What is told of a step: over the newest status, by the leader only."""
+"""What is reported of a step: over the newest status, by the leader only."""
 
 from contextlib import nullcontext
 

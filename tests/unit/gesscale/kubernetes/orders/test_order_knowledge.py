@@ -10,7 +10,7 @@ from gesscale.kubernetes.resource.order import parse_order
 LATER_S = EPOCH_S + 100.0
 
 
-def told(*placement, at_s=EPOCH_S, downtime_s=None):
+def expected(*placement, at_s=EPOCH_S, downtime_s=None):
     return placement, at_s, downtime_s
 
 
@@ -27,7 +27,8 @@ class Scene:
     def known(self, now_s=LATER_S):
         orders = self.knowledge.recall(now_s).orders
         return [
-            told(*each.placement, at_s=each.at_s, downtime_s=each.downtime_s) for each in orders.get("op", ())
+            expected(*each.placement, at_s=each.at_s, downtime_s=each.downtime_s)
+            for each in orders.get("op", ())
         ]
 
     def settles(self):
@@ -39,7 +40,7 @@ def test_an_order_that_has_not_settled_is_pending_whoever_wrote_it():
     scene = Scene()
     assert scene.known() == []
     scene.stands("a", "b")
-    assert scene.known() == [told("a", "b")]
+    assert scene.known() == [expected("a", "b")]
     assert scene.knowledge.recall(LATER_S).pending("op").placement == ("a", "b")
 
 
@@ -47,9 +48,9 @@ def test_a_downtime_is_known_before_and_after_the_resource_has_it():
     scene = Scene()
     scene.stands("a", "b")
     scene.settles()
-    assert scene.known() == [told("a", "b", downtime_s=2.5)]
+    assert scene.known() == [expected("a", "b", downtime_s=2.5)]
     scene.stands("a", "b", downtimeSeconds=2.5)
-    assert scene.known() == [told("a", "b", downtime_s=2.5)]
+    assert scene.known() == [expected("a", "b", downtime_s=2.5)]
     assert scene.knowledge.recall(LATER_S).pending("op") is None
 
 
@@ -73,7 +74,7 @@ def test_a_newer_order_has_not_settled_because_the_former_had():
     scene.stands("a", "b")
     scene.settles()
     scene.stands("a", number=2, at_s=EPOCH_S + 20)
-    assert scene.known() == [told("a", at_s=EPOCH_S + 20)]
+    assert scene.known() == [expected("a", at_s=EPOCH_S + 20)]
 
 
 def test_an_order_that_is_gone_is_forgotten():
@@ -89,4 +90,4 @@ def test_an_order_of_a_clock_that_runs_ahead_counts_from_when_it_was_first_seen(
     scene = Scene()
     scene.stands("a", "b", at_s=EPOCH_S + 3600)
     for now_s in (EPOCH_S, EPOCH_S + 10):
-        assert scene.known(now_s) == [told("a", "b", at_s=EPOCH_S)]
+        assert scene.known(now_s) == [expected("a", "b", at_s=EPOCH_S)]

@@ -54,7 +54,9 @@ def test_an_operator_without_a_driver_does_not_run_and_gets_no_order():
     scene = Scene(pod("e1", "b"))
     scene.world.pods = [pod("e1", "b")]
     assert scene.cluster.state().placements == {}
-    with pytest.raises(ClusterError, match="nobody could carry out an order: expected one driver pod"):
+    with pytest.raises(
+        ClusterError, match="there is no driver to carry out an order: expected one driver pod"
+    ):
         scene.apply(add=("c",))
 
 

@@ -11,8 +11,8 @@ def test_a_node_is_left_alone_after_the_wait_and_tried_again_after_the_rest():
     node_backoff = NodeBackoff(60.0)
     assert node_backoff.judge([], ["b"], 0.0) == {}
     assert node_backoff.judge([], ["b"], 59.0) == {}
-    told = node_backoff.judge([], ["b"], 60.0)
-    assert told == {"b": "no executor became ready there within 60 s: its pod was never created"}
+    found = node_backoff.judge([], ["b"], 60.0)
+    assert found == {"b": "no executor became ready there within 60 s: its pod was never created"}
     assert set(node_backoff.judge([], [], 239.0)) == {"b"}  # not awaited any more; 60 + 180 = 240
     assert node_backoff.judge([], [], 240.0) == {}
     assert node_backoff.judge([], ["b"], 241.0) == {}  # it is waited for again

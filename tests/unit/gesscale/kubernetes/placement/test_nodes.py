@@ -146,7 +146,7 @@ ALWAYS = {"restartPolicy": "Always"}
         (pod(part()), 0, 0),
         # init containers run one by one before the others: the largest counts where it is larger than their sum
         (pod(part("1"), init=[part("2"), part("500m")]), 2000, 0),
-        # a sidecar stays: 0.5 beside the container's 1, and beside the later init container's 1.5
+        # a sidecar stays: 0.5 with the container's 1, and with the later init container's 1.5
         (pod(part("1"), init=[part("500m", **ALWAYS), part("1500m")]), 2000, 0),
         (pod(part("1"), init=[part("500m", **ALWAYS)]), 1500, 0),
         (pod(part("1"), overhead={"cpu": "250m", "memory": "64Mi"}), 1250, 64),

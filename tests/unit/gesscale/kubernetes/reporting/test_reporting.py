@@ -5,7 +5,18 @@ from dataclasses import replace
 
 import pytest
 from edge import known
-from recorded_steps import T0_S, after, decided, evidence, order, ordered, overloaded, reasons, standing, told
+from recorded_steps import (
+    T0_S,
+    after,
+    decided,
+    evidence,
+    order,
+    ordered,
+    overloaded,
+    reasons,
+    report_of,
+    standing,
+)
 
 from gesscale.decision import OutcomeStatus, Reason, Verdict
 from gesscale.kubernetes.reporting import node_pool_of, report_fault
@@ -17,7 +28,7 @@ from perfmodel import Estimate, law_named
 
 
 def test_the_status_holds_what_the_step_saw_and_is_one_the_definition_knows():
-    status = told({}, after(decided())).status
+    status = report_of({}, after(decided())).status
     assert status["observedGeneration"] == 3
     assert (status["replicas"], status["desiredReplicas"], status["placement"]) == (2, 2, ["hub", "near"])
     assert status["driver"] == {"pod": "driver", "node": "hub"}
@@ -35,11 +46,11 @@ def test_the_status_holds_what_the_step_saw_and_is_one_the_definition_knows():
 def test_what_is_not_known_is_absent_and_the_model_and_order_stay():
     before = {"id": "7-3", "term": 7, "placement": ["hub"], "at": "2027-01-15T08:00:00Z", "strategy": "Live"}
     model = law_named("gesscale").fit(evidence(3))
-    old = {**told({}, after(decided(model=model))).status, "order": before}
+    old = {**report_of({}, after(decided(model=model))).status, "order": before}
     blind = decided(
         T0_S + 60, reason=Reason.METRICS_MISSING, verdict=Verdict.UNKNOWN, seen=False, placement=()
     )
-    status = told(old, after(blind, live=None, driver=None)).status
+    status = report_of(old, after(blind, live=None, driver=None)).status
     absent = {
         "replicas",
         "desiredReplicas",
@@ -56,7 +67,7 @@ def test_what_is_not_known_is_absent_and_the_model_and_order_stay():
 
 def test_while_an_order_settles_it_is_what_is_desired_and_recommended():
     waiting = decided(T0_S + 60, reason=Reason.RECONFIGURING)
-    status = told({}, after(waiting, ordered())).status
+    status = report_of({}, after(waiting, ordered())).status
     assert (status["replicas"], status["desiredReplicas"]) == (2, 3)
     assert status["recommendation"]["placement"] == ["hub", "mid", "near"]
 
@@ -65,7 +76,7 @@ def test_while_an_order_settles_it_is_what_is_desired_and_recommended():
 def test_a_figure_that_is_none_is_left_out_and_nothing_breaks(figure):
     seen = decided(mst=Estimate(low=0.0, mid=1.0, high=float("inf")))
     strange = replace(seen.analysis.reading, backlog_rows=figure)
-    status = told({}, after(replace(seen, analysis=replace(seen.analysis, reading=strange)))).status
+    status = report_of({}, after(replace(seen, analysis=replace(seen.analysis, reading=strange)))).status
     assert "mst" not in status
     assert "backlogRows" not in status["load"]
     json.dumps(status, allow_nan=False)
@@ -73,7 +84,7 @@ def test_a_figure_that_is_none_is_left_out_and_nothing_breaks(figure):
 
 def test_entries_of_an_older_controller_that_cannot_be_read_are_dropped():
     old = {"history": [{"when": 1}, "x"], "conditions": [{"type": "Ready"}], "lastDecision": {"at": "soon"}}
-    report = told(old, after(decided()))
+    report = report_of(old, after(decided()))
     assert report.patch is not None
     assert report.status["history"] == []
     assert len(report.status["conditions"]) == 7
@@ -99,7 +110,7 @@ def test_history_and_memory_are_bounded_and_the_status_stays_small():
     old = {**standing(), "history": past}
     knowledge = known(readings={"op": evidence(60)}, orders=ordered(T0_S, 2.0).orders)
     decision = overloaded(detail="so much that no sentence suffices " * 100)
-    new = told(old, after(decision, knowledge, node_pool=_full_pool())).status
+    new = report_of(old, after(decision, knowledge, node_pool=_full_pool())).status
     assert (len(new["history"]), len(new["memory"]["readings"])) == (HISTORY_AT_MOST, READINGS_AT_MOST)
     assert new["history"] == past[:HISTORY_AT_MOST]
     assert len(json.dumps(new)) < 16 * 1024
@@ -107,7 +118,7 @@ def test_history_and_memory_are_bounded_and_the_status_stays_small():
 
 def _full_pool():
     nodes = {
-        f"n{n}": Node(name=f"n{n}", problem="for reasons too long to be told " * 50, reason=reason)
+        f"n{n}": Node(name=f"n{n}", problem="for reasons too long to be reported " * 50, reason=reason)
         for n, reason in enumerate((Reason.NOT_READY, Reason.CORDONED, Reason.NO_ROOM, Reason.EXCLUDED))
     }
     return node_pool_of(ClusterState(nodes=nodes, placements={}), "op")
@@ -117,12 +128,12 @@ def _full_pool():
 
 
 def test_an_order_gets_its_reason_and_its_end_is_told_with_the_downtime():
-    began = told(standing(), after(overloaded(), ordered()))
+    began = report_of(standing(), after(overloaded(), ordered()))
     found = {key: began.status["order"][key] for key in ("at", "before", "reason", "givenUp")}
     assert found == {"at": "2027-01-15T08:00:00Z", "before": 2, "reason": "Overloaded", "givenUp": False}
     there = ("hub", "mid", "near")
     calm = decided(T0_S + 90, placement=there)
-    ended = told(began.status, after(calm, ordered(downtime_s=4.25), live=there))
+    ended = report_of(began.status, after(calm, ordered(downtime_s=4.25), live=there))
     assert ended.status["order"]["settledAt"] == "2027-01-15T08:01:30Z"
     assert ended.status["order"]["downtimeSeconds"] == 4.25
     assert ended.settled.downtime_s == 4.25
@@ -132,19 +143,19 @@ def test_an_order_gets_its_reason_and_its_end_is_told_with_the_downtime():
             "replicas 2 -> 3 (Overloaded): settled after 90 s, longest time without a finished batch 4.2 s",
         )
     ]
-    assert told(ended.status, after(calm, ordered(downtime_s=4.25), live=there)).events == ()
+    assert report_of(ended.status, after(calm, ordered(downtime_s=4.25), live=there)).events == ()
 
 
 def test_only_what_was_found_later_is_written_to_an_order():
-    patch = told(standing(), after(overloaded(), ordered(downtime_s=4.25))).patch
+    patch = report_of(standing(), after(overloaded(), ordered(downtime_s=4.25))).patch
     assert patch["order"] == {
         "before": 2, "reason": "Overloaded", "settledAt": "2027-01-15T08:01:30Z", "downtimeSeconds": 4.25
     }  # fmt: skip
 
 
 def test_an_order_that_was_given_up_is_a_failure():
-    began = told(standing(), after(overloaded(), ordered())).status
-    ended = told(began, after(decided(T0_S + 600), ordered(downtime_s=0.0, took_s=600)))
+    began = report_of(standing(), after(overloaded(), ordered())).status
+    ended = report_of(began, after(decided(T0_S + 600), ordered(downtime_s=0.0, took_s=600)))
     assert ended.status["order"]["givenUp"] is True
     (telling,) = ended.events
     assert (telling.kind, telling.reason) == ("Warning", "FailedRescale")
@@ -153,14 +164,14 @@ def test_an_order_that_was_given_up_is_a_failure():
 
 def test_another_order_than_the_one_in_the_resource_is_not_written_into_it():
     old = standing(T0_S + 60, placement=("hub",))
-    ended = told(old, after(decided(T0_S + 90), ordered(downtime_s=2.0)))
+    ended = report_of(old, after(decided(T0_S + 90), ordered(downtime_s=2.0)))
     assert ended.status["order"] == old["order"]
     assert (ended.settled, ended.events) == (None, ())
 
 
 def test_the_end_of_an_order_whose_controller_died_is_told():
     there = ("hub", "mid", "near")
-    old = told(
+    old = report_of(
         standing(T0_S + 30.25),
         after(decided(T0_S + 60, reason=Reason.RECONFIGURING), ordered(T0_S + 30.25, reason="", before=None)),
     ).status
@@ -169,7 +180,7 @@ def test_the_end_of_an_order_whose_controller_died_is_told():
         ordered(T0_S + 30.25, downtime_s=3.0, reason="", before=None),
         live=there,
     )
-    (telling,) = told(old, calm).events
+    (telling,) = report_of(old, calm).events
     assert telling.message.startswith("replicas unknown -> 3 (Unrecorded): settled after 90 s")
 
 
@@ -177,29 +188,29 @@ def test_the_end_of_an_order_whose_controller_died_is_told():
 
 
 def test_an_order_is_told_with_load_against_mst():
-    (telling,) = told({}, after(overloaded(), ordered())).events
+    (telling,) = report_of({}, after(overloaded(), ordered())).events
     assert (telling.kind, telling.reason) == ("Normal", "Rescaling")
     assert telling.message == "replicas 2 -> 3 (Overloaded, +mid): load 812 rows/s > MST 640"
 
 
 def test_figures_that_contradict_the_verdict_are_not_told_as_its_cause():
-    (telling,) = told({}, after(overloaded(load=500.0), ordered())).events
+    (telling,) = report_of({}, after(overloaded(load=500.0), ordered())).events
     assert telling.message == "replicas 2 -> 3 (Overloaded, +mid): saturated"
 
 
 def test_a_failure_is_told_once_as_long_as_it_lasts():
-    first = told({}, after(overloaded(status=OutcomeStatus.FAILED)))
+    first = report_of({}, after(overloaded(status=OutcomeStatus.FAILED)))
     assert reasons(first) == ["FailedRescale"]
-    again = told(first.status, after(overloaded(T0_S + 60, status=OutcomeStatus.FAILED)))
+    again = report_of(first.status, after(overloaded(T0_S + 60, status=OutcomeStatus.FAILED)))
     assert reasons(again) == []
 
 
 def test_advice_is_told_when_it_is_new():
     advice = OutcomeStatus.NOT_ALLOWED
-    first = told({}, after(overloaded(status=advice)))
+    first = report_of({}, after(overloaded(status=advice)))
     assert reasons(first) == ["ScalingReport"]
     assert first.events[0].message.endswith("MST 640 (advice only, nothing is changed)")
-    assert reasons(told(first.status, after(overloaded(T0_S + 60, status=advice)))) == []
+    assert reasons(report_of(first.status, after(overloaded(T0_S + 60, status=advice)))) == []
     assert first.status["history"] == []
 
 
@@ -218,15 +229,15 @@ def test_advice_is_told_when_it_is_new():
     ],
 )
 def test_a_standstill_is_told_when_its_reason_is_new(reason, verdict, event):
-    old = told({}, after(decided())).status
-    first = told(old, after(decided(T0_S + 60, reason=reason, verdict=verdict)))
+    old = report_of({}, after(decided())).status
+    first = report_of(old, after(decided(T0_S + 60, reason=reason, verdict=verdict)))
     assert reasons(first) == event
-    assert reasons(told(first.status, after(decided(T0_S + 120, reason=reason, verdict=verdict)))) == []
+    assert reasons(report_of(first.status, after(decided(T0_S + 120, reason=reason, verdict=verdict)))) == []
 
 
 def test_the_end_of_a_pause_is_told():
-    paused = told({}, after(decided(reason=Reason.PAUSED))).status
-    assert reasons(told(paused, after(decided(T0_S + 60)))) == ["Resumed"]
+    paused = report_of({}, after(decided(reason=Reason.PAUSED))).status
+    assert reasons(report_of(paused, after(decided(T0_S + 60)))) == ["Resumed"]
 
 
 def test_a_model_is_told_once_it_is_calibrated_and_when_it_moves():
@@ -236,22 +247,22 @@ def test_a_model_is_told_once_it_is_calibrated_and_when_it_moves():
         )
 
     # Three distinct readings calibrate: one does not, five do.
-    few = told({}, fitted(T0_S, evidence(1)))
+    few = report_of({}, fitted(T0_S, evidence(1)))
     assert reasons(few) == []
-    calibrated = told(few.status, fitted(T0_S + 1, evidence(5)))
+    calibrated = report_of(few.status, fitted(T0_S + 1, evidence(5)))
     assert calibrated.status["model"]["calibrated"]
     assert reasons(calibrated) == ["ModelRefitted"]
     assert calibrated.events[0].message.startswith("law gesscale: alpha ")
-    assert reasons(told(calibrated.status, fitted(T0_S + 120, evidence(5)))) == []
+    assert reasons(report_of(calibrated.status, fitted(T0_S + 120, evidence(5)))) == []
     slower = tuple(replace(item, rows_per_s=item.rows_per_s / 2) for item in evidence(5))
-    too_soon = told(calibrated.status, fitted(T0_S + 30, slower))
+    too_soon = report_of(calibrated.status, fitted(T0_S + 30, slower))
     assert (too_soon.patch, reasons(too_soon)) == (None, [])  # an event for each write, not for each step
-    assert reasons(told(calibrated.status, fitted(T0_S + 61, slower))) == ["ModelRefitted"]
+    assert reasons(report_of(calibrated.status, fitted(T0_S + 61, slower))) == ["ModelRefitted"]
 
 
 def test_a_resource_that_cannot_be_obeyed_says_so_once_and_keeps_what_lasts():
     fault = ResourceFault(reason=FaultReason.SETTINGS_DIFFER, message="a and b differ in policy.law")
-    running = told({}, after(overloaded(), ordered())).status
+    running = report_of({}, after(overloaded(), ordered())).status
     report = report_fault(running, fault, 4, T0_S + 1)
     assert {item["type"]: item["status"] for item in report.status["conditions"]}["Ready"] == "False"
     assert report.status["lastDecision"]["reason"] == "SettingsDiffer"

@@ -6,7 +6,7 @@ import pytest
 from edge import known
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from recorded_steps import T0_S, after, decided, evidence, ordered, overloaded, told
+from recorded_steps import T0_S, after, decided, evidence, ordered, overloaded, report_of
 
 from gesscale.decision import MapStatus, Reason, Verdict
 from gesscale.kubernetes.reporting.writing import merged, status_patch
@@ -16,17 +16,17 @@ from perfmodel import Reading
 
 def test_the_same_decision_told_again_is_not_written_again():
     seen = after(overloaded(), ordered())
-    first = told({}, seen)
+    first = report_of({}, seen)
     assert first.patch is not None
-    second = told(first.status, seen)
+    second = report_of(first.status, seen)
     assert (second.patch, second.events) == (None, ())
 
 
 def test_figures_wait_for_a_noticeable_move_and_for_their_time():
-    old = told({}, after(decided())).status
+    old = report_of({}, after(decided())).status
     wait = [(520.0, 3600), (600.0, 59)]  # 4 % after an hour, 20 % too soon
-    assert [told(old, after(decided(T0_S + s, load=load))).patch for load, s in wait] == [None, None]
-    patch = told(old, after(decided(T0_S + 60, load=600.0))).patch
+    assert [report_of(old, after(decided(T0_S + s, load=load))).patch for load, s in wait] == [None, None]
+    patch = report_of(old, after(decided(T0_S + 60, load=600.0))).patch
     assert patch["load"] == {"inputRowsPerSecond": 600.0, "throughputRowsPerSecond": 600.0}
     assert patch["lastDecision"] == {"at": "2027-01-15T08:01:00Z"}  # and nothing else of it has changed
 
@@ -42,11 +42,11 @@ def test_a_figure_that_leaves_zero_or_comes_up_has_moved():
 
 
 def test_numbers_in_sentences_and_the_age_of_the_map_are_no_news():
-    old = told({}, after(decided(detail="headroom 43 %, threshold 50 %"))).status
+    old = report_of({}, after(decided(detail="headroom 43 %, threshold 50 %"))).status
     later = decided(T0_S + 3600, detail="headroom 44.5 %, threshold 50 %", standing=MapStatus(age_s=3630.0))
-    assert told(old, after(later)).patch is None
+    assert report_of(old, after(later)).patch is None
     reworded = decided(T0_S + 3600, detail="a backlog is being processed")
-    assert "backlog" in told(old, after(reworded)).patch["lastDecision"]["message"]
+    assert "backlog" in report_of(old, after(reworded)).patch["lastDecision"]["message"]
 
 
 @pytest.mark.parametrize(
@@ -61,25 +61,25 @@ def test_numbers_in_sentences_and_the_age_of_the_map_are_no_news():
     ids=lambda change: next(iter(change)),
 )
 def test_a_change_of_state_is_written_at_once(change):
-    old = told({}, after(decided())).status
+    old = report_of({}, after(decided())).status
     seen = replace(after(decided(T0_S + 1)), **change)
-    assert told(old, seen).patch is not None
+    assert report_of(old, seen).patch is not None
 
 
 def test_a_reading_of_a_new_placement_is_remembered_at_once_and_one_more_of_a_known_one_can_wait():
-    old = told({}, after(decided(), known(readings={"op": evidence(2)}))).status
+    old = report_of({}, after(decided(), known(readings={"op": evidence(2)}))).status
     more = known(readings={"op": evidence(3)})
-    assert "memory" in told(old, after(decided(T0_S + 1), more)).patch
+    assert "memory" in report_of(old, after(decided(T0_S + 1), more)).patch
     again = Reading(replicas=1, nd_max_ms=0.9, rows_per_s=301.0, at_s=T0_S + 1)  # as 1 replica at 0 ms
     same = known(readings={"op": (again, *evidence(2))})
-    assert told(old, after(decided(T0_S + 599), same)).patch is None
-    assert "memory" in told(old, after(decided(T0_S + 600), same)).patch
+    assert report_of(old, after(decided(T0_S + 599), same)).patch is None
+    assert "memory" in report_of(old, after(decided(T0_S + 600), same)).patch
 
 
 def test_vanished_keys_become_null_and_the_order_is_never_touched():
-    old = told({}, after(decided())).status | {"order": {"id": "7-3"}, "leftOver": 1}
+    old = report_of({}, after(decided())).status | {"order": {"id": "7-3"}, "leftOver": 1}
     blind = decided(T0_S + 1, reason=Reason.METRICS_MISSING, verdict=Verdict.UNKNOWN, seen=False)
-    patch = told(old, after(blind)).patch
+    patch = report_of(old, after(blind)).patch
     assert (patch["load"], patch["mst"], patch["leftOver"]) == (None, None, None)
     assert "order" not in patch
     without = {key: value for key, value in old.items() if key != "order"}
@@ -113,7 +113,7 @@ def test_the_patch_applied_to_the_old_status_gives_the_new_one(old, new):
 def test_after_any_course_the_written_status_is_sound_and_tells_the_newest_reason(loads, picks):
     status = {}
     for step, (load, reason) in enumerate(zip(loads, picks, strict=False)):
-        report = told(status, after(decided(T0_S + 10 * step, load=load, reason=reason)))
+        report = report_of(status, after(decided(T0_S + 10 * step, load=load, reason=reason)))
         assert merged(status, report.patch or {}) == report.status
         status = report.status
     assert StreamAutoscalerStatus.model_validate(status).document() == status
