@@ -8,10 +8,8 @@ it is one cluster. Places thrown evenly on a square pass that bar by chance in 1
 """
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.cluster.hierarchy import cut_tree, leaves_list, linkage, optimal_leaf_ordering
-from scipy.sparse.csgraph import shortest_path
-from scipy.spatial.distance import squareform
 
 from latency_map.delays import Asymmetry, DelayKind, Delays, DelayUnit, round_trips_ms
 from latency_map.matrix import LatencyMap
@@ -87,11 +85,11 @@ def reading_order(survey: Survey | LatencyMap) -> tuple[str, ...]:
     names, rtt_ms = _by_name(survey)
     if len(names) < _MIN_NODES:
         return names
-    condensed = squareform(rtt_ms, checks=False)
-    tree = linkage(condensed, "average")
+    condensed = scipy.spatial.distance.squareform(rtt_ms, checks=False)
+    tree = scipy.cluster.hierarchy.linkage(condensed, "average")
     if len(names) <= BEST_ORDER_UP_TO:
-        tree = optimal_leaf_ordering(tree, condensed)
-    return tuple(names[leaf] for leaf in leaves_list(tree))
+        tree = scipy.cluster.hierarchy.optimal_leaf_ordering(tree, condensed)
+    return tuple(names[leaf] for leaf in scipy.cluster.hierarchy.leaves_list(tree))
 
 
 def _by_name(survey: Survey | LatencyMap) -> tuple[tuple[str, ...], Delays]:
@@ -104,8 +102,8 @@ def _completed(rtt_ms: Delays) -> Delays:
     gaps = np.isnan(rtt_ms)
     if not gaps.any():
         return rtt_ms
-    links = np.where(gaps, np.inf, rtt_ms)
-    ways = shortest_path(np.maximum(links, 1e-9), directed=False)  # a link of 0 would count as none
+    links = np.maximum(np.where(gaps, np.inf, rtt_ms), 1e-9)  # a link of 0 would count as none
+    ways = scipy.sparse.csgraph.shortest_path(links, directed=False)
     beyond = _ISLANDS_APART * max(float(ways[np.isfinite(ways)].max()), 1.0)
     return np.where(gaps, np.where(np.isfinite(ways), ways, beyond), rtt_ms)
 
@@ -115,7 +113,9 @@ def _groups(rtt_ms: Delays) -> NDArray[np.intp]:
     if len(rtt_ms) < _MIN_NODES:
         return one
     most = min(MAX_CLUSTERS, max(2, len(rtt_ms) // 2))
-    cuts = cut_tree(linkage(squareform(rtt_ms, checks=False), "average"), range(2, most + 1))
+    condensed = scipy.spatial.distance.squareform(rtt_ms, checks=False)
+    tree = scipy.cluster.hierarchy.linkage(condensed, "average")
+    cuts = scipy.cluster.hierarchy.cut_tree(tree, range(2, most + 1))
     scores = [_silhouette(rtt_ms, labels) for labels in cuts.T]
     best = int(np.argmax(scores))
     labels: NDArray[np.intp] = cuts[:, best]

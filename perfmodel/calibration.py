@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from scipy.optimize import least_squares
+import scipy
 
 from perfmodel.curves import Curve, Matrix, Points, Triple, Vector
 from perfmodel.errors import ModelError
@@ -182,7 +182,7 @@ def _minimise(
     loss: Literal["soft_l1", "cauchy"],
     scale: float,
 ) -> Vector:
-    found: Vector = least_squares(
+    found: Vector = scipy.optimize.least_squares(
         residuals,
         start,
         jac=jacobian,

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.optimize import nnls
-from scipy.special import stdtrit
+import scipy
 
 from perfmodel.calibration import Calibration
 from perfmodel.curves import Curve, Points
@@ -72,7 +71,7 @@ def reach(evidence: tuple[tuple[float, float], ...], shape: float, nd_max_ms: fl
     steps = np.array([(x, nd / ND_STEP_MS) for x, nd in evidence])
     target = np.array([shape, nd_max_ms / ND_STEP_MS])
     strict = 1e4
-    shares, _ = nnls(
+    shares, _ = scipy.optimize.nnls(
         np.vstack([(steps - target).T, np.full(len(steps), strict)]), np.array([0.0, 0.0, strict])
     )
     beyond = target - shares @ steps / shares.sum()
@@ -150,7 +149,7 @@ def bounds(curve: Curve, calibration: Calibration, seen: Outlook) -> tuple[float
 @lru_cache(maxsize=256)
 def _quantile(freedom: float) -> float:
     """Return how many standard deviations of Student's distribution leave `TAIL` beyond them."""
-    return -float(stdtrit(freedom, TAIL))
+    return -float(scipy.special.stdtrit(freedom, TAIL))
 
 
 def _widening(calibration: Calibration, beyond: Reach) -> tuple[float, float]:

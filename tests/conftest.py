@@ -1,5 +1,6 @@
 """Builders that several tests share: a small edge of five nodes, readings, and fakes of the ports."""
 
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -53,6 +54,16 @@ _BUILD_TIMEOUT_S = 1500
 _FORGOTTEN_SOCKET = r"ignore:unclosed <ssl\.SSLSocket [^>]*laddr=\([^)]*\)>:ResourceWarning"
 """Python 3.11's ssl forgets the socket of a peer that resets before the handshake, as an API server that is killed
 does; it has no remote address any more."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Collect tests without looking for garbage: a sixth of the time, and next to none of it is garbage."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items):

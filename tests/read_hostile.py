@@ -1,9 +1,11 @@
-"""Reads one map in a process of its own and prints what that took, as JSON; run by the tests of memory.
+"""Reads maps, each in a process of its own, and prints what each took; run by the tests of memory.
 
-``python read_hostile.py WAY WHAT NODES``: the way that the map comes, what it is, and how many nodes it may have.
+Every line of stdin is a JSON list: the way that the map comes, what it is, and how many nodes it may have. Every
+line of stdout is what came of it, as JSON. What all readers import is imported once; the processes are forks.
 """
 
 import json
+import os
 import resource
 import sys
 from itertools import count
@@ -135,9 +137,10 @@ def memory_bytes(key):
     return 1024 * next(int(line.split()[1]) for line in status.splitlines() if line.startswith(key))
 
 
-def main(way, what, nodes):
+def read_and_tell(way, what, nodes):
+    """Read a map, and print what that took."""
     resource.setrlimit(resource.RLIMIT_AS, (MOST_ADDRESS_SPACE, MOST_ADDRESS_SPACE))
-    warm_up()
+    warm_up()  # a fork has the memory, but not yet the pages of libraries
     before_bytes = memory_bytes("VmRSS")
     survey, said = None, ""
     try:
@@ -152,8 +155,20 @@ def main(way, what, nodes):
         "spread": bool(survey and survey.spread),
         "said": said,
     }
-    print(json.dumps(told))  # noqa: T201 - for the test
+    print(json.dumps(told), flush=True)  # noqa: T201 - for the test
+
+
+def main():
+    warm_up()
+    for line in iter(sys.stdin.readline, ""):
+        child = os.fork()
+        if not child:
+            read_and_tell(*json.loads(line))
+            return
+        _, status = os.waitpid(child, 0)
+        if status:
+            print(json.dumps({"died": os.waitstatus_to_exitcode(status)}), flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    main()

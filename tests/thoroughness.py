@@ -3,10 +3,12 @@
 from hypothesis import settings
 
 
-def examples(thorough: int) -> int:
+def examples(thorough: int, few: int | None = None) -> int:
     """Return what `make test` tries; the profile `check`, that of `make check`, has fewer and sets the limit there.
 
-    Properties that take the profile's number do not need this.
+    Properties that take the profile's number do not need this. Where an example takes long, `few` says how many the
+    profile `check` has.
     """
-    few = settings.get_current_profile_name() == "check"
-    return min(thorough, settings().max_examples) if few else thorough
+    if settings.get_current_profile_name() != "check":
+        return thorough
+    return min(thorough, few or settings().max_examples)

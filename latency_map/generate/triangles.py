@@ -13,8 +13,8 @@ broken triangle may repair it, and is taken back where it leads away from what i
 import math
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import shortest_path
 
 from latency_map.delays import Delays
 from latency_map.errors import LatencyMapError
@@ -57,7 +57,7 @@ def break_triangles(rng: np.random.Generator, rtt_ms: Delays, ratio: float) -> D
     if ratio and not detours:
         message = f"broken triangles: expected at least {_CORNERS} nodes, got {len(rtt_ms)}"
         raise LatencyMapError(message)
-    result: Delays = shortest_path(np.where(rtt_ms > 0, rtt_ms, 1e-12), directed=False)
+    result: Delays = scipy.sparse.csgraph.shortest_path(np.where(rtt_ms > 0, rtt_ms, 1e-12), directed=False)
     np.fill_diagonal(result, 0.0)
     broken = 0
     pairs = np.column_stack(np.triu_indices(len(result), 1))

@@ -15,10 +15,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components, dijkstra
 
 from latency_map.arrays import row_blocks
 from latency_map.delays import Delays
@@ -204,8 +202,8 @@ def _hold_out(pairs: _Pairs, n: int, rng: np.random.Generator, share: float) -> 
 
 
 def _fit(pairs: _Pairs, n: int, rng: np.random.Generator, dimensions: int) -> Coordinates:
-    links = csr_array((pairs.rtt_ms, (pairs.i, pairs.j)), shape=(n, n))
-    islands = connected_components(links, directed=False)[1].astype(np.intp)
+    links = scipy.sparse.csr_array((pairs.rtt_ms, (pairs.i, pairs.j)), shape=(n, n))
+    islands = scipy.sparse.csgraph.connected_components(links, directed=False)[1].astype(np.intp)
     apart = np.flatnonzero(pairs.rtt_ms > 0)
     scale_ms = float(np.median(pairs.rtt_ms[apart])) if len(apart) else 1.0
     landmarks = rng.permutation(n)[:_LANDMARKS]
@@ -218,7 +216,7 @@ def _fit(pairs: _Pairs, n: int, rng: np.random.Generator, dimensions: int) -> Co
     del pairs, apart
     bounds = [(None, None)] * (n * dimensions) + [(0.0, None)] * n
     loss = _Loss.of(fitted, n, dimensions, scale_ms)
-    found = minimize(
+    found = scipy.optimize.minimize(
         loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _MAX_ITERATIONS}
     )
     place: Delays = found.x * scale_ms
@@ -229,9 +227,9 @@ def _fit(pairs: _Pairs, n: int, rng: np.random.Generator, dimensions: int) -> Co
     )
 
 
-def _landmark_scaling(links: csr_array, landmarks: Indices, dimensions: int) -> Delays:
+def _landmark_scaling(links: "scipy.sparse.csr_array", landmarks: Indices, dimensions: int) -> Delays:
     """Place nodes by classical scaling of some and triangulation of the rest (de Silva and Tenenbaum, 2004)."""
-    lengths = dijkstra(links, directed=False, indices=landmarks)
+    lengths = scipy.sparse.csgraph.dijkstra(links, directed=False, indices=landmarks)
     known = np.isfinite(lengths)
     lengths[~known] = lengths[known].max()
     scale = max(float(lengths.max()), _FLAT)
@@ -254,16 +252,16 @@ class _Loss:
     """
 
     lengths: Delays
-    apart: csr_array
-    joint: csr_array
+    apart: "scipy.sparse.csr_array"
+    joint: "scipy.sparse.csr_array"
     shape: tuple[int, int]
 
     @classmethod
     def of(cls, pairs: _Pairs, n: int, dimensions: int, scale_ms: float) -> "_Loss":
         m = len(pairs.i)
         nodes, ends = np.stack([pairs.i, pairs.j], axis=1).ravel(), np.arange(0, 2 * m + 1, 2, dtype=np.int32)
-        apart = csr_array((np.tile([1.0, -1.0], m), nodes, ends), shape=(m, n))
-        joint = csr_array((np.ones(2 * m), nodes, ends), shape=(m, n))
+        apart = scipy.sparse.csr_array((np.tile([1.0, -1.0], m), nodes, ends), shape=(m, n))
+        joint = scipy.sparse.csr_array((np.ones(2 * m), nodes, ends), shape=(m, n))
         return cls(lengths=pairs.rtt_ms / scale_ms, apart=apart, joint=joint, shape=(n, dimensions))
 
     def __call__(self, place: Delays) -> tuple[float, Delays]:

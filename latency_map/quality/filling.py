@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import shortest_path
+import scipy
 
 from latency_map.delays import MAX_RTT_MS, Asymmetry, DelayKind, Delays, DelayUnit, round_trips_ms
 from latency_map.quality.coordinates import DIMENSIONS, embed, held_out_error
@@ -78,8 +77,8 @@ def fill_gaps(rtt_ms: Delays, method: Fill, *, seed: int = 0) -> Filled:
 def _paths_ms(rtt_ms: Delays) -> Delays:
     combined = round_trips_ms(rtt_ms, unit=DelayUnit.MS, kind=DelayKind.RTT, asymmetry=Asymmetry.MAX)
     rows, columns = np.nonzero(~np.isnan(combined))
-    links = csr_array((combined[rows, columns], (rows, columns)), shape=combined.shape)
-    paths_ms: Delays = shortest_path(links, directed=False)
+    links = scipy.sparse.csr_array((combined[rows, columns], (rows, columns)), shape=combined.shape)
+    paths_ms: Delays = scipy.sparse.csgraph.shortest_path(links, directed=False)
     return np.maximum(paths_ms, paths_ms.T)
 
 

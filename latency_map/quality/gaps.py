@@ -1,9 +1,8 @@
 """Pairs that nobody measured, and nodes that no measured pair joins."""
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from latency_map.delays import Delays
 from latency_map.survey import Mask
@@ -41,5 +40,5 @@ def find_islands(rtt_ms: Delays) -> NDArray[np.intp]:
     numpy.ndarray
         Shape ``(n,)``: nodes of one island have the same number, from 0 in the order of their first nodes.
     """
-    links = csr_array(~np.isnan(rtt_ms))
-    return connected_components(links, directed=False)[1].astype(np.intp)
+    links = scipy.sparse.csr_array(~np.isnan(rtt_ms))
+    return scipy.sparse.csgraph.connected_components(links, directed=False)[1].astype(np.intp)

@@ -74,6 +74,7 @@ def _warm_up(target: Target) -> None:
         with suppress(Exception), tempfile.TemporaryDirectory() as folder:
             target.call(sample, Path(folder))
     gc.collect()
+    gc.freeze()  # what is left stays: the next collection need not look at it
 
 
 def _judge(target: Target, data: bytes, limits: Limits, logged: _LoggedErrors) -> Verdict:

@@ -9,6 +9,7 @@ import yaml
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 from stub_shell import CANARY, OURS, StubShell, shells
+from thoroughness import examples
 
 from gesscale.cli.latency_map.plan_options import read_hosts
 from gesscale.errors import InputError
@@ -207,7 +208,7 @@ def dash(tmp_path_factory):
 def test_hosts_are_refused_or_their_scripts_do_what_they_say(dash, read):
     refused, ran = [], []
 
-    @settings(max_examples=50, phases=PHASES)
+    @settings(max_examples=examples(50), phases=PHASES)
     @given(entries(), st.integers(0, 2))
     @example(ZONED, 1)
     def check(hosts, number):
@@ -241,7 +242,7 @@ def damaged(plan, values):
     return plan
 
 
-@settings(max_examples=25, phases=PHASES)
+@settings(max_examples=examples(25, few=12), phases=PHASES)
 @given(DAMAGED, st.integers(0, 2))
 def test_quotes_alone_hold_what_passed_every_check(shell, values, number):
     plan = damaged(plan_of(parse_hosts(yaml.safe_dump(PLAIN), "hosts")), values)

@@ -8,8 +8,9 @@ from fuzz.campaign import LEAST_ACCEPTED, found_inputs, input_of, play, within
 from fuzz.judge import Judge
 from fuzz.targets import TARGETS
 from fuzz.verdict import Kind
+from thoroughness import examples
 
-INPUTS_EACH = 60
+INPUTS_EACH = examples(60)
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtr, stdtrit
 
 RESAMPLES = 4000
 _CONFIDENCE = 0.95
@@ -199,8 +199,8 @@ def _interval(mean: float, resampled: NDArray[np.float64], runs: int) -> Interva
 
 def _tail(runs: int) -> float:
     """Return the share of resamples to leave out at either end."""
-    quantile = stdtrit(runs - 1, (1 + _CONFIDENCE) / 2)
-    return float(ndtr(-math.sqrt(runs / (runs - 1)) * quantile))
+    quantile = scipy.special.stdtrit(runs - 1, (1 + _CONFIDENCE) / 2)
+    return float(scipy.special.ndtr(-math.sqrt(runs / (runs - 1)) * quantile))
 
 
 def _resampled_means(values: NDArray[np.float64]) -> NDArray[np.float64]:

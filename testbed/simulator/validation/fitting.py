@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
 
 from testbed.simulator.spark.constants import SparkPhysics
 from testbed.simulator.validation.batch_times import BatchErrors, batch_errors, predicted_s
@@ -56,7 +56,7 @@ def fit_constants(
         return np.array([math.log(predicted_s(trial, item) / item.seconds) for item in measured])
 
     begin = [_BEGIN.get(name, _BEGIN_S) for name in names]
-    solution = least_squares(
+    solution = scipy.optimize.least_squares(
         residuals, begin, bounds=(1e-6, np.inf), loss="soft_l1", f_scale=_ROBUST_FROM, x_scale=begin
     )
     values = [float(f"{value:.4g}") for value in solution.x]

@@ -4,6 +4,7 @@ Every input here took more than that before there were limits.
 """
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -33,14 +34,33 @@ class Took:
         return (8 + 1 + 3 * 8 * self.spread + 8) * self.nodes**2
 
 
-def read(way, what, nodes=1000):
+@pytest.fixture(scope="module")
+def reader():
+    """What starts a process for every map; it has one thread, as a fork has."""
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    command = (sys.executable, str(SCRIPT))
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        yield process
+        process.kill()
+
+
+@pytest.fixture
+def read(reader):
     """Read a map in a process of its own, and judge what it took."""
-    command = [sys.executable, str(SCRIPT), way, str(what), str(nodes)]
-    told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
-    took = Took(**json.loads(told.stdout))
-    assert took.took_bytes - took.needed_bytes <= MOST_BYTES, took
-    assert "\n" not in took.said
-    return took
+
+    def read(way, what, nodes=1000):
+        reader.stdin.write(json.dumps([way, str(what), nodes]) + "\n")
+        reader.stdin.flush()
+        told = json.loads(reader.stdout.readline())
+        assert "died" not in told, told
+        took = Took(**told)
+        assert took.took_bytes - took.needed_bytes <= MOST_BYTES, took
+        assert "\n" not in took.said
+        return took
+
+    return read
 
 
 SOUND = {"full_mesh.json": 500, "goldpinger.json": 500, "dense_edges.csv": 1000, "pings.csv": 2}
@@ -64,7 +84,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_file_takes_no_more_than_its_map_needs(name, tmp_path):
+def test_a_file_takes_no_more_than_its_map_needs(read, name, tmp_path):
     took = read("file", write(name, tmp_path))
     assert took.nodes == SOUND.get(name, 0)
     assert bool(took.said) == (name not in SOUND)
@@ -72,7 +92,7 @@ def test_a_file_takes_no_more_than_its_map_needs(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["sparse_edges.csv", "ring.gml"])
-def test_a_map_of_as_many_nodes_as_any_may_have_takes_no_more_either(name, tmp_path):
+def test_a_map_of_as_many_nodes_as_any_may_have_takes_no_more_either(read, name, tmp_path):
     assert read("file", write(name, tmp_path), nodes=5000).nodes == 5000
 
 
@@ -83,25 +103,25 @@ def test_a_map_of_as_many_nodes_as_any_may_have_takes_no_more_either(name, tmp_p
         ("servers.csv", "{},a server\n", "line 5002: expected at most 5000 names, got more"),
     ],
 )
-def test_files_beside_a_map_take_little(tmp_path, name, line, said):
+def test_files_beside_a_map_take_little(read, tmp_path, name, line, said):
     (tmp_path / name).write_text("id,name\n" + "".join(line.format(number) for number in range(2_000_000)))
     assert said in read("beside", tmp_path / name).said
 
 
-def test_samples_take_no_more_than_their_map_needs():
+def test_samples_take_no_more_than_their_map_needs(read):
     assert f"agents: {TOO_MANY}more; give fewer" in read("samples", "pairs apart").said
     assert TOO_MANY in read("samples", "nodes without an end").said
     assert "expected at most 4064 agents in one answer" in read("samples", "agents without an end").said
     assert "expected at most 200000 pairs in one answer" in read("samples", "claims without an end").said
 
 
-def test_samples_of_nodes_that_the_cluster_does_not_have_take_nothing():
+def test_samples_of_nodes_that_the_cluster_does_not_have_take_nothing(read):
     took = read("samples of a cluster", "nodes without an end", nodes=10)
     assert took.nodes == 9  # all but b, of which nothing is told
 
 
 @pytest.mark.parametrize("text", [sparse_edges(5000), ring_gml(5000)], ids=["edges", "ring"])
-def test_a_config_map_is_bounded_by_the_nodes_of_the_cluster(tmp_path, text):
+def test_a_config_map_is_bounded_by_the_nodes_of_the_cluster(read, tmp_path, text):
     (tmp_path / "map").write_text(text)
     for nodes, most in ((3, 16), (500, 1000)):
         said = read("config map", tmp_path / "map", nodes).said
@@ -120,18 +140,18 @@ def serve_agents(httpserver, page, count, tmp_path):
 FIGURE = 'gesscale_latency_rtt_seconds{{source="a",target="b",of="{}"}} 1\n'
 
 
-def test_long_pages_of_agents_are_not_read(httpserver, tmp_path):
+def test_long_pages_of_agents_are_not_read(read, httpserver, tmp_path):
     urls = serve_agents(httpserver, FIGURE.format(1) * 120_000, 8, tmp_path)
     assert "it answered more than 1601536 bytes" in read("agents", urls).said
 
 
-def test_pages_of_agents_as_long_as_they_may_be_are_read_a_few_at_a_time(httpserver, tmp_path):
+def test_pages_of_agents_as_long_as_they_may_be_are_read_a_few_at_a_time(read, httpserver, tmp_path):
     page = "".join(FIGURE.format(number) for number in range(26_000))  # 1.6 MB, and 26,000 claims of one pair
     urls = serve_agents(httpserver, page, 40, tmp_path)
     read("agents", urls)
 
 
-def test_a_page_of_too_many_nodes_takes_nothing(httpserver, tmp_path):
+def test_a_page_of_too_many_nodes_takes_nothing(read, httpserver, tmp_path):
     urls = serve_agents(httpserver, agent_page(1200), 1, tmp_path)
     assert f"agents: {TOO_MANY}more" in read("agents", urls).said
 
@@ -179,7 +199,7 @@ REFUSED_PARTS = "it answered more than 125000 JSON objects and lists"
     ids=["a map", "labels", "short series", "objects", "lists", "too long"],
 )
 def test_answers_of_prometheus_take_no_more_than_their_map_needs(
-    httpserver, element, size_bytes, nodes, said
+    read, httpserver, element, size_bytes, nodes, said
 ):
     httpserver.expect_request("/api/v1/query").respond_with_data(answer(element, size_bytes))
     took = read("prometheus", httpserver.url_for("/"))

@@ -1,8 +1,8 @@
 """Expected improvement, by which the next configuration is chosen (IV-C2, Eq. 6)."""
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 Values = NDArray[np.float64]
 
@@ -33,5 +33,5 @@ def expected_improvement(mean: Values, deviation: Values, best: float, margin: f
     spread = np.where(deviation > 0, deviation, 1.0)
     ratio = gain / spread
     density = np.exp(-0.5 * ratio**2) / np.sqrt(2 * np.pi)
-    improvement: Values = np.where(deviation > 0, gain * ndtr(ratio) + spread * density, 0.0)
+    improvement: Values = np.where(deviation > 0, gain * scipy.special.ndtr(ratio) + spread * density, 0.0)
     return improvement

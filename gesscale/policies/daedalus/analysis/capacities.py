@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from scipy.optimize import isotonic_regression
+import scipy
 
 _GUESSED = 1e-3
 """Weight of a capacity in proportion beside one that was seen, where one of both must yield."""
@@ -73,4 +73,4 @@ class Capacities:
             for count in counts
         ]
         weights = [1.0 if count in self.seen else _GUESSED for count in counts]
-        return tuple(isotonic_regression(raw, weights=weights).x.tolist())
+        return tuple(scipy.optimize.isotonic_regression(raw, weights=weights).x.tolist())

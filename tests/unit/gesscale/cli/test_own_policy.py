@@ -25,18 +25,42 @@ def guide(site, monkeypatch):
     return site
 
 
-def elsewhere(*words, path=""):
-    """Run ``gesscale`` in a process of its own, which finds packages in one folder more."""
-    python = "from gesscale.cli.start import main; main()"
-    found = os.pathsep.join(filter(None, (str(path), str(ROOT), os.environ.get("PYTHONPATH", ""))))
-    return subprocess.run(
-        [sys.executable, "-c", python, *map(str, words)],
+ELSEWHERE = """
+import json, sys
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from gesscale.cli.start import main
+
+told = []
+for words in json.load(sys.stdin):
+    sys.argv = ["gesscale", *words]
+    with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
+        try:
+            main()
+        except SystemExit as ended:
+            code = ended.code or 0
+    told.append((code, out.getvalue(), err.getvalue()))
+print(json.dumps(told))
+"""
+
+
+def elsewhere(packages, *commands):
+    """Run ``gesscale`` with a folder of packages: each command's exit code, stdout and stderr.
+
+    They run in a process of their own, one after the other: what packages bring is found when modules are imported.
+    """
+    found = os.pathsep.join(filter(None, (str(packages), str(ROOT), os.environ.get("PYTHONPATH", ""))))
+    ended = subprocess.run(
+        [sys.executable, "-c", ELSEWHERE],
+        input=json.dumps([[str(word) for word in words] for words in commands]),
         capture_output=True,
         text=True,
         check=False,
         env={**os.environ, "PYTHONPATH": found},
         timeout=120,
     )
+    assert ended.returncode == 0, ended.stderr
+    return json.loads(ended.stdout)
 
 
 @pytest.mark.parametrize("words", [words for words in COMMANDS if NAME in " ".join(words)], ids=" ".join)
@@ -253,11 +277,19 @@ def test_a_package_brings_a_policy_that_is_like_any_other(site, tmp_path):
     install_policy(packages)
     site.serve_overload()
     given = ("--policy", "steady", "--set", "analyze.steady.high_share=0.5")
-    advice = elsewhere("recommend", "-c", site.config, *given, "-o", "json", path=packages)
-    (decision,) = json.loads(advice.stdout)["decisions"]
+    advice, crd, docs = (
+        out
+        for _, out, _ in elsewhere(
+            packages,
+            ("recommend", "-c", site.config, *given, "-o", "json"),
+            ("crd", "show"),
+            ("config", "docs"),
+        )
+    )
+    (decision,) = json.loads(advice)["decisions"]
     assert decision["policy"] == "steady"
     assert decision["plan"]["change"] == {"add": ["mid"], "remove": []}
-    (definition,) = yaml.safe_load_all(elsewhere("crd", "show", path=packages).stdout)
+    (definition,) = yaml.safe_load_all(crd)
     spec = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
     policy = spec["properties"]["policy"]["properties"]
     assert "steady" in policy["name"]["enum"]
@@ -265,7 +297,7 @@ def test_a_package_brings_a_policy_that_is_like_any_other(site, tmp_path):
     assert policy["steady"]["x-kubernetes-validations"] == [
         {"rule": "self.lowShare < self.highShare", "message": "expected lowShare < highShare"}
     ]
-    assert "| `analyze.steady.calm` | duration | `5m` |" in elsewhere("config", "docs", path=packages).stdout
+    assert "| `analyze.steady.calm` | duration | `5m` |" in docs
 
 
 @pytest.mark.parametrize(
@@ -284,10 +316,12 @@ def test_a_broken_package_leaves_the_others_alone(site, tmp_path, entry_point, e
     packages.mkdir()
     install_policy(packages, entry_point)
     site.serve()
-    listed = elsewhere("policies", "list", "-o", "json", path=packages)
-    assert listed.returncode == 0
-    assert "mine" not in {item["name"] for item in json.loads(listed.stdout)["policies"]}
-    assert expected in listed.stderr
-    asked = elsewhere("recommend", "-c", site.config, "--policy", "mine", path=packages)
-    assert asked.returncode == 2
-    assert expected in " ".join(asked.stderr.split())
+    asked = ("recommend", "-c", site.config, "--policy", "mine")
+    (listing, out, noted), (advising, _, said) = elsewhere(
+        packages, ("policies", "list", "-o", "json"), asked
+    )
+    assert listing == 0
+    assert "mine" not in {item["name"] for item in json.loads(out)["policies"]}
+    assert expected in noted
+    assert advising == 2
+    assert expected in " ".join(said.split())
