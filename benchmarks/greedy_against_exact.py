@@ -16,6 +16,7 @@ import json
 import statistics
 import time
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -25,10 +26,12 @@ from latency_map import (
     DelayKind,
     DelayUnit,
     LatencyMap,
-    greedy_nd_max_subset,
+    Method,
     least_nd_max_subset,
     read_survey,
 )
+
+greedy_nd_max_subset = partial(least_nd_max_subset, method=Method.GREEDY, max_steps=0)
 
 SEED = 20261121
 SIZES = range(2, 13)

@@ -6,7 +6,7 @@ is checked and repaired; decisions are made by the `LatencyMap` that it amounts 
 """
 
 from latency_map.choose.candidates import Candidate, CandidateRejection, Needs, Unfit, screen
-from latency_map.choose.choice import Choice, Method, greedy_nd_max_subset, least_nd_max_subset
+from latency_map.choose.choice import Choice, Method, least_nd_max_subset
 from latency_map.choose.ranking import RankedNode, Ranking, UnreachableNode, farthest, nearest
 from latency_map.delays import Asymmetry, DelayKind, DelayUnit
 from latency_map.errors import LatencyMapError, MissingDelayError, NoChoiceError, UnknownNodeError
@@ -55,7 +55,6 @@ __all__ = [
     "UnknownNodeError",
     "UnreachableNode",
     "farthest",
-    "greedy_nd_max_subset",
     "least_nd_max_subset",
     "nearest",
     "parse_map",

@@ -15,6 +15,7 @@ _SHOWN = 5
 _SHOWN_CHARACTERS = 40
 _GLIMPSE_CHARACTERS = 60
 _LONGEST_NUMBER_BITS = 1000
+_LONGEST_PLACE = 600
 
 
 class LatencyMapError(ValueError):
@@ -60,6 +61,12 @@ class MissingDelayError(LatencyMapError):
 
 class NoChoiceError(LatencyMapError):
     """No set of nodes meets what was asked; the question itself is sound."""
+
+
+def error_at(source: str, place: str, problem: str) -> LatencyMapError:
+    """Return an error that says where in a file something is wrong, on one line whatever the file holds."""
+    said = f", {place[:_LONGEST_PLACE]}: {problem}" if place else f": {problem}"
+    return LatencyMapError(source + (said if said.isprintable() else repr(said)[1:-1]))
 
 
 def enumerate_some(items: Iterable[str]) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latency_map.arrays import reorder
+from latency_map.errors import error_at
 from latency_map.limits import MapLimits
 from latency_map.names import find_name_fault
 
@@ -18,6 +19,8 @@ class Grid:
 
     Parameters
     ----------
+    source
+        Where the nodes come from, for messages.
     limits
         How many nodes there may be.
     blanks
@@ -31,37 +34,48 @@ class Grid:
         The matrices, row to column by these numbers; they have room for nodes that are still to come.
     """
 
-    def __init__(self, limits: MapLimits, blanks: Mapping[str, np.generic]) -> None:
+    def __init__(self, source: str, limits: MapLimits, blanks: Mapping[str, np.generic]) -> None:
         self.numbers: dict[str, int] = {}
         self.layers: dict[str, NDArray[Any]] = {}
-        self._limits, self._blanks, self._size = limits, blanks, 0
+        self._source, self._limits, self._blanks, self._size = source, limits, blanks, 0
 
-    def add(self, name: str) -> str:
-        """Add a node.
+    def number(self, name: str, *, line: int = 0, column: int = 0) -> int:
+        """Return the number of a node; a new node is added.
 
         Parameters
         ----------
         name
-            One that is not there yet.
+            The node.
+        line, column
+            Where its name stands, from 1, for messages; 0 where that is unknown.
 
         Returns
         -------
-        str
-            What is wrong with it where it cannot be added; empty where it was.
+        int
+            Its number, from 0 in order of appearance.
+
+        Raises
+        ------
+        LatencyMapError
+            The name is no node name, or there are too many nodes.
         """
+        known = self.numbers.get(name)
+        if known is not None:
+            return known
+        place = f"line {line}, column {column}" if line else ""
         fault = find_name_fault((name,))
         if fault:
-            return fault[1]
+            raise error_at(self._source, place, fault[1])
         number = len(self.numbers)
         if number == self._limits.nodes:
-            return self._limits.too_many_nodes()
+            raise error_at(self._source, place, self._limits.too_many_nodes())
         if number == self._size:
             self._grow()
         self.numbers[name] = number
         for layer, blank in self._blanks.items():
             self.layers[layer][number, : number + 1] = blank
             self.layers[layer][:number, number] = blank
-        return ""
+        return number
 
     def finish(self, layer: str, order: Sequence[int] | None = None) -> NDArray[Any]:
         """Return a matrix, once all nodes came; it is not kept.

@@ -41,7 +41,7 @@ class Points:
     batch_rows: Vector
 
     @classmethod
-    def of(cls, items: Sequence[Reading | Conditions]) -> "Points":
+    def of(cls, items: Sequence[Conditions]) -> "Points":
         """Collect the points of readings or conditions, in their order."""
         return cls(
             capacity=np.array([item.capacity for item in items], dtype=float),

@@ -13,7 +13,32 @@ _SMALLEST, _LARGEST = 1e-30, 1e30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class Conditions:
+    """What to predict the MST for; the attributes are those of `Reading`.
+
+    Raises
+    ------
+    ModelError
+        When a value is beyond 1e30, above 0 by less than 1e-30, or out of its range.
+    """
+
+    replicas: int
+    nd_max_ms: float
+    weight: float | None = None
+    batch_rows: float | None = None
+    tasks: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_conditions("conditions", self)
+
+    @property
+    def capacity(self) -> float:
+        """The sum of the capacity weights where given, else n."""
+        return float(self.replicas) if self.weight is None else self.weight
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading(Conditions):
     """One window or one micro-batch of an operator.
 
     Attributes
@@ -42,17 +67,12 @@ class Reading:
 
     Examples
     --------
-    >>> Reading(replicas=2, nd_max_ms=150, rows_per_s=3000, batch_rows=12_000).batch_seconds
-    4.0
+    >>> Reading(replicas=2, nd_max_ms=150, rows_per_s=3000, weight=1.5).capacity
+    1.5
     """
 
-    replicas: int
-    nd_max_ms: float
     rows_per_s: float
     saturated: bool = True
-    batch_rows: float | None = None
-    tasks: int | None = None
-    weight: float | None = None
     at_s: float = 0.0
 
     def __post_init__(self) -> None:
@@ -60,43 +80,8 @@ class Reading:
         _check("reading", "rows_per_s", self.rows_per_s)
         _check("reading", "at_s", self.at_s, least=-_LARGEST)
 
-    @property
-    def capacity(self) -> float:
-        """The sum of the capacity weights where given, else n."""
-        return float(self.replicas) if self.weight is None else self.weight
 
-    @property
-    def batch_seconds(self) -> float | None:
-        """T, the time of the batch; None where its rows are unknown."""
-        return None if self.batch_rows is None else self.batch_rows / self.rows_per_s
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conditions:
-    """What to predict the MST for; the attributes are those of `Reading`.
-
-    Raises
-    ------
-    ModelError
-        When a value is beyond 1e30, above 0 by less than 1e-30, or out of its range.
-    """
-
-    replicas: int
-    nd_max_ms: float
-    weight: float | None = None
-    batch_rows: float | None = None
-    tasks: int | None = None
-
-    def __post_init__(self) -> None:
-        _check_conditions("conditions", self)
-
-    @property
-    def capacity(self) -> float:
-        """The sum of the capacity weights where given, else n."""
-        return float(self.replicas) if self.weight is None else self.weight
-
-
-def _check_conditions(owner: str, value: Reading | Conditions) -> None:
+def _check_conditions(owner: str, value: Conditions) -> None:
     _check(owner, "replicas", value.replicas, least=1)
     _check(owner, "nd_max_ms", value.nd_max_ms, least=0)
     _check(owner, "weight", value.weight)

@@ -107,7 +107,7 @@ class FittedModel:
         agrees = low <= reading.rows_per_s <= high
         return 0.0 if agrees else math.copysign(1.0, reading.rows_per_s - mid)
 
-    def _outlook(self, item: Reading | Conditions) -> Outlook:
+    def _outlook(self, item: Conditions) -> Outlook:
         return outlook(self._curve, self._calibration, self._evidence, item)
 
     def deviations(self, readings: Sequence[Reading]) -> Vector:

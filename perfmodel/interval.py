@@ -9,7 +9,7 @@ import scipy
 
 from perfmodel.calibration import Calibration
 from perfmodel.curves import Curve, Points
-from perfmodel.evidence import Conditions, Reading
+from perfmodel.evidence import Conditions
 
 TAIL = 0.05
 """Probability below the low and above the high end: a 90 % interval."""
@@ -104,7 +104,7 @@ def outlook(
     curve: Curve,
     calibration: Calibration,
     evidence: tuple[tuple[float, float], ...],
-    item: Reading | Conditions,
+    item: Conditions,
 ) -> Outlook:
     """Evaluate a fitted curve at one point.
 

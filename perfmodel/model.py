@@ -42,41 +42,33 @@ class Model(Protocol):
     @property
     def law(self) -> str:
         """The law that was fitted, ``gesscale`` or ``microbatch``."""
-        ...
 
     @property
     def parameters(self) -> Mapping[str, float]:
         """Every parameter of the law, fitted or default, by name."""
-        ...
 
     @property
     def fitted(self) -> frozenset[str]:
         """The parameters that the evidence identifies; the others stand at their defaults."""
-        ...
 
     @property
     def readings_used(self) -> int:
         """How many readings it was fitted on."""
-        ...
 
     @property
     def calibrated(self) -> bool:
         """Whether it rests on three distinct readings at least."""
-        ...
 
     @property
     def drift(self) -> bool:
         """Whether newer readings contradicted older ones, which were dropped."""
-        ...
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a user should know before trusting it."""
-        ...
 
     def predict(self, conditions: Conditions) -> Estimate:
         """Predict the MST under these conditions, rows/s."""
-        ...
 
 
 class Estimator(Protocol):
@@ -85,11 +77,9 @@ class Estimator(Protocol):
     @property
     def name(self) -> str:
         """How settings and the command line call it."""
-        ...
 
     def fit(self, readings: Sequence[Reading], now_s: float | None = None) -> Model:
         """Fit to the readings as they count at ``now_s``; ModelError when none is usable."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

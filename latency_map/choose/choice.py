@@ -145,51 +145,6 @@ def least_nd_max_subset(
     )
 
 
-def greedy_nd_max_subset(
-    latencies: LatencyMap,
-    size: float,
-    *,
-    weights: Mapping[str, float] | None = None,
-    keep: Iterable[str] = (),
-    exclude: Iterable[str] = (),
-    candidates: Iterable[str] | None = None,
-    apart: Iterable[Iterable[str]] = (),
-) -> Choice:
-    """Choose nodes by adding the nearest one again and again, and search no further.
-
-    Starts from the nodes kept, or from each of the 64 nodes with the closest neighbours, and takes the best.
-    The gap is certified: a delay is too small where too few nodes have enough others within it.
-
-    Parameters
-    ----------
-    latencies, size, weights, keep, exclude, candidates, apart
-        As in `least_nd_max_subset`.
-
-    Returns
-    -------
-    Choice
-        With NDmax no smaller than the least.
-
-    Raises
-    ------
-    NoChoiceError
-        No start leads to a set of nodes that know their delays to each other and may be together.
-    LatencyMapError, UnknownNodeError
-        As in `least_nd_max_subset`.
-    """
-    return least_nd_max_subset(
-        latencies,
-        size,
-        weights=weights,
-        keep=keep,
-        exclude=exclude,
-        candidates=candidates,
-        apart=apart,
-        method=Method.GREEDY,
-        max_steps=0,
-    )
-
-
 class _Bisection:
     """The search for the least of the delays in question within which there are enough nodes.
 

@@ -61,17 +61,9 @@ def delay_commands(plan: NodePlan, delay: AddedDelay) -> Iterator[Command]:
         *("htb", "rate", f"{plan.rate_mbit}mbit", "quantum", str(_QUANTUM_BYTES)),
     )
     if delay.one_way_us:
+        handle = f"{_FIRST_CHILD + delay.class_id:x}:"
         yield (
-            *(
-                "tc",
-                "qdisc",
-                "add",
-                *device,
-                "parent",
-                class_id,
-                "handle",
-                f"{_FIRST_CHILD + delay.class_id:x}:",
-            ),
+            *("tc", "qdisc", "add", *device, "parent", class_id, "handle", handle),
             *("netem", "limit", str(queue_packets(plan.rate_mbit, delay.one_way_us))),
             *("delay", f"{delay.one_way_us}us"),
         )

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latency_map.delays import MAX_RTT_MS, Delays
-from latency_map.errors import LatencyMapError
+from latency_map.errors import LatencyMapError, error_at
 from latency_map.formats.document import API_VERSION, FIXED, KIND, SPREAD
 from latency_map.formats.json_text import Json, JsonReader, as_number, kind_of
-from latency_map.formats.raw import check_file_names, error_at
+from latency_map.formats.raw import check_file_names
 from latency_map.survey import Mask, Spread, Survey
 
 _REQUIRED = ("apiVersion", "kind", "unit", "delay", "nodes", "rtt_ms")

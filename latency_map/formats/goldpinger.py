@@ -10,8 +10,9 @@ from datetime import datetime
 import numpy as np
 
 from latency_map.delays import DelayKind, DelayUnit
+from latency_map.errors import error_at
 from latency_map.formats.json_text import Json, JsonReader, as_number, kind_of
-from latency_map.formats.raw import RawDelays, check_file_names, error_at
+from latency_map.formats.raw import RawDelays, check_file_names
 from latency_map.grid import Grid
 
 _WARNING = (
@@ -56,7 +57,7 @@ class _Answers:
 
     def __init__(self, content: JsonReader) -> None:
         self.content = content
-        self.grid = Grid(content.limits, {"delay": np.float64(np.nan)})
+        self.grid = Grid(content.name, content.limits, {"delay": np.float64(np.nan)})
         self.hosts: dict[str, str] = {}
         self.answering: list[str] = []
         self.failed = self.below_one_ms = 0
@@ -66,7 +67,7 @@ class _Answers:
         """Take the answer of a pod; what it says of itself stands before or after what it says of others."""
         place = f"responses.{pod}"
         self.answering.append(pod)
-        row = self.number(pod)
+        row = self.grid.number(pod)
         host: Json = None
         for key in _members(self.content, place):
             if key == "HostIP":
@@ -95,7 +96,7 @@ class _Answers:
         result = self.content.value()
         if not isinstance(result, dict):
             raise error_at(self.content.name, place, f"expected an object, got {kind_of(result)}")
-        column = self.number(other)
+        column = self.grid.number(other)
         host = result.get("HostIP")
         if isinstance(host, str) and host:
             self.hosts.setdefault(other, host)
@@ -110,12 +111,6 @@ class _Answers:
             raise error_at(self.content.name, place, problem)
         self.below_one_ms += delay == 0
         self.grid.layers["delay"][row, column] = delay
-
-    def number(self, pod: str) -> int:
-        fault = "" if pod in self.grid.numbers else self.grid.add(pod)
-        if fault:
-            raise error_at(self.content.name, "", fault)
-        return self.grid.numbers[pod]
 
     def delays(self) -> RawDelays:
         if not self.answering:

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 from xml.etree.ElementTree import ParseError
 
+from latency_map.errors import error_at
 from latency_map.formats.links import Links
-from latency_map.formats.raw import RawDelays, SideFiles, check_file_names, error_at
+from latency_map.formats.raw import RawDelays, SideFiles, check_file_names
 from latency_map.formats.source import MapSource
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from latency_map.delays import (
     direct_round_trips,
     find_impossible,
 )
-from latency_map.errors import LatencyMapError
+from latency_map.errors import LatencyMapError, error_at
 from latency_map.formats.document_reading import read_document
 from latency_map.formats.edges_csv import read_edges, read_p2psim
 from latency_map.formats.goldpinger import read_check_all
@@ -23,7 +23,7 @@ from latency_map.formats.links_json import read_links
 from latency_map.formats.matrix_csv import read_bare_matrix, read_named_matrix
 from latency_map.formats.ping_text import read_fping, read_ping
 from latency_map.formats.pings_csv import read_pings
-from latency_map.formats.raw import RawDelays, SideFiles, error_at
+from latency_map.formats.raw import RawDelays, SideFiles
 from latency_map.formats.recognise import MapForm, looks_like_json, recognise_json, recognise_text
 from latency_map.formats.source import MapSource
 from latency_map.plausibility import find_implausible

@@ -5,8 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Never, TypeAlias
 
-from latency_map.errors import LatencyMapError, shortened
-from latency_map.formats.raw import error_at
+from latency_map.errors import LatencyMapError, error_at, shortened
 from latency_map.limits import MapLimits
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"

@@ -7,9 +7,9 @@ import numpy as np
 
 from latency_map.arrays import row_blocks
 from latency_map.delays import MAX_RTT_MS, Delays, DelayUnit
-from latency_map.errors import shortened
+from latency_map.errors import error_at, shortened
 from latency_map.formats.labels import is_delay_label, split_unit, stated_by
-from latency_map.formats.raw import RawDelays, check_file_names, error_at
+from latency_map.formats.raw import RawDelays, check_file_names
 from latency_map.formats.sheet import is_number
 from latency_map.grid import Grid
 from latency_map.limits import MapLimits
@@ -32,7 +32,7 @@ class Links:
 
     def __init__(self, source: str, limits: MapLimits) -> None:
         self._source = source
-        self._grid = Grid(limits, {"delay": np.float64(np.nan)})
+        self._grid = Grid(source, limits, {"delay": np.float64(np.nan)})
         self._listed: dict[str, int] = {}
         self._count = self._own = 0
         self._key = self._first_place = self._first_delay = ""
@@ -47,7 +47,7 @@ class Links:
         LatencyMapError
             No latency map can have such a name, or that many.
         """
-        self._listed[name] = self._number(name)
+        self._listed[name] = self._grid.number(name)
 
     def add(self, a: str, b: str, place: str, attributes: Mapping[str, object]) -> None:
         """Take a link from node a to node b.
@@ -66,7 +66,7 @@ class Links:
         LatencyMapError
             No latency map can have such a node, or that many; or the delay is missing, no number or out of range.
         """
-        row, column = self._number(a), self._number(b)
+        row, column = self._grid.number(a), self._grid.number(b)
         self._check_keys(attributes)
         delay, unit = self._delay(place, attributes.get(self._key))
         if not self._count:
@@ -122,13 +122,6 @@ class Links:
             stated_at=stated_at,
             notes=tuple(notes),
         )
-
-    def _number(self, name: str) -> int:
-        if name not in self._grid.numbers:
-            fault = self._grid.add(name)
-            if fault:
-                raise error_at(self._source, "", fault)
-        return self._grid.numbers[name]
 
     def _check_keys(self, attributes: Mapping[str, object]) -> None:
         """Choose the key of the delay by the first link; refuse a link that has another such key as well."""

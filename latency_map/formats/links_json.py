@@ -1,9 +1,10 @@
 """Links as JSON: ``[{"from": .., "to": .., "delay": ..}]``, ``{"links": [..]}``, or networkx node-link data."""
 
+from latency_map.errors import error_at
 from latency_map.formats.json_text import Json, JsonReader, kind_of
 from latency_map.formats.labels import pair_columns
 from latency_map.formats.links import Links
-from latency_map.formats.raw import RawDelays, error_at
+from latency_map.formats.raw import RawDelays
 
 KEYS_OF_LINKS = ("links", "edges", "connections")
 """Under which of these the links stand in an object."""

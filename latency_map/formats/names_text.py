@@ -3,8 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from latency_map.errors import shortened
-from latency_map.formats.raw import error_at
+from latency_map.errors import error_at, shortened
 from latency_map.formats.sheet import Sheet
 from latency_map.formats.source import MapSource
 from latency_map.names import MAX_NAME_LENGTH, MAX_NODES

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from latency_map.delays import Delays
-from latency_map.formats.raw import error_at
+from latency_map.errors import error_at
 from latency_map.grid import Grid
 from latency_map.limits import MapLimits
 from latency_map.names import MAX_NODES
@@ -28,7 +28,7 @@ class Pairs:
 
     def __init__(self, source: str, limits: MapLimits) -> None:
         self.source = source
-        self._grid = Grid(limits, {"delay": np.float64(np.nan), "line": np.uint32(0)})
+        self._grid = Grid(source, limits, {"delay": np.float64(np.nan), "line": np.uint32(0)})
         self._order: Sequence[int] = ()
         self._count = 0
 
@@ -52,7 +52,7 @@ class Pairs:
         LatencyMapError
             No latency map can have such a name, or that many; the message names file, line and column.
         """
-        return _number(self._grid, name, self.source, line, column)
+        return self._grid.number(name, line=line, column=column)
 
     def add(self, a: int, b: int, delay: float, line: int) -> None:
         """Take the delay from node a to node b, NaN where it is missing, and the line it stands on.
@@ -112,7 +112,7 @@ class Pings:
 
     def __init__(self, source: str, limits: MapLimits) -> None:
         self.source, self.lost = source, 0
-        self._grid = Grid(limits, {})
+        self._grid = Grid(source, limits, {})
         self._figures = array("d")  # pair, delay, pair, delay and so on
         self._per_node: list[int] = []
         self._largest = (-1.0, 0, 0, 0)
@@ -124,9 +124,8 @@ class Pings:
 
     def node(self, name: str, line: int, column: int) -> int:
         """Return the number of a node; see `Pairs.node`."""
-        number = self._grid.numbers.get(name)
-        if number is None:
-            number = _number(self._grid, name, self.source, line, column)
+        number = self._grid.number(name, line=line, column=column)
+        if number == len(self._per_node):
             self._per_node.append(0)
         return number
 
@@ -187,11 +186,3 @@ class Pings:
         """Say where delays from node a to node b stand that are too large."""
         _, line, *pair = self._largest
         return f"line {line}, column {column}" if pair == [a, b] else f"column {column}"
-
-
-def _number(grid: Grid, name: str, source: str, line: int, column: int) -> int:
-    if name not in grid.numbers:
-        fault = grid.add(name)
-        if fault:
-            raise error_at(source, f"line {line}, column {column}", fault)
-    return grid.numbers[name]

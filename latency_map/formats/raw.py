@@ -4,11 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from latency_map.delays import DelayKind, Delays, DelayUnit
-from latency_map.errors import LatencyMapError
+from latency_map.errors import error_at
 from latency_map.limits import MapLimits
 from latency_map.names import find_name_fault
-
-_LONGEST_PLACE = 600
 
 Place = Callable[[int, int], str]
 """From row and column of the matrix, counted from 0, to words such as ``line 3, column 4``; "" if unknown."""
@@ -70,12 +68,6 @@ class SideFiles:
 
 
 NO_SIDE_FILES = SideFiles()
-
-
-def error_at(source: str, place: str, problem: str) -> LatencyMapError:
-    """Return an error that says where in a file something is wrong, on one line whatever the file holds."""
-    said = f", {place[:_LONGEST_PLACE]}: {problem}" if place else f": {problem}"
-    return LatencyMapError(source + (said if said.isprintable() else repr(said)[1:-1]))
 
 
 def check_file_names(source: str, names: Sequence[str], limits: MapLimits | None = None) -> None:

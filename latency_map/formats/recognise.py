@@ -3,7 +3,7 @@
 import re
 from enum import StrEnum
 
-from latency_map.errors import LatencyMapError
+from latency_map.errors import LatencyMapError, error_at
 from latency_map.formats.document import KIND
 from latency_map.formats.edges_csv import is_edge_heading
 from latency_map.formats.json_text import JsonReader
@@ -11,7 +11,6 @@ from latency_map.formats.labels import pair_columns
 from latency_map.formats.links_json import KEYS_OF_LINKS
 from latency_map.formats.ping_text import FPING_BEGINS, PING_BEGINS
 from latency_map.formats.pings_csv import delay_column
-from latency_map.formats.raw import error_at
 from latency_map.formats.sheet import ROWS_LOOKED_AT, SheetRow, is_number, is_number_or_missing, rows_at_head
 from latency_map.formats.source import MapSource
 

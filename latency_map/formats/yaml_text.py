@@ -12,8 +12,7 @@ from typing import Any
 
 import yaml
 
-from latency_map.errors import glimpse, shortened
-from latency_map.formats.raw import error_at
+from latency_map.errors import error_at, glimpse, shortened
 
 _PIECE_BYTES = 1 << 20
 MAX_BYTES = 8 << 20

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from latency_map.delays import MAX_RTT_MS, Delays
-from latency_map.errors import LatencyMapError, shortened
+from latency_map.errors import LatencyMapError, error_at, shortened
 from latency_map.grid import Grid
 from latency_map.limits import MapLimits
 from latency_map.measure.gauges import (
@@ -65,7 +65,7 @@ class Gathering:
     """
 
     def __init__(self, limits: MapLimits, nodes: Collection[str] | None = None) -> None:
-        self._grid = Grid(limits, dict.fromkeys(_FIGURES, np.float64(np.nan)))
+        self._grid = Grid("agents", limits, dict.fromkeys(_FIGURES, np.float64(np.nan)))
         self._limits, self._nodes = limits, nodes
         self._left_out, self._first_left_out = 0, ""
 
@@ -104,7 +104,7 @@ class Gathering:
             names = [sample.labels[end] for end in (SOURCE, TARGET) if end in sample.labels]
             if self._may_be(names):
                 claims.add(names, sample)
-        numbers = [self._number(name) for name in claims.nodes]
+        numbers = [self._grid.number(name) for name in claims.nodes]
         for a, b, figures in claims.all():
             self._keep_newer(numbers[a], numbers[b], figures)
         return count
@@ -169,12 +169,6 @@ class Gathering:
             self._first_left_out = self._first_left_out or other
         return other is None
 
-    def _number(self, name: str) -> int:
-        fault = "" if name in self._grid.numbers else self._grid.add(name)
-        if fault:
-            raise _too_many(fault)
-        return self._grid.numbers[name]
-
     def _keep_newer(self, row: int, column: int, figures: "array[float]") -> None:
         if math.isnan(figures[_WHEN]):
             figures[_WHEN] = _NOT_DATED
@@ -197,20 +191,22 @@ class _Claims:
     def add(self, names: Sequence[str], sample: GaugeSample) -> None:
         ends = [self.nodes.setdefault(name, len(self.nodes)) for name in names]
         if len(self.nodes) > self._limits.nodes:
-            raise _too_many(self._limits.too_many_nodes())
+            raise error_at("agents", "", self._limits.too_many_nodes())
         if len(ends) < 2 or ends[0] == ends[1] or sample.name not in _PLACES or not _can_be(sample):
             return
         agent = tuple(sorted(item for item in sample.labels.items() if item[0] not in _NOT_OF_AGENTS))
         number = self._agents.setdefault(agent, len(self._agents))
         if number == self._limits.claiming_agents:
-            raise _too_many(self._limits.too_long("agents in one answer", number))
+            raise error_at("agents", "", self._limits.too_long("agents in one answer", number))
         claim = (number * _ROOM + ends[0]) * _ROOM + ends[1]
         slot = self._slots.get(claim)
         if slot is None:
             slot = self._slots[claim] = len(self._figures)
             self._figures.extend(_NOTHING)
             if len(self._slots) > self._limits.claims:
-                raise _too_many(self._limits.too_long("pairs in one answer", self._limits.claims))
+                raise error_at(
+                    "agents", "", self._limits.too_long("pairs in one answer", self._limits.claims)
+                )
         self._figures[slot + _PLACES[sample.name]] = sample.value
 
     def all(self) -> Iterator[tuple[int, int, "array[float]"]]:
@@ -218,10 +214,6 @@ class _Claims:
         for claim, slot in self._slots.items():
             row, column = divmod(claim % _ROOM**2, _ROOM)
             yield row, column, self._figures[slot : slot + len(_FIGURES)]
-
-
-def _too_many(problem: str) -> LatencyMapError:
-    return LatencyMapError(f"agents: {problem}")
 
 
 def _can_be(sample: GaugeSample) -> bool:

@@ -27,6 +27,14 @@ SOURCE = "source"
 TARGET = "target"
 
 _S_PER_MS = 1e-3
+_GAUGES = {
+    RTT_SECONDS: "Median round trip of the probes within the window.",
+    RTT_P95_SECONDS: "95th percentile of them.",
+    JITTER_SECONDS: "Mean difference of one round trip to the next.",
+    LOSS_RATIO: "Share of the probes within the window that were not answered.",
+    PROBES: "Probes within the window.",
+    MEASURED_TIMESTAMP_SECONDS: "When the last answered probe was sent.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +64,14 @@ class AgentGauges(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield the metric families."""
-        pairs = self.measured()
-        for name, text, figure in (
-            (RTT_SECONDS, "Median round trip of the probes within the window.", _median_s),
-            (RTT_P95_SECONDS, "95th percentile of them.", _p95_s),
-            (JITTER_SECONDS, "Mean difference of one round trip to the next.", _jitter_s),
-            (LOSS_RATIO, "Share of the probes within the window that were not answered.", _loss_ratio),
-            (PROBES, "Probes within the window.", _probes),
-            (MEASURED_TIMESTAMP_SECONDS, "When the last answered probe was sent.", self._replied_at_s),
-        ):
-            family = GaugeMetricFamily(name, text, labels=(SOURCE, TARGET))
-            for peer, measured in pairs.items():
-                value = figure(measured)
+        families = {
+            name: GaugeMetricFamily(name, text, labels=(SOURCE, TARGET)) for name, text in _GAUGES.items()
+        }
+        for peer, measured in self.measured().items():
+            for name, value in self._figures(measured).items():
                 if value is not None:
-                    family.add_metric([self.node, peer], value)
-            yield family
+                    families[name].add_metric([self.node, peer], value)
+        yield from families.values()
         for name, text, total in (
             (SENT_TOTAL, "Probes sent.", self.sent()),
             (ROUNDS_TOTAL, "Rounds of probing that ended.", self.rounds()),
@@ -79,28 +80,18 @@ class AgentGauges(Collector):
             counter.add_metric([self.node], total)
             yield counter
 
-    def _replied_at_s(self, measured: Measured) -> float | None:
-        return None if measured.replied_at_s is None else self.now_s() - self.age_s(measured.replied_at_s)
-
-
-def _median_s(measured: Measured) -> float | None:
-    return _seconds(measured.summary.median_ms)
-
-
-def _p95_s(measured: Measured) -> float | None:
-    return _seconds(measured.summary.p95_ms)
-
-
-def _jitter_s(measured: Measured) -> float | None:
-    return _seconds(measured.summary.jitter_ms)
-
-
-def _loss_ratio(measured: Measured) -> float | None:
-    return measured.summary.loss_ratio
-
-
-def _probes(measured: Measured) -> float:
-    return measured.summary.probes
+    def _figures(self, measured: Measured) -> dict[str, float | None]:
+        summary, replied_at_s = measured.summary, measured.replied_at_s
+        return {
+            RTT_SECONDS: _seconds(summary.median_ms),
+            RTT_P95_SECONDS: _seconds(summary.p95_ms),
+            JITTER_SECONDS: _seconds(summary.jitter_ms),
+            LOSS_RATIO: summary.loss_ratio,
+            PROBES: summary.probes,
+            MEASURED_TIMESTAMP_SECONDS: (
+                None if replied_at_s is None else self.now_s() - self.age_s(replied_at_s)
+            ),
+        }
 
 
 def _seconds(value_ms: float | None) -> float | None:

@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from latency_map.errors import LatencyMapError
 from latency_map.measure.method import ProbeMethod
@@ -13,6 +14,7 @@ from latency_map.measure.peers import parse_peers
 from latency_map.measure.places import AGENT_PORT, split_place
 from latency_map.names import find_name_fault
 
+Value = TypeVar("Value")
 WINDOW_TURNS = 3
 """By default figures are kept for so many turns of a pair."""
 
@@ -87,6 +89,7 @@ class _Option:
     read: Callable[[str], object]
     default: str | None
     text: str
+    field: str = ""
 
 
 def _number(low: float, high: float, what: str) -> Callable[[str], float]:
@@ -125,18 +128,16 @@ def _name(text: str) -> str:
     return text
 
 
-def _place(text: str) -> tuple[str, int]:
-    try:
-        return split_place(text)
-    except LatencyMapError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+def _refusing(read: Callable[[str], Value]) -> Callable[[str], Value]:
+    """Let argparse see the errors of a reader."""
 
+    def refusing(text: str) -> Value:
+        try:
+            return read(text)
+        except LatencyMapError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
 
-def _peers(text: str) -> dict[str, str]:
-    try:
-        return parse_peers(text)
-    except LatencyMapError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+    return refusing
 
 
 def _method(text: str) -> ProbeMethod:
@@ -151,11 +152,11 @@ _OPTIONS = (
         flag="--node", variable="GESSCALE_NODE", read=_name, default=None, text="name of the node it is on"
     ),
     _Option(
-        flag="--listen", variable="GESSCALE_LISTEN", read=_place, default=f"0.0.0.0:{AGENT_PORT}",
+        flag="--listen", variable="GESSCALE_LISTEN", read=_refusing(split_place), default=f"0.0.0.0:{AGENT_PORT}",
         text="where its figures are served: HOST:PORT, an IPv6 address in brackets",
     ),
     _Option(
-        flag="--peers", variable="GESSCALE_PEERS", read=_peers, default="",
+        flag="--peers", variable="GESSCALE_PEERS", read=_refusing(parse_peers), default="",
         text="whom it probes: name=address, by commas",
     ),
     _Option(
@@ -175,19 +176,19 @@ _OPTIONS = (
         text="probes that each of them gets in a round",
     ),
     _Option(
-        flag="--rate", variable="GESSCALE_RATE", read=_number(0.01, 50, "probes a second"), default="5",
-        text="most probes a second; 84 bytes each way apiece, by ICMP over IPv4",
+        flag="--rate", field="rate_per_s", variable="GESSCALE_RATE", read=_number(0.01, 50, "probes a second"),
+        default="5", text="most probes a second; 84 bytes each way apiece, by ICMP over IPv4",
     ),
     _Option(
-        flag="--round", variable="GESSCALE_ROUND", read=_seconds, default="30",
+        flag="--round", field="round_s", variable="GESSCALE_ROUND", read=_seconds, default="30",
         text="seconds from the beginning of a round to that of the next",
     ),
     _Option(
-        flag="--timeout", variable="GESSCALE_TIMEOUT", read=_number(0.01, 5, "seconds"), default="2",
+        flag="--timeout", field="timeout_s", variable="GESSCALE_TIMEOUT", read=_number(0.01, 5, "seconds"), default="2",
         text="seconds to wait for a reply",
     ),
     _Option(
-        flag="--window", variable="GESSCALE_WINDOW", read=_seconds, default=None,
+        flag="--window", field="window_s", variable="GESSCALE_WINDOW", read=_seconds, default=None,
         text=f"seconds that figures are kept; as long as every pair takes for {WINDOW_TURNS} turns by default",
     ),
     _Option(
@@ -195,7 +196,7 @@ _OPTIONS = (
         text="icmp, tcp, or auto: icmp where it is allowed",
     ),
     _Option(
-        flag="--port", variable="GESSCALE_PROBE_PORT", read=_whole(1, 65535), default=None,
+        flag="--port", field="probe_port", variable="GESSCALE_PROBE_PORT", read=_whole(1, 65535), default=None,
         text="port for tcp, open or closed; that of --listen by default",
     ),
     _Option(
@@ -203,7 +204,7 @@ _OPTIONS = (
         text="of the order in which peers take turns; the same for all agents",
     ),
     _Option(
-        flag="--for", variable="GESSCALE_FOR", read=_seconds, default=None,
+        flag="--for", field="run_s", variable="GESSCALE_FOR", read=_seconds, default=None,
         text="seconds after which to end; never by default",
     ),
 )  # fmt: skip
@@ -237,13 +238,13 @@ def read_options(
         epilog="Every option may be given by the environment variable that is named with it.",
     )
     for option in _OPTIONS:
-        told = environment.get(option.variable) or option.default
         suffix = f" (default {option.default})" if option.default else ""
         parser.add_argument(
             option.flag,
             type=option.read,
-            default=told,
+            default=environment.get(option.variable) or option.default,
             metavar=option.flag.removeprefix("--").upper(),
+            dest=option.field or option.flag.removeprefix("--").replace("-", "_"),
             help=f"{option.text}{suffix}; {option.variable}".replace("%", "%%"),
         )
     given = vars(parser.parse_args(arguments))
@@ -253,22 +254,6 @@ def read_options(
     if len(named) != 1:
         got = " and ".join(f"--{flag.replace('_', '-')}" for flag in named) or "none"
         parser.error(f"expected one of --peers, --peers-file and --peers-dns, got {got}")
-    host, port = given["listen"]
-    return AgentOptions(
-        node=given["node"],
-        host=host,
-        port=port,
-        peers=given["peers"],
-        peers_file=given["peers_file"],
-        peers_dns=given["peers_dns"],
-        neighbours=given["neighbours"],
-        count=given["count"],
-        rate_per_s=given["rate"],
-        round_s=given["round"],
-        timeout_s=given["timeout"],
-        window_s=given["window"],
-        method=given["method"],
-        probe_port=given["port"] or port or AGENT_PORT,
-        seed=given["seed"],
-        run_s=given["for"],
-    )
+    host, port = given.pop("listen")
+    given["probe_port"] = given["probe_port"] or port or AGENT_PORT
+    return AgentOptions(host=host, port=port, **given)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from latency_map.delays import Asymmetry
-from latency_map.quality.findings import Concern, Finding, Severity, Worst, finding_of
+from latency_map.quality.findings import Concern, Finding, Severity, Worst
 from latency_map.quality.gaps import find_islands, missing_pairs
 from latency_map.quality.ties import first_pair
 from latency_map.survey import Survey
@@ -46,12 +46,12 @@ def _find_missing(survey: Survey) -> Iterator[Finding]:
     n, per_node = len(survey), missing.sum(axis=1)
     most = per_node.max()
     node = min(survey.names[row] for row in np.flatnonzero(per_node == most))
-    yield finding_of(
-        Concern.MISSING_PAIRS,
-        Severity.ERROR,
-        int(missing.sum()) // 2,
-        n * (n - 1) // 2,
-        "pairs",
+    yield Finding(
+        concern=Concern.MISSING_PAIRS,
+        severity=Severity.ERROR,
+        count=int(missing.sum()) // 2,
+        out_of=n * (n - 1) // 2,
+        counted="pairs",
         worst=Worst(nodes=(node,), rtt_ms=None, text=f"{node}: no delay to {most} of {n - 1} nodes"),
         advice="measure them; or repair --fill path or coordinates, or --drop-incomplete",
     )
@@ -64,12 +64,12 @@ def _find_missing(survey: Survey) -> Iterator[Finding]:
     ]
     smallest = min(groups, key=lambda names: (len(names), names))
     shown = ", ".join(smallest[:3]) + (f", ... {len(smallest) - 3} more" if len(smallest) > 3 else "")
-    yield finding_of(
-        Concern.ISLANDS,
-        Severity.ERROR,
-        n - int(sizes.max()),
-        n,
-        "nodes outside the largest island",
+    yield Finding(
+        concern=Concern.ISLANDS,
+        severity=Severity.ERROR,
+        count=n - int(sizes.max()),
+        out_of=n,
+        counted="nodes outside the largest island",
         worst=Worst(nodes=smallest, rtt_ms=None, text=f"no measured way from {shown} to the others"),
         figures={"islands": len(sizes), "largest_nodes": int(sizes.max())},
         advice="measure at least one pair between them; no fill can bridge them, --drop-incomplete leaves one",
@@ -82,12 +82,12 @@ def _find_self_delays(survey: Survey) -> Iterator[Finding]:
     if count:
         most_ms = float(to_itself_ms.max())
         node = min(survey.names[row] for row in np.flatnonzero(to_itself_ms == most_ms))
-        yield finding_of(
-            Concern.SELF_DELAYS,
-            Severity.ERROR,
-            count,
-            len(survey),
-            "nodes",
+        yield Finding(
+            concern=Concern.SELF_DELAYS,
+            severity=Severity.ERROR,
+            count=count,
+            out_of=len(survey),
+            counted="nodes",
             worst=Worst(nodes=(node,), rtt_ms=most_ms, text=f"{node}: {most_ms:.4g} ms to itself"),
             advice="repair --zero-diagonal",
         )
@@ -105,12 +105,12 @@ def _find_asymmetry(survey: Survey, asymmetry: Asymmetry) -> Iterator[Finding]:
     a, b = sorted(first_pair(survey.names, apart_ms == apart_ms.max()), key=survey.names.__getitem__)
     severity = Severity.WARNING if median > USUAL_DIFFERENCE_RATIO else Severity.INFO
     ways_ms = (float(there_ms[a, b]), float(there_ms[b, a]))
-    yield finding_of(
-        Concern.ASYMMETRY,
-        Severity.ERROR if asymmetry is Asymmetry.REFUSE else severity,
-        int(differing.sum()),
-        int(both.sum()),
-        "pairs known both ways",
+    yield Finding(
+        concern=Concern.ASYMMETRY,
+        severity=Severity.ERROR if asymmetry is Asymmetry.REFUSE else severity,
+        count=int(differing.sum()),
+        out_of=int(both.sum()),
+        counted="pairs known both ways",
         worst=Worst(
             nodes=(survey.names[a], survey.names[b]),
             rtt_ms=max(ways_ms),
@@ -130,12 +130,12 @@ def _find_one_way(survey: Survey) -> Iterator[Finding]:
         per_node = lone.sum(axis=0)
         node = min(survey.names[row] for row in np.flatnonzero(per_node == per_node.max()))
         n = len(survey)
-        yield finding_of(
-            Concern.ONE_WAY_PAIRS,
-            Severity.WARNING,
-            int(lone.sum()),
-            n * (n - 1) // 2,
-            "pairs",
+        yield Finding(
+            concern=Concern.ONE_WAY_PAIRS,
+            severity=Severity.WARNING,
+            count=int(lone.sum()),
+            out_of=n * (n - 1) // 2,
+            counted="pairs",
             worst=Worst(
                 nodes=(node,), rtt_ms=None, text=f"{node}: no delay from it to {per_node.max()} that reach it"
             ),
@@ -150,12 +150,12 @@ def _find_zeros(survey: Survey) -> Iterator[Finding]:
         n = len(survey)
         a, b = first_pair(survey.names, zeros)
         names = (survey.names[a], survey.names[b])
-        yield finding_of(
-            Concern.ZERO_DELAYS,
-            Severity.WARNING,
-            int(zeros.sum()),
-            n * (n - 1),
-            "cells",
+        yield Finding(
+            concern=Concern.ZERO_DELAYS,
+            severity=Severity.WARNING,
+            count=int(zeros.sum()),
+            out_of=n * (n - 1),
+            counted="cells",
             worst=Worst(nodes=names, rtt_ms=0.0, text=f"{names[0]} to {names[1]} 0 ms"),
             advice="a failed or rounded measurement looks like the nearest node; repair --drop-zeros, then --fill",
         )
@@ -165,11 +165,11 @@ def _find_estimated(survey: Survey) -> Iterator[Finding]:
     count = int(np.count_nonzero(survey.estimated & ~np.isnan(survey.rtt_ms)))
     if count:
         known = int(np.count_nonzero(~np.isnan(survey.rtt_ms) & ~np.eye(len(survey), dtype=bool)))
-        yield finding_of(
-            Concern.ESTIMATED,
-            Severity.WARNING if count > _MOSTLY_RATIO * known else Severity.INFO,
-            count,
-            known,
-            "cells",
+        yield Finding(
+            concern=Concern.ESTIMATED,
+            severity=Severity.WARNING if count > _MOSTLY_RATIO * known else Severity.INFO,
+            count=count,
+            out_of=known,
+            counted="cells",
             advice="nobody measured them; see the changes that the map lists for the error to expect",
         )

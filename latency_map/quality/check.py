@@ -17,7 +17,6 @@ from latency_map.quality.findings import (
     QualityReport,
     Severity,
     Worst,
-    finding_of,
 )
 from latency_map.quality.outliers import VOTES_RATIO, find_outliers
 from latency_map.quality.ties import first_pair
@@ -118,12 +117,12 @@ def _find_broken_triangles(survey: Survey) -> Iterator[Finding]:
     share = triangles.broken / triangles.judged
     sample = f" (a sample: by way of {triangles.sampled_nodes} nodes)" if triangles.sampled_nodes else ""
     usual = share <= USUAL_BROKEN_RATIO
-    yield finding_of(
-        Concern.BROKEN_TRIANGLES,
-        Severity.INFO if usual else Severity.WARNING,
-        triangles.broken,
-        triangles.judged,
-        f"detours{sample}",
+    yield Finding(
+        concern=Concern.BROKEN_TRIANGLES,
+        severity=Severity.INFO if usual else Severity.WARNING,
+        count=triangles.broken,
+        out_of=triangles.judged,
+        counted=f"detours{sample}",
         worst=Worst(
             nodes=(a, b, via),
             rtt_ms=triangles.worst_ms,
@@ -154,12 +153,12 @@ def _find_outliers(names: tuple[str, ...], combined_ms: Delays) -> Iterator[Find
             low, high = min(ends), max(ends)
             rtt_ms, allowed_ms = float(combined_ms[a, b]), float(outliers.allowed_ms[low, high])
             text = f"{names[a]} - {names[b]} {rtt_ms:.4g} ms, the others say {bound} {allowed_ms:.4g} ms"
-            yield finding_of(
-                concern,
-                Severity.WARNING,
-                int(pairs.sum()),
-                outliers.pairs_judged,
-                "pairs",
+            yield Finding(
+                concern=concern,
+                severity=Severity.WARNING,
+                count=int(pairs.sum()),
+                out_of=outliers.pairs_judged,
+                counted="pairs",
                 worst=Worst(nodes=(names[a], names[b]), rtt_ms=rtt_ms, text=text),
                 advice=f"over {VOTES_RATIO:.0%} of the other nodes speak against them; measure them again",
             )
@@ -167,12 +166,12 @@ def _find_outliers(names: tuple[str, ...], combined_ms: Delays) -> Iterator[Find
         medians_ms = outliers.node_medians_ms
         most_ms = float(medians_ms[outliers.far_nodes].max())
         node = min(names[row] for row in np.flatnonzero(medians_ms == most_ms))
-        yield finding_of(
-            Concern.FAR_NODES,
-            Severity.INFO,
-            int(outliers.far_nodes.sum()),
-            len(names),
-            "nodes",
+        yield Finding(
+            concern=Concern.FAR_NODES,
+            severity=Severity.INFO,
+            count=int(outliers.far_nodes.sum()),
+            out_of=len(names),
+            counted="nodes",
             worst=Worst(nodes=(node,), rtt_ms=most_ms, text=f"{node}: median {most_ms:.4g} ms to the others"),
             figures={"median_of_all_ms": float(np.nanmedian(medians_ms))},
             advice="far away, or overloaded while it was measured; where it ought to be near, measure again",
@@ -189,4 +188,12 @@ def _find_age(survey: Survey, now_s: float | None, old_after_s: float) -> Iterat
         severity, advice = Severity.WARNING, "old: measure again"
     else:
         severity, advice = Severity.INFO, "recent"
-    yield finding_of(Concern.AGE, severity, 1, 1, "map", figures={"age_s": age_s}, advice=advice)
+    yield Finding(
+        concern=Concern.AGE,
+        severity=severity,
+        count=1,
+        out_of=1,
+        counted="map",
+        figures={"age_s": age_s},
+        advice=advice,
+    )

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from types import MappingProxyType
 
 
 class Severity(StrEnum):
@@ -65,7 +64,7 @@ class Finding:
     count, out_of, counted
         How many of how many, and what is counted.
     share_ratio
-        The one by the other.
+        ``count / out_of``; 0 where there is nothing to count.
     worst
         The worst case; None where none stands out.
     figures
@@ -79,10 +78,13 @@ class Finding:
     count: int
     out_of: int
     counted: str
-    share_ratio: float
+    share_ratio: float = field(init=False)
     worst: Worst | None = None
-    figures: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    figures: Mapping[str, float] = field(default_factory=dict)
     advice: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "share_ratio", self.count / self.out_of if self.out_of else 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,32 +111,3 @@ class QualityReport:
     usable: bool
     repairs: tuple[str, ...]
     verdict: str
-
-    def of(self, severity: Severity) -> tuple[Finding, ...]:
-        """Return the findings of one severity."""
-        return tuple(finding for finding in self.findings if finding.severity is severity)
-
-
-def finding_of(
-    concern: Concern,
-    severity: Severity,
-    count: int,
-    out_of: int,
-    counted: str,
-    *,
-    advice: str,
-    worst: Worst | None = None,
-    figures: dict[str, float] | None = None,
-) -> Finding:
-    """Make a finding; its share follows from its counts."""
-    return Finding(
-        concern=concern,
-        severity=severity,
-        count=int(count),
-        out_of=out_of,
-        counted=counted,
-        share_ratio=count / out_of if out_of else 0.0,
-        worst=worst,
-        figures=MappingProxyType(figures or {}),
-        advice=advice,
-    )

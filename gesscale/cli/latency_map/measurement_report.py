@@ -1,6 +1,7 @@
 """What measuring commands say, and where the map goes: to a file, or to stdout while the report goes to stderr."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -90,17 +91,10 @@ def _write(
 
 
 def _target_document(report: TargetReport) -> dict[str, object]:
-    summary = report.summary
     return {
         "address": report.address,
-        "median_ms": summary.median_ms,
-        "p95_ms": summary.p95_ms,
-        "jitter_ms": summary.jitter_ms,
-        "loss_ratio": summary.loss_ratio,
-        "replies": summary.replies,
-        "timeouts": summary.timeouts,
-        "unknown_host": summary.unknown_host,
-        "unreachable": summary.unreachable,
+        **asdict(report.summary),
+        "loss_ratio": report.summary.loss_ratio,
         "reason": report.reason,
     }
 

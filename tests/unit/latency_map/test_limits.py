@@ -83,15 +83,17 @@ def test_there_is_no_limit_beyond_that_of_every_map(nodes):
 
 
 def test_a_grid_keeps_what_it_holds_as_it_grows():
-    grid = Grid(MapLimits(nodes=200), {"delay": np.float64(np.nan), "line": np.uint32(0)})
+    grid = Grid("text", MapLimits(nodes=200), {"delay": np.float64(np.nan), "line": np.uint32(0)})
     expected = np.full((200, 200), np.nan)
     for node in range(200):
-        assert grid.add(f"n{node}") == ""
+        assert grid.number(f"n{node}") == node == grid.number(f"n{node}")
         for other in (node // 2, node):
             grid.layers["delay"][node, other] = expected[node, other] = node + other
             grid.layers["delay"][other, node] = expected[other, node] = node - other
-    assert "at most 200 nodes" in grid.add("more")
-    assert "expected a node name" in grid.add("")
+    with pytest.raises(LatencyMapError, match=r"^text, line 3, column 4: expected at most 200 nodes"):
+        grid.number("more", line=3, column=4)
+    with pytest.raises(LatencyMapError, match=r"^text: expected a node name"):
+        grid.number("")
     assert not grid.layers["line"][:200, :200].any()
     order = np.random.default_rng(1).permutation(200).tolist()
     np.testing.assert_array_equal(grid.finish("delay", order), expected[np.ix_(order, order)])
