@@ -72,7 +72,6 @@ def workload_from_csv(path: Path, *, name: str) -> Workload:
     rates = rates_on_grid(edges_ms, amounts, step_ms)
     return Workload(
         name=name,
-        source=f"file {path}",
         step_s=step_ms / _MS_PER_S,
         rows_per_s=tuple(rates.tolist()),
         absolute=True,

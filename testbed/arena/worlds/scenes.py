@@ -225,7 +225,7 @@ def _best(
 ) -> Mapping[str, BestPlacements]:
     """Return the best placements, which neither load nor seed change, from a plant that is built for that."""
     workflow = Workflow(operators)
-    load = Workload(name="none", source="to ask a plant for its MST", step_s=1.0, rows_per_s=(1.0,))
+    load = Workload(name="none", step_s=1.0, rows_per_s=(1.0,))
     scene = Scene(
         workflow=workflow,
         nodes={node.name: node for node in nodes},

@@ -116,7 +116,7 @@ class RecordedRun:
         step_s = max(_STEP_S, self.duration_s / _MOST_STEPS)
         grid = np.arange(0.0, self.duration_s + step_s, step_s)
         rates = np.maximum(0.0, np.diff(np.interp(grid, begins, totals))) / step_s
-        return Workload.of_rates(self.name, "the offered rows of a recorded run", step_s, rates)
+        return Workload.of_rates(self.name, step_s, rates)
 
     @property
     def warm_batches(self) -> tuple[Batch, ...]:

@@ -27,7 +27,6 @@ def test_a_rate_holds_until_the_next_row_and_the_last_as_long_as_the_one_before(
     assert workload.rows_per_s == (100, 250, 250, 250, 250, 80, 80, 80, 80)
     assert workload.absolute
     assert workload.name == "mine"
-    assert workload.source == f"file {tmp_path / 'load.csv'}"
 
 
 def test_times_count_from_the_first_row(tmp_path):
