@@ -5,13 +5,13 @@ import hashlib
 import os
 import shutil
 import socket
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 from gesscale.errors import ClusterError
 from testbed.cluster import processes
+from testbed.cluster.commands import run
 from testbed.cluster.namespaces import DEVICE, NAMED, control_device, namespace
 from testbed.cluster.netem import one_way_us
 from testbed.cluster.state import state_directory
@@ -53,13 +53,10 @@ def compiled_relay(compiler: str | None) -> Path | None:
     program.parent.mkdir(parents=True, exist_ok=True)
     scratch = program.with_name(f"{program.name}.{os.getpid()}")
     command = (compiler, "-O2", "-o", str(scratch), str(SOURCE))
+    failure = f"cannot compile the relay with {compiler} (use --delays relay-python)"
     try:
-        subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_TIMEOUT_S, check=True)
+        run(command, failure=failure, timeout_s=COMPILE_TIMEOUT_S)
         scratch.replace(program)
-    except (OSError, subprocess.SubprocessError) as error:
-        said = getattr(error, "stderr", "") or str(error)
-        message = f"cannot compile the relay with {compiler}: {said.strip()}; use --delays relay-python"
-        raise ClusterError(message) from error
     finally:
         scratch.unlink(missing_ok=True)
     return program

@@ -2,12 +2,12 @@
 
 import os
 import shutil
-import subprocess
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 from gesscale.errors import ClusterError
+from testbed.cluster.commands import run
 
 EXECUTOR_CLASS = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 EXECUTOR_MEMORY_MB = 512
@@ -159,19 +159,13 @@ def _launcher_command() -> tuple[str, ...]:
         "SPARK_EXECUTOR_MEMORY": f"{EXECUTOR_MEMORY_MB}m",
         **{name: os.environ[name] for name in ("JAVA_HOME", "PATH") if name in os.environ},
     }
-    try:
-        done = subprocess.run(
-            (*command, EXECUTOR_CLASS),
-            env=environment,
-            capture_output=True,
-            timeout=_LAUNCHER_TIMEOUT_S,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        said = getattr(error, "stderr", b"") or str(error).encode()
-        message = f"Spark's launcher failed: {said.decode(errors='replace').strip()}"
-        raise ClusterError(message) from error
-    words = tuple(word for word in done.stdout.decode().strip("\0\n").split("\0") if word.strip())
+    written = run(
+        (*command, EXECUTOR_CLASS),
+        failure="Spark's launcher failed",
+        environment=environment,
+        timeout_s=_LAUNCHER_TIMEOUT_S,
+    )
+    words = tuple(word for word in written.strip("\0\n").split("\0") if word.strip())
     if EXECUTOR_CLASS not in words:
         message = (
             f"Spark's launcher in {spark_home()} gave no command for {EXECUTOR_CLASS}, "

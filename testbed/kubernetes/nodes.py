@@ -15,7 +15,8 @@ import yaml
 
 from gesscale.errors import ClusterError
 from testbed.cluster import processes
-from testbed.cluster.namespaces import inside, run
+from testbed.cluster.commands import run
+from testbed.cluster.namespaces import inside
 from testbed.cluster.processes import Mark, Role
 from testbed.cluster.state import state_directory
 from testbed.cluster.topology import Topology

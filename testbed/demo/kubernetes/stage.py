@@ -16,6 +16,7 @@ import yaml
 from gesscale.errors import ClusterError
 from latency_map import write_csv
 from latency_map.shell import command_line
+from testbed.cluster.commands import run
 from testbed.cluster.spark_command import SMALL_JVM
 from testbed.demo.query import stream_words
 from testbed.demo.scenario import Scenario, TaxiOperator
@@ -163,14 +164,12 @@ class KubernetesStage:
             *(*options, f"local://{program}", *stream_words(self._stream_options(rides))),
         )
         environment = {**os.environ, "SPARK_HOME": home, "KUBECONFIG": str(self.cluster.kubeconfig)}
-        try:
-            subprocess.run(
-                self.cluster.in_control_plane(command),
-                env=environment, capture_output=True, text=True, timeout=SUBMIT_S, check=True,
-            )  # fmt: skip
-        except subprocess.SubprocessError as error:
-            message = f"spark-submit failed: {str(getattr(error, 'stderr', '') or error)[-2000:]}"
-            raise ClusterError(message) from error
+        run(
+            self.cluster.in_control_plane(command),
+            failure="spark-submit failed",
+            environment=environment,
+            timeout_s=SUBMIT_S,
+        )
 
     def _stream_options(self, rides: Path) -> Mapping[str, object]:
         return {
