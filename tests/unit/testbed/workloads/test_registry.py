@@ -5,7 +5,6 @@ import pytest
 
 from gesscale.errors import InputError
 from testbed.workloads.entry import WorkloadRequest
-from testbed.workloads.page import workload_table
 from testbed.workloads.registry import entries, workload_named, workload_names
 
 PAGE = Path(__file__).parents[4] / "docs" / "workloads.md"
@@ -58,6 +57,17 @@ def test_names_are_unique_and_can_be_told_from_files():
     names = [entry.name for entry in entries()]
     assert len(set(names)) == len(names)
     assert not any(set(name) & set(":/.\\") for name in names)
+
+
+def workload_table() -> str:
+    """Return a Markdown table, a row per named load."""
+    head = "| name | what | length | source | by seed | after a colon |\n|---|---|---|---|---|---|\n"
+    rows = (
+        f"| `{entry.name}` | {entry.what} | {entry.length} | {entry.source} "
+        f"| {'yes' if entry.is_random else '–'} | {entry.parameter or '–'} |\n"
+        for entry in entries()
+    )
+    return head + "".join(rows)
 
 
 def test_the_page_holds_the_table_of_the_catalogue():

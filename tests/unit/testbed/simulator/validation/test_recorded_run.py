@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from made_runs import KNOWN, RECORDS, batch, played_run, run_of
+from record_trimming import trim
 
 from gesscale.errors import InputError
 from testbed.simulator.validation.comparison import compare_run
 from testbed.simulator.validation.recorded_run import read_run
 from testbed.simulator.validation.refit import refit
-from testbed.simulator.validation.trimming import trim
 
 
 @pytest.fixture
