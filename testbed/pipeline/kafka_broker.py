@@ -14,7 +14,8 @@ from pathlib import Path
 
 from gesscale.errors import GesscaleError
 from testbed.cluster.commands import run
-from testbed.pipeline.kafka_jars import broker_jars, java
+from testbed.cluster.spark_command import java_program
+from testbed.pipeline.kafka_jars import broker_jars
 
 _START_TIMEOUT_S = 60.0
 _STOP_TIMEOUT_S = 15.0
@@ -78,7 +79,7 @@ def running_broker(
         port, controller_port = (port, port + 1) if port else (_free_port(host), _free_port(host))
         properties = folder / "server.properties"
         properties.write_text(broker_properties(folder, host, port, controller_port, partitions))
-        java_command = [java(), *_HEAP, "-cp", jars.class_path]
+        java_command = [java_program(), *_HEAP, "-cp", jars.class_path]
         _format_storage(java_command, properties)
         log = folder / "broker.log"
         with log.open("w") as out:

@@ -3,7 +3,6 @@
 import logging
 import os
 import re
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -15,6 +14,8 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from gesscale.errors import GesscaleError
+from testbed.cluster.relay_link import cache_directory
+from testbed.cluster.spark_command import java_program
 
 _LOG = logging.getLogger(__name__)
 
@@ -82,31 +83,10 @@ def connector_jars() -> Jars:
     return Jars(version=found.version, paths=tuple(p for p in found.paths if _module(p) not in shipped))
 
 
-def cache_folder() -> Path:
-    """Return the folder of fetched things: below XDG_CACHE_HOME, else ``~/.cache``."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gesscale"
-
-
-def java() -> str:
-    """Return the java to run: JAVA_HOME's, else the PATH's.
-
-    Raises
-    ------
-    GesscaleError
-        Where there is none.
-    """
-    home = os.environ.get("JAVA_HOME")
-    found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    if found is None or not Path(found).exists():
-        message = "kafka: expected a Java 17 or newer in JAVA_HOME or the PATH, found none; install one"
-        raise GesscaleError(message)
-    return found
-
-
 def _resolve(
     artifact: tuple[str, str, str], *, version: str, overrides: Sequence[tuple[str, str, str]] = ()
 ) -> Jars:
-    folder = cache_folder() / "jars" / f"{artifact[1]}-{version}"
+    folder = cache_directory() / "jars" / f"{artifact[1]}-{version}"
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
@@ -127,7 +107,7 @@ def _run_ivy(
     module.write_text(ivy_module(artifact, overrides))
     ivy = next(path for path in _pyspark_jars() if path.name.startswith("ivy-"))
     command = [
-        java(), "-jar", str(ivy), "-cache", str(cache_folder() / "ivy"), "-ivy", str(module),
+        java_program(), "-jar", str(ivy), "-cache", str(cache_directory() / "ivy"), "-ivy", str(module),
         "-confs", "default", "-retrieve", f"{target}/[artifact]-[revision](-[classifier]).[ext]",
     ]  # fmt: skip
     try:

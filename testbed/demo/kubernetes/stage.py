@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from gesscale.errors import ClusterError
 from latency_map import write_csv
 from latency_map.shell import command_line
 from testbed.cluster.commands import run
-from testbed.cluster.spark_command import SMALL_JVM
+from testbed.cluster.spark_command import SMALL_JVM, spark_home
 from testbed.demo.query import stream_words
 from testbed.demo.scenario import Scenario, TaxiOperator
 from testbed.kubernetes.cluster import KubernetesTestBed
@@ -151,7 +150,7 @@ class KubernetesStage:
         program.write_text(
             "from gesscale.cli.app import run\nfrom testbed.pipeline.cli import app\n\nrun(app)\n"
         )
-        home = _spark_home()
+        home = str(spark_home())
         options = [word for pair in self._settings().items() for word in ("--conf", "=".join(pair))]
         command = (
             *(
@@ -223,11 +222,3 @@ class KubernetesStage:
         }
         volumes = [*program.volumes, {"name": "work", "hostPath": {"path": str(self.folder)}}]
         return {"spec": {"volumes": volumes, "containers": [container]}}
-
-
-def _spark_home() -> str:
-    found = find_spec("pyspark")
-    if found is None or found.origin is None:
-        message = "the demo needs PySpark; install: pip install 'gesscale[spark]'"
-        raise ClusterError(message)
-    return str(Path(found.origin).parent)
