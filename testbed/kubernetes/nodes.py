@@ -74,14 +74,8 @@ def start_node(topology: Topology, name: str, *, program: Path, tools: Tools, fi
     group = control_groups.create(topology.name, name)
     settings = kubelet_settings(directory, group, host_memory_bytes=_host_memory_bytes())
     (directory / "kubelet.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
-    arguments = (
-        directory,
-        name,
-        tools.containerd,
-        program,
-        files.kubeconfig(name),
-        network.address(node.host),
-    )
+    address = network.address(node.host)
+    arguments = (directory, name, tools.containerd, program, files.kubeconfig(name), address)
     own = ("unshare", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc", "--")
     processes.start(
         inside(topology.name, name, (*own, "sh", "-ec", _SCRIPT, "node", *map(str, arguments))),
