@@ -1,4 +1,4 @@
-"""The relay as this process sees it: compiled when needed, started, asked, and told new delays."""
+"""The relay as this process sees it: it is compiled when needed, started, asked, and given new delays."""
 
 import contextlib
 import hashlib
@@ -112,8 +112,8 @@ def start_relay(topology: Topology, kind: str) -> None:
         if process not in processes.find(str(directory)):
             break
         time.sleep(0.05)
-    said = log.read_text(encoding="utf-8", errors="replace").strip() or "nothing"
-    message = f"the relay of cluster {topology.name!r} does not work; it said: {said}"
+    written = log.read_text(encoding="utf-8", errors="replace").strip() or "nothing"
+    message = f"the relay of cluster {topology.name!r} does not work; it wrote: {written}"
     raise ClusterError(message)
 
 
@@ -131,11 +131,11 @@ def set_delay(cluster: str, first: EdgeNode, second: EdgeNode, *, rtt_ms: float)
         Where the relay does not take it.
     """
     for source, target in ((first, second), (second, first)):
-        said = _ask(cluster, f"delay {source.host} {target.host} {round(rtt_ms * 500)}")
-        if said != "ok":
+        answer = _ask(cluster, f"delay {source.host} {target.host} {round(rtt_ms * 500)}")
+        if answer != "ok":
             message = (
                 f"the relay of cluster {cluster!r} did not take {rtt_ms} ms for {source.name} to "
-                f"{target.name} (it said {said!r}); expected 0 to 120000 ms and a relay that is up: "
+                f"{target.name} (it answered {answer!r}); expected 0 to 120000 ms and a relay that is up: "
                 f"testbed status {cluster}"
             )
             raise ClusterError(message)

@@ -83,9 +83,9 @@ class LocalSpark:
             Arguments for the Python interpreter, such as ``("-m", "package.module")``; the program makes its
             session with ``SparkSession.builder.getOrCreate()`` and names no master.
         settings
-            Spark settings beside those of the cluster; those of the cluster cannot be overridden.
+            Spark settings in addition to those of the cluster; those of the cluster cannot be overridden.
         environment
-            Variables beside those of the cluster.
+            Variables in addition to those of the cluster.
 
         Raises
         ------

@@ -40,7 +40,7 @@ def driver_settings(address: str, *, driver_port: int, ui_port: int) -> dict[str
         "spark.executor.cores": "1",
         # SIGPWR makes an executor finish its task and leave
         "spark.decommission.enabled": "true",
-        # off, or it would wait 30 s for blocks that nobody needs
+        # off, or it would wait 30 s for blocks that are not needed
         "spark.storage.decommission.enabled": "false",
         "spark.executor.heartbeatInterval": "5s",
         "spark.network.timeout": "60s",
@@ -106,7 +106,7 @@ def executor_command(arguments: Sequence[str], *, java_options: Sequence[str]) -
     arguments
         What `executor_arguments` returns.
     java_options
-        Options beside those that Spark itself calls for.
+        Options in addition to those that Spark itself needs.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """What the cluster emulates: nodes with a class, an address and a capacity, and the delays between them.
 
-A topology is a YAML file beside a latency map (CSV); `read_topology` takes a path or a bundled name.
+A topology is a YAML file next to a latency map (CSV); `read_topology` takes a path or a bundled name.
 """
 
 import ipaddress
@@ -196,8 +196,10 @@ def read_topology(source: str) -> Topology:
         ).latencies
     except ValidationError as error:
         faults = error.errors(include_url=False)
-        said = first_of((f"{place_of(each['loc']) or 'file'}: {each['msg']}" for each in faults), len(faults))
-        message = f"topology {path}: {'; '.join(said)}"
+        found = first_of(
+            (f"{place_of(each['loc']) or 'file'}: {each['msg']}" for each in faults), len(faults)
+        )
+        message = f"topology {path}: {'; '.join(found)}"
         raise InputError(message) from error
     except (OSError, LatencyMapError) as error:
         message = f"topology {path}: {error}"

@@ -136,8 +136,8 @@ class KafkaFeed:
         """
         ended = None if self._producer is None else self._producer.poll()
         if ended not in {None, 0}:
-            said = (self.folder / "producer.log").read_text().strip()[-500:]
-            message = f"the producer has ended with code {ended}: {said}"
+            written = (self.folder / "producer.log").read_text().strip()[-500:]
+            message = f"the producer has ended with code {ended}: {written}"
             raise ClusterError(message)
 
     def handed_on(self, valid: int) -> Mapping[str, SinkCount]:

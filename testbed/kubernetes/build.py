@@ -18,13 +18,13 @@ CACHE = Path(__file__).parents[2] / ".cache" / "kubernetes"
 VERSION = "v1.36.3"
 BUILD_TIMEOUT_S = 1500
 LINKS = ("kubectl",)
-"""Parts that users run by name: a link beside the program makes it that part."""
+"""Parts that users run by name: a link next to the program makes it that part."""
 
 _STAMP = "k8s.io/component-base/version"
 _FLAGS = (
     "-trimpath",
     "-buildvcs=false",
-    "-gcflags=all=-dwarf=false",  # a build cache of 2.7 GB instead of 3.3; nobody debugs it
+    "-gcflags=all=-dwarf=false",  # a build cache of 2.7 GB instead of 3.3; it is not debugged
     f"-ldflags=-s -w -X {_STAMP}.gitVersion={VERSION} -X {_STAMP}.gitMajor=1 -X {_STAMP}.gitMinor=36",
 )
 _COMPILER_MEMORY = {"GOGC": "400"}
@@ -68,7 +68,7 @@ def build(sources: Path | None = None) -> Path:
     Returns
     -------
     pathlib.Path
-        The program; beside Kubernetes are links such as ``kubectl``.
+        The program; next to Kubernetes are links such as ``kubectl``.
 
     Raises
     ------

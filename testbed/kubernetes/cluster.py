@@ -222,7 +222,9 @@ def up(topology: Topology, *, source: str, delays: DelayBackend = DelayBackend.A
         message = f"no Kubernetes can be brought up here: it {why}"
         raise ClusterError(message)
     if not kubelet_nodes(topology):
-        message = f"topology {topology.name!r}: expected nodes beside its driver node, to hold pods; got none"
+        message = (
+            f"topology {topology.name!r}: expected more nodes than its driver node, to hold pods; got none"
+        )
         raise ClusterError(message)
     program, tools = build(), find_tools()
     down(topology.name)

@@ -26,7 +26,7 @@ def run_kubectl(
     Raises
     ------
     ClusterError
-        Where it fails; the message holds what it said.
+        Where it fails; the message holds what it wrote.
     """
     return run(
         (str(program), "--kubeconfig", str(kubeconfig), *arguments),

@@ -106,12 +106,12 @@ def load_images(names: Iterable[str], archive: Path, *, tools: Tools, files: Fil
         loading[name] = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     for name, process in loading.items():
         try:
-            said, _ = process.communicate(timeout=START_TIMEOUT_S)
+            written, _ = process.communicate(timeout=START_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             process.kill()
-            said, _ = process.communicate()
+            written, _ = process.communicate()
         if process.returncode != 0:
-            message = f"node {name!r} does not take the images of {archive}: {said.strip()}"
+            message = f"node {name!r} does not take the images of {archive}: {written.strip()}"
             raise ClusterError(message)
 
 

@@ -138,8 +138,8 @@ def _await_broker(process: "subprocess.Popen[bytes]", bootstrap: str, log: Path)
             quiet = {"bootstrap.servers": bootstrap, "log_level": 0}
             if AdminClient(quiet).list_topics(timeout=2).brokers:
                 return
-    said = log.read_text()[-500:]
-    message = f"kafka: the broker did not answer on {bootstrap} in {_START_TIMEOUT_S:.0f} s: {said}"
+    ending = log.read_text()[-500:]
+    message = f"kafka: the broker did not answer on {bootstrap} in {_START_TIMEOUT_S:.0f} s: {ending}"
     raise GesscaleError(message)
 
 

@@ -30,7 +30,7 @@ _RESOLVE_TIMEOUT_S = 300.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Jars:
-    """Resolved jars, and of which version they are."""
+    """Resolved jars and their version."""
 
     version: str
     paths: tuple[Path, ...]
@@ -54,7 +54,7 @@ def broker_jars() -> Jars:
 
 @lru_cache(maxsize=1)
 def connector_jars() -> Jars:
-    """Return the jars that Spark's Kafka source needs beside PySpark's own.
+    """Return the jars that Spark's Kafka source needs in addition to PySpark's own.
 
     The version is PySpark's. Where Maven Central does not hold it, `FALLBACK` is taken and that is logged.
 
@@ -93,9 +93,9 @@ def _resolve(
             whole = Path(scratch) / "jars"
             _run_ivy(artifact, overrides, Path(scratch), whole)
             try:
-                whole.rename(folder)  # at once: nobody sees half a folder
+                whole.rename(folder)  # at once: no process sees half a folder
             except OSError:
-                if not folder.is_dir():  # else somebody else was quicker
+                if not folder.is_dir():  # else another process was quicker
                     raise
     return Jars(version=version, paths=tuple(sorted(folder.glob("*.jar"))))
 
@@ -119,8 +119,8 @@ def _run_ivy(
         message = f"kafka: {name} did not arrive within {_RESOLVE_TIMEOUT_S:.0f} s; is there a network?"
         raise GesscaleError(message) from error
     if done.returncode != 0 or not target.is_dir():
-        said = next((line for line in done.stdout.splitlines() if "not found" in line), done.stderr[-200:])
-        message = f"{':'.join(artifact)} was not resolved: {said.strip().strip(':').strip()}"
+        reason = next((line for line in done.stdout.splitlines() if "not found" in line), done.stderr[-200:])
+        message = f"{':'.join(artifact)} was not resolved: {reason.strip().strip(':').strip()}"
         raise GesscaleError(message)
 
 

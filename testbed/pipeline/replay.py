@@ -107,7 +107,7 @@ class RideReplay(DataSource):  # type: ignore[misc] # pyspark is not followed by
 
 
 class ReplayReader(DataSourceStreamReader):  # type: ignore[misc] # pyspark is not followed by mypy
-    """Plans batches in a Python process beside the driver, reads them in the executors.
+    """Plans batches in a Python process on the driver's node, reads them in the executors.
 
     Parameters
     ----------

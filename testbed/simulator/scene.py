@@ -20,7 +20,7 @@ class SimulatedNode:
     weight
         Its true speed against a node of weight 1.
     reported_weight
-        The weight that the scaler is told; None where it is the true one.
+        The weight that the scaler sees; None where it is the true one.
     """
 
     name: str

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 from testbed.workloads.workload import Workload
 
 _SEGMENTS = 4096
-"""Beyond so many, a topic's oldest figures are told more coarsely, so that a backlog does not take memory."""
+"""Beyond this count, a topic merges its oldest segments, so that a backlog does not take much memory."""
 
 _ROUNDING = 1e-6
 
@@ -53,7 +53,7 @@ class SourceStream:
         return from_s, max(from_s, until_s)
 
     def forget(self, until_row: float) -> None:
-        """Do nothing: a workload is told by its steps."""
+        """Do nothing: a workload is defined by its steps."""
 
 
 class _Segment(NamedTuple):

@@ -49,7 +49,7 @@ class Workload:
                 )
                 raise InputError(message)
         if not any(self.rows_per_s):
-            message = f"workload {self.name}: expected rates of which one at least is above 0, got none"
+            message = f"workload {self.name}: expected at least one rate above 0, got none"
             raise InputError(message)
         totals = tuple(accumulate((rate * self.step_s for rate in self.rows_per_s), initial=0.0))
         if not math.isfinite(totals[-1]):

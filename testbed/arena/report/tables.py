@@ -41,15 +41,15 @@ def comparison(
 
 
 def run_note(outcomes: Outcomes, workload: str, policy: str) -> str:
-    """Return what is to be said of a policy's runs on a workload, shortly."""
+    """Return a short note on a policy's runs on a workload."""
     group = outcomes.of(workload, policy)
     runs, lost = group.results, group.lost
     left = sum(1 for result in runs if result.metrics.get("drained") is False)
-    said = ["baseline"] if policy == outcomes.baseline else ["oracle"] if policy == IDEAL else []
-    said.append(counted(len(runs), "run") if runs else "not run")
-    said += [f"{lost} lost"] if lost else []
-    said += [f"{left} not drained"] if left else []
-    return ", ".join(said)
+    notes = ["baseline"] if policy == outcomes.baseline else ["oracle"] if policy == IDEAL else []
+    notes.append(counted(len(runs), "run") if runs else "not run")
+    notes += [f"{lost} lost"] if lost else []
+    notes += [f"{left} not drained"] if left else []
+    return ", ".join(notes)
 
 
 def at_a_glance(outcomes: Outcomes) -> tuple[Table, ...]:
@@ -81,7 +81,7 @@ def _matrix(outcomes: Outcomes, measure: Measure) -> Table:
     )
 
 
-def beside_reference(outcomes: Outcomes, workload: str, *, key: str) -> Table | None:
+def next_to_reference(outcomes: Outcomes, workload: str, *, key: str) -> Table | None:
     """Return somebody else's figures with ours below each, as ratios to the baseline; None where there are none."""
     reference = outcomes.experiment.reference
     theirs_by_policy = reference.of(workload) if reference is not None else {}

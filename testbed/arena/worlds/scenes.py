@@ -24,8 +24,8 @@ from testbed.workloads.workload import Workload
 _BLIND = MetricTraits(gap_share=1.0, cpu=CpuAccount.NOT_MEASURED)
 """The oracle looks at no metric: none is made for it."""
 
-_PERIODS_BESIDE_A_RESTART = 3
-"""How many periods Monitor looks back on Flink beside the length of a restart."""
+_PERIODS_AFTER_A_RESTART = 3
+"""How many periods Monitor looks back on Flink in addition to the length of a restart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +141,7 @@ def _traits(experiment: Experiment, physics: Mapping[str, Physics]) -> MetricTra
     history_s = experiment.metrics.history_s
     if experiment.engine is Engine.FLINK:
         restart_s = max(change_takes_s(item) for item in physics.values())
-        history_s = max(history_s, restart_s + _PERIODS_BESIDE_A_RESTART * experiment.period_s)
+        history_s = max(history_s, restart_s + _PERIODS_AFTER_A_RESTART * experiment.period_s)
     return MetricTraits(**{**dict(experiment.metrics), "history_s": history_s})
 
 

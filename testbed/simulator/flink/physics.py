@@ -34,11 +34,11 @@ class FlinkPhysics:
         ``execution.buffer-timeout`` is: a part-full buffer leaves only where there is credit to spare, and one that
         waits for credit goes on filling.
     exclusive_buffers, floating_buffers
-        Credits of a replica: so many for each channel, and so many beside.
+        Credits of a replica: so many for each channel, and so many in addition.
     credit_round_trips
         Round trips from a buffer's departure until its credit is back.
     sources_beside_replicas
-        Whether each replica has a part of the source beside it, so that rows go from every replica's node to every
+        Whether each replica has a part of the source on its node, so that rows go from every replica's node to every
         other, and each replica has as many channels as there are replicas; else the source is on the driver's node
         alone, and each replica has one channel. In both cases checkpoints are led from there.
     checkpoint_interval_s

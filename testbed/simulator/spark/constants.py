@@ -24,7 +24,7 @@ class SparkPhysics:
     fixed_s
         Time of the driver for a batch, whatever its rows: planning, logs, commits; seconds.
     task_s
-        Time of a slot for a task beside its rows, seconds.
+        Time of a slot for a task, without its rows, seconds.
     driver_round_trips
         Serial round trips of a batch between the driver and the farthest executor, the first wave's included.
     wave_round_trips

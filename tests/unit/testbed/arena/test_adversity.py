@@ -86,7 +86,7 @@ def test_waiting_for_a_slow_link_starves_who_looks_at_work_alone(adversity):
         loaded = adversity.changed({"workloads": ["steps:20"]})
         return play(loaded, Case(workload="steps:20", seed=0, policy="thr-nlaware", variant=variant)).metrics
 
-    # The link is slow from 30 min on. A full batch then takes 2,400 rows of 5 ms on each slot, 12 s, and 0.31 s beside;
+    # The link is slow from 30 min on. A full batch then takes 2,400 rows of 5 ms on each slot, 12 s, plus 0.31 s;
     # 4.41 round trips of 604 ms are 2.7 s more. Work is 12.07 of 15.0 s, 80 %, and THR adds above 90 %. It has the
     # three replicas of the second step by then and keeps them. The next steps of 20 min need 4, 5, 7, 5 and 4 of the
     # 180 min, so 1, 2, 4, 2 and 1 are missing: 10 * 20 / 180 = 1.1.

@@ -1,4 +1,4 @@
-"""The settings of the loop, and what the drivers are told, fit each other and the commands that take them."""
+"""The settings of the loop and the options of the drivers fit each other and the commands that take them."""
 
 from dataclasses import replace
 from itertools import pairwise

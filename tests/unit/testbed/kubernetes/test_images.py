@@ -86,7 +86,7 @@ def test_mounted_folders_hold_no_other_and_each_has_its_volume() -> None:
 
 @pytest.fixture
 def entry(tmp_path: Path) -> Path:
-    """Return the entry script beside programs that print their arguments, one a line."""
+    """Return the entry script next to programs that print their arguments, one a line."""
     for name in ("jdk/bin/java", "spark/bin/spark-submit"):
         program = tmp_path / name
         program.parent.mkdir(parents=True)

@@ -33,7 +33,7 @@ def test_a_node_that_failed_is_down_and_the_cluster_says_so() -> None:
     down = fog.cluster_nodes(10)["n1"]
     assert (down.reason, down.problem) == (Reason.NOT_READY, "the node is down")
     assert not fog.cluster_nodes(20)["n1"].problem
-    assert not fog.cluster_nodes(5)["n1"].problem  # an earlier instant is told right, too
+    assert not fog.cluster_nodes(5)["n1"].problem  # an earlier instant is right, too
 
 
 def test_the_cluster_tells_the_weight_that_the_scaler_is_to_believe() -> None:

@@ -177,7 +177,7 @@ def test_an_executor_that_came_back_with_its_node_is_not_taken_for_the_lost_one(
     plant.advance(300)
     batches = plant.batches("op")
     did = plant.efforts("op", batches[-3:])()
-    assert list(did) == ["n0"], "nobody ordered n1 again"
+    assert list(did) == ["n0"], "n1 was not ordered again"
     assert did["n0"].rows == sum(batch.rows for batch in batches[-3:])
 
 

@@ -242,7 +242,7 @@ def test_a_node_that_fails_takes_its_replica_and_its_task_is_done_again() -> Non
         ("n0",),
     )
     plant.advance(200)
-    assert plant.state().placements == {"op": ("n0",)}, "nobody started it again"
+    assert plant.state().placements == {"op": ("n0",)}, "it was not started again"
     assert not plant.state().nodes["n1"].problem
 
 

@@ -133,4 +133,4 @@ def test_what_was_run_is_told_with_its_nodes_and_changes():
     assert told["nodes"] == "8, round trips 0 to 300 ms, uniform, drawn again for each seed"
     assert told["a change costs"] == "a restart of 120 s without output; restarting replicas count as supply"
     assert told["seeds"] == "2 (0 to 1)"
-    assert told["runs"] == "16, of which none lost"  # 4 policies, 2 workloads, 2 seeds
+    assert told["runs"] == "16, none lost"  # 4 policies, 2 workloads, 2 seeds
