@@ -41,8 +41,8 @@ def test_the_cluster_tells_the_weight_that_the_scaler_is_to_believe() -> None:
         "a": SimulatedNode(name="a", weight=0.5),
         "b": SimulatedNode(name="b", weight=0.5, reported_weight=2.0),
     }
-    told = Fog(odd, LatencyMap(names=("a", "b"), rtt_ms=np.zeros((2, 2)))).cluster_nodes(0)
-    assert (told["a"].weight, told["b"].weight) == (0.5, 2.0)
+    reported = Fog(odd, LatencyMap(names=("a", "b"), rtt_ms=np.zeros((2, 2)))).cluster_nodes(0)
+    assert (reported["a"].weight, reported["b"].weight) == (0.5, 2.0)
 
 
 def test_changes_come_in_order_and_end() -> None:

@@ -113,8 +113,8 @@ def test_an_idle_query_runs_no_batch_and_says_that_it_lives() -> None:
     plant = plant_of(one_operator(load, delays=equal_delays(1, 0)))
     plant.advance(195)
     assert last(plant).ended_at_s == pytest.approx(100.5)  # 100 rows: 0.3 + 0.2 s
-    said = [plant.last_progress_at_s("op", by_s) for by_s in (5, 50, 99, 105, 115, 195)]
-    assert said == pytest.approx([0.0, 40.5, 90.5, 100.5, 110.0, 190.0])
+    reported = [plant.last_progress_at_s("op", by_s) for by_s in (5, 50, 99, 105, 115, 195)]
+    assert reported == pytest.approx([0.0, 40.5, 90.5, 100.5, 110.0, 190.0])
 
 
 def test_a_quick_trigger_does_not_make_an_idle_query_talk_more_than_every_ten_seconds() -> None:

@@ -89,7 +89,7 @@ def test_the_load_of_a_file_is_the_file(tmp_path_factory, rows):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", ": expected a header with a time and an amount, got an empty file"),
         ("\n\n", ": expected a header with a time and an amount, got an empty file"),
@@ -156,8 +156,8 @@ def test_the_load_of_a_file_is_the_file(tmp_path_factory, rows):
         ("t_s,rows\n0,1\n".encode("utf-16"), ", line 1: expected UTF-8, got the byte 0xff; save it as UTF-8"),
     ],
 )
-def test_a_file_that_is_no_load_is_refused_with_its_line(tmp_path, text, said):
-    assert refusal(tmp_path, text) == said
+def test_a_file_that_is_no_load_is_refused_with_its_line(tmp_path, text, message):
+    assert refusal(tmp_path, text) == message
 
 
 def test_broken_quotes_are_refused_with_their_line(tmp_path):

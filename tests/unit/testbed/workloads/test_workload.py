@@ -111,7 +111,7 @@ def test_a_rate_that_is_none_is_refused_with_its_time(rate):
 
 @pytest.mark.parametrize("rates", [(), (0,), (0, 0, 0)])
 def test_a_load_without_rows_is_refused(rates):
-    with pytest.raises(InputError, match="one at least is above 0, got none"):
+    with pytest.raises(InputError, match="at least one rate above 0, got none"):
         load(*rates)
 
 

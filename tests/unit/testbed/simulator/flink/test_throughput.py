@@ -69,7 +69,7 @@ def test_a_replica_has_a_channel_for_each_sender() -> None:
     spread = replace(PLAIN, sources_beside_replicas=True)
     assert [PLAIN.credits(n) for n in (1, 4)] == [2 + 8, 2 + 8]
     assert [spread.credits(n) for n in (1, 4)] == [2 + 8, 4 * 2 + 8]
-    # Two rows in each of 4 x 10 buffers of the inputs and 4 x 2 + 8 of the output; sources at the replicas: four outputs.
+    # Two rows in each of 4 x 10 buffers of the inputs and 4 x 2 + 8 of the output; with four sources: four outputs.
     assert PLAIN.buffered_rows(4) == 2 * (40 + 16)
     assert spread.buffered_rows(4) == 2 * (4 * 16 + 4 * 16)
 
