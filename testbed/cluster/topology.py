@@ -64,9 +64,6 @@ class EdgeNode:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}", self.name):
             message = f"node {self.name!r}: expected a name of at most 63 letters, digits, '.', '_' and '-'"
             raise InputError(message)
-        if not 0 < self.weight <= 1000:
-            message = f"node {self.name!r}: expected a weight above 0 and at most 1000, got {self.weight}"
-            raise InputError(message)
 
     @property
     def host(self) -> int:
@@ -170,7 +167,7 @@ class _TopologyFile(BaseModel):
     subnet: ipaddress.IPv4Network = ipaddress.IPv4Network("10.77.0.0/24")
     node_class: NodeClass = NodeClass.PI4
     node_classes: dict[str, NodeClass] = {}
-    weights: dict[NodeClass, float] = {}
+    weights: dict[NodeClass, Annotated[float, Field(gt=0, le=1000)]] = {}
 
 
 def read_topology(source: str) -> Topology:
