@@ -20,6 +20,7 @@ from testbed.cluster.topology import read_topology
 from testbed.emulation.cli import apply
 from testbed.emulation.report import emit_checks
 from testbed.kubernetes import control_groups
+from testbed.kubernetes.cli import ClusterName, OutputOption
 from testbed.kubernetes.cli import app as kubernetes_app
 
 app = typer.Typer(
@@ -30,11 +31,6 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-
-OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How to write the result.")]
-ClusterName = Annotated[
-    str | None, typer.Argument(help="Name of the cluster; may be left out where there is one.")
-]
 
 
 @app.command()

@@ -9,12 +9,12 @@ from importlib.metadata import version
 from pathlib import Path
 
 import yaml
+from audited_requests import AuditedRequest
 from kubernetes.client import Configuration
 
 from gesscale.kubernetes.api import Connection, Resource
 from gesscale.kubernetes.controller.controller import Controller, ControllerOptions
 from gesscale.kubernetes.controller.targets import AllowedTarget
-from testbed.kubernetes.audit import AuditedRequest
 
 ROOT = Path(__file__).parents[1]
 CONTROLLER_RBAC = ROOT / "deploy" / "k3s" / "controller" / "rbac.yaml"

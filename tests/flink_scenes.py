@@ -33,7 +33,7 @@ def scene(
         workflow=workflow,
         nodes={name: SimulatedNode(name=name) for name in NODES},
         delays=LatencyMap(names=NODES, rtt_ms=rtt_ms * (1 - np.eye(len(NODES)))),
-        workloads={name: Workload.of_rates("steps", "made up", 60.0, steps) for name, steps in rates.items()},
+        workloads={name: Workload.of_rates("steps", 60.0, steps) for name, steps in rates.items()},
         initial=initial,
     )
     return replace(made, **more)

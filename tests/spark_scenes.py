@@ -39,7 +39,7 @@ def drawn_delays(count: int, seed: int, most_ms: float = 300.0) -> LatencyMap:
 
 
 def steady(rate: float, duration_s: float, step_s: float = 10.0) -> Workload:
-    return Workload.of_rates("steady", "made up", step_s, [rate] * round(duration_s / step_s))
+    return Workload.of_rates("steady", step_s, [rate] * round(duration_s / step_s))
 
 
 def wave(low: float, high: float, duration_s: float, cycle_s: float, step_s: float = 60.0) -> Workload:
@@ -47,7 +47,7 @@ def wave(low: float, high: float, duration_s: float, cycle_s: float, step_s: flo
         (low + high) / 2 - (high - low) / 2 * math.cos(2 * math.pi * step * step_s / cycle_s)
         for step in range(round(duration_s / step_s))
     ]
-    return Workload.of_rates("wave", "made up", step_s, rates)
+    return Workload.of_rates("wave", step_s, rates)
 
 
 def one_operator(

@@ -3,14 +3,13 @@
 import json
 import os
 import statistics
-import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from gesscale.errors import ClusterError
+from testbed.cluster.commands import run
 from testbed.cluster.namespaces import inside
 from testbed.cluster.processes import Mark, Role
 from testbed.cluster.state import state_directory
@@ -143,17 +142,9 @@ def _probe(topology: Topology, node: EdgeNode, others: Sequence[EdgeNode], count
         *(sys.executable, "-m", "latency_map.measure.probe", *addresses),
         *("--count", str(count), "--timeout", f"{reply_s:.1f}", "--interval", "0.02"),
     )
-    try:
-        done = subprocess.run(
-            inside(topology.name, node.name, command),
-            env={**os.environ, **mark.environment()},
-            capture_output=True,
-            text=True,
-            timeout=_STARTUP_S + count * (asked_s + len(others) * reply_s),
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        said = (getattr(error, "stderr", "") or str(error)).strip()
-        message = f"cannot measure from node {node.name!r}: {said}; look at: testbed status {topology.name}"
-        raise ClusterError(message) from error
-    return done.stdout
+    return run(
+        inside(topology.name, node.name, command),
+        failure=f"cannot measure from node {node.name!r} (look at: testbed status {topology.name})",
+        environment={**os.environ, **mark.environment()},
+        timeout_s=_STARTUP_S + count * (asked_s + len(others) * reply_s),
+    )

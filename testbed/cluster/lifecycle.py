@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from gesscale.errors import ClusterError
 from testbed.cluster import namespaces, processes, relay_link, state
+from testbed.cluster.commands import run
 from testbed.cluster.netem import has_netem, netem_commands
 from testbed.cluster.privilege import TUN
 from testbed.cluster.topology import Topology
@@ -149,7 +150,7 @@ def _build(topology: Topology, source: str, kind: DelayBackend) -> None:
             raise ClusterError(message)
         commands = namespaces.tun_commands(topology)
     for command in commands:
-        namespaces.run(command)
+        run(command)
     if kind is not DelayBackend.NETEM:
         relay_link.start_relay(topology, kind)
     state.save(state.ClusterRecord(source=source, delays=kind.value, complete=True), topology)
@@ -163,7 +164,7 @@ def _sweep(name: str) -> Swept:
 
 
 def _require_free_subnet(topology: Topology) -> None:
-    for device in json.loads(namespaces.run(("ip", "-j", "-4", "address", "show"))):
+    for device in json.loads(run(("ip", "-j", "-4", "address", "show"))):
         for address in device.get("addr_info", ()):
             if ipaddress.IPv4Address(address["local"]) in topology.subnet:
                 message = (

@@ -4,18 +4,15 @@ Names tell whose they are: ``gesscale-CLUSTER-NODE`` for namespaces, ``gs-CLUSTE
 """
 
 import socket
-import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from gesscale.errors import ClusterError
-from latency_map.shell import command_line
+from testbed.cluster.commands import run
 from testbed.cluster.topology import EdgeNode, Topology
 
 DEVICE = "edge0"
 MTU = 9000
 NAMED = Path("/run/netns")
-COMMAND_TIMEOUT_S = 20
 
 
 def namespace(cluster: str, node: str) -> str:
@@ -31,25 +28,6 @@ def control_device(cluster: str) -> str:
 def inside(cluster: str, node: str, command: Sequence[str]) -> tuple[str, ...]:
     """Return the command line that runs a command in a node's namespace, as the same process."""
     return ("nsenter", f"--net={NAMED / namespace(cluster, node)}", "--", *command)
-
-
-def run(command: Sequence[str]) -> str:
-    """Run a system command to its end and return its output.
-
-    Raises
-    ------
-    ClusterError
-        Where it fails, hangs, or is not installed.
-    """
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        message = f"cannot run {command_line(command)}: {error}"
-        raise ClusterError(message) from error
-    if done.returncode != 0:
-        message = f"{command_line(command)} failed: {done.stderr.strip() or done.stdout.strip()}"
-        raise ClusterError(message)
-    return done.stdout
 
 
 def existing(cluster: str) -> tuple[str, ...]:

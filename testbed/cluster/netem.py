@@ -4,11 +4,12 @@ Used where the kernel has the netem queueing discipline. The commands are plain 
 where it has not.
 """
 
-import subprocess
 from collections.abc import Iterator
 
+from gesscale.errors import ClusterError
 from latency_map.emulate import Host, apply_commands, half_us, tc_plan
-from testbed.cluster.namespaces import COMMAND_TIMEOUT_S, DEVICE, MTU, control_device, namespace
+from testbed.cluster.commands import run
+from testbed.cluster.namespaces import DEVICE, MTU, control_device, namespace
 from testbed.cluster.topology import EdgeNode, Topology
 
 
@@ -29,10 +30,10 @@ def has_netem(*, as_user: bool = False) -> bool:
 
 def _works(command: tuple[str, ...]) -> bool:
     try:
-        done = subprocess.run(command, capture_output=True, timeout=COMMAND_TIMEOUT_S, check=False)
-    except (OSError, subprocess.TimeoutExpired):
+        run(command)
+    except ClusterError:
         return False
-    return done.returncode == 0
+    return True
 
 
 def netem_commands(topology: Topology) -> tuple[tuple[str, ...], ...]:

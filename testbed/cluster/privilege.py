@@ -9,7 +9,6 @@ import contextlib
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -18,7 +17,7 @@ from pathlib import Path
 
 from gesscale.errors import ClusterError
 from testbed.cluster import processes
-from testbed.cluster.namespaces import run
+from testbed.cluster.commands import run
 from testbed.cluster.netem import has_netem
 from testbed.cluster.private import STATE_ROOT
 from testbed.cluster.state import cluster_names, private_root, state_root
@@ -86,17 +85,12 @@ def _require_delays(kernel_delays: Callable[[], bool]) -> None:
 
 
 def _try_user_namespace() -> None:
-    tried = ("unshare", "--user", "--map-root-user", "--net", "--mount", "true")
-    try:
-        subprocess.run(tried, capture_output=True, text=True, timeout=10, check=True)
-    except (OSError, subprocess.SubprocessError) as error:
-        said = (getattr(error, "stderr", "") or str(error)).strip()
-        message = (
-            "network namespaces need root (CAP_NET_ADMIN and CAP_SYS_ADMIN), and this kernel gives no user "
-            f"namespace instead ({said}); run as root, or once: sudo sysctl "
-            "kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0"
-        )
-        raise ClusterError(message) from error
+    run(
+        ("unshare", "--user", "--map-root-user", "--net", "--mount", "true"),
+        failure="network namespaces need root (CAP_NET_ADMIN and CAP_SYS_ADMIN), and this kernel gives no user "
+        "namespace instead; run as root, or once: sudo sysctl kernel.unprivileged_userns_clone=1 "
+        "kernel.apparmor_restrict_unprivileged_userns=0",
+    )
 
 
 def _holder() -> int:

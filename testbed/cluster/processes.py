@@ -1,6 +1,6 @@
 """Processes of a cluster: started in a node's namespace, found again by a marker in their environment.
 
-Nothing is remembered about a process: ``/proc`` tells which are alive, of which cluster, and what they do.
+Nothing is remembered about a process: ``/proc`` shows which are alive, their cluster, and what they do.
 So a crash of whoever started them loses nothing, and no process of anybody else can be taken for one of ours.
 """
 
@@ -136,7 +136,7 @@ def start(
     command
         Program and arguments, the way into a namespace included.
     environment
-        Variables beside the mark; nothing else is inherited.
+        Variables in addition to the mark; nothing else is inherited.
     log
         Where its output goes; replaced.
     directory

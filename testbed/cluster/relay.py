@@ -94,10 +94,10 @@ def _configure(config: Path, delays: RelayDelays) -> dict[int, int]:
 def _answer(control: socket.socket, delays: RelayDelays) -> None:
     message, peer = control.recvfrom(128)
     text = message.decode(errors="replace")
-    said = b"ok" if text == "ping" or delays.set_delay(text) else b"refused"
+    answer = b"ok" if text == "ping" or delays.set_delay(text) else b"refused"
     if peer:
         with contextlib.suppress(OSError):
-            control.sendto(said, peer)
+            control.sendto(answer, peer)
 
 
 def _read(device: int) -> bytes | None:

@@ -1,17 +1,17 @@
-"""The relay as this process sees it: compiled when needed, started, asked, and told new delays."""
+"""The relay as this process sees it: it is compiled when needed, started, asked, and given new delays."""
 
 import contextlib
 import hashlib
 import os
 import shutil
 import socket
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 from gesscale.errors import ClusterError
 from testbed.cluster import processes
+from testbed.cluster.commands import run
 from testbed.cluster.namespaces import DEVICE, NAMED, control_device, namespace
 from testbed.cluster.netem import one_way_us
 from testbed.cluster.state import state_directory
@@ -53,13 +53,10 @@ def compiled_relay(compiler: str | None) -> Path | None:
     program.parent.mkdir(parents=True, exist_ok=True)
     scratch = program.with_name(f"{program.name}.{os.getpid()}")
     command = (compiler, "-O2", "-o", str(scratch), str(SOURCE))
+    failure = f"cannot compile the relay with {compiler} (use --delays relay-python)"
     try:
-        subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_TIMEOUT_S, check=True)
+        run(command, failure=failure, timeout_s=COMPILE_TIMEOUT_S)
         scratch.replace(program)
-    except (OSError, subprocess.SubprocessError) as error:
-        said = getattr(error, "stderr", "") or str(error)
-        message = f"cannot compile the relay with {compiler}: {said.strip()}; use --delays relay-python"
-        raise ClusterError(message) from error
     finally:
         scratch.unlink(missing_ok=True)
     return program
@@ -115,8 +112,8 @@ def start_relay(topology: Topology, kind: str) -> None:
         if process not in processes.find(str(directory)):
             break
         time.sleep(0.05)
-    said = log.read_text(encoding="utf-8", errors="replace").strip() or "nothing"
-    message = f"the relay of cluster {topology.name!r} does not work; it said: {said}"
+    written = log.read_text(encoding="utf-8", errors="replace").strip() or "nothing"
+    message = f"the relay of cluster {topology.name!r} does not work; it wrote: {written}"
     raise ClusterError(message)
 
 
@@ -134,11 +131,11 @@ def set_delay(cluster: str, first: EdgeNode, second: EdgeNode, *, rtt_ms: float)
         Where the relay does not take it.
     """
     for source, target in ((first, second), (second, first)):
-        said = _ask(cluster, f"delay {source.host} {target.host} {round(rtt_ms * 500)}")
-        if said != "ok":
+        answer = _ask(cluster, f"delay {source.host} {target.host} {round(rtt_ms * 500)}")
+        if answer != "ok":
             message = (
                 f"the relay of cluster {cluster!r} did not take {rtt_ms} ms for {source.name} to "
-                f"{target.name} (it said {said!r}); expected 0 to 120000 ms and a relay that is up: "
+                f"{target.name} (it answered {answer!r}); expected 0 to 120000 ms and a relay that is up: "
                 f"testbed status {cluster}"
             )
             raise ClusterError(message)

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gesscale.errors import ClusterError
 from latency_map.shell import command_line
 from testbed.cluster import processes, spark_command
+from testbed.cluster.commands import run
 from testbed.cluster.relay_link import cache_directory
 
 if TYPE_CHECKING:
@@ -72,21 +72,13 @@ def prepare_archive() -> bool:
         "PYSPARK_SUBMIT_ARGS": command_line((*options, "pyspark-shell")),
     }
     try:
-        subprocess.run(
+        run(
             (sys.executable, "-m", "testbed.cluster.spark_archive", str(scratch)),
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=TRAINING_TIMEOUT_S,
-            check=True,
+            failure="the archive of the executor's classes was not made (replicas start slower without)",
+            environment=environment,
+            timeout_s=TRAINING_TIMEOUT_S,
         )
         scratch.replace(archive)
-    except (OSError, subprocess.SubprocessError) as error:
-        said = (getattr(error, "stderr", "") or str(error)).strip()[-300:]
-        message = (
-            f"the archive of the executor's classes was not made (replicas start slower without): {said}"
-        )
-        raise ClusterError(message) from error
     finally:
         scratch.unlink(missing_ok=True)
     return True

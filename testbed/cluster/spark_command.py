@@ -2,12 +2,12 @@
 
 import os
 import shutil
-import subprocess
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 from gesscale.errors import ClusterError
+from testbed.cluster.commands import run
 
 EXECUTOR_CLASS = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 EXECUTOR_MEMORY_MB = 512
@@ -40,7 +40,7 @@ def driver_settings(address: str, *, driver_port: int, ui_port: int) -> dict[str
         "spark.executor.cores": "1",
         # SIGPWR makes an executor finish its task and leave
         "spark.decommission.enabled": "true",
-        # off, or it would wait 30 s for blocks that nobody needs
+        # off, or it would wait 30 s for blocks that are not needed
         "spark.storage.decommission.enabled": "false",
         "spark.executor.heartbeatInterval": "5s",
         "spark.network.timeout": "60s",
@@ -106,7 +106,7 @@ def executor_command(arguments: Sequence[str], *, java_options: Sequence[str]) -
     arguments
         What `executor_arguments` returns.
     java_options
-        Options beside those that Spark itself calls for.
+        Options in addition to those that Spark itself needs.
 
     Raises
     ------
@@ -159,19 +159,13 @@ def _launcher_command() -> tuple[str, ...]:
         "SPARK_EXECUTOR_MEMORY": f"{EXECUTOR_MEMORY_MB}m",
         **{name: os.environ[name] for name in ("JAVA_HOME", "PATH") if name in os.environ},
     }
-    try:
-        done = subprocess.run(
-            (*command, EXECUTOR_CLASS),
-            env=environment,
-            capture_output=True,
-            timeout=_LAUNCHER_TIMEOUT_S,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        said = getattr(error, "stderr", b"") or str(error).encode()
-        message = f"Spark's launcher failed: {said.decode(errors='replace').strip()}"
-        raise ClusterError(message) from error
-    words = tuple(word for word in done.stdout.decode().strip("\0\n").split("\0") if word.strip())
+    written = run(
+        (*command, EXECUTOR_CLASS),
+        failure="Spark's launcher failed",
+        environment=environment,
+        timeout_s=_LAUNCHER_TIMEOUT_S,
+    )
+    words = tuple(word for word in written.strip("\0\n").split("\0") if word.strip())
     if EXECUTOR_CLASS not in words:
         message = (
             f"Spark's launcher in {spark_home()} gave no command for {EXECUTOR_CLASS}, "

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from gesscale.errors import ClusterError
 from testbed.cluster import processes
@@ -24,22 +23,6 @@ HEAD_START_S = 30.0
 """Drivers that replay rides themselves have so long to start before the first ride is due."""
 
 _PRODUCER_STOP_S = 5.0
-
-
-class Feed(Protocol):
-    """What gives operators their rows; the drivers' options are asked for before the day begins."""
-
-    def options(self, operator: TaxiOperator) -> Mapping[str, object]:
-        """Return what an operator's driver program needs to read its rows."""
-
-    def flowing(self) -> AbstractContextManager[float]:
-        """Have rows come as they are due; the context's value is when the day begins, seconds since the epoch."""
-
-    def check(self) -> None:
-        """Raise ClusterError where no more rows will come."""
-
-    def handed_on(self, valid: int) -> Mapping[str, SinkCount]:
-        """Count what each operator that writes a topic has written, of so many valid rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,8 +119,8 @@ class KafkaFeed:
         """
         ended = None if self._producer is None else self._producer.poll()
         if ended not in {None, 0}:
-            said = (self.folder / "producer.log").read_text().strip()[-500:]
-            message = f"the producer has ended with code {ended}: {said}"
+            written = (self.folder / "producer.log").read_text().strip()[-500:]
+            message = f"the producer has ended with code {ended}: {written}"
             raise ClusterError(message)
 
     def handed_on(self, valid: int) -> Mapping[str, SinkCount]:
@@ -147,6 +130,10 @@ class KafkaFeed:
             for operator in self.scenario.operators
             if operator.writes
         }
+
+
+Feed = ReplayFeed | KafkaFeed
+"""What gives operators their rows; the drivers' options are asked for before the day begins."""
 
 
 @contextmanager

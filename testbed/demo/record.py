@@ -26,7 +26,7 @@ class Rescale:
     replicas
         How many there are to be.
     nd_max_ms
-        Greatest round trip between them, ms, where it was told.
+        Greatest round trip between them, ms, where it is known.
     first_task_s
         Until the first task on each added node, s, where that was seen.
     why
@@ -109,14 +109,14 @@ class Record:
 
     def offered(self) -> tuple[list[float], list[float]]:
         """Return times (s) and offered rates (rows/s); Spark asks what is offered when a batch begins."""
-        told = [
+        points = [
             (batch.ended_at_s - batch.seconds, batch.offered_rows_total)
             for batch in self.ordered
             if batch.offered_rows_total is not None
         ]
         rates = [
             (self.since_start_s(later), (rows - rows_before) / (later - earlier))
-            for (earlier, rows_before), (later, rows) in pairwise(told)
+            for (earlier, rows_before), (later, rows) in pairwise(points)
             if later > earlier
         ]
         return [time for time, _ in rates], [rate for _, rate in rates]

@@ -3,14 +3,13 @@
 import hashlib
 import json
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from gesscale.errors import GesscaleError
 from latency_map.shell import command_line
+from testbed.cluster.commands import run
 from testbed.pipeline.ride_store import open_rides
 from testbed.pipeline.rides import bundled_demand
 
@@ -71,8 +70,8 @@ def prepare_rides(share: float, copies: int, say: Callable[[str], None]) -> Prep
         say("generating a day of rides and cleaning them with Spark (once)")
         shutil.rmtree(folder, ignore_errors=True)
         _run("generate", str(folder / "raw.csv"), "--rides-per-passenger", str(share))
-        told = _run("clean", str(folder / "raw.csv"), str(folder / "clean"), "--output-format", "json")
-        summary.write_text(told)
+        written = _run("clean", str(folder / "raw.csv"), str(folder / "clean"), "--output-format", "json")
+        summary.write_text(written)
     rides = open_rides(str(folder / "clean")).rides
     begins = bundled_demand().begins
     return PreparedRides(
@@ -84,13 +83,8 @@ def prepare_rides(share: float, copies: int, say: Callable[[str], None]) -> Prep
 
 
 def _run(*words: str) -> str:
-    command = (sys.executable, "-m", "testbed.pipeline", *words)
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=_CLEANING_S)
-    except subprocess.CalledProcessError as error:
-        message = f"preparing the rides failed: {command_line(words)}: {error.stderr.strip()[-500:]}"
-        raise GesscaleError(message) from error
-    except subprocess.TimeoutExpired as error:
-        message = f"preparing the rides took more than {_CLEANING_S} s: {command_line(words)}"
-        raise GesscaleError(message) from error
-    return done.stdout
+    return run(
+        (sys.executable, "-m", "testbed.pipeline", *words),
+        failure=f"preparing the rides failed: {command_line(words)}",
+        timeout_s=_CLEANING_S,
+    )

@@ -58,30 +58,25 @@ def check_nodes(decisions: Sequence[Decision], delays: LatencyMap, driver_node: 
         if decision.analysis.reading is None or decision.plan.change is None:
             continue
         placement = set(decision.analysis.reading.placement)
-        for _ in decision.plan.change.add:
+        change = decision.plan.change
+        for _ in change.add:
             chosen += 1
             members = placement | {driver_node}
-            best = min(_distance(delays, name, members) for name in delays.names if name not in placement)
-            come = [
-                node
-                for node in decision.plan.change.add
-                if node not in placement and _distance(delays, node, members) == best
-            ]
+            distances = {
+                name: _distance(delays, name, members) for name in delays.names if name not in placement
+            }
+            come = [node for node in change.add if distances.get(node) == min(distances.values())]
             if not come:
-                wrong.append(f"+{sorted(set(decision.plan.change.add) - placement)}")
+                wrong.append(f"+{sorted(set(change.add) - placement)}")
                 break
             placement.add(come[0])
-        for _ in decision.plan.change.remove:
+        for _ in change.remove:
             chosen += 1
-            worst = max(_distance(delays, name, (placement | {driver_node}) - {name}) for name in placement)
-            gone = [
-                node
-                for node in decision.plan.change.remove
-                if node in placement
-                and _distance(delays, node, (placement | {driver_node}) - {node}) == worst
-            ]
+            members = placement | {driver_node}
+            distances = {name: _distance(delays, name, members - {name}) for name in placement}
+            gone = [node for node in change.remove if distances.get(node) == max(distances.values())]
             if not gone:
-                wrong.append(f"-{sorted(set(decision.plan.change.remove) & placement)}")
+                wrong.append(f"-{sorted(set(change.remove) & placement)}")
                 break
             placement.remove(gone[0])
     detail = f"{chosen} nodes chosen" + (

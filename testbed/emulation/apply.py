@@ -18,7 +18,7 @@ def look_at(plan: EmulationPlan, login: Login, *, tools: Sequence[str] = ()) -> 
     Parameters
     ----------
     tools
-        The commands that it must have beside ``tc`` and ``ip``.
+        The commands that it must have besides ``tc`` and ``ip``.
 
     Raises
     ------

@@ -62,14 +62,14 @@ class ScriptResult:
         Its exit code; None where the host could not be reached or did not answer in time.
     output
         What it wrote to stdout.
-    said
+    errors
         What it or ssh wrote to stderr, for people.
     """
 
     host: Host
     code: int | None
     output: str
-    said: str
+    errors: str
 
     @property
     def ok(self) -> bool:
@@ -79,8 +79,8 @@ class ScriptResult:
     @property
     def problem(self) -> str:
         """What went wrong, in one line."""
-        said = " / ".join(line.strip() for line in self.said.splitlines() if line.strip())
-        return said or f"exit code {self.code}"
+        text = " / ".join(line.strip() for line in self.errors.splitlines() if line.strip())
+        return text or f"exit code {self.code}"
 
 
 def run_script(
@@ -108,11 +108,11 @@ def run_script(
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return ScriptResult(host=host, code=None, output="", said=f"no answer within {timeout_s:g} s")
+        return ScriptResult(host=host, code=None, output="", errors=f"no answer within {timeout_s:g} s")
     except OSError as error:
-        return ScriptResult(host=host, code=None, output="", said=f"cannot run ssh: {error}")
+        return ScriptResult(host=host, code=None, output="", errors=f"cannot run ssh: {error}")
     code = None if done.returncode == _UNREACHED else done.returncode
-    return ScriptResult(host=host, code=code, output=done.stdout, said=done.stderr)
+    return ScriptResult(host=host, code=code, output=done.stdout, errors=done.stderr)
 
 
 def run_scripts(

@@ -1,4 +1,4 @@
-"""How the check of every pair is told: one table and one document for emulated and for real nodes."""
+"""The result of the check of every pair: one table and one document, for emulated and for real nodes."""
 
 from collections.abc import Sequence
 

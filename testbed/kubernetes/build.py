@@ -7,10 +7,10 @@ import fcntl
 import hashlib
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 from gesscale.errors import ClusterError
+from testbed.cluster.commands import run
 
 SOURCES = Path(__file__).parent / "control_plane"
 POLICY_SOURCES = Path(__file__).parent / "network_policies"
@@ -18,13 +18,13 @@ CACHE = Path(__file__).parents[2] / ".cache" / "kubernetes"
 VERSION = "v1.36.3"
 BUILD_TIMEOUT_S = 1500
 LINKS = ("kubectl",)
-"""Parts that users run by name: a link beside the program makes it that part."""
+"""Parts that users run by name: a link next to the program makes it that part."""
 
 _STAMP = "k8s.io/component-base/version"
 _FLAGS = (
     "-trimpath",
     "-buildvcs=false",
-    "-gcflags=all=-dwarf=false",  # a build cache of 2.7 GB instead of 3.3; nobody debugs it
+    "-gcflags=all=-dwarf=false",  # a build cache of 2.7 GB instead of 3.3; it is not debugged
     f"-ldflags=-s -w -X {_STAMP}.gitVersion={VERSION} -X {_STAMP}.gitMajor=1 -X {_STAMP}.gitMinor=36",
 )
 _COMPILER_MEMORY = {"GOGC": "400"}
@@ -68,7 +68,7 @@ def build(sources: Path | None = None) -> Path:
     Returns
     -------
     pathlib.Path
-        The program; beside Kubernetes are links such as ``kubectl``.
+        The program; next to Kubernetes are links such as ``kubectl``.
 
     Raises
     ------
@@ -99,23 +99,13 @@ def _compile(go: str, sources: Path, program: Path) -> None:
     scratch = program.with_name(f"{program.name}.new")
     command = (go, "build", *_FLAGS, "-o", str(scratch), ".")
     try:
-        subprocess.run(
+        run(
             command,
-            cwd=sources,
-            env={**_COMPILER_MEMORY, **os.environ, "CGO_ENABLED": "0"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=BUILD_TIMEOUT_S,
-            check=True,
+            failure=f"cannot build {program.name} in {sources} (it needs Go 1.26 and its module proxy)",
+            directory=sources,
+            environment={**_COMPILER_MEMORY, **os.environ, "CGO_ENABLED": "0"},
+            timeout_s=BUILD_TIMEOUT_S,
         )
         scratch.replace(program)
-    except (OSError, subprocess.SubprocessError) as error:
-        said = (getattr(error, "stdout", "") or str(error)).strip()
-        message = (
-            f"cannot build {program.name} in {sources}: {said[-2000:]}; it needs Go 1.26 and its module proxy"
-        )
-        raise ClusterError(message) from error
     finally:
         scratch.unlink(missing_ok=True)

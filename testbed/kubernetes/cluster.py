@@ -9,7 +9,8 @@ from pathlib import Path
 from gesscale.errors import ClusterError, InputError
 from latency_map import LatencyMapError
 from latency_map.formats.yaml_text import read_yaml
-from testbed.cluster import lifecycle, namespaces, state
+from testbed.cluster import lifecycle, state
+from testbed.cluster.commands import run
 from testbed.cluster.lifecycle import DelayBackend
 from testbed.cluster.namespaces import DEVICE, inside, namespace
 from testbed.cluster.private import make_private, require_private
@@ -171,7 +172,7 @@ class KubernetesTestBed:
         if node not in self.node_names:
             message = f"expected a node that holds pods ({', '.join(self.node_names)}), got {node!r}"
             raise InputError(message)
-        namespaces.run(("ip", "-n", namespace(self.topology.name, node), "link", "set", DEVICE, direction))
+        run(("ip", "-n", namespace(self.topology.name, node), "link", "set", DEVICE, direction))
 
 
 def kubelet_nodes(topology: Topology) -> tuple[str, ...]:
@@ -221,7 +222,9 @@ def up(topology: Topology, *, source: str, delays: DelayBackend = DelayBackend.A
         message = f"no Kubernetes can be brought up here: it {why}"
         raise ClusterError(message)
     if not kubelet_nodes(topology):
-        message = f"topology {topology.name!r}: expected nodes beside its driver node, to hold pods; got none"
+        message = (
+            f"topology {topology.name!r}: expected more nodes than its driver node, to hold pods; got none"
+        )
         raise ClusterError(message)
     program, tools = build(), find_tools()
     down(topology.name)
@@ -251,7 +254,7 @@ def _build(cluster: KubernetesTestBed, program: Path, tools: Tools) -> None:
     topology, files, names = cluster.topology, cluster.files, cluster.node_names
     make_private(files.directory)
     for command in network_commands(topology, names):
-        namespaces.run(command)
+        run(command)
     for name in names:
         start_node(topology, name, program=program, tools=tools, files=files)
     archive = files.directory / "images.tar"

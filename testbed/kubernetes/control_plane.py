@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import yaml
+
 from latency_map.measure.fetch import ANYWHERE, FetchError
 from testbed.cluster import processes
 from testbed.cluster.namespaces import inside
@@ -9,7 +11,6 @@ from testbed.cluster.processes import Mark, Role
 from testbed.cluster.state import state_directory
 from testbed.cluster.topology import Topology
 from testbed.kubernetes.api import Api, wait_until
-from testbed.kubernetes.audit import write_audit_policy
 from testbed.kubernetes.credentials import ADMIN, Files, write_kubeconfig, write_signing_key, write_tokens
 from testbed.kubernetes.network import SERVICES, PodNetwork
 
@@ -144,3 +145,14 @@ def _controller_flags(topology: Topology, files: Files) -> tuple[str, ...]:
         *("--node-monitor-period=1s", f"--node-monitor-grace-period={UNREACHABLE_AFTER_S}s"),
         "--profiling=false",
     )
+
+
+def write_audit_policy(files: Files) -> None:
+    """Have the API server record what service accounts ask for, without the contents."""
+    policy = {
+        "apiVersion": "audit.k8s.io/v1",
+        "kind": "Policy",
+        "omitStages": ["RequestReceived"],
+        "rules": [{"level": "Metadata", "userGroups": ["system:serviceaccounts"]}, {"level": "None"}],
+    }
+    files.audit_policy.write_text(yaml.safe_dump(policy), encoding="utf-8")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import yaml
 
-from testbed.cluster.namespaces import run
+from testbed.cluster.commands import run
 
 ADMIN = "admin"
 

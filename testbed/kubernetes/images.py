@@ -3,13 +3,12 @@
 import hashlib
 import io
 import json
-import subprocess
 import tarfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gesscale.errors import ClusterError
+from testbed.cluster.commands import run
 from testbed.kubernetes.host_programs import ENTRY, ENTRY_SCRIPT, root_links
 
 PAUSE = "localhost/pause:1"
@@ -56,13 +55,9 @@ def bundled_images(busybox: Path) -> tuple[Image, ...]:
     ClusterError
         Where busybox does not work.
     """
-    try:
-        content = busybox.read_bytes()
-        listed = subprocess.run((busybox, "--list"), capture_output=True, text=True, timeout=10, check=True)
-    except (OSError, subprocess.SubprocessError) as error:
-        message = f"cannot use {busybox}: {error}; install Debian's busybox-static"
-        raise ClusterError(message) from error
-    applets = {f"bin/{name}": "busybox" for name in listed.stdout.split() if name != "busybox"}
+    listed = run((str(busybox), "--list"), failure=f"cannot use {busybox} (install Debian's busybox-static)")
+    content = busybox.read_bytes()
+    applets = {f"bin/{name}": "busybox" for name in listed.split() if name != "busybox"}
     with_busybox = {"bin/busybox": content, **_ETC}
     return (
         Image(name=PAUSE, files={"bin/busybox": content}, command=("/bin/busybox", "sleep", "2147483647")),

@@ -1,7 +1,6 @@
 """Running kubectl."""
 
 import json
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.resource.crd import definition
 from latency_map.shell import command_line
+from testbed.cluster.commands import run
 
 _SERVED_WITHIN_S = 60.0
 
@@ -26,18 +26,14 @@ def run_kubectl(
     Raises
     ------
     ClusterError
-        Where it fails; the message holds what it said.
+        Where it fails; the message holds what it wrote.
     """
-    command = (str(program), "--kubeconfig", str(kubeconfig), *arguments)
-    try:
-        done = subprocess.run(
-            command, input=given, capture_output=True, text=True, timeout=timeout_s, check=True
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        said = (getattr(error, "stderr", "") or str(error)).strip()
-        message = f"{command_line(('kubectl', *arguments))}: {said}"
-        raise ClusterError(message) from error
-    return done.stdout
+    return run(
+        (str(program), "--kubeconfig", str(kubeconfig), *arguments),
+        failure=command_line(("kubectl", *arguments)),
+        given=given,
+        timeout_s=timeout_s,
+    )
 
 
 def define_autoscalers(kubectl: Callable[..., str]) -> None:

@@ -106,17 +106,8 @@ def _member(
             *("dev", device, "nud", "permanent"),
         )
         if peer in with_pods:
-            yield (
-                "ip",
-                *within,
-                "route",
-                "add",
-                network.pods(peer),
-                "via",
-                network.address(peer),
-                "dev",
-                device,
-            )
+            route = ("route", "add", network.pods(peer), "via", network.address(peer), "dev", device)
+            yield ("ip", *within, *route)
 
 
 def _hardware(host: int) -> str:

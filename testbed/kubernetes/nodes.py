@@ -15,7 +15,8 @@ import yaml
 
 from gesscale.errors import ClusterError
 from testbed.cluster import processes
-from testbed.cluster.namespaces import inside, run
+from testbed.cluster.commands import run
+from testbed.cluster.namespaces import inside
 from testbed.cluster.processes import Mark, Role
 from testbed.cluster.state import state_directory
 from testbed.cluster.topology import Topology
@@ -73,14 +74,8 @@ def start_node(topology: Topology, name: str, *, program: Path, tools: Tools, fi
     group = control_groups.create(topology.name, name)
     settings = kubelet_settings(directory, group, host_memory_bytes=_host_memory_bytes())
     (directory / "kubelet.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
-    arguments = (
-        directory,
-        name,
-        tools.containerd,
-        program,
-        files.kubeconfig(name),
-        network.address(node.host),
-    )
+    address = network.address(node.host)
+    arguments = (directory, name, tools.containerd, program, files.kubeconfig(name), address)
     own = ("unshare", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc", "--")
     processes.start(
         inside(topology.name, name, (*own, "sh", "-ec", _SCRIPT, "node", *map(str, arguments))),
@@ -111,12 +106,12 @@ def load_images(names: Iterable[str], archive: Path, *, tools: Tools, files: Fil
         loading[name] = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     for name, process in loading.items():
         try:
-            said, _ = process.communicate(timeout=START_TIMEOUT_S)
+            written, _ = process.communicate(timeout=START_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             process.kill()
-            said, _ = process.communicate()
+            written, _ = process.communicate()
         if process.returncode != 0:
-            message = f"node {name!r} does not take the images of {archive}: {said.strip()}"
+            message = f"node {name!r} does not take the images of {archive}: {written.strip()}"
             raise ClusterError(message)
 
 

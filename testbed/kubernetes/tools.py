@@ -11,7 +11,7 @@ from testbed.kubernetes import build, control_groups
 
 UNPACKED = Path(__file__).parents[2] / ".cache" / "containerd"
 SYSTEM = ("/usr/sbin", "/usr/local/sbin", "/usr/lib/cni", "/opt/cni/bin")
-"""Where installed programs and plugins may be beside PATH."""
+"""Where installed programs and plugins may be, besides PATH."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,16 +1,18 @@
 """The capacity of an emulated edge node: the one place where it is slowed down."""
 
-import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from pydantic import ConfigDict, NonNegativeFloat, PositiveFloat, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
 
 from gesscale.errors import InputError
+from gesscale.words import first_fault
 
 WEIGHT_VARIABLE = "GESSCALE_NODE_WEIGHT"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(allow_inf_nan=False))
 class NodeCapacity:
     """How long a node takes for a row.
 
@@ -23,20 +25,12 @@ class NodeCapacity:
 
     Raises
     ------
-    InputError
+    pydantic.ValidationError
         Where the time is negative or the weight is not positive.
     """
 
-    service_s_per_row: float
-    weight: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not (math.isfinite(self.service_s_per_row) and self.service_s_per_row >= 0):
-            message = f"capacity: expected service_s_per_row >= 0, got {self.service_s_per_row!r}"
-            raise InputError(message)
-        if not (math.isfinite(self.weight) and self.weight > 0):
-            message = f"capacity: expected a node weight > 0 ({WEIGHT_VARIABLE}), got {self.weight!r}"
-            raise InputError(message)
+    service_s_per_row: NonNegativeFloat
+    weight: PositiveFloat = 1.0
 
     def pause_s(self, rows: int, spent_s: float) -> float:
         """Return how long to wait so that the rows take the emulated time, or the longer real one.
@@ -51,10 +45,9 @@ class NodeCapacity:
 
 def node_capacity(service_s_per_row: float, environment: Mapping[str, str] = os.environ) -> NodeCapacity:
     """Return the capacity of the node that this process runs on; its weight comes from the environment."""
-    text = environment.get(WEIGHT_VARIABLE, "1")
+    values = {"service_s_per_row": service_s_per_row, "weight": environment.get(WEIGHT_VARIABLE, "1")}
     try:
-        weight = float(text)
-    except ValueError:
-        message = f"capacity: expected a number in {WEIGHT_VARIABLE}, got {text!r}"
+        return TypeAdapter(NodeCapacity).validate_python(values)
+    except ValidationError as error:
+        message = f"capacity ({WEIGHT_VARIABLE}): {first_fault(error)}"
         raise InputError(message) from None
-    return NodeCapacity(service_s_per_row=service_s_per_row, weight=weight)

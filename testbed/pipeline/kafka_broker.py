@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gesscale.errors import GesscaleError
-from testbed.pipeline.kafka_jars import broker_jars, java
+from testbed.cluster.commands import run
+from testbed.cluster.spark_command import java_program
+from testbed.pipeline.kafka_jars import broker_jars
 
 _START_TIMEOUT_S = 60.0
 _STOP_TIMEOUT_S = 15.0
@@ -77,12 +79,12 @@ def running_broker(
         port, controller_port = (port, port + 1) if port else (_free_port(host), _free_port(host))
         properties = folder / "server.properties"
         properties.write_text(broker_properties(folder, host, port, controller_port, partitions))
-        run = [java(), *_HEAP, "-cp", jars.class_path]
-        _format_storage(run, properties)
+        java_command = [java_program(), *_HEAP, "-cp", jars.class_path]
+        _format_storage(java_command, properties)
         log = folder / "broker.log"
         with log.open("w") as out:
             process = subprocess.Popen(
-                [*way_in, *run, "kafka.Kafka", str(properties)],
+                [*way_in, *java_command, "kafka.Kafka", str(properties)],
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 env=dict(environment),
@@ -117,13 +119,10 @@ def broker_properties(folder: Path, host: str, port: int, controller_port: int, 
     return "".join(f"{name}={value}\n" for name, value in settings.items())
 
 
-def _format_storage(run: list[str], properties: Path) -> None:
+def _format_storage(java_command: list[str], properties: Path) -> None:
     cluster = urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")
-    command = [*run, "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(properties)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=_START_TIMEOUT_S, check=False)
-    if done.returncode != 0:
-        message = f"kafka: the broker's storage could not be formatted: {(done.stderr or done.stdout)[-300:]}"
-        raise GesscaleError(message)
+    command = [*java_command, "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(properties)]
+    run(command, failure="kafka: the storage of the broker was not formatted", timeout_s=_START_TIMEOUT_S)
 
 
 def _await_broker(process: "subprocess.Popen[bytes]", bootstrap: str, log: Path) -> None:
@@ -139,8 +138,8 @@ def _await_broker(process: "subprocess.Popen[bytes]", bootstrap: str, log: Path)
             quiet = {"bootstrap.servers": bootstrap, "log_level": 0}
             if AdminClient(quiet).list_topics(timeout=2).brokers:
                 return
-    said = log.read_text()[-500:]
-    message = f"kafka: the broker did not answer on {bootstrap} in {_START_TIMEOUT_S:.0f} s: {said}"
+    ending = log.read_text()[-500:]
+    message = f"kafka: the broker did not answer on {bootstrap} in {_START_TIMEOUT_S:.0f} s: {ending}"
     raise GesscaleError(message)
 
 

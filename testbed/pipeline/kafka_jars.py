@@ -3,7 +3,6 @@
 import logging
 import os
 import re
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -15,6 +14,8 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from gesscale.errors import GesscaleError
+from testbed.cluster.relay_link import cache_directory
+from testbed.cluster.spark_command import java_program
 
 _LOG = logging.getLogger(__name__)
 
@@ -29,7 +30,7 @@ _RESOLVE_TIMEOUT_S = 300.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Jars:
-    """Resolved jars, and of which version they are."""
+    """Resolved jars and their version."""
 
     version: str
     paths: tuple[Path, ...]
@@ -53,7 +54,7 @@ def broker_jars() -> Jars:
 
 @lru_cache(maxsize=1)
 def connector_jars() -> Jars:
-    """Return the jars that Spark's Kafka source needs beside PySpark's own.
+    """Return the jars that Spark's Kafka source needs in addition to PySpark's own.
 
     The version is PySpark's. Where Maven Central does not hold it, `FALLBACK` is taken and that is logged.
 
@@ -82,40 +83,19 @@ def connector_jars() -> Jars:
     return Jars(version=found.version, paths=tuple(p for p in found.paths if _module(p) not in shipped))
 
 
-def cache_folder() -> Path:
-    """Return the folder of fetched things: below XDG_CACHE_HOME, else ``~/.cache``."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gesscale"
-
-
-def java() -> str:
-    """Return the java to run: JAVA_HOME's, else the PATH's.
-
-    Raises
-    ------
-    GesscaleError
-        Where there is none.
-    """
-    home = os.environ.get("JAVA_HOME")
-    found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    if found is None or not Path(found).exists():
-        message = "kafka: expected a Java 17 or newer in JAVA_HOME or the PATH, found none; install one"
-        raise GesscaleError(message)
-    return found
-
-
 def _resolve(
     artifact: tuple[str, str, str], *, version: str, overrides: Sequence[tuple[str, str, str]] = ()
 ) -> Jars:
-    folder = cache_folder() / "jars" / f"{artifact[1]}-{version}"
+    folder = cache_directory() / "jars" / f"{artifact[1]}-{version}"
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
             whole = Path(scratch) / "jars"
             _run_ivy(artifact, overrides, Path(scratch), whole)
             try:
-                whole.rename(folder)  # at once: nobody sees half a folder
+                whole.rename(folder)  # at once: no process sees half a folder
             except OSError:
-                if not folder.is_dir():  # else somebody else was quicker
+                if not folder.is_dir():  # else another process was quicker
                     raise
     return Jars(version=version, paths=tuple(sorted(folder.glob("*.jar"))))
 
@@ -127,7 +107,7 @@ def _run_ivy(
     module.write_text(ivy_module(artifact, overrides))
     ivy = next(path for path in _pyspark_jars() if path.name.startswith("ivy-"))
     command = [
-        java(), "-jar", str(ivy), "-cache", str(cache_folder() / "ivy"), "-ivy", str(module),
+        java_program(), "-jar", str(ivy), "-cache", str(cache_directory() / "ivy"), "-ivy", str(module),
         "-confs", "default", "-retrieve", f"{target}/[artifact]-[revision](-[classifier]).[ext]",
     ]  # fmt: skip
     try:
@@ -139,8 +119,8 @@ def _run_ivy(
         message = f"kafka: {name} did not arrive within {_RESOLVE_TIMEOUT_S:.0f} s; is there a network?"
         raise GesscaleError(message) from error
     if done.returncode != 0 or not target.is_dir():
-        said = next((line for line in done.stdout.splitlines() if "not found" in line), done.stderr[-200:])
-        message = f"{':'.join(artifact)} was not resolved: {said.strip().strip(':').strip()}"
+        reason = next((line for line in done.stdout.splitlines() if "not found" in line), done.stderr[-200:])
+        message = f"{':'.join(artifact)} was not resolved: {reason.strip().strip(':').strip()}"
         raise GesscaleError(message)
 
 

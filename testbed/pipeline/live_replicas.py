@@ -13,7 +13,7 @@ _MAX_BYTES = 4096
 
 
 class LiveReplicas:
-    """Asks an endpoint's ``/replicas``; one replica is assumed where it does not answer, which is said once.
+    """Asks an endpoint's ``/replicas``; one replica is assumed where it does not answer, and a warning is logged once.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class LiveReplicas:
         self._url = url
         self._count = 1
         self._asked_at_s = -1.0
-        self._said = False
+        self._warned = False
 
     def count(self) -> int:
         """Return the live replicas, at least 1, asked at most 0.2 s ago."""
@@ -41,7 +41,7 @@ class LiveReplicas:
             answer = json.loads(ANYWHERE.fetch(url, timeout_s=_TIMEOUT_S, max_bytes=_MAX_BYTES))
             return max(1, int(answer["replicas"]))
         except (FetchError, ValueError, TypeError, LookupError, RecursionError) as error:
-            if not self._said:
-                self._said = True
-                _LOG.warning("replay: %s tells no live replicas (%s); 1 is assumed", url, error)
+            if not self._warned:
+                self._warned = True
+                _LOG.warning("replay: %s reports no live replicas (%s); 1 is assumed", url, error)
             return 1

@@ -5,32 +5,32 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
+from pydantic import BaseModel, ConfigDict, PositiveInt, ValidationError, model_validator
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 
 from gesscale.errors import InputError
+from gesscale.words import first_fault
 from testbed.pipeline.live_replicas import LiveReplicas
 from testbed.pipeline.operator import RIDE_SCHEMA
 from testbed.pipeline.ride_store import open_rides
 from testbed.pipeline.schedule import ReplaySchedule, split_rows
 
-_N = TypeVar("_N", int, float)
 _ANY_ROWS = 2**31 - 1  # the cap per replica is applied when a batch is planned, not by Spark's fixed limit
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayOptions:
+class ReplayOptions(BaseModel):
     """The options of the source, as Spark hands them over (text) and checked.
 
     Attributes
     ----------
     path
         Folder of cleaned rides.
-    speed, copies, start_at_s
+    speed, copies, start_at
         See `ReplaySchedule`.
     cap_rows, cap_rows_per_replica
         The cap on a batch, fixed or in proportion to the live replicas; at most one of them.
@@ -40,17 +40,26 @@ class ReplayOptions:
         Where the live replicas can be asked for; without it, or without an answer, one is assumed.
     """
 
+    model_config = ConfigDict(frozen=True)
+
     path: str
-    speed: float
-    copies: int
-    start_at_s: float
-    cap_rows: int | None
-    cap_rows_per_replica: int | None
-    tasks_per_slot: int
-    replicas_url: str | None
+    speed: float = 1.0
+    copies: int = 1
+    start_at: float
+    cap_rows: PositiveInt | None = None
+    cap_rows_per_replica: PositiveInt | None = None
+    tasks_per_slot: PositiveInt = 1
+    replicas_url: str | None = None
+
+    @model_validator(mode="after")
+    def _check_caps(self) -> Self:
+        if self.cap_rows is not None and self.cap_rows_per_replica is not None:
+            message = "give cap_rows or cap_rows_per_replica, not both"
+            raise ValueError(message)
+        return self
 
     @classmethod
-    def parse(cls, options: dict[str, str]) -> "ReplayOptions":
+    def parse(cls, options: dict[str, str]) -> Self:
         """Check the options of a ``spark.readStream``.
 
         Raises
@@ -58,20 +67,11 @@ class ReplayOptions:
         InputError
             Where one is missing or no number of its kind.
         """
-        parsed = cls(
-            path=_required(options, "path"),
-            speed=_number(options, "speed", float, 1.0),
-            copies=_number(options, "copies", int, 1),
-            start_at_s=_number(options, "start_at", float, None),
-            cap_rows=_positive(options, "cap_rows"),
-            cap_rows_per_replica=_positive(options, "cap_rows_per_replica"),
-            tasks_per_slot=_positive(options, "tasks_per_slot") or 1,
-            replicas_url=options.get("replicas_url"),
-        )
-        if parsed.cap_rows is not None and parsed.cap_rows_per_replica is not None:
-            message = "gesscale-replay: give cap_rows or cap_rows_per_replica, not both"
-            raise InputError(message)
-        return parsed
+        try:
+            return cls.model_validate(options)
+        except ValidationError as error:
+            message = f"gesscale-replay: {first_fault(error)}"
+            raise InputError(message) from None
 
     def cap(self, replicas: int) -> int:
         """Return the cap of a batch that so many replicas will process."""
@@ -107,7 +107,7 @@ class RideReplay(DataSource):  # type: ignore[misc] # pyspark is not followed by
 
 
 class ReplayReader(DataSourceStreamReader):  # type: ignore[misc] # pyspark is not followed by mypy
-    """Plans batches in a Python process beside the driver, reads them in the executors.
+    """Plans batches in a Python process on the driver's node, reads them in the executors.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ class ReplayReader(DataSourceStreamReader):  # type: ignore[misc] # pyspark is n
         table = rides.take(pa.array(rows // copies - first_ride))
         pickup_time = table["pickup_time"].cast(pa.timestamp("us"))
         pickup_s = pickup_time.cast(pa.int64()).to_numpy() / 1e6
-        due_at_s = options.start_at_s + (pickup_s - partition.first_pickup_s) / options.speed
+        due_at_s = options.start_at + (pickup_s - partition.first_pickup_s) / options.speed
         served = pa.table(
             {
                 "ride": table["ride"].cast(pa.int64()),
@@ -182,34 +182,6 @@ class ReplayReader(DataSourceStreamReader):  # type: ignore[misc] # pyspark is n
                 pickup_s=open_rides(self._options.path).pickup_s(),
                 speed=self._options.speed,
                 copies=self._options.copies,
-                start_at_s=self._options.start_at_s,
+                start_at_s=self._options.start_at,
             )
         return self._schedule
-
-
-def _required(options: dict[str, str], name: str) -> str:
-    if name not in options:
-        message = f"gesscale-replay: the option {name} is missing"
-        raise InputError(message)
-    return options[name]
-
-
-def _number(options: dict[str, str], name: str, kind: type[_N], default: _N | None) -> _N:
-    text = options.get(name)
-    if text is None and default is not None:
-        return default
-    try:
-        return kind(_required(options, name))
-    except ValueError:
-        message = f"gesscale-replay: expected {name} as {kind.__name__}, got {text!r}"
-        raise InputError(message) from None
-
-
-def _positive(options: dict[str, str], name: str) -> int | None:
-    if name not in options:
-        return None
-    value = _number(options, name, int, None)
-    if value < 1:
-        message = f"gesscale-replay: expected {name} >= 1, got {value}"
-        raise InputError(message)
-    return value

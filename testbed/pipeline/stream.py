@@ -34,7 +34,7 @@ class KafkaRoute:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamOptions:
-    """Everything the driver program is told.
+    """All options of the driver program.
 
     Attributes
     ----------

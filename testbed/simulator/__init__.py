@@ -1,1 +1,1 @@
-"""A plant under the same loop: operators of Spark or Flink on fog nodes, physical, and nobody's performance model."""
+"""A simulated plant under the same loop: operators of Spark or Flink on fog nodes. It uses no performance model."""

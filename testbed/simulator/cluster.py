@@ -32,7 +32,7 @@ class SimulatedCluster:
 
     @property
     def has_orders(self) -> bool:
-        """Whether changes were ordered that `take_orders` has not told yet."""
+        """Whether there are orders that `take_orders` has not returned yet."""
         return bool(self._orders)
 
     def take_orders(self, operator: str) -> int:

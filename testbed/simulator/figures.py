@@ -1,15 +1,27 @@
 """Files of physical constants: plain YAML, each figure with where it comes from."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError
 
 from gesscale.errors import InputError
-from gesscale.words import place_of
+from gesscale.words import first_fault, place_of
 from latency_map import LatencyMapError
 from latency_map.formats.yaml_text import read_yaml
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[int, Field(ge=0)]
+PositiveCount = Annotated[int, Field(gt=0)]
+
+_P = TypeVar("_P", bound="DataclassInstance")
 
 
 class Constant(BaseModel):
@@ -45,28 +57,6 @@ class Figures(BaseModel):
     about: str
     figures: Mapping[str, Constant]
 
-    def values(self, known: Iterable[str], source: str) -> dict[str, int | float]:
-        """Return the values alone.
-
-        Parameters
-        ----------
-        known
-            The names there may be.
-        source
-            Names the file in messages.
-
-        Raises
-        ------
-        InputError
-            At another name.
-        """
-        allowed = sorted(known)
-        unknown = sorted(set(self.figures) - set(allowed))
-        if unknown:
-            message = f"{source}: expected figures among {', '.join(allowed)}; got {', '.join(unknown)}"
-            raise InputError(message)
-        return {name: figure.value for name, figure in self.figures.items()}
-
 
 def read_figures(name_or_path: str | Path, folder: Path) -> Figures:
     """Read a file of constants.
@@ -100,4 +90,57 @@ def read_figures(name_or_path: str | Path, folder: Path) -> Figures:
         fault = error.errors(include_url=False, include_context=False)[0]
         place = place_of(fault["loc"]) or "document"
         message = f"{path}: {place}: {fault['msg']}; each figure has a value and an origin"
+        raise InputError(message) from None
+
+
+def read_physics(kind: type[_P], name_or_path: str | Path, folder: Path, *, needs_all: bool = False) -> _P:
+    """Read a file of constants as the physics of an engine.
+
+    Parameters
+    ----------
+    kind
+        The engine's dataclass of constants.
+    name_or_path, folder
+        As for `read_figures`.
+    needs_all
+        Whether the file must have the constants that have a default, too.
+
+    Raises
+    ------
+    InputError
+        Where there is no such file, or a figure in it is unknown, missing or out of range.
+    """
+    figures = read_figures(name_or_path, folder).figures
+    missing = sorted({field.name for field in fields(kind)} - figures.keys())
+    if needs_all and missing:
+        message = f"{name_or_path}: expected every constant of the engine, missing are {', '.join(missing)}"
+        raise InputError(message)
+    return checked_physics(kind, {name: each.value for name, each in figures.items()}, str(name_or_path))
+
+
+def checked_physics(kind: type[_P], values: Mapping[str, object], where: str) -> _P:
+    """Return the physics with these values.
+
+    Parameters
+    ----------
+    kind
+        The engine's dataclass of constants.
+    values
+        By the name of the constant.
+    where
+        Where they come from, for messages.
+
+    Raises
+    ------
+    InputError
+        Where a constant is unknown, missing or out of range.
+    """
+    known = {field.name for field in fields(kind)}
+    if unknown := sorted(values.keys() - known):
+        message = f"{where}: there is no constant {unknown[0]!r}; there are {', '.join(sorted(known))}"
+        raise InputError(message)
+    try:
+        return TypeAdapter(kind).validate_python(dict(values))
+    except ValidationError as error:
+        message = f"{where}: {first_fault(error)}"
         raise InputError(message) from None

@@ -44,8 +44,8 @@ class Fog:
         for fault in faults:
             _check_fault(fault, self.nodes)
         self._changes_s = sorted({instant for fault in faults for instant in (fault.from_s, fault.until_s)})
-        self._told: Mapping[str, Node] = {}
-        self._told_from_s = self._told_until_s = 0.0
+        self._reported: Mapping[str, Node] = {}
+        self._reported_from_s = self._reported_until_s = 0.0
 
     @property
     def has_faults(self) -> bool:
@@ -76,11 +76,11 @@ class Fog:
         return self._changes_s[index] if index < len(self._changes_s) else math.inf
 
     def cluster_nodes(self, at_s: float) -> Mapping[str, Node]:
-        """Return the nodes as the cluster tells them at an instant, with the weights that the scaler is told."""
-        if not self._told or not self._told_from_s <= at_s < self._told_until_s:
-            self._told = {name: self._cluster_node(node, at_s) for name, node in self.nodes.items()}
-            self._told_from_s, self._told_until_s = at_s, self.next_change_s(at_s)
-        return self._told
+        """Return the nodes as the cluster reports them at an instant, with the reported weights."""
+        if not self._reported or not self._reported_from_s <= at_s < self._reported_until_s:
+            self._reported = {name: self._cluster_node(node, at_s) for name, node in self.nodes.items()}
+            self._reported_from_s, self._reported_until_s = at_s, self.next_change_s(at_s)
+        return self._reported
 
     def _cluster_node(self, node: SimulatedNode, at_s: float) -> Node:
         weight = node.weight if node.reported_weight is None else node.reported_weight

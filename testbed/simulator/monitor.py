@@ -128,7 +128,7 @@ class SimulatedMetrics:
         self._trails = {name: CpuTrail(traits.cpu, traits.reach_s) for name in operators}
 
     def note(self, operator: str, at_s: float, tally: Tally) -> None:
-        """Keep an operator's counters, from which its CPU use is told."""
+        """Keep an operator's counters. Its CPU use is computed from them."""
         if self._measures_cpu:
             self._trails[operator].note(at_s, tally)
 

@@ -81,7 +81,7 @@ class Plant(Protocol):
         ...
 
     def last_progress_at_s(self, operator: str, by_s: float) -> float | None:
-        """Return when an operator last said anything up to an instant, that it idles included; None if never."""
+        """Return when an operator last reported up to an instant (a batch, or that it idles); None if never."""
         ...
 
     def completions(self) -> Sequence[Completion]:

@@ -5,13 +5,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from pydantic.dataclasses import dataclass as validated_dataclass
+
 from gesscale.errors import InputError
 from gesscale.workflow import Workflow
 from latency_map import LatencyMap
+from testbed.simulator.figures import Positive
 from testbed.workloads.workload import Workload
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@validated_dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedNode:
     """A fog node.
 
@@ -20,18 +23,12 @@ class SimulatedNode:
     weight
         Its true speed against a node of weight 1.
     reported_weight
-        The weight that the scaler is told; None where it is the true one.
+        The weight that the scaler sees; None where it is the true one.
     """
 
     name: str
-    weight: float = 1.0
-    reported_weight: float | None = None
-
-    def __post_init__(self) -> None:
-        for weight in (self.weight, self.reported_weight):
-            if weight is not None and not (math.isfinite(weight) and weight > 0):
-                message = f"node {self.name!r}: expected a finite weight above 0, got {weight}"
-                raise InputError(message)
+    weight: Positive = 1.0
+    reported_weight: Positive | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,30 +2,14 @@
 
 import math
 from collections import deque
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from testbed.workloads.workload import Workload
 
 _SEGMENTS = 4096
-"""Beyond so many, a topic's oldest figures are told more coarsely, so that a backlog does not take memory."""
+"""Beyond this count, a topic merges its oldest segments, so that a backlog does not take much memory."""
 
 _ROUNDING = 1e-6
-
-
-class Stream(Protocol):
-    """Rows in the order in which they are offered to an operator, counted from 0."""
-
-    def offered_rows(self, at_s: float) -> float:
-        """Return the rows offered until an instant, cumulative."""
-        ...
-
-    def event_span(self, from_row: float, until_row: float) -> tuple[float, float]:
-        """Return when the first and the last of these rows entered the workflow, at its source, seconds."""
-        ...
-
-    def forget(self, until_row: float) -> None:
-        """Let go of what is known of the rows before this one: they are consumed."""
-        ...
 
 
 class SourceStream:
@@ -53,7 +37,7 @@ class SourceStream:
         return from_s, max(from_s, until_s)
 
     def forget(self, until_row: float) -> None:
-        """Do nothing: a workload is told by its steps."""
+        """Do nothing: a workload is defined by its steps."""
 
 
 class _Segment(NamedTuple):
@@ -154,6 +138,10 @@ class Topic:
         )
         left_over = pairs[-1:] if len(pairs) % 2 else []
         self._segments = deque([*merged, *left_over])
+
+
+Stream = SourceStream | Topic
+"""Rows in the order in which they are offered to an operator, counted from 0."""
 
 
 def _event_s(segment: _Segment, row: float) -> float:

@@ -13,15 +13,13 @@ from numpy.typing import NDArray
 from testbed.workloads.entry import Entry, WorkloadRequest
 from testbed.workloads.workload import Workload
 
-_PAPER = "Pfister et al., Daedalus: Self-Adaptive Horizontal Autoscaling, ICPE 2024, section 4"
-_MADE = "made after the figures of the recorded trace, not the trace itself"
 _DURATION_S = 21_600
 _T_S = np.arange(_DURATION_S)
 
 
 def _sine(request: WorkloadRequest) -> Workload:
     rates = 32_500.0 + 27_500.0 * np.sin(2 * np.pi * _T_S / (_DURATION_S / 2))
-    return Workload.of_rates(request.text, _PAPER, 1.0, rates)
+    return Workload.of_rates(request.text, 1.0, rates)
 
 
 def _ysb(request: WorkloadRequest) -> Workload:
@@ -44,7 +42,7 @@ def _ysb(request: WorkloadRequest) -> Workload:
         + _wave(top_at_s, top_at_s, top, side_s, side_s)
         + _wave(last_at_s, last_at_s, last, wide_s, wide_s)
     )
-    return Workload.of_rates(request.text, f"{_PAPER}; ad clicks, {_MADE}", 1.0, rates)
+    return Workload.of_rates(request.text, 1.0, rates)
 
 
 def _traffic(request: WorkloadRequest) -> Workload:
@@ -65,7 +63,7 @@ def _traffic(request: WorkloadRequest) -> Workload:
         + _wave(morning_s, morning_s, spike, rise_s, fall_s)
         + _wave(evening_s, evening_s, lesser, rise_s, fall_s)
     )
-    return Workload.of_rates(request.text, f"{_PAPER}; vehicles in Berlin, {_MADE}", 1.0, rates)
+    return Workload.of_rates(request.text, 1.0, rates)
 
 
 def _side_s(height: float, step: float) -> float:

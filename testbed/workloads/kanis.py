@@ -14,7 +14,6 @@ from gesscale.errors import InputError
 from testbed.workloads.entry import Entry, WorkloadRequest
 from testbed.workloads.workload import Workload
 
-_THESIS = "J. B. Kanis, An Experimental Evaluation of Auto-scaling Techniques for DSP, TU Delft 2023"
 _MINUTES = 140
 _MOST = 2_500_000.0
 _SPIKE_SHARE = 0.05  # of the minutes begin a spike up, and as many one down
@@ -72,7 +71,7 @@ def spikes(rng: np.random.Generator, minutes: int) -> NDArray[np.float64]:
 
 def _build(pattern: str, request: WorkloadRequest) -> Workload:
     rates = PATTERNS[pattern](request.rng(f"kanis-{pattern}"))
-    return Workload.of_rates(request.text, f"{_THESIS}, section 5.4.3", 60.0, rates)
+    return Workload.of_rates(request.text, 60.0, rates)
 
 
 def _build_spikes(request: WorkloadRequest) -> Workload:
@@ -82,8 +81,7 @@ def _build_spikes(request: WorkloadRequest) -> Workload:
         raise InputError(message)
     rates = PATTERNS[pattern](request.rng(f"kanis-{pattern}"))
     spiked = np.maximum(rates + spikes(request.rng("kanis-spikes"), len(rates)), 0.0)
-    source = f"{_THESIS}: spikes as its framework can add them, on the pattern {pattern}"
-    return Workload.of_rates(request.text, source, 60.0, spiked)
+    return Workload.of_rates(request.text, 60.0, spiked)
 
 
 def _entry(pattern: str, what: str, *, length: str = "140 min in steps of 1 min") -> Entry:

@@ -27,10 +27,6 @@ _DAYS = 2
 _HALF_HOUR_S = 1800.0
 _STEPS = 18  # per half hour: 100 s of New York each, 10 s at speed 10
 _HALF_HOURS_PER_DAY = 48
-_SOURCE = (
-    "taxi passengers per half hour in New York, nyc_taxi series of the Numenta Anomaly Benchmark (MIT licence), "
-    "counted from trip records of the NYC TLC"
-)
 
 
 @cache
@@ -67,9 +63,7 @@ def taxi_days(begins: date, *, name: str) -> Workload:
     last = min(first + _DAYS * _HALF_HOURS_PER_DAY, len(counts))
     before, after = counts[max(0, first - 1)], counts[min(last, len(counts) - 1)]
     rates = smoothed(np.array([before, *counts[first:last], after]) / _HALF_HOUR_S, _STEPS)
-    days = begins if last - first == _HALF_HOURS_PER_DAY else f"{begins} and the day after"
-    source = f"{_SOURCE}; {days}, speed {SPEED:g}, copies {COPIES}"
-    return Workload.of_rates(name, source, _HALF_HOUR_S / _STEPS, rates).faster(SPEED).scaled(COPIES)
+    return Workload.of_rates(name, _HALF_HOUR_S / _STEPS, rates).faster(SPEED).scaled(COPIES)
 
 
 def smoothed(means: NDArray[np.float64], steps: int) -> NDArray[np.float64]:

@@ -13,17 +13,17 @@ _STAIRS = (200, 400, 600, 800, 1000, 800, 600, 400, 200)
 
 def _constant(request: WorkloadRequest) -> Workload:
     steps = max(1, round(request.minutes(120.0)))
-    return Workload.of_rates(request.text, _SOURCE, 60.0, [_PEAK] * steps)
+    return Workload.of_rates(request.text, 60.0, [_PEAK] * steps)
 
 
 def _steps(request: WorkloadRequest) -> Workload:
-    return Workload.of_rates(request.text, _SOURCE, request.minutes(20.0) * 60, _STAIRS)
+    return Workload.of_rates(request.text, request.minutes(20.0) * 60, _STAIRS)
 
 
 def _sine(request: WorkloadRequest) -> Workload:
     steps = 240  # per period: 15 s of an hour
     rates = 550.0 - 450.0 * np.cos(2 * np.pi * np.arange(4 * steps) / steps)
-    return Workload.of_rates(request.text, _SOURCE, request.minutes(60.0) * 60 / steps, rates)
+    return Workload.of_rates(request.text, request.minutes(60.0) * 60 / steps, rates)
 
 
 def _spikes(request: WorkloadRequest) -> Workload:
@@ -34,7 +34,7 @@ def _spikes(request: WorkloadRequest) -> Workload:
     rates = np.full((8, cycle), 0.3 * _PEAK)
     for row, begin, length in zip(rates, begins, lengths, strict=True):
         row[begin : begin + length] = _PEAK
-    return Workload.of_rates(request.text, _SOURCE, _SPIKES_STEP_S, rates.ravel())
+    return Workload.of_rates(request.text, _SPIKES_STEP_S, rates.ravel())
 
 
 ENTRIES = (

@@ -10,25 +10,24 @@ from numpy.typing import NDArray
 from testbed.workloads.entry import Entry, WorkloadRequest
 from testbed.workloads.workload import Workload
 
-_THESIS = "M. Rouaux, Framework for Dynamic Scaling in Master-Slave Stream Processing Systems, Imperial College 2014"
 _SECONDS = 600
 _BASE, _PEAK = 10.0, 20.0  # tuples/s
 
 
 def _constant(request: WorkloadRequest) -> Workload:
-    return Workload.of_rates(request.text, f"{_THESIS}, 5.2.2 to 5.2.4", 1.0, [_BASE] * _SECONDS)
+    return Workload.of_rates(request.text, 1.0, [_BASE] * _SECONDS)
 
 
 def _short_peaks(request: WorkloadRequest) -> Workload:
     begins_s = np.arange(0.0, _SECONDS, 60.0)
     lengths_s = request.rng("seep-short-peaks").uniform(2.0, 8.0, len(begins_s))
-    return Workload.of_rates(request.text, f"{_THESIS}, 5.2.5", 1.0, with_peaks(begins_s, lengths_s))
+    return Workload.of_rates(request.text, 1.0, with_peaks(begins_s, lengths_s))
 
 
 def _peaks(request: WorkloadRequest) -> Workload:
     begins_s = np.arange(0.0, _SECONDS, 60.0)
     rates = with_peaks(begins_s, np.full(len(begins_s), 20.0))
-    return Workload.of_rates(request.text, f"{_THESIS}, 5.2.6 and 5.2.7", 1.0, rates)
+    return Workload.of_rates(request.text, 1.0, rates)
 
 
 def _random_peaks(request: WorkloadRequest) -> Workload:
@@ -36,7 +35,7 @@ def _random_peaks(request: WorkloadRequest) -> Workload:
     cycles = _SECONDS // 30  # enough of the shortest ones
     lengths_s, troughs_s = rng.uniform(10.0, 30.0, cycles), rng.uniform(20.0, 60.0, cycles)
     begins_s = np.concatenate([[0.0], np.cumsum(lengths_s + troughs_s)[:-1]])
-    return Workload.of_rates(request.text, f"{_THESIS}, 5.2", 1.0, with_peaks(begins_s, lengths_s))
+    return Workload.of_rates(request.text, 1.0, with_peaks(begins_s, lengths_s))
 
 
 def with_peaks(begins_s: NDArray[np.float64], lengths_s: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -3,13 +3,16 @@
 import csv
 import io
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 from gesscale.errors import InputError
+from gesscale.words import first_fault
 from testbed.workloads.grid import rates_on_grid
 from testbed.workloads.workload import Workload
 
@@ -23,18 +26,22 @@ _TIMES = ("t_s", "timestamp")
 _AMOUNTS = ("rows_per_s", "rows")
 _T_MOST_S = 1e11  # epoch seconds have room, epoch milliseconds have not
 _MS_PER_S = 1000
-_SHOWN = 60  # characters of a cell in a message
+_SHOWN = 180  # characters of a header in a message
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Columns:
-    """Which cells of a row are read, and what they are."""
+def _moment_s(text: str) -> float:
+    moment = datetime.fromisoformat(text)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
-    count: int
-    time: int
-    time_name: str
-    amount: int
-    amount_name: str
+
+_AMOUNT = TypeAdapter(Annotated[float, Field(ge=0, le=AMOUNT_MOST, allow_inf_nan=False)])
+_KINDS: Mapping[str, TypeAdapter[float]] = {
+    "t_s": TypeAdapter(Annotated[float, Field(ge=-_T_MOST_S, le=_T_MOST_S, allow_inf_nan=False)]),
+    "timestamp": TypeAdapter(Annotated[float, BeforeValidator(_moment_s)]),
+    "rows_per_s": _AMOUNT,
+    "rows": _AMOUNT,
+}
+"""What a cell of each column may be."""
 
 
 def workload_from_csv(path: Path, *, name: str) -> Workload:
@@ -60,11 +67,11 @@ def workload_from_csv(path: Path, *, name: str) -> Workload:
     InputError
         Where the file cannot be read or is no such table; names file and line.
     """
-    columns, times_ms, amounts = _read(path)
+    times_ms, amounts, amount_column = _read(path)
     held_ms = [after - before for before, after in pairwise(times_ms)]
     held_ms.append(held_ms[-1])
     edges_ms = [time_ms - times_ms[0] for time_ms in times_ms] + [times_ms[-1] - times_ms[0] + held_ms[-1]]
-    if columns.amount_name == "rows":
+    if amount_column == "rows":
         amounts = [rows * _MS_PER_S / ms for rows, ms in zip(amounts, held_ms, strict=True)]
     step_ms: float = math.gcd(*held_ms)
     if edges_ms[-1] > step_ms * STEPS_MOST:
@@ -72,46 +79,50 @@ def workload_from_csv(path: Path, *, name: str) -> Workload:
     rates = rates_on_grid(edges_ms, amounts, step_ms)
     return Workload(
         name=name,
-        source=f"file {path}",
         step_s=step_ms / _MS_PER_S,
         rows_per_s=tuple(rates.tolist()),
         absolute=True,
     )
 
 
-def _read(path: Path) -> tuple[_Columns, list[int], list[float]]:
-    reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
+def _read(path: Path) -> tuple[list[int], list[float], str]:
+    """Return times, amounts and the name of the amounts' column."""
+    (header_line, header), *rows = _rows(path)
+    time_column = _one_of(f"{path}, line {header_line}", header, _TIMES, "time")
+    amount_column = _one_of(f"{path}, line {header_line}", header, _AMOUNTS, "amount")
     times_ms: list[int] = []
     amounts: list[float] = []
-    columns: _Columns | None = None
-    try:
-        for cells in reader:
-            where = f"{path}, line {reader.line_num}"
-            if not any(cells):
-                continue
-            if columns is None:
-                columns = _header(where, [cell.strip() for cell in cells])
-                continue
-            if len(cells) != columns.count:
-                message = f"{where}: expected {columns.count} cells as in the header, got {len(cells)}"
-                raise InputError(message)
-            time_ms = _time_ms(where, columns.time_name, cells[columns.time].strip())
-            _check_order(where, times_ms, time_ms)
-            times_ms.append(time_ms)
-            amounts.append(_amount(where, columns.amount_name, cells[columns.amount].strip()))
-    except csv.Error as fault:
-        message = f"{path}, line {reader.line_num}: expected CSV, got: {fault}"
-        raise InputError(message) from fault
-    if columns is None:
-        message = f"{path}: expected a header with a time and an amount, got an empty file"
-        raise InputError(message)
+    for line, cells in rows:
+        where = f"{path}, line {line}"
+        if len(cells) != len(header):
+            message = f"{where}: expected {len(header)} cells as in the header, got {len(cells)}"
+            raise InputError(message)
+        row = dict(zip(header, cells, strict=True))
+        time_ms = round(_number(where, time_column, row) * _MS_PER_S)
+        _check_order(where, times_ms, time_ms)
+        times_ms.append(time_ms)
+        amounts.append(_number(where, amount_column, row))
     if len(times_ms) < 2:
         message = f"{path}: expected two rows at least (a rate holds until the next one), got {len(times_ms)}"
         raise InputError(message)
     if not any(amounts):
-        message = f"{path}: expected a row with {columns.amount_name} above 0, got none"
+        message = f"{path}: expected a row with {amount_column} above 0, got none"
         raise InputError(message)
-    return columns, times_ms, amounts
+    return times_ms, amounts, amount_column
+
+
+def _rows(path: Path) -> list[tuple[int, list[str]]]:
+    """Return the rows that are not blank with their line numbers, the header first."""
+    reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
+    try:
+        rows = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader if any(cells)]
+    except csv.Error as fault:
+        message = f"{path}, line {reader.line_num}: expected CSV, got: {fault}"
+        raise InputError(message) from fault
+    if not rows:
+        message = f"{path}: expected a header with a time and an amount, got an empty file"
+        raise InputError(message)
+    return rows
 
 
 def _text(path: Path) -> str:
@@ -140,40 +151,21 @@ def _text(path: Path) -> str:
         raise InputError(message) from fault
 
 
-def _header(where: str, names: Sequence[str]) -> _Columns:
-    time_name = _one_of(where, names, _TIMES, "time")
-    amount_name = _one_of(where, names, _AMOUNTS, "amount")
-    return _Columns(
-        count=len(names),
-        time=names.index(time_name),
-        time_name=time_name,
-        amount=names.index(amount_name),
-        amount_name=amount_name,
-    )
-
-
 def _one_of(where: str, names: Sequence[str], known: Sequence[str], what: str) -> str:
     found = [name for name in names if name in known]
     if len(found) != 1:
-        came = " and ".join(found) or f"only {', '.join(map(repr, names))}"[: 3 * _SHOWN]
+        came = " and ".join(found) or f"only {', '.join(map(repr, names))}"[:_SHOWN]
         message = f"{where}: expected one column for the {what}, {' or '.join(known)}, got {came}"
         raise InputError(message)
     return found[0]
 
 
-def _time_ms(where: str, column: str, cell: str) -> int:
-    if column == "t_s":
-        seconds = _number(cell)
-        if not abs(seconds) <= _T_MOST_S:
-            message = f"{where}: expected t_s in seconds, got {cell!r:.{_SHOWN}}"
-            raise InputError(message)
-        return round(seconds * _MS_PER_S)
+def _number(where: str, column: str, row: Mapping[str, str]) -> float:
     try:
-        moment = datetime.fromisoformat(cell)
-    except ValueError:
-        message = f"{where}: expected a timestamp such as 2014-10-01T00:30:00, got {cell!r:.{_SHOWN}}"
+        return _KINDS[column].validate_python(row[column])
+    except ValidationError as error:
+        message = f"{where}: {column}: {first_fault(error)}"
         raise InputError(message) from None
-    return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * _MS_PER_S)
 
 
 def _check_order(where: str, before_ms: Sequence[int], time_ms: int) -> None:
@@ -188,19 +180,3 @@ def _check_order(where: str, before_ms: Sequence[int], time_ms: int) -> None:
     if days > DAYS_MOST:
         message = f"{where}: expected at most {DAYS_MOST} days from the first row, got {days:g}"
         raise InputError(message)
-
-
-def _amount(where: str, column: str, cell: str) -> float:
-    amount = _number(cell)
-    if not 0 <= amount <= AMOUNT_MOST:
-        message = f"{where}: expected {column} from 0 to {AMOUNT_MOST:g}, got {cell!r:.{_SHOWN}}"
-        raise InputError(message)
-    return amount
-
-
-def _number(cell: str) -> float:
-    """Return a number; NaN, which is in no range, where the cell is none."""
-    try:
-        return float(cell)
-    except ValueError:
-        return math.nan

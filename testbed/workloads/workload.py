@@ -17,8 +17,6 @@ class Workload:
     ----------
     name
         How commands and results call it.
-    source
-        Where it is from, in a sentence: data set and licence, or paper and section.
     step_s
         Length of a step, seconds.
     rows_per_s
@@ -34,7 +32,6 @@ class Workload:
     """
 
     name: str
-    source: str
     step_s: float
     rows_per_s: tuple[float, ...]
     absolute: bool = False
@@ -52,7 +49,7 @@ class Workload:
                 )
                 raise InputError(message)
         if not any(self.rows_per_s):
-            message = f"workload {self.name}: expected rates of which one at least is above 0, got none"
+            message = f"workload {self.name}: expected at least one rate above 0, got none"
             raise InputError(message)
         totals = tuple(accumulate((rate * self.step_s for rate in self.rows_per_s), initial=0.0))
         if not math.isfinite(totals[-1]):
@@ -120,6 +117,6 @@ class Workload:
         )
 
     @staticmethod
-    def of_rates(name: str, source: str, step_s: float, rates: Iterable[float]) -> "Workload":
+    def of_rates(name: str, step_s: float, rates: Iterable[float]) -> "Workload":
         """Return a pattern from any iterable of rates."""
-        return Workload(name=name, source=source, step_s=step_s, rows_per_s=tuple(map(float, rates)))
+        return Workload(name=name, step_s=step_s, rows_per_s=tuple(map(float, rates)))

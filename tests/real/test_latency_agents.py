@@ -15,7 +15,7 @@ import pytest
 from latency_map import LatencyMapError
 from latency_map.measure.fetch import ANYWHERE, FetchError
 from latency_map.measure.gather import GatheredMap, gather_agents
-from testbed.cluster import lifecycle, namespaces, privilege, state
+from testbed.cluster import commands, lifecycle, namespaces, privilege, state
 from testbed.cluster.check import TOLERANCE_MS, TOLERANCE_RATIO
 from testbed.cluster.topology import Topology, read_topology
 
@@ -157,7 +157,7 @@ def test_a_killed_agent_is_told_and_what_others_knew_of_its_node_ages_out(topolo
         others = [place for place in range(len(NODES)) if place != row]
         assert np.isnan(survey.rtt_ms[row, others]).all()
         assert not np.isnan(survey.rtt_ms[others, row]).any()
-        namespaces.run(namespaces.inside(NAME, "n5", ("ip", "link", "set", namespaces.DEVICE, "down")))
+        commands.run(namespaces.inside(NAME, "n5", ("ip", "link", "set", namespaces.DEVICE, "down")))
         try:
             deadline_s = time.monotonic() + SETTLE_S
             while not np.isnan(gather(topology).survey.rtt_ms[others, row]).all():
@@ -167,7 +167,7 @@ def test_a_killed_agent_is_told_and_what_others_knew_of_its_node_ages_out(topolo
             assert (after.spread.loss_ratio[others, row] == 1).all()
             assert not np.isnan(after.rtt_ms[np.ix_(others, others)]).any()
         finally:
-            namespaces.run(namespaces.inside(NAME, "n5", ("ip", "link", "set", namespaces.DEVICE, "up")))
+            commands.run(namespaces.inside(NAME, "n5", ("ip", "link", "set", namespaces.DEVICE, "up")))
 
 
 def test_with_few_neighbours_traffic_is_n_k_and_coordinates_tell_the_rest(topology: Topology) -> None:

@@ -14,10 +14,10 @@ from testbed.arena.cli.summary_tables import note_lost
 from testbed.arena.cli.tables import (
     TextColumn,
     bare_ratio,
-    beside,
     first_of_each,
     fitted,
     folded,
+    on_one_line,
     relation,
     short_name,
 )
@@ -111,7 +111,7 @@ def _comparison(workload: str, baseline: str, entries: Sequence[Compared]) -> li
 
     names = [row if isinstance(row, str) else f"  {_policy(row)}" for row in rows]
     figures = [
-        column("mean", lambda entry: beside(entry.ours)),
+        column("mean", lambda entry: on_one_line(entry.ours)),
         column("to the baseline", lambda entry: relation(entry.against)),
         column("better", _wins),
     ]

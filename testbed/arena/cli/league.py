@@ -10,7 +10,7 @@ from gesscale.cli.output import API_VERSION, Output, emit
 from gesscale.errors import InputError
 from testbed.arena.cli.app import Form, ResultsFolderArgument, app
 from testbed.arena.cli.compare import say_what_lacks
-from testbed.arena.cli.tables import TextColumn, beside, first_of_each, fitted, short_name
+from testbed.arena.cli.tables import TextColumn, first_of_each, fitted, on_one_line, short_name
 from testbed.arena.judging.standings import PRICES, Standing, standings
 from testbed.arena.policies.catalogue import IDEAL
 from testbed.arena.runs.results import read_results
@@ -61,12 +61,12 @@ def _standings(found: Sequence[Standing], prices: Sequence[float], baseline: str
         own = [standing for standing in found if standing.variant == variant]
         keys = [TextColumn(heading="policy", cells=[_name(standing) for standing in own])]
         figures = [
-            TextColumn(heading="replicas", cells=[beside(standing.replicas) for standing in own]),
-            TextColumn(heading="late\nminutes", cells=[beside(standing.late_min) for standing in own]),
-            TextColumn(heading="actions", cells=[beside(standing.actions) for standing in own]),
+            TextColumn(heading="replicas", cells=[on_one_line(standing.replicas) for standing in own]),
+            TextColumn(heading="late\nminutes", cells=[on_one_line(standing.late_min) for standing in own]),
+            TextColumn(heading="actions", cells=[on_one_line(standing.actions) for standing in own]),
         ]
         for index, price in enumerate(prices):
-            bills = [beside(standing.bills[index]) for standing in own]
+            bills = [on_one_line(standing.bills[index]) for standing in own]
             won = [str(len(standing.won[index])) if standing.competes else "" for standing in own]
             figures += [
                 TextColumn(heading=f"bill at {price:g}\na late minute", cells=bills),

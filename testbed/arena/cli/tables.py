@@ -1,4 +1,4 @@
-"""Tables of results for people: numbers with their intervals, as many columns beside each other as there is room."""
+"""Tables of results for people: numbers with their intervals, as many columns next to each other as fit."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ _FRAME = 3
 """Blanks and line that each column adds."""
 
 _LONG_NAME, _SHORT_NAME = 12, 4
-"""Characters from which on a heading is folded, and of which its second line has at least so many."""
+"""A heading with more characters is folded; its second line has at least the smaller number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +80,7 @@ def below(interval: Interval | None) -> str:
     return "–\n" if interval is None else f"{figure(interval.mean)}\n{_ends(interval)}"
 
 
-def beside(interval: Interval | None) -> str:
+def on_one_line(interval: Interval | None) -> str:
     """Write a figure, and its interval after it."""
     return "–" if interval is None else f"{figure(interval.mean)} {_ends(interval)}".strip()
 
@@ -90,9 +90,9 @@ def relation(comparison: Comparison | None) -> str:
     if comparison is None:
         return ""
     if comparison.ratio is not None:
-        return f"× {beside(comparison.ratio)}"
+        return f"× {on_one_line(comparison.ratio)}"
     sign = "+" if comparison.difference is not None and comparison.difference.mean > 0 else ""
-    return f"{sign}{beside(comparison.difference)}"
+    return f"{sign}{on_one_line(comparison.difference)}"
 
 
 def bare_ratio(comparison: Comparison | None) -> str:

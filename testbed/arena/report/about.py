@@ -33,7 +33,7 @@ def facts(outcomes: Outcomes) -> tuple[tuple[str, str], ...]:
         ("baseline", outcomes.baseline),
         ("workloads", ", ".join(experiment.workloads)),
         ("seeds", f"{len(seeds)} ({_listed(seeds)})"),
-        ("runs", f"{runs:,}, of which {len(outcomes.lost) or 'none'} lost{missing}"),
+        ("runs", f"{runs:,}, {len(outcomes.lost) or 'none'} lost{missing}"),
         ("nodes", _nodes(experiment)),
         *_operators(experiment),
         ("period of the loop", f"{figure(experiment.period_s)} s"),

@@ -41,7 +41,7 @@ class Cell:
     verdict
         Of the ratio.
     detail
-        What else is to be said, small.
+        A further note, small.
     best
         Whether it is the best of its column.
     sort
@@ -65,7 +65,7 @@ class TableRow:
     Attributes
     ----------
     name, note
-        Its head, and what is to be said below.
+        Its head, and a note below it.
     policy
         The policy it is about, for the choice of policies; empty where it is about none.
     """

@@ -113,12 +113,12 @@ def _draw_frontier(ax: "Axes", frontier: Sequence[float]) -> None:
     ax.fill_between(x, y, low, step="post", color=colour("muted"), alpha=0.14, linewidth=0)
     ax.step(x, y, where="post", color=colour("ink"), linewidth=1.6)
     shown = next((k for k, cost in enumerate(frontier) if cost < high), 0)
-    beside = (x[shown], min(y[shown], high))
-    ax.annotate("frontier", beside, (6, 2), textcoords="offset points", fontsize=11, color=colour("ink"))
+    place = (x[shown], min(y[shown], high))
+    ax.annotate("frontier", place, (6, 2), textcoords="offset points", fontsize=11, color=colour("ink"))
 
 
 def _label(ax: "Axes", policies: Sequence[PolicyRuns]) -> None:
-    """Write the names beside the axes, in the order of the costs, each joined to its mean by a thin line."""
+    """Write the names to the right of the axes, in the order of the costs, each joined to its mean by a thin line."""
     low, high = ax.get_ylim()
     wanted = sorted(policies, key=lambda runs: runs.centre[1])
     heights = spread([(runs.centre[1] - low) / (high - low) for runs in wanted], _LABEL_HEIGHT)

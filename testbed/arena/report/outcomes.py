@@ -64,7 +64,7 @@ class Outcomes:
         return compare(ours, self.of(workload, self.baseline, variant).by_seed(metric))
 
     def course(self, workload: str, policy: str) -> CaseResult | None:
-        """Return the first run of which the course was kept."""
+        """Return the first run whose course was kept."""
         runs = self.of(workload, policy).results
         return next((result for result in runs if result.series.get("t_s")), None)
 

@@ -11,7 +11,7 @@ from testbed.arena.report.lag import PolicyLag, draw_lag, draw_latency
 from testbed.arena.report.measures import DELAY, DISTANCE, HEADCOUNT, PROVISIONING
 from testbed.arena.report.numbers import figure
 from testbed.arena.report.outcomes import Outcomes, metric_of
-from testbed.arena.report.tables import beside_reference, comparison, sensitivities
+from testbed.arena.report.tables import comparison, next_to_reference, sensitivities
 from testbed.arena.report.tradeoff import PolicyMeans, draw_tradeoff
 from testbed.workloads.registry import workload_names
 
@@ -52,7 +52,7 @@ class WorkloadPart:
     tables
         Policies against metrics.
     reference, variants
-        Somebody else's figures beside ours, and what changes with the variants; nothing where there are none.
+        The reference's figures next to ours, and what changes with the variants; nothing where there are none.
     courses
         A figure for each policy whose course was kept.
     without_course
@@ -90,7 +90,7 @@ def workload_part(outcomes: Outcomes, workload: str, key: str) -> WorkloadPart:
             comparison(outcomes, workload, measures, key=f"{key}-{name}", caption=title)
             for name, title, measures in titles
         ),
-        reference=beside_reference(outcomes, workload, key=f"{key}-reference"),
+        reference=next_to_reference(outcomes, workload, key=f"{key}-reference"),
         variants=sensitivities(outcomes, workload, key=f"{key}-variants"),
         courses=_courses(outcomes, workload, key),
         without_course=tuple(policy for policy in outcomes.policies if policy not in courses),
@@ -148,12 +148,12 @@ def _in_figures(result: CaseResult) -> str:
         ("cost", "{} replica-min"),
         ("lag_above_slo_s", "{} s of lag"),
     )
-    said = [
+    figures = [
         words.format(figure(metric_of(result, name)))
         for name, words in wanted
         if metric_of(result, name) is not None
     ]
-    return f"Seed {result.case.seed}{': ' if said else ''}{', '.join(said)}."
+    return f"Seed {result.case.seed}{': ' if figures else ''}{', '.join(figures)}."
 
 
 def _frontier(outcomes: Outcomes, workload: str, key: str) -> Picture | None:

@@ -1,7 +1,8 @@
-"""The page's tables: comparison, all workloads at a glance, somebody else's figures, sensitivities."""
+"""The page's tables: comparison, all workloads at a glance, the reference's figures, sensitivities."""
 
 from collections.abc import Mapping, Sequence
 
+from testbed.arena.judging.statistics import Interval
 from testbed.arena.policies.catalogue import IDEAL
 from testbed.arena.report.cells import Cell, Column, Table, TableRow, heads, least, mean_cell, ratio_cell
 from testbed.arena.report.measures import MEASURES, PROVISIONING, Measure
@@ -17,39 +18,44 @@ def comparison(
 ) -> Table:
     """Return policies against metrics on a workload: means, intervals, ratios to the baseline, the best marked."""
     means = {
-        (policy, measure.name): outcomes.mean(workload, policy, measure.name)
-        for policy in outcomes.policies
+        measure: {policy: outcomes.mean(workload, policy, measure.name) for policy in outcomes.policies}
         for measure in measures
-    }
-    best = {
-        measure.name: least([means[policy, measure.name] for policy in outcomes.policies if policy != IDEAL])
-        for measure in measures
-        if measure.ratio
     }
     rows = []
     for policy in outcomes.policies:
-        cells = []
-        for measure in measures:
-            mean = means[policy, measure.name]
-            compared = measure.ratio and policy != outcomes.baseline
-            ratio = outcomes.against_baseline(workload, policy, measure.name).ratio if compared else None
-            is_best = mean is not None and policy != IDEAL and mean.mean == best.get(measure.name)
-            cells.append(mean_cell(mean, ratio, best=is_best))
+        cells = tuple(_mean_cell(outcomes, workload, policy, measure, means[measure]) for measure in measures)
         note = run_note(outcomes, workload, policy)
-        rows.append(TableRow(name=policy, note=note, policy=policy, cells=tuple(cells)))
+        rows.append(TableRow(name=policy, note=note, policy=policy, cells=cells))
     return Table(key=key, caption=caption, corner="policy", columns=heads(measures), rows=tuple(rows))
 
 
+def _mean_cell(
+    outcomes: Outcomes,
+    workload: str,
+    policy: str,
+    measure: Measure,
+    means: Mapping[str, Interval | None],
+) -> Cell:
+    """Return a policy's mean with its ratio to the baseline; marked where it is the least of all but the oracle."""
+    if not measure.ratio:
+        return mean_cell(means[policy])
+    ratio = None
+    if policy != outcomes.baseline:
+        ratio = outcomes.against_baseline(workload, policy, measure.name).ratio
+    mean, best = means[policy], least([each for name, each in means.items() if name != IDEAL])
+    return mean_cell(mean, ratio, best=mean is not None and policy != IDEAL and mean.mean == best)
+
+
 def run_note(outcomes: Outcomes, workload: str, policy: str) -> str:
-    """Return what is to be said of a policy's runs on a workload, shortly."""
+    """Return a short note on a policy's runs on a workload."""
     group = outcomes.of(workload, policy)
     runs, lost = group.results, group.lost
     left = sum(1 for result in runs if result.metrics.get("drained") is False)
-    said = ["baseline"] if policy == outcomes.baseline else ["oracle"] if policy == IDEAL else []
-    said.append(counted(len(runs), "run") if runs else "not run")
-    said += [f"{lost} lost"] if lost else []
-    said += [f"{left} not drained"] if left else []
-    return ", ".join(said)
+    notes = ["baseline"] if policy == outcomes.baseline else ["oracle"] if policy == IDEAL else []
+    notes.append(counted(len(runs), "run") if runs else "not run")
+    notes += [f"{lost} lost"] if lost else []
+    notes += [f"{left} not drained"] if left else []
+    return ", ".join(notes)
 
 
 def at_a_glance(outcomes: Outcomes) -> tuple[Table, ...]:
@@ -62,15 +68,8 @@ def _matrix(outcomes: Outcomes, measure: Measure) -> Table:
     rows = []
     for workload in outcomes.experiment.workloads:
         means = {policy: outcomes.mean(workload, policy, measure.name) for policy in outcomes.policies}
-        best = least([mean for policy, mean in means.items() if policy != IDEAL])
-        cells = []
-        for policy, mean in means.items():
-            against = None
-            if policy != outcomes.baseline:
-                against = outcomes.against_baseline(workload, policy, measure.name).ratio
-            is_best = mean is not None and policy != IDEAL and mean.mean == best
-            cells.append(mean_cell(mean, against, best=is_best))
-        rows.append(TableRow(name=workload, cells=tuple(cells)))
+        cells = tuple(_mean_cell(outcomes, workload, policy, measure, means) for policy in means)
+        rows.append(TableRow(name=workload, cells=cells))
     unit = f", {measure.unit}" if measure.unit else ""
     return Table(
         key=f"glance-{measure.name}",
@@ -81,7 +80,7 @@ def _matrix(outcomes: Outcomes, measure: Measure) -> Table:
     )
 
 
-def beside_reference(outcomes: Outcomes, workload: str, *, key: str) -> Table | None:
+def next_to_reference(outcomes: Outcomes, workload: str, *, key: str) -> Table | None:
     """Return somebody else's figures with ours below each, as ratios to the baseline; None where there are none."""
     reference = outcomes.experiment.reference
     theirs_by_policy = reference.of(workload) if reference is not None else {}

@@ -1,13 +1,13 @@
 """The engines that can be simulated: their physics, with what an experiment changes of it, and their plants."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 
-from gesscale.errors import InputError
 from testbed.arena.experiments.sections import Engine, OperatorSection
-from testbed.simulator.flink.bundle import read_physics as read_flink_physics
+from testbed.simulator.figures import checked_physics
 from testbed.simulator.flink.physics import FlinkPhysics
+from testbed.simulator.flink.physics import read_physics as read_flink_physics
 from testbed.simulator.flink.plant import FlinkPlant
 from testbed.simulator.plant import Plant
 from testbed.simulator.scene import Scene
@@ -76,26 +76,12 @@ def physics_of(engine: Engine, name: str, section: OperatorSection, *, instant: 
             "service_s": None if service_ms is None else service_ms / 1000,
             "restart_s": section.restart_s,
         }
-    told = {
+    given = {
         **({} if section.physics else traits.slower),
         **{constant: value for constant, value in named.items() if value is not None},
     }
-    known = {field.name for field in fields(read)}
-    if unknown := sorted(set(section.constants) - known):
-        message = (
-            f"operators.{name}.constants: there is no {unknown[0]!r} on {engine.value}; "
-            f"there are {', '.join(sorted(known))}"
-        )
-        raise InputError(message)
-    changes = {**told, **section.constants, **(traits.instant if instant else {})}
-    for constant, value in changes.items():
-        kind = type(getattr(read, constant))
-        if kind(value) != value:
-            message = f"operators.{name}.constants.{constant}: expected a {kind.__name__}, got {value:g}"
-            raise InputError(message)
-        changes[constant] = kind(value)
-    changed: Physics = replace(read, **changes)  # type: ignore[arg-type]  # of either kind
-    return changed
+    changes = {**given, **section.constants, **(traits.instant if instant else {})}
+    return checked_physics(type(read), {**asdict(read), **changes}, f"operators.{name}.constants")
 
 
 def plant_of(scene: Scene, physics: Mapping[str, Physics], *, seed: int) -> Plant:
@@ -124,4 +110,4 @@ def change_takes_s(physics: Physics) -> float:
 
 @lru_cache(maxsize=16)
 def _read(engine: Engine, source: str) -> Physics:
-    return read_spark_physics(source) if engine is Engine.SPARK else read_flink_physics(source).physics
+    return read_spark_physics(source) if engine is Engine.SPARK else read_flink_physics(source)

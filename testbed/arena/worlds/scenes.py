@@ -24,8 +24,8 @@ from testbed.workloads.workload import Workload
 _BLIND = MetricTraits(gap_share=1.0, cpu=CpuAccount.NOT_MEASURED)
 """The oracle looks at no metric: none is made for it."""
 
-_PERIODS_BESIDE_A_RESTART = 3
-"""How many periods Monitor looks back on Flink beside the length of a restart."""
+_PERIODS_AFTER_A_RESTART = 3
+"""How many periods Monitor looks back on Flink in addition to the length of a restart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,20 +89,8 @@ def world_of(experiment: Experiment, case: Case) -> World:
         initial={name: _nearest(fog, section.initial_replicas) for name, section in varied.operators.items()},
         selectivity={name: section.selectivity for name, section in varied.operators.items()},
         metrics=_BLIND if ideal else _traits(varied, physics),
-        failures=tuple(
-            NodeFailure(node=fault.node, from_s=fault.from_s, until_s=fault.until_s)
-            for fault in varied.faults.failures
-        ),
-        slowdowns=tuple(
-            LinkSlowdown(
-                one=fault.one,
-                other=fault.other,
-                from_s=fault.from_s,
-                until_s=fault.until_s,
-                added_ms=fault.added_ms,
-            )
-            for fault in varied.faults.slowdowns
-        ),
+        failures=tuple(NodeFailure(**dict(fault)) for fault in varied.faults.failures),
+        slowdowns=tuple(LinkSlowdown(**dict(fault)) for fault in varied.faults.slowdowns),
         period_s=varied.sample_s if ideal else varied.period_s,
         sample_s=varied.sample_s,
         drain_limit_s=varied.drain_limit_s,
@@ -150,20 +138,11 @@ def _nearest(fog: FogNodes, count: int) -> tuple[str, ...]:
 
 
 def _traits(experiment: Experiment, physics: Mapping[str, Physics]) -> MetricTraits:
-    metrics, history_s = experiment.metrics, experiment.metrics.history_s
+    history_s = experiment.metrics.history_s
     if experiment.engine is Engine.FLINK:
-        # Nothing is reported during a restart: Monitor looks back beyond it, else it would not see how long it was.
         restart_s = max(change_takes_s(item) for item in physics.values())
-        history_s = max(history_s, restart_s + _PERIODS_BESIDE_A_RESTART * experiment.period_s)
-    return MetricTraits(
-        window_s=metrics.window_s,
-        stale_after_s=metrics.stale_after_s,
-        history_s=history_s,
-        delay_s=metrics.delay_s,
-        gap_share=metrics.gap_share,
-        jitter_s=metrics.jitter_s,
-        cpu=metrics.cpu,
-    )
+        history_s = max(history_s, restart_s + _PERIODS_AFTER_A_RESTART * experiment.period_s)
+    return MetricTraits(**{**dict(experiment.metrics), "history_s": history_s})
 
 
 def _workloads(case: Case, workflow: Workflow, experiment: Experiment) -> dict[str, Workload]:
@@ -225,7 +204,7 @@ def _best(
 ) -> Mapping[str, BestPlacements]:
     """Return the best placements, which neither load nor seed change, from a plant that is built for that."""
     workflow = Workflow(operators)
-    load = Workload(name="none", source="to ask a plant for its MST", step_s=1.0, rows_per_s=(1.0,))
+    load = Workload(name="none", step_s=1.0, rows_per_s=(1.0,))
     scene = Scene(
         workflow=workflow,
         nodes={node.name: node for node in nodes},

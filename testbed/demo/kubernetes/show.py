@@ -96,10 +96,10 @@ def _follow(witness: Witness, rows: int, day_s: float) -> None:
     while witness.record.processed_rows < rows:
         if witness.driver_phase in {"Failed", "Succeeded"} or time.monotonic() > deadline_s:
             phase = witness.driver_phase or "not there"
-            said = "" if witness.driver_phase in {"", "Pending"} else witness.stage.driver_log()
+            ending = "" if witness.driver_phase in {"", "Pending"} else witness.stage.driver_log()
             message = (
                 f"expected {rows} rows to be processed by now, got {witness.record.processed_rows}; "
-                f"the driver's pod is {phase}:\n{said}"
+                f"the driver's pod is {phase}:\n{ending}"
             )
             raise ClusterError(message)
         seen = bool(witness.record.batches)

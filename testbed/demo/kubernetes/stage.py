@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,8 @@ import yaml
 from gesscale.errors import ClusterError
 from latency_map import write_csv
 from latency_map.shell import command_line
-from testbed.cluster.spark_command import SMALL_JVM
+from testbed.cluster.commands import run
+from testbed.cluster.spark_command import SMALL_JVM, spark_home
 from testbed.demo.query import stream_words
 from testbed.demo.scenario import Scenario, TaxiOperator
 from testbed.kubernetes.cluster import KubernetesTestBed
@@ -150,7 +150,7 @@ class KubernetesStage:
         program.write_text(
             "from gesscale.cli.app import run\nfrom testbed.pipeline.cli import app\n\nrun(app)\n"
         )
-        home = _spark_home()
+        home = str(spark_home())
         options = [word for pair in self._settings().items() for word in ("--conf", "=".join(pair))]
         command = (
             *(
@@ -163,14 +163,12 @@ class KubernetesStage:
             *(*options, f"local://{program}", *stream_words(self._stream_options(rides))),
         )
         environment = {**os.environ, "SPARK_HOME": home, "KUBECONFIG": str(self.cluster.kubeconfig)}
-        try:
-            subprocess.run(
-                self.cluster.in_control_plane(command),
-                env=environment, capture_output=True, text=True, timeout=SUBMIT_S, check=True,
-            )  # fmt: skip
-        except subprocess.SubprocessError as error:
-            message = f"spark-submit failed: {str(getattr(error, 'stderr', '') or error)[-2000:]}"
-            raise ClusterError(message) from error
+        run(
+            self.cluster.in_control_plane(command),
+            failure="spark-submit failed",
+            environment=environment,
+            timeout_s=SUBMIT_S,
+        )
 
     def _stream_options(self, rides: Path) -> Mapping[str, object]:
         return {
@@ -224,11 +222,3 @@ class KubernetesStage:
         }
         volumes = [*program.volumes, {"name": "work", "hostPath": {"path": str(self.folder)}}]
         return {"spec": {"volumes": volumes, "containers": [container]}}
-
-
-def _spark_home() -> str:
-    found = find_spec("pyspark")
-    if found is None or found.origin is None:
-        message = "the demo needs PySpark; install: pip install 'gesscale[spark]'"
-        raise ClusterError(message)
-    return str(Path(found.origin).parent)

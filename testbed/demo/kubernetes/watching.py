@@ -50,9 +50,9 @@ class Witness:
     say
         Told a line for each thing that is new.
     record
-        The batches that the driver has told of; it begins with the first.
+        The batches that the driver has reported; it begins with the first.
     placement
-        Nodes of the executors that live now; None before the driver told.
+        Nodes of the executors that live now; None before the driver reported.
     """
 
     stage: KubernetesStage

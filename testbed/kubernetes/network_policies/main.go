@@ -72,7 +72,7 @@ func enforce(kubeconfig, node, services string) error {
 	running.Add(1)
 	beats := make(chan *healthcheck.ControllerHeartbeat, 10)
 	go func() {
-		for range beats { // nobody asks how it is: who waits for a rule sees it
+		for range beats { // there is no health check: who waits for a rule sees it
 		}
 	}()
 	go controller.Run(beats, stop, &running)

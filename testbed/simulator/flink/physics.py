@@ -1,9 +1,16 @@
 """What an operator on Flink is made of: figures of its engine, its code and its nodes. Not a performance model."""
 
-import math
-from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated
 
-from gesscale.errors import InputError
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from testbed.simulator import figures
+from testbed.simulator.figures import Count, NotNegative, Positive, PositiveCount
+
+FOLDER = Path(__file__).parent / "physics"
+"""Holds the bundled files; each origin begins with how well the figure is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,11 +34,11 @@ class FlinkPhysics:
         ``execution.buffer-timeout`` is: a part-full buffer leaves only where there is credit to spare, and one that
         waits for credit goes on filling.
     exclusive_buffers, floating_buffers
-        Credits of a replica: so many for each channel, and so many beside.
+        Credits of a replica: so many for each channel, and so many in addition.
     credit_round_trips
         Round trips from a buffer's departure until its credit is back.
     sources_beside_replicas
-        Whether each replica has a part of the source beside it, so that rows go from every replica's node to every
+        Whether each replica has a part of the source on its node, so that rows go from every replica's node to every
         other, and each replica has as many channels as there are replicas; else the source is on the driver's node
         alone, and each replica has one channel. In both cases checkpoints are led from there.
     checkpoint_interval_s
@@ -53,52 +60,32 @@ class FlinkPhysics:
 
     Raises
     ------
-    InputError
+    pydantic.ValidationError
         At a figure that is not a finite number in its range.
     """
 
-    service_s: float
-    channel_cost: float = 0.0
-    straggle: float = 0.0
-    keys: int = 0
-    row_bytes: float
-    buffer_bytes: int = 32_768
-    exclusive_buffers: int = 2
-    floating_buffers: int = 8
-    credit_round_trips: float = 2.0
+    service_s: Positive
+    channel_cost: NotNegative = 0.0
+    straggle: NotNegative = 0.0
+    keys: Count = 0
+    row_bytes: Positive
+    buffer_bytes: PositiveCount = 32_768
+    exclusive_buffers: PositiveCount = 2
+    floating_buffers: Count = 8
+    credit_round_trips: NotNegative = 2.0
     sources_beside_replicas: bool = False
-    checkpoint_interval_s: float = 10.0
-    checkpoint_s: float = 0.0
-    checkpoint_s_per_replica: float = 0.0
-    checkpoint_round_trips: float = 0.0
-    noise: float = 0.0
-    noise_memory_s: float = 60.0
-    restart_s: float = 120.0
-    restart_spread: float = 0.0
+    checkpoint_interval_s: Positive = 10.0
+    checkpoint_s: NotNegative = 0.0
+    checkpoint_s_per_replica: NotNegative = 0.0
+    checkpoint_round_trips: NotNegative = 0.0
+    noise: NotNegative = 0.0
+    noise_memory_s: Positive = 60.0
+    restart_s: NotNegative = 120.0
+    restart_spread: NotNegative = 0.0
     restart_whole_job: bool = True
-    cold_share: float = 0.0
-    warm_up_s: float = 20.0
-    failure_detection_s: float = 50.0
-
-    def __post_init__(self) -> None:
-        above_0 = {
-            "service_s",
-            "row_bytes",
-            "buffer_bytes",
-            "exclusive_buffers",
-            "checkpoint_interval_s",
-            "noise_memory_s",
-            "warm_up_s",
-        }
-        for name in (field.name for field in fields(self)):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and (value > 0 if name in above_0 else value >= 0)):
-                wanted = "above 0" if name in above_0 else "of at least 0"
-                message = f"Flink physics: {name}: expected a finite number {wanted}, got {value}"
-                raise InputError(message)
-        if self.cold_share >= 1:
-            message = f"Flink physics: cold_share: expected a share below 1, got {self.cold_share}"
-            raise InputError(message)
+    cold_share: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    warm_up_s: Positive = 20.0
+    failure_detection_s: NotNegative = 50.0
 
     @property
     def rows_per_buffer(self) -> float:
@@ -116,3 +103,19 @@ class FlinkPhysics:
 
     def _senders(self, replicas: int) -> int:
         return replicas if self.sources_beside_replicas else 1
+
+
+def read_physics(name_or_path: str | Path) -> FlinkPhysics:
+    """Read the constants of an operator.
+
+    Parameters
+    ----------
+    name_or_path
+        ``taxi-nearest``, ``nexmark-mapper`` or ``word-count``, or a file of the same form.
+
+    Raises
+    ------
+    InputError
+        Where there is no such file, or a figure in it is unknown, missing or out of range.
+    """
+    return figures.read_physics(FlinkPhysics, name_or_path, FOLDER, needs_all=True)

@@ -161,7 +161,7 @@ class FlinkPlant:
             )
 
     def _claims(self, able: Mapping[str, float], until_s: float) -> dict[str, float]:
-        """Return the rows that each operator could emit in a tick that ends then, if nobody held it back."""
+        """Return the rows that each operator could emit in a tick that ends then, without backpressure."""
         claims: dict[str, float] = {}
         for name, task in self._tasks.items():
             arriving = sum(claims[producer] for producer in self._producers[name])

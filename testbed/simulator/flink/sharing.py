@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 
 def fair_share(room: float, claims: Iterable[float]) -> float:
-    """Return what is left of a room for one operator beside others, each of which has as much as it or all it claims.
+    """Return the share of a room for one operator. Each other operator gets an equal share, or less if it claims less.
 
     Parameters
     ----------

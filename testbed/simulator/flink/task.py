@@ -16,7 +16,7 @@ from testbed.simulator.flink.physics import FlinkPhysics
 from testbed.simulator.flink.throughput import Capacity, capacity, round_trips_ms
 from testbed.simulator.fog import Fog
 from testbed.simulator.plant import Efforts, Tally
-from testbed.simulator.stream import SourceStream, Topic
+from testbed.simulator.stream import Stream, Topic
 
 _SHORTEST_S = 0.001  # what an idle tick reports as busy: Monitor counts in milliseconds
 _COLD_SPANS = 8.0  # after so many warm-up times nothing is left of the cold start
@@ -45,7 +45,7 @@ class Task:
         *,
         operator: Operator,
         physics: FlinkPhysics,
-        stream: SourceStream | Topic,
+        stream: Stream,
         selectivity: float,
         placement: Iterable[str],
         fog: Fog,

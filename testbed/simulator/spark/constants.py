@@ -1,17 +1,14 @@
 """What a query on Spark is made of: figures of the engine, its code and its nodes. Not a performance model."""
 
-import math
-from dataclasses import dataclass, fields
 from pathlib import Path
 
-from gesscale.errors import InputError
-from testbed.simulator.figures import read_figures
+from pydantic.dataclasses import dataclass
+
+from testbed.simulator import figures
+from testbed.simulator.figures import Count, NotNegative, Positive, PositiveCount, Share
 
 FOLDER = Path(__file__).parent / "physics"
 """Holds the bundled files; each tells where its figures come from."""
-
-_WHOLE = frozenset({"partitions", "slots_per_replica", "state_partitions"})
-_ABOVE_0 = frozenset({"trigger_s", "service_ms_per_row", "slots_per_replica"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +24,7 @@ class SparkPhysics:
     fixed_s
         Time of the driver for a batch, whatever its rows: planning, logs, commits; seconds.
     task_s
-        Time of a slot for a task beside its rows, seconds.
+        Time of a slot for a task, without its rows, seconds.
     driver_round_trips
         Serial round trips of a batch between the driver and the farthest executor, the first wave's included.
     wave_round_trips
@@ -66,57 +63,39 @@ class SparkPhysics:
 
     Raises
     ------
-    InputError
+    pydantic.ValidationError
         At a figure that is not a finite number in its range.
     """
 
-    trigger_s: float = 10.0
-    service_ms_per_row: float
-    fixed_s: float
-    task_s: float = 0.0
-    driver_round_trips: float
-    wave_round_trips: float = 1.0
-    partitions: int = 0
-    slots_per_replica: int = 1
-    hottest_share: float = 0.0
-    state_partitions: int = 0
-    state_task_s: float = 0.0
-    state_round_trips: float = 0.0
-    exchange_round_trips: float = 0.0
-    batch_noise: float = 0.0
-    task_noise: float = 0.0
-    cold_least_s: float = 0.0
-    cold_most_s: float = 0.0
-    warm_up_share: float = 0.0
-    warm_up_fade: float = 0.0
-    leave_s: float = 0.0
-    start_s: float = 0.0
-    start_spread: float = 0.0
-    failure_detection_s: float = 0.0
-    driver_restart_s: float = 0.0
+    trigger_s: Positive = 10.0
+    service_ms_per_row: Positive
+    fixed_s: NotNegative
+    task_s: NotNegative = 0.0
+    driver_round_trips: NotNegative
+    wave_round_trips: NotNegative = 1.0
+    partitions: Count = 0
+    slots_per_replica: PositiveCount = 1
+    hottest_share: Share = 0.0
+    state_partitions: Count = 0
+    state_task_s: NotNegative = 0.0
+    state_round_trips: NotNegative = 0.0
+    exchange_round_trips: NotNegative = 0.0
+    batch_noise: NotNegative = 0.0
+    task_noise: NotNegative = 0.0
+    cold_least_s: NotNegative = 0.0
+    cold_most_s: NotNegative = 0.0
+    warm_up_share: Share = 0.0
+    warm_up_fade: Share = 0.0
+    leave_s: NotNegative = 0.0
+    start_s: NotNegative = 0.0
+    start_spread: NotNegative = 0.0
+    failure_detection_s: NotNegative = 0.0
+    driver_restart_s: NotNegative = 0.0
 
     def __post_init__(self) -> None:
-        for name in _WHOLE:
-            if math.isfinite(value := getattr(self, name)) and value == int(value):
-                object.__setattr__(self, name, int(value))  # a file may say 6.0
-        for name in (field.name for field in fields(self)):
-            value = getattr(self, name)
-            least = "above 0" if name in _ABOVE_0 else "of at least 0"
-            in_range = math.isfinite(value) and (value > 0 if name in _ABOVE_0 else value >= 0)
-            if not in_range or (name in _WHOLE and not isinstance(value, int)):
-                kind = "a whole number" if name in _WHOLE else "a finite number"
-                message = f"Spark physics: {name}: expected {kind} {least}, got {value}"
-                raise InputError(message)
-        for name in ("hottest_share", "warm_up_share", "warm_up_fade"):
-            if getattr(self, name) > 1:
-                message = f"Spark physics: {name}: expected a share of at most 1, got {getattr(self, name)}"
-                raise InputError(message)
         if self.cold_least_s > self.cold_most_s:
-            message = (
-                "Spark physics: expected cold_least_s <= cold_most_s, got "
-                f"{self.cold_least_s} and {self.cold_most_s}"
-            )
-            raise InputError(message)
+            message = f"expected cold_least_s <= cold_most_s, got {self.cold_least_s} and {self.cold_most_s}"
+            raise ValueError(message)
 
 
 def read_physics(name_or_path: str | Path) -> SparkPhysics:
@@ -132,11 +111,4 @@ def read_physics(name_or_path: str | Path) -> SparkPhysics:
     InputError
         Where there is no such file, or a figure in it is unknown, missing or out of range.
     """
-    figures = read_figures(name_or_path, FOLDER)
-    known = [field.name for field in fields(SparkPhysics)]
-    values = figures.values(known, str(name_or_path))
-    required = ("service_ms_per_row", "fixed_s", "driver_round_trips")
-    if missing := [name for name in required if name not in values]:
-        message = f"{name_or_path}: expected also the figures {', '.join(missing)}"
-        raise InputError(message)
-    return SparkPhysics(**values)  # type: ignore[arg-type] # checked by its constructor
+    return figures.read_physics(SparkPhysics, name_or_path, FOLDER)

@@ -131,8 +131,10 @@ class Query:
     def last_progress_at_s(self, by_s: float) -> float | None:
         """Return when it last reported a batch or that it idles, up to an instant."""
         ended = (batch.ended_at_s for batch in reversed(self.batches) if batch.ended_at_s <= by_s)
-        told = [instant for instant in (next(ended, None), self._idles.last_s(by_s)) if instant is not None]
-        return max(told, default=None)
+        reported = [
+            instant for instant in (next(ended, None), self._idles.last_s(by_s)) if instant is not None
+        ]
+        return max(reported, default=None)
 
     # What happens to it
 
@@ -165,7 +167,7 @@ class Query:
             self._lose(self._running, node, at_s)
 
     def node_returned(self, node: str, at_s: float) -> None:
-        """Take note of a node; only the driver's matters, for nobody else is started by itself."""
+        """Note that a node is back. Only the driver's node matters: executors do not start by themselves."""
         if node != self.operator.driver_node:
             return
         self.driver_is_up = True

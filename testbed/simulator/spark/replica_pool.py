@@ -131,7 +131,7 @@ class ReplicaPool:
         self._shift = None
 
     def shift_at(self, at_s: float) -> MembershipPeriod:
-        """Return who can work at an instant; nobody may be in it."""
+        """Return the replicas that can work at an instant; there may be none."""
         shift = self._shift
         if shift is None or not shift.from_s <= at_s < shift.until_s:
             shift = self._shift = self._find_shift(at_s)

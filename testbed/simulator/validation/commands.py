@@ -6,8 +6,10 @@ from typing import Annotated
 import typer
 import yaml
 
+from gesscale.cli.latency_map.app import plain_errors
 from gesscale.cli.output import API_VERSION, Output, emit, stderr_console
 from gesscale.errors import InputError
+from latency_map.pictures.canvas import check_target
 from testbed.simulator.figures import read_figures
 from testbed.simulator.spark.constants import FOLDER, read_physics
 from testbed.simulator.validation.batch_times import BatchErrors, batch_errors
@@ -21,7 +23,7 @@ from testbed.simulator.validation.comparison import (
 )
 from testbed.simulator.validation.fitting import FITTED, held_out_errors
 from testbed.simulator.validation.measured_batch import read_readings
-from testbed.simulator.validation.picture import ActedRun, check_target, draw
+from testbed.simulator.validation.picture import ActedRun, draw
 from testbed.simulator.validation.recorded_run import read_run
 from testbed.simulator.validation.refit import refit as fit_again
 from testbed.simulator.validation.tables import readings_tables, run_tables
@@ -61,7 +63,8 @@ def validate(
         message = "expected something to compare with: --readings FILE, --run FOLDER, or both"
         raise InputError(message)
     if picture is not None:
-        check_target(picture)
+        with plain_errors():
+            check_target(picture)
         if not runs:
             message = "--picture: expected runs to draw; name them by --run FOLDER"
             raise InputError(message)
@@ -69,7 +72,8 @@ def validate(
     compared, drawn = _compare_runs(runs or [], physics, seeds)
     between = between_runs([each.run for each in drawn])
     if picture is not None:
-        draw(drawn, picture)
+        with plain_errors():
+            draw(drawn, picture)
         stderr_console.print(f"{picture}: {', '.join(compared)}, recorded and simulated")
     document = {
         "apiVersion": API_VERSION,

@@ -155,7 +155,7 @@ def between_runs(runs: Sequence[RecordedRun]) -> dict[str, TimelineErrors]:
     Returns
     -------
     dict
-        By the names of both, the first of which the percentages are of. The second is moved in time so that its load
+        By the names of both. The percentages are relative to the first. The second is moved in time so that its load
         lies on that of the first; it tells what a run repeats of another only where they had the same load.
     """
     return {

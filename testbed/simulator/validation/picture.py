@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gesscale.errors import GesscaleError, InputError
 from gesscale.observation import Batch
-from latency_map import LatencyMapError
 from latency_map.pictures import canvas
 from testbed.simulator.validation.recorded_run import RecordedRun
 from testbed.simulator.validation.timelines import Series, backlog_rows, batch_time_s, replicas, rows_per_s
@@ -33,20 +31,6 @@ class ActedRun:
     simulated: tuple[tuple[Batch, ...], ...]
 
 
-def check_target(file: Path) -> None:
-    """Check the name of a picture before anything is computed for it.
-
-    Raises
-    ------
-    InputError
-        It ends neither in .png nor in .svg.
-    """
-    try:
-        canvas.check_target(file)
-    except LatencyMapError as error:
-        raise InputError(str(error)) from error
-
-
 def draw(acted: Sequence[ActedRun], file: Path) -> None:
     """Draw runs side by side: throughput, backlog, batch time and replicas over time.
 
@@ -59,15 +43,12 @@ def draw(acted: Sequence[ActedRun], file: Path) -> None:
 
     Raises
     ------
-    GesscaleError
+    LatencyMapError
         Matplotlib is not installed, or the file has another suffix or cannot be written.
     """
-    try:
-        figure = canvas.blank_figure(_WIDTH_IN * len(acted), _HEIGHT_IN)
-        _fill(figure, acted)
-        canvas.save(figure, file)
-    except LatencyMapError as error:
-        raise GesscaleError(str(error)) from error
+    figure = canvas.blank_figure(_WIDTH_IN * len(acted), _HEIGHT_IN)
+    _fill(figure, acted)
+    canvas.save(figure, file)
 
 
 def _fill(figure: "Figure", acted: Sequence[ActedRun]) -> None:

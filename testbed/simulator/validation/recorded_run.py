@@ -116,7 +116,7 @@ class RecordedRun:
         step_s = max(_STEP_S, self.duration_s / _MOST_STEPS)
         grid = np.arange(0.0, self.duration_s + step_s, step_s)
         rates = np.maximum(0.0, np.diff(np.interp(grid, begins, totals))) / step_s
-        return Workload.of_rates(self.name, "the offered rows of a recorded run", step_s, rates)
+        return Workload.of_rates(self.name, step_s, rates)
 
     @property
     def warm_batches(self) -> tuple[Batch, ...]:
@@ -148,9 +148,7 @@ def read_run(folder: Path) -> RecordedRun:
     listed = recording.batches[operator.name]
     kept, _ = screen(listed, max(batch.ended_at_s for batch in listed))
     if not kept or kept[0].trigger_s is None or kept[0].offered_rows_total is None:
-        message = (
-            f"{folder}: expected batches that tell their trigger interval and what was offered, got none"
-        )
+        message = f"{folder}: expected batches with their trigger interval and what was offered, got none"
         raise InputError(message)
     trigger_s = kept[0].trigger_s
     began_s = math.floor((kept[0].ended_at_s - kept[0].seconds) / trigger_s) * trigger_s
@@ -225,14 +223,14 @@ def starts(batches: Sequence[Batch], orders: Sequence[RecordedOrder], operator: 
 
 def offered_totals(batches: Sequence[Batch]) -> tuple[list[float], list[float]]:
     """Return when batches began (s) and what had been offered by then (rows); it never falls."""
-    told = [
+    points = [
         (batch.ended_at_s - batch.seconds, batch.offered_rows_total)
         for batch in batches
         if batch.offered_rows_total is not None
     ]
-    rising = [told[0], *(later for earlier, later in pairwise(told) if later[0] > earlier[0])]
+    rising = [points[0], *(later for earlier, later in pairwise(points) if later[0] > earlier[0])]
     return [at for at, _ in rising], [total for _, total in rising]
 
 
-def _names(told: object, otherwise: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(name for name in told if isinstance(name, str)) if isinstance(told, list) else otherwise
+def _names(listed: object, otherwise: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in listed if isinstance(name, str)) if isinstance(listed, list) else otherwise

@@ -71,15 +71,15 @@ def refit(physics: SparkPhysics, runs: Sequence[RecordedRun]) -> Refit:
     fitted, residuals = fit_constants(physics, _FITTED, measured)
     noise = float(1.4826 * np.median(np.abs(residuals - np.median(residuals))))
     warm = f"Fitted to {len(measured)} warm batches of {names}."
-    told: dict[str, tuple[float, str]] = {
+    found: dict[str, tuple[float, str]] = {
         "trigger_s": (triggers_s[0], f"The setting of {names}."),
         "batch_noise": (noise, f"Scatter about the fit (median absolute deviation). {warm}"),
         **_fitted_by_starts(fitted, runs, names),
         **_fitted_by_leaving(fitted, runs, names),
     }
     return Refit(
-        physics=replace(fitted, **{name: round(value, 4) for name, (value, _) in told.items()}),  # type: ignore[arg-type] # all are floats
-        origins={**dict.fromkeys(_FITTED, warm), **{name: origin for name, (_, origin) in told.items()}},
+        physics=replace(fitted, **{name: round(value, 4) for name, (value, _) in found.items()}),  # type: ignore[arg-type] # all are floats
+        origins={**dict.fromkeys(_FITTED, warm), **{name: origin for name, (_, origin) in found.items()}},
     )
 
 
@@ -90,7 +90,7 @@ def _fitted_by_starts(
     starts_s = [start_s for run in runs for start_s in _starts_s(run)]
     if not cold_s or not starts_s:
         message = (
-            f"{names}: expected runs in which replicas were started, got none; cold starts cannot be told"
+            f"{names}: expected runs in which replicas were started, got none; cold starts cannot be fitted"
         )
         raise InputError(message)
     # The ends of an even distribution, unbiased: the samples' own range is too narrow by 2 / (count + 1) of it.
@@ -100,7 +100,7 @@ def _fitted_by_starts(
         f"{min(cold_s):.2f} to {max(cold_s):.2f} s, widened for their number."
     )
     start = f"From the order to the registered executor; median of {len(starts_s)} in {names}."
-    told = {
+    found = {
         "cold_least_s": (max(0.0, min(cold_s) - beyond_s), cold),
         "cold_most_s": (max(cold_s) + beyond_s, cold),
         "start_s": (float(np.median(starts_s)), start),
@@ -110,14 +110,14 @@ def _fitted_by_starts(
         origin = (
             f"What their second batches took longer, as a share of that; median of {len(shares)} in {names}."
         )
-        told["warm_up_share"] = (float(np.median(shares)), origin)
+        found["warm_up_share"] = (float(np.median(shares)), origin)
     if len(starts_s) > 1:
         spread = float(np.std(np.log(starts_s), ddof=1))
-        told["start_spread"] = (
+        found["start_spread"] = (
             spread,
             f"Standard deviation of the logarithm of the same {len(starts_s)} times.",
         )
-    return told
+    return found
 
 
 def _fitted_by_leaving(
@@ -168,9 +168,9 @@ def _starts_s(run: RecordedRun) -> Iterator[float]:
     """
     took_s = {order.at_s: order.took_s for order in run.orders}
     for start in starts(run.batches, run.orders, run.operator):
-        told_s = took_s[start.ordered_at_s]
-        if told_s is None:
+        start_s = took_s[start.ordered_at_s]
+        if start_s is None:
             named = start.named
             from_s = max(start.ordered_at_s, named.ended_at_s - named.seconds)
-            told_s = (from_s + named.ended_at_s) / 2 - start.ordered_at_s
-        yield max(_LEAST_START_S, told_s)
+            start_s = (from_s + named.ended_at_s) / 2 - start.ordered_at_s
+        yield max(_LEAST_START_S, start_s)

@@ -5,12 +5,12 @@ import json
 import pytest
 from controlled_world import until
 from listening_pods import K3S, ListeningPods
+from network_policies import obstacle, policies_enforced
 from policy_ways import ALLOWED, CONTROLLER, DENIED, OPTED_IN, PODS, POLICIES
 from real.kubernetes.test_executors import until as until_seen
 from real.kubernetes.test_rights import InPod
 
 from gesscale.errors import ClusterError
-from testbed.kubernetes.policies import obstacle, policies_enforced
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 

@@ -15,6 +15,7 @@ from accounts import (
     rights_of,
     unused,
 )
+from audited_requests import requests_of
 from controlled_world import World, define, until
 from real.kubernetes.test_executors import Application
 from real.kubernetes.test_executors import until as until_seen
@@ -22,7 +23,6 @@ from real.kubernetes.test_executors import until as until_seen
 from gesscale.kubernetes.api import ApiError, connect
 from gesscale.kubernetes.api.events import REFRESH_S, Events, Incident, Regarding
 from gesscale.kubernetes.api.resources import CONFIG_MAPS, STREAM_AUTOSCALERS
-from testbed.kubernetes.audit import requests_of
 from testbed.kubernetes.driver_account import FEW_RIGHTS_SETTINGS, driver_account
 from testbed.kubernetes.images import HOST
 

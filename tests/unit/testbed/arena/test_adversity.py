@@ -86,7 +86,7 @@ def test_waiting_for_a_slow_link_starves_who_looks_at_work_alone(adversity):
         loaded = adversity.changed({"workloads": ["steps:20"]})
         return play(loaded, Case(workload="steps:20", seed=0, policy="thr-nlaware", variant=variant)).metrics
 
-    # The link is slow from 30 min on. A full batch then takes 2,400 rows of 5 ms on each slot, 12 s, and 0.31 s beside;
+    # The link is slow from 30 min on. A full batch then takes 2,400 rows of 5 ms on each slot, 12 s, plus 0.31 s;
     # 4.41 round trips of 604 ms are 2.7 s more. Work is 12.07 of 15.0 s, 80 %, and THR adds above 90 %. It has the
     # three replicas of the second step by then and keeps them. The next steps of 20 min need 4, 5, 7, 5 and 4 of the
     # 180 min, so 1, 2, 4, 2 and 1 are missing: 10 * 20 / 180 = 1.1.
@@ -97,13 +97,13 @@ def test_waiting_for_a_slow_link_starves_who_looks_at_work_alone(adversity):
 
 
 def test_a_stage_waits_for_its_slowest_node_told_or_not(world):
-    for variant, told in (("speed=unequal-untold", 1.0), ("speed=unequal-told", 0.5)):
+    for variant, reported in (("speed=unequal-untold", 1.0), ("speed=unequal-told", 0.5)):
         plant = world(variant).plant
         # 2400 rows of 5 ms take 12 s on edge1 and 24 s on edge2, at half the speed: two replicas work off 4800 rows
         # in what one takes for 4800. The rest of a batch, 0.31 s and 4.41 round trips of 4 ms, is below 3 % of it.
         both, alone = (plant.mst_rows_per_s(OP, nodes) for nodes in (("edge1", "edge2"), ("edge1",)))
         assert both == pytest.approx(alone, rel=0.03)
-        assert plant.state().weights["edge2"] == told
+        assert plant.state().weights["edge2"] == reported
     calm = world("default").plant
     assert calm.mst_rows_per_s(OP, ("edge1", "edge2")) == pytest.approx(2 * alone, rel=0.03)
 

@@ -1,4 +1,4 @@
-"""Policies against a baseline, and beside a reference."""
+"""Policies against a baseline, and next to a reference."""
 
 import arena_plays
 import pytest

@@ -218,13 +218,16 @@ def test_faults_and_traits_reach_the_scene():
         ({"operators": {"operator": {"physics": "nowhere"}}}, "nowhere"),
         (
             {"operators": {"operator": {"constants": {"restart_s": 3}}}},
-            "operators.operator.constants: there is no 'restart_s' on spark; there are batch_noise",
+            "operators.operator.constants: there is no constant 'restart_s'; there are batch_noise",
         ),
         (
             {"operators": {"operator": {"constants": {"partitions": 2.5}}}},
-            "operators.operator.constants.partitions: expected a int, got 2.5",
+            "operators.operator.constants: partitions: Input should be a valid integer",
         ),
-        ({"operators": {"operator": {"constants": {"fixed_s": -1}}}}, "fixed_s: expected a finite number"),
+        (
+            {"operators": {"operator": {"constants": {"fixed_s": -1}}}},
+            "fixed_s: Input should be greater than or equal to 0",
+        ),
         ({"operators": {"a": {"upstream": ["b"]}}}, "'b' is not an operator"),
         ({"operators": {"a": {"upstream": ["b"]}, "b": {"upstream": ["a"]}}}, "no cycles"),
         ({"faults": {"failures": [{"node": "moon", "from": 0, "until": 9}]}}, "moon"),

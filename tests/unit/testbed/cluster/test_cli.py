@@ -14,9 +14,9 @@ from testbed.cluster.adapter import open_local_cluster
 def test_wrong_input_exits_2_without_a_traceback(
     gesscale: Callable[..., tuple[int, str, str]], arguments: tuple[str, ...]
 ) -> None:
-    code, out, said = gesscale("testbed", *arguments)
+    code, out, message = gesscale("testbed", *arguments)
     assert (code, out) == (2, "")
-    assert said.strip()
+    assert message.strip()
 
 
 def test_help_tells_the_commands_and_exit_codes() -> None:

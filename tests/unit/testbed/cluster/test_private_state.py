@@ -52,12 +52,13 @@ def test_a_symbolic_link_is_not_followed(
     state_root.symlink_to(elsewhere)
     with pytest.raises(ClusterError) as raised:
         use(three)
-    said = str(raised.value)
+    message = str(raised.value)
     assert (
-        f"expected {state_root} to be a directory of your own with mode 0700, it is a symbolic link" in said
+        f"expected {state_root} to be a directory of your own with mode 0700, it is a symbolic link"
+        in message
     )
-    assert said.endswith(f"; run: rm {state_root}, or set GESSCALE_TESTBED_STATE to another directory")
-    assert "\n" not in said
+    assert message.endswith(f"; run: rm {state_root}, or set GESSCALE_TESTBED_STATE to another directory")
+    assert "\n" not in message
     assert contents(elsewhere) == ["three", "three/precious"]
 
 

@@ -66,18 +66,18 @@ def test_a_run_that_saw_nothing_has_figures_and_a_picture(tmp_path: Path) -> Non
     came = Day(
         records=records, produced=100, broken=10, handed_on={"clean": count(90, 90)}, sink=count(89, 89)
     )
-    said = io.StringIO()
+    shown = io.StringIO()
     kept = write_report(
         came,
         check_rows(came),
         "two operators",
         tmp_path,
-        Console(file=said, width=200),
+        Console(file=shown, width=200),
         more={"policy": "ds2", "error_ms": 0.25},
     )
     assert not kept
-    assert "BROKEN" in said.getvalue()
-    assert "error_ms" in said.getvalue()
+    assert "BROKEN" in shown.getvalue()
+    assert "error_ms" in shown.getvalue()
     assert (tmp_path / "figure.png").stat().st_size > 10_000
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert list(summary["promises"].values()) == [True, False]

@@ -1,4 +1,4 @@
-"""The settings of the loop, and what the drivers are told, fit each other and the commands that take them."""
+"""The settings of the loop and the options of the drivers fit each other and the commands that take them."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -66,10 +66,10 @@ def test_each_operator_reads_what_the_one_before_it_writes(tmp_path: Path) -> No
     for before, after in pairwise(SCENARIO.operators):
         assert before.writes == after.reads
         assert after.upstream == (before.name,)
-    told = [SCENARIO.stream_options(operator, tmp_path) for operator in SCENARIO.operators]
-    assert [options.get("output-topic") for options in told] == ["valid", None]
-    assert [options.get("output") for options in told] == [None, tmp_path / "sink"]
-    assert len({options["checkpoint"] for options in told}) == len(told)
+    given = [SCENARIO.stream_options(operator, tmp_path) for operator in SCENARIO.operators]
+    assert [options.get("output-topic") for options in given] == ["valid", None]
+    assert [options.get("output") for options in given] == [None, tmp_path / "sink"]
+    assert len({options["checkpoint"] for options in given}) == len(given)
 
 
 def test_an_operator_alone_has_a_cap_that_grows_with_its_replicas(tmp_path: Path) -> None:
@@ -89,6 +89,6 @@ def test_drivers_are_told_nothing_that_they_do_not_know(tmp_path: Path) -> None:
     )
     for scenario, feed in feeds.items():
         for operator in scenario.operators:
-            told = {**scenario.stream_options(operator, tmp_path), **feed.options(operator)}
-            assert told.keys() <= known
-            assert ("rides" in told) != ("topic" in told)
+            given = {**scenario.stream_options(operator, tmp_path), **feed.options(operator)}
+            assert given.keys() <= known
+            assert ("rides" in given) != ("topic" in given)

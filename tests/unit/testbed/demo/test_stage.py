@@ -22,28 +22,28 @@ def measured(*times):
 
 
 def check(*times):
-    said = io.StringIO()
+    shown = io.StringIO()
     measure, counts = measured(*times)
-    pairs = checked_pairs(None, Stage(Console(file=said, width=300)), measure)
-    return pairs, counts, said.getvalue()
+    pairs = checked_pairs(None, Stage(Console(file=shown, width=300)), measure)
+    return pairs, counts, shown.getvalue()
 
 
 def test_delays_as_asked_are_measured_once():
-    pairs, counts, said = check([10.5, 10.4, 10.6])
+    pairs, counts, shown = check([10.5, 10.4, 10.6])
     assert counts == [ECHOES[0]]
     assert pairs[0].measured_ms == 10.5
-    assert "1 pairs are as the map says, the worst 0.50 ms off" in said
+    assert "1 pairs are as the map says, the worst 0.50 ms off" in shown
 
 
 def test_a_busy_moment_is_measured_again():
-    pairs, counts, said = check([10.5, 40.0, 41.0], [10.5])
+    pairs, counts, shown = check([10.5, 40.0, 41.0], [10.5])
     assert counts == list(ECHOES[:2])
     assert pairs[0].measured_ms == 10.5
-    assert "1 of 1 pairs are not as the map says; measuring again" in said
+    assert "1 of 1 pairs are not as the map says; measuring again" in shown
 
 
 @pytest.mark.parametrize(
-    ("answers_ms", "said"),
+    ("answers_ms", "shown"),
     [
         # the median, 40 ms, is off; the least echo is within 2 ms
         ([10.5, 40.0, 41.0], "measured 40.00 ms, 10.50 ms at the least; the least echo of each is as asked"),
@@ -52,11 +52,11 @@ def test_a_busy_moment_is_measured_again():
         ([None, None], "no echo came back; is this machine busy"),
     ],
 )
-def test_delays_that_stay_off_the_map_end_it(answers_ms, said):
+def test_delays_that_stay_off_the_map_end_it(answers_ms, shown):
     with pytest.raises(ClusterError) as raised:
         check(*[answers_ms] * len(ECHOES))
     assert "1 pairs of nodes stay off the latency map, such as hub to far: asked 10 ms" in str(raised.value)
-    assert said in str(raised.value)
+    assert shown in str(raised.value)
 
 
 def test_a_busy_machine_is_not_blamed_for_another_pair_that_is_wrong():

@@ -58,7 +58,7 @@ def test_nothing_is_asked_of_a_person_and_host_keys_are_checked_as_ssh_is_set_up
 
 
 @pytest.mark.parametrize(
-    ("said", "problem"), [("one\n\n  two \n", "one / two"), ("", "exit code 7")], ids=["said", "silent"]
+    ("errors", "problem"), [("one\n\n  two \n", "one / two"), ("", "exit code 7")], ids=["written", "silent"]
 )
-def test_a_problem_is_told_in_one_line(said, problem):
-    assert ScriptResult(host=HOST, code=7, output="", said=said).problem == problem
+def test_a_problem_is_shown_in_one_line(errors, problem):
+    assert ScriptResult(host=HOST, code=7, output="", errors=errors).problem == problem

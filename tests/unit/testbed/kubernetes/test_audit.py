@@ -5,8 +5,9 @@ import json
 import pytest
 import yaml
 from accounts import Right, refused, unused
+from audited_requests import requests_of
 
-from testbed.kubernetes.audit import requests_of, write_audit_policy
+from testbed.kubernetes.control_plane import write_audit_policy
 from testbed.kubernetes.credentials import Files
 
 USER = "system:serviceaccount:own:driver"

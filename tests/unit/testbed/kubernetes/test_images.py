@@ -86,7 +86,7 @@ def test_mounted_folders_hold_no_other_and_each_has_its_volume() -> None:
 
 @pytest.fixture
 def entry(tmp_path: Path) -> Path:
-    """Return the entry script beside programs that print their arguments, one a line."""
+    """Return the entry script next to programs that print their arguments, one a line."""
     for name in ("jdk/bin/java", "spark/bin/spark-submit"):
         program = tmp_path / name
         program.parent.mkdir(parents=True)
@@ -117,7 +117,7 @@ def run_entry(entry: Path, *arguments: str, **environment: str) -> list[str]:
 
 
 def test_an_executor_starts_with_its_java_options_in_order_and_as_sparks_variables_say(entry: Path) -> None:
-    said = run_entry(
+    printed = run_entry(
         entry,
         "executor",
         SPARK_JAVA_OPT_10="-Dlast=1",
@@ -131,15 +131,15 @@ def test_an_executor_starts_with_its_java_options_in_order_and_as_sparks_variabl
         SPARK_EXECUTOR_POD_NAME="exec-3",
         SPARK_RESOURCE_PROFILE_ID="0",
     )
-    assert said[:5] == ["-Dspaced=a b", "-Dlast=1", "-Xms512m", "-Xmx512m", "-cp"]
-    assert said[said.index("--executor-id") + 1] == "3"
-    assert said[said.index("--podName") + 1] == "exec-3"
+    assert printed[:5] == ["-Dspaced=a b", "-Dlast=1", "-Xms512m", "-Xmx512m", "-cp"]
+    assert printed[printed.index("--executor-id") + 1] == "3"
+    assert printed[printed.index("--podName") + 1] == "exec-3"
 
 
 def test_a_driver_is_submitted_in_client_mode_with_what_spark_appends(entry: Path) -> None:
-    said = run_entry(entry, "driver", "--class", "Main", "job", SPARK_DRIVER_BIND_ADDRESS="10.1.2.3")
-    assert said[1] == "spark.driver.bindAddress=10.1.2.3"
-    assert said[-5:] == ["--deploy-mode", "client", "--class", "Main", "job"]
+    printed = run_entry(entry, "driver", "--class", "Main", "job", SPARK_DRIVER_BIND_ADDRESS="10.1.2.3")
+    assert printed[1] == "spark.driver.bindAddress=10.1.2.3"
+    assert printed[-5:] == ["--deploy-mode", "client", "--class", "Main", "job"]
 
 
 def test_any_other_command_runs_as_it_is(entry: Path) -> None:

@@ -3,11 +3,12 @@
 import shutil
 from pathlib import Path
 
+import network_policies
 import pytest
 import yaml
 
 from gesscale.errors import ClusterError
-from testbed.kubernetes import build, policies, tools
+from testbed.kubernetes import build, tools
 from testbed.kubernetes.api import wait_until
 from testbed.kubernetes.credentials import Files, write_kubeconfig, write_tokens
 
@@ -126,6 +127,6 @@ def test_policies_that_cannot_be_enforced_say_which_programs_are_missing(
 ) -> None:
     (tmp_path / "ipset").touch(mode=0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(policies, "SYSTEM", ())
+    monkeypatch.setattr(network_policies, "SYSTEM", ())
     why = "needs iptables, iptables-save, iptables-restore; install the packages iptables and ipset"
-    assert policies.obstacle() == why
+    assert network_policies.obstacle() == why

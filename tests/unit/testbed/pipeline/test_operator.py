@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from pydantic import ValidationError
 
 from gesscale.errors import InputError
 from testbed.pipeline.capacity import NodeCapacity, node_capacity
@@ -75,5 +76,5 @@ def test_a_weight_that_is_none_is_refused(text):
 
 
 def test_a_negative_time_is_refused():
-    with pytest.raises(InputError, match="service_s_per_row >= 0"):
+    with pytest.raises(ValidationError, match="service_s_per_row"):
         NodeCapacity(service_s_per_row=-0.1)

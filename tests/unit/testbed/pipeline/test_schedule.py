@@ -48,7 +48,7 @@ def test_split_covers_each_row_once_and_evenly(start, rows, tasks):
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"pickup_s": ()}, "at least one ride"),
         ({"pickup_s": (2.0, 1.0)}, "unsorted"),
@@ -58,6 +58,6 @@ def test_split_covers_each_row_once_and_evenly(start, rows, tasks):
         ({"copies": 257}, "copies"),
     ],
 )
-def test_what_cannot_be_replayed_is_refused(changes, said):
-    with pytest.raises(InputError, match=said):
+def test_what_cannot_be_replayed_is_refused(changes, message):
+    with pytest.raises(InputError, match=message):
         schedule(**changes)

@@ -15,7 +15,7 @@ def test_processed_rows_are_where_the_sources_ended():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({}, "--rides and --output"),
         ({"rides": Path("rides")}, "--rides and --output"),
@@ -24,6 +24,6 @@ def test_processed_rows_are_where_the_sources_ended():
         ({"kafka": ROUTE, "trigger_s": float("nan")}, "trigger-s > 0"),
     ],
 )
-def test_options_that_do_not_fit_are_refused(options, said):
-    with pytest.raises(InputError, match=said):
+def test_options_that_do_not_fit_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
         StreamOptions(operator="nearest", checkpoint=Path("checkpoint"), **options)

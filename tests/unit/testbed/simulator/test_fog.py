@@ -33,7 +33,7 @@ def test_a_node_that_failed_is_down_and_the_cluster_says_so() -> None:
     down = fog.cluster_nodes(10)["n1"]
     assert (down.reason, down.problem) == (Reason.NOT_READY, "the node is down")
     assert not fog.cluster_nodes(20)["n1"].problem
-    assert not fog.cluster_nodes(5)["n1"].problem  # an earlier instant is told right, too
+    assert not fog.cluster_nodes(5)["n1"].problem  # an earlier instant is right, too
 
 
 def test_the_cluster_tells_the_weight_that_the_scaler_is_to_believe() -> None:
@@ -41,8 +41,8 @@ def test_the_cluster_tells_the_weight_that_the_scaler_is_to_believe() -> None:
         "a": SimulatedNode(name="a", weight=0.5),
         "b": SimulatedNode(name="b", weight=0.5, reported_weight=2.0),
     }
-    told = Fog(odd, LatencyMap(names=("a", "b"), rtt_ms=np.zeros((2, 2)))).cluster_nodes(0)
-    assert (told["a"].weight, told["b"].weight) == (0.5, 2.0)
+    reported = Fog(odd, LatencyMap(names=("a", "b"), rtt_ms=np.zeros((2, 2)))).cluster_nodes(0)
+    assert (reported["a"].weight, reported["b"].weight) == (0.5, 2.0)
 
 
 def test_changes_come_in_order_and_end() -> None:

@@ -194,7 +194,7 @@ def test_figures_of_replicas_can_be_looked_at_later_and_read_like_any_mapping() 
 
 
 def test_an_idle_operator_has_idle_replicas_and_hands_nothing_on() -> None:
-    load = Workload.of_rates("pause", "made up", 300.0, [100.0, 0.0, 100.0])
+    load = Workload.of_rates("pause", 300.0, [100.0, 0.0, 100.0])
     scene = one_operator(load, delays=equal_delays(1, 0))
     idle = readings(play(scene, "thr-nlaware", physics=QUIET, rules=NEVER))[7]
     assert idle.at_s == 480

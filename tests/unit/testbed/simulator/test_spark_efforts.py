@@ -131,12 +131,12 @@ def test_a_plant_tells_the_efforts_of_the_batches_that_are_asked_for_at_any_time
     scene = one_operator(steady(100, 2000), delays=equal_delays(3, 0), initial={"op": ("n0", "n1")})
     plant = SparkPlant(scene, physics_of(scene, QUIET), seed=1)
     plant.advance(65)
-    told = plant.efforts("op", plant.batches("op")[-2:])
+    reported = plant.efforts("op", plant.batches("op")[-2:])
     nothing = plant.efforts("op", [])
     order(plant, "op", add=("n2",), remove=("n1",))
     plant.advance(2000)
     # Two batches of 1000 rows on two executors, 0.1 + 1.0 s each.
-    assert told() == {"n0": pytest.approx((1000, 2.2, 0)), "n1": pytest.approx((1000, 2.2, 0))}
+    assert reported() == {"n0": pytest.approx((1000, 2.2, 0)), "n1": pytest.approx((1000, 2.2, 0))}
     assert nothing() == {}
 
 
@@ -146,12 +146,12 @@ def test_the_efforts_of_whole_runs_add_up_to_the_counters() -> None:
     )
     plant = SparkPlant(scene, dict.fromkeys(("first", "second"), read_physics("map")), seed=3)
     sums = {"first": np.zeros(3), "second": np.zeros(3)}
-    told = {"first": -1, "second": -1}
+    reported = {"first": -1, "second": -1}
     for until_s in range(10, 1500, 10):
         plant.advance(float(until_s))
         for operator in sums:
-            fresh = [batch for batch in plant.batches(operator) if batch.batch_id > told[operator]]
-            told[operator] = max((batch.batch_id for batch in fresh), default=told[operator])
+            fresh = [batch for batch in plant.batches(operator) if batch.batch_id > reported[operator]]
+            reported[operator] = max((batch.batch_id for batch in fresh), default=reported[operator])
             sums[operator] += np.sum([*plant.efforts(operator, fresh)().values()], axis=0) if fresh else 0.0
     for operator, did in sums.items():
         tally = plant.tally(operator)
@@ -177,7 +177,7 @@ def test_an_executor_that_came_back_with_its_node_is_not_taken_for_the_lost_one(
     plant.advance(300)
     batches = plant.batches("op")
     did = plant.efforts("op", batches[-3:])()
-    assert list(did) == ["n0"], "nobody ordered n1 again"
+    assert list(did) == ["n0"], "n1 was not ordered again"
     assert did["n0"].rows == sum(batch.rows for batch in batches[-3:])
 
 

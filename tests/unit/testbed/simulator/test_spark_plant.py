@@ -58,7 +58,7 @@ def test_a_late_batch_is_followed_at_once_and_the_backlog_counts_from_its_beginn
 
 
 def test_after_a_late_batch_triggers_fall_on_the_old_multiples() -> None:
-    load = Workload.of_rates("spike", "made up", 10.0, [600.0, 10.0, 10.0, 10.0, 10.0])
+    load = Workload.of_rates("spike", 10.0, [600.0, 10.0, 10.0, 10.0, 10.0])
     plant = plant_of(one_operator(load, delays=equal_delays(1, 0)))
     plant.advance(60)
     # 10 to 22.3 s with 6000 rows; at once 123 rows until 22.3 + 0.3 + 0.246 s; then at 30 s.
@@ -109,17 +109,17 @@ def test_a_saturated_query_processes_at_its_mst() -> None:
 
 
 def test_an_idle_query_runs_no_batch_and_says_that_it_lives() -> None:
-    load = Workload.of_rates("pause", "made up", 100.0, [10.0, 0.0, 10.0])
+    load = Workload.of_rates("pause", 100.0, [10.0, 0.0, 10.0])
     plant = plant_of(one_operator(load, delays=equal_delays(1, 0)))
     plant.advance(195)
     assert last(plant).ended_at_s == pytest.approx(100.5)  # 100 rows: 0.3 + 0.2 s
-    said = [plant.last_progress_at_s("op", by_s) for by_s in (5, 50, 99, 105, 115, 195)]
-    assert said == pytest.approx([0.0, 40.5, 90.5, 100.5, 110.0, 190.0])
+    reported = [plant.last_progress_at_s("op", by_s) for by_s in (5, 50, 99, 105, 115, 195)]
+    assert reported == pytest.approx([0.0, 40.5, 90.5, 100.5, 110.0, 190.0])
 
 
 def test_a_quick_trigger_does_not_make_an_idle_query_talk_more_than_every_ten_seconds() -> None:
     plant = plant_of(
-        one_operator(Workload.of_rates("late", "made up", 100.0, [0.0, 1.0]), delays=equal_delays(1, 0)),
+        one_operator(Workload.of_rates("late", 100.0, [0.0, 1.0]), delays=equal_delays(1, 0)),
         replace(QUIET, trigger_s=4.0),
     )
     plant.advance(60)
@@ -242,7 +242,7 @@ def test_a_node_that_fails_takes_its_replica_and_its_task_is_done_again() -> Non
         ("n0",),
     )
     plant.advance(200)
-    assert plant.state().placements == {"op": ("n0",)}, "nobody started it again"
+    assert plant.state().placements == {"op": ("n0",)}, "it was not started again"
     assert not plant.state().nodes["n1"].problem
 
 

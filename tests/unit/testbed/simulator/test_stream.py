@@ -5,7 +5,7 @@ from testbed.workloads.workload import Workload
 
 
 def source(*rates: float, step_s: float = 10.0) -> SourceStream:
-    return SourceStream(Workload.of_rates("load", "made up", step_s, rates))
+    return SourceStream(Workload.of_rates("load", step_s, rates))
 
 
 def test_a_source_offers_whole_rows_only() -> None:
@@ -14,9 +14,7 @@ def test_a_source_offers_whole_rows_only() -> None:
 
 
 def test_rounding_does_not_lose_the_last_row() -> None:
-    load = SourceStream(
-        Workload.of_rates("load", "made up", 0.1, [0.1] * 100)
-    )  # 100 x 0.01, in floats just below 1
+    load = SourceStream(Workload.of_rates("load", 0.1, [0.1] * 100))  # 100 x 0.01, in floats just below 1
     assert load.offered_rows(10) == 1
 
 

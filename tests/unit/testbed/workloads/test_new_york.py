@@ -29,7 +29,6 @@ def test_the_default_is_the_papers_288_minutes_on_a_wednesday_and_a_thursday():
     workload = workload_named("nyc", seed=0)
     assert workload.duration_s == pytest.approx(288 * 60)  # 48 h / 10
     assert workload.step_s == pytest.approx(10)
-    assert "2014-10-01 and the day after, speed 10, copies 3" in workload.source
     assert [date(2014, 10, 1).weekday(), date(2013, 5, 1).weekday()] == [2, 2]
     # 753,936 passengers on the first day and 771,639 on the second, each three times
     assert workload.total_rows == pytest.approx(3 * (753_936 + 771_639))
@@ -83,16 +82,12 @@ def test_from_the_last_day_there_is_one_day():
     workload = workload_named("nyc:2015-01-31", seed=0)
     assert workload.duration_s == pytest.approx(144 * 60)
     assert workload.total_rows == pytest.approx(3 * 897_719)
-    assert "2015-01-31, speed" in workload.source
 
 
-def test_any_draws_days_that_have_a_second_one_and_says_which():
+def test_any_draws_days_that_have_a_second_one():
     loads = [workload_named("nyc:any", seed=seed) for seed in range(60)]
     assert all(load.duration_s == pytest.approx(288 * 60) for load in loads)
-    assert all("and the day after" in load.source for load in loads)
-    begins = {date.fromisoformat(load.source.split("; ")[1][:10]) for load in loads}
-    assert len(begins) > 40  # of 214; some come twice in 60 draws
-    assert {day.weekday() for day in begins} == set(range(7))
+    assert len({load.rows_per_s for load in loads}) > 40  # of 214; some come twice in 60 draws
 
 
 @pytest.mark.parametrize("day", ["2014-06-30", "2015-02-01", "2013-05-01"])

@@ -12,7 +12,7 @@ STEPS = st.floats(0.1, 3600)
 
 
 def load(*rates, step_s=10.0):
-    return Workload.of_rates("test", "made here", step_s, rates)
+    return Workload.of_rates("test", step_s, rates)
 
 
 def test_duration_peak_and_total_follow_from_rates_and_step():
@@ -89,10 +89,10 @@ def test_faster_offers_the_same_rows_in_less_time(rates, step_s, speed):
 
 
 def test_scaled_keeps_shape_name_and_whether_it_is_absolute():
-    workload = Workload(name="mine", source="x", step_s=5, rows_per_s=(1.0, 2.0), absolute=True)
+    workload = Workload(name="mine", step_s=5, rows_per_s=(1.0, 2.0), absolute=True)
     scaled = workload.scaled(3)
     assert scaled.rows_per_s == (3, 6)
-    assert (scaled.name, scaled.source, scaled.step_s, scaled.absolute) == ("mine", "x", 5, True)
+    assert (scaled.name, scaled.step_s, scaled.absolute) == ("mine", 5, True)
 
 
 @pytest.mark.parametrize("step_s", [0, -1, math.nan, math.inf])
@@ -111,7 +111,7 @@ def test_a_rate_that_is_none_is_refused_with_its_time(rate):
 
 @pytest.mark.parametrize("rates", [(), (0,), (0, 0, 0)])
 def test_a_load_without_rows_is_refused(rates):
-    with pytest.raises(InputError, match="one at least is above 0, got none"):
+    with pytest.raises(InputError, match="at least one rate above 0, got none"):
         load(*rates)
 
 

@@ -12,10 +12,10 @@ from processes import COMMAND
 
 
 def test_wrong_input_is_one_line_and_exit_code_2(gesscale):
-    code, out, said = gesscale("arena", "compare", "/nowhere")
+    code, out, message = gesscale("arena", "compare", "/nowhere")
     assert (code, out) == (2, "")
-    assert said.startswith("error: results /nowhere: expected a folder")
-    assert said.count("\n") == 1
+    assert message.startswith("error: results /nowhere: expected a folder")
+    assert message.count("\n") == 1
 
 
 @contextlib.contextmanager
@@ -46,15 +46,15 @@ def test_an_interrupted_run_keeps_what_is_done_and_says_how_to_go_on(tmp_path, l
         while time.monotonic() < deadline and not (lines.exists() and lines.read_bytes().count(b"\n") >= 3):
             time.sleep(0.2)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers, too
-        _, said = process.communicate(timeout=60)
+        _, message = process.communicate(timeout=60)
         assert process.returncode == 130
         done = lines.read_bytes().count(b"\n")
         assert done >= 3
         assert (
             f"interrupted: {done} of 4000 runs are done and kept in {folder}; the same command goes on"
-            in said
+            in message
         )
-        assert "Traceback" not in said
+        assert "Traceback" not in message
         deadline = time.monotonic() + 20
         while _alive_in_session(process.pid) and time.monotonic() < deadline:
             time.sleep(0.1)

@@ -140,7 +140,7 @@ def test_variants_are_played_by_name_or_all(tmp_path, load, arena, run_json):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("--policies", "gescale"), "'gescale'"),
         (("--workload", "nycc"), "did you mean nyc"),
@@ -156,11 +156,11 @@ def test_variants_are_played_by_name_or_all(tmp_path, load, arena, run_json):
         (("--policies", ","), "policies"),
     ],
 )
-def test_wrong_input_is_refused_before_anything_runs(words, said, arena):
+def test_wrong_input_is_refused_before_anything_runs(words, message, arena):
     # static and spikes are the cheapest of all, should the refusal be missing
     defaults = [("--policies", "static"), ("--workload", "spikes"), ("--seeds", "1")]
     asked = [word for option in defaults if option[0] not in words for word in option]
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         arena("run", *asked, *words)
 
 

@@ -128,9 +128,11 @@ def test_a_frontier_shows_every_policy_by_name_even_in_signs_of_mathematics():
 def test_what_was_run_is_told_with_its_nodes_and_changes():
     experiment = an_experiment(engine="flink", operators={"nearest": {"restart": "120s"}}, seeds=2)
     results = play(experiment, samples=12)
-    told = dict(facts(Outcomes(experiment=experiment, results=results, baseline="gesscale")))
-    assert told["engine"] == "simulated Flink"
-    assert told["nodes"] == "8, round trips 0 to 300 ms, uniform, drawn again for each seed"
-    assert told["a change costs"] == "a restart of 120 s without output; restarting replicas count as supply"
-    assert told["seeds"] == "2 (0 to 1)"
-    assert told["runs"] == "16, of which none lost"  # 4 policies, 2 workloads, 2 seeds
+    reported = dict(facts(Outcomes(experiment=experiment, results=results, baseline="gesscale")))
+    assert reported["engine"] == "simulated Flink"
+    assert reported["nodes"] == "8, round trips 0 to 300 ms, uniform, drawn again for each seed"
+    assert (
+        reported["a change costs"] == "a restart of 120 s without output; restarting replicas count as supply"
+    )
+    assert reported["seeds"] == "2 (0 to 1)"
+    assert reported["runs"] == "16, none lost"  # 4 policies, 2 workloads, 2 seeds

@@ -5,7 +5,7 @@ from testbed.arena.judging.statistics import Interval
 from testbed.arena.report.cells import CellVerdict, verdict_of
 from testbed.arena.report.measures import PROVISIONING
 from testbed.arena.report.outcomes import Outcomes
-from testbed.arena.report.tables import at_a_glance, beside_reference, comparison, lost_runs, sensitivities
+from testbed.arena.report.tables import at_a_glance, comparison, lost_runs, next_to_reference, sensitivities
 
 COST = tuple(measure for measure in PROVISIONING if measure.name == "cost")
 
@@ -103,7 +103,7 @@ REFERENCE = {"source": "them", "figures": {"base": {"cost": 1199.5}, "other": {"
 def test_a_reference_stands_above_ours_as_a_ratio():
     # theirs: 999.5 / 1199.5 = 0.8333; ours: 10 / 20
     results = [result("base", 0, 20), result("other", 0, 10)]
-    table = beside_reference(outcomes(results, reference=REFERENCE), "nyc", key="k")
+    table = next_to_reference(outcomes(results, reference=REFERENCE), "nyc", key="k")
     assert [column.label for column in table.columns] == ["cost"]
     shown = [(row.name, row.note, row.cells[0].text, row.cells[0].detail) for row in table.rows]
     assert shown == [
@@ -117,18 +117,18 @@ def test_a_reference_stands_above_ours_as_a_ratio():
 def test_a_reference_of_the_workload_takes_the_place_of_the_general_one():
     here = {"by_workload": {"nyc": {"base": {"cost": 10}, "other": {"cost": 5}}}}
     found = outcomes([result("base", 0, 20)], reference={**REFERENCE, **here})
-    table = beside_reference(found, "nyc", key="k")
+    table = next_to_reference(found, "nyc", key="k")
     assert [row.cells[0].text for row in table.rows if row.note == "theirs"] == ["10", "×0.5"]
 
 
 def test_without_a_reference_there_is_no_table_of_it():
     results = [result("base", 0, 20)]
-    assert beside_reference(outcomes(results), "nyc", key="k") is None
+    assert next_to_reference(outcomes(results), "nyc", key="k") is None
     others = outcomes(
         [result("other", 0, 20)], reference={"source": "them", "figures": {"base": {"cost": 1}}}
     )
     other_baseline = Outcomes(experiment=others.experiment, results=others.results, baseline="other")
-    assert beside_reference(other_baseline, "nyc", key="k") is None
+    assert next_to_reference(other_baseline, "nyc", key="k") is None
 
 
 VARIANTS = {

@@ -24,7 +24,7 @@ DURATION_S = 1800.0
 rates = st.lists(st.floats(0.0, 120.0), min_size=30, max_size=30).filter(lambda steps: sum(steps) > 1)
 instants = st.one_of(
     st.floats(1.0, DURATION_S),
-    st.builds(  # at the end of a tick, and a hair beside it
+    st.builds(  # at the end of a tick, and just before or after it
         lambda tick, off_s: 10.0 * tick + off_s,
         st.integers(1, 180),
         st.sampled_from([-1e-6, -1e-7, -2.3e-13, 0.0, 2.3e-13, 1e-7, 1e-6]),

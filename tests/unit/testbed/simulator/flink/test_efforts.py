@@ -20,7 +20,7 @@ def newest(flink: FlinkPlant, ticks: int = 1) -> dict[str, Effort]:
 
 def test_a_slow_node_has_as_many_rows_and_works_twice_as_long_for_them() -> None:
     # 60 rows/s in turn to two replicas, 10 and 20 ms a row: 300 rows each in 10 s. All wait for the slower one: the
-    # operator can do 100 rows/s, so it is busy for 6 s, of which the fast node works 3.
+    # operator can do 100 rows/s, so it is busy for 6 s; the fast node works for 3 s.
     flink = plant(alone([60.0] * 2, ("n0", "n1"), nodes=SLOW))
     flink.advance(60.0)
     assert newest(flink) == {"n0": pytest.approx((300, 3.0, 3.0)), "n1": pytest.approx((300, 6.0, 0.0))}

@@ -11,7 +11,7 @@ from gesscale.decision import OutcomeStatus
 from gesscale.errors import ClusterError, InputError
 from gesscale.order import Order
 from gesscale.plan.settling import settled
-from testbed.simulator.flink.bundle import read_physics
+from testbed.simulator.flink.physics import read_physics
 from testbed.simulator.flink.plant import FlinkPlant
 
 NOISY = replace(PLAIN, noise=0.05, restart_spread=0.2, cold_share=0.5)
@@ -297,7 +297,7 @@ def test_noise_is_correlated_in_time_and_leaves_the_mean_alone() -> None:
 
 
 def test_the_bundled_operator_reads_its_mst_within_its_noise() -> None:
-    flink = plant(alone([150.0] * 20), read_physics("taxi-nearest").physics)
+    flink = plant(alone([150.0] * 20), read_physics("taxi-nearest"))
     flink.advance(600.0)
     reading = seen(flink, 600.0)
     # Noise of 3 % that lasts a minute: within 4 deviations.

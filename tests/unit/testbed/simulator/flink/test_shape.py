@@ -7,14 +7,13 @@ from itertools import pairwise
 import pytest
 
 from perfmodel import Conditions, GesscaleLaw, Reading
-from testbed.simulator.flink.bundle import read_physics
-from testbed.simulator.flink.physics import FlinkPhysics
+from testbed.simulator.flink.physics import FlinkPhysics, read_physics
 from testbed.simulator.flink.throughput import capacity
 
 GRID = [(n, float(nd_ms)) for n in range(1, 9) for nd_ms in (0, 50, 100, 150, 200, 250, 300)]
 
 
-TAXI = read_physics("taxi-nearest").physics
+TAXI = read_physics("taxi-nearest")
 FAST = replace(TAXI, service_s=TAXI.service_s / 100)
 """The same rows, a hundred times as many: 1 MB/s for a replica, which credits do not hide at 300 ms."""
 

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from testbed.simulator.flink.bundle import read_physics
-from testbed.simulator.flink.physics import FlinkPhysics
+from testbed.simulator.flink.physics import FlinkPhysics, read_physics
 from testbed.simulator.flink.throughput import capacity, circling_rate, key_shares, round_trips_ms
 
 PLAIN = FlinkPhysics(service_s=0.01, row_bytes=16_384)
@@ -70,13 +69,13 @@ def test_a_replica_has_a_channel_for_each_sender() -> None:
     spread = replace(PLAIN, sources_beside_replicas=True)
     assert [PLAIN.credits(n) for n in (1, 4)] == [2 + 8, 2 + 8]
     assert [spread.credits(n) for n in (1, 4)] == [2 + 8, 4 * 2 + 8]
-    # Two rows in each of 4 x 10 buffers of the inputs and 4 x 2 + 8 of the output; beside the replicas, four outputs.
+    # Two rows in each of 4 x 10 buffers of the inputs and 4 x 2 + 8 of the output; with four sources: four outputs.
     assert PLAIN.buffered_rows(4) == 2 * (40 + 16)
     assert spread.buffered_rows(4) == 2 * (4 * 16 + 4 * 16)
 
 
 def test_the_bytes_under_way_bound_the_rate_so_that_only_fast_operators_feel_delay() -> None:
-    taxi = read_physics("taxi-nearest").physics
+    taxi = read_physics("taxi-nearest")
     fast = replace(taxi, service_s=taxi.service_s / 1000, checkpoint_round_trips=0.0)
     slow = replace(taxi, checkpoint_round_trips=0.0)
     # 10 buffers of 32,768 / 150 rows in two round trips of 300 ms: 3641 rows/s at most, of 71,429 and of 71.
@@ -141,7 +140,7 @@ def test_replicas_beyond_the_keys_do_not_help() -> None:
 
 
 def test_the_published_scaling_table_is_met() -> None:
-    physics = read_physics("nexmark-mapper").physics
+    physics = read_physics("nexmark-mapper")
     errors = [
         abs(capacity(physics, [1.0] * n, [0.0] * n).rows_per_s / rows_per_s - 1)
         for n, rows_per_s in NEXMARK_Q1_MAPPER.items()

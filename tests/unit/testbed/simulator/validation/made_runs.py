@@ -66,7 +66,7 @@ def run_of(
     )
 
 
-def played_run(physics: SparkPhysics, *, seed: int = 3, told: bool = True) -> RecordedRun:
+def played_run(physics: SparkPhysics, *, seed: int = 3, reported: bool = True) -> RecordedRun:
     """Return 400 s by the simulator: the load rises and falls, four replicas come one by one, and go again.
 
     Parameters
@@ -75,7 +75,7 @@ def played_run(physics: SparkPhysics, *, seed: int = 3, told: bool = True) -> Re
         What the run follows.
     seed
         Of its noise.
-    told
+    reported
         Whether orders tell how long the new replica took to register.
     """
     offered = [batch(0, 1.0, rows=0, seconds=0.5, offered_rows_total=0.0)]
@@ -83,7 +83,7 @@ def played_run(physics: SparkPhysics, *, seed: int = 3, told: bool = True) -> Re
     for second in range(2, 401):
         total += 250 + 1050 * math.sin(math.pi * min(second, 300) / 300) ** 2
         offered.append(batch(second, second + 1.0, offered_rows_total=total))
-    took_s = physics.start_s if told else None
+    took_s = physics.start_s if reported else None
     orders = [
         *(
             RecordedOrder(at_s=60.3 + 25 * index, change=Change(add=(node,)), took_s=took_s)

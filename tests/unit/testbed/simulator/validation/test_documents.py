@@ -3,17 +3,17 @@
 from pathlib import Path
 
 import yaml
+from constants_page import constants_page
 from made_runs import RECORDS
 
 from testbed.simulator.spark.constants import FOLDER
-from testbed.simulator.validation.constants_page import constants_page
 
 DOCS = Path(__file__).parents[5] / "docs"
 
 
 def test_the_page_of_constants_is_what_the_files_say() -> None:
     page = (DOCS / "simulator_constants.md").read_text("utf-8")
-    command = "python -m testbed.simulator.validation.constants_page > docs/simulator_constants.md"
+    command = "python tests/constants_page.py > docs/simulator_constants.md"
     assert page == constants_page(), f"run: {command}"
 
 

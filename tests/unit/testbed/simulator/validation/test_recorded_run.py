@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from made_runs import KNOWN, RECORDS, batch, played_run, run_of
+from record_trimming import trim
 
 from gesscale.errors import InputError
 from testbed.simulator.validation.comparison import compare_run
 from testbed.simulator.validation.recorded_run import read_run
 from testbed.simulator.validation.refit import refit
-from testbed.simulator.validation.trimming import trim
 
 
 @pytest.fixture
@@ -81,9 +81,7 @@ def test_batches_that_do_not_tell_what_was_offered_are_refused(record: Path) -> 
     for line in lines:
         del line["offered_rows_total"]
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    with pytest.raises(
-        InputError, match="mine: expected batches that tell their trigger interval and what was"
-    ):
+    with pytest.raises(InputError, match="mine: expected batches with their trigger interval and what was"):
         read_run(record)
 
 

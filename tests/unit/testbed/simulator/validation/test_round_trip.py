@@ -53,7 +53,7 @@ def test_what_the_second_batch_takes_longer_comes_back() -> None:
 
 
 def test_a_start_of_which_the_record_does_not_tell_is_met_within_half_a_batch() -> None:
-    run = played_run(KNOWN, told=False)
+    run = played_run(KNOWN, reported=False)
     joined_s = max(batch.seconds for batch in run.batches)
     assert refit(FORGOTTEN, [run]).physics.start_s == pytest.approx(2.5, abs=joined_s / 2)
 

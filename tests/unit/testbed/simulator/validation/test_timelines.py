@@ -49,7 +49,7 @@ def test_batches_that_take_turns_differ_by_the_second_and_not_by_the_minute() ->
 
 
 def test_the_backlog_is_told_by_the_recorded_peak() -> None:
-    # 250 rows more than 1000, of which the peak is 2000: 12.5 %.
+    # 250 rows more than 1000; the peak is 2000: 12.5 %.
     peaked = [*STEADY[:-1], replace(STEADY[-1], ended_at_s=239.5, backlog_rows=2000.0)]
     higher = [replace(each, backlog_rows=each.backlog_rows + 250.0) for each in peaked]
     grid_peak = 1000 + 1000 * 1.0 / 1.5  # 239 s is the last second, on the way from 238 to 239.5 s

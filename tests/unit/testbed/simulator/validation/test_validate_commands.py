@@ -29,8 +29,8 @@ def arena(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
             code = 0
         except SystemExit as end:
             code = int(end.code or 0)
-        said = capsys.readouterr()
-        return code, said.out, said.err
+        output = capsys.readouterr()
+        return code, output.out, output.err
 
     return command
 
@@ -45,10 +45,10 @@ def test_readings_are_told_by_query_with_what_was_left_out(arena: Command) -> No
     assert code == 0
     assert "Readings against the bundled constants" in out
     rows = [line.split("│")[1:4] for line in out.splitlines() if line.startswith("│")]
-    told = {tuple(cell.strip() for cell in row) for row in rows}
+    reported = {tuple(cell.strip() for cell in row) for row in rows}
     # Counted in the file.
-    assert {("map", "all", "39"), ("map", "CPU < 90 %", "28"), ("groupby", "all", "18")} <= told
-    assert {("map", "150 ms", "8"), ("map", "n = 4", "5"), ("groupby", "150 ms", "4")} <= told
+    assert {("map", "all", "39"), ("map", "CPU < 90 %", "28"), ("groupby", "all", "18")} <= reported
+    assert {("map", "150 ms", "8"), ("map", "n = 4", "5"), ("groupby", "150 ms", "4")} <= reported
     assert "Runs acted again" not in out
 
 
@@ -59,15 +59,15 @@ def test_json_of_runs_has_every_figure(arena: Command) -> None:
     assert code == 0
     assert (document["seeds"], list(document["runs"])) == (2, ["demo-1", "demo-2"])
     assert document["physics"]["constants"]["trigger_s"] == 2.0
-    told = document["runs"]["demo-2"]
-    assert set(told) == {"warm_batches", "totals", "distances"}
-    assert {"all warm", "full", "not full", "n = 1", "n = 5"} <= set(told["warm_batches"])
-    assert set(told["warm_batches"]["full"]) == {"compared", "batch_time", "throughput"}
-    serving = told["totals"]["serving_s"]
+    reported = document["runs"]["demo-2"]
+    assert set(reported) == {"warm_batches", "totals", "distances"}
+    assert {"all warm", "full", "not full", "n = 1", "n = 5"} <= set(reported["warm_batches"])
+    assert set(reported["warm_batches"]["full"]) == {"compared", "batch_time", "throughput"}
+    serving = reported["totals"]["serving_s"]
     # Between the orders and the ends of the first batches, by hand from the two files: 11.58, 9.92, 16.86, 14.23 s.
     assert serving["recorded"] == pytest.approx((11.58 + 9.92 + 16.86 + 14.23) / 4, abs=0.01)
     assert serving["simulated"]["least"] <= serving["simulated"]["median"] <= serving["simulated"]["greatest"]
-    assert set(told["distances"]) == set(document["betweenRuns"]["demo-1, demo-2"])
+    assert set(reported["distances"]) == set(document["betweenRuns"]["demo-1, demo-2"])
 
 
 def test_a_single_seed_says_nothing_of_chance(arena: Command) -> None:

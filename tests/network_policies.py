@@ -8,7 +8,8 @@ from pathlib import Path
 
 from gesscale.errors import ClusterError
 from testbed.cluster import processes
-from testbed.cluster.namespaces import inside, run
+from testbed.cluster.commands import run
+from testbed.cluster.namespaces import inside
 from testbed.cluster.processes import Mark, Role
 from testbed.cluster.state import state_directory
 from testbed.kubernetes.api import wait_until

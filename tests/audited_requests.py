@@ -1,11 +1,9 @@
-"""Who asked the API server for what: the requests of service accounts, which a test of their rights reads."""
+"""What the API server recorded of requests: who asked for what, and whether it was allowed."""
 
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
-
-import yaml
 
 from testbed.kubernetes.credentials import Files
 
@@ -39,17 +37,6 @@ class AuditedRequest:
     def target(self) -> str:
         """The kind as roles name it, such as ``streamautoscalers/status``."""
         return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
-
-
-def write_audit_policy(files: Files) -> None:
-    """Have the API server record what service accounts ask for, without the contents."""
-    policy = {
-        "apiVersion": "audit.k8s.io/v1",
-        "kind": "Policy",
-        "omitStages": ["RequestReceived"],
-        "rules": [{"level": "Metadata", "userGroups": ["system:serviceaccounts"]}, {"level": "None"}],
-    }
-    files.audit_policy.write_text(yaml.safe_dump(policy), encoding="utf-8")
 
 
 def requests_of(files: Files, namespace: str, account: str) -> frozenset[AuditedRequest]:

@@ -1,4 +1,4 @@
-"""A record cut down to what `read_run` reads: ``python -m testbed.simulator.validation.trimming FROM TO``."""
+"""A record cut down to what `read_run` reads: ``python tests/record_trimming.py FROM TO``."""
 
 import json
 import shutil

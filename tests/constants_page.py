@@ -1,4 +1,4 @@
-"""The page of all bundled constants: ``python -m testbed.simulator.validation.constants_page > FILE``."""
+"""The page of all bundled constants: ``python tests/constants_page.py > FILE``."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ _BORROWED = re.compile(r"(?:(?:That of|As in) (?P<file>[\w-]+)\.yaml\.|As (?P<na
 _HEAD = """\
 # The simulator's constants
 
-Written by `python -m testbed.simulator.validation.constants_page > docs/simulator_constants.md` from the files that the
+Written by `python tests/constants_page.py > docs/simulator_constants.md` from the files that the
 simulator reads (`testbed/simulator/{spark,flink}/physics/`). What a constant means is told in
 `testbed/simulator/spark/constants.py` and `testbed/simulator/flink/physics.py`; how good they are in
 [simulator.md](simulator.md). *Measured* and *fitted* is what this project measured; *published* and *inferred* rests on

@@ -1,0 +1,63 @@
+"""System commands that run to their end."""
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from gesscale.errors import ClusterError
+from latency_map.shell import command_line
+
+TIMEOUT_S = 20.0
+_MOST_CHARACTERS = 2000
+
+
+def run(
+    command: Sequence[str],
+    *,
+    failure: str = "",
+    timeout_s: float = TIMEOUT_S,
+    environment: Mapping[str, str] | None = None,
+    directory: Path | None = None,
+    given: str | None = None,
+) -> str:
+    """Run a command to its end and return its output.
+
+    Parameters
+    ----------
+    command
+        The program and its arguments.
+    failure
+        What the error message begins with. Default: the command.
+    timeout_s
+        The longest it may take, seconds.
+    environment, directory
+        Default: those of this process.
+    given
+        The command's input.
+
+    Raises
+    ------
+    ClusterError
+        Where it fails, hangs, or is not installed.
+    """
+    try:
+        done = subprocess.run(
+            command,
+            cwd=directory,
+            env=environment,
+            input=given,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout_s,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        written = (
+            error.stderr.strip() or error.stdout.strip()
+            if isinstance(error, subprocess.CalledProcessError)
+            else ""
+        )
+        message = f"{failure or command_line(command)}: {(written or str(error))[-_MOST_CHARACTERS:]}"
+        raise ClusterError(message) from error
+    return done.stdout
