@@ -1,6 +1,6 @@
 """Network namespaces: one per node, each with one device, and one device outside that reaches them all.
 
-Names tell whose they are: ``gesscale-CLUSTER-NODE`` for namespaces, ``gs-CLUSTER`` for the device outside.
+Names say which cluster they belong to: ``gesscale-CLUSTER-NODE`` for namespaces, ``gs-CLUSTER`` for the device outside.
 """
 
 import socket

@@ -40,7 +40,7 @@ def require_private(path: Path) -> Path:
     Raises
     ------
     ClusterError
-        It is a symbolic link, no directory, somebody else's, or open to others.
+        It is a symbolic link, no directory, another user's, or open to others.
     """
     try:
         _check(path, path.lstat())

@@ -67,7 +67,7 @@ class Mark:
     cluster
         The state directory of its cluster: one per cluster and user.
     serial
-        Tells processes of one role apart where needed; 0 elsewhere.
+        Distinguishes processes of one role where needed; 0 elsewhere.
     """
 
     cluster: str
@@ -177,7 +177,7 @@ def find(cluster: str) -> tuple[Process, ...]:
     for entry in Path("/proc").iterdir():
         if not entry.name.isdecimal() or int(entry.name) in own:
             continue
-        with contextlib.suppress(OSError):  # gone meanwhile, or of another user
+        with contextlib.suppress(OSError):  # already gone, or of another user
             content = _environment(entry)
             if marker not in content:
                 continue
@@ -232,7 +232,7 @@ def ask(processes: Iterable[Process], number: signal.Signals) -> None:
 
 
 def stop_all(cluster: str, *, grace_s: float = 3.0) -> int:
-    """End every process of a cluster, also those that start meanwhile.
+    """End every process of a cluster, also those that start during this.
 
     Returns
     -------

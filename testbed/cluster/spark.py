@@ -42,7 +42,7 @@ class LocalSpark:
     Attributes
     ----------
     index
-        Position among the cluster's operators; tells its ports.
+        Position among the cluster's operators; its ports follow from it.
     """
 
     topology: Topology

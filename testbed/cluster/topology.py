@@ -67,7 +67,7 @@ class EdgeNode:
 
     @property
     def host(self) -> int:
-        """The last byte of its address, which tells nodes apart inside the relay."""
+        """The last byte of its address, which identifies the node inside the relay."""
         return int(self.address.rsplit(".", 1)[1])
 
 

@@ -151,7 +151,7 @@ def open_feed(
     folder
         Where logs go.
     say
-        Told what happens.
+        Prints what happens.
     """
     if scenario.kafka is None:
         yield ReplayFeed(scenario=scenario, rides=rides, start_at_s=time.time() + HEAD_START_S)

@@ -43,7 +43,7 @@ def write_report(
     console
         Where the summary is shown.
     more
-        What else the summary tells, by name.
+        What else the summary holds, by name.
     hints
         What may be done with the report, a line each.
 

@@ -49,7 +49,7 @@ def prepare_rides(share: float, copies: int, say: Callable[[str], None]) -> Prep
     copies
         How often each ride will be served.
     say
-        Told what takes time.
+        Prints what takes time.
 
     Returns
     -------

@@ -110,7 +110,7 @@ def play_day(
     folder
         Where everything goes.
     stage
-        Told what happens.
+        Prints what happens.
 
     Returns
     -------

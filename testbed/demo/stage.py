@@ -75,7 +75,7 @@ def edge_nodes(topology: Topology, source: str, stage: Stage) -> Iterator[None]:
     topology, source
         The nodes, and how the user named their file.
     stage
-        Told what happens.
+        Prints what happens.
     """
     stage.say(f"bringing up {len(topology.nodes)} edge nodes, each a network namespace")
     lifecycle.up(topology, source=source)
@@ -100,7 +100,7 @@ def checked_pairs(
     topology
         The nodes; they are up.
     stage
-        Told what is found.
+        Prints what is found.
     measure
         Called with the topology and ``count``, the echoes per pair.
 
@@ -112,7 +112,7 @@ def checked_pairs(
     Raises
     ------
     ClusterError
-        Where they stay off the map; it tells a busy machine, which only adds to delays, from wrong ones.
+        Where they stay off the map; the message separates a busy machine, which only adds to delays, from wrong delays.
     """
     stage.say("pinging every pair of nodes against the latency map")
     for echoes in ECHOES:

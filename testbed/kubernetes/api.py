@@ -63,7 +63,7 @@ def wait_until(done: Callable[[], bool], *, what: str, timeout_s: float, look_at
     what
         What is waited for, as a statement.
     look_at
-        The log whose end the error tells.
+        The log whose end the error shows.
 
     Raises
     ------

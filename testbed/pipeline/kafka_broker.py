@@ -57,7 +57,7 @@ def running_broker(
     host, port
         Where it listens, with its controller at the next port; port 0 takes two free ones of this machine.
     partitions
-        Of a topic that somebody writes to without making it first.
+        Of a topic that is written to before it is created.
     way_in
         The command line that leads into the network namespace it is to run in; needs a port.
     environment

@@ -23,7 +23,7 @@ class BestPlacements:
     Parameters
     ----------
     mst_rows_per_s
-        The true MST of an operator's placement, as `testbed.simulator.plant.Plant` tells it.
+        The true MST of an operator's placement, as `testbed.simulator.plant.Plant` returns it.
     operator
         Whose replicas; its limits hold.
     nodes

@@ -56,12 +56,12 @@ class CpuTrail:
 
 
 class ByNode(Mapping[str, NodeReading]):
-    """The figures of each replica over a window, reckoned when somebody first looks: most policies never do.
+    """The figures of each replica over a window, computed at the first look: most policies never look.
 
     Parameters
     ----------
     efforts
-        Tells what each replica did in the window.
+        Returns what each replica did in the window.
     placement
         The nodes of the replicas; one that did nothing has zeros.
     seconds

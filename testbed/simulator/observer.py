@@ -7,7 +7,7 @@ from testbed.scoring.sample import Completion, Sample
 
 
 class Observer(Protocol):
-    """Told what happens; keeps what it likes."""
+    """Gets what happens; keeps what it needs."""
 
     def sampled(self, operator: str, sample: Sample) -> None:
         """Take an operator's sample."""

@@ -54,7 +54,7 @@ class Effort(NamedTuple):
 NO_EFFORT = Effort(0.0, 0.0, 0.0)
 
 Efforts = Callable[[], Mapping[str, Effort]]
-"""Tells by node what each replica did; it reckons when it is called, which may be at any time."""
+"""Returns by node what each replica did. It computes this when it is called, which may be at any time."""
 
 
 class Plant(Protocol):
@@ -77,7 +77,7 @@ class Plant(Protocol):
         ...
 
     def efforts(self, operator: str, batches: Sequence[Batch]) -> Efforts:
-        """Return what tells how the replicas shared the work of some of the recent batches."""
+        """Return a function for how the replicas shared the work of some of the recent batches."""
         ...
 
     def last_progress_at_s(self, operator: str, by_s: float) -> float | None:

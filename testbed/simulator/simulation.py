@@ -42,7 +42,7 @@ def simulate(
     policy
         Under the loop of `gesscale.loop`, on simulated time.
     observer
-        Told every sample, completion and decision, in the order of time.
+        Gets every sample, completion and decision, in the order of time.
     seed
         Of what Monitor misses (gaps, jitter).
     best

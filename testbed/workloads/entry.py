@@ -14,7 +14,7 @@ _MINUTES_MOST = 1440.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadRequest:
-    """What somebody asked for.
+    """A request for a load.
 
     Attributes
     ----------

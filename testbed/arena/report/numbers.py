@@ -26,7 +26,7 @@ def figure(value: float | None) -> str:
 
 
 def as_given(value: float) -> str:
-    """Write somebody else's number as they wrote it: ``1,199.5``."""
+    """Write a number of the reference as it was published: ``1,199.5``."""
     return f"{value:,.6g}".replace("-", MINUS)
 
 

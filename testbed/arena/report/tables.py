@@ -81,7 +81,7 @@ def _matrix(outcomes: Outcomes, measure: Measure) -> Table:
 
 
 def next_to_reference(outcomes: Outcomes, workload: str, *, key: str) -> Table | None:
-    """Return somebody else's figures with ours below each, as ratios to the baseline; None where there are none."""
+    """Return the reference's figures with ours below each, as ratios to the baseline; None where there are none."""
     reference = outcomes.experiment.reference
     theirs_by_policy = reference.of(workload) if reference is not None else {}
     if outcomes.baseline not in theirs_by_policy:

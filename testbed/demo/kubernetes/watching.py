@@ -25,7 +25,7 @@ class Arrival:
     Attributes
     ----------
     bound_s
-        Until its pod was bound to the node; whole seconds, as Kubernetes tells them.
+        Until its pod was bound to the node; whole seconds, as Kubernetes reports them.
     registered_s
         Until the driver had it.
     first_task_s
@@ -48,7 +48,7 @@ class Witness:
     stage
         What is watched.
     say
-        Told a line for each thing that is new.
+        Prints a line for each thing that is new.
     record
         The batches that the driver has reported; it begins with the first.
     placement
@@ -102,7 +102,7 @@ class Witness:
         ]
 
     def arrivals(self) -> Iterator[Arrival]:
-        """Yield how long each executor took that was there on the order of somebody who had waited for it."""
+        """Yield how long each executor took that an order had started."""
         for identity, each in self.executors.items():
             order = self.orders.get(each.get("order") or "")
             if order is None or not each.get("added_at_s"):

@@ -1,4 +1,4 @@
-"""How the replicas of a task shared the work of its ticks: reckoned from its capacity, when somebody asks."""
+"""How the replicas of a task shared the work of its ticks: computed from its capacity on demand."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple

@@ -56,7 +56,7 @@ class FlinkPhysics:
     cold_share, warm_up_s
         Share of the speed that is missing right after a restart, and the time in which two thirds of that return.
     failure_detection_s
-        Time until the loss of a node is noticed, seconds; nothing is processed meanwhile.
+        Time until the loss of a node is noticed, seconds; nothing is processed until then.
 
     Raises
     ------

@@ -256,7 +256,7 @@ class FlinkPlant:
         return self._tasks[operator].batches
 
     def efforts(self, operator: str, batches: Sequence[Batch]) -> Efforts:
-        """Return what tells how the replicas of an operator shared the work of some of its recent ticks."""
+        """Return a function for how the replicas of an operator shared the work of some of its recent ticks."""
         return self._tasks[operator].efforts(batches)
 
     def last_progress_at_s(self, operator: str, by_s: float) -> float | None:

@@ -96,7 +96,7 @@ class Task:
         return self.physics.restart_s * math.exp(self.physics.restart_spread * float(drawn))
 
     def stop(self, from_s: float, until_s: float) -> None:
-        """Stop with a savepoint, or go on being down; infinity holds until the next stop tells when it ends."""
+        """Stop with a savepoint, or go on being down; infinity holds until the next stop sets an end."""
         if not self._down_from_s <= from_s < self._down_until_s:
             self._down_from_s = from_s
         if math.isinf(self._down_until_s):
@@ -148,7 +148,7 @@ class Task:
             self._move(at_s)
         if self._stopped:
             self._stopped = False
-            self._ticks += 1  # a number that is missing tells Monitor that it did not idle meanwhile
+            self._ticks += 1  # a missing number shows Monitor that it did not idle
             self._started_s = at_s
             self._next_checkpoint_s = at_s + self.physics.checkpoint_interval_s
         self._speed = noise * self._warmth(at_s + self._tick_s / 2)
@@ -240,7 +240,7 @@ class Task:
         return max(0.0, buffers - self.waiting_rows(at_s) + taking_rows)
 
     def efforts(self, batches: Sequence[Batch]) -> Efforts:
-        """Return what tells how its replicas shared the work of some of its ticks."""
+        """Return a function for how its replicas shared the work of some of its ticks."""
         return partial(efforts, tuple(self._done), batches)
 
     def last_progress_at_s(self, by_s: float) -> float | None:

@@ -92,7 +92,7 @@ def round_trips_ms(
     Parameters
     ----------
     physics
-        Tells where the source is.
+        Says where the source is.
     driver
         The driver's node.
     nodes

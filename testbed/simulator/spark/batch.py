@@ -14,7 +14,7 @@ _T = TypeVar("_T")
 
 @dataclass(slots=True, kw_only=True)
 class ExecutorSet:
-    """The slots that work on a batch, as far as the batch can tell; those of a node follow one another.
+    """The slots that work on a batch, as far as the batch knows; those of a node follow one another.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class ExecutorSet:
         *,
         slots_each: int = 1,
     ) -> "ExecutorSet":
-        """Gather what the fog tells of some nodes at an instant; None for links as the latency map has them."""
+        """Gather the figures of some nodes at an instant; None for links as in the latency map."""
 
         def rtt_s(one: str, other: str) -> float:
             rtt_ms = fog.base_rtt_ms(one, other) if at_s is None else fog.rtt_ms(one, other, at_s)

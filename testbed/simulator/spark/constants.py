@@ -8,7 +8,7 @@ from testbed.simulator import figures
 from testbed.simulator.figures import Count, NotNegative, Positive, PositiveCount, Share
 
 FOLDER = Path(__file__).parent / "physics"
-"""Holds the bundled files; each tells where its figures come from."""
+"""Holds the bundled files; each says where its figures come from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

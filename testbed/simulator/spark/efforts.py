@@ -1,4 +1,4 @@
-"""How the executors of a query shared the work of its batches: reckoned from their courses, when somebody asks."""
+"""How the executors of a query shared the work of its batches: computed from their timelines on demand."""
 
 from collections.abc import Iterable, Mapping
 

@@ -130,7 +130,7 @@ class SparkPlant:
         return self._query(operator).batches
 
     def efforts(self, operator: str, batches: Sequence[Batch]) -> Efforts:
-        """Return what tells how the executors of an operator shared the work of some of its recent batches."""
+        """Return a function for how the executors of an operator shared the work of some of its recent batches."""
         return self._query(operator).efforts(batches)
 
     def last_progress_at_s(self, operator: str, by_s: float) -> float | None:

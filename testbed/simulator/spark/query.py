@@ -57,7 +57,7 @@ class Query:
     stream
         The rows that it reads.
     emit
-        Told of every batch that is done.
+        Called for every batch that is done.
     placement
         Where executors are at the beginning, warm.
     reach_s
@@ -124,7 +124,7 @@ class Query:
         )
 
     def efforts(self, batches: Sequence[Batch]) -> Efforts:
-        """Return what tells how its executors shared the work of some of its batches, none too old."""
+        """Return a function for how its executors shared the work of some of its batches, none too old."""
         done, number = self._done, self._number
         return partial(efforts, self.physics, [done[batch.batch_id - number] for batch in batches])
 

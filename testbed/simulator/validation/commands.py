@@ -91,10 +91,10 @@ def refit(
     file: Annotated[Path, typer.Option("--file", "-f", help="The file of constants to write.")],
     about: Annotated[str, typer.Option(help="What the constants describe, in a sentence.")],
     physics: Annotated[
-        str, typer.Option(help="What runs do not tell is taken from these: a name or a file.")
+        str, typer.Option(help="Constants that runs do not determine are taken from here: a name or a file.")
     ] = "map",
 ) -> None:
-    """Fit the constants that recorded runs of a real cluster tell, and write them with where they come from."""
+    """Fit the constants that recorded runs of a real cluster determine, and write each with its origin."""
     before = read_figures(physics, FOLDER)
     runs = [read_run(folder) for folder in folders]
     fitted = fit_again(read_physics(physics), runs)

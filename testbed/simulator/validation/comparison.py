@@ -24,7 +24,7 @@ from testbed.simulator.validation.timelines import (
 )
 
 BUSY = 0.9
-"""From this use of the machine's CPU on, readings tell of the machine and not of the nodes that it emulates."""
+"""Above this use of the machine's CPU, readings show the machine and not the nodes that it emulates."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +156,7 @@ def between_runs(runs: Sequence[RecordedRun]) -> dict[str, TimelineErrors]:
     -------
     dict
         By the names of both. The percentages are relative to the first. The second is moved in time so that its load
-        lies on that of the first; it tells what a run repeats of another only where they had the same load.
+        lies on that of the first; the two can be compared only where they had the same load.
     """
     return {
         f"{one.name}, {other.name}": timeline_errors(one.batches, _on_the_load_of(one, other))

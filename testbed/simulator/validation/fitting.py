@@ -16,7 +16,7 @@ FITTED: Mapping[str, tuple[str, ...]] = {
     "map": ("fixed_s", "task_s", "service_ms_per_row", "driver_round_trips", "wave_round_trips"),
     "groupby": ("fixed_s", "service_ms_per_row", "driver_round_trips", "state_round_trips"),
 }
-"""What the readings of each query tell; the other constants stay."""
+"""What the readings of each query determine; the other constants stay."""
 
 _BEGIN = {
     "service_ms_per_row": 1.0,

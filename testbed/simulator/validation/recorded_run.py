@@ -1,4 +1,4 @@
-"""A live run of one operator, as its record tells it: what was offered, what was ordered, what the batches took."""
+"""A live run of one operator, from its record: what was offered, what was ordered, what the batches took."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ class RecordedOrder:
     change
         What came of it: a replica that did not start is not in it.
     took_s
-        From the order until the last new replica had registered; None where the record does not tell.
+        From the order until the last new replica had registered; None where the record does not say.
     """
 
     at_s: float
@@ -205,7 +205,7 @@ def starts(batches: Sequence[Batch], orders: Sequence[RecordedOrder], operator: 
     orders
         On the same time.
     operator
-        Its cap tells whether a batch began with a replica that it names.
+        Its cap shows whether a batch began with a replica that it names.
     """
     for order in orders:
         for node in order.change.add:

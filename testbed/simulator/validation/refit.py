@@ -36,12 +36,12 @@ class Refit:
 
 
 def refit(physics: SparkPhysics, runs: Sequence[RecordedRun]) -> Refit:
-    """Fit the constants that recorded runs tell.
+    """Fit the constants that recorded runs determine.
 
     Parameters
     ----------
     physics
-        What is kept of constants that runs do not tell.
+        Gives the constants that runs do not determine.
     runs
         At least one, in which replicas were started.
 
@@ -164,7 +164,7 @@ def _leave_extras_s(physics: SparkPhysics, run: RecordedRun) -> Iterator[float]:
 def _starts_s(run: RecordedRun) -> Iterator[float]:
     """Yield for each started replica how long it took to register.
 
-    Where the record does not tell, it was by the middle of what the first batch to name it took after the order.
+    Where the record does not say, the estimate is the middle of the first batch that names it.
     """
     took_s = {order.at_s: order.took_s for order in run.orders}
     for start in starts(run.batches, run.orders, run.operator):
