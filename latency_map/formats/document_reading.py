@@ -225,8 +225,8 @@ class _Reading:
     def _bind(self, count: int, place: str, problem: str = "") -> None:
         """Hold all parts to one number of nodes."""
         if self.count is not None and count != self.count:
-            told = problem or f"expected {self.count} nodes, as rtt_ms has rows, got {count}"
-            raise self._error(place, told)
+            default = f"expected {self.count} nodes, as rtt_ms has rows, got {count}"
+            raise self._error(place, problem or default)
         self.count = count
 
     def _counted(self) -> str:
