@@ -30,7 +30,7 @@ def row_blocks(count: int) -> Iterator[slice]:
 
 
 def read_only(values: ArrayLike, kind: type[Cells]) -> NDArray[Cells]:
-    """Return values as an array that nobody writes to.
+    """Return values as a read-only array.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ CLEAR_SILHOUETTE = 0.6
 """Least mean silhouette of clusters that are said to be there."""
 
 MAX_CLUSTERS = 32
-"""Most clusters that are told apart; and never more than half of the nodes."""
+"""Most clusters that are distinguished; and never more than half of the nodes."""
 
 BEST_ORDER_UP_TO = 1000
 """Most nodes whose reading order is the best one: finding it takes time with the cube of their number."""

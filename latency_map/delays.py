@@ -134,8 +134,8 @@ def direct_round_trips(values: Delays, *, unit: DelayUnit, kind: DelayKind) -> N
     Parameters
     ----------
     values
-        Shape ``(n, n)``, row to column, of which `find_impossible` finds nothing to say; afterwards the round
-        trips as seen from the row's node, NaN where it has none.
+        Shape ``(n, n)``, row to column; `find_impossible` finds no fault in them. Afterwards the round trips as seen
+        from the row's node, NaN where it has none.
     unit, kind
         What the values mean. One-way delays of both directions are added: their sum is the round trip. A
         one-way delay whose way back is missing is doubled.

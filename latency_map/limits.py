@@ -71,7 +71,7 @@ class MapLimits:
 
     @property
     def graph_bytes(self) -> int:
-        """Most bytes of a graph in GML or GraphML, of which networkx holds all: up to 60 bytes for each."""
+        """Most bytes of a graph in GML or GraphML: networkx holds all of it, up to 60 bytes for each byte."""
         return min(_MOST_GRAPH_BYTES, _BASE_BYTES + _GRAPH_BYTES_PER_NODE * self.nodes)
 
     @property

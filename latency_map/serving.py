@@ -1,7 +1,7 @@
 """A small HTTP server for pages that can only be read: an agent's figures, a driver's batches, a controller's probes.
 
-Whoever can reach its port may ask, so everything is bounded: how long a connection lasts, how many there are, and how
-much a request may say. Each connection brings one request.
+Anyone who can reach its port may ask. So everything is bounded: how long a connection lasts, how many there are, and
+how much a request may say. Each connection brings one request.
 """
 
 import io
@@ -207,7 +207,7 @@ class _PageHandler(BaseHTTPRequestHandler):
             status, said = HTTPStatus.BAD_REQUEST, str(error)
         except Unavailable as answer:
             status, said = HTTPStatus.SERVICE_UNAVAILABLE, str(answer)
-        except Exception as error:  # noqa: BLE001 - whatever fails is told to who asked, not to the process
+        except Exception as error:  # noqa: BLE001 - the client gets the error, the process goes on
             status, said = HTTPStatus.INTERNAL_SERVER_ERROR, f"{type(error).__name__}: {error}"
         return status, "text/plain", f"{said}\n".encode()
 

@@ -86,7 +86,7 @@ def summarise(survey: Survey, *, now_s: float, asymmetry: Asymmetry = Asymmetry.
     survey
         Any survey.
     now_s
-        The time, in seconds since the epoch, by which its age is told.
+        The time, in seconds since the epoch, to compute its age.
     asymmetry
         Which round trip a pair has whose directions differ.
 

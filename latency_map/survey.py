@@ -1,9 +1,9 @@
-"""A survey: round trips as somebody measured them, faults included.
+"""A survey: round trips as they were measured, faults included.
 
-A `LatencyMap` is what decisions are made by, and is sound: symmetric, zero from a node to itself. A survey is
-what comes before it: a file or a measurement may see a pair differently from its two ends, miss one, or report
-a node apart from itself. Checks judge a survey, repairs make a better one of it, and `Survey.to_map` gives the
-map, or says what stands in its way.
+A `LatencyMap` is what decisions are made by, and is sound: symmetric, zero from a node to itself. A survey is what
+comes before it. A file or a measurement may see a pair differently from its two ends, miss one, or report a node
+apart from itself. Checks judge a survey, repairs make a better one of it, and `Survey.to_map` gives the map, or says
+what stands in its way.
 """
 
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Spread:
-    """What repeated probes of every pair said beside their median; equal by value.
+    """What repeated probes of every pair gave in addition to their median; equal by value.
 
     Attributes
     ----------

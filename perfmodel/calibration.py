@@ -1,9 +1,9 @@
 """Fitting a curve: which parameters the evidence identifies, and bounded robust least squares for these.
 
-Staging is by identifiability, not by count. The scale is identified by any reading, the delay parameter when
-NDmax differs among the readings, the shape parameter when its coordinate differs by more than differences of
-NDmax explain. With two readings this is the paper's staging (scale and delay first) wherever NDmax differs;
-where it does not, gamma would be a guess, and two sizes identify scale and shape instead.
+Staging is by identifiability, not by count. The scale is identified by any reading, the delay parameter when NDmax
+differs among the readings, the shape parameter when its coordinate differs by more than differences of NDmax explain.
+With two readings this is the paper's staging (scale and delay first) wherever NDmax differs. Where it does not, gamma
+would be a guess, and two sizes identify scale and shape instead.
 """
 
 import math

@@ -59,7 +59,7 @@ def _run_start(signs: Vector) -> int:
     for start in range(1, signs.size):
         if signs[start] not in (1.0, -1.0):
             continue
-        told = signs[start:][~np.isnan(signs[start:])]
-        if told.size >= NEWER_READINGS and np.mean(told == signs[start]) >= AGREEMENT:
+        judged = signs[start:][~np.isnan(signs[start:])]
+        if judged.size >= NEWER_READINGS and np.mean(judged == signs[start]) >= AGREEMENT:
             return start
     return 0

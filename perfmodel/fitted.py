@@ -162,7 +162,7 @@ def fit_curve(curve: Curve, readings: Sequence[Reading], weights: Vector) -> Fit
 
 
 def _distinct(shape: Vector, nd_max_ms: Vector) -> tuple[tuple[float, float], ...]:
-    """Keep one of all readings whose conditions cannot be told apart, and the outermost ones as they are."""
+    """Keep one of all readings whose conditions cannot be distinguished, and the outermost ones as they are."""
     nd_step = max(ND_RESOLUTION_MS, ND_RESOLUTION_SHARE * float(nd_max_ms.max()))
     kept: list[tuple[float, float]] = []
     for x, nd in sorted(set(zip(shape.tolist(), nd_max_ms.tolist(), strict=True))):

@@ -155,8 +155,8 @@ def _quantile(freedom: float) -> float:
 def _widening(calibration: Calibration, beyond: Reach) -> tuple[float, float]:
     """Return by how much, as logarithms, the low and the high end give way.
 
-    A fitted parameter may err either way. A default is the optimistic end of its range, so beyond the
-    evidence the truth lies below on the side of more nodes or more delay, and above on the other.
+    A fitted parameter may err either way. A default is the optimistic end of its range. So beyond the evidence the
+    truth lies below on the side of more nodes or more delay, and above on the other.
     """
     _, shape_fitted, delay_fitted = calibration.identified
     low = high = 0.0

@@ -48,8 +48,8 @@ def image(file: Path) -> tuple[str, str, str]:
         Where it tells of no image of this project that was pushed under one name.
     """
     try:
-        told = json.loads(file.read_text(encoding="utf-8"))
-        tagged, digest = told["image.name"], told["containerimage.digest"]
+        metadata = json.loads(file.read_text(encoding="utf-8"))
+        tagged, digest = metadata["image.name"], metadata["containerimage.digest"]
     except (ValueError, KeyError, TypeError):
         told_too_little = "expected image.name and containerimage.digest in JSON"
         message = f"{file}: {told_too_little}; was the image built by buildx with --push?"

@@ -104,7 +104,7 @@ def screen(
     needs
         What a node must offer. What is not known of a node is not taken for granted.
     apart
-        Groups of nodes of which the set has at most one.
+        Groups of nodes; the set has at most one node of each.
 
     Returns
     -------

@@ -1,10 +1,10 @@
 """The set of nodes with the least NDmax.
 
-Threshold and clique search: NDmax of a set is one of the delays in the map, so the least NDmax is the
-smallest delay within which enough nodes lie of each other. Bisection over the sorted distinct delays leaves a
-handful of yes-or-no questions (ten for 40 nodes), each answered by a search for a clique. It is preferred to
-branch and bound on NDmax itself because the many subsets with the same NDmax are then never compared, and
-because a search that is stopped early still leaves a certified bound: every delay answered "no" is too small.
+Threshold and clique search: NDmax of a set is one of the delays in the map. So the least NDmax is the smallest delay
+within which enough nodes lie of each other. Bisection over the sorted distinct delays leaves a handful of yes-or-no
+questions (ten for 40 nodes), each answered by a search for a clique. It has two advantages over branch and bound on
+NDmax itself. The many subsets with the same NDmax are never compared. And a search that is stopped early still leaves
+a certified bound: every delay answered "no" is too small.
 
 Adding the nearest node again and again gives the first upper bound, and the answer where no search ends.
 With weights the clique is one that weighs enough; nodes that must be apart are no neighbours at any delay.
@@ -101,9 +101,9 @@ def least_nd_max_subset(
     exclude
         Nodes that must not.
     candidates
-        The nodes to choose from beside those kept; the whole map by default.
+        The nodes to choose from, in addition to those kept; the whole map by default.
     apart
-        Groups of nodes of which the set has at most one; nodes that are kept stay even so.
+        Groups of nodes; the set has at most one node of each. Nodes that are kept stay even so.
     method
         Exact: search until it is certain. Greedy: short searches only, which narrow the gap and may improve
         the nodes. Auto: exact up to 60 candidates, greedy beyond.

@@ -1,7 +1,7 @@
 """Sets of nodes that are all within one delay of each other: cliques of a threshold graph.
 
-A node is a bit: a set of nodes is one integer and its neighbours another, so that sets of tens or hundreds of
-nodes are intersected in one operation. Nodes are in the order of their weights, heaviest first.
+A node is a bit: a set of nodes is one integer and its neighbours another. So sets of tens or hundreds of nodes are
+intersected in one operation. Nodes are in the order of their weights, heaviest first.
 """
 
 from collections.abc import Sequence

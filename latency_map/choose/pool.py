@@ -110,7 +110,7 @@ class Pool:
 
     @cached_property
     def fewest_others(self) -> int:
-        """How few nodes, beside those kept, can hold what is missing."""
+        """How few nodes, in addition to those kept, can hold what is missing."""
         return fewest((self.weights[row] for row in self.others), self.missing) or 0
 
     @cached_property
@@ -158,7 +158,7 @@ class Pool:
         Returns
         -------
         CliqueSearch
-            The members beside those kept, each the bit of its row.
+            The members other than those kept, each the bit of its row.
         """
         near = self.delays_ms <= level_ms
         joinable = np.asarray(near[list(self.kept)].all(axis=0))

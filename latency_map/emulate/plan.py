@@ -30,7 +30,7 @@ class AddedDelay:
     asked_ms
         The round trip of the map.
     own_ms
-        What of it the real network has already; 0 where it was not told.
+        What the real network has already; 0 where it is unknown.
     class_id
         The minor number of its class, from 1 up.
     """
@@ -195,7 +195,7 @@ def _members(
     if not skip_missing:
         for what, names in (
             ("an address for every node of the map, got none for", homeless),
-            ("hosts that are nodes of the map, got beside them", strangers),
+            ("only hosts that are nodes of the map, got also", strangers),
         ):
             if names:
                 message = (

@@ -21,7 +21,7 @@ def render_preflight(plan: NodePlan, *, tools: Sequence[str] = ()) -> str:
     plan
         The node's delays.
     tools
-        The commands that it must have beside ``tc`` and ``ip``.
+        The commands that it must have in addition to ``tc`` and ``ip``.
 
     Returns
     -------
@@ -74,7 +74,7 @@ main() {{
   else
     shown=$(tc qdisc show dev "$device" root 2>&1) || :
     case $(owner 2>/dev/null) in
-      other) problem "somebody else set the queueing discipline of $device: $shown" ;;
+      other) problem "another program set the queueing discipline of $device: $shown" ;;
       unknown) problem "its tc does not show the queueing discipline of $device: $shown" ;;
     esac
   fi

@@ -26,8 +26,8 @@ def script_name(action: ScriptAction, node: str) -> str:
 def render_script(plan: NodePlan, action: ScriptAction, *, undo_after_s: int | None = None) -> str:
     """Write what a node runs as a shell script.
 
-    The script that applies first removes what an earlier run of it made, so that it may be run again; if one
-    of its commands fails, it removes what it made. It refuses a device whose root discipline somebody else
+    The script that applies first removes what an earlier run of it made, so that it may be run again. If one
+    of its commands fails, it removes what it made. It refuses a device whose root discipline another program
     set. Either script begins only once it was read to its end, so that one that arrives cut does nothing.
 
     Parameters
@@ -72,7 +72,7 @@ def render_script(plan: NodePlan, action: ScriptAction, *, undo_after_s: int | N
 def explain_delay(delay: AddedDelay) -> str:
     """Say what one class is for, in a few words."""
     asked = f"{delay.one_way_us / 1000:g} ms of {delay.asked_ms:g} ms round trip"
-    own = f", {delay.own_ms:g} ms of which are there" if delay.own_ms else ""
+    own = f", {delay.own_ms:g} ms are there already" if delay.own_ms else ""
     return f"to {delay.to.name} {delay.to.address}: {asked}{own}"
 
 
@@ -111,8 +111,8 @@ say() {{ printf '%s\\n' "gesscale: $node: $*" >&2; }}
 
 remove_delays() {{ {undo}; }}
 
-# Whose the root discipline of the device is, told by its handle: 0: is the kernel's own, which comes back by
-# itself when ours goes; {root} is ours; any other was set by somebody.
+# Whose the root discipline of the device is, by its handle: 0: is the kernel's own, which comes back by
+# itself when ours goes; {root} is ours; another program set any other.
 owner() {{
   present=$(tc qdisc show dev "$device" root) || {{ echo unknown; return; }}
   case $present in
@@ -135,7 +135,7 @@ main() {{
   whose=$(owner)
   if [ "$whose" = unknown ]; then say "cannot tell what is on $device, see above; nothing was changed"; exit 1; fi
   if [ "$whose" = other ]; then
-    say "expected no queueing discipline of somebody else on $device, got: $(tc qdisc show dev "$device" root)"
+    say "expected no queueing discipline of another program on $device, got: $(tc qdisc show dev "$device" root)"
     say "nothing was changed; remove it first if it may go: tc qdisc del dev $device root"
     exit 1
   fi
@@ -180,7 +180,7 @@ main() {
     gesscale) remove_delays; say "delays are taken away from $device" ;;
     kernel) say "no delays were on $device" ;;
     unknown) say "cannot tell what is on $device, see above"; exit 1 ;;
-    other) say "left alone, somebody else set it: $(tc qdisc show dev "$device" root)" ;;
+    other) say "left alone, another program set it: $(tc qdisc show dev "$device" root)" ;;
   esac
 }
 

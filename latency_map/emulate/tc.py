@@ -11,7 +11,7 @@ from latency_map.emulate.plan import AddedDelay, NodePlan
 Command: TypeAlias = tuple[str, ...]
 
 ROOT = "6e5:"
-"""Handle of our root discipline, by which it is told from others'."""
+"""Handle of our root discipline, which distinguishes it from others."""
 
 _FIRST_CHILD = 0x1000  # above the root's handle; below 0x8000, where the kernel numbers by itself
 _PACKET_BITS = 1500 * 8

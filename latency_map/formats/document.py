@@ -13,7 +13,7 @@ from latency_map.survey import Survey
 API_VERSION = "gesscale.dev/v1"
 KIND = "LatencyMap"
 FIXED = {"kind": KIND, "unit": "ms", "delay": "rtt"}
-"""What every document says of itself beside its version."""
+"""What every document says of itself, in addition to its version."""
 
 SPREAD = ("p95_ms", "jitter_ms", "loss_ratio")
 """The matrices of a spread."""

@@ -1,6 +1,7 @@
 """Reading the project's own form row by row; what it holds is said in `latency_map.formats.document`."""
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,16 +114,8 @@ class _Reading:
         self._bind(len(names), "nodes")
 
     def _take_matrix(self, key: str, place: str, most: float) -> None:
-        if self.content.begins() != "[":
-            problem = (
-                f"expected {self._counted()} rows, one for each node, got {kind_of(self.content.value())}"
-            )
-            raise self._error(place, problem)
         rows = 0
-        for index in self.content.items():
-            row = self.content.value()
-            if not isinstance(row, list):
-                raise self._error(f"{place}[{index}]", f"expected a list of cells, got {kind_of(row)}")
+        for index, row in self._rows(place):
             if self.count is None:
                 self._check_count(len(row), place)
                 self.count = len(row)
@@ -136,6 +129,18 @@ class _Reading:
             self.matrices[key][index] = self._cells(row, f"{place}[{index}]", most)
             rows = index + 1
         self._bind(rows, place, f"expected {self._counted()} rows, one for each node, got a list of {rows}")
+
+    def _rows(self, place: str) -> Iterator[tuple[int, list[Json]]]:
+        if self.content.begins() != "[":
+            problem = (
+                f"expected {self._counted()} rows, one for each node, got {kind_of(self.content.value())}"
+            )
+            raise self._error(place, problem)
+        for index in self.content.items():
+            row = self.content.value()
+            if not isinstance(row, list):
+                raise self._error(f"{place}[{index}]", f"expected a list of cells, got {kind_of(row)}")
+            yield index, row
 
     def _cells(self, row: list[Json], place: str, most: float) -> Delays:
         if not set(map(type, row)) <= {float, int, type(None)}:
@@ -154,15 +159,8 @@ class _Reading:
 
     def _take_marks(self) -> None:
         """Take the columns that are estimated, two bytes each: the nodes may not be counted yet."""
-        if self.content.begins() != "[":
-            problem = (
-                f"expected {self._counted()} rows, one for each node, got {kind_of(self.content.value())}"
-            )
-            raise self._error("estimated", problem)
-        for index in self.content.items():
-            row, place = self.content.value(), f"estimated[{index}]"
-            if not isinstance(row, list):
-                raise self._error(place, f"expected a list of cells, got {kind_of(row)}")
+        for index, row in self._rows("estimated"):
+            place = f"estimated[{index}]"
             most = self.count or self.content.limits.nodes
             for column in row:
                 if isinstance(column, bool) or not isinstance(column, int) or not 0 <= column < most:
@@ -225,8 +223,8 @@ class _Reading:
     def _bind(self, count: int, place: str, problem: str = "") -> None:
         """Hold all parts to one number of nodes."""
         if self.count is not None and count != self.count:
-            told = problem or f"expected {self.count} nodes, as rtt_ms has rows, got {count}"
-            raise self._error(place, told)
+            default = f"expected {self.count} nodes, as rtt_ms has rows, got {count}"
+            raise self._error(place, problem or default)
         self.count = count
 
     def _counted(self) -> str:

@@ -103,7 +103,7 @@ def import_source(
     side_files
         What belongs to it and is not in it.
     judge
-        Told the delays as the text has them, and what they mean, before they are made round trips; may raise.
+        Called with the delays as the text has them and what they mean, before they become round trips; may raise.
 
     Returns
     -------
@@ -190,7 +190,7 @@ def _refuse_impossible(source: str, raw: RawDelays, unit: DelayUnit, kind: Delay
 def _to_survey(
     source: str, raw: RawDelays, unit: DelayUnit, kind: DelayKind
 ) -> tuple[Survey, tuple[str, ...]]:
-    """Make the round trips of delays, in the memory where they are, and return what was done beside."""
+    """Make the round trips of delays, in the memory where they are, and return notes on what was done."""
     notes = raw.notes
     if kind is DelayKind.ONE_WAY:
         differing = count_differing(raw.values)

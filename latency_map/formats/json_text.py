@@ -35,7 +35,7 @@ def parse_json(text: str, source: str) -> Json:
 
 
 class JsonReader:
-    """JSON of which only the value at hand is held.
+    """JSON that is read value by value: only the current one is held.
 
     An object is gone through by `members` and a list by `items`; what they come to is taken by `value`, passed by
     `skip`, or gone through in turn, before the next one is asked for.

@@ -1,4 +1,4 @@
-"""Files beside a map: the names of nodes that it has only by place or by number."""
+"""Files that come with a map: the names of nodes that it has only by place or by number."""
 
 from collections import Counter
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""What a file is, told from how it begins, and why."""
+"""What a file is, judged by how it begins, and why."""
 
 import re
 from enum import StrEnum
@@ -52,7 +52,7 @@ def recognise_json(source: MapSource) -> tuple[MapForm, str]:
     Parameters
     ----------
     source
-        Its text, of which only the beginning is looked at.
+        Its text; only the beginning is looked at.
 
     Returns
     -------
@@ -111,7 +111,7 @@ def recognise_text(source: MapSource) -> tuple[MapForm, str]:
     Parameters
     ----------
     source
-        Its text, of which only the beginning is looked at.
+        Its text; only the beginning is looked at.
 
     Returns
     -------

@@ -113,7 +113,7 @@ class Sheet:
         raise self.error(row, column, f"{expected}, got {shortened(cell)}")
 
     def notes(self) -> tuple[str, ...]:
-        """Return what stood for a missing delay beside blank cells, for people."""
+        """Return what stood for a missing delay, other than blank cells, for people."""
         return tuple(f"{mark!r} taken as missing, cells: {count}" for mark, count in self._marks.items())
 
 

@@ -1,4 +1,4 @@
-"""Flaws that measured maps have: directions that differ, and pairs that nobody measured."""
+"""Flaws that measured maps have: directions that differ, and pairs without a measurement."""
 
 import numpy as np
 

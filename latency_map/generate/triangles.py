@@ -3,11 +3,11 @@
 A share is one of *detours*, two nodes and a third in between, as in `latency_map.quality.triangles`: the share of
 triangles is three times that.
 
-After the generator of iotaledger/iota (pull request 9325), which sets one side of some triangles above the sum
-of the other two. Here the share is what is asked for: no triangle is broken to begin with (every delay is
-lowered to its shortest way round); then pairs are taken in random order, and each is raised above a random
-number of its detours, as many as are still wanted at most. Each step is counted, since raising a side of a
-broken triangle may repair it, and is taken back where it leads away from what is wanted.
+After the generator of iotaledger/iota (pull request 9325), which sets one side of some triangles above the sum of the
+other two. Here the share is what is asked for: no triangle is broken to begin with (every delay is lowered to its
+shortest way round); then pairs are taken in random order, and each is raised above a random number of its detours, as
+many as are still wanted at most. Each step is counted, since a raised side of a broken triangle may repair it. It is
+taken back where it leads away from what is wanted.
 """
 
 import math

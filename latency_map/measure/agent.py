@@ -1,7 +1,7 @@
 """The agent: probes other nodes round after round and serves what it measured.
 
 ``python -m latency_map.measure.agent --node NAME --peers ...`` runs it; so does ``gesscale latency-map agent``. It
-is to run on small nodes beside others' work: it imports nothing heavy, keeps a few probes of each peer, and
+is to run on small nodes next to other work: it imports nothing heavy, keeps a few probes of each peer, and
 stays within a budget of probes.
 """
 
@@ -45,7 +45,7 @@ def serve(options: AgentOptions, *, say: Say) -> None:
     Raises
     ------
     LatencyMapError
-        Its peers cannot be told at all, ICMP is demanded and not allowed, or its port cannot be taken.
+        Its peers cannot be found at all, ICMP is demanded and not allowed, or its port cannot be taken.
     """
     instance = uuid4().hex
     stop = threading.Event()
@@ -57,10 +57,10 @@ def serve(options: AgentOptions, *, say: Say) -> None:
         stop=stop,
         say=say,
     )
-    with _signals_held() as told:
+    with _signals_held() as received:
         server = _open_pages(options, rounds, instance)
         say(f"node {options.node}: figures at http://{options.host}:{server.port}/metrics, by {method}")
-        _until_ended(in_thread(rounds.run), options.run_s, told)
+        _until_ended(in_thread(rounds.run), options.run_s, received)
         stop.set()
         server.close()
 
@@ -111,22 +111,22 @@ def _signals_held() -> Iterator[list[int]]:
 
     Threads that libraries started earlier do not hold them back. One that lands there is only noted.
     """
-    told: list[int] = []
+    received: list[int] = []
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-    handlers = {number: signal.signal(number, lambda got, _: told.append(got)) for number in _SIGNALS}
+    handlers = {number: signal.signal(number, lambda got, _: received.append(got)) for number in _SIGNALS}
     try:
-        yield told
+        yield received
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def _until_ended(running: "Future[None]", run_s: float | None, told: Sequence[int]) -> None:
+def _until_ended(running: "Future[None]", run_s: float | None, received: Sequence[int]) -> None:
     ends_s = None if run_s is None else time.monotonic() + run_s
     while not running.done():
         left_s = _GLANCE_S if ends_s is None else min(_GLANCE_S, ends_s - time.monotonic())
-        if told or left_s <= 0 or signal.sigtimedwait(_SIGNALS, left_s):
+        if received or left_s <= 0 or signal.sigtimedwait(_SIGNALS, left_s):
             return
     running.result()  # it ends by itself only where it failed
 

@@ -118,8 +118,8 @@ def gather_samples(
     samples
         Figures; see `Gathering.take`.
     fill_missing
-        Whether pairs that were measured in neither direction are estimated by network coordinates, and marked
-        so; the changes of the survey then say what error to expect.
+        Whether pairs that were measured in neither direction are estimated by network coordinates, and marked so. The
+        changes of the survey then say what error to expect.
     now_s
         As in `Gathering.survey`.
     limits

@@ -173,7 +173,7 @@ class Gathering:
         if math.isnan(figures[_WHEN]):
             figures[_WHEN] = _NOT_DATED
         known = self._grid.layers[MEASURED_TIMESTAMP_SECONDS][row, column]
-        if not figures[_WHEN] <= known:  # as it is of a pair that nobody claimed, too
+        if not figures[_WHEN] <= known:  # also where no agent claimed the pair
             for name, figure in zip(_FIGURES, figures, strict=True):
                 self._grid.layers[name][row, column] = figure
 

@@ -1,4 +1,4 @@
-"""What an agent is told: options, each also by an environment variable, as a DaemonSet sets them."""
+"""The options of an agent, each also by an environment variable, as a DaemonSet sets them."""
 
 import argparse
 import math
@@ -184,8 +184,8 @@ _OPTIONS = (
         text="seconds from the beginning of a round to that of the next",
     ),
     _Option(
-        flag="--timeout", field="timeout_s", variable="GESSCALE_TIMEOUT", read=_number(0.01, 5, "seconds"), default="2",
-        text="seconds to wait for a reply",
+        flag="--timeout", field="timeout_s", variable="GESSCALE_TIMEOUT", read=_number(0.01, 5, "seconds"),
+        default="2", text="seconds to wait for a reply",
     ),
     _Option(
         flag="--window", field="window_s", variable="GESSCALE_WINDOW", read=_seconds, default=None,
@@ -230,7 +230,7 @@ def read_options(
     Returns
     -------
     AgentOptions
-        What it was told.
+        Its options.
     """
     parser = argparse.ArgumentParser(
         prog=program,

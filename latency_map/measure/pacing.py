@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """A token bucket, told by one instant (the generic cell rate algorithm).
+    """A token bucket, kept as one instant (the generic cell rate algorithm).
 
     Over any span of t seconds at most ``rate_per_s * t + burst`` probes start.
 

@@ -18,7 +18,7 @@ Peers: TypeAlias = Mapping[str, str]
 """Address of each node."""
 
 FindPeers: TypeAlias = Callable[[], Peers]
-"""Tells the peers as they are now; raises LatencyMapError where they cannot be told."""
+"""Returns the peers as they are now; raises LatencyMapError where they are unknown."""
 
 MAX_PEERS = 5000
 _MAX_FILE_BYTES = 1 << 20
@@ -121,7 +121,7 @@ class AgentsByName:
         self._node, self._instance = own
         self._timeout_s = timeout_s
         self._say = say
-        self._told: dict[str, tuple[str, str]] = {}
+        self._named: dict[str, tuple[str, str]] = {}
 
     def __call__(self) -> dict[str, str]:
         """Return the peers as they are now; those that do not tell their name are left out.
@@ -132,19 +132,19 @@ class AgentsByName:
             The name does not resolve.
         """
         urls = resolve_agents(self._place, default_port=self._default_port)[:MAX_PEERS]
-        self._told = {url: told for url, told in self._told.items() if url in urls}
+        self._named = {url: name for url, name in self._named.items() if url in urls}
         asked = {
-            url: in_thread(partial(_ask_name, url, self._timeout_s)) for url in urls if url not in self._told
+            url: in_thread(partial(_ask_name, url, self._timeout_s)) for url in urls if url not in self._named
         }
         wait(asked.values(), timeout=2 * self._timeout_s)
         for url, future in asked.items():
-            if future.done() and (told := future.result()):
-                self._told[url] = told
+            if future.done() and (name := future.result()):
+                self._named[url] = name
         return self._by_name()
 
     def _by_name(self) -> dict[str, str]:
         peers: dict[str, str] = {}
-        for url, (node, instance) in sorted(self._told.items()):
+        for url, (node, instance) in sorted(self._named.items()):
             if instance == self._instance:
                 continue
             if node == self._node or node in peers:

@@ -5,7 +5,7 @@ from latency_map.errors import LatencyMapError
 from latency_map.measure.fetch import FetchError, Resolve, resolve_host, resolve_in_time
 
 AGENT_PORT = 9109
-"""Where an agent serves its figures unless it is told otherwise."""
+"""Where an agent serves its figures by default."""
 
 
 def split_place(place: str, *, default_port: int = AGENT_PORT) -> tuple[str, int]:

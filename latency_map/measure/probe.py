@@ -1,11 +1,11 @@
-"""Measured round trips by ICMP echo, one at a time, with ping3's three answers told apart.
+"""Measured round trips by ICMP echo, one at a time, with ping3's three answers distinguished.
 
 ``python -m latency_map.measure.probe ADDRESS... --count K`` writes one JSON line per echo, so that a test bed can run
 it inside a network namespace and a person can read it. Imports nothing heavy.
 
-A reply is matched by identifier and sequence number. ping3 derives the identifier from process and thread;
-the sequence numbers here start at the process id and count on, so that neither a late reply is taken for the
-next one, nor another prober's for ours.
+A reply is matched by identifier and sequence number. ping3 derives the identifier from process and thread. The
+sequence numbers here start at the process id and count on. So a late reply is not taken for the next one, and another
+prober's reply not for ours.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Calls in threads of their own, so that one that never comes back holds up nobody else."""
+"""Calls in threads of their own, so that one that never returns holds up no other."""
 
 import threading
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def in_thread(call: Callable[[], Result], *, name: str | None = None) -> "Future
         What comes of it.
     """
     future: Future[Result] = Future()
-    future.set_running_or_notify_cancel()  # from here on nobody can cancel it
+    future.set_running_or_notify_cancel()  # from here on it cannot be cancelled
     threading.Thread(target=_run, args=(call, future), name=name, daemon=True).start()
     return future
 
@@ -32,7 +32,7 @@ def in_thread(call: Callable[[], Result], *, name: str | None = None) -> "Future
 def _run(call: Callable[[], Result], future: "Future[Result]") -> None:
     try:
         future.set_result(call())
-    except BaseException as error:  # noqa: BLE001 - whoever asks for the result gets it
+    except BaseException as error:  # noqa: BLE001 - the caller of result() gets it
         future.set_exception(error)
     finally:
         del (

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CLUSTER_COLOURS = ("#0072B2", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#8C8C00")
-"""Told apart by colour-blind eyes too (Okabe and Ito, 2008)."""
+"""Colour-blind people can distinguish them too (Okabe and Ito, 2008)."""
 
 MEMBER_COLOUR = "#D55E00"
 """Of placements and of their NDmax; no cluster has it."""

@@ -171,5 +171,5 @@ def _find_estimated(survey: Survey) -> Iterator[Finding]:
             count=count,
             out_of=known,
             counted="cells",
-            advice="nobody measured them; see the changes that the map lists for the error to expect",
+            advice="they were not measured; see the changes that the map lists for the error to expect",
         )

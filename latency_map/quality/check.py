@@ -47,7 +47,7 @@ def check(
     survey
         Any survey.
     now_s
-        Seconds since the epoch, by which its age is told; None leaves age out.
+        Seconds since the epoch, to compute its age; None leaves age out.
     asymmetry
         What will be done where two directions differ, as in `Survey.rule`: that they do is an error only where
         it is refused.

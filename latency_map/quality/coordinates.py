@@ -1,11 +1,11 @@
 """Network coordinates: places for nodes such that distances between them are near the round trips measured.
 
-The model is Vivaldi's (Dabek et al., SIGCOMM 2004): round trip = distance of two points + a height of each node,
-the part that every path of a node has in common (its access link). Where Vivaldi moves one spring at a time, as
-a protocol must, here all known pairs are at hand and one bounded descent (L-BFGS-B) fits them together: the sum
-of robust relative errors, so that a short delay counts as much as a long one and delays that break triangles do
-not pull the rest along. It starts from classical scaling of some nodes (from a random start the error is twice
-as large after as many steps).
+The model is Vivaldi's (Dabek et al., SIGCOMM 2004): round trip = distance of two points + a height of each node, the
+part that every path of a node has in common (its access link). Vivaldi moves one spring at a time, as a protocol
+must. Here all known pairs are available, and one bounded descent (L-BFGS-B) fits them together. It minimises the sum
+of robust relative errors, so that a short delay counts as much as a long one and delays that break triangles do not
+pull the rest along. It starts from classical scaling of some nodes (from a random start the error is twice as large
+after as many steps).
 
 Nodes that no chain of known pairs joins (islands) have no place relative to each other: their round trips stay
 unknown.
@@ -182,7 +182,7 @@ def _known_pairs(rtt_ms: Delays) -> _Pairs:
         one_ms, other_ms = (np.where(np.isnan(x), y, x) for x, y in (measured, measured[::-1]))
         i.append(np.full(len(columns), row, dtype=np.int32))
         j.append((columns + row + 1).astype(np.int32))
-        known_ms.append(np.nan_to_num((one_ms + other_ms) / 2))  # 0: joined, at a distance that nobody knows
+        known_ms.append(np.nan_to_num((one_ms + other_ms) / 2))  # 0: joined, at an unknown distance
     return _Pairs(i=np.concatenate(i), j=np.concatenate(j), rtt_ms=np.concatenate(known_ms))
 
 

@@ -1,4 +1,4 @@
-"""Estimates for pairs that nobody measured: by the shortest path, or by network coordinates."""
+"""Estimates for pairs without a measurement: by the shortest path, or by network coordinates."""
 
 from dataclasses import dataclass
 from enum import StrEnum

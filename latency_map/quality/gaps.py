@@ -1,4 +1,4 @@
-"""Pairs that nobody measured, and nodes that no measured pair joins."""
+"""Pairs without a measurement, and nodes that no measured pair joins."""
 
 import numpy as np
 import scipy

@@ -1,12 +1,12 @@
 """Outliers: pairs and nodes whose delays do not go with the rest.
 
-A pair is judged by the other nodes, its witnesses. A witness that is ``x`` from one node of the pair and ``y``
-from the other says that they are at most ``x + y`` apart and at least ``|x - y|``. A pair is *slow* where more
-than nine in ten witnesses find it too long by a quarter of that or more, *fast* where as many find it as much too
-short. No scale is assumed, and a single bad delay makes no other pair an outlier: it spoils one vote. The rule
-would rather miss one than cry wolf: noise of 10 % on every delay makes none, and on PlanetLab 0.09 % of the pairs
-are slow and 0.04 % fast. Of pairs of PlanetLab that were spoilt on purpose it found 40 % where they were four times
-too slow, 67 % where they were ten times too fast.
+A pair is judged by the other nodes, its witnesses. A witness that is ``x`` from one node of the pair and ``y`` from
+the other says that they are at most ``x + y`` apart and at least ``|x - y|``. A pair is *slow* where more than nine
+in ten witnesses find it too long by a quarter of that or more, *fast* where as many find it as much too short. No
+scale is assumed, and a single bad delay makes no other pair an outlier: it spoils one vote. The rule gives few false
+alarms and may miss an outlier: noise of 10 % on every delay makes none, and on PlanetLab 0.09 % of the pairs are slow
+and 0.04 % fast. Of pairs of PlanetLab that were spoilt on purpose it found 40 % where they were four times too slow,
+67 % where they were ten times too fast.
 
 A node is *far* where the logarithm of its median delay is more than 3.5 robust standard deviations (median
 absolute deviation times 1.4826; Iglewicz and Hoaglin, 1993) above the median of all nodes, and more than twice
@@ -81,22 +81,22 @@ def find_outliers(rtt_ms: Delays, names: tuple[str, ...], *, seed: int = 0) -> O
         No pair where fewer than `MIN_WITNESSES` nodes know both of its ends.
     """
     witnesses = _witnesses(names, seed)
-    told = np.ascontiguousarray(rtt_ms[:, witnesses])
+    seen_ms = np.ascontiguousarray(rtt_ms[:, witnesses])
     counts = _count_witnesses(rtt_ms, witnesses)
     needed = np.where(counts >= MIN_WITNESSES, VOTES_RATIO * counts, np.inf)
     slow, fast = np.zeros_like(rtt_ms, dtype=bool), np.zeros_like(rtt_ms, dtype=bool)
     for row in range(len(rtt_ms) - 1):
         after = slice(row + 1, None)
         pairs_ms = rtt_ms[row, after, None]
-        too_long = (pairs_ms > MARGIN * (told[row] + told[after])).sum(axis=1)
-        too_short = (pairs_ms * MARGIN < np.abs(told[row] - told[after])).sum(axis=1)
+        too_long = (pairs_ms > MARGIN * (seen_ms[row] + seen_ms[after])).sum(axis=1)
+        too_short = (pairs_ms * MARGIN < np.abs(seen_ms[row] - seen_ms[after])).sum(axis=1)
         slow[row, after] = too_long > needed[row, after]
         fast[row, after] = too_short > needed[row, after]
     medians_ms = _node_medians(rtt_ms)
     return Outliers(
         slow_pairs=slow,
         fast_pairs=fast,
-        allowed_ms=_allowed_ms(slow, fast, told, witnesses),
+        allowed_ms=_allowed_ms(slow, fast, seen_ms, witnesses),
         pairs_judged=int((counts >= MIN_WITNESSES).sum()) // 2,
         far_nodes=_far(medians_ms),
         node_medians_ms=medians_ms,
@@ -114,16 +114,16 @@ def _count_witnesses(rtt_ms: Delays, witnesses: NDArray[np.intp]) -> Delays:
     """Count who knows both nodes of a pair; the two themselves are never of another opinion and do not count."""
     known = ~np.isnan(rtt_ms)
     np.fill_diagonal(known, val=False)
-    told = known[:, witnesses].astype(np.float32)
-    counts: Delays = np.where(known, told @ told.T, 0.0)
+    seen = known[:, witnesses].astype(np.float32)
+    counts: Delays = np.where(known, seen @ seen.T, 0.0)
     return counts
 
 
-def _allowed_ms(slow: Mask, fast: Mask, told: Delays, witnesses: NDArray[np.intp]) -> Delays:
+def _allowed_ms(slow: Mask, fast: Mask, seen_ms: Delays, witnesses: NDArray[np.intp]) -> Delays:
     allowed_ms = np.full(slow.shape, np.nan)
     for a, b in np.argwhere(slow | fast):
         others = (witnesses != a) & (witnesses != b)
-        bounds = told[a] + told[b] if slow[a, b] else np.abs(told[a] - told[b])
+        bounds = seen_ms[a] + seen_ms[b] if slow[a, b] else np.abs(seen_ms[a] - seen_ms[b])
         allowed_ms[a, b] = np.nanmedian(bounds[others])
     return allowed_ms
 

@@ -1,8 +1,8 @@
 """Repairs: a better survey of a faulty one, and what was changed.
 
-The steps are taken in one order, whatever the order of the options: nodes are dropped, the diagonal set to zero,
-zeros between nodes taken as missing, the two directions of a pair made one, gaps filled, and at last nodes
-dropped that still have gaps. So a false zero neither halves a mean nor shortens a path, and estimates are made of
+The steps are taken in one order, whatever the order of the options. Nodes are dropped, the diagonal is set to zero,
+and zeros between nodes are taken as missing. Then the two directions of a pair become one, gaps are filled, and nodes
+that still have gaps are dropped. So a false zero neither halves a mean nor shortens a path, and estimates are made of
 all that is known. The same repair of its own result changes nothing.
 """
 

@@ -128,7 +128,7 @@ def _wanted(size: int | None, capacity: float | None, offer: CandidateSet) -> tu
         message = "choose: expected either --size or --capacity"
         raise InputError(message)
     if offer.weights is None:
-        message = "--capacity: expected --nodes beside it, which says what each node holds"
+        message = "--capacity: expected --nodes with it, which says what each node holds"
         raise InputError(message)
     return capacity, offer
 

@@ -117,7 +117,7 @@ def _hosts(
     latencies: LatencyMap, addresses: Path | None, subnet: str | None, device: str, *, pod_networks: bool
 ) -> tuple[Host, ...]:
     if (addresses is None) == (subnet is None):
-        message = "expected one of --addresses HOSTS and --subnet NETWORK, so that nodes can be told apart"
+        message = "expected one of --addresses HOSTS and --subnet NETWORK, so that nodes can be distinguished"
         raise InputError(message)
     if addresses is not None:
         return read_hosts(addresses, device, pod_networks=pod_networks)

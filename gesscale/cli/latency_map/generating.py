@@ -1,4 +1,4 @@
-"""``gesscale latency-map generate``: maps that nobody measured, for tests, plans and emulation."""
+"""``gesscale latency-map generate``: made-up maps, for tests, plans and emulation."""
 
 from collections.abc import Sequence
 from pathlib import Path

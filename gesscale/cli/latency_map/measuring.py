@@ -48,7 +48,7 @@ def measure(
     map_target: MapTarget = None,
     output: Form = Output.TABLE,
 ) -> None:
-    """Measure one row of a map: round trips from this machine to others. Exit code 1: nobody answered."""
+    """Measure one row of a map: round trips from this machine to others. Exit code 1: no node answered."""
     with plain_errors():
         addresses = _targets(target or [], targets, source)
     lasts_s = len(addresses) * count / rate
@@ -111,7 +111,7 @@ def gather(
         ),
     ] = "",
     fill: Annotated[
-        bool, typer.Option("--fill", help="Estimate what nobody measured by network coordinates.")
+        bool, typer.Option("--fill", help="Estimate pairs without a measurement by network coordinates.")
     ] = False,
     timeout: Annotated[
         float, typer.Option(min=0.01, max=60, help="Seconds to wait for each agent's answer.")

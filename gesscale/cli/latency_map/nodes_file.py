@@ -85,7 +85,9 @@ def read_nodes(file: Path, pods: Path | None) -> tuple[Candidate, ...]:
         taken = None if pods is None else _valid(KubectlPods, _read(pods), pods, _SOME_PODS)
         nodes = to_candidates(_valid(KubectlNodes, document, file, _SOME_NODES), taken)
     elif pods is not None:
-        message = f"{pods}: expected it beside the output of kubectl get nodes -o json, got a list in {file}"
+        message = (
+            f"{pods}: expected it together with the output of kubectl get nodes -o json, got a list in {file}"
+        )
         raise InputError(f"{message}; state free_cpus and free_memory there")
     else:
         nodes = [row.candidate() for row in _valid(list[NodeRow], document, file, _SOME_NODES)]

@@ -66,7 +66,7 @@ def repair_map(
         Symmetrise | None, typer.Option("--symmetrise", help="Make the two directions of a pair one.")
     ] = None,
     fill: Annotated[
-        Fill, typer.Option("--fill", help="Estimate pairs that nobody measured; they are marked.")
+        Fill, typer.Option("--fill", help="Estimate pairs without a measurement; they are marked.")
     ] = Fill.NONE,
     drop_incomplete: Annotated[
         bool, typer.Option("--drop-incomplete", help="Leave out nodes until no pair is missing.")

@@ -74,7 +74,7 @@ class CandidateSet:
     rejections
         The nodes that are out.
     apart
-        Groups of nodes of which at most one may be in.
+        Groups of nodes; at most one node of each may be in.
     weights
         What each node holds; None where no file says it.
     """
@@ -86,7 +86,7 @@ class CandidateSet:
 
 
 def screen_candidates(latencies: LatencyMap, asked: NodesAsked, keep: Sequence[str]) -> CandidateSet:
-    """Find the nodes that can be chosen beside those kept, and say on stderr what was taken for granted.
+    """Find the nodes that can be chosen in addition to those kept, and say on stderr what was taken for granted.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def _needs(asked: NodesAsked) -> Needs:
     needy = {"--pods": asked.pods, "--arch": asked.arch, "--cpu": asked.cpu, "--memory": asked.memory}
     lone = [option for option, value in needy.items() if value]
     if lone and asked.nodes is None:
-        message = f"{', '.join(lone)}: expected --nodes beside it, which says what nodes there are"
+        message = f"{', '.join(lone)}: expected --nodes with it, which says what nodes there are"
         raise InputError(message)
     return Needs(
         arch=asked.arch,

@@ -195,7 +195,10 @@ def test_a_choice_that_is_not_possible_says_which_nodes_are_out(run):
         ("choose --size 2 --cpu much --nodes nodes.yaml", "--cpu: expected a quantity such as 3800m"),
         ("choose --size 2 --candidates a,c,d,zz --nodes nodes.yaml", "got 'zz'"),
         ("choose --size 2 --nodes missing.yaml", "missing.yaml: No such file"),
-        ("choose --size 2 --nodes nodes.yaml --pods nodes.yaml", "expected it beside the output of kubectl"),
+        (
+            "choose --size 2 --nodes nodes.yaml --pods nodes.yaml",
+            "expected it together with the output of kubectl",
+        ),
     ],
 )
 def test_wrong_input_is_an_input_error_in_one_line(run, command, message):

@@ -53,9 +53,9 @@ def test_the_script_holds_the_commands_of_the_plan_each_class_with_its_purpose()
     assert written[1].startswith("# Delays of node a (10.0.0.1, eth0) to 1 others.")
 
 
-def test_what_the_network_has_itself_is_said_beside_the_delay():
+def test_what_the_network_has_itself_is_said_with_the_delay():
     node = tc_plan(PAIR, number_hosts(["a", "b"], "10.0.0.0/24"), own=OWN).node("a")
-    assert "# to b 10.0.0.2: 19.5 ms of 40 ms round trip, 1 ms of which are there" in render_script(
+    assert "# to b 10.0.0.2: 19.5 ms of 40 ms round trip, 1 ms are there already" in render_script(
         node, ScriptAction.APPLY
     )
 
