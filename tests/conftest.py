@@ -4,6 +4,7 @@ import gc
 import os
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -31,15 +32,25 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "check"))
 Command = Callable[..., tuple[int, str, str]]
 
 
+@cache
+def _gesscale() -> Callable[[], None]:
+    """Make the command line once; typer takes 16 ms for it, and would take them for each command."""
+    from typer.main import get_command
+
+    from gesscale.cli.app import app
+
+    return get_command(app)
+
+
 @pytest.fixture
 def gesscale(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
     """Run a command line in this process; give its exit code, stdout and stderr."""
-    from gesscale.cli.app import main
+    from gesscale.cli.app import run
 
     def command(*words: object) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["gesscale", *map(str, words)])
         with pytest.raises(SystemExit) as ended:
-            main()
+            run(_gesscale())
         said = capsys.readouterr()
         assert "Traceback" not in said.err
         return int(ended.value.code or 0), said.out, said.err
