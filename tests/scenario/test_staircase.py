@@ -27,7 +27,8 @@ def test_it_follows_up_and_down(policy, engine, operator):
     # peak, and the peak needs 80 % of what eight replicas can do: one or two replicas, and six or seven.
     assert max(counts[:60]) <= 3
     assert min(counts[300:330]) >= 6
-    assert counts[-1] <= (4 if policy == "hpa-varga" else 3)  # two are needed
+    # Two are needed. On Flink gesscale2 keeps what costs less than the late minutes of one more stop.
+    assert counts[-1] <= (4 if policy in {"hpa-varga", "gesscale2"} else 3)
     assert counts.index(max(counts)) > 133  # not before the third step
     assert result.metrics["drained"] is True
     # Of four replicas that are needed in the mean, less than half of one is missing.
@@ -49,7 +50,8 @@ def test_it_keeps_two_operators_up(policy, engine, operators):
     assert not result.lost
     counts = supply(result)
     assert max(counts) >= 6
-    assert policy == "dhalion" or counts[-1] <= 4  # all keep what they have while it sees one catch up
+    # dhalion lets all keep what they have while it sees one catch up; gesscale2 keeps what costs less than one more stop.
+    assert policy == "dhalion" or counts[-1] <= (5 if policy == "gesscale2" else 4)
     assert result.metrics["drained"] is True
     # So many replicas were missing in the mean, of both together, which need four each.
     assert result.metrics["accuracy_U"] < 1.0

@@ -8,7 +8,9 @@ from gesscale.fields import Duration, SettingsGroup
 class Gesscale2Settings(SettingsGroup):
     """When a row is late, and what a late minute and a change are worth."""
 
-    slo_s: Duration = Field(60.0, description="How old a row may be when it is through.")
+    slo_s: Duration = Field(
+        60.0, description="How old a row may be when it is through. Default: one minute, the period."
+    )
     late_minute_price: float = Field(
         10.0,
         gt=0,
