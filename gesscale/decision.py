@@ -133,6 +133,45 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateBill:
+    """What a number of replicas is expected to cost over a policy's horizon.
+
+    Attributes
+    ----------
+    replicas
+        The candidate: how many replicas hold until the next step.
+    replica_minutes
+        Replicas held, and what they have left undone.
+    late_minutes
+        Minutes in which a row is older than the objective.
+    changes
+        Changes of the replicas.
+    total
+        All three by their prices, in replica-minutes.
+    """
+
+    replicas: int
+    replica_minutes: float
+    late_minutes: float
+    changes: float
+    total: float
+
+    def in_words(self, late_minute_price: float, change_price: float) -> str:
+        """Return the sum in one line.
+
+        Examples
+        --------
+        >>> bill = CandidateBill(replicas=3, replica_minutes=30, late_minutes=12, changes=1, total=151)
+        >>> bill.in_words(10, 1)
+        '3 replicas: 30 replica-min + 12.0 late min x 10 + 1.0 changes x 1 = 151'
+        """
+        return (
+            f"{self.replicas} replicas: {self.replica_minutes:.0f} replica-min + {self.late_minutes:.1f} late min x "
+            f"{late_minute_price:g} + {self.changes:.1f} changes x {change_price:g} = {self.total:.0f}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What Plan concluded for one operator.
 
@@ -150,6 +189,8 @@ class Plan:
         NDmax of that placement with the driver's node, round trip.
     rejections
         The candidates that lost.
+    bills
+        The expected bill of each number of replicas; empty where the policy has none.
     """
 
     operator: str
@@ -160,6 +201,7 @@ class Plan:
     mst: Estimate | None = None
     nd_max_ms: float | None = None
     rejections: tuple[Rejection, ...] = ()
+    bills: tuple[CandidateBill, ...] = ()
 
     @property
     def change(self) -> Change | None:

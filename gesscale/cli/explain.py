@@ -128,8 +128,19 @@ def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     yield "MST planned", estimate_in_words(plan["mst"])
     yield "outcome", joined(outcome["status"], outcome["detail"])
     yield "took", with_unit(outcome["seconds"] or None, "s")
+    for bill in plan.get("bills", ()):
+        yield f"bill of {bill['replicas']} replicas", _bill(bill)
     for lost in plan["rejections"]:
         yield f"not {lost['node']}", joined(lost["reason"], lost["detail"])
+
+
+def _bill(bill: Mapping[str, Any]) -> str:
+    parts = (
+        with_unit(bill["replica_minutes"], "replica-min"),
+        with_unit(bill["late_minutes"], "late min"),
+        with_unit(bill["changes"], "changes"),
+    )
+    return f"{' + '.join(parts)} = {with_unit(bill['total'], '')}"
 
 
 def _when(record: Mapping[str, Any]) -> str:

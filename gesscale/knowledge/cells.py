@@ -77,11 +77,20 @@ class _Rejection(_Part):
     detail: str
 
 
+class _Bill(_Part):
+    replicas: Annotated[int, Field(ge=1, le=MOST_REPLICAS)]
+    replica_minutes: _Figure
+    late_minutes: _Figure
+    changes: _Figure
+    total: _Figure
+
+
 class _Plan(_Part):
     placement: list[str]
     mst: _Estimate | None
     nd_max_ms: _Figure
     rejections: list[_Rejection]
+    bills: list[_Bill] = []
 
 
 class _Outcome(_Part):

@@ -12,12 +12,12 @@ import numpy as np
 
 from gesscale.analyze.evidence import warm
 from gesscale.analyze.screening import screen
-from gesscale.decision import Analysis, Plan, Reason, Rejection, Verdict
+from gesscale.decision import Analysis, CandidateBill, Plan, Reason, Rejection, Verdict
 from gesscale.observation import OperatorReading, WorkflowObservation
 from gesscale.options import PolicyOptions
 from gesscale.plan.placement import nd_max_ms, usable
 from gesscale.plan.staying import present_placement, stay, unknown_delays
-from gesscale.policies.gesscale2.analysis.bills import Bill, ChangeCost, Outlook, bills
+from gesscale.policies.gesscale2.analysis.bills import ChangeCost, Outlook, bills
 from gesscale.policies.gesscale2.analysis.demand import offered_points
 from gesscale.policies.gesscale2.analysis.law import BatchSample
 from gesscale.policies.gesscale2.analysis.placements import Placements, RoundTrips, placements
@@ -195,19 +195,20 @@ class Gesscale2Policy:
         outlook = self._outlook(memo, reading, operator, sized, len(present), knowledge)
         found = bills(outlook, range(min(outlook.least, len(present)), len(sized.nodes) + 1))
         best = min(found, key=lambda bill: (bill.total, abs(bill.replicas - len(present))))
-        detail = f"{analysis.detail}; {self._in_words(found)}"
+        held = replace(stay(analysis, cluster, Reason.WITHIN_TARGET), bills=found)
         if best.replicas == len(present):
-            return stay(analysis, cluster, Reason.WITHIN_TARGET, detail)
+            return replace(held, detail=f"{analysis.detail}; {self._in_words(best)} is the least bill")
+        detail = f"{analysis.detail}; {self._in_words(best)}; {self._in_words(found[len(present) - found[0].replicas])}"
         stale = knowledge.latencies.standing.stale
         if best.replicas < len(present) and stale:
-            return stay(
-                analysis, cluster, Reason.LATENCY_MAP_STALE, f"{detail}; but nothing is removed: {stale}"
-            )
+            kept = f"{detail}; but nothing is removed: {stale}"
+            return replace(held, reason=Reason.LATENCY_MAP_STALE, detail=kept)
         placement = sized.nodes[best.replicas - 1]
         return Plan(
             operator=operator.name,
             reason=Reason.OVERLOADED if best.replicas > len(present) else Reason.UNDERUSED,
             detail=detail,
+            bills=found,
             before=present,
             placement=placement,
             nd_max_ms=nd_max_ms(knowledge.latencies.map, placement, operator.driver_node),
@@ -273,13 +274,8 @@ class Gesscale2Policy:
             replica_minutes=self.sizing.change_price,
         )
 
-    def _in_words(self, found: tuple[Bill, ...]) -> str:
-        price = self.sizing.late_minute_price
-        return "; ".join(
-            f"{bill.replicas} replicas: {bill.replica_minutes:.0f} replica-min + {bill.late_minutes:.1f} late min x "
-            f"{price:g} + {bill.changes:.1f} changes x {self.sizing.change_price:g} = {bill.total:.0f}"
-            for bill in found
-        )
+    def _in_words(self, bill: CandidateBill) -> str:
+        return bill.in_words(self.sizing.late_minute_price, self.sizing.change_price)
 
 
 _JUDGED = frozenset({Reason.OVERLOADED, Reason.UNDERUSED, Reason.WITHIN_TARGET})

@@ -12,6 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gesscale.decision import CandidateBill
+
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
@@ -78,27 +80,6 @@ class Outlook:
     late_minute_price: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bill:
-    """What a number of replicas is expected to cost over the horizon, all in replica-minutes but the two counts.
-
-    Attributes
-    ----------
-    replicas
-        The candidate.
-    replica_minutes, late_minutes, changes
-        Replicas held, minutes with late rows, and changes.
-    total
-        The bill.
-    """
-
-    replicas: int
-    replica_minutes: float
-    late_minutes: float
-    changes: float
-    total: float
-
-
 class _Rule(NamedTuple):
     """How a candidate goes on.
 
@@ -148,7 +129,7 @@ class _Course:
     changes: Array
 
 
-def bills(outlook: Outlook, candidates: Sequence[int]) -> tuple[Bill, ...]:
+def bills(outlook: Outlook, candidates: Sequence[int]) -> tuple[CandidateBill, ...]:
     """Return the bill of each number of replicas.
 
     Parameters
@@ -160,7 +141,7 @@ def bills(outlook: Outlook, candidates: Sequence[int]) -> tuple[Bill, ...]:
 
     Returns
     -------
-    tuple of Bill
+    tuple of CandidateBill
         In the order of the candidates.
     """
     shape = (len(candidates), len(_RULES), len(outlook.weights))
@@ -184,7 +165,9 @@ def bills(outlook: Outlook, candidates: Sequence[int]) -> tuple[Bill, ...]:
     picked = np.arange(len(candidates)), best
     parts = [(part @ outlook.weights)[picked].tolist() for part in paid]
     return tuple(
-        Bill(replicas=count, replica_minutes=replicas, late_minutes=late, changes=changes, total=float(total))
+        CandidateBill(
+            replicas=count, replica_minutes=replicas, late_minutes=late, changes=changes, total=float(total)
+        )
         for count, replicas, late, changes, total in zip(candidates, *parts, expected[picked], strict=True)
     )
 

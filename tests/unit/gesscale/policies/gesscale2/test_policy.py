@@ -97,9 +97,12 @@ def test_enough_is_enough() -> None:
 
 def test_a_decision_says_the_bill_of_each_number_of_replicas() -> None:
     _, plan = decide(stream(150, ("hub", "near")))
-    for count in range(1, 6):
-        assert f"{count} replicas: " in plan.detail
-    assert "late min x 10" in plan.detail
+    assert [bill.replicas for bill in plan.bills] == [1, 2, 3, 4, 5]
+    assert min(plan.bills, key=lambda bill: bill.total).replicas == 2
+    assert plan.bills[1].in_words(10, 1) in plan.detail
+    _, plan = decide(stream(80, ("hub", "near", "mid")))
+    assert plan.bills[0].in_words(10, 1) in plan.detail  # what it goes to
+    assert plan.bills[2].in_words(10, 1) in plan.detail  # and what it comes from
 
 
 def test_a_late_minute_that_is_worth_more_keeps_replicas() -> None:
