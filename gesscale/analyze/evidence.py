@@ -44,9 +44,9 @@ def saturated(batches: Sequence[Batch]) -> list[bool]:
 def warm(batches: Sequence[Batch]) -> list[bool]:
     """Say of each batch whether its duration is evidence for the performance model.
 
-    Cold are: the first known batch of a run of the query, and any batch whose predecessor was not seen; a
-    batch on other nodes than the batch before it, and the batch after that. For a replica joins in the midst of
-    the one and is the straggler of the next. Removal of a replica counts like its start.
+    Cold are: the first known batch of a run of the query, any batch whose predecessor was not seen, a batch on other
+    nodes than the batch before it, and the batch after that. A new replica joins in the middle of the one and is the
+    straggler of the next. The removal of a replica counts like its start.
 
     Parameters
     ----------

@@ -1,6 +1,7 @@
 """Latencies of a workflow on micro-batches, read from its operators and summed along its longest path.
 
-The processing and the waiting latency as AuTraScale+ tells them apart (Zhang et al., TPDS 2024, section II-B).
+It separates the processing latency from the waiting latency, as AuTraScale+ does (Zhang et al., TPDS 2024, section
+II-B).
 """
 
 import math
@@ -22,8 +23,8 @@ def batch_s(reading: OperatorReading) -> float:
     Returns
     -------
     float
-        Seconds; 0 where it idles. While a backlog is eaten, batches hold more rows than an interval brings: the share
-        of their time that its rows take, for the wait in the backlog is told apart (`waiting_s`).
+        Seconds; 0 where it idles. While a backlog drains, batches hold more rows than an interval brings. Then only the
+        share of their time counts that the rows of one interval take: `waiting_s` counts the wait in the backlog.
 
     Notes
     -----
@@ -52,13 +53,13 @@ def passage_s(batch_s: float, trigger_s: float | None) -> float:
     Returns
     -------
     float
-        Seconds: half of the time between two batches for which it waits to be taken in, and its batch.
+        Seconds: its batch, and half of the time between two batches, the mean time until a batch takes the row.
     """
     return batch_s + max(trigger_s or 0.0, batch_s) / 2
 
 
 def waiting_s(reading: OperatorReading) -> float | None:
-    """Return how long rows wait beyond the next batch, seconds, by Little's law (Eq. 10); None where none are told."""
+    """Return the wait of rows beyond the next batch, seconds, by Little's law (Eq. 10); None where it is unknown."""
     if reading.backlog_rows is None or not math.isfinite(reading.backlog_rows):
         return None
     rate = reading.input_rows_per_s or reading.throughput_rows_per_s
@@ -92,7 +93,7 @@ def processing_latency_s(
     workflow
         Operators and streams.
     readings
-        Of every operator; they tell the trigger intervals.
+        Of every operator, with the trigger intervals.
     batches_s
         How long the batches of each take, such as `batch_s` says.
 
@@ -112,7 +113,7 @@ def in_time_s(workflow: Workflow, readings: Mapping[str, OperatorReading]) -> fl
 
     Returns
     -------
-    float
+    Seconds; infinite where an operator has no trigger interval, because no batch is too long then.
         Seconds; infinite where an operator has no trigger interval: nothing is too long then.
     """
     triggers_s = {name: reading.trigger_s or math.inf for name, reading in readings.items()}

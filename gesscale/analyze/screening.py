@@ -22,7 +22,7 @@ def screen(
     knowledge
         Names a change that has not settled.
     stabilization_window_s
-        For so long after a change the operator is not judged, settled or not; None for not beyond settling.
+        For this long after a change the operator is not judged, settled or not; None: only until it has settled.
 
     Returns
     -------

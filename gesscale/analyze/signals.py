@@ -1,4 +1,4 @@
-"""What the policies of the literature measure, told from what is seen of an operator here.
+"""What the policies of the literature measure, derived from what the loop sees of an operator.
 
 An operator is a Spark application that reads Kafka, or one of a Flink job: each quantity is mapped once, for both.
 """
@@ -27,8 +27,8 @@ def lag_slope_rows_per_s(reading: OperatorReading, window_s: float) -> float | N
     Returns
     -------
     float or None
-        Rows/s, below 0 where the backlog shrinks, 0 where the operator idles. None where the backlog is not told,
-        and until two batches have run on the present nodes: what came before a change tells nothing of now.
+        Rows/s, below 0 where the backlog shrinks, 0 where the operator idles. None where the backlog is unknown, and
+        until two batches have run on the present nodes: batches before a change say nothing about the present.
 
     Notes
     -----
@@ -43,7 +43,7 @@ def lag_slope_rows_per_s(reading: OperatorReading, window_s: float) -> float | N
 
 
 def lag_increase_rows_per_s(reading: OperatorReading, window_s: float) -> float | None:
-    """Return how fast the backlog grows where it is taken for a counter, which starts again from 0 where it falls.
+    """Return how fast the backlog grows if it is read as a counter, which starts again from 0 where it falls.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def cpu_share(reading: OperatorReading) -> tuple[float, str]:
     Returns
     -------
     tuple of float and str
-        The share, 0..1, and which of the two it is, for people. It is NaN where neither can be told.
+        The share, 0..1, and which of the two it is, for people. It is NaN where both are unknown.
     """
     if reading.cpu_share is not None and math.isfinite(reading.cpu_share):
         return reading.cpu_share, "CPU"
@@ -97,13 +97,14 @@ def input_fill(reading: OperatorReading) -> float | None:
     Returns
     -------
     float or None
-        The rows that still wait after the newest batch, against what one batch takes at most, 0..1. Where batches have
-        no cap: the share of batches in which it was saturated, for then rows wait. None where no backlog is told.
+        The rows that still wait after the newest batch, as a share of what one batch takes at most, 0..1. Where batches
+        have no cap: the share of batches in which it was saturated, because rows wait then. None where the backlog is
+        unknown.
 
     Notes
     -----
     It stands for the use of Flink's input buffers, which are empty as long as an operator keeps up. The rows *of* a
-    micro-batch are not what waits: a query that keeps up takes all that came within its trigger interval.
+    micro-batch do not wait: a query that keeps up takes all rows of its trigger interval.
     """
     newest = reading.batches[-1] if reading.batches else None
     if newest is None or newest.backlog_rows is None:
@@ -115,21 +116,21 @@ def input_fill(reading: OperatorReading) -> float | None:
 def _backlogs(reading: OperatorReading, window_s: float) -> Sequence[tuple[float, float]] | None:
     """Return the instants and backlogs of a window, two or more; none where the operator idles, None where unknown.
 
-    A backlog belongs to the instant at which its batch began, for then Spark asks what is offered.
+    A backlog belongs to the instant at which its batch began, because Spark then asks what is offered.
     """
     if reading.throughput_rows_per_s == 0 and reading.input_rows_per_s == 0:
         return ()
     run = _latest_run(reading.batches)
-    told = [
+    known = [
         (batch.ended_at_s, (batch.ended_at_s - batch.seconds, backlog))
         for batch in run
         if (backlog := batch.backlog_rows) is not None and math.isfinite(backlog)
     ]
-    if len(told) < 2:
+    if len(known) < 2:
         return None
     since_s = run[-1].ended_at_s - window_s
-    inside = [point for ended_at_s, point in told if ended_at_s > since_s]
-    return inside if len(inside) > 1 else [point for _, point in told[-2:]]
+    inside = [point for ended_at_s, point in known if ended_at_s > since_s]
+    return inside if len(inside) > 1 else [point for _, point in known[-2:]]
 
 
 def _latest_run(batches: Sequence[Batch]) -> Sequence[Batch]:

@@ -27,9 +27,8 @@ def true_rate_per_replica(reading: OperatorReading) -> float | None:
 
     Notes
     -----
-    Useful time is the time inside batches. On Spark that holds what a batch costs whatever its rows, so the rate of
-    an operator with little to do is below what it could be: too many replicas are asked for, and less so the fewer
-    there are.
+    Useful time is the time inside batches. On Spark it includes the fixed cost of a batch. So the rate of an operator
+    with little to do is below what it could be, and its size is too large. The error shrinks as replicas go.
     """
     useful = reading.throughput_rows_per_s, reading.busy_share, float(reading.replicas)
     if not all(math.isfinite(figure) and figure > 0 for figure in useful):
@@ -46,22 +45,22 @@ def selectivity(operator: str, workflow: Workflow, readings: Mapping[str, Operat
     operator
         Its name.
     workflow
-        Tells who reads its output; each consumer reads all of it.
+        Says who reads its output; each consumer reads all of it.
     readings
         Of the operators that were seen.
 
     Returns
     -------
     float
-        From what it is told to hand on; else from what was offered to its consumers for each row of all that feed them,
-        their mean; 1 where neither is known.
+        From the rows that it reports as handed on. Else from what its consumers were offered for each row of all
+        operators that feed them, their mean; 1 where neither is known.
     """
     reading = readings.get(operator)
     if reading is None or reading.throughput_rows_per_s <= 0:
         return 1.0
-    told = reading.output_rows_per_s
-    if told is not None and math.isfinite(told):
-        return max(0.0, told) / reading.throughput_rows_per_s
+    reported = reading.output_rows_per_s
+    if reported is not None and math.isfinite(reported):
+        return max(0.0, reported) / reading.throughput_rows_per_s
     seen = [
         share
         for consumer in workflow.downstream(operator)
@@ -71,7 +70,7 @@ def selectivity(operator: str, workflow: Workflow, readings: Mapping[str, Operat
 
 
 def source_rates(workflow: Workflow, readings: Mapping[str, OperatorReading]) -> Mapping[str, float]:
-    """Return the rows/s that each source offers, upstream operators first; one that does not tell is missing."""
+    """Return the rows/s that each source offers, upstream operators first; a source that does not report is missing."""
     return {
         name: rate
         for name in workflow.topological_order
@@ -86,14 +85,14 @@ def source_rates(workflow: Workflow, readings: Mapping[str, OperatorReading]) ->
 def required_rates(
     workflow: Workflow, readings: Mapping[str, OperatorReading], source_rates: Mapping[str, float]
 ) -> Mapping[str, float]:
-    """Return the rate at which each operator must process so that the sources are kept up with.
+    """Return the rate at which each operator must process to keep up with the sources.
 
     Parameters
     ----------
     workflow
         Operators and streams.
     readings
-        Of the operators that were seen; they tell the selectivities.
+        Of the operators that were seen, with their selectivities.
     source_rates
         Rows/s by operator, for those that read a source of the workflow.
 
@@ -129,7 +128,7 @@ def demand_of(reading: OperatorReading, pushed_down: float) -> float:
     Returns
     -------
     float
-        That; where rows pile up before it no less than what is offered to it, for it reads a topic of its own.
+        That; where rows pile up before it, no less than what is offered to it, because it reads a topic of its own.
     """
     offered = reading.input_rows_per_s
     if offered is not None and math.isfinite(offered) and has_backlog(reading):

@@ -1,4 +1,4 @@
-"""What policies have in common that look whether the lag grows."""
+"""The settings that policies share which check whether the lag grows."""
 
 from typing import Literal
 
@@ -18,17 +18,20 @@ class LagSettings(SizingSettings):
         0.01,
         ge=0,
         le=1,
-        description="The lag grows where this share of the throughput is added to it each second, 0..1. Default: 1 %, "
-        "which tells growth from noise at any load; the 1000 rows/s of table 6.4 are for up to 2.5 million.",
+        description="The lag grows where each second adds this share of the throughput to it, 0..1. Default: 1 %, "
+        "which separates growth from noise at any load. The 1000 rows/s of table 6.4 are for up to "
+        "2.5 million.",
     )
     lag_growth_rows_per_second: float = Field(
         0.0,
         ge=0,
         le=MOST_ROWS,
-        description="And at least so many rows are added each second. Default: any number; table 6.4 has 1000.",
+        description="The lag grows only where each second also adds at least so many rows. Default: any number; "
+        "table 6.4 has 1000.",
     )
     lag_growth_by: Literal["slope", "counter"] = Field(
         "slope",
-        description="Growth by the slope of the lag, or as if the lag were a counter, which makes every fall a growth. "
-        "Default: the slope; the thesis's Dhalion asks Prometheus' `rate()`, which is for counters.",
+        description="Growth by the slope of the lag, or as if the lag were a counter, which makes every fall a "
+        "growth. Default: the slope. The thesis's Dhalion uses Prometheus' `rate()`, which is for "
+        "counters.",
     )

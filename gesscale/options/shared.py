@@ -23,27 +23,27 @@ class PolicyOptions(SettingsGroup):
         30.0,
         gt=0,
         lt=100,
-        description="DT from which fewer replicas are asked for, per cent. Default: the authors' scripts.",
+        description="DT from which a policy proposes fewer replicas, per cent. Default: the authors' scripts.",
     )
     recovery_target_s: Duration = Field(
         600.0,
-        description="A backlog that drains within this time is no overload. Default: ten periods; a replica "
-        "takes seconds to start and is wasted on less.",
+        description="A backlog that drains within this time is no overload. Default: ten periods. A replica takes "
+        "seconds to start, and for less it is wasted.",
     )
     stabilization_window_s: Duration | None = Field(
         None,
-        description="After a change an operator is not judged again for this long. Default: not beyond the time "
-        "until the change has settled; the scripts of the paper's authors wait 300 s.",
+        description="For this long after a change, an operator is not judged again. Default: only until the "
+        "change has settled; the scripts of the paper's authors wait 300 s.",
     )
     reading_max_age_s: Duration | None = Field(
         7 * 86400.0,
-        description="Evidence older than this is left out; null: never. Default: a week, the longest rhythm "
+        description="Evidence older than this does not count; null: all counts. Default: a week, the longest rhythm "
         "that loads usually have.",
     )
     reading_half_life_s: Duration | None = Field(
         86400.0,
-        description="Age at which evidence counts half; null: age does not count. Default: a day, so that "
-        "yesterday's cycle still tells.",
+        description="Age at which evidence counts half; null: age does not matter. Default: a day, so that "
+        "yesterday's cycle still counts.",
     )
     cpu_high_pct: float = Field(
         90.0, gt=0, le=100, description="THR adds a replica above this CPU use, per cent. Default: paper V."
@@ -55,12 +55,12 @@ class PolicyOptions(SettingsGroup):
         0,
         ge=0,
         le=LARGEST_EXACT,
-        description="Of the draws of policies that draw. Default: any; fixed, so runs repeat.",
+        description="Seed of the policies that draw at random. Default: any; fixed, so that runs repeat.",
     )
     node_choice: Literal["random", "nearest"] = Field(
         "random",
-        description="Where policies that know no delays put replicas (all but gesscale, mdl and thr). Default: random, "
-        "as a scheduler does that does not know them either.",
+        description="Where a policy that knows no delays puts replicas (all but gesscale, mdl and thr). Default: "
+        "random, like a scheduler that does not know the delays either.",
     )
 
     @property

@@ -1,4 +1,4 @@
-"""What policies that say a number of replicas have in common."""
+"""The settings that policies share which propose a number of replicas."""
 
 from pydantic import Field
 
@@ -10,11 +10,12 @@ class SizingSettings(SettingsGroup):
 
     cooldown_s: Duration = Field(
         300.0,
-        description="After a change of any operator nothing is changed for this long. Default: Kanis 7.3.3.",
+        description="For this long after a change of any operator, nothing changes. Default: Kanis 7.3.3.",
     )
     samples_during_cooldown: bool = Field(
         True,
-        description="Whether figures of that time count later. Default: they do; in the thesis the scaler slept.",
+        description="Whether figures from the cooldown count later. Default: they do; in the thesis the scaler "
+        "slept.",
     )
     over_provision: float = Field(
         1.0, ge=1, le=10, description="Factor on the replicas of each operator. Default: none (Kanis 6.6.4)."
@@ -32,6 +33,6 @@ class SizingSettings(SettingsGroup):
         None,
         ge=1,
         le=64 * MOST_REPLICAS,
-        description="Replicas of all operators together, shared out in proportion. Default: any number; the nodes "
+        description="Replicas of all operators together, shared in proportion. Default: any number; the nodes "
         "limit each operator. Kanis 6.6.4 has 80.",
     )

@@ -1,4 +1,4 @@
-"""What people say over the policy's head: only advise, pause, hold a placement by hand until some time."""
+"""What people order in place of the policy: only advise, pause, or hold a placement by hand until some time."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -83,25 +83,25 @@ def apply_directives(
     knowledge: Knowledge,
     now_s: float,
 ) -> Mapping[str, Plan]:
-    """Let the plans yield to what people say.
+    """Let directives take precedence over plans.
 
     Parameters
     ----------
     plans
         What is wanted, by operator.
     directives
-        By operator; one that is missing says nothing.
+        By operator; a missing one changes nothing.
     cluster
         The live replicas and the usable nodes.
     knowledge
         Changes that have not settled, and the latency map.
     now_s
-        Seconds since the epoch; what has expired is as if it were not there.
+        Seconds since the epoch; an expired directive has no effect.
 
     Returns
     -------
     mapping of str to Plan
-        The same, with reason Paused or Overridden where somebody has spoken.
+        The same, with reason Paused or Overridden where a directive holds.
     """
     return {
         name: _directed(plan, directives[name], cluster.seen_by(name), knowledge, now_s)
@@ -163,7 +163,7 @@ def _overridden(
 def _named(
     nodes: tuple[str, ...], live: tuple[str, ...], cluster: ClusterState
 ) -> tuple[tuple[str, ...], str]:
-    """Return the placement that can be had, and a remark on what cannot; nothing to hold on to leaves all as it is."""
+    """Return the possible placement, and a remark on what is not possible; without any node all stays as it is."""
     free = usable(cluster, live).nodes
     target = tuple(sorted(node for node in nodes if node in live or node in free))
     refused = [_refusal(node, cluster) for node in nodes if node not in target]
@@ -178,7 +178,7 @@ def _refusal(node: str, cluster: ClusterState) -> str:
 def _counted(
     replicas: int, live: tuple[str, ...], operator: Operator, cluster: ClusterState, latencies: Latencies
 ) -> tuple[tuple[str, ...], str]:
-    """Return that many nodes: the nearest are added, the farthest given up; by name where no map tells."""
+    """Return that many nodes: add the nearest, give up the farthest; go by name where no map knows the delays."""
     if replicas > len(live):
         known = additions(latencies.map, cluster, live, operator.driver_node).nodes
         free = usable(cluster, live).nodes

@@ -63,7 +63,7 @@ def _first(plan: Plan, directive: Directive, cluster: ClusterState, delays: Late
 def _least_apart(
     delays: LatencyMap | None, nodes: tuple[str, ...], driver_node: str, replicas: int
 ) -> tuple[str, ...]:
-    """Return so many nodes of least NDmax with the driver's node; none where the map cannot tell."""
+    """Return so many nodes of least NDmax with the driver's node; none where the map does not know."""
     if delays is None or driver_node not in delays:
         return ()
     known = [node for node in nodes if node in delays]

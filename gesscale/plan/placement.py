@@ -1,6 +1,6 @@
 """Which node to add and which to give up (specification section 5, paper IV-E).
 
-The driver's node counts as a member of every placement: its round trips to the replicas are what MST feels.
+The driver's node counts as a member of every placement: its round trips to the replicas affect the MST.
 """
 
 import zlib
@@ -133,8 +133,8 @@ def removals(delays: LatencyMap | None, placement: Sequence[str], driver_node: s
     Returns
     -------
     tuple of str
-        By the greatest round trip to the others; empty where the map does not know them all: a node whose
-        delays are unknown is not therefore far.
+        By the greatest round trip to the others; empty where the map does not know them all. A node of unknown delay
+        need not be far.
     """
     if delays is None or nd_max_ms(delays, placement, driver_node) is None:
         return ()
@@ -146,7 +146,7 @@ def removals(delays: LatencyMap | None, placement: Sequence[str], driver_node: s
 def shrinking(
     delays: LatencyMap | None, placement: Sequence[str], driver_node: str
 ) -> tuple[tuple[str, ...], ...]:
-    """Return the placements that remain as the farthest replica is given up again and again.
+    """Return the placements that remain when the farthest replica is given up again and again.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def shrinking(
 
 
 def in_random_order(nodes: Iterable[str], seed: int, operator: str, at_s: float) -> tuple[str, ...]:
-    """Shuffle nodes, for who does not look at delays.
+    """Shuffle nodes, for policies that do not look at delays.
 
     Parameters
     ----------

@@ -61,7 +61,7 @@ def settled(pending: Order, reading: OperatorReading, rescale_timeout_s: float) 
 def restore_lost(
     plans: Mapping[str, Plan], cluster: ClusterState, knowledge: Knowledge
 ) -> Mapping[str, Plan]:
-    """Bring back replicas that died since they were ordered; any policy's plan yields to that.
+    """Bring back replicas that died since they were ordered; this takes precedence over any policy's plan.
 
     Parameters
     ----------

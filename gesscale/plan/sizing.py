@@ -32,8 +32,8 @@ class SizedPlacement:
     def beats(self, present: "SizedPlacement") -> bool:
         """Whether it can promise more than the present placement.
 
-        An overload is not left alone for a doubt: only where even the high end falls short, the delay is known to
-        eat the gain. Three readings along one path of growth hardly tell replicas and delay apart.
+        Doubt does not excuse an overload: only where even the high end falls short, the delay is known to cancel the
+        gain. Three readings along one path of growth hardly separate the effects of replicas and delay.
         """
         return self.mst is None or present.mst is None or self.mst.high > present.mst.mid
 

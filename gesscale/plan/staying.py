@@ -62,12 +62,12 @@ def unknown_delays(
     nodes = ", ".join(sorted({*placement, driver_node}))
     return (
         Reason.DELAY_UNKNOWN,
-        f"the latency map does not tell how far {nodes} are apart; name the replicas' hosts as its nodes "
+        f"the latency map does not say how far {nodes} are apart; name the replicas' hosts as its nodes "
         "(monitor.hosts), or fill its gaps",
     )
 
 
 def present_placement(analysis: Analysis, cluster: ClusterState) -> tuple[str, ...]:
-    """Return where an operator's replicas are: the cluster knows best, the driver's word is second."""
+    """Return where an operator's replicas are: by the cluster, else by the driver."""
     seen = analysis.reading.placement if analysis.reading else ()
     return tuple(sorted(cluster.placements.get(analysis.operator, seen)))

@@ -1,7 +1,7 @@
-"""From the replicas that a policy would like to those it may have: growth, limits, and sharing what is scarce.
+"""From the replicas that a policy proposes to those that are permitted: growth, limits, and sharing what is scarce.
 
-The order of the steps is that of the scale manager in Kanis (2023), section 6.6.4. How its proportional sharing rounds
-is left open there. Shares go by largest remainder: their sum is exact, and each operator keeps a replica.
+The order of the steps is that of the scale manager in Kanis (2023), section 6.6.4. It leaves open how its proportional
+sharing rounds. Here shares go by largest remainder: their sum is exact, and each operator keeps a replica.
 """
 
 import math
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from gesscale.workflow import Operator
 
 ROUNDING = 1e-9
-"""How far a figure may lie from a whole number and still be meant as one: 5 x 0.14 / 0.7 is 1, not 1 and a bit."""
+"""How far a figure may lie from a whole number and still count as one: 5 x 0.14 / 0.7 is 1, not a little more."""
 
 
 def ceiling(value: float) -> int:
@@ -32,12 +32,12 @@ def floor(value: float) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrowthLimits:
-    """What a wish is held to besides the limits of its operator.
+    """What limits a proposal, in addition to the limits of its operator.
 
     Attributes
     ----------
     over_provision
-        Factor on every wish, at least 1.
+        Factor on every proposal, at least 1.
     max_step_up, max_step_down
         Replicas of an operator that one change adds or removes at most; None: any number.
     total
@@ -59,7 +59,7 @@ class Target:
     replicas
         The number.
     limits
-        What kept it from what was wished for, in words; empty where nothing did.
+        What kept it from the proposal, in words; empty where nothing did.
     """
 
     replicas: int
@@ -72,7 +72,7 @@ def targets(
     operators: Mapping[str, Operator],
     growth: GrowthLimits,
 ) -> Mapping[str, Target]:
-    """Return what each operator may have of what is wished for it.
+    """Return what each operator may have of what is proposed for it.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def targets(
     Returns
     -------
     Mapping of str to Target
-        Of each wish: times `over_provision` and rounded up, at most so many more or fewer than now, within
+        Of each proposal: times `over_provision` and rounded up, at most so many more or fewer than now, within
         ``min_replicas`` and ``max_replicas``, and sharing `total` where all together exceed it.
     """
     found = {
@@ -114,7 +114,7 @@ def targets(
 
 
 def share_out(proposals: Mapping[str, int], total: int, least: Mapping[str, int]) -> Mapping[str, int]:
-    """Share replicas out in proportion to what is wished for beyond the least.
+    """Share replicas out in proportion to what is proposed beyond the least.
 
     Parameters
     ----------
@@ -128,11 +128,11 @@ def share_out(proposals: Mapping[str, int], total: int, least: Mapping[str, int]
     Returns
     -------
     Mapping of str to int
-        By largest remainder, among equals in the order of the wishes; never more than wished for.
+        By largest remainder, among equals in the order of the proposals; never more than proposed.
 
     Examples
     --------
-    The thesis's example (Kanis 2023, 6.4.1): of 60 wished for, 30 are there.
+    The thesis's example (Kanis 2023, 6.4.1): of 60 proposed, 30 are there.
 
     >>> share_out({"a": 10, "b": 30, "c": 20}, 30, {"a": 1, "b": 1, "c": 1})
     {'a': 5, 'b': 15, 'c': 10}

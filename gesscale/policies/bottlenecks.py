@@ -1,7 +1,7 @@
 """Where an overload comes from, as Dhalion and HPA-Varga look for it (Kanis 2023, sections 6.7.1 and 6.7.4).
 
-A full buffer holds back who writes to it, as in a Flink job: rows then wait before the producers. Kafka takes all rows,
-so they wait before the very operator that cannot keep up, and each operator that reads Kafka is a source to itself.
+A full buffer holds back its producers, as in a Flink job: rows then wait before the producers. Kafka takes all rows, so
+they wait before the operator that cannot keep up. Each operator that reads Kafka is its own source.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,7 +24,7 @@ class Bottlenecks:
     readings
         Of the operators that can be judged.
     threshold
-        Share of its batches in which an operator is saturated above which it is overloaded, 0..1.
+        An operator that is saturated in more than this share of its batches is overloaded, 0..1.
     settings
         From when on the lag grows.
     """
@@ -49,7 +49,7 @@ class Bottlenecks:
 
     @property
     def overrun(self) -> tuple[str, ...]:
-        """The operators before which rows pile up though nobody holds these back, farthest upstream first.
+        """The operators before which rows pile up though nothing holds them back, farthest upstream first.
 
         Sources, and overloaded operators.
         """
@@ -83,16 +83,16 @@ class Bottlenecks:
 
 
 def is_blocked(reading: OperatorReading) -> bool:
-    """Say whether an operator has rows and time, and does not take them, as one does whose output is held back.
+    """Say whether an operator has rows and time but does not take the rows, as when its output is held back.
 
-    A micro-batch leaves rows behind only where it is full or late, so an operator on Spark never is blocked.
+    A micro-batch leaves rows behind only where it is full or late, so an operator on Spark is never blocked.
     """
     newest = reading.batches[-1] if reading.batches else None
     return newest is not None and bool(newest.backlog_rows) and not (newest.is_full or newest.is_late)
 
 
 def lag_grows(reading: OperatorReading, settings: LagSettings) -> bool:
-    """Say whether rows pile up before an operator faster than what it is told to overlook."""
+    """Say whether rows pile up before an operator faster than the settings ignore."""
     slope = _growth_rows_per_s(reading, settings)
     least = max(
         settings.lag_growth_rows_per_second, settings.lag_growth_share * reading.throughput_rows_per_s
@@ -113,11 +113,11 @@ def lag_growth(readings: Iterable[OperatorReading], settings: LagSettings) -> fl
     Returns
     -------
     float or None
-        Rows that came to wait per row that was processed, below 0 where the lag shrinks. None where no lag is told.
+        Rows that came to wait per row that was processed, below 0 where the lag shrinks. None where no lag is known.
 
     Notes
     -----
-    ``deriv(lag) / throughput`` of equations 4.5 and 6.2. Where nothing is processed, it is taken for 1 row/s.
+    ``deriv(lag) / throughput`` of equations 4.5 and 6.2. Where nothing is processed, the throughput counts as 1 row/s.
     """
     growths = [
         (slope, reading.throughput_rows_per_s)

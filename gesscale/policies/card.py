@@ -1,4 +1,4 @@
-"""A policy as people choose it: what it is, where it is from, what it can be told, and how it is built."""
+"""A policy as people choose it: what it is, where it is from, which settings it has, and how it is built."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -119,11 +119,11 @@ class PolicyCard:
 def on_nodes_as_told(
     policy: _NodeChoosing[_S_contra],
 ) -> Callable[[Workflow, PolicyOptions, _S_contra], Policy]:
-    """Build a policy that knows no delays on the nearest nodes, or on drawn ones, as `node_choice` tells."""
+    """Build a policy that knows no delays on the nearest nodes, or on drawn ones, as `node_choice` says."""
     return lambda workflow, options, own: policy(
         workflow, options, latency_aware=options.node_choice == "nearest", sizing=own
     )
 
 
 ON_NODES = ("stabilization_window_s", "node_choice", "seed")
-"""The shared settings that every policy uses which says a number of replicas."""
+"""The shared settings of every policy that proposes a number of replicas."""

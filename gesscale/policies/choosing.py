@@ -44,10 +44,10 @@ class ChoosingPolicy(ABC):
     Attributes
     ----------
     workflow, options
-        What is scaled, and what the policy was told.
+        What is scaled, and the settings of the policy.
     latency_aware
-        Whether nodes are chosen by the latency map. One that is missing then lets nothing be changed, and one
-        that is stale, or lacks a replica's node, nothing be removed. Else a seeded draw takes its place.
+        Whether nodes are chosen by the latency map. Then nothing changes without a map. With a map that is stale, or
+        lacks a replica's node, nothing is removed. Else a seeded draw takes its place.
     """
 
     workflow: Workflow
@@ -76,7 +76,7 @@ class ChoosingPolicy(ABC):
         return self.additions_to(context, context.placement)
 
     def additions_to(self, context: PlanningContext, present: tuple[str, ...]) -> NodeRanking:
-        """Rank the nodes that could take one more replica beside some that hold one: the nearest first, or as drawn."""
+        """Rank the nodes that could take a replica in addition to its holders: the nearest first, or as drawn."""
         cluster = context.cluster
         if self.latency_aware:
             return additions(context.latencies.map, cluster, present, context.operator.driver_node)
@@ -118,7 +118,7 @@ class ChoosingPolicy(ABC):
         rejections
             The candidates that lost.
         more_detail
-            What is to be said beside the detail of the analysis.
+            What to say in addition to the detail of the analysis.
         """
         return Plan(
             operator=context.operator.name,
@@ -151,20 +151,20 @@ class ChoosingPolicy(ABC):
             return self.plan_fewer(context)
         plan = self.plan_more(context)
         if plan.change and self.latency_aware and latencies.standing.stale:
-            return replace(plan, detail=f"{plan.detail}; mind that {latencies.standing.stale}")
+            return replace(plan, detail=f"{plan.detail}; note that {latencies.standing.stale}")
         return plan
 
 
 def _blocking_reason(context: PlanningContext) -> tuple[Reason, str] | None:
-    """Return why nothing may change, whatever the policy would like."""
+    """Return why nothing may change, whatever the policy proposes."""
     cluster, operator = context.cluster, context.operator
     count = len(context.placement)
     if cluster.problem:
         return Reason.CLUSTER_UNAVAILABLE, cluster.problem
     idles = context.reading.throughput_rows_per_s == 0
     if set(context.placement) != set(context.reading.placement) and not idles:
-        # What was read belongs to other nodes than those that would be planned with. (A query that idles runs no
-        # batch, so its newest one is of the time before it was scaled down, all night long.)
+        # The reading belongs to other nodes than those of the plan. (A query that idles runs no batch. So all night its
+        # newest batch is from the time before the scale-in.)
         live, read = ", ".join(context.placement) or "no node", ", ".join(context.reading.placement)
         return Reason.RECONFIGURING, f"replicas live on {live}, but the newest batch ran on {read}"
     if context.analysis.verdict is Verdict.MORE and count >= operator.max_replicas:
@@ -175,7 +175,7 @@ def _blocking_reason(context: PlanningContext) -> tuple[Reason, str] | None:
 
 
 def _map_blocker(context: PlanningContext) -> tuple[Reason, str] | None:
-    """Return why the latency map cannot carry what is wanted: nothing without one, no removal by a poor one."""
+    """Return why the latency map does not allow the change: nothing without one, no removal by a poor one."""
     analysis, standing = context.analysis, context.latencies.standing
     unknown = unknown_delays(context.latencies, context.placement, context.operator.driver_node)
     if analysis.verdict is Verdict.MORE:

@@ -1,8 +1,8 @@
 """The policy of the paper: Algorithms 1-4 as the specification corrects them (sections 3-5), and MDL, its baseline.
 
-Each operator is decided on its own. An overloaded operator gets one replica more, on the nearest node; an
-underused one gives up all the farthest replicas that the performance model says it can do without. MDL-NLUnaware
-does the same by Eq. 2 alone, on nodes that it draws (paper V).
+Each operator is decided on its own. An overloaded operator gets one replica more, on the nearest node. An underused one
+gives up all the farthest replicas that the performance model does not need. MDL-NLUnaware does the same by Eq. 2 alone,
+on nodes that it draws (paper V).
 """
 
 from dataclasses import dataclass, replace
@@ -42,7 +42,7 @@ class GesscalePolicy(PerOperatorPolicy):
         operator = self.workflow.operators[name]
         nd = nd_max_ms(knowledge.latencies.map, reading.placement, operator.driver_node)
         weight = weight_of(reading.placement, observation.node_weights)
-        # A stale map would teach the model a price of delays that may be others by now; one node alone has none.
+        # A stale map would teach the model outdated delays; one node alone has none.
         alone = {*reading.placement} == {operator.driver_node}
         told_nd = nd if alone or not knowledge.latencies.standing.stale else None
         evidence = evidence_of(reading, told_nd, weight, self.options.back_pressure_threshold)
@@ -68,7 +68,7 @@ class GesscalePolicy(PerOperatorPolicy):
     def _held_up(
         self, operator: str, observation: WorkflowObservation, knowledge: Knowledge
     ) -> tuple[str, ...]:
-        """Return the operators before this one that hand on less than they were offered: it only seems underused."""
+        """Return the operators before this one that hand on less than they were offered, so that it seems underused."""
         return tuple(
             name
             for name in self.workflow.ancestors(operator)
@@ -147,7 +147,7 @@ class GesscalePolicy(PerOperatorPolicy):
     # Plan
 
     def plan_more(self, context: PlanningContext) -> Plan:
-        """Add one replica on the nearest node that is not known to eat the gain (Algorithm 3, IV-E)."""
+        """Add one replica on the nearest node whose delay is not known to cancel the gain (Algorithm 3, IV-E)."""
         analysis, cluster, present = context.analysis, context.cluster, context.placement
         ranked = self.candidates(context)
         now = self._sized(context, present)

@@ -1,4 +1,4 @@
-"""A policy whose faults change nothing: what it raises, or leaves out, becomes a decision that says so."""
+"""A policy whose faults change nothing: an exception or a missing answer becomes a decision that says so."""
 
 import traceback
 from collections.abc import Callable, Mapping
@@ -33,7 +33,7 @@ class GuardedPolicy:
         return self.inner.name
 
     def analyze(self, observation: WorkflowObservation, knowledge: Knowledge) -> Mapping[str, Analysis]:
-        """Analyze; where the policy fails, every operator is as if nothing was known of it."""
+        """Analyze; where the policy fails, nothing is known of any operator."""
         operators = {*observation.readings, *observation.missing_readings}
         found, fault = _attempt(lambda: self.inner.analyze(observation, knowledge), operators)
         if found is not None:

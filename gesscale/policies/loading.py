@@ -1,4 +1,4 @@
-"""Cards of policies that are not built in: what somebody's file or package holds, and what is wrong with it."""
+"""Cards of policies that are not built in: from a user's file or package, and what is wrong with them."""
 
 import ast
 import importlib
@@ -20,11 +20,11 @@ from gesscale.policies.card import PolicyCard
 from gesscale.words import error_in_words, first_fault, suggestion
 
 OWN = "FILE.py:NAME or PACKAGE.MODULE:NAME"
-"""How a policy is named that is not registered."""
+"""The name of a policy that is not registered."""
 
 
 def placed(name: str, folder: Path) -> str:
-    """Return the name of a policy whose file, if it is in one, is looked for in a folder.
+    """Return the name of a policy; its file, if it is in one, is looked for in a folder.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def named_object(name: str) -> object:
 
 
 def card_of(value: object, name: str, origin: str, taken: Collection[str]) -> PolicyCard:
-    """Return what somebody gave as the card of a policy.
+    """Return a user's value as the card of a policy.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def _faults(card: PolicyCard, taken: Collection[str]) -> Iterator[str]:
 
 
 def _declared_twice(settings: type[SettingsGroup]) -> Iterator[str]:
-    """Yield the settings that a class body names twice, and those that a settings file would call the same."""
+    """Yield the settings that a class body names twice, and those with the same name in a settings file."""
     try:
         tree = ast.parse(dedent(inspect.getsource(settings)))
     except (OSError, TypeError, SyntaxError):  # made at run time

@@ -1,4 +1,4 @@
-"""What a policy remembers from step to step: a value that it hands out with an analysis and gets back with Knowledge.
+"""What a policy remembers from step to step: it hands a value out with an analysis and gets it with Knowledge.
 
 So a policy stays a pure function, and what it remembers outlives the process, a failover and a replay.
 """
@@ -11,14 +11,14 @@ from gesscale.ports import Knowledge
 
 
 class Memo(BaseModel):
-    """What one policy remembers of one operator; bounded in size by whoever writes it.
+    """What one policy remembers of one operator; its writer bounds its size.
 
     Attributes
     ----------
     policy
         The registered name of the policy that wrote it; no other reads it.
     at_s
-        The observation that it includes last, seconds since the epoch: planning again on that one adds nothing.
+        The newest observation in it, seconds since the epoch: to plan again on that one adds nothing.
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")

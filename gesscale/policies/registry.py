@@ -48,7 +48,7 @@ _BUILT_IN = (
 
 
 def registered() -> Mapping[str, PolicyCard]:
-    """Return the policies that everybody may name, also the author of a resource: built in or installed."""
+    """Return the policies, built in or installed, that everybody may name, also the author of a resource."""
     return _registered()[0]
 
 

@@ -1,4 +1,4 @@
-"""Policies that say how many replicas an operator should have: what they share, and the one thing each must say."""
+"""Policies that propose how many replicas an operator should have: what they share, and what each must add."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -22,13 +22,13 @@ class SizeProposal:
     Attributes
     ----------
     replicas
-        The number, before any limit; None where nothing can be said, so that nothing changes.
+        The number, before any limit; None where nothing is known, so that nothing changes.
     detail
-        What it was concluded from, in a sentence.
+        The reason for it, in a sentence.
     reason
-        Why it stays where nothing is wished for or nothing changes.
+        Why it stays where nothing is proposed or nothing changes.
     memo
-        What the policy is to be told of this operator next time, see `gesscale.decision.Analysis`.
+        What the policy gets back for this operator next time, see `gesscale.decision.Analysis`.
     """
 
     replicas: int | None
@@ -39,12 +39,12 @@ class SizeProposal:
 
 @dataclass(frozen=True, slots=True)
 class SizingPolicy(ChoosingPolicy):
-    """Screens the readings, holds wishes to their limits and pauses, and finds nodes for any number of replicas."""
+    """Screens the readings, holds proposals to their limits and pauses, and finds nodes for any number of replicas."""
 
     @property
     @abstractmethod
     def sizing(self) -> SizingSettings:
-        """What wishes are held to."""
+        """What proposals are held to."""
 
     @abstractmethod
     def proposals(
@@ -61,7 +61,7 @@ class SizingPolicy(ChoosingPolicy):
 
         Returns
         -------
-        Mapping of str to Wish
+        Mapping of str to SizeProposal
             One for each of `readings`.
         """
 

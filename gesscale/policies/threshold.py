@@ -1,7 +1,7 @@
 """THR, the paper's threshold baselines (section V): CPU above 90 % adds a replica, below 50 % removes one.
 
-NL-aware adds the nearest node and removes the farthest; NL-unaware draws the node. Where no CPU is measured, the
-share of time in batches stands for it, so that waiting for the network counts as busy; the analysis says which.
+NL-aware adds the nearest node and removes the farthest; NL-unaware draws the node. Where no CPU is measured, the share
+of time in batches replaces it. Then waiting for the network counts as busy; the analysis says which.
 """
 
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What policies need that judge all operators of a workflow together."""
+"""What policies share that judge all operators of a workflow together."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ TOGETHER = "all operators are sized together"
 def held_up(
     workflow: Workflow, readings: Mapping[str, OperatorReading], observation: WorkflowObservation
 ) -> SizeProposal | None:
-    """Return why nothing can be said of any operator while one cannot be judged.
+    """Return why no operator can be sized while one cannot be judged.
 
     Parameters
     ----------
@@ -23,12 +23,12 @@ def held_up(
     readings
         Of those that may be judged.
     observation
-        Tells whether the missing one was seen at all.
+        Says whether the missing one was seen at all.
 
     Returns
     -------
-    Wish or None
-        The wish of each operator, for no change; None where all can be judged.
+    SizeProposal or None
+        The proposal of each operator, for no change; None where all can be judged.
     """
     missing = next((name for name in workflow.topological_order if name not in readings), None)
     if missing is None:

@@ -1,4 +1,4 @@
-"""The backlog step ELO: more replicas for as long as it takes to eat a backlog, then back (IV-E)."""
+"""The backlog step ELO: more replicas until a backlog has drained, then back (IV-E)."""
 
 from gesscale.decision import Reason
 from gesscale.policies.autrascale.analysis.backlog import target_throughput
@@ -10,9 +10,9 @@ _STEP = "backlog step"
 
 
 def begin(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo | None:
-    """Order more replicas where the backlog would not be gone in time; None where there is none that counts.
+    """Order more replicas where the backlog would not drain in time; None where there is none that counts.
 
-    The paper profiles a twin of the job offline. There is none here: true rates tell what the target throughput needs.
+    The paper profiles a twin of the job offline. There is none here: true rates say what the target throughput needs.
     """
     settings, seen = now.settings, judged(memo, now.settings.elo_stabilise_s)
     if seen is None or seen.waiting_s is None:
@@ -40,10 +40,10 @@ def begin(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo | None
 
 
 def take(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
-    """Go back once the event latency is what it should be, or the backlog grows in spite of all.
+    """Go back once the event latency meets its target, or the backlog grows in spite of all.
 
-    The time limit decides how many replicas are ordered; it ends nothing, for what is left would ask for another
-    change. Nor does another backlog step begin within the limit after this one: going back leaves a backlog as well.
+    The time limit decides how many replicas are ordered. It ends nothing, because the rest of the backlog would cause
+    another change. No other backlog step begins within the limit after this one: going back leaves a backlog as well.
     """
     newest, seen = memo.checks[-1], judged(memo, now.settings.elo_stabilise_s)
     waiting_s = newest.waiting_s or 0.0

@@ -1,4 +1,4 @@
-"""What a run of a configuration has shown, and what follows from it in words."""
+"""What a run of a configuration has shown, and what follows from it, in words."""
 
 from dataclasses import dataclass
 from statistics import fmean, linear_regression, median
@@ -9,20 +9,20 @@ from gesscale.policies.autrascale.memo import AutrascaleMemo, Phase, RateCheck
 from gesscale.policies.autrascale.situation import AutrascaleContext
 
 _OTHER_RATE = 0.1
-"""A rate that differs by more than this share is another one: ours, the paper names none."""
+"""A rate that differs by more than this share is another one: our value, the paper names none."""
 
 KEPT_UP = 0.98
-"""From this share of the rate on the throughput is what was asked for: ours, the paper has no tolerance."""
+"""From this share of the rate on, the throughput is high enough: our value, the paper has no tolerance."""
 
 _AT_LIMIT = 0.95
-"""The same where something else limits the throughput, for that is known from a noisy figure: ours."""
+"""The same where something else limits the throughput, because a noisy figure shows that: our value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assessment:
-    """The second half of the time for which a configuration has to run before it is judged, in the mean.
+    """The mean of the second half of the time that a configuration must run before it is judged.
 
-    Checks at another rate are left out as far as there are others.
+    Checks at another rate do not count where there are others.
 
     Attributes
     ----------
@@ -33,9 +33,9 @@ class Assessment:
     latency_s
         l_p.
     waiting_s
-        l_w at the end; None where no backlog is told.
+        l_w at the end; None where the backlog is unknown.
     falls_behind
-        Whether it processes less than is offered, and rows pile up as far as is told.
+        Whether it processes less than is offered, and rows pile up as far as is known.
     """
 
     rate: float
@@ -45,7 +45,7 @@ class Assessment:
     falls_behind: bool
 
     def misses(self, capped_at: float) -> bool:
-        """Whether the throughput is less than it should be, where nothing helps beyond a limit; 0 for no limit."""
+        """Whether the throughput is less than it should be; `capped_at` is the most that is possible, 0 for none."""
         return self.falls_behind and (capped_at <= 0 or self.throughput < _AT_LIMIT * capped_at)
 
 
@@ -67,26 +67,26 @@ def judged(memo: AutrascaleMemo, stabilise_s: float) -> Assessment | None:
 
 
 def is_other(rate: float, known: float) -> bool:
-    """Whether a rate is another one than that of a model."""
+    """Whether a rate differs from that of a model."""
     return abs(rate - known) > _OTHER_RATE * known
 
 
 def staying(memo: AutrascaleMemo, detail: str, reason: Reason, **changes: object) -> AutrascaleMemo:
-    """Return what is to be remembered where the configuration that runs is left as it is."""
+    """Return what to remember where the configuration that runs stays."""
     return memo.but(wanted=memo.replicas, detail=detail, reason=reason, **changes)
 
 
 def ordering(
     memo: AutrascaleMemo, now: AutrascaleContext, replicas: Replicas, phase: Phase, detail: str
 ) -> AutrascaleMemo:
-    """Return what is to be remembered where another configuration is to run, and a step is then under way."""
+    """Return what to remember where another configuration is to run, and a step is then under way."""
     return memo.but(
         wanted=replicas, ordered_s=now.at_s, phase=phase, detail=detail, reason=Reason.WITHIN_TARGET
     )
 
 
 def stabilising(memo: AutrascaleMemo, step: str, stabilise_s: float) -> AutrascaleMemo:
-    """Return what is to be remembered where a configuration has not run for long enough to be judged."""
+    """Return what to remember where a configuration has not run long enough to be judged."""
     ran_s = memo.checks[-1].at_s - memo.since_s
     detail = f"{step}: {shown(memo.replicas)} has run for {ran_s:.0f} of {stabilise_s:.0f} s"
     return staying(memo, detail, Reason.COOLING_DOWN)
@@ -98,8 +98,8 @@ def shown(replicas: Replicas) -> str:
 
 
 def _grows(checks: list[RateCheck]) -> bool:
-    told = [(check.at_s, check.waiting_s * check.rate) for check in checks if check.waiting_s is not None]
-    if len(told) < max(2, len(checks)):
+    known = [(check.at_s, check.waiting_s * check.rate) for check in checks if check.waiting_s is not None]
+    if len(known) < max(2, len(checks)):
         return True
-    at_s, rows = zip(*told, strict=True)
+    at_s, rows = zip(*known, strict=True)
     return linear_regression(at_s, rows).slope > 0

@@ -7,13 +7,13 @@ from gesscale.policies.autrascale.proposals import is_good, proposed, score
 from gesscale.policies.autrascale.situation import AutrascaleContext
 
 _MOST_TRIALS = 20
-"""At a rate; then the best is kept: ours, the paper's loop has no end."""
+"""Trials at one rate; after them the best one stays: our value, the paper's loop has no end."""
 
 _STEP = "latency step"
 
 
 def begin(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
-    """Go on from a throughput step that has found the least; only where it misses the latency is more to do (II-B)."""
+    """Go on after a throughput step that found the least; more is to do only where it misses the latency (II-B)."""
     if memo.least != memo.replicas:
         detail = f"{shown(memo.least)} is the least of the most throughput that was seen"
         return ordering(memo, now, memo.least, "latency", detail)
@@ -23,7 +23,7 @@ def begin(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
 def take(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
     """Judge a configuration; accept it, or order the one that promises most.
 
-    What the throughput step has ordered is accepted after the time of that step already.
+    A configuration that the throughput step has ordered is accepted after the time of that step already.
     """
     settings = now.settings
     seen = judged(memo, settings.plo_stabilise_s)
@@ -37,11 +37,9 @@ def take(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
 
 
 def again(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo | None:
-    """Begin again where a configuration that was good no longer is; None where there is no need, or no use."""
+    """Begin again where a configuration is no longer good; None where that is not needed, or of no use."""
     seen = judged(memo, now.settings.plo_stabilise_s)
-    if (
-        seen is None or memo.gave_up or seen.misses(memo.capped_at)
-    ):  # the throughput is no matter of this step
+    if seen is None or memo.gave_up or seen.misses(memo.capped_at):  # this step does not judge the throughput
         return None
     learnt = _learnt(memo, now, seen)
     return None if _runs_well(learnt, now) else _next(learnt, now)

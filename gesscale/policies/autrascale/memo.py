@@ -33,7 +33,7 @@ class RateCheck(_Value):
     latency_s
         l_p.
     waiting_s
-        l_w; None where no backlog is told.
+        l_w; None where the backlog is unknown.
     """
 
     at_s: float
@@ -97,7 +97,7 @@ class AutrascaleMemo(Memo):
     Attributes
     ----------
     operators
-        Whose replicas the vectors tell, in their order.
+        The operators whose replicas the vectors hold, in their order.
     replicas, since_s
         The configuration that runs, and since when it has been seen.
     checks
@@ -115,15 +115,15 @@ class AutrascaleMemo(Memo):
     capped_at
         The most throughput there was where no configuration kept up, rows/s; else 0.
     latency_trials, gave_up
-        How many configurations the latency step has ordered at this rate, and whether it has ended without a good one.
+        How many configurations the latency step has ordered at this rate, and whether it ended without a good one.
     return_to, return_phase
-        While a backlog is eaten: the configuration to go back to, and the step that was under way.
+        While a backlog drains: the configuration to return to, and the step that was under way.
     rests_until_s
-        Before this instant no other backlog is eaten with more replicas.
+        Before this instant no other backlog step begins.
     models
         By rate, the present one first.
     wanted, ordered_s
-        The configuration that is wished for, and since when.
+        The proposed configuration, and since when.
     detail, reason
         Why.
     """
@@ -155,7 +155,7 @@ class AutrascaleMemo(Memo):
         return self.model_copy(update=changes)
 
     def bounded(self) -> str:
-        """Return it as JSON of at most 32 KiB: the rates longest out of use are forgotten first, then old samples."""
+        """Return it as JSON of at most 32 KiB: it drops the longest unused rates first, then old samples."""
         memo, text = self, self.model_dump_json()
         while len(text) > _MOST_BYTES and (len(memo.models) > 1 or memo.models[0].samples):
             present = memo.models[0]

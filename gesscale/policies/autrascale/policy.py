@@ -21,10 +21,10 @@ from gesscale.policies.together import held_up
 from gesscale.ports import Knowledge
 
 _PERSISTING = 3
-"""In so many steps in a row another rate must be seen."""
+"""The policy must see another rate in so many steps in a row."""
 
 _STEPS = {"throughput": throughput.take, "backlog": backlog.take}
-"""What goes on whatever rate is offered."""
+"""The steps that go on at any offered rate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,8 @@ class AutrascalePolicy(SizingPolicy):
     ) -> Mapping[str, SizeProposal]:
         """Say how many replicas each operator should have; see `gesscale.policies.sizing.SizingPolicy`.
 
-        The memo is kept at the first operator in topological order. Nothing is said while an operator cannot be judged.
+        The memo is kept at the first operator in topological order. While an operator cannot be judged, there is no
+        proposal.
         """
         if (proposal := held_up(self.workflow, readings, observation)) is not None:
             return dict.fromkeys(readings, proposal)
@@ -99,7 +100,7 @@ class AutrascalePolicy(SizingPolicy):
 
 
 def _noted(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
-    """Return the memo with what is seen now; another configuration begins another run."""
+    """Return the memo with what is seen now; another configuration begins a new run."""
     check = now.check
     if now.present != memo.replicas:
         memo = memo.but(replicas=now.present, since_s=now.at_s, checks=())
@@ -112,7 +113,7 @@ def _noted(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
 
 def _step(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
     if memo.wanted != memo.replicas and now.at_s - memo.ordered_s < now.settings.to_stabilise_s:
-        return memo  # not all of it has been carried out yet: it is wished for again
+        return memo  # not all of it has been carried out yet: it is proposed again
     memo = _at_this_rate(memo)
     if memo.phase in _STEPS:
         return _STEPS[memo.phase](memo, now)
@@ -128,7 +129,7 @@ def _step(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
 
 
 def _at_this_rate(memo: AutrascaleMemo) -> AutrascaleMemo:
-    """Return the memo as it is, or turned to another rate where that has come to stay."""
+    """Return the memo as it is, or changed to another rate where that rate lasts."""
     seen = memo.recent_rates
     others = len(seen) == _PERSISTING and all(is_other(rate, memo.rate) for rate in seen)
     if not others or min(seen) < memo.rate < max(seen):

@@ -13,7 +13,7 @@ from gesscale.policies.autrascale.situation import AutrascaleContext
 
 
 def score(sample: LatencySample, memo: AutrascaleMemo, now: AutrascaleContext) -> float:
-    """Return the benefit of a configuration, by the least and the targets of now, whatever rate it is of."""
+    """Return the benefit of a configuration by the present least and targets, whatever its rate."""
     weight = now.settings.latency_weight
     return benefit(sample.replicas, memo.least, sample.latency_s, now.latency_target_s, weight)
 
@@ -30,9 +30,9 @@ def is_good(sample: LatencySample, memo: AutrascaleMemo, now: AutrascaleContext)
 def proposed(memo: AutrascaleMemo, now: AutrascaleContext) -> Replicas | None:
     """Return the configuration to try next; None where all were tried.
 
-    Where another rate is known it is learnt from first (Algorithm 2). Else the best of the bootstrap samples that are
-    good by their estimates goes first: with samples that were run offline that one would be known to be good, and is
-    what Table IV has after one iteration for Yahoo.
+    Where another rate is known, the policy first learns from it (Algorithm 2). Else the best bootstrap sample goes
+    first whose estimates are good. Samples that were run offline would show that it is good. For Yahoo, Table IV has
+    the same after one iteration.
     """
     settings, present = now.settings, memo.models[0]
     space = SearchSpace(memo.least, tuple(map(max, memo.least, now.most)))
@@ -42,7 +42,7 @@ def proposed(memo: AutrascaleMemo, now: AutrascaleContext) -> Replicas | None:
         for replicas in space.bootstrap(settings.bootstrap_uniform):
             if replicas not in tried:
                 return replicas
-    if not measured:  # fewer replicas run than the throughput needs: what was wished for could not be had
+    if not measured:  # fewer replicas run than the throughput needs: the proposal was not possible
         return None
     others = [model for model in memo.models[1:] if model.samples]
     nearest = min(others, key=lambda model: abs(model.rate - present.rate), default=None)
@@ -65,9 +65,9 @@ def proposed(memo: AutrascaleMemo, now: AutrascaleContext) -> Replicas | None:
 
 
 def _estimates(model: RateModel, now: AutrascaleContext, space: SearchSpace) -> tuple[LatencySample, ...]:
-    """Return the bootstrap samples that were not tried, as the newest sample of a rate lets expect them.
+    """Return the bootstrap samples that were not tried, with what the newest sample of a rate suggests for them.
 
-    There are none where they are to be tried.
+    There are none where the settings ask for trials.
     """
     if now.settings.bootstrap == "trials":
         return ()

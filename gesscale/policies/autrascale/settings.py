@@ -13,7 +13,8 @@ class AutrascaleSettings(SizingSettings):
 
     cooldown_s: Duration = Field(
         1.0,
-        description="As of the others. Default: next to none; after each change it waits for `to_stabilise` or more.",
+        description="For this long after a change of any operator, nothing changes. Default: next to none; after "
+        "each change it waits for `to_stabilise` or more.",
     )
     max_step_up: int = Field(
         40,
@@ -23,23 +24,28 @@ class AutrascaleSettings(SizingSettings):
     )
     processing_latency_s: Duration | None = Field(
         None,
-        description="The target of the processing latency: what a row takes through the workflow without its wait "
-        "in a backlog. Default: 1.5 times the trigger intervals along the longest path, so that batches end in time; a "
-        "day turns the latency step off.",
+        description="The target of the processing latency: the time of a row through the workflow without its "
+        "wait in a backlog. Default: 1.5 times the trigger intervals along the longest path, so that "
+        "batches end in time. A day turns the latency step off.",
     )
     event_latency_s: Duration = Field(
         60.0,
-        description="The target of the event latency: the processing latency and the wait in the backlog; at "
-        "least what the default of the processing latency is. Default: one period; a day turns the backlog step off.",
+        description="The target of the event latency: the processing latency and the wait in the backlog. It is "
+        "at least the default of the processing latency. Default: one period; a day turns the backlog "
+        "step off.",
     )
     drain_limit_s: Duration = Field(
-        600.0, description="A backlog is to be gone within this time. Default: the longest of V-E."
+        600.0, description="A backlog must drain within this time. Default: the longest of V-E."
     )
     to_stabilise_s: Duration = Field(
-        300.0, description="Of the throughput step: time from a change to its judgement. Default: V-B."
+        300.0, description="Throughput step: time from a change to its judgement. Default: V-B."
     )
-    plo_stabilise_s: Duration = Field(600.0, description="The same of the latency step. Default: V-C.")
-    elo_stabilise_s: Duration = Field(180.0, description="The same of the backlog step. Default: V-E.")
+    plo_stabilise_s: Duration = Field(
+        600.0, description="Latency step: time from a change to its judgement. Default: V-C."
+    )
+    elo_stabilise_s: Duration = Field(
+        180.0, description="Backlog step: time from a change to its judgement. Default: V-E."
+    )
     latency_weight: float = Field(
         0.8,
         gt=0,
@@ -51,20 +57,21 @@ class AutrascaleSettings(SizingSettings):
         1.0,
         gt=0,
         le=1000,
-        description="w: a configuration is accepted up to so many replicas beyond the least, as a share of these. "
-        "Default: with alpha it makes the threshold 0.9 of V-C.",
+        description="w: a configuration may have so many replicas beyond the least, as a share of these. Default: "
+        "with alpha it makes the threshold 0.9 of V-C.",
     )
     exploration: float = Field(
         0.01,
         ge=0,
         le=1,
-        description="xi: by how much a score must be beaten; more prefers what is unknown. Default: usual; not "
-        "printed.",
+        description="xi: by how much a new score must exceed the best one. A greater value prefers unknown "
+        "configurations. Default: usual; not printed.",
     )
     bootstrap: Literal["model", "trials"] = Field(
         "model",
-        description="Where the first scores of a rate are from: from its true times in batches, or from trials, as in "
-        "the paper; each trial is a change and `plo_stabilise` of production. Default: model; ten trials take 100 min.",
+        description="Source of the first scores of a rate: its true times in batches, or trials as in the paper. "
+        "Each trial is a change and `plo_stabilise` of production. Default: model; ten trials take "
+        "100 min.",
     )
     bootstrap_uniform: int = Field(
         6,
@@ -76,8 +83,8 @@ class AutrascaleSettings(SizingSettings):
         10,
         ge=0,
         le=100,
-        description="Num: so many trials at a rate learn from the nearest other rate as well; 0: none. Default: ours; "
-        "not printed.",
+        description="Num: so many trials at a rate also learn from the nearest other rate; 0: none. Default: "
+        "ours; not printed.",
     )
     latency_only: bool = Field(
         False,
@@ -85,6 +92,6 @@ class AutrascaleSettings(SizingSettings):
     )
     literal_eq3: bool = Field(
         False,
-        description="Whether Eq. 3 is taken as printed: rounded up from operator to operator, and as if each handed on "
-        "what it reads. Default: demand and selectivity, which its basis DS2 has.",
+        description="Whether Eq. 3 is taken as printed: it rounds up from operator to operator, and assumes that "
+        "each hands on what it reads. Default: demand and selectivity, as in DS2, its basis.",
     )

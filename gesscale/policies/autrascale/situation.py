@@ -16,7 +16,7 @@ from gesscale.workflow import Workflow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AutrascaleContext:
-    """A workflow of which every operator can be judged.
+    """A workflow whose operators can all be judged.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class AutrascaleContext:
     workflow, readings
         Its operators, and what was read of each.
     settings, seed
-        What the policy was told.
+        The settings and the seed of the policy.
     downtime_s
         How long the newest changes took that have settled, the longest of the operators; 0 where none has.
     """
@@ -54,16 +54,16 @@ class AutrascaleContext:
 
     @property
     def source_rates(self) -> Mapping[str, float]:
-        """Rows/s offered by each source; one that does not tell is missing."""
+        """Rows/s offered by each source; a source that does not report is missing."""
         return source_rates(self.workflow, self.readings)
 
     @property
     def unknown(self) -> str:
-        """What is not known without which nothing can be judged, in a sentence; empty where all is known."""
+        """What is missing for a judgement, in a sentence; empty where all is known."""
         rates, check = self.source_rates, self.check
         silent = [name for name in self.operators if not self.workflow.upstream(name) and name not in rates]
         if silent:
-            return f"the source of {silent[0]} does not tell what it offers"
+            return f"the source of {silent[0]} does not report what it offers"
         if not (math.isfinite(check.throughput) and math.isfinite(check.latency_s)):
             return "throughput or latency of the workflow is no number"
         return ""
@@ -141,8 +141,8 @@ class AutrascaleContext:
         Returns
         -------
         tuple of int
-            Within the limits of each operator; what it has where it processed nothing, for then its true rate is not
-            known.
+            Within the limits of each operator. An operator that processed nothing keeps what it has, because its true
+            rate is not known.
         """
         now, sources = sum(self.source_rates.values()), self.source_rates
         offered = {

@@ -7,13 +7,13 @@ from gesscale.policies.autrascale.memo import AutrascaleMemo, Trial
 from gesscale.policies.autrascale.situation import AutrascaleContext
 
 _NEXT_TO_BEST = 0.98
-"""A configuration of at least this share of the most throughput is as good as the best: ours."""
+"""A configuration of at least this share of the most throughput is as good as the best: our value."""
 
 _STEP = "throughput step"
 
 
 def take(memo: AutrascaleMemo, now: AutrascaleContext) -> AutrascaleMemo:
-    """Judge a configuration and order what true rates ask for, until it keeps up or nothing new is asked for.
+    """Judge a configuration and order what true rates ask for, until it keeps up or they ask for nothing new.
 
     Where a rate begins with more than it needs, replicas are given up until true rates ask for no fewer, or one
     configuration has fallen behind; but not before a backlog is gone. What was tried at this rate is not tried again:

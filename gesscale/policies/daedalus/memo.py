@@ -37,7 +37,7 @@ class DaedalusMemo(Memo):
     capacities, history, forecaster, downtimes, normality, recovery
         See `gesscale.policies.daedalus.analysis`.
     predicted_s
-        The predicted recovery time of what was last wished for; None where it does not end within the forecast.
+        The predicted recovery time of the last proposal; None where it does not end within the forecast.
     """
 
     placement: tuple[str, ...]
@@ -61,7 +61,7 @@ def begun(
     change: Order | None,
     settings: DaedalusSettings,
 ) -> DaedalusMemo:
-    """Return the memo of an operator of which nothing is remembered, with its last change as an old one."""
+    """Return the first memo of an operator, with its last change as an old one."""
     return DaedalusMemo(
         policy=policy,
         at_s=at_s,

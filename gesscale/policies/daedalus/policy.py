@@ -42,7 +42,7 @@ class DaedalusPolicy(SizingPolicy):
     def _proposal(self, reading: OperatorReading, at_s: float, knowledge: Knowledge) -> SizeProposal:
         rate = _known_number(reading.input_rows_per_s)
         if rate is None:
-            detail = "the sources do not tell what they offer"
+            detail = "the sources do not report what they offer"
             return SizeProposal(replicas=None, detail=detail, reason=Reason.METRICS_MISSING)
         memo = self._memo(reading, at_s, knowledge)
         most = self.workflow.operators[reading.operator].max_replicas

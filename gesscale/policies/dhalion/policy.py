@@ -20,7 +20,7 @@ MOST_UNDONE_SHARE = 0.9
 
 
 def scale_up_factor(undone_share: float) -> float:
-    """Return by which factor an operator must grow that leaves a share of its load undone.
+    """Return the factor by which an operator must grow that leaves a share of its load undone.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class DhalionPolicy(SizingPolicy):
             return SizeProposal(replicas=None, detail=detail, reason=Reason.METRICS_MISSING)
         lag = self._lag(reading)
         if lag is None:
-            detail = "it is not told how many rows wait"
+            detail = "the number of rows that wait is not known"
             return SizeProposal(replicas=None, detail=detail, reason=Reason.METRICS_MISSING)
         waits, detail = lag
         if waits:
@@ -116,7 +116,7 @@ class DhalionPolicy(SizingPolicy):
         )
 
     def _lag(self, reading: OperatorReading) -> tuple[bool, str] | None:
-        """Return whether rows wait, and what tells it: their number before a source, else how full the input is."""
+        """Return whether rows wait, and what shows it: their number before a source, else how full the input is."""
         settings = self.sizing
         if not is_source(reading.operator, self.workflow):
             fill = input_fill(reading)

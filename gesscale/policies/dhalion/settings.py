@@ -23,15 +23,15 @@ class DhalionSettings(LagSettings):
     )
     lag_close_to_zero_s: Duration = Field(
         1.0,
-        description="A source has no lag while no more rows wait than are offered in this time. Default: too few to "
-        "fill a batch; the 10,000 rows of table 6.1 come within 4 ms at the thesis's peak.",
+        description="A source has no lag while no more rows wait than are offered in this time. Default: too few "
+        "to fill a batch. The 10,000 rows of table 6.1 come within 4 ms at the thesis's peak.",
     )
     lag_close_to_zero_rows: float = Field(
         0.0,
         ge=0,
         le=MOST_ROWS,
-        description="And while no more rows than these wait, however few are offered. Default: none; table 6.1 has "
-        "10,000.",
+        description="A source also has no lag while no more rows than these wait, however few are offered. "
+        "Default: none; table 6.1 has 10,000.",
     )
     single: bool = Field(
         False,

@@ -1,7 +1,7 @@
 """DRS (Fu et al., ICDCS 2015, IEEE/ACM ToN 2017): a network of queues says how many replicas a latency needs.
 
-Arrival and service rates make each operator a queue with as many servers as replicas. The fewest replicas for which
-the network promises the target are shared out one by one; what it promises is corrected by what is measured.
+Arrival and service rates make each operator a queue with as many servers as replicas. The policy shares out the fewest
+replicas for which the network promises the target, one by one. It corrects the promise by what is measured.
 """
 
 import math
@@ -50,7 +50,7 @@ class _Network:
     Attributes
     ----------
     stations
-        The operators of which both rates are known.
+        The operators whose two rates are known.
     present
         The replicas of each of them.
     others
@@ -58,7 +58,7 @@ class _Network:
     measured_s
         What a row takes.
     fixed_s
-        What of that no replica moves.
+        The part of it that no replica changes.
     rows_wait
         Where rows pile up, and all that comes after: a slow operator of a Flink job holds them back at the source.
     """
@@ -72,7 +72,7 @@ class _Network:
 
     @property
     def total(self) -> int:
-        """The replicas of the operators of which both rates are known."""
+        """The replicas of the operators whose two rates are known."""
         return sum(self.present.values())
 
     @property
@@ -103,7 +103,7 @@ class DrsPolicy(SizingPolicy):
     def proposals(
         self, readings: Mapping[str, OperatorReading], observation: WorkflowObservation, knowledge: Knowledge
     ) -> Mapping[str, SizeProposal]:
-        """Size every operator of which both rates are known; see `gesscale.policies.sizing.SizingPolicy`."""
+        """Size every operator whose two rates are known; see `gesscale.policies.sizing.SizingPolicy`."""
         if (proposal := held_up(self.workflow, readings, observation)) is not None:
             return dict.fromkeys(readings, proposal)
         network = self._network(readings)
@@ -125,7 +125,7 @@ class DrsPolicy(SizingPolicy):
     # What is seen
 
     def _network(self, readings: Mapping[str, OperatorReading]) -> _Network | SizeProposal:
-        """Return the workflow as a network, or why it is left as it is."""
+        """Return the workflow as a network, or why it stays as it is."""
         order, offered = self.workflow.topological_order, source_rates(self.workflow, readings)
         batches_s = {name: batch_s(readings[name]) for name in order}
         measured_s = processing_latency_s(self.workflow, readings, batches_s)
@@ -163,20 +163,20 @@ class DrsPolicy(SizingPolicy):
     def _arrivals(
         self, readings: Mapping[str, OperatorReading], offered: Mapping[str, float]
     ) -> Mapping[str, float]:
-        """Return lambda of each operator, rows/s, without those of which it is not known."""
+        """Return lambda of each operator, rows/s, without operators of unknown lambda."""
         pushed_down = required_rates(self.workflow, readings, offered)
         if self.sizing.rates == "useful":
             return {name: demand_of(readings[name], rate) for name, rate in pushed_down.items()}
-        told = {name: _output_per_s(readings[name]) for name in pushed_down}
+        reported = {name: _output_per_s(readings[name]) for name in pushed_down}
         return {
             name: readings[name].throughput_rows_per_s if rate is None else rate
-            for name, rate in told.items()
+            for name, rate in reported.items()
         }
 
     def _station(
         self, reading: OperatorReading, arrivals_per_s: float, offered_per_s: float
     ) -> Station | None:
-        """Return an operator as a queue; None where what a replica can do is not known."""
+        """Return an operator as a queue; None where the rate of a replica is not known."""
         observed, by_row = self.sizing.rates == "observed", self.sizing.customer == "row"
         service_per_s = true_rate_per_replica(replace(reading, busy_share=1.0) if observed else reading)
         if service_per_s is None:
@@ -219,10 +219,10 @@ class DrsPolicy(SizingPolicy):
             corrections=corrections[-windows:],
         )
 
-    # What is wished for
+    # What is proposed
 
     def _sized(self, network: _Network, run: DrsMemo, in_time_s: float) -> tuple[Mapping[str, int], str]:
-        """Return the replicas of the operators in the network, and from what they follow."""
+        """Return the replicas of the operators in the network, and the reason."""
         settings, measured_s = self.sizing, fmean(run.measured_s)
         most_s = in_time_s if settings.latency_s is None else settings.latency_s
         least_s = settings.release_below_share * most_s
@@ -248,12 +248,12 @@ class DrsPolicy(SizingPolicy):
 
 
 def _output_per_s(reading: OperatorReading) -> float | None:
-    """Return what is offered to an operator, rows/s; None where that is not told, or nonsense."""
+    """Return what is offered to an operator, rows/s; None where that is unknown, or no valid number."""
     offered = reading.input_rows_per_s
     return offered if offered is not None and math.isfinite(offered) and offered >= 0 else None
 
 
 def _rates(station: Station | None) -> str:
     if station is None:
-        return "it stays, for what a replica does is not known"
+        return "it stays, because what a replica does is not known"
     return f"{station.arrivals_per_s:.0f} rows/s come to it, a replica does {station.service_per_s:.0f}"

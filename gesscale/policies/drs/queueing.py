@@ -95,7 +95,7 @@ def erlang_c(servers: int, load: float) -> float:
 
 
 def total_sojourn_s(stations: Mapping[str, Station], replicas: Mapping[str, int]) -> float:
-    """Return the mean of the time that what enters the network spends in all its operators.
+    """Return the mean time that what enters the network spends in all its operators.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def total_sojourn_s(stations: Mapping[str, Station], replicas: Mapping[str, int]
 def fewest_replicas(
     stations: Mapping[str, Station], target_s: float, *, at_least: int = 0, at_most: int | None = None
 ) -> Mapping[str, int]:
-    """Return the fewest replicas with which a target is met for the time in the network.
+    """Return the fewest replicas that meet a target for the time in the network.
 
     Parameters
     ----------
@@ -134,8 +134,8 @@ def fewest_replicas(
 
     Notes
     -----
-    From the least stable number on, one replica after the other goes where it takes the most off the total. As each
-    operator's sojourn time is convex in its replicas, no other way of sharing out as many gives less.
+    From the least stable number on, each next replica goes where it takes the most off the total. As each operator's
+    sojourn time is convex in its replicas, no other way to share out as many gives less.
     """
     found = {name: station.least_stable for name, station in stations.items()}
     if not stations or any(station.load >= station.most for station in stations.values()):

@@ -68,7 +68,7 @@ class Ds2Policy(SizingPolicy):
     # What one window says
 
     def _drain_rows_per_s(self, reading: OperatorReading) -> float:
-        """Return the rate beside its input at which an operator's backlog goes within the horizon, rows/s."""
+        """Return the rate, on top of its input, at which an operator's backlog drains within the horizon, rows/s."""
         backlog, horizon_s = reading.backlog_rows, self.sizing.drain_horizon_s
         if horizon_s is None or backlog is None or not (math.isfinite(backlog) and has_backlog(reading)):
             return 0.0
@@ -77,15 +77,15 @@ class Ds2Policy(SizingPolicy):
     def _to_come(self, reading: OperatorReading, pushed_down: float) -> float:
         """Return the rate that is to come to an operator, rows/s.
 
-        That is what was pushed down to it. Where it reads a topic of its own and rows pile up in there, it is no less
-        than what is offered to it, and its own backlog beside.
+        That is what was pushed down to it. Where it reads a topic of its own and rows pile up there, it is no less than
+        what is offered to it, plus the rate for its own backlog.
         """
         if is_source(reading.operator, self.workflow):
             return pushed_down
         return demand_of(reading, pushed_down) + self._drain_rows_per_s(reading)
 
     def _sized(self, reading: OperatorReading, to_come: float) -> SizeProposal:
-        """Return the replicas that a rate needs, and from what that follows; none where they stay as they are."""
+        """Return the replicas that a rate needs, and the reason; none where they stay as they are."""
         wanted = f"{to_come:.0f} rows/s are to come"
         if reading.throughput_rows_per_s == 0:
             return SizeProposal(
@@ -99,7 +99,7 @@ class Ds2Policy(SizingPolicy):
             size = max(1, ceiling(min(to_come / rate, _MOST_REPLICAS)))
             detail = f"{wanted}; a replica does {rate:.0f} when never idle ({what} {100 * share:.0f} %)"
         if size < reading.replicas and reading.input_rows_per_s is None:
-            detail += "; it gives none up while it is not told what is offered to it"
+            detail += "; it gives none up while its input is not known"
             return SizeProposal(replicas=None, detail=detail, reason=Reason.METRICS_MISSING)
         return SizeProposal(replicas=size, detail=detail)
 
@@ -112,9 +112,9 @@ class Ds2Policy(SizingPolicy):
         consumers = self.workflow.downstream(name)
         if not consumers:
             return ""
-        told = readings[name].output_rows_per_s is not None
+        reported = readings[name].output_rows_per_s is not None
         seen = any(readings[consumer].input_rows_per_s is not None for consumer in consumers)
-        how = "as it tells" if told else "by its consumers' input" if seen else "for want of figures"
+        how = "as it reports" if reported else "by its consumers' input" if seen else "for want of figures"
         return f"; it hands on {selectivity(name, self.workflow, readings):.3g} rows for each, {how}"
 
     # Whether it may be acted on
@@ -130,7 +130,7 @@ class Ds2Policy(SizingPolicy):
         observation: WorkflowObservation,
         changed_at_s: float,
     ) -> SizeProposal | None:
-        """Return why nothing can be said of any operator; None where all are known."""
+        """Return why nothing can be proposed for any operator; None where all are known."""
         if (proposal := held_up(self.workflow, readings, observation)) is not None:
             return proposal
         for name in self.workflow.topological_order:
@@ -150,7 +150,7 @@ class Ds2Policy(SizingPolicy):
     def _activated(
         self, name: str, proposal: SizeProposal, at_s: float, changed_at_s: float, knowledge: Knowledge
     ) -> SizeProposal:
-        """Return the wish once there are enough windows since the last change: the median of what they say."""
+        """Return the proposal once there are enough windows since the last change: the median of what they say."""
         windows, size = self.sizing.activation_windows, proposal.replicas
         if windows == 1 or size is None:
             return proposal

@@ -20,29 +20,30 @@ class Ds2Settings(SizingSettings):
     )
     useful_time: Literal["busy", "cpu"] = Field(
         "busy",
-        description="What is useful time: the share of time in batches, or CPU use, which leaves waiting out. "
+        description="What useful time is: the share of time in batches, or CPU use, which leaves waiting out. "
         "Default: busy time, as in Kanis 6.7.2.",
     )
     max_busy_share: float = Field(
         1.0,
         ge=0.001,
         le=1,
-        description="Useful time of an operator at its limit, 0..1; true rates are those at this share. Default: all "
-        "of it, as in Kanis's tables; his 8.3 says that back pressure keeps it below.",
+        description="Useful time of an operator at its limit, 0..1; true rates are those at this share. Default: "
+        "all of it, as in Kanis's tables. In his section 8.3, back pressure keeps it below.",
     )
     drain_horizon_s: Duration | None = Field(
         None,
-        description="Time in which a backlog is to drain beside the input. Default: none, it is not looked at; the "
-        "variant in Kanis's framework has 120 s.",
+        description="Time in which a backlog must drain while input comes. Default: none, backlogs do not count; "
+        "the variant in Kanis's framework has 120 s.",
     )
     activation_windows: int = Field(
         1,
         ge=1,
         le=100,
-        description="Decisions since the last change of which the median is acted on. Default: the newest alone.",
+        description="The policy acts on the median of so many decisions since the last change. Default: the "
+        "newest alone.",
     )
     warm_up_s: Duration | None = Field(
         None,
-        description="For so long after a change of any operator nothing is decided. Default: none, the cool-down is "
-        "longer.",
+        description="For this long after a change of any operator, nothing is decided. Default: none, the "
+        "cooldown is longer.",
     )

@@ -1,7 +1,7 @@
 """HPA, the Horizontal Pod Autoscaler for single operators: on CPU, and on Varga's two figures (Kanis 2023, 6.7.3-4).
 
-Each operator gets as many replicas as bring a figure to its target: more at once, fewer only down to the most that was
-asked for within a window.
+Each operator gets as many replicas as bring a figure to its target. More come at once. Fewer come only down to the
+highest proposal within a window.
 """
 
 import math
@@ -24,20 +24,20 @@ from gesscale.words import in_words
 
 
 class Recommendations(Memo):
-    """What was asked for lately.
+    """The latest proposals.
 
     Attributes
     ----------
     asked
-        When and how many replicas, oldest first, ever fewer: what was followed by as many or more cannot count again.
-        So there are no more than ``max_replicas``.
+        When and how many replicas, oldest first, ever fewer: a proposal that was followed by as many or more cannot
+        count again. So there are no more than ``max_replicas``.
     """
 
     asked: tuple[tuple[float, int], ...] = Field(min_length=1)
 
     @property
     def most(self) -> int:
-        """The most replicas that were asked for."""
+        """The highest proposal."""
         return max(count for _, count in self.asked)
 
 
@@ -48,7 +48,7 @@ class Load:
     Attributes
     ----------
     ratio
-        Figure over target; not finite where it cannot be told.
+        Figure over target; not finite where it is unknown.
     detail
         Both, for people.
     """
@@ -105,7 +105,7 @@ class HpaPolicy(SizingPolicy):
     def _noted(
         self, reading: OperatorReading, asked: int, at_s: float, knowledge: Knowledge
     ) -> Recommendations:
-        """Return the recommendations with a new one; the first of all stands beside what was found running."""
+        """Return the recommendations with a new one; the first of all stays next to what was found running."""
         limit = self.workflow.operators[reading.operator].max_replicas
         memo = recalled(Recommendations, self.name, reading.operator, knowledge)
         if memo is not None and memo.at_s == at_s:
@@ -165,14 +165,14 @@ class HpaVargaPolicy(HpaPolicy):
         return _load(share, what, settings.utilisation_target_share)
 
     def _to_answer_for_the_lag(self, found: Bottlenecks) -> tuple[str, ...]:
-        """Return who holds others back or, where nobody does, before whom rows pile up."""
+        """Return who holds others back; where no operator does, before whom rows pile up."""
         if not self.sizing.lag_growth_first:
             return (*found.pressing, *found.overrun)
         grows = any(lag_grows(reading, self.sizing) for reading in found.readings.values())
         return (found.pressing or found.overrun) if grows else ()
 
     def _lags(self, name: str, found: Bottlenecks) -> list[list[OperatorReading]]:
-        """Return whose lags are put down to a bottleneck: its own; all sources' above one that holds others back."""
+        """Return whose lags count for a bottleneck: its own; those of all sources if it holds back operators."""
         own = [found.readings[name]]
         if name not in found.pressing:
             return [own]

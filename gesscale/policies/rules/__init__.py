@@ -1,4 +1,4 @@
-"""Scaling rules after SEEP: metrics, thresholds and times, in Python or in YAML, and the policy that goes by them.
+"""Scaling rules after SEEP: metrics, thresholds and times, in Python or in YAML, and the policy that follows them.
 
 The model of M. Rouaux (Framework for Dynamic Scaling in Master-Slave Stream Processing Systems, Imperial College
 London, 2014). docs/policies/rules.md is its guide.

@@ -1,4 +1,4 @@
-"""What can be used but is likely not meant: bounds that are missing, times too short, thresholds that meet."""
+"""What is valid but probably not meant: missing bounds, times too short, thresholds that meet."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
@@ -9,16 +9,16 @@ from gesscale.policies.rules.reports import BATCH_METRICS
 
 
 def advice(rules: Sequence[Rule], *, period_s: float, batch_s: float) -> tuple[str, ...]:
-    """Return what is to be said of rules, one sentence each.
+    """Return the remarks on rules, one sentence each.
 
     Parameters
     ----------
     rules
         As they were written.
     period_s
-        Time between two steps of the loop, for what is told once a step, seconds.
+        Time between two steps of the loop, for metrics that are reported once a step, seconds.
     batch_s
-        Time between two batches, for what each batch tells, seconds.
+        Time between two batches, for metrics that each batch reports, seconds.
 
     Notes
     -----
@@ -57,8 +57,8 @@ def _too_short(rules: Iterable[Rule], period_s: float, batch_s: float) -> Iterat
             every_s = batch_s if trigger.metric in BATCH_METRICS else period_s
             if trigger.for_s < 2 * every_s:
                 yield (
-                    f"{rule.name}: {trigger.metric} is told every {format_duration(every_s)}, so a time of "
-                    f"{format_duration(trigger.for_s)} holds a single reading; two that agree are asked for"
+                    f"{rule.name}: {trigger.metric} is reported every {format_duration(every_s)}, so a time of "
+                    f"{format_duration(trigger.for_s)} holds a single reading; two that agree are required"
                 )
 
 

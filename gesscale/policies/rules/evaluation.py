@@ -25,7 +25,7 @@ _REPORTED_SHARE = 0.7
 """Share of a time that readings must speak for."""
 
 _TICK_S = 0.001
-"""Times are told to the millisecond."""
+"""Times are exact to the millisecond."""
 
 
 class State(StrEnum):
@@ -54,7 +54,7 @@ class RuleCondition:
     state
         Fired where every one has fired; insufficient where it is of any one.
     words
-        What was seen of each.
+        What was seen of each trigger.
     """
 
     state: State
@@ -63,14 +63,14 @@ class RuleCondition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleContext:
-    """What a rule is held against.
+    """What a rule is compared with.
 
     Attributes
     ----------
     now_s
         Seconds since the epoch.
     operator
-        With its limits, which hold beside the bounds of rules.
+        With its limits, which hold in addition to the bounds of rules.
     replicas
         How many it has.
     initial
@@ -78,7 +78,7 @@ class RuleContext:
     done_s
         When an action of each kind was last completed.
     held
-        The rules whose conditions held an evaluation ago.
+        The rules whose conditions held one evaluation before.
     """
 
     now_s: float
@@ -226,7 +226,7 @@ def judge(
     conditions
         By the name of the rule.
     standing
-        What they are held against.
+        What they are compared with.
     semantics
         How they are read.
     """
@@ -302,7 +302,7 @@ def _closed(guard: Guard, standing: RuleContext) -> str:
 def _arbitrated(
     findings: Iterable[RuleFinding], standing: RuleContext, semantics: Semantics
 ) -> tuple[tuple[RuleFinding, ...], int | None]:
-    """Return the findings that count, and what they come to: to add comes before to remove."""
+    """Return the findings that count, and their result: adding comes before removing."""
     acting = [(item, item.replicas) for item in findings if item.replicas is not None]
     acting = [pair for pair in acting if pair[0].rule.action is ScalingAction.OUT] or acting
     if not acting:

@@ -106,26 +106,26 @@ class Factor(Element):
         None,
         ge=1,
         le=MOST_REPLICAS,
-        description="Replicas that are added or removed. Default: another kind is given.",
+        description="Replicas that are added or removed. Default: none, another kind is given.",
     )
     relative: float | None = Field(
         None,
         gt=1,
         le=MOST_REPLICAS,
-        description="Multiplies the replicas, or divides them. Default: another kind is given.",
+        description="Multiplies the replicas, or divides them. Default: none, another kind is given.",
     )
     percent: float | None = Field(
         None,
         gt=0,
         le=100 * MOST_REPLICAS,
-        description="Share of the present replicas that is added or removed, at least one replica. Default: another "
-        "kind is given.",
+        description="Share of the present replicas that is added or removed, at least one replica. Default: none, "
+        "another kind is given.",
     )
     exact: int | None = Field(
         None,
         ge=1,
         le=MOST_REPLICAS,
-        description="Replicas that there are to be. Default: another kind is given.",
+        description="Number of replicas to reach. Default: none, another kind is given.",
     )
 
     @model_validator(mode="after")
@@ -172,21 +172,21 @@ class Factor(Element):
 class Trigger(Element):
     """A condition on one metric that must have held for a time."""
 
-    metric: Metric = Field(description="What is looked at.")
+    metric: Metric = Field(description="The metric that the condition reads.")
     above: float | None = Field(
         None,
         ge=-MOST_ROWS,
         le=MOST_ROWS,
-        description="It must be greater than this. Default: `below` is given instead.",
+        description="The metric must be greater than this. Default: none, `below` is given instead.",
     )
     below: float | None = Field(
         None,
         ge=-MOST_ROWS,
         le=MOST_ROWS,
-        description="It must be less than this. Default: `above` is given instead.",
+        description="The metric must be less than this. Default: none, `above` is given instead.",
     )
     unit: Unit | None = Field(None, description="Unit of the threshold. Default: the metric's own.")
-    for_s: Duration = Field(description="For at least this long.")
+    for_s: Duration = Field(description="The condition must hold for at least this long.")
 
     @model_validator(mode="after")
     def _check_threshold(self) -> Self:
@@ -224,10 +224,10 @@ class Trigger(Element):
 
 
 class Guard(Element):
-    """What keeps a rule from acting: an action of a kind that was not long ago."""
+    """What keeps a rule from acting: a recent action of a kind."""
 
     since: ActionWord = Field(description="The kind of action, by whatever rule.")
-    within_s: Duration = Field(description="For so long after it the rule waits.")
+    within_s: Duration = Field(description="After such an action, the rule waits for this long.")
 
 
 class Rule(Element):
@@ -239,12 +239,12 @@ class Rule(Element):
     operator: str = Field(
         min_length=1,
         max_length=NAME_AT_MOST,
-        description="The operator it scales; `*` for each on its own.",
+        description="The operator that the rule scales; `*` for each on its own.",
     )
     together: bool = Field(
         False,
         description="With `*`: the readings of all operators count together, and all are scaled. Default: each "
-        "operator goes by its own readings.",
+        "operator is judged by its own readings.",
     )
     action: ActionWord = Field(description="Whether replicas are added or removed.")
     by: Factor = Field(description="How many.")
@@ -272,7 +272,7 @@ class Rule(Element):
         le=MOST_REPLICAS,
         description="The same as a multiple of the first number of replicas. Default: none.",
     )
-    when: tuple[Trigger, ...] = Field(min_length=1, description="Conditions, all of which must hold.")
+    when: tuple[Trigger, ...] = Field(min_length=1, description="Conditions; all must hold.")
     unless: tuple[Guard, ...] = Field((), description="What must not have happened lately. Default: nothing.")
 
     @model_validator(mode="after")
@@ -319,12 +319,12 @@ class RuleSet(Element):
 
 
 def distinct(rules: Iterable[Rule]) -> tuple[Rule, ...]:
-    """Return rules of which each has a name of its own.
+    """Return the rules, each with a name of its own.
 
     Parameters
     ----------
     rules
-        In order; those without a name are called by their number, those that share one get a number behind it.
+        In order. A rule without a name gets its number as its name; rules that share a name get a number after it.
     """
     taken: set[str] = set()
     named = []

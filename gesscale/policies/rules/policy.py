@@ -45,14 +45,14 @@ _SAMPLES_AT_MOST = 512
 """Samples of an operator in its memo, of all metrics together: some 25 KiB."""
 
 _WORDS_OF = 3
-"""So many rules are told of where none acts."""
+"""The detail names so many rules where none acts."""
 
 _FREE = SizingSettings.model_validate({"cooldown": SHORTEST_S, "max_step_up": MOST_REPLICAS})
-"""Guards and bounds of the rules take the place of what other policies that size are held to."""
+"""Guards and bounds of the rules take the place of the limits of other sizing policies."""
 
 
 class RulesAnswer(BaseModel):
-    """What was wished for."""
+    """What was proposed."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
 
@@ -113,7 +113,7 @@ class RulesPolicy(SizingPolicy):
 
     @property
     def sizing(self) -> SizingSettings:
-        """What wishes are held to: the limits of the operators alone."""
+        """What proposals are held to: the limits of the operators alone."""
         return _FREE
 
     def proposals(
@@ -142,7 +142,7 @@ class RulesPolicy(SizingPolicy):
     # What is known of an operator
 
     def _memo(self, reading: OperatorReading, at_s: float, knowledge: Knowledge) -> RulesMemo:
-        """Return what is remembered of an operator with what this step tells; the same if it was told before."""
+        """Return the memo of an operator with this step's readings; the same if it holds them already."""
         name, change = reading.operator, knowledge.latest(reading.operator)
         before = recalled(RulesMemo, self.name, name, knowledge)
         if before is not None and before.at_s == at_s:
@@ -186,10 +186,10 @@ class RulesPolicy(SizingPolicy):
     # What follows
 
     def _conditions(self, memo: RulesMemo, reading: OperatorReading) -> Mapping[str, RuleCondition]:
-        told = {metric: items for metric, items in memo.samples.items() if is_reported(metric, reading)}
-        labels = {metric: label(metric, reading) for metric in told}
+        reported = {metric: items for metric, items in memo.samples.items() if is_reported(metric, reading)}
+        labels = {metric: label(metric, reading) for metric in reported}
         return {
-            rule.name: condition(rule, told, memo.at_s, self.semantics, labels)
+            rule.name: condition(rule, reported, memo.at_s, self.semantics, labels)
             for rule in ranked(self.rules, reading.operator)
         }
 
@@ -217,7 +217,7 @@ class RulesPolicy(SizingPolicy):
         return judge(ranked(self.rules, name), conditions, standing, self.semantics)
 
 
-def rules_policy(workflow: Workflow, options: PolicyOptions, told: RulesSettings) -> RulesPolicy:
+def rules_policy(workflow: Workflow, options: PolicyOptions, given: RulesSettings) -> RulesPolicy:
     """Build the policy of the rules that the settings hold, or name.
 
     Raises
@@ -225,17 +225,17 @@ def rules_policy(workflow: Workflow, options: PolicyOptions, told: RulesSettings
     PolicyError
         Where the file cannot be used, or a rule names an operator that the workflow does not have.
     """
-    if told.file is not None:
-        rules = read_rules(told.file).rules
+    if given.file is not None:
+        rules = read_rules(given.file).rules
     else:
-        rules = told.rules or DEFAULT_RULES
+        rules = given.rules or DEFAULT_RULES
     check_operators(rules, workflow.operators)
     return RulesPolicy(
         workflow,
         options,
         latency_aware=options.node_choice == "nearest",
         rules=distinct(rules),
-        semantics=told,
+        semantics=given,
     )
 
 
@@ -270,7 +270,7 @@ def _completed_s(change: Order, reading: OperatorReading) -> float:
 def _done_s(
     before: RulesMemo | None, change: Order | None, reading: OperatorReading
 ) -> dict[ScalingAction, float]:
-    """Return when an action of each kind was last completed; a change of which nothing is remembered was of both."""
+    """Return when an action of each kind was last completed; a change without a memory counts as both."""
     if change is None:
         return {}
     completed_s = _completed_s(change, reading)
@@ -296,7 +296,7 @@ def _answer(ruling: Ruling, *, is_fresh: bool) -> RulesAnswer:
         reason = pending[0].reason
     elif blind:
         reason = Reason.COOLING_DOWN if is_fresh else Reason.METRICS_MISSING
-    told = pending or findings
-    more = f"; and {len(told) - _WORDS_OF} rules more" if len(told) > _WORDS_OF else ""
-    said = "; ".join(item.words for item in told[:_WORDS_OF])
+    shown = pending or findings
+    more = f"; and {len(shown) - _WORDS_OF} rules more" if len(shown) > _WORDS_OF else ""
+    said = "; ".join(item.words for item in shown[:_WORDS_OF])
     return RulesAnswer(replicas=None, detail=said + more, reason=reason)

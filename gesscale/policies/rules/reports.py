@@ -10,7 +10,7 @@ from gesscale.policies.rules.model import Metric
 from gesscale.policies.rules.samples import MetricReport
 
 BATCH_METRICS = frozenset({Metric.QUEUE_LENGTH, Metric.LAG, Metric.LATENCY})
-"""The metrics of which every finished batch is a report; the others are told once a step of the loop."""
+"""The metrics that every finished batch reports; the others are reported once a step of the loop."""
 
 
 def reports(metric: Metric, reading: OperatorReading, max_gap_s: float) -> Iterator[MetricReport]:
@@ -32,8 +32,8 @@ def reports(metric: Metric, reading: OperatorReading, max_gap_s: float) -> Itera
 
     Notes
     -----
-    A batch that follows the one before it by its number speaks for all the time since, for nothing else happened in
-    it. Where an operator has idled through the whole window the step tells what its newest batch has left.
+    A batch that follows the one before it by its number speaks for all the time since, because nothing else happened in
+    it. Where an operator has idled through the whole window, the step reports what its newest batch has left.
     """
     if metric not in BATCH_METRICS:
         yield from _report(reading.at_s, _of_step(metric, reading), max_gap_s)

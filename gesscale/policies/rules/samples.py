@@ -14,7 +14,7 @@ class MetricReport(NamedTuple):
     value
         In the metric's own unit.
     reach_s
-        How far back it speaks, where nothing was said since, seconds.
+        How far back it speaks, where no other report came since, seconds.
     """
 
     at_s: float
@@ -28,7 +28,7 @@ class MetricSample(NamedTuple):
     Attributes
     ----------
     at_s
-        When the last of them was told, seconds since the epoch.
+        When the last of them was reported, seconds since the epoch.
     covers_s
         The time that they speak for, seconds.
     low, high
@@ -79,8 +79,8 @@ def pruned(samples: Sequence[MetricSample], longest_s: float, most: int) -> Metr
     samples
         Oldest first.
     longest_s
-        The longest time that a condition looks back, seconds. One sample before it is kept beside, and the newest two
-        in any case.
+        The longest time that a condition looks back, seconds. One older sample is kept as well, and the newest two in
+        any case.
     most
         How many may be kept, at least 2. Where there are more, neighbours are merged, old ones rather than new ones:
         what holds of all values holds of the least and the greatest.

@@ -17,8 +17,8 @@ class RulesSettings(Semantics):
     )
     file: OptionalFilePath = Field(
         None,
-        description="A YAML file with the rules, read as the loop is built. Default: none, they stand here; a file "
-        "without any rule changes nothing.",
+        description="A YAML file with the rules; the loop reads it at its start. Default: none, they stand here. "
+        "A file without any rule changes nothing.",
     )
 
     @model_validator(mode="after")

@@ -32,7 +32,7 @@ def faults_in_a_line(error: ValidationError, document: object = None) -> str:
 def _sentences(faults: Iterable[ErrorDetails], document: object) -> Iterator[str]:
     for fault in faults:
         if fault["type"] == "too_short" and fault["input"]:
-            continue  # its items are at fault, and are told of
+            continue  # its items are at fault, and are named
         path = list(fault["loc"])
         place = ""
         if document is not None and path[:1] == ["rules"] and len(path) > 1:

@@ -25,17 +25,18 @@ def target_throughput(
     limit_s
         T_limit: the time it may take.
     downtime_s
-        Time without output while replicas change. The paper leaves it out: what comes in meanwhile is added to the
-        rows to eat, and the rest of the time has to do. A backlog no greater than one change leaves behind is let be.
+        Time without output while replicas change. The paper leaves it out. Here, rows that come meanwhile are added to
+        the rows to process, and only the rest of the limit is left. A backlog no greater than one change leaves behind
+        is ignored.
 
     Returns
     -------
     float or None
-        Rows/s; None where no rows are to be eaten, or the downtime alone exceeds the limit.
+        Rows/s; None where no rows are to be processed, or the downtime alone exceeds the limit.
 
     Examples
     --------
-    5,988,000 rows in 360 s, beside 40,000 rows/s:
+    5,988,000 rows in 360 s, in addition to 40,000 rows/s:
 
     >>> round(target_throughput(40000, 6e6, latency_s=0.2, event_target_s=0.5, limit_s=360), 1)
     56633.3

@@ -1,4 +1,4 @@
-"""Gaussian processes over configurations (IV-C1, Eq. 5), and what one rate teaches of another (IV-D, Algorithm 2)."""
+"""Gaussian processes over configurations (IV-C1, Eq. 5), and what one rate says about another (IV-D, Algorithm 2)."""
 
 import warnings
 from collections.abc import Callable
@@ -18,7 +18,7 @@ _RESTARTS = 2
 
 @dataclass(frozen=True, slots=True)
 class GaussianProcess:
-    """Scores by configuration, as far as some samples tell: Matern 2.5 with one length scale per operator, and noise.
+    """Scores by configuration, estimated from samples: Matern 2.5 with one length scale per operator, and noise.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class GaussianProcess:
         mean, spread = float(np.mean(scores)), float(np.std(scores))
         scale = spread if spread > 0 else 1.0
         with warnings.catch_warnings():
-            # A parameter at its bound is what few samples come to; the optimiser's other starts are there for the rest.
+            # Few samples often bring a parameter to its bound; the optimiser's other starts are there for the rest.
             warnings.simplefilter("ignore", ConvergenceWarning)
             regressor.fit(configurations, (scores - mean) / scale)
         return cls(regressor, mean, scale)

@@ -9,7 +9,7 @@ from gesscale.policies.autrascale.analysis.improvement import expected_improveme
 from gesscale.policies.autrascale.analysis.space import Replicas, SearchSpace
 
 _ENUMERATED = 200_000
-"""Up to so many configurations are all looked at."""
+"""Up to so many configurations, the search looks at all."""
 
 _DRAWN = 4096
 _CLIMBS = 200
@@ -28,7 +28,7 @@ def most_promising(
     Parameters
     ----------
     space
-        Where it is sought.
+        Where the search looks for it.
     belief
         What is believed of the scores.
     measured
@@ -41,8 +41,8 @@ def most_promising(
     Returns
     -------
     tuple of int or None
-        None where all were tried. Of a large space: the best of some thousand that are drawn and of the neighbours of
-        the ten best tried, from which steps of one replica are taken as long as they promise more.
+        None where all were tried. In a large space, the search begins with some thousand that are drawn and with the
+        neighbours of the ten best tried. From the best it takes steps of one replica as long as they promise more.
     """
     tried = {replicas for replicas, _ in measured}
     best = max(score for _, score in measured)
@@ -50,19 +50,19 @@ def most_promising(
     def promise(candidates: Sequence[Replicas]) -> Values:
         mean, deviation = belief(space.scaled(candidates))
         gain = expected_improvement(mean, deviation, best, margin)
-        return gain if gain.max() > 0 else mean - mean.max()  # nothing is unknown: then the best as believed
+        return gain if gain.max() > 0 else mean - mean.max()  # nothing is unknown: then the best by belief
 
     if space.size <= _ENUMERATED:
         candidates = _untried(space.all(), tried)
         return candidates[int(promise(candidates).argmax())] if candidates else None
     ranked = sorted(measured, key=lambda item: -item[1])[:10]
-    near = [other for replicas, _ in ranked for other in space.beside(replicas)]
+    near = [other for replicas, _ in ranked for other in space.neighbours(replicas)]
     candidates = _untried([*near, *space.sampled(_DRAWN, rng)], tried)
     if not candidates:
         return None
     here = candidates[int(promise(candidates).argmax())]
     for _ in range(_CLIMBS):
-        around = [here, *_untried(space.beside(here), tried)]
+        around = [here, *_untried(space.neighbours(here), tried)]
         there = around[int(promise(around).argmax())]
         if there == here:
             break

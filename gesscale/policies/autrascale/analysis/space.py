@@ -1,4 +1,4 @@
-"""The configurations among which the next one is sought: replicas of each operator, from the least to the most."""
+"""The configurations that the search chooses from: replicas of each operator, from the least to the most."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -59,7 +59,7 @@ class SearchSpace:
         points = rng.integers(self.least, np.array(self.most) + 1, size=(count, len(self.least)))
         return [tuple(point) for point in points.tolist()]
 
-    def beside(self, configuration: Replicas) -> list[Replicas]:
+    def neighbours(self, configuration: Replicas) -> list[Replicas]:
         """Return the configurations with one replica more or fewer of one operator."""
         return [
             (*configuration[:index], replicas, *configuration[index + 1 :])
@@ -69,7 +69,7 @@ class SearchSpace:
         ]
 
     def bootstrap(self, uniform: int) -> tuple[Replicas, ...]:
-        """Return the configurations of which a model of the scores is first made.
+        """Return the configurations for the first model of the scores.
 
         Parameters
         ----------

@@ -12,16 +12,16 @@ from gesscale.policies.daedalus.analysis.recovery import Downtimes, predicted_re
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScaleOutRules:
-    """What a scale-out is held to; times in seconds.
+    """The limits of a scale-out; times in seconds.
 
     Attributes
     ----------
     loop_s
         Until the next look.
     recent_rescale_s
-        For so long after a change the next one must be needed at once.
+        For so long after a change, the next one must be needed at once.
     recovery_target_s
-        So long may it take to catch up.
+        The longest time to catch up.
     lag_s
         Nothing is removed while the backlog is more than the candidate does in this time.
     """
@@ -34,7 +34,7 @@ class ScaleOutRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScaleOutContext:
-    """What is decided on.
+    """What the decision rests on.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class ScaleOutContext:
     input_rows_per_s
         Mean workload since the last look.
     backlog_rows
-        Rows that wait; None where that is not told.
+        Rows that wait; None where that is unknown.
     replayed_rows
         Rows since the last checkpoint, at worst, that a stop makes undone.
     forecast_rows_per_s
@@ -89,14 +89,14 @@ class ScaleOutContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScaleOutChoice:
-    """What came of it.
+    """The choice.
 
     Attributes
     ----------
     workers
         How many there should be.
     why
-        For people: what was enough, and the test by which each smaller number fell.
+        For people: what was enough, and the test that each smaller number failed.
     """
 
     workers: int
@@ -162,7 +162,7 @@ def _failed_test(workers: int, situation: ScaleOutContext, rules: ScaleOutRules)
 
 
 def _grouped(fallen: list[tuple[int, str]]) -> list[str]:
-    """Say which numbers fell by which test, neighbours together."""
+    """Say which numbers failed which test, neighbours together."""
     said = []
     for test, group in groupby(fallen, key=lambda each: each[1]):
         counts = [workers for workers, _ in group]

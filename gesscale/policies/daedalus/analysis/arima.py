@@ -15,7 +15,7 @@ _UP_TO_TWO = ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (0, 2), (2, 1), (1, 2), (2
 _ORDERS = {0: _UP_TO_TWO, 1: _UP_TO_TWO, 2: ((0, 0), (0, 1), (0, 2))}
 """Autoregressive and moving average terms by the number of differences.
 
-Two differences carry the slope on. Autoregressive terms beside them carry its change on as well: a load of 250 rows/s,
+Two differences continue the slope. With autoregressive terms they continue its change as well: a load of 250 rows/s,
 flat after a peak, became 8,000 in 15 min.
 """
 
@@ -30,7 +30,7 @@ _NEAREST_ROOT = 1 / 0.99
 """Models whose polynomials have a root nearer to the unit circle are left out, as the paper's library does."""
 
 _NO_ERRORS = {"cov_type": "none"}
-"""Errors of the parameters are not asked for."""
+"""Errors of the parameters are not needed."""
 
 _FAILURES = (ValueError, IndexError, ArithmeticError, np.linalg.LinAlgError)
 """What statsmodels raises at series that no model fits: singular, constant, too short."""
@@ -96,7 +96,7 @@ def fitted(rows_per_s: NDArray[np.float64]) -> Arima | None:
 
 
 def forecast(model: Arima, rows_per_s: NDArray[np.float64], steps: int) -> NDArray[np.float64] | None:
-    """Foretell a series with the parameters as they are.
+    """Forecast a series with the parameters as they are.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def forecast(model: Arima, rows_per_s: NDArray[np.float64], steps: int) -> NDArr
     Returns
     -------
     array or None
-        Rows/s of each step, not below 0; None where it cannot be reckoned.
+        Rows/s of each step, not below 0; None where it cannot be computed.
     """
     with _quiet():
         try:
@@ -127,8 +127,8 @@ def _model(
 ) -> Any:
     """Return the model; differenced first it is fitted in a third of the time, and nearer to its optimum.
 
-    Its first state is all but unknown. A stationary one would be solved for at every step of the search, by threads
-    that wait for each other on a busy machine.
+    Its first state is almost unknown. For a stationary one, every step of the search would solve equations, with
+    threads that wait for each other on a busy machine.
     """
     from statsmodels.tsa.statespace.sarimax import SARIMAX
 
@@ -166,7 +166,7 @@ def _wanders(series: NDArray[np.float64]) -> bool:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Say nothing of searches that begin or end imperfectly: the WAPE tells whether a model is good."""
+    """Suppress warnings of searches that begin or end imperfectly: the WAPE shows whether a model is good."""
     import_module("statsmodels.tsa.statespace.sarimax")  # sets filters of its own when it is first imported
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")

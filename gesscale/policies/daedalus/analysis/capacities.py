@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import scipy
 
 _GUESSED = 1e-3
-"""Weight of a capacity in proportion beside one that was seen, where one of both must yield."""
+"""Weight of a capacity in proportion against one that was seen, where the two contradict each other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +42,8 @@ class Capacities:
         workers, rows_per_s, at_s
             What was found, and when.
         drift_share
-            Where it is this far from what was remembered, as a share of that, the job or its nodes are others than
-            they were: what was seen is forgotten. Else the mean of both is remembered.
+            Where it differs from what was remembered by more than this share of that, the job or its nodes have
+            changed: what was seen is forgotten. Else the mean of both is remembered.
         remember_s
             What is older is forgotten.
         """
@@ -62,8 +62,8 @@ class Capacities:
 
         Notes
         -----
-        Never falling: where what was seen contradicts itself, it meets in the middle, and what is in proportion yields
-        to what was seen (isotonic regression). Algorithm 1 looks for the fewest workers that do, from one upwards.
+        Never falling: values that were seen and contradict each other meet in the middle; values in proportion give way
+        to them (isotonic regression). Algorithm 1 looks for the fewest workers that do, from one upwards.
         """
         if self.per_worker_rows_per_s <= 0:
             return ()

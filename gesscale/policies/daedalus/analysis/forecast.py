@@ -28,7 +28,7 @@ class ForecastRules:
     wape_fallback, wape_bad
         WAPE from which the line takes the forecast's place, and from which a loop is a bad one.
     bad_limit
-        After so many bad loops on end the model is fitted again.
+        After so many bad loops in a row, the model is fitted again.
     """
 
     step_s: float
@@ -50,7 +50,7 @@ class Forecaster:
     tried_bins
         How long the history was when one was last looked for; 0: never.
     bad_loops
-        Bad loops on end; one without a model is bad.
+        Bad loops in a row; one without a model is bad.
     wape
         Of the previous forecast against what came; None where there was none.
     from_s
@@ -126,7 +126,7 @@ class Forecaster:
         return values[bins], name
 
     def _wape(self, history: History, step_s: float) -> float | None:
-        """Return the weighted absolute percentage error of the newest forecast, 0..; None where none can be told."""
+        """Return the weighted absolute percentage error of the newest forecast, 0..; None where it is unknown."""
         came = round((history.until_s - self.from_s) / step_s)
         count = min(came, len(self.rows_per_s))
         if not 0 < count <= came <= len(history.rows_per_s):

@@ -10,7 +10,7 @@ from gesscale.policies.daedalus.analysis.workload import Flows
 
 _LEAST_DOWNTIME_S = 1.0
 _LEAST_NORMAL = 10
-"""So many values tell what is normal."""
+"""So many values show what is normal."""
 
 _CALM_S = 30.0
 """After an anomaly it must be normal for so long, as in the authors' scripts."""
@@ -32,11 +32,11 @@ def predicted_recovery_s(
     capacity_rows_per_s
         What the workers can do once they run again.
     waiting_rows
-        What waits already: the present backlog, and what is to be done again since the last checkpoint.
+        What waits already: the present backlog, and the work since the last checkpoint that must be repeated.
     forecast_rows_per_s
         The workload of each second from now.
     downtime_s
-        So long nothing is processed.
+        For so long nothing is processed.
 
     Returns
     -------
@@ -123,7 +123,7 @@ class Recovery:
     from_s
         When the change was ordered, seconds since the epoch.
     predicted_s
-        How long it was to take; None where it was not to end within the forecast.
+        The predicted duration; None where it ends beyond the forecast.
     anomalous_until_s
         The end of the last anomaly since.
     over

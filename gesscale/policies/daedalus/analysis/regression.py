@@ -70,21 +70,21 @@ def workers(reading: OperatorReading) -> Mapping[str, NodeReading]:
     Parameters
     ----------
     reading
-        The operator. Where its workers are not told one by one, each counts as their mean, and skew is not seen.
+        The operator. Where it has no figures of single workers, each counts as their mean, and skew is not seen.
 
     Returns
     -------
     Mapping of str to NodeReading
-        By node; a worker that idled, or whose figures are none, tells nothing and is left out.
+        By node; it leaves out a worker that idled, or whose figures are no numbers.
     """
-    told = reading.by_node or dict.fromkeys(
+    reported = reading.by_node or dict.fromkeys(
         reading.placement,
         NodeReading(
             throughput_rows_per_s=reading.throughput_rows_per_s / max(1, reading.replicas),
             cpu_share=cpu_share(reading)[0],
         ),
     )
-    return {node: each for node, each in told.items() if _works(each) and node in reading.placement}
+    return {node: each for node, each in reported.items() if _works(each) and node in reading.placement}
 
 
 def with_window(
@@ -101,7 +101,7 @@ def with_window(
 
 
 def hottest_cpu(window: Mapping[str, NodeReading]) -> float:
-    """Return the CPU of the worker with most to do, 0..1; there must be one."""
+    """Return the CPU of the worker with the most work, 0..1; there must be one."""
     return max(each.cpu_share for each in window.values())
 
 

@@ -34,7 +34,7 @@ class History:
 def extended(
     history: History | None, batches: Sequence[Batch], step_s: float, most_bins: int
 ) -> History | None:
-    """Return the history with what newer batches tell.
+    """Return the history with the rows of newer batches.
 
     Parameters
     ----------
@@ -50,8 +50,8 @@ def extended(
     Returns
     -------
     History or None
-        With each bin that is over; None while there is none. A time of which nothing was told has the mean rate of the
-        rows that came meanwhile, or, where the query counts again, lies on the line between its neighbours.
+        With each bin that is over; None while there is none. A time without reports has the mean rate of the rows that
+        came meanwhile. Where the query counts again, it lies on the line between its neighbours.
     """
     points = _offered(batches)
     if history is not None:

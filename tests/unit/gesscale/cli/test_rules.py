@@ -62,7 +62,8 @@ def test_documents_are_for_programs(rules, file):
     document = yaml.safe_load(out)
     assert document["name"] == "demo"
     assert document["advice"] == [
-        "backlog: queue-length is told every 20s, so a time of 30s holds a single reading; two that agree are asked for"
+        "backlog: queue-length is reported every 20s, so a time of 30s holds a single reading; "
+        "two that agree are required"
     ]
 
 
@@ -71,7 +72,7 @@ def test_doubts_are_told_and_pass(rules, file):
     code, _, err = rules("check", file)
     assert code == 0
     assert "note: backlog: it has no max" in err
-    assert "note: backlog: queue-length is told every 10s, so a time of 15s" in err
+    assert "note: backlog: queue-length is reported every 10s, so a time of 15s" in err
 
 
 @pytest.mark.parametrize(

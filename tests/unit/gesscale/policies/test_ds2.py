@@ -113,14 +113,14 @@ def test_a_join_gets_what_both_sides_hand_on():
     assert sizes(JOIN, *join(**TOLD)) == {"auctions": 2, "persons": 1, "filter": 1, "join": 7, "sink": 1}
     found = analyses(JOIN, *join(**TOLD))
     assert found["filter"].detail.startswith("10000 rows/s are to come; a replica does 25000 when never idle")
-    assert "it hands on 0.2 rows for each, as it tells" in found["filter"].detail
+    assert "it hands on 0.2 rows for each, as it reports" in found["filter"].detail
     assert found["sink"].detail.startswith("10667 rows/s are to come")
 
 
 def test_what_an_operator_hands_on_is_seen_at_its_consumers_where_it_does_not_tell():
     # persons: 20 k offered to the filter for 20 k rows: 1. The join was offered 50 k for the 40 k + 50 k rows of both
     # that feed it: 5/9 each, so (30 k + 10 k) x 5/9 = 22,222 come to it, 4.4 replicas of 5 k. The sink was offered 5 k
-    # for the 15 k rows of the join: a third, as it tells above.
+    # for the 15 k rows of the join: a third, as it reports above.
     found = analyses(JOIN, *join())
     assert found["join"].desired_replicas == 5
     assert found["join"].detail.startswith("22222 rows/s are to come")

@@ -46,7 +46,9 @@ def test_a_scale_out_without_a_bound_is_told():
 )
 def test_a_time_that_holds_a_single_reading_is_told(when, every):
     (doubt,) = said(rule("out", "scale-out", when))
-    assert doubt.startswith(f"out: {when['metric']} is told every {every}, so a time of {when['for']} holds")
+    assert doubt.startswith(
+        f"out: {when['metric']} is reported every {every}, so a time of {when['for']} holds"
+    )
 
 
 def test_a_name_used_twice_is_told():
