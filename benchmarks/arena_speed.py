@@ -4,7 +4,7 @@ Run ``python benchmarks/arena_speed.py [--runs 5] [--seeds 30]``; ``--seeds 0`` 
 minutes. It prints JSON: medians of the runs with the least and the greatest. Times of one simulation are processor
 time, which other work on the machine does not lengthen much; that of the comparison is time on the clock.
 
-Baseline of the simulations: the same plant with nobody deciding (policy ``static``), in the same run. The comparison
+Baseline of the simulations: the same plant without decisions (policy ``static``), in the same run. The comparison
 is the experiment ``standard``, every policy on ten workloads; it must end within 600 s on two cores. Memory is what
 Python allocates (tracemalloc) at its most, for 6, 12 and 24 simulated hours; flat means that the last is hardly more
 than the first.

@@ -1,8 +1,8 @@
 """What one hostile namespace costs its neighbour and the controller: the healthy operator's steps, and memory.
 
 Run ``python benchmarks/hostile_tenant.py [--seconds 60] [--scenes NAME ...] [--controller COMMAND]``. A real API
-server on loopback holds a healthy operator, stepped every two seconds, and in another namespace fifty operators,
-stepped every second, of which
+server on loopback holds a healthy operator, stepped every two seconds. Another namespace holds fifty operators,
+stepped every second. In each scene
 
 - none exists (*alone*, the baseline);
 - every endpoint accepts connections and says nothing (*hang*);
@@ -64,7 +64,7 @@ COMMAND = (
 
 
 class Endpoints(Batches):
-    """Drivers of all kinds, told apart by the first part of the path: ``/KIND/OPERATOR/batches``."""
+    """Drivers of all kinds, distinguished by the first part of the path: ``/KIND/OPERATOR/batches``."""
 
     asked_at_s: ClassVar[list[float]] = []
     over: ClassVar[threading.Event] = threading.Event()

@@ -50,8 +50,10 @@ def timed_ms(act: Callable[[], object]) -> tuple[float, float]:
 
 def spread(timings: Sequence[tuple[float, float]]) -> dict[str, float]:
     wall = [each for each, _ in timings]
-    told = {"median": statistics.median(wall), "least": min(wall), "greatest": max(wall)}
-    return {name: round(figure, 2) for name, figure in (*told.items(), ("median_cpu", median_cpu(timings)))}
+    summary = {"median": statistics.median(wall), "least": min(wall), "greatest": max(wall)}
+    return {
+        name: round(figure, 2) for name, figure in (*summary.items(), ("median_cpu", median_cpu(timings)))
+    }
 
 
 def median_cpu(timings: Sequence[tuple[float, float]]) -> float:

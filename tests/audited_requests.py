@@ -21,7 +21,7 @@ class AuditedRequest:
     allowed
         What the API server decided about the right to it.
     by
-        Which binding of which role allowed it, in the API server's words.
+        The binding and the role that allowed it, in the API server's words.
     """
 
     verb: str

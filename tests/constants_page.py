@@ -15,7 +15,7 @@ _HEAD = """\
 # The simulator's constants
 
 Written by `python tests/constants_page.py > docs/simulator_constants.md` from the files that the
-simulator reads (`testbed/simulator/{spark,flink}/physics/`). What a constant means is told in
+simulator reads (`testbed/simulator/{spark,flink}/physics/`). The meaning of a constant is in
 `testbed/simulator/spark/constants.py` and `testbed/simulator/flink/physics.py`; how good they are in
 [simulator.md](simulator.md). *Measured* and *fitted* is what this project measured; *published* and *inferred* rests on
 what others printed; *assumed* has no source but a reason.

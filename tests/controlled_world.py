@@ -104,6 +104,9 @@ class Operator:
         }
 
 
+_ENDED = {"settledAt", "givenUp", "downtimeSeconds"}
+
+
 class World:
     """One namespace with its operators."""
 
@@ -188,9 +191,9 @@ class World:
         return self.get(name).get("status") or {}
 
     def order(self, name: str) -> dict:
-        """Return its order as it was written, without the downtime that was measured since."""
+        """Return its order as it was written, without how it ended, which is added later."""
         order = self.status(name).get("order") or {}
-        return {key: value for key, value in order.items() if key != "downtimeSeconds"}
+        return {key: value for key, value in order.items() if key not in _ENDED}
 
     def reason(self, name: str) -> str:
         return (self.status(name).get("lastDecision") or {}).get("reason", "")

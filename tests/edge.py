@@ -115,7 +115,7 @@ def observe(
 
 @dataclass
 class FakeCluster:
-    """A cluster in memory that does exactly what it is told, or fails when told to."""
+    """A cluster in memory that does exactly what a test orders, or fails when `failure` says so."""
 
     placements: dict[str, tuple[str, ...]]
     nodes: Mapping[str, Node] = field(default_factory=lambda: {name: Node(name=name) for name in NODES})

@@ -35,7 +35,7 @@ def agent_page(pairs):
 
 
 def links_bomb(characters):
-    """The review's gzipped gigabyte: a list of empty lists, each of which takes 64 bytes."""
+    """The review's gzipped gigabyte: a list of empty lists that take 64 bytes each."""
     return '{"links":[' + "[]," * (characters // 3) + "[]]}"
 
 
@@ -90,7 +90,7 @@ FILES: Mapping[str, Callable[[], str]] = {
     "replies.ping": lambda: "PING a (10.0.0.2)\n" + "1 bytes from  time=1ms\n" * 2_500_000,
     "replies.fping": lambda: ("a : " + "1 " * 900 + "1\n") * 5000,
     "targets.fping": lambda: "".join(f"{target} : 1\n" for target in range(300_000)),
-    # graphs, of which networkx holds all
+    # graphs; networkx holds all of each
     "keys.gml": lambda: "graph [" + "".join(f"k{key}[a 1]" for key in range(500_000)) + "]",
     "nodes.gml": lambda: "graph [" + "".join(f"node[id {node}]" for node in range(200_000)) + "]",
     "edges.graphml": lambda: GRAPHML.format('<edge source="a" target="b"/>' * 200_000),

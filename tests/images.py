@@ -48,7 +48,7 @@ def buildah(*arguments, timeout_s=120):
 
 
 def require_building():
-    """Skip where images cannot be built, or nobody asked for it: it takes minutes and 3 GB."""
+    """Skip where images cannot be built, or the user did not ask for it: it takes minutes and 3 GB."""
     if os.environ.get("GESSCALE_TEST_IMAGES") != "1":
         pytest.skip("building images takes minutes and 3 GB: set GESSCALE_TEST_IMAGES=1 to have it done")
     missing = [name for name in ("buildah", "debootstrap") if shutil.which(name) is None]

@@ -100,7 +100,7 @@ def take_samples(what, nodes):
 
 
 def take_samples_of_cluster(what, nodes):
-    """Take samples as the controller of a cluster of so many nodes does: of which a few may be told of."""
+    """Take samples as the controller of a cluster of so many nodes does; the samples may name only a few of them."""
     samples = (GaugeSample(name=RTT, labels=labels, value=0.001) for labels in SAMPLES[what]())
     bounds = bounds_of(["a", "b", *(f"n{node}" for node in range(nodes - 2))])
     return gather_samples(samples, fill_missing=True, limits=bounds.limits, nodes=bounds.nodes).survey
@@ -149,13 +149,13 @@ def read_and_tell(way, what, nodes):
             survey.to_map(Asymmetry.MAX)
     except (LatencyMapError, MemoryError) as error:
         said = str(error) or "MemoryError"
-    told = {
+    report = {
         "took_bytes": memory_bytes("VmHWM") - before_bytes,
         "nodes": len(survey) if survey else 0,
         "spread": bool(survey and survey.spread),
         "said": said,
     }
-    print(json.dumps(told), flush=True)  # noqa: T201 - for the test
+    print(json.dumps(report), flush=True)  # noqa: T201 - for the test
 
 
 def main():

@@ -88,7 +88,7 @@ def chain(workload: Workload, *, delays: LatencyMap, ratio: float = 0.5, **more:
 
 @dataclass
 class Notes:
-    """Keeps all that an observer is told."""
+    """Keeps all that an observer receives."""
 
     samples: dict[str, list[Sample]] = field(default_factory=dict)
     completions: list[Completion] = field(default_factory=list)

@@ -25,8 +25,8 @@ ALONE = workflow(op(most=8))
 CHAIN = workflow(op("a"), op("b", "a"), op("c", "b"), op("d", "c"))
 
 
-def policy(flow=ALONE, **told):
-    return policy_named("autrascale", flow, AnalyzeSettings(autrascale=AutrascaleSettings(**told)))
+def policy(flow=ALONE, **given):
+    return policy_named("autrascale", flow, AnalyzeSettings(autrascale=AutrascaleSettings(**given)))
 
 
 def seen(name, replicas, *, offered, throughput, busy, at_s, waiting=0.0, **changes):
@@ -125,20 +125,20 @@ class World:
 def alone(rate, *, replicas=1, each=100.0, **more):
     """Return one operator whose replicas do so many rows/s each."""
     offered = rate if callable(rate) else lambda _: rate
-    told = {key: more.pop(key) for key in list(more) if key in AutrascaleSettings.model_fields}
-    return World(policy(**durations(told)), offered, lambda _, count: each * count, {"op": replicas}, **more)
+    given = {key: more.pop(key) for key in list(more) if key in AutrascaleSettings.model_fields}
+    return World(policy(**durations(given)), offered, lambda _, count: each * count, {"op": replicas}, **more)
 
 
-def durations(told):
+def durations(given):
     """Return settings by their names in the configuration."""
-    return {name.removesuffix("_s"): value for name, value in told.items()}
+    return {name.removesuffix("_s"): value for name, value in given.items()}
 
 
-def word_count(**told):
+def word_count(**given):
     """Return four operators under 350,000 rows/s, which the second doubles."""
     rates = {"a": 130e3, "b": 90e3, "c": 60e3, "d": 70e3}
     return World(
-        policy(CHAIN, event_latency=86400.0, **told),
+        policy(CHAIN, event_latency=86400.0, **given),
         lambda _: 350e3,
         lambda name, count: rates[name] * count,
         dict.fromkeys("abcd", 1),

@@ -1,7 +1,7 @@
-"""The delays of a map by the kernel's netem, in a virtual machine, beside the same map through the relay.
+"""The delays of a map by the kernel's netem, in a virtual machine, compared with the same map through the relay.
 
 Run ``python benchmarks/netem_vm/run.py RESULTS [--map MAP] [--runs N] [--count N]`` as root on Debian; the README
-beside this file says what it needs and does. It writes results.json, results.md and the machine's console.
+in this directory says what it needs and does. It writes results.json, results.md and the machine's console.
 """
 
 import argparse

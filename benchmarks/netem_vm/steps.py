@@ -203,7 +203,7 @@ def relay_runs(latencies: LatencyMap, scratch: Path, *, runs: int, count: int) -
 
 
 def topology_text(latencies: LatencyMap) -> str:
-    """Describe a cluster of the map's nodes, as ``testbed up`` reads it beside ``map.csv``."""
+    """Describe a cluster of the map's nodes, as ``testbed up`` reads it next to ``map.csv``."""
     return (
         f"name: {CLUSTER}\nlatency: {{file: map.csv, unit: ms, kind: rtt}}\n"
         f"driver_node: {json.dumps(latencies.names[0])}\nsubnet: 10.92.0.0/24\n"
@@ -243,8 +243,8 @@ def _apply(machine: Machine, latencies: LatencyMap, scratch: Path) -> tuple[str,
 
 def _states(machine: Machine) -> dict[str, str]:
     """Return what tc says of every node's device, less a counter, asked of the machine in one go."""
-    told = re.sub(r"direct_packets_stat \d+ ", "", machine.must(None, EVERY_STATE)).split("node ")[1:]
-    return dict(state.split("\n", 1) for state in told)
+    reported = re.sub(r"direct_packets_stat \d+ ", "", machine.must(None, EVERY_STATE)).split("node ")[1:]
+    return dict(state.split("\n", 1) for state in reported)
 
 
 def _delayed(machine: Machine) -> list[str]:

@@ -49,7 +49,7 @@ def play(experiment: Experiment, case: Case, *, with_series: bool = False) -> Ca
     Raises
     ------
     InputError
-        When the experiment names what is not there. Faults of the arena itself are raised as well, never told as a
+        When the experiment names what is not there. Faults of the arena itself are raised as well, never reported as a
         policy's.
     """
     varied = experiment.variant(case.variant)

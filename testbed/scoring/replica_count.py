@@ -77,7 +77,7 @@ class ReplicaCounter:
         )
 
     def _hold_until(self, until_s: float) -> None:
-        """Close the instant at hand: only now all its samples are there."""
+        """Close the current instant: only now all its samples are there."""
         if self._at_s < self._measured_s:
             supply = sum(self._supply.values())
             self._replica_s += supply * (min(until_s, self._measured_s) - self._at_s)

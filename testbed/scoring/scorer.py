@@ -143,11 +143,15 @@ def combine(scores_by_operator: Mapping[str, Scores]) -> Scores:
         message = "scores: expected at least one operator to combine, got none"
         raise InputError(message)
     every = tuple(scores_by_operator.values())
-    told = [name for name, scores in scores_by_operator.items() if scores.latency_mean_s is not None]
-    if len(told) > 1:
-        message = f"scores: expected completions at one scorer only, got them at {', '.join(told)}"
+    reporting = [name for name, scores in scores_by_operator.items() if scores.latency_mean_s is not None]
+    if len(reporting) > 1:
+        message = f"scores: expected completions at one scorer only, got them at {', '.join(reporting)}"
         raise InputError(message)
-    rows = scores_by_operator[told[0]] if told else max(every, key=lambda scores: scores.lag_above_slo_s)
+    rows = (
+        scores_by_operator[reporting[0]]
+        if reporting
+        else max(every, key=lambda scores: scores.lag_above_slo_s)
+    )
     return Scores(
         accuracy_O=sum(scores.accuracy_O for scores in every),
         accuracy_U=sum(scores.accuracy_U for scores in every),

@@ -16,7 +16,7 @@ def changed_text(text: str, donor: str, random: Random) -> str:
     Parameters
     ----------
     text, donor
-        What is changed, and another sample of which a line may be taken.
+        What is changed, and another sample that may give a line.
     random
         Randomness.
     """

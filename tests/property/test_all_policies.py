@@ -163,8 +163,8 @@ def check(plan, analysis, limits, present):
 
 
 def with_memos(memory: Knowledge, analyses):
-    told = {key: analysis.memo for key, analysis in analyses.items() if analysis.memo is not None}
-    return replace(memory, memos={**memory.memos, **told})
+    remembered = {key: analysis.memo for key, analysis in analyses.items() if analysis.memo is not None}
+    return replace(memory, memos={**memory.memos, **remembered})
 
 
 def with_change(memory: Knowledge, key, at_s, placement, *, settled):

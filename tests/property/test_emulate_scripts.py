@@ -176,7 +176,7 @@ def check_timer(shell, node):
     shell.expect()
     ran = shell.run(render_script(node, ScriptAction.APPLY, undo_after_s=1800))
     assert (ran.code, ran.strays) == (0, []), ran
-    # what is started in a session of its own runs beside the rest
+    # what is started in a session of its own runs in parallel to the rest
     (started,) = (call for call in ran.calls if call[0] == "setsid")
     assert started[:3] == ("setsid", "sh", "-c")
     assert started[4:] == ("gesscale-timer", timer_of(shell, node), "1800", *undo_commands(node)[0])

@@ -28,7 +28,7 @@ class Over(BaseException):
 
 
 class World:
-    """Threads of which one runs at a time, in the order of a simulated time."""
+    """Threads that run one at a time, in the order of a simulated time."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
@@ -51,7 +51,7 @@ class World:
                     work()
             except Over:
                 pass
-            except BaseException as error:  # noqa: BLE001  # told by the thread that runs the simulation
+            except BaseException as error:  # noqa: BLE001  # reported by the thread that runs the simulation
                 self.failures.append(error)
             self._yielded.release()
 

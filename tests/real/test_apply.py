@@ -270,7 +270,7 @@ class TestSsh:
         assert [root_of(node) for node in NODES] == [KERNELS] * 3
 
     def test_a_pair_that_is_not_as_asked_ends_with_exit_code_3(self, machines, tmp_path):
-        # told that the network has 20 ms itself, nothing is added; it has next to none
+        # given that the network has 20 ms itself, it adds nothing; it has next to none
         asked = write_map(tmp_path, DELAYED)
         done = machines.testbed("apply", asked, "--ssh", "--measured", asked, "--count", "2")
         assert done.returncode == 3, done.stderr
@@ -289,7 +289,7 @@ class TestSsh:
         execute(("ip", "address", "add", f"{address('c')}/24", "dev", "lo"), node="c")
         done = machines.testbed("apply", write_map(tmp_path, STILL), "--ssh")
         assert done.returncode == 1
-        assert "b: somebody else set the queueing discipline of eth0: qdisc htb 1: root" in done.stderr
+        assert "b: another program set the queueing discipline of eth0: qdisc htb 1: root" in done.stderr
         assert "\n  c: " in done.stderr
         assert root_of("a") == KERNELS
 

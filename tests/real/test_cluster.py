@@ -91,8 +91,8 @@ LATE_SHARE = 0.1
 
 @contextmanager
 def late_share() -> Iterator[list[float]]:
-    """Sleep beside what goes on; then append the share of wake-ups that this machine, or its host, made late."""
-    over, late, told = threading.Event(), [], []
+    """Sleep in a second thread; then append the share of wake-ups that this machine, or its host, made late."""
+    over, late, found = threading.Event(), [], []
 
     def sleep() -> None:
         while not over.is_set():
@@ -103,22 +103,22 @@ def late_share() -> Iterator[list[float]]:
     sleeper = threading.Thread(target=sleep)
     sleeper.start()
     try:
-        yield told
+        yield found
     finally:
         over.set()
         sleeper.join()
-    told.append(sum(late) / len(late))
+    found.append(sum(late) / len(late))
 
 
 def assert_medians(measure: Callable[[], bool]) -> None:
     """Have the medians as asked within five measurements; excused only by a machine that is seen to be late."""
     shares = []
     for _ in range(5):
-        with late_share() as told:
+        with late_share() as found:
             done = measure()
         if done:
             return
-        shares += told
+        shares += found
     assert max(shares) > LATE_SHARE, f"medians stay off on a machine that is on time: late wake-ups {shares}"
 
 
@@ -250,7 +250,7 @@ def test_a_failing_up_leaves_nothing(
     (tmp_path / "cc").symlink_to("broken-cc")
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    with pytest.raises(relay_link.ClusterError, match="does not work; it said: cannot"):
+    with pytest.raises(relay_link.ClusterError, match="does not work; it wrote: cannot"):
         lifecycle.up(topology, source="test", delays=DelayBackend.RELAY_C)
     assert namespaces.existing(NAME) == ()
 

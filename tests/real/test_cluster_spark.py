@@ -106,7 +106,7 @@ def test_replicas_are_known_by_their_nodes_and_missed_where_they_die(
 
     outcome = cluster.apply("nearest", ("b", "c"))
     assert (outcome.status, outcome.added) == (OutcomeStatus.ORDERED, ("b", "c"))
-    assert cluster.state().coming == {"nearest": ("b", "c")}  # they take seconds, and nobody has waited
+    assert cluster.state().coming == {"nearest": ("b", "c")}  # they take seconds, and the test has not waited
     until(lambda: cluster.state().placements == {"nearest": ("b", "c")}, "both executors")
     assert "GESSCALE_NODE_NAME=b\0" in environment_of(spark, "b")
     assert "GESSCALE_NODE_WEIGHT=4.0\0" in environment_of(spark, "b")

@@ -118,7 +118,7 @@ def complete(gathered: GatheredMap) -> bool:
 
 
 def as_emulated(gathered: GatheredMap) -> bool:
-    """Whether all is within the tolerance of ``testbed check``; what a busy machine adds is told by the jitter."""
+    """Whether all is within the tolerance of ``testbed check``; the jitter shows what a busy machine adds."""
     asked_ms = np.array([row.split(",")[1:] for row in MAP.splitlines()[1:]], dtype=float)
     tolerance_ms = np.maximum(TOLERANCE_MS, TOLERANCE_RATIO * asked_ms)
     survey = gathered.survey
@@ -153,7 +153,7 @@ def test_a_killed_agent_is_told_and_what_others_knew_of_its_node_ages_out(topolo
         assert list(gathered.unreachable) == [urls(topology)["n5"]]
         survey = gathered.survey
         row = survey.names.index("n5")
-        # nobody asks from n5 any more; the others still reach its address, as only its agent is gone
+        # no agent asks from n5 any more; the others still reach its address, as only its agent is gone
         others = [place for place in range(len(NODES)) if place != row]
         assert np.isnan(survey.rtt_ms[row, others]).all()
         assert not np.isnan(survey.rtt_ms[others, row]).any()

@@ -82,7 +82,7 @@ def page(port, name):
 
 
 def last_answers(process, port, timeout_s=300):
-    """Read the endpoint until the process ends; return the last answers that told of a batch."""
+    """Read the endpoint until the process ends; return the last answers with a batch."""
     batches, metrics, deadline_s = None, None, time.monotonic() + timeout_s
     while process.poll() is None and time.monotonic() < deadline_s:
         document = json.loads(page(port, "batches") or "{}")

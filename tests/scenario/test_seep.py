@@ -18,7 +18,7 @@ from testbed.simulator.simulation import simulate
 
 @dataclass
 class Changes:
-    """Notes what was changed: when, of which operator, from how many replicas to how many; and the rows that wait."""
+    """Notes what was changed: when, the operator, from how many replicas to how many; and the rows that wait."""
 
     made: list[tuple[float, str, int, int]] = field(default_factory=list)
     waiting: dict[str, list[float]] = field(default_factory=dict)

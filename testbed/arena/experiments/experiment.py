@@ -100,7 +100,7 @@ class Experiment(Section):
         "beyond.",
     )
     variants: VariantsSection = Field(VariantsSection(), description="What is varied.")
-    reference: ReferenceSection | None = Field(None, description="Figures to print beside ours.")
+    reference: ReferenceSection | None = Field(None, description="Figures to print next to ours.")
 
     @field_validator("policies", "workloads")
     @classmethod
@@ -233,7 +233,7 @@ def read_experiment(source: str | Path) -> Experiment:
     ----------
     source
         A YAML file, or the name of a bundled experiment. Files that it names may be given relative to it. One that
-        says which other it ``extends`` has that one's settings but for those that it changes, by their paths.
+        says which other it ``extends`` has that one's settings, except those that it changes, by their paths.
 
     Raises
     ------
@@ -259,7 +259,7 @@ def _read(source: str | Path, extended_by: tuple[Path, ...]) -> Experiment:
         raise InputError(message) from error
     except LatencyMapError as error:
         raise InputError(str(error)) from error
-    document = _beside(document, path.parent)
+    document = _with_whole_paths(document, path.parent)
     if not (isinstance(document, dict) and "extends" in document):
         return experiment_of(document, origin)
     base = document.pop("extends")
@@ -270,8 +270,8 @@ def _read(source: str | Path, extended_by: tuple[Path, ...]) -> Experiment:
     return extended.changed({"name": path.stem, "title": "", **document}, origin)
 
 
-def _beside(document: object, directory: Path) -> object:
-    """Return the document where files that stand beside it are named by their whole path."""
+def _with_whole_paths(document: object, directory: Path) -> object:
+    """Return the document with the whole path of each file that is in the same directory."""
     if not isinstance(document, dict):
         return document
 

@@ -87,7 +87,7 @@ class NodesSection(Section):
         {}, description="True speed of nodes against one of weight 1. Default: the topology's, else 1."
     )
     reported_weights: Mapping[str, Annotated[float, Field(gt=0, le=1000)]] = Field(
-        {}, description="Weights that the scaler is told. Default: the true ones."
+        {}, description="Weights that the scaler receives. Default: the true ones."
     )
     driver_node: str | None = Field(
         None, description="Node of the Spark driver. Default: the topology's, else the first."
@@ -242,7 +242,7 @@ Figures = Mapping[str, Mapping[str, float]]
 
 
 class ReferenceSection(Section):
-    """Figures of somebody else, shown beside ours."""
+    """Published figures, shown next to ours."""
 
     source: str = Field(min_length=1, description="Where they are from.")
     figures: Figures = Field({}, description="By policy and metric.")

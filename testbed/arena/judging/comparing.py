@@ -1,4 +1,4 @@
-"""Every policy against a baseline, metric by metric, and beside somebody else's figures where there are any."""
+"""Every policy against a baseline, metric by metric, and next to published figures where there are any."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

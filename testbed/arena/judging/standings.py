@@ -1,4 +1,4 @@
-"""All policies over all loads: what each costs beside a baseline, and where each wins, by what being late costs."""
+"""All policies over all loads: the cost of each against a baseline, and where each wins, by the price of lateness."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ KNOW_THE_LOAD = frozenset({IDEAL, STATIC})
 """They are no auto-scalers: the one knows the whole load beforehand, the other its peak. They win nothing."""
 
 PRICES = (1.0, 10.0, 100.0)
-"""What a late minute is worth unless told otherwise, replica-minutes."""
+"""The default price of a late minute, replica-minutes."""
 
 _MINUTE_S = 60.0
 
@@ -65,9 +65,9 @@ def standings(
 ) -> tuple[Standing, ...]:
     """Rank the policies of each variant.
 
-    A run's bill is its replica-minutes plus a price for each late minute. Loads weigh alike, whatever their length
-    and height: ratios to the baseline in the same worlds, of which the geometric mean is taken. Intervals are over the
-    seeds; a resample holds the same seeds of each load.
+    A run's bill is its replica-minutes plus a price for each late minute. All loads have the same weight, whatever
+    their length and height: the result is the geometric mean of the ratios to the baseline in the same worlds.
+    Intervals are over the seeds; a resample holds the same seeds of each load.
 
     Parameters
     ----------

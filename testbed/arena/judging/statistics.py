@@ -145,7 +145,7 @@ def compare(
 def geometric_mean_of_ratios(
     pairs: Sequence[tuple[Mapping[int, float], Mapping[int, float]]],
 ) -> Interval | None:
-    """Return by how much a policy's figure is greater than a baseline's, over several workloads that weigh alike.
+    """Return by how much a policy's figure is greater than a baseline's, over several workloads of equal weight.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ class OutOfTime(BaseException):
 
 
 class PolicyGuard:
-    """A policy of which every answer is checked and every step is timed; itself a `gesscale.ports.Policy`.
+    """Checks every answer of a policy and times every step; itself a `gesscale.ports.Policy`.
 
     Only the time inside the policy counts, so that a slow machine or a long load is not its fault.
 

@@ -105,7 +105,7 @@ def _play_one(context: Any, shared: Any, case: Case) -> CaseResult:
 
 @contextmanager
 def _context(master: str) -> Iterator[Any]:
-    """Open a Spark context in a JVM of its own, whose log nobody wants to read."""
+    """Open a Spark context in a JVM of its own, without its log."""
     _check_reachable(master)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.update(ONE_THREAD)
@@ -136,7 +136,7 @@ def _context(master: str) -> Iterator[Any]:
 
 
 def _check_reachable(master: str) -> None:
-    """Refuse a standalone master that nobody listens at; Spark itself would try for a minute."""
+    """Refuse a standalone master where no process listens; Spark itself would try for a minute."""
     if not master.startswith("spark://"):
         return
     faults = []

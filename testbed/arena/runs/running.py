@@ -1,4 +1,4 @@
-"""Cases on this machine: one after the other, or on several processes of which each may die."""
+"""Cases on this machine: one after the other, or on several processes, any of which may die."""
 
 import multiprocessing
 import os
@@ -26,7 +26,7 @@ _SPAWN = multiprocessing.get_context("spawn")
 
 
 class Play(Protocol):
-    """Plays a case; `testbed.arena.playing.play` is one. A function of a module, so that a process can be told."""
+    """Plays a case; `testbed.arena.playing.play` is one. A function of a module, so that a process can import it."""
 
     def __call__(self, experiment: Experiment, case: Case, *, with_series: bool = False) -> CaseResult:
         """Return what came of it."""
@@ -68,7 +68,7 @@ def run_locally(
     jobs
         Processes; with 1 everything happens in this one, so that a case that kills its process ends it all.
     done
-        Told each result as it comes, in this process; the order is that of their ends.
+        Receives each result as it comes, in this process, in the order in which the cases end.
     play
         Plays one case.
 

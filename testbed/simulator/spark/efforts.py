@@ -39,7 +39,7 @@ def efforts(physics: SparkPhysics, batches: Iterable[Done]) -> Mapping[str, Effo
 
 
 def _row_shares(physics: SparkPhysics, timeline: BatchTimeline) -> list[float]:
-    """Return the share of each slot: its partitions are alike, but for the largest, which is the first slot's."""
+    """Return the share of each slot: its partitions are equal, except the largest, which is the first slot's."""
     count = max(1, sum(timeline.tasks))
     if physics.hottest_share * count <= 1 or count == 1 or not timeline.tasks[timeline.first_slot]:
         return [own / count for own in timeline.tasks]

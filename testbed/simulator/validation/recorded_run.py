@@ -56,7 +56,7 @@ class Start:
     named
         The first batch that named it.
     served
-        The first batch that it worked on. It joins in the midst of one and serves from the next on, unless it came
+        The first batch that it worked on. It joins in the middle of one and serves from the next on, unless it came
         while no batch ran.
     """
 

@@ -66,8 +66,8 @@ def _prometheus_batches(data: bytes, folder: Path) -> None:
 def _driver(data: bytes, folder: Path) -> None:
     del folder
     document = parse_document(data, "op")
-    told = to_batches(document.batches, {"10.77.0.2": "near"}, ahead_s=document.now_s - NOW_S)
-    kept, _ = screen(told.batches, NOW_S)
+    reported = to_batches(document.batches, {"10.77.0.2": "near"}, ahead_s=document.now_s - NOW_S)
+    kept, _ = screen(reported.batches, NOW_S)
     seen = summarise(
         "op",
         kept,

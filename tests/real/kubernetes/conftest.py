@@ -52,7 +52,7 @@ class ForeignCluster:
         return run_kubectl(self.kubectl, self.kubeconfig, *arguments, given=given, timeout_s=timeout_s)
 
     def in_control_plane(self, command: Sequence[str]) -> NoReturn:
-        self._skip(f"running {command[0]} beside the control plane")
+        self._skip(f"running {command[0]} next to the control plane")
 
     def cut_off(self, node: str) -> NoReturn:
         self._skip(f"cutting off {node}")

@@ -154,9 +154,9 @@ def test_a_cache_survives_a_restart_of_the_api_server_and_versions_that_it_has_f
     assert cache.snapshot().objects == {f"{namespace}/map-a": "1", f"{namespace}/map-b": "1"}
 
 
-def elector(admin, namespace, told=lambda: None) -> Elector:
+def elector(admin, namespace, on_change=lambda: None) -> Elector:
     lock = LeaseLock(admin, namespace, timeout_s=1.0)
-    return Elector(lock, new_identity(), times=QUICK, on_change=told)
+    return Elector(lock, new_identity(), times=QUICK, on_change=on_change)
 
 
 def test_of_two_electors_one_leads_and_the_other_follows_when_it_stops(admin, namespace):
@@ -385,7 +385,7 @@ def test_room_is_counted_as_kubectl_describe_counts_it(cluster, admin, namespace
     assert {name: each.cpu_m for name, each in takes.items()} == {
         "plain": 151,
         "inits": 203,
-        "sidecar": 50,  # the sidecar's 20 and the init container's 30 beside it; with the container it is 31
+        "sidecar": 50,  # the sidecar's 20 and the init container's 30 in addition; with the container it is 31
         "whole": 77,
     }
     said = cluster.run_kubectl("describe", "node", node)

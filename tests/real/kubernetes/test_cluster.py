@@ -114,7 +114,7 @@ def test_pods_run_where_required_affinity_says_and_feel_the_maps_delays(
     for first, second in pairs:
         measured = echo_ms(cluster, namespace, f"on-{first}", pods[second]["status"]["podIP"])
         assert measured == pytest.approx(topology.rtt_ms(first, second), abs=TOLERANCE_MS)
-    hub = topology.driver_node  # a driver beside the control plane is as far from pods as the map says
+    hub = topology.driver_node  # a driver next to the control plane is as far from pods as the map says
     measured = echo_ms(cluster, namespace, f"on-{nodes[0]}", cluster.address(hub))
     assert measured == pytest.approx(topology.rtt_ms(nodes[0], hub), abs=TOLERANCE_MS)
 

@@ -50,7 +50,7 @@ def test_operators_are_scaled_advised_rehearsed_and_left_alone_as_people_say(wor
     world.add("pauses", pause={"reason": "maintenance"})
     until_s = time.time() + 45
     until_text = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(until_s))
-    world.add("told", offered=100, override={"nodes": [near, far], "until": YEARS_AHEAD})
+    world.add("named", offered=100, override={"nodes": [near, far], "until": YEARS_AHEAD})
     world.add("expires", offered=100, override={"nodes": [far], "until": until_text})
     world.add("torn", workflow="both", policy={"headroomThresholdPct": 20})
     world.add("whole", workflow="both")
@@ -68,8 +68,8 @@ def test_operators_are_scaled_advised_rehearsed_and_left_alone_as_people_say(wor
         assert world.status("advises")["recommendation"]["placement"] == [near, mid]
         until(lambda: world.status("rehearses")["lastDecision"]["outcome"] == "Rehearsed", "a rehearsal")
         until(lambda: world.reason("pauses") == "Paused", "a pause")
-        until(lambda: sorted(world.pods_of("told")) == [near, far], "the nodes that were named")
-        until(lambda: world.reason("told") == "Overridden", "an override")
+        until(lambda: sorted(world.pods_of("named")) == [near, far], "the nodes that were named")
+        until(lambda: world.reason("named") == "Overridden", "an override")
         until(lambda: world.condition("torn", "Ready").get("reason") == "SettingsDiffer", "a fault")
         assert "policy.headroomThresholdPct" in world.condition("whole", "Ready")["message"]
         for name in ("advises", "rehearses", "pauses", "torn", "whole"):
@@ -95,10 +95,10 @@ def test_operators_are_scaled_advised_rehearsed_and_left_alone_as_people_say(wor
         ).stdout  # fmt: skip
         assert f"{world.namespace}/acts: " in explained
         assert "last orders" in explained
-        told = world.cluster.run_kubectl("-n", world.namespace, "get", "sas")
+        listed = world.cluster.run_kubectl("-n", world.namespace, "get", "sas")
         described = world.cluster.run_kubectl("-n", world.namespace, "describe", "sas", "acts")
-        print(told, described, explained, sep="\n")  # noqa: T201  # a transcript for those who run the tests with -s
-    assert told.split()[:6] == ["NAME", "MIN", "MAX", "REPLICAS", "DESIRED", "MST"]
+        print(listed, described, explained, sep="\n")  # noqa: T201  # a transcript for those who run the tests with -s
+    assert listed.split()[:6] == ["NAME", "MIN", "MAX", "REPLICAS", "DESIRED", "MST"]
     assert "SuccessfulRescale" in described
     assert process.popen.returncode == 0
     assert "Traceback" not in process.log.read_text()

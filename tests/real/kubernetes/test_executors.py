@@ -190,7 +190,7 @@ class Application:
             return json.load(answer)
 
     def obeys(self, order, *nodes):
-        """Whether executors are on exactly these nodes, all have worked, and nobody is on the way."""
+        """Whether executors are on exactly these nodes, all have worked, and none is on the way."""
         replicas = self.ask("replicas")
         reconciler = replicas["reconciler"]
         return (
@@ -258,7 +258,7 @@ def nodes(cluster):
 
 @pytest.fixture(scope="module")
 def application(cluster, nodes, tmp_path_factory):
-    """A query in client mode, its driver beside the control plane; its first placement is the first node."""
+    """A query in client mode, its driver next to the control plane; its first placement is the first node."""
     cluster.in_control_plane(("true",))  # a foreign cluster: skip before anything is made
     application = Application(cluster, tmp_path_factory.mktemp("client"))
     order = application.order(nodes[0])
@@ -310,7 +310,7 @@ def test_a_lost_executor_comes_back_inside_the_placement(application, nodes):
 
 def test_a_pod_that_waits_for_a_full_node_is_withdrawn_by_the_next_order(application, nodes, cluster):
     application.obey(nodes[0])
-    until("nobody else is there", lambda: len(application.pods()) == 1, application)
+    until("no other executor is there", lambda: len(application.pods()) == 1, application)
     fill(application, cluster, nodes[2])
     try:
         application.order(nodes[0], nodes[2])

@@ -105,7 +105,7 @@ def is_served(client):
 
 @pytest.fixture
 def rehearsed(client):
-    """StreamAutoscalers of which nothing is kept."""
+    """StreamAutoscalers that leave nothing behind."""
     return Resources(client, "default")
 
 

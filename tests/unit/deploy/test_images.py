@@ -124,9 +124,9 @@ DIGEST = "sha256:" + "0123456789abcdef" * 4
 def pin(images, tmp_path):
     """Run pin.py on what buildx is said to have written."""
 
-    def run(*told):
-        files = [tmp_path / f"{number}.json" for number, _ in enumerate(told)]
-        for file, text in zip(files, told, strict=True):
+    def run(*given):
+        files = [tmp_path / f"{number}.json" for number, _ in enumerate(given)]
+        for file, text in zip(files, given, strict=True):
             file.write_text(text if isinstance(text, str) else json.dumps(text))
         command = (sys.executable, images / "pin.py", *files)
         return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
@@ -158,7 +158,7 @@ def test_images_that_were_pushed_are_run_by_their_digests(pin, look, kustomize, 
 
 
 @pytest.mark.parametrize(
-    ("told", "complaint"),
+    ("given", "complaint"),
     [
         ("not JSON", "was the image built by buildx with --push?"),
         ("[1]", "was the image built by buildx with --push?"),
@@ -168,8 +168,8 @@ def test_images_that_were_pushed_are_run_by_their_digests(pin, look, kustomize, 
         (pushed("registry.local/gesscale-agent:1", "sha256:12"), "expected containerimage.digest sha256:..."),
     ],
 )
-def test_an_image_that_cannot_be_pinned_is_named_in_one_line(pin, told, complaint):
-    done = pin(told)
+def test_an_image_that_cannot_be_pinned_is_named_in_one_line(pin, given, complaint):
+    done = pin(given)
     assert (done.returncode, done.stdout) == (1, "")
     assert complaint in done.stderr
     assert done.stderr.startswith("pin.py: ")
@@ -219,10 +219,10 @@ def test_an_executor_gets_its_options_in_order_whatever_they_hold(entry):
     assert code == 0
     assert said[:13] == ["java", *(f"-Dn{number}=a b{number}" for number in range(12))]  # 10 comes after 9
     assert said[13:15] == ["-Xms512m", "-Xmx512m"]
-    told = dict(
+    given = dict(
         zip(said[said.index("--driver-url") :: 2], said[said.index("--driver-url") + 1 :: 2], strict=True)
     )
-    assert told == {
+    assert given == {
         "--driver-url": EXECUTOR["SPARK_DRIVER_URL"], "--executor-id": "3", "--cores": "1", "--app-id": "spark-1",
         "--hostname": "10.0.0.2", "--resourceProfileId": "0", "--podName": "exec-3",
     }  # fmt: skip

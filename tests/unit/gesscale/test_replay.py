@@ -61,7 +61,7 @@ def test_the_policy_that_ran_live_decides_the_same_for_the_same_reason(
     recording: Recording, as_read: bool
 ) -> None:
     found = agreement(answers(recording, as_read=as_read))
-    # All 26 decisions of the record, 8 of which wanted a change.
+    # All 26 decisions of the record; 8 of them wanted a change.
     assert (found.compared, found.same_change, found.same_reason) == (26, 26, 26)
     assert (found.live_changes, found.wanted_changes, found.new_proposals) == (8, 8, 8)
     assert found.first_difference is None

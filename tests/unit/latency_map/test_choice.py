@@ -76,7 +76,7 @@ def test_kept_nodes_need_not_be_candidates(trap):
 
 
 def test_excluded_nodes_are_never_chosen(trap):
-    # without c, pairs beside a-b and d-e: {a, b} 1
+    # without c, pairs other than a-b and d-e: {a, b} 1
     assert least_nd_max_subset(trap, 2, exclude=["b"]).nodes == ("c", "d")
     assert "c" not in least_nd_max_subset(trap, 3, exclude=["c"]).nodes
 
@@ -163,7 +163,7 @@ def test_greedy_adds_the_nearest_to_those_kept(trap):
 
 
 def test_a_choice_steers_round_missing_delays():
-    # greedy from a goes to b, which knows nobody else
+    # greedy from a goes to b, which knows no other node
     latencies = make_map("abcd", {("a", "b"): 1, ("a", "c"): 3, ("a", "d"): 4, ("c", "d"): 2})
     with pytest.raises(NoChoiceError):
         greedy_nd_max_subset(latencies, 3, keep=["a"])

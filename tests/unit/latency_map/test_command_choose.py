@@ -46,8 +46,8 @@ def test_nearest_ranks_all_other_nodes_unless_told(run):
         "ranked": [{"node": "c", "distance_ms": 9.0, "mean_ms": 7.0}],
         "rejections": [no_delay],
     }
-    told = as_json(run("nearest", "--members", "c", "--candidates", "a,d", "--output", "json"))
-    assert [item["node"] for item in told["ranked"]] == ["d", "a"]
+    answer = as_json(run("nearest", "--members", "c", "--candidates", "a,d", "--output", "json"))
+    assert [item["node"] for item in answer["ranked"]] == ["d", "a"]
 
 
 def test_nearest_leaves_out_what_may_not_be_added(run):
@@ -66,8 +66,8 @@ def test_a_member_that_is_named_as_a_candidate_is_ranked_by_the_others(run):
 def test_farthest_ranks_the_members_unless_told(run):
     document = as_json(run("farthest", "--members", "a,b,c", "--output", "json"))
     assert [item["node"] for item in document["ranked"]] == ["c", "a", "b"]  # 9 (mean 7), 9 (5.5), 5
-    told = as_json(run("farthest", "--members", "a,b,c", "--candidates", "b,a", "--output", "json"))
-    assert [item["node"] for item in told["ranked"]] == ["a", "b"]
+    answer = as_json(run("farthest", "--members", "a,b,c", "--candidates", "b,a", "--output", "json"))
+    assert [item["node"] for item in answer["ranked"]] == ["a", "b"]
 
 
 def test_farthest_says_which_members_it_cannot_rank(run):

@@ -128,7 +128,7 @@ def test_a_survey_keeps_what_checks_are_to_judge():
         (",1,2,3\n1,0,5,7\n2,5,0,6\n3,7,6,0\n", MapForm.MATRIX, "the same numbers"),
         ("from;to;delay\na;b;5\n", MapForm.EDGES, "heading begins with from,to"),
         ("Source,Target,loss,Latency\na,b,0,5\n", MapForm.PINGS, "Source, Target and a delay among 4 columns"),
-        # a heading of a list of pings as long as nobody looks below
+        # a heading of a list of pings until the reader looks below
         ("rtt_ms,a,b,c\na,0,2,9\nb,2,0,5\nc,9,5,0\n", MapForm.MATRIX, "the same names"),
         ("topology E2EGraph 2\nnode 1\nnode 2\n1,2 5\n", MapForm.P2PSIM, "p2psim"),
         ("Creator \"x\"\ngraph\n[ node [ id 0 ] node [ id 1 ] edge [ source 0 target 1 delay 5 ] ]",

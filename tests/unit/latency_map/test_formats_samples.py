@@ -96,7 +96,7 @@ def test_pings_of_wondernetwork_are_summed_up_by_their_median_and_joined_with_se
     assert rtt_ms(imported, "Frankfurt 17", "New York") == 88.4  # of 88.2, 88.4, 140.7
     assert rtt_ms(imported, "New York", "Frankfurt 17") == pytest.approx(88.7)  # of 88.6, 88.8
     assert math.isnan(rtt_ms(imported, "New York", "Frankfurt 59"))  # its only ping was lost
-    assert math.isnan(rtt_ms(imported, "203", "Frankfurt 59"))  # nobody pinged back
+    assert math.isnan(rtt_ms(imported, "203", "Frankfurt 59"))  # no ping came back
     # 2020-07-19 23:59:58 UTC
     assert imported.survey.measured_at_s == 1595203198.0
     assert imported.notes == (

@@ -53,9 +53,9 @@ def read(reader):
     def read(way, what, nodes=1000):
         reader.stdin.write(json.dumps([way, str(what), nodes]) + "\n")
         reader.stdin.flush()
-        told = json.loads(reader.stdout.readline())
-        assert "died" not in told, told
-        took = Took(**told)
+        report = json.loads(reader.stdout.readline())
+        assert "died" not in report, report
+        took = Took(**report)
         assert took.took_bytes - took.needed_bytes <= MOST_BYTES, took
         assert "\n" not in took.said
         return took
@@ -117,7 +117,7 @@ def test_samples_take_no_more_than_their_map_needs(read):
 
 def test_samples_of_nodes_that_the_cluster_does_not_have_take_nothing(read):
     took = read("samples of a cluster", "nodes without an end", nodes=10)
-    assert took.nodes == 9  # all but b, of which nothing is told
+    assert took.nodes == 9  # all but b, which no sample names
 
 
 @pytest.mark.parametrize("text", [sparse_edges(5000), ring_gml(5000)], ids=["edges", "ring"])

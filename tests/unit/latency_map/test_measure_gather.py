@@ -122,7 +122,7 @@ def test_pairs_that_nobody_measured_are_estimated_and_marked_and_the_error_is_sa
     # a direction whose other one was measured is not made up
     assert (filled.estimated == ~(measured | measured.T)).all()
     assert filled.to_map().missing() == ()
-    # 11 steps of 10 ms; how well coordinates do is told elsewhere, here only that they are in the map
+    # 11 steps of 10 ms; other tests check how good coordinates are; here only that they are in the map
     assert filled.rtt_ms[0, 11] == pytest.approx(110, rel=0.3)
     # 12 * 11 / 2 pairs less 11 + 10 + 9 are 36, two cells each
     (change,) = filled.changes

@@ -49,7 +49,7 @@ def test_the_choice_depends_on_node_round_and_seed_and_on_nothing_else():
 
     usual = choose(names(20))
     assert choose(reversed(names(20))) == usual
-    assert choose([name for name in names(20) if name != "edge3"]) == usual  # it need not be told of itself
+    assert choose([name for name in names(20) if name != "edge3"]) == usual  # it need not be in its own list
     assert choose(names(20), turn=2) != usual
     assert choose(names(20), seed=1) != usual
     assert choose(names(20), node="edge4") != usual

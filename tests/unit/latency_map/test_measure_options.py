@@ -97,9 +97,9 @@ def test_no_variable_is_one_that_kubernetes_sets_for_a_service():
     ],
 )
 def test_figures_are_kept_for_three_turns_of_every_pair(nodes, options, turn_s):
-    told = read_options([*LEAST, *options], {})
-    assert told.turn_s(nodes) == turn_s
-    assert told.kept_s(nodes) == 3 * turn_s
+    parsed = read_options([*LEAST, *options], {})
+    assert parsed.turn_s(nodes) == turn_s
+    assert parsed.kept_s(nodes) == 3 * turn_s
     assert read_options([*LEAST, *options, "--window", "77"], {}).kept_s(nodes) == 77
 
 

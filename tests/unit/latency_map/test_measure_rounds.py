@@ -141,13 +141,13 @@ def test_a_wall_clock_that_is_set_back_changes_nothing_but_the_time_told():
     edge.wall_s -= 3600
     edge.rounds.probe_round()
     assert edge.medians_ms() == {"edge1": 1.0, "edge2": 2.0}
-    told = next(
+    reported = next(
         family
         for family in edge.rounds.gauges.collect()
         if family.name == "gesscale_latency_measured_timestamp_seconds"
     )
-    assert all(abs(edge.wall_s - sample.value) < 1 for sample in told.samples)
-    assert len(told.samples) == 2
+    assert all(abs(edge.wall_s - sample.value) < 1 for sample in reported.samples)
+    assert len(reported.samples) == 2
 
 
 def test_it_ends_when_it_is_told_to():

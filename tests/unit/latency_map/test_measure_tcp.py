@@ -37,7 +37,7 @@ def test_an_ipv6_address_is_asked_by_ipv6():
 
 @pytest.mark.parametrize(("timeout_s", "waited_s"), [(0.2, 0.2), (30.0, FIRST_RETRY_S)])
 def test_silence_is_a_timeout_before_the_kernel_asks_again(timeout_s, waited_s):
-    # Who has a full queue of connections that nobody accepts drops further ones without a word.
+    # A listener with a full queue of unaccepted connections drops further ones silently.
     with ExitStack() as stack:
         server = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
         for _ in range(2):

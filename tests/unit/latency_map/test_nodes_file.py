@@ -132,7 +132,7 @@ def test_a_node_that_nobody_has_heard_of_is_not_ready(written):
         ([pod("pi1", part("1"), phase="Succeeded"), pod("pi1", part("1"), phase="Failed")], 3.8, 1843),
         # init containers run before the others, one by one: the largest counts where it is larger than their sum
         ([pod("pi1", part("1"), init=[part("2"), part("500m")])], 1.8, 1843),
-        # a sidecar stays: 0.5 beside the container's 1, and beside the later init container's 1.5
+        # a sidecar stays: 0.5 plus the container's 1, and plus the later init container's 1.5
         ([pod("pi1", part("1"), init=[part("500m", restartPolicy="Always"), part("1500m")])], 1.8, 1843),
         ([pod("pi1", part("1"), overhead={"cpu": "250m"})], 2.55, 1843),
         ([pod("pi1", part("8", "8Gi"))], 0, 0),

@@ -10,7 +10,7 @@ from latency_map.quality.repair import Repair, RepairStep, Symmetrise, repair
 
 NAN = math.nan
 
-# a line a - b - c - d with 2, 3 and 4 ms; nobody measured the rest
+# a line a - b - c - d with 2, 3 and 4 ms; the rest is not measured
 CHAIN = [[0, 2, NAN, NAN], [2, 0, 3, NAN], [NAN, 3, 0, 4], [NAN, NAN, 4, 0]]
 FAULTY = [[0, 0, 9], [4, 1, 5], [7, NAN, 0]]
 
@@ -149,7 +149,7 @@ def test_no_fill_bridges_islands_and_what_is_left_is_found(fill):
 
 
 def test_incomplete_nodes_go_the_most_incomplete_first():
-    # a - d is missing, b - d, c - d and b - c too: d lacks three, then b and c one each, of which c goes
+    # a - d is missing, b - d, c - d and b - c too: d lacks three, then b and c lack one each, and c goes
     values = np.full((4, 4), 5.0)
     np.fill_diagonal(values, 0.0)
     for a, b in [(0, 3), (1, 3), (2, 3), (1, 2)]:

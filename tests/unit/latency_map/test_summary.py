@@ -5,7 +5,7 @@ from latency_map import Asymmetry, LatencyMap, Survey, UnknownNodeError
 from latency_map.summary import PlacementSummary, place, summarise
 
 NAN = float("nan")
-# pairs: a-b 2 and 4, a-c 6 one way only, b-c 10 both ways and estimated, d knows nobody
+# pairs: a-b 2 and 4, a-c 6 one way only, b-c 10 both ways and estimated, d has no pair
 FAULTY = Survey(
     names=("a", "b", "c", "d"),
     rtt_ms=np.array([[1, 2, 6, NAN], [4, 0, 10, NAN], [NAN, 10, 0, NAN], [NAN, NAN, NAN, 0]]),

@@ -26,7 +26,7 @@ def batches(*points):
         pytest.param(mst((1, 0, 2000), (2, 0, 3600)), {"alpha", "beta"}, id="no-delay"),
         pytest.param(mst((1, 80, 2000), (2, 80, 3600), (4, 80, 6000)), {"alpha", "beta"}, id="one-delay"),
         pytest.param(mst((2, 0, 4000), (2, 50, 3800), (2, 99, 3600)), {"alpha", "gamma"}, id="one-size"),
-        # NDmax 0, 100, 200 grows exactly as ln n: what beta does and what gamma does cannot be told apart.
+        # NDmax 0, 100, 200 grows exactly as ln n: the effects of beta and gamma cannot be separated.
         pytest.param(mst((1, 0, 2000), (2, 100, 3500), (4, 200, 7000)), {"alpha", "gamma"}, id="in-step"),
         pytest.param(mst((1, 0, 2000), (2, 0, 3600), (2, 90, 3000)), {"alpha", "beta", "gamma"}, id="all"),
         # 1 ms is less than a latency map can vouch for.

@@ -31,7 +31,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from gesscale.cli.start import main
 
-told = []
+outcomes = []
 for words in json.load(sys.stdin):
     sys.argv = ["gesscale", *words]
     with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
@@ -39,8 +39,8 @@ for words in json.load(sys.stdin):
             main()
         except SystemExit as ended:
             code = ended.code or 0
-    told.append((code, out.getvalue(), err.getvalue()))
-print(json.dumps(told))
+    outcomes.append((code, out.getvalue(), err.getvalue()))
+print(json.dumps(outcomes))
 """
 
 

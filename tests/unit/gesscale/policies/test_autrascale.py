@@ -42,7 +42,7 @@ def test_what_keeps_up_ends_the_step():
 
 def test_a_limit_that_no_replica_moves_ends_the_step_at_the_fewest_that_reach_it():
     # Something outside takes no more than 100 rows/s: of 200, one replica does 60 and four or more do 100. True rates
-    # ask for 4, 8 (25 rows/s each), and then for 16, of which 8 can be had: those run already.
+    # ask for 4, 8 (25 rows/s each), and then for 16. Only 8 are possible, and those run already.
     world = alone(200.0)
     world.capacity = lambda _, count: min(100.0, 60.0 * count)
     world.run(120)
@@ -122,9 +122,9 @@ def test_an_idle_workflow_keeps_the_least():
 def crowded(**more):
     """Return a workflow of two operators at 90 % of what they can: 10 s * .9 + 5 s each make 28."""
     flow = workflow(op("a", most=20), op("b", "a", most=20))
-    told = {key: more.pop(key) for key in list(more) if key in AutrascaleSettings.model_fields}
+    given = {key: more.pop(key) for key in list(more) if key in AutrascaleSettings.model_fields}
     return World(
-        policy(flow, event_latency=86400.0, **durations(told)),
+        policy(flow, event_latency=86400.0, **durations(given)),
         lambda _: 180.0,
         lambda name, count: {"a": 100.0, "b": 50.0}[name] * count,
         {"a": 1, "b": 1},
@@ -219,10 +219,10 @@ def test_samples_of_another_rate_are_kept_and_learnt_from():
 
 
 def test_a_backlog_is_eaten_with_more_replicas_for_as_long_as_it_takes():
-    # 600 rows/s for 30 min, of which one replica does 100 for six minutes: 180,000 rows wait. Six replicas keep up with
+    # 600 rows/s for 30 min; one replica does 100 for six minutes, so 180,000 rows wait. Six replicas keep up with
     # 600 and do no more: the backlog would never go.
     world = alone(600.0).run(60)
-    # V_t = 600 + (180,000 - 600 * (60 - 15)) / 600 = 855: nine replicas, of which eight can be had.
+    # V_t = 600 + (180,000 - 600 * (60 - 15)) / 600 = 855: nine replicas; only eight are possible.
     assert world.tried == [(1,), (6,), (8,), (6,)]
     assert any("backlog step" in detail for detail in world.details)
     assert world.waiting["op"] / 600.0 < 60.0

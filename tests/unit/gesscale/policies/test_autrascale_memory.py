@@ -140,9 +140,9 @@ FIGURES = st.sampled_from([0.0, 1.0, 50.0, 400.0, 1e9, -1.0, NAN, math.inf]) | s
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.tuples(FIGURES, FIGURES, FIGURES), min_size=8, max_size=12))
-def test_no_figures_make_it_raise_or_leave_the_limits(told):
+def test_no_figures_make_it_raise_or_leave_the_limits(reported):
     chosen, memos, replicas = policy(processing_latency=6.0), {}, 2
-    for index, (offered, throughput, waiting) in enumerate(told):
+    for index, (offered, throughput, waiting) in enumerate(reported):
         at_s = 300.0 * (index + 1)
         made = seen("op", replicas, offered=100.0, throughput=100.0, busy=0.5, at_s=at_s)
         poor = replace(

@@ -184,20 +184,20 @@ def test_a_small_space_is_looked_through():
 
 
 def test_backlog_target_of_the_specification():
-    # 40,000 * (.5 - .2) = 12,000 rows may wait; 5,988,000 in 360 s are 16,633.3 rows/s beside the input.
-    told = {"latency_s": 0.2, "event_target_s": 0.5, "limit_s": 360.0}
-    assert target_throughput(40_000, 6e6, **told) == pytest.approx(56_633.33, abs=0.01)
+    # 40,000 * (.5 - .2) = 12,000 rows may wait; 5,988,000 in 360 s are 16,633.3 rows/s more than the input.
+    terms = {"latency_s": 0.2, "event_target_s": 0.5, "limit_s": 360.0}
+    assert target_throughput(40_000, 6e6, **terms) == pytest.approx(56_633.33, abs=0.01)
     # 60 s without output: 2.4 million more rows, in 300 s: 8,388,000 / 300 = 27,960.
-    assert target_throughput(40_000, 6e6, **told, downtime_s=60.0) == pytest.approx(67_960.0)
+    assert target_throughput(40_000, 6e6, **terms, downtime_s=60.0) == pytest.approx(67_960.0)
 
 
 def test_there_is_no_target_where_nothing_is_to_be_eaten_or_no_time_is_left():
-    told = {"latency_s": 0.2, "event_target_s": 0.5, "limit_s": 360.0}
-    assert target_throughput(40_000, 12_000, **told) is None
-    assert target_throughput(40_000, 12_001, **told) is not None
+    terms = {"latency_s": 0.2, "event_target_s": 0.5, "limit_s": 360.0}
+    assert target_throughput(40_000, 12_000, **terms) is None
+    assert target_throughput(40_000, 12_001, **terms) is not None
     # A change of 10 s leaves 400,000 rows more: no reason for another one.
-    assert target_throughput(40_000, 412_000, **told, downtime_s=10.0) is None
-    assert target_throughput(40_000, 6e6, **told, downtime_s=360.0) is None
+    assert target_throughput(40_000, 412_000, **terms, downtime_s=10.0) is None
+    assert target_throughput(40_000, 6e6, **terms, downtime_s=360.0) is None
 
 
 # Latencies

@@ -36,7 +36,7 @@ def seen(replicas, rate, *, at_s, cpu=0.5, processed=None, backlog=0.0, since_s=
     done = rate if processed is None else processed
     since_s = at_s - 300.0 if since_s is None else since_s
     placement = NODES[:replicas]
-    told = tuple(
+    knowing = tuple(
         Batch(
             batch_id=int(ended_s),
             ended_at_s=float(ended_s),
@@ -51,7 +51,7 @@ def seen(replicas, rate, *, at_s, cpu=0.5, processed=None, backlog=0.0, since_s=
     )
     made = replace(
         reading(placement, throughput=done, offered=rate, at_s=at_s, backlog=backlog),
-        batches=told,
+        batches=knowing,
         by_node={
             node: NodeReading(throughput_rows_per_s=done / replicas, cpu_share=cpu) for node in placement
         },
@@ -65,7 +65,7 @@ def step(now, memory=None, **settings):
 
 
 def course(readings, memory=None, **settings):
-    """Return the analyses of one step after the other, each told what the one before remembered."""
+    """Return the analyses of one step after the other, each with the memory of the one before."""
     memory = memory or known()
     found = []
     for now in readings:
@@ -92,7 +92,7 @@ def remembers(**changes):
     return DaedalusMemo(**{**fields, **changes})
 
 
-def told(memo, *changes):
+def knowing(memo, *changes):
     return known(memos={"op": memo.model_dump_json()}, orders={"op": changes})
 
 
@@ -177,28 +177,28 @@ def test_after_a_change_workers_begin_anew_and_what_was_seen_stays():
             per_worker_rows_per_s=200.0, seen={4: ObservedRate(rows_per_s=700.0, at_s=9000.0)}
         ),
     )
-    after = memo_of(step(seen(4, 300.0, at_s=10_180.0), told(memo, change(10_000.0, 4, 40.0))))
+    after = memo_of(step(seen(4, 300.0, at_s=10_180.0), knowing(memo, change(10_000.0, 4, 40.0))))
     assert after.lines == {}
     assert after.capacities == memo.capacities
     assert (after.placement, after.changed_s) == (NODES[:4], 10_000.0)
-    # 40 s without a batch, of which 10 s are the trigger interval; then 120 s of warm-up and a window.
+    # 40 s without a batch, 10 s of them the trigger interval; then 120 s of warm-up and a window.
     assert after.steady_from_s == 10_030
-    assert memo_of(step(seen(4, 300.0, at_s=10_209.0), told(after))).lines == {}
-    assert set(memo_of(step(seen(4, 300.0, at_s=10_210.0), told(after))).lines) == set(NODES[:4])
+    assert memo_of(step(seen(4, 300.0, at_s=10_209.0), knowing(after))).lines == {}
+    assert set(memo_of(step(seen(4, 300.0, at_s=10_210.0), knowing(after))).lines) == set(NODES[:4])
 
 
 def test_downtimes_are_learned_by_direction_once_for_each_change():
-    out = memo_of(step(seen(4, 300.0, at_s=10_240.0), told(remembers(), change(10_000.0, 4, 60.0))))
+    out = memo_of(step(seen(4, 300.0, at_s=10_240.0), knowing(remembers(), change(10_000.0, 4, 60.0))))
     assert out.downtimes == Downtimes(out_s=36.0, in_s=15.0)  # 30 + 0.3 x (50 - 30)
-    again = step(seen(4, 300.0, at_s=10_300.0), told(out, change(10_000.0, 4, 60.0)))
+    again = step(seen(4, 300.0, at_s=10_300.0), knowing(out, change(10_000.0, 4, 60.0)))
     assert memo_of(again).downtimes == out.downtimes
-    inward = memo_of(step(seen(2, 300.0, at_s=10_240.0), told(remembers(), change(10_000.0, 2, 35.0))))
+    inward = memo_of(step(seen(2, 300.0, at_s=10_240.0), knowing(remembers(), change(10_000.0, 2, 35.0))))
     assert inward.downtimes == Downtimes(out_s=30.0, in_s=18.0)  # 15 + 0.3 x (25 - 15)
 
 
 def test_workers_on_other_nodes_begin_anew_even_without_a_known_change():
     memo = remembers(lines={"near": CpuRegression(count=3)}, placement=("far", "hub", "near"))
-    moved = memo_of(step(seen(3, 300.0, at_s=10_060.0), told(memo)))
+    moved = memo_of(step(seen(3, 300.0, at_s=10_060.0), knowing(memo)))
     assert (moved.lines, moved.steady_from_s) == ({}, 10_060.0)
 
 
@@ -215,7 +215,7 @@ def test_the_last_recovery_is_told_beside_its_prediction():
         for each in now.batches
         if not 10_000 < each.ended_at_s < 10_100
     )
-    found = step(replace(now, batches=stopped), told(before, change(10_000.0, 4, 100.0)))
+    found = step(replace(now, batches=stopped), knowing(before, change(10_000.0, 4, 100.0)))
     # Bins end at 10,020, 10,050 and 10,080 without rows, and the one to 10,110 has too many.
     assert "the last change took 110 s to recover from, 120 s predicted" in found.detail
 
@@ -236,7 +236,7 @@ def test_a_memo_that_is_damaged_or_another_s_begins_anew(memo):
 
 
 def test_a_memo_from_the_future_begins_anew():
-    found = step(seen(3, 300.0, at_s=9000.0), told(remembers()))
+    found = step(seen(3, 300.0, at_s=9000.0), knowing(remembers()))
     assert found.reason is Reason.MODEL_UNCALIBRATED
 
 
@@ -262,7 +262,7 @@ def test_a_memo_stays_below_32_kib_with_fifty_workers_and_a_full_history():
 
 
 def test_within_the_grace_nothing_changes_but_all_is_learned():
-    memory = told(remembers(placement=NODES[:5]), change(10_000.0, 5, 10.0))
+    memory = knowing(remembers(placement=NODES[:5]), change(10_000.0, 5, 10.0))
     found = step(seen(5, 300.0, at_s=10_120.0, since_s=9000.0), memory, **{"recent_rescale": 1.0})
     assert (found.verdict, found.reason) == (Verdict.SAME, Reason.COOLING_DOWN)
     assert memo_of(found).at_s == 10_120
@@ -271,7 +271,7 @@ def test_within_the_grace_nothing_changes_but_all_is_learned():
 
 
 def test_soon_after_a_change_what_is_enough_stays():
-    memory = told(remembers(placement=NODES[:5]), change(10_000.0, 5, 10.0))
+    memory = knowing(remembers(placement=NODES[:5]), change(10_000.0, 5, 10.0))
     found = step(seen(5, 300.0, at_s=10_300.0), memory)
     assert found.verdict is Verdict.SAME
     assert "enough until the next look, 300 s after the last change" in found.detail
@@ -280,10 +280,10 @@ def test_soon_after_a_change_what_is_enough_stays():
 def test_limits_of_the_operator_hold():
     flow = workflow(operator(min_replicas=3, max_replicas=4))
     chosen = policy_named("daedalus", flow, AnalyzeSettings())
-    few = chosen.analyze(observe(seen(4, 10.0, at_s=10_060.0)), told(remembers(placement=NODES[:4])))["op"]
+    few = chosen.analyze(observe(seen(4, 10.0, at_s=10_060.0)), knowing(remembers(placement=NODES[:4])))["op"]
     assert (few.desired_replicas, few.verdict) == (3, Verdict.FEWER)
     full = seen(3, 900.0, at_s=10_060.0, cpu=1.0, processed=600.0)
-    many = chosen.analyze(observe(full), told(remembers()))["op"]
+    many = chosen.analyze(observe(full), knowing(remembers()))["op"]
     assert many.desired_replicas == 4
 
 
@@ -292,19 +292,19 @@ def test_limits_of_the_operator_hold():
 
 def test_without_offered_rows_nothing_can_be_said():
     for nothing in (None, math.nan):
-        found = step(seen(3, 300.0, at_s=10_060.0, input_rows_per_s=nothing), told(remembers()))
+        found = step(seen(3, 300.0, at_s=10_060.0, input_rows_per_s=nothing), knowing(remembers()))
         assert (found.verdict, found.reason) == (Verdict.SAME, Reason.METRICS_MISSING)
         assert found.memo is None
 
 
 @pytest.mark.parametrize("backlog", [None, math.nan])
 def test_without_a_backlog_nothing_is_removed(backlog):
-    found = step(seen(3, 300.0, at_s=10_060.0, backlog_rows=backlog), told(remembers()))
+    found = step(seen(3, 300.0, at_s=10_060.0, backlog_rows=backlog), knowing(remembers()))
     assert (found.verdict, found.desired_replicas) == (Verdict.SAME, 3)
 
 
 def test_an_idle_operator_that_is_known_shrinks_to_one():
-    found = step(seen(3, 0.0, at_s=10_060.0, cpu=0.0), told(remembers()))
+    found = step(seen(3, 0.0, at_s=10_060.0, cpu=0.0), knowing(remembers()))
     assert (found.verdict, found.desired_replicas) == (Verdict.FEWER, 1)
     assert memo_of(found).capacities == remembers().capacities
 
@@ -315,7 +315,7 @@ def test_an_operator_that_idles_from_the_start_is_left_alone():
 
 @pytest.mark.parametrize("figure", ["throughput_rows_per_s", "busy_share", "cpu_share", "saturated_share"])
 def test_figures_that_are_no_numbers_are_no_error(figure):
-    found = step(seen(3, 300.0, at_s=10_060.0, by_node={}, **{figure: math.nan}), told(remembers()))
+    found = step(seen(3, 300.0, at_s=10_060.0, by_node={}, **{figure: math.nan}), knowing(remembers()))
     json.loads(found.memo)
     assert found.desired_replicas == 2
 

@@ -69,10 +69,10 @@ CHAIN = workflow(op("a"), op("b", "a"), op("c", "b"))
 
 
 def chain(a=None, b=None, c=None):
-    """Return readings of the chain, all on 10 replicas that keep up unless told otherwise."""
+    """Return readings of the chain, all on 10 replicas that keep up unless an argument says otherwise."""
     return tuple(
-        seen(**{"replicas": 10, "name": name, **(told or {})})
-        for name, told in (("a", a), ("b", b), ("c", c))
+        seen(**{"replicas": 10, "name": name, **(figures or {})})
+        for name, figures in (("a", a), ("b", b), ("c", c))
     )
 
 
@@ -213,8 +213,8 @@ FORK = workflow(op("a"), op("b", "a"), op("c", "a"), op("d"))
 
 def test_of_several_consumers_those_grow_that_hold_the_producer_back():
     readings = [
-        seen(10, **{"name": name, **told})
-        for name, told in (
+        seen(10, **{"name": name, **figures})
+        for name, figures in (
             ("a", {"busy": 0.8, "waiting": 5e5}),
             ("b", {"saturated": 1.0, "busy": 1.0, "waiting": 4000.0}),
             ("c", {}),
@@ -312,11 +312,11 @@ def test_a_bottleneck_grows_while_another_operator_is_not_seen():
 
 
 def test_a_source_that_does_not_tell_its_backlog_stays():
-    told = seen(10, saturated=1.0)
+    saturated = seen(10, saturated=1.0)
     blind = replace(
-        told,
+        saturated,
         backlog_rows=None,
-        batches=tuple(replace(batch, backlog_rows=None) for batch in told.batches),
+        batches=tuple(replace(batch, backlog_rows=None) for batch in saturated.batches),
     )
     found = analyses(ALONE, blind)["op"]
     assert (found.verdict, found.reason) == (Verdict.SAME, Reason.METRICS_MISSING)

@@ -28,7 +28,7 @@ def seen(
     batch_s: float | None = None,
     **more: object,
 ) -> OperatorReading:
-    """Return an operator with a batch every 2 s, which takes its busy share of them or as told."""
+    """Return an operator with a batch every 2 s, which takes its busy share of them or the given time."""
     placement = [f"n{index:02}" for index in range(replicas)]
     seconds = 2.0 * busy if batch_s is None else batch_s
     recent = batches(placement, at_s=1000.0, rows=int(2 * rows_per_s), seconds=seconds or 0.1)

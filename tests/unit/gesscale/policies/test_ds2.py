@@ -78,15 +78,15 @@ JOIN = workflow(
 def join(**outputs: float) -> tuple[OperatorReading, ...]:
     """Return the join of the thesis, every operator at its limit; the filter lets a fifth through, the join a third."""
 
-    def told(name: str) -> dict[str, float]:
+    def reported(name: str) -> dict[str, float]:
         return {"output_rows_per_s": outputs[name]} if name in outputs else {}
 
     return (
-        seen("auctions", 2, 40e3, offered=30e3, **told("auctions")),
-        seen("persons", 2, 20e3, offered=10e3, **told("persons")),
-        seen("filter", 2, 50e3, offered=20e3, **told("filter")),
-        seen("join", 3, 15e3, offered=50e3, **told("join")),
-        seen("sink", 1, 100e3, offered=5e3, **told("sink")),
+        seen("auctions", 2, 40e3, offered=30e3, **reported("auctions")),
+        seen("persons", 2, 20e3, offered=10e3, **reported("persons")),
+        seen("filter", 2, 50e3, offered=20e3, **reported("filter")),
+        seen("join", 3, 15e3, offered=50e3, **reported("join")),
+        seen("sink", 1, 100e3, offered=5e3, **reported("sink")),
     )
 
 
@@ -185,7 +185,7 @@ def test_cpu_use_can_stand_for_useful_time_and_does_not_count_waiting():
 def test_a_backlog_is_not_looked_at_unless_there_is_a_time_for_it():
     readings = chain(100e3, backlog_rows=60e6)
     assert sizes(CHAIN, *readings) == {"source": 1, "map": 1, "sink": 1}
-    # 60 M in 120 s are 500 k/s beside the 100 k/s: 6, 3.75 and 1.2 replicas.
+    # 60 M in 120 s are 500 k/s in addition to the 100 k/s: 6, 3.75 and 1.2 replicas.
     draining = Ds2Settings(over_provision=1.0, drain_horizon=120)
     assert sizes(CHAIN, *readings, settings=draining) == {"source": 6, "map": 4, "sink": 2}
 

@@ -37,12 +37,14 @@ BACK = {
 FIVE = ("edge", "far", "hub", "mid", "near")
 
 
-def told(*rules: dict[str, object], **semantics: object) -> RulesSettings:
+def rules_settings(*rules: dict[str, object], **semantics: object) -> RulesSettings:
     return RulesSettings.model_validate({"rules": rules, **semantics})
 
 
 def policy(*rules: dict[str, object], flow: Workflow | None = None, **semantics: object) -> RulesPolicy:
-    made = policy_named("rules", flow or workflow(), AnalyzeSettings(rules=told(*rules, **semantics)))
+    made = policy_named(
+        "rules", flow or workflow(), AnalyzeSettings(rules=rules_settings(*rules, **semantics))
+    )
     assert isinstance(made, RulesPolicy)
     return made
 
@@ -188,7 +190,7 @@ def test_a_guard_counts_from_when_the_change_was_complete():
     guarded = {**OUT, "unless": [{"since": "scale-out", "within": "2m"}]}
     course = Course(policy(guarded))
     course.step(seen(450.0, 1000.0))
-    # 35 s without a batch, of which 10 s are the trigger interval: complete at 1025 s.
+    # 35 s without a batch, 10 s of them the trigger interval: complete at 1025 s.
     course.changed(1000.0, 2, downtime_s=35.0)
     closed = course.step(seen(450.0, 1144.0, replicas=2))
     assert (closed.desired_replicas, closed.reason) == (None, Reason.COOLING_DOWN)
@@ -248,7 +250,7 @@ def test_a_memo_that_cannot_be_used_is_as_none_and_takes_nothing_away(memo):
         course.step(seen(0.0, 9000.0, replicas=3))
     else:
         course.knowledge = replace(course.knowledge, memos={"op": memo})
-    # Nobody knows of which kind the last change was: it counts as both.
+    # The kind of the last change is unknown: it counts as both.
     course.changed(900.0, 3)
     found = course.step(seen(0.0, 1000.0, replicas=3))
     assert (found.desired_replicas, found.reason) == (None, Reason.COOLING_DOWN)
@@ -330,7 +332,7 @@ def test_rules_come_from_a_file_or_from_the_settings(tmp_path: Path):
     made = policy_named("rules", workflow(), AnalyzeSettings(rules=RulesSettings(file=file)))
     assert [rule.name for rule in made.rules] == ["x"]
     with pytest.raises(ValidationError, match="expected rules or a file of rules, got both: 1 rules and"):
-        told(OUT, file=file)
+        rules_settings(OUT, file=file)
     with pytest.raises(PolicyError, match="No such file"):
         policy_named("rules", workflow(), AnalyzeSettings(rules=RulesSettings(file=tmp_path / "none.yaml")))
 
@@ -349,7 +351,7 @@ def test_replicas_go_to_the_nearest_nodes_where_that_is_asked_for():
     nodes = {name: Node(name=name) for name in FIVE}
     state = ClusterState(nodes=nodes, placements={"op": ("hub",)})
     item = replace(seen(450.0, 1000.0), placement=("hub",))
-    options = AnalyzeSettings(rules=told({**OUT, "by": {"absolute": 2}}), node_choice="nearest")
+    options = AnalyzeSettings(rules=rules_settings({**OUT, "by": {"absolute": 2}}), node_choice="nearest")
     made = policy_named("rules", workflow(), options)
     plan = made.plan(made.analyze(observe(item), known()), state, known())["op"]
     assert plan.change.add == ("mid", "near")  # 10 and 50 ms from hub

@@ -19,7 +19,7 @@ from gesscale.ports import ClusterState, Knowledge, Node
 class Wishing(SizingPolicy):
     """Wishes for what a test gives it, and keeps a memo of having been asked."""
 
-    told: SizingSettings = field(default_factory=SizingSettings)
+    given: SizingSettings = field(default_factory=SizingSettings)
     asked: Mapping[str, int | None] = field(default_factory=dict)
 
     @property
@@ -28,13 +28,13 @@ class Wishing(SizingPolicy):
 
     @property
     def sizing(self):
-        return self.told
+        return self.given
 
     def proposals(self, readings, observation, knowledge):
         del observation, knowledge
         return {
             name: SizeProposal(
-                replicas=self.asked.get(name), detail="as told", reason=Reason.DRAINING_BACKLOG, memo="{}"
+                replicas=self.asked.get(name), detail="as asked", reason=Reason.DRAINING_BACKLOG, memo="{}"
             )
             for name in readings
         }
@@ -43,12 +43,12 @@ class Wishing(SizingPolicy):
 CHAIN = workflow(operator("a"), operator("b", upstream=("a",)))
 
 
-def wishing(flow=None, *, aware=True, seed=0, told=None, **asked):
+def wishing(flow=None, *, aware=True, seed=0, given=None, **asked):
     return Wishing(
         flow or workflow(),
         PolicyOptions(seed=seed),
         latency_aware=aware,
-        told=told or SizingSettings(),
+        given=given or SizingSettings(),
         asked=asked,
     )
 
@@ -79,7 +79,7 @@ def test_a_wish_becomes_a_verdict():
     more, fewer = analysis(wishing(op=4)), analysis(wishing(op=1))
     assert (more.verdict, more.reason, more.desired_replicas) == (Verdict.MORE, Reason.OVERLOADED, 4)
     assert (fewer.verdict, fewer.reason, fewer.desired_replicas) == (Verdict.FEWER, Reason.UNDERUSED, 1)
-    assert more.detail == "as told: 4 wanted"
+    assert more.detail == "as asked: 4 wanted"
     assert (more.memo, fewer.memo) == ("{}", "{}")
 
 
@@ -96,23 +96,23 @@ def test_a_wish_for_what_is_there_changes_nothing_and_says_why(proposal):
 def test_a_wish_at_a_limit_says_so():
     top = analysis(wishing(op=9), placement=NODES)
     assert (top.verdict, top.reason) == (Verdict.SAME, Reason.AT_MAX_REPLICAS)
-    assert top.detail == "as told: 5 wanted (max_replicas is 5)"
+    assert top.detail == "as asked: 5 wanted (max_replicas is 5)"
     flow = workflow(operator(min_replicas=2))
     low = analysis(wishing(flow, op=1))
     assert (low.verdict, low.reason) == (Verdict.SAME, Reason.AT_MIN_REPLICAS)
 
 
 def test_growth_is_held_to_the_settings():
-    told = SizingSettings(over_provision=1.5, max_step_up=2)
+    given = SizingSettings(over_provision=1.5, max_step_up=2)
     flow = workflow(operator(max_replicas=50))
-    assert analysis(wishing(flow, told=told, op=2)).desired_replicas == 3
-    assert analysis(wishing(flow, told=told, op=40)).desired_replicas == 4
+    assert analysis(wishing(flow, given=given, op=2)).desired_replicas == 3
+    assert analysis(wishing(flow, given=given, op=40)).desired_replicas == 4
 
 
 def test_replicas_are_shared_among_operators():
     flow = workflow(*(operator(name, max_replicas=50) for name in ("a", "b")))
     readings = observe(*(reading(name=name) for name in ("a", "b")))
-    policy = wishing(flow, told=SizingSettings(total_replicas=12), a=20, b=20)
+    policy = wishing(flow, given=SizingSettings(total_replicas=12), a=20, b=20)
     found = policy.analyze(readings, known())
     assert [found[name].desired_replicas for name in ("a", "b")] == [6, 6]
 
@@ -139,7 +139,7 @@ def test_nothing_changes_during_the_cool_down(since_s, verdict):
     assert found.verdict is verdict
     if verdict is Verdict.SAME:
         assert found.reason is Reason.COOLING_DOWN
-        assert found.detail == "as told: 4 wanted; nothing changes within 300 s of the last change"
+        assert found.detail == "as asked: 4 wanted; nothing changes within 300 s of the last change"
         assert (found.desired_replicas, found.memo) == (4, "{}")
 
 
@@ -150,11 +150,11 @@ def test_a_change_of_any_operator_starts_the_cool_down():
 
 
 def test_who_does_not_sample_while_cooling_is_not_asked_and_keeps_its_memo():
-    told = SizingSettings(samples_during_cooldown=False)
-    found = analysis(wishing(told=told, op=4), knowledge=changed(900.0))
+    given = SizingSettings(samples_during_cooldown=False)
+    found = analysis(wishing(given=given, op=4), knowledge=changed(900.0))
     assert (found.verdict, found.reason, found.memo) == (Verdict.SAME, Reason.COOLING_DOWN, None)
     assert found.desired_replicas is None
-    assert analysis(wishing(told=told, op=4), knowledge=changed(700.0)).memo == "{}"
+    assert analysis(wishing(given=given, op=4), knowledge=changed(700.0)).memo == "{}"
 
 
 def test_a_wish_that_changes_nothing_gives_its_own_reason_while_cooling():
@@ -203,7 +203,7 @@ def test_as_many_are_added_as_there_are_nodes():
     nodes = {name: Node(name=name, problem="" if name in {"hub", "mid"} else "it is full") for name in NODES}
     found = plan(wishing(op=4), ("hub",), nodes=nodes)
     assert found.change == Change(add=("mid",))
-    assert found.detail == "as told: 4 wanted; no node can take the other 2"
+    assert found.detail == "as asked: 4 wanted; no node can take the other 2"
     assert {each.node for each in found.rejections} == {"near", "far", "edge"}
 
 
@@ -211,7 +211,7 @@ def test_without_a_node_everything_stays():
     nodes = {name: Node(name=name, problem="" if name == "hub" else "it is full") for name in NODES}
     found = plan(wishing(op=4), ("hub",), nodes=nodes)
     assert (found.change, found.reason) == (None, Reason.NO_CANDIDATE_NODE)
-    assert found.detail == "as told: 4 wanted; but no node can take one more replica"
+    assert found.detail == "as asked: 4 wanted; but no node can take one more replica"
     assert len(found.rejections) == 4
 
 

@@ -87,9 +87,9 @@ def test_waiting_in_vain_tells_the_last_fault_and_the_end_of_the_log(tmp_path: P
     log.write_text("started\nport is taken\n")
 
     def refused() -> bool:
-        raise ConnectionRefusedError("nobody listens")
+        raise ConnectionRefusedError("no listener")
 
-    with pytest.raises(ClusterError, match=r"(?s)the part is up: .*nobody listens.*port is taken"):
+    with pytest.raises(ClusterError, match=r"(?s)the part is up: .*no listener.*port is taken"):
         wait_until(refused, what="the part is up", timeout_s=0.2, look_at=log)
 
 

@@ -132,7 +132,7 @@ def test_rows_that_arrive_one_by_one_are_late_one_by_one() -> None:
 
 
 def test_two_sinks_that_are_late_at_once_count_once() -> None:
-    # Sink A's rows are late in (10, 12) and (40, 42), sink B's in (12, 45), told last.
+    # Sink A's rows are late in (10, 12) and (40, 42), sink B's in (12, 45), reported last.
     late = scored(batch(0, 0, 12), batch(30, 30, 42), batch(2, 2, 45), ended_at_s=100)
     assert late.lag_above_slo_s == pytest.approx(35)
 

@@ -91,9 +91,9 @@ def test_rows_are_neither_lost_nor_made_by_binning(drawn: list[tuple[float, int,
         at_s += seconds
     series = recorded(*course, until_s=at_s, bins=bins).series()
     offered = sum(rate * seconds for seconds, _, rate in drawn)
-    told = [rate for rate in series["input_rows_per_s"] if rate is not None]
-    assert len(told) == bins
-    assert sum(told) * at_s / bins == pytest.approx(offered)
+    known = [rate for rate in series["input_rows_per_s"] if rate is not None]
+    assert len(known) == bins
+    assert sum(known) * at_s / bins == pytest.approx(offered)
     assert series["backlog_rows"][-1] == pytest.approx(offered)
 
 

@@ -7,7 +7,7 @@ from testbed.scoring.sample import Sample
 
 
 def taken(*samples: tuple[float, str, int, int], measured_s: float = 100.0) -> ReplicaCount:
-    """Return the figures of samples: when, of which operator, its replicas, changes ordered at that instant."""
+    """Return the figures of samples: when, the operator, its replicas, changes ordered at that instant."""
     taker = ReplicaCounter(measured_s)
     for t_s, operator, supply, changes in samples:
         taker.sampled(

@@ -193,9 +193,9 @@ def test_without_a_row_at_the_sinks_the_longest_lag_is_the_workflows() -> None:
 def test_combining_nothing_or_latencies_of_several_is_refused() -> None:
     with pytest.raises(InputError, match="at least one operator"):
         combine({})
-    told = replace(scored(COURSE), latency_mean_s=1.0)
+    reported = replace(scored(COURSE), latency_mean_s=1.0)
     with pytest.raises(InputError, match="one scorer only, got them at a, b"):
-        combine({"a": told, "b": told})
+        combine({"a": reported, "b": reported})
 
 
 replicas = st.integers(0, 8)
@@ -267,7 +267,7 @@ def test_cost_is_the_demand_and_what_both_accuracies_say(
 def test_the_page_of_metrics_tells_each_one_by_its_name() -> None:
     page = (Path(__file__).parents[4] / "docs" / "metrics.md").read_text("utf-8")
     table = [line for line in page.splitlines() if line.startswith("| `")]
-    told = {
+    reported = {
         name for line in table for name in line.split("|")[1].replace("`", "").replace(" ", "").split(",")
     }
-    assert told == set(METRICS)
+    assert reported == set(METRICS)

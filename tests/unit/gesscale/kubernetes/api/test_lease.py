@@ -93,7 +93,7 @@ def test_a_lease_that_was_given_back_is_taken_at_once_with_the_next_term():
 
 
 def test_anothers_lease_is_taken_only_after_its_record_has_not_changed_for_its_duration():
-    store = held_by_another(renewTime="1999-01-01T00:00:00.000000Z")  # its clock is nobody's business
+    store = held_by_another(renewTime="1999-01-01T00:00:00.000000Z")  # its clock does not matter
     candidate = Candidate(store)
     assert candidate.step() == pytest.approx(2.2)  # 2 s and half of the 20 % that are drawn
     candidate.after(14.9)

@@ -96,8 +96,8 @@ def test_only_workers_of_the_placement_that_did_something_tell():
 
 
 def test_without_figures_of_each_all_count_as_their_mean():
-    told = workers(reading(("hub", "near"), throughput=100.0, cpu_share=0.4))
-    assert told == {"hub": worker(0.4, 50.0), "near": worker(0.4, 50.0)}
+    found = workers(reading(("hub", "near"), throughput=100.0, cpu_share=0.4))
+    assert found == {"hub": worker(0.4, 50.0), "near": worker(0.4, 50.0)}
     unmeasured = workers(reading(("hub",), throughput=100.0, cpu_share=None, busy_share=0.7))
     assert unmeasured == {"hub": worker(0.7, 100.0)}
 

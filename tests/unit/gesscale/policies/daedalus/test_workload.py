@@ -80,10 +80,10 @@ def test_a_gap_longer_than_what_is_kept_begins_it_anew():
 
 
 def test_totals_that_are_not_told_or_no_numbers_are_left_out():
-    told = steady(990, 1080, 50.0)
+    reported = steady(990, 1080, 50.0)
     holes = tuple(
         replace(each, offered_rows_total=None if index % 3 else float("nan")) if 0 < index < 9 else each
-        for index, each in enumerate(told)
+        for index, each in enumerate(reported)
     )
     assert extend(None, holes).rows_per_s == pytest.approx((50, 50, 50))
 
@@ -101,10 +101,10 @@ def test_while_it_idles_nothing_comes():
 @given(st.lists(st.floats(0, 1e4), min_size=4, max_size=40), st.integers(1, 9))
 def test_no_row_is_lost_however_the_batches_are_looked_at(rates, looks):
     totals = np.concatenate(([0.0], np.cumsum(rates) * 10))
-    told = tuple(batch(10.0 * index, float(total)) for index, total in enumerate(totals))
+    reported = tuple(batch(10.0 * index, float(total)) for index, total in enumerate(totals))
     history = None
-    for end in range(looks, len(told) + looks, looks):
-        history = extend(history, told[max(0, end - 2 * looks - 1) : end])
+    for end in range(looks, len(reported) + looks, looks):
+        history = extend(history, reported[max(0, end - 2 * looks - 1) : end])
     if history is not None:
         # Rates are kept to five digits.
         began_s = history.until_s - STEP_S * len(history.rows_per_s)
@@ -114,18 +114,18 @@ def test_no_row_is_lost_however_the_batches_are_looked_at(rates, looks):
 
 def test_rows_are_processed_within_their_trigger_interval():
     # A batch of 5 s every 10 s has its rows of the 10 s before its end.
-    told = steady(1000, 1120, 50.0)
-    history = extend(None, told)
-    found = flows(history, told, 0.0, STEP_S)
+    reported = steady(1000, 1120, 50.0)
+    history = extend(None, reported)
+    found = flows(history, reported, 0.0, STEP_S)
     assert found.ends_s.tolist() == [1050, 1080, 1110]
     assert found.offered == pytest.approx((50, 50, 50))
     assert found.processed == pytest.approx((50, 50, 50))
-    assert flows(history, told, 1080.0, STEP_S).ends_s.tolist() == [1110]
+    assert flows(history, reported, 1080.0, STEP_S).ends_s.tolist() == [1110]
 
 
 def test_while_the_job_is_down_nothing_is_processed():
-    told = (*steady(1000, 1080, 50.0), batch(1190.0, 9500.0, rows=5500, seconds=10.0))
-    found = flows(extend(None, told), told, 1020.0, STEP_S)
+    reported = (*steady(1000, 1080, 50.0), batch(1190.0, 9500.0, rows=5500, seconds=10.0))
+    found = flows(extend(None, reported), reported, 1020.0, STEP_S)
     # 1085 s is the end of the last batch before the stop, so 25 s of the bin to 1110 s are empty.
     assert found.processed == pytest.approx((50, 50, 5 * 50 / 30, 0, 0))
 

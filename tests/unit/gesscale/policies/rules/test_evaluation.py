@@ -25,10 +25,10 @@ from gesscale.workflow import Operator
 ABOVE_300_FOR_30_S = Trigger.model_validate({"metric": "queue-length", "above": 300, "for": "30s"})
 HOLDS = RuleCondition(state=State.FIRED, words="it holds")
 NOT = RuleCondition(state=State.NOT_FIRED, words="it does not")
-UNKNOWN = RuleCondition(state=State.INSUFFICIENT_DATA, words="nobody knows")
+UNKNOWN = RuleCondition(state=State.INSUFFICIENT_DATA, words="unknown")
 
 
-def told(*values: float, every_s: float = 5.0, from_s: float = 0.0) -> MetricSamples:
+def reported(*values: float, every_s: float = 5.0, from_s: float = 0.0) -> MetricSamples:
     return tuple(
         MetricSample(from_s + every_s * index, every_s, value, value) for index, value in enumerate(values)
     )
@@ -80,38 +80,38 @@ def judged(*rules: Rule, seen: RuleCondition = HOLDS, at: RuleContext | None = N
     ],
 )
 def test_a_condition_must_hold_in_every_reading_of_its_time(values, state):
-    assert trigger_state(ABOVE_300_FOR_30_S, told(*values), 30.0, read()) is state
+    assert trigger_state(ABOVE_300_FOR_30_S, reported(*values), 30.0, read()) is state
 
 
 def test_time_may_lack_a_tenth_in_whole_seconds():
     # Reports every 9 s: 27 s for 30; of 5 s nothing may lack, for a tenth is half a second.
-    assert trigger_state(ABOVE_300_FOR_30_S, told(*[400] * 4, every_s=9), 27.0, read()) is State.FIRED
+    assert trigger_state(ABOVE_300_FOR_30_S, reported(*[400] * 4, every_s=9), 27.0, read()) is State.FIRED
     short = Trigger.model_validate({"metric": "queue-length", "above": 300, "for": "5s"})
-    assert trigger_state(short, told(400, 400, every_s=4.9), 4.9, read()) is State.INSUFFICIENT_DATA
+    assert trigger_state(short, reported(400, 400, every_s=4.9), 4.9, read()) is State.INSUFFICIENT_DATA
     strict = read(strict=True)
     assert (
-        trigger_state(ABOVE_300_FOR_30_S, told(*[400] * 4, every_s=9), 27.0, strict)
+        trigger_state(ABOVE_300_FOR_30_S, reported(*[400] * 4, every_s=9), 27.0, strict)
         is State.INSUFFICIENT_DATA
     )
 
 
 def test_a_time_below_any_clock_is_that_of_a_single_reading():
     instant = Trigger.model_validate({"metric": "queue-length", "above": 300, "for": "1ms"})
-    assert trigger_state(instant, told(400, 400), 5.0, read(allow_single_sample=True)) is State.FIRED
+    assert trigger_state(instant, reported(400, 400), 5.0, read(allow_single_sample=True)) is State.FIRED
 
 
 def test_a_strict_time_takes_in_the_reading_before_it():
     # Every 11 s: 33 s ago is the last reading that is not younger than 30 s.
-    high = told(*[400] * 4, every_s=11)
+    high = reported(*[400] * 4, every_s=11)
     assert trigger_state(ABOVE_300_FOR_30_S, high, 33.0, read(strict=True)) is State.FIRED
-    low = told(300, 400, 400, 400, every_s=11)
+    low = reported(300, 400, 400, 400, every_s=11)
     assert trigger_state(ABOVE_300_FOR_30_S, low, 33.0, read(strict=True)) is State.NOT_FIRED
     assert trigger_state(ABOVE_300_FOR_30_S, low, 33.0, read()) is State.FIRED
 
 
 def test_readings_must_speak_for_seven_tenths_of_the_time():
     # 30 s: 5 readings of 5 s are 25 s, 4 are 20 s, less than 21 s.
-    every = told(*[400] * 8)
+    every = reported(*[400] * 8)
     four = (every[0], *every[3:6], every[7])  # at 0, 15, 20, 25 and 35 s: that at 0 is outside
     assert trigger_state(ABOVE_300_FOR_30_S, four, 35.0, read()) is State.INSUFFICIENT_DATA
     five = (every[0], *every[2:6], every[7])
@@ -119,7 +119,7 @@ def test_readings_must_speak_for_seven_tenths_of_the_time():
 
 
 def test_old_readings_tell_nothing():
-    samples = told(*[400] * 7)
+    samples = reported(*[400] * 7)
     assert trigger_state(ABOVE_300_FOR_30_S, samples, 210.0, read()) is State.FIRED
     assert trigger_state(ABOVE_300_FOR_30_S, samples, 210.1, read()) is State.INSUFFICIENT_DATA
     assert trigger_state(ABOVE_300_FOR_30_S, samples, 91.0, read(max_gap=60)) is State.INSUFFICIENT_DATA
@@ -127,11 +127,11 @@ def test_old_readings_tell_nothing():
 
 def test_two_readings_must_agree_where_a_time_holds_one():
     # Batches that take 100 s each: the newest two, unless one is enough.
-    slow = told(400, 300, 400, every_s=100)
+    slow = reported(400, 300, 400, every_s=100)
     assert trigger_state(ABOVE_300_FOR_30_S, slow, 200.0, read()) is State.NOT_FIRED
     assert trigger_state(ABOVE_300_FOR_30_S, slow, 200.0, read(allow_single_sample=True)) is State.FIRED
-    assert trigger_state(ABOVE_300_FOR_30_S, told(400, 400, every_s=100), 100.0, read()) is State.FIRED
-    assert trigger_state(ABOVE_300_FOR_30_S, told(400), 0.0, read()) is State.INSUFFICIENT_DATA
+    assert trigger_state(ABOVE_300_FOR_30_S, reported(400, 400, every_s=100), 100.0, read()) is State.FIRED
+    assert trigger_state(ABOVE_300_FOR_30_S, reported(400), 0.0, read()) is State.INSUFFICIENT_DATA
 
 
 @given(
@@ -140,7 +140,7 @@ def test_two_readings_must_agree_where_a_time_holds_one():
     strict=st.booleans(),
 )
 def test_it_fires_exactly_where_all_young_readings_hold_and_there_are_enough(values, every_s, strict):
-    samples = told(*values, every_s=every_s)
+    samples = reported(*values, every_s=every_s)
     now_s = samples[-1].at_s
     state = trigger_state(ABOVE_300_FOR_30_S, samples, now_s, read(strict=strict))
     if now_s - samples[0].at_s < (30 if strict else 27):
@@ -162,7 +162,7 @@ def test_all_triggers_must_fire_and_one_that_is_unknown_leaves_all_unknown():
             {"metric": "cpu", "above": 80, "for": "10s"},
         ]
     )
-    queue, cpu = told(*[400] * 7), told(*[90] * 3, from_s=20)
+    queue, cpu = reported(*[400] * 7), reported(*[90] * 3, from_s=20)
     semantics = read()
 
     def state(**samples: MetricSamples) -> State:
@@ -170,20 +170,20 @@ def test_all_triggers_must_fire_and_one_that_is_unknown_leaves_all_unknown():
         return condition(both, found, 30.0, semantics).state
 
     assert state(queue_length=queue, cpu=cpu) is State.FIRED
-    assert state(queue_length=queue, cpu=told(90, 90, 10, from_s=20)) is State.NOT_FIRED
+    assert state(queue_length=queue, cpu=reported(90, 90, 10, from_s=20)) is State.NOT_FIRED
     assert state(queue_length=queue) is State.INSUFFICIENT_DATA
-    assert state(queue_length=told(*[100] * 7)) is State.INSUFFICIENT_DATA
+    assert state(queue_length=reported(*[100] * 7)) is State.INSUFFICIENT_DATA
 
 
 def test_a_condition_says_what_it_saw():
-    samples = {Metric.QUEUE_LENGTH: told(*[400] * 7)}
+    samples = {Metric.QUEUE_LENGTH: reported(*[400] * 7)}
     said = condition(rule(), samples, 30.0, read())
     assert said.words == "queue-length 400 rows, above 300 for 30 s"
-    below = condition(rule(), {Metric.QUEUE_LENGTH: told(*[1] * 7)}, 30.0, read())
+    below = condition(rule(), {Metric.QUEUE_LENGTH: reported(*[1] * 7)}, 30.0, read())
     assert below.words == "queue-length 1 rows, not above 300 for 30 s"
     hot = rule(when=[{"metric": "cpu", "above": 80, "for": "30s"}])
     labels = {Metric.CPU: "cpu (share of time in batches)"}
-    seen = condition(hot, {Metric.CPU: told(*[90] * 7)}, 30.0, read(), labels)
+    seen = condition(hot, {Metric.CPU: reported(*[90] * 7)}, 30.0, read(), labels)
     assert seen.words == "cpu (share of time in batches) 90 %, above 80 for 30 s"
     assert condition(hot, {}, 30.0, read()).words == "too few readings of cpu for 30 s"
 
@@ -268,7 +268,7 @@ def test_without_readings_a_rule_does_nothing():
         ({"by": {"absolute": 2}, "max": 8}, 6, 8, 8),
         ({"by": {"absolute": 2}, "max": 8}, 7, None, 8),  # blocked at 7 for ever, or cut short
         ({"by": {"absolute": 2}, "max": 8}, 8, None, None),
-        ({"by": {"absolute": 2}, "max": 3}, 5, None, None),  # above it already: nobody removes for that
+        ({"by": {"absolute": 2}, "max": 3}, 5, None, None),  # above it already: the rule does not remove any
         ({"by": {"absolute": 2}}, 7, None, 8),  # the operator's own limit bounds as well
         ({"by": {"relative": 2}, "max_factor": 3}, 4, None, 6),  # 3 x 2 that it had first
         ({"by": {"relative": 2}, "max_factor": 1.9}, 2, None, 3),  # 3.8: 3 at most

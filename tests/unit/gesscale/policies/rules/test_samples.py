@@ -24,7 +24,7 @@ def test_a_report_speaks_for_the_time_since_the_one_before_as_far_as_it_reaches(
 def test_reports_that_are_known_are_passed_over():
     once = appended((), reports(5, 10), max_gap_s=60)
     assert appended(once, reports(5, 10, 15), max_gap_s=60) == appended((), reports(5, 10, 15), max_gap_s=60)
-    assert appended(once, reports(9.9996, 10.0004), max_gap_s=60) == once  # told to the millisecond
+    assert appended(once, reports(9.9996, 10.0004), max_gap_s=60) == once  # reported to the millisecond
 
 
 def test_a_gap_makes_all_begin_anew():
