@@ -62,7 +62,7 @@ def asked_for(memo: AutrascaleMemo, now: AutrascaleContext, seen: Assessment) ->
 
 def _trial(memo: AutrascaleMemo, seen: Assessment) -> Trial:
     # What is processed beyond the rate is backlog: it makes a configuration no better.
-    return Trial(replicas=memo.replicas, throughput=round(min(seen.throughput, seen.rate), 1))
+    return Trial(replicas=memo.replicas, throughput=max(0.0, round(min(seen.throughput, seen.rate), 1)))
 
 
 def _best(tried: tuple[Trial, ...]) -> Trial:

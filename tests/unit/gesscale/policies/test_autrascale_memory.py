@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from edge import known, observe, workflow
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from trials import CHAIN, World, alone, op, policy, seen, word_count
 
@@ -138,8 +138,14 @@ def test_what_is_not_told_is_done_without(missing):
 FIGURES = st.sampled_from([0.0, 1.0, 50.0, 400.0, 1e9, -1.0, NAN, math.inf]) | st.none()
 
 
+NEGATIVE = [(0.0, 0.0, 0.0), (1.0, -1.0, None), (None, 400.0, None), (1.0, -1.0, None)]
+
+
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.tuples(FIGURES, FIGURES, FIGURES), min_size=8, max_size=12))
+@example(
+    [*NEGATIVE, *[(None, None, None)] * 3, (None, 1.0, 0.0)]
+)  # a negative rate was the best of the tried
 def test_no_figures_make_it_raise_or_leave_the_limits(reported):
     chosen, memos, replicas = policy(processing_latency=6.0), {}, 2
     for index, (offered, throughput, waiting) in enumerate(reported):
