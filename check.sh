@@ -22,7 +22,8 @@ begin lint ruff check .
 begin types mypy
 begin contracts lint-imports
 
-python -m pytest -n auto --dist worksteal ${DURATIONS:+--durations="$DURATIONS"} "${pure_tests[@]}"
+# Twice as many workers as cores: many tests wait for a process or a deadline.
+python -m pytest -n $((2 * $(nproc))) --dist worksteal ${DURATIONS:+--durations="$DURATIONS"} "${pure_tests[@]}"
 status=$?
 failed=()
 [ $status = 0 ] || failed+=("tests (exit status $status)")

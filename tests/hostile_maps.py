@@ -73,7 +73,7 @@ FILES: Mapping[str, Callable[[], str]] = {
     "one_string.json": lambda: '{"links":["' + "é" * 60_000_000 + '"]}',
     # nodes and pairs without an end
     "names.csv": lambda: "rtt_ms," + ",".join(f"n{node}" for node in range(5000)) + "\n",
-    "pings.csv": lambda: "source,destination,min,avg\n" + "a,b,,5\n" * 2_000_000,
+    "pings.csv": lambda: "source,destination,min,avg\n" + "a,b,,5\n" * 1_000_000,
     "nodes.p2psim": lambda: "".join(f"node {node}\n" for node in range(1, 5001)) + "1,2 5\n",
     "nodes.json": lambda: json.dumps(
         {"nodes": [str(node) for node in range(5000)], "links": [{"from": "0", "to": "1", "delay": 1}]}
@@ -81,7 +81,7 @@ FILES: Mapping[str, Callable[[], str]] = {
     "full_mesh.json": lambda: full_mesh_links(500),
     "pods.json": lambda: '{"responses":{' + ",".join(f'"{pod}":{{}}' for pod in range(600_000)) + "}}",
     "goldpinger.json": lambda: goldpinger(500),
-    "dense_edges.csv": lambda: dense_edges(1000),
+    "dense_edges.csv": lambda: dense_edges(700),
     "document_nodes.json": lambda: DOCUMENT + '"nodes":[' + '"ab",' * 3_000_000 + '"a"],"rtt_ms":[]}',
     "document_rows.json": lambda: DOCUMENT + '"nodes":["a"],"rtt_ms":[' + "[]," * 8_000_000 + "[]]}",
     "document_changes.json": lambda: DOCUMENT + '"changes":[' + '"",' * 20_000_000 + '""]}',

@@ -63,7 +63,7 @@ def read(reader):
     return read
 
 
-SOUND = {"full_mesh.json": 500, "goldpinger.json": 500, "dense_edges.csv": 1000, "pings.csv": 2}
+SOUND = {"full_mesh.json": 500, "goldpinger.json": 500, "dense_edges.csv": 700, "pings.csv": 2}
 """Files that are only large, and how many nodes they have; all others are refused."""
 
 REFUSED = {
