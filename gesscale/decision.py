@@ -16,6 +16,7 @@ class Reason(StrEnum):
     # something changes
     OVERLOADED = "Overloaded"
     UNDERUSED = "Underused"
+    BETTER_NODES = "BetterNodes"
     REPLICA_LOST = "ReplicaLost"
     FIRST_PLACEMENT = "FirstPlacement"
     OVERRIDDEN = "Overridden"
@@ -140,6 +141,8 @@ class CandidateBill:
     ----------
     replicas
         The candidate: how many replicas hold until the next step.
+    moved
+        How many of them leave a node for another.
     replica_minutes
         Replicas held, and what they have left undone.
     late_minutes
@@ -155,6 +158,7 @@ class CandidateBill:
     late_minutes: float
     changes: float
     total: float
+    moved: int = 0
 
     def in_words(self, late_minute_price: float, change_price: float) -> str:
         """Return the sum in one line.
@@ -165,8 +169,9 @@ class CandidateBill:
         >>> bill.in_words(10, 1)
         '3 replicas: 30 replica-min + 12.0 late min x 10 + 1.0 changes x 1 = 151'
         """
+        moved = f", {self.moved} moved" if self.moved else ""
         return (
-            f"{self.replicas} replicas: {self.replica_minutes:.0f} replica-min + {self.late_minutes:.1f} late min x "
+            f"{self.replicas} replicas{moved}: {self.replica_minutes:.0f} replica-min + {self.late_minutes:.1f} late min x "
             f"{late_minute_price:g} + {self.changes:.1f} changes x {change_price:g} = {self.total:.0f}"
         )
 

@@ -79,6 +79,7 @@ class _Rejection(_Part):
 
 class _Bill(_Part):
     replicas: Annotated[int, Field(ge=1, le=MOST_REPLICAS)]
+    moved: Annotated[int, Field(ge=0, le=MOST_REPLICAS)] = 0
     replica_minutes: _Figure
     late_minutes: _Figure
     changes: _Figure

@@ -17,7 +17,7 @@ from gesscale.observation import OperatorReading, WorkflowObservation
 from gesscale.options import PolicyOptions
 from gesscale.plan.placement import nd_max_ms, usable
 from gesscale.plan.staying import present_placement, stay, unknown_delays
-from gesscale.policies.gesscale2.analysis.bills import ChangeCost, Outlook, bills
+from gesscale.policies.gesscale2.analysis.bills import Candidate, ChangeCost, Outlook, bills
 from gesscale.policies.gesscale2.analysis.demand import offered_points
 from gesscale.policies.gesscale2.analysis.law import BatchSample
 from gesscale.policies.gesscale2.analysis.placements import Placements, RoundTrips, placements
@@ -105,12 +105,13 @@ class Gesscale2Policy:
             weights=observation.node_weights,
             delays=knowledge.latencies.map,
             trigger_s=_trigger_s(reading),
-        ).rows_per_s
-        load = memo.load.forecast().rate
-        detail = f"{load:.0f} rows/s are expected, {reading.replicas} replicas do {sized[-1]:.0f}"
-        if load > sized[-1]:
+            moves=False,
+        )
+        load, present = memo.load.forecast().rate, sized.present_rows_per_s
+        detail = f"{load:.0f} rows/s are expected, {reading.replicas} replicas do {present:.0f}"
+        if load > present:
             return replace(same, verdict=Verdict.MORE, reason=Reason.OVERLOADED, detail=detail)
-        if len(sized) > 1 and load <= sized[-2]:
+        if reading.replicas > 1 and load <= sized.rows_per_s[reading.replicas - 2]:
             return replace(same, verdict=Verdict.FEWER, reason=Reason.UNDERUSED, detail=detail)
         return replace(same, reason=Reason.WITHIN_TARGET, detail=detail)
 
@@ -182,7 +183,7 @@ class Gesscale2Policy:
         memo = Gesscale2Memo.model_validate_json(text)
         law = memo.law.law()
         assert law is not None  # noqa: S101 - Analyze has judged by it
-        free = usable(cluster, present)
+        free, stale = usable(cluster, present), knowledge.latencies.standing.stale
         sized = placements(
             law,
             operator,
@@ -191,22 +192,32 @@ class Gesscale2Policy:
             weights=cluster.weights,
             delays=knowledge.latencies.map,
             trigger_s=_trigger_s(reading),
+            moves=not stale,
         )
         outlook = self._outlook(memo, reading, operator, sized, len(present), knowledge)
-        found = bills(outlook, range(min(outlook.least, len(present)), len(sized.nodes) + 1))
-        best = min(found, key=lambda bill: (bill.total, abs(bill.replicas - len(present))))
+        choices = _choices(present, sized, outlook.least)
+        found = tuple(
+            replace(bill, moved=_moved(present, choice))
+            for bill, choice in zip(
+                bills(outlook, [Candidate(len(choice), choice != present) for choice in choices]),
+                choices,
+                strict=True,
+            )
+        )
+        bill, placement = min(
+            zip(found, choices, strict=True),
+            key=lambda one: (one[0].total, abs(one[0].replicas - len(present)), one[0].moved),
+        )
         held = replace(stay(analysis, cluster, Reason.WITHIN_TARGET), bills=found)
-        if best.replicas == len(present):
-            return replace(held, detail=f"{analysis.detail}; {self._in_words(best)} is the least bill")
-        detail = f"{analysis.detail}; {self._in_words(best)}; {self._in_words(found[len(present) - found[0].replicas])}"
-        stale = knowledge.latencies.standing.stale
-        if best.replicas < len(present) and stale:
+        if placement == present:
+            return replace(held, detail=f"{analysis.detail}; {self._in_words(bill)} is the least bill")
+        detail = f"{analysis.detail}; {self._in_words(bill)}; {self._in_words(found[choices.index(present)])}"
+        if stale and not set(present) <= set(placement):
             kept = f"{detail}; but nothing is removed: {stale}"
             return replace(held, reason=Reason.LATENCY_MAP_STALE, detail=kept)
-        placement = sized.nodes[best.replicas - 1]
         return Plan(
             operator=operator.name,
-            reason=Reason.OVERLOADED if best.replicas > len(present) else Reason.UNDERUSED,
+            reason=_reason_of_change(len(present), len(placement)),
             detail=detail,
             bills=found,
             before=present,
@@ -246,17 +257,19 @@ class Gesscale2Policy:
         allowed_s = max(slo_s - late_s, _LEAST_ALLOWED_SHARE * slo_s)
         # The driver counted what waits as its newest batch began; since then rows came, and after it rows went.
         since_s = max(0.0, reading.at_s - newest.ended_at_s)
-        came, went = ahead.newest * (since_s + newest.seconds), sized.rows_per_s[present - 1] * since_s
+        came = ahead.newest * (since_s + newest.seconds)
+        went = sized.present_rows_per_s * since_s
         return Outlook(
             rows_per_s=np.maximum.accumulate(sized.rows_per_s),
             replicas=present,
+            present_rows_per_s=sized.present_rows_per_s,
             least=operator.min_replicas,
             most=min(operator.max_replicas, len(sized.nodes)),
             steps_s=steps_s,
             offered=offered,
             due=_due(offered, instants_s, rates, period_s, allowed_s),
             weights=played.weights,
-            backlog_rows=max(0.0, (reading.backlog_rows or 0.0) + came - float(went)),
+            backlog_rows=max(0.0, (reading.backlog_rows or 0.0) + came - went),
             resting_s=_RESTING_CYCLES * trigger_s,
             allowed_s=allowed_s,
             change=self._change_cost(reading.operator, trigger_s, knowledge),
@@ -281,8 +294,26 @@ class Gesscale2Policy:
 _JUDGED = frozenset({Reason.OVERLOADED, Reason.UNDERUSED, Reason.WITHIN_TARGET})
 
 
+_Nodes = tuple[str, ...]
+
+
 def _trigger_s(reading: OperatorReading) -> float:
     return reading.trigger_s or 1.0
+
+
+def _choices(present: _Nodes, sized: Placements, least: int) -> list[_Nodes]:
+    """Return the placements to choose from: the present one, and the best of each number of replicas."""
+    return list(dict.fromkeys([present, *sized.nodes[min(least, len(present)) - 1 :]]))
+
+
+def _moved(present: _Nodes, choice: _Nodes) -> int:
+    return min(len(present), len(choice)) - len(set(present) & set(choice))
+
+
+def _reason_of_change(before: int, after: int) -> Reason:
+    if before == after:
+        return Reason.BETTER_NODES
+    return Reason.OVERLOADED if after > before else Reason.UNDERUSED
 
 
 def _blocking_reason(

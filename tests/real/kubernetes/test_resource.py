@@ -344,7 +344,7 @@ def test_the_columns_tell_an_operator_at_a_glance(cluster, resources):
 def test_kubectl_explains_every_member(cluster, client):
     assert is_served(client)
     said = " ".join(cluster.run_kubectl("explain", "sas.spec.policy.headroomThresholdPct").split())
-    assert "DT from which fewer replicas are asked for, per cent. Default: the authors' scripts." in said
+    assert "DT from which a policy proposes fewer replicas, per cent. Default: the authors' scripts." in said
     assert "Written by" not in cluster.run_kubectl("explain", "sas.status.order", "--recursive")
 
 

@@ -47,6 +47,8 @@ class Outlook:
         Shape ``(most,)``: capacity of 1, 2, ... replicas, never falling.
     replicas
         How many there are.
+    present_rows_per_s
+        What they carry where they are.
     least, most
         How many there may be.
     steps_s
@@ -67,6 +69,7 @@ class Outlook:
 
     rows_per_s: Array
     replicas: int
+    present_rows_per_s: float
     least: int
     most: int
     steps_s: Array
@@ -103,6 +106,8 @@ class _Rule(NamedTuple):
 
 _NEVER = 1e9
 _RULES = (
+    _Rule(headroom=-0.60, slack=-0.50, drain=1.0, tolerated=0.4),
+    _Rule(headroom=-0.30, slack=-0.25, drain=1.0, tolerated=0.5),
     _Rule(headroom=-0.10, slack=-0.05, drain=1.0, tolerated=0.6),
     _Rule(headroom=-0.05, slack=0.00, drain=2.0, tolerated=0.4),
     _Rule(headroom=0.00, slack=0.05, drain=3.0, tolerated=0.0),
@@ -122,6 +127,7 @@ class _Course:
     """Where each candidate is by each rule on each course, and what it paid; shape ``(candidates, rules, c)``."""
 
     count: Counts
+    rows_per_s: Array
     served: Array
     stopped_s: Array
     replica_s: Array
@@ -129,15 +135,30 @@ class _Course:
     changes: Array
 
 
-def bills(outlook: Outlook, candidates: Sequence[int]) -> tuple[CandidateBill, ...]:
-    """Return the bill of each number of replicas.
+class Candidate(NamedTuple):
+    """What may be done in the first step.
+
+    Attributes
+    ----------
+    replicas
+        How many to hold, from 1 to as many as have a capacity.
+    changed
+        Whether that is a change: another number, or the same on other nodes.
+    """
+
+    replicas: int
+    changed: bool
+
+
+def bills(outlook: Outlook, candidates: Sequence[Candidate]) -> tuple[CandidateBill, ...]:
+    """Return the bill of each candidate.
 
     Parameters
     ----------
     outlook
         The operator and its load.
     candidates
-        Numbers of replicas to hold in the first step, from 1 to as many as have a capacity.
+        One or more.
 
     Returns
     -------
@@ -147,16 +168,17 @@ def bills(outlook: Outlook, candidates: Sequence[int]) -> tuple[CandidateBill, .
     shape = (len(candidates), len(_RULES), len(outlook.weights))
     course = _Course(
         np.full(shape, outlook.replicas),
+        np.full(shape, outlook.present_rows_per_s),
         np.full(shape, -outlook.backlog_rows),
         *(np.zeros(shape) for _ in range(4)),
     )
-    for step in range(len(outlook.steps_s)):
-        wanted = (
-            _by_rule(outlook, course, step)
-            if step
-            else np.broadcast_to(np.array(candidates)[:, None, None], shape)
-        )
-        _play(outlook, course, step, wanted)
+    counts, changed = (
+        np.broadcast_to(np.array(column)[:, None, None], shape) for column in zip(*candidates, strict=True)
+    )
+    _play(outlook, course, 0, counts, changed)
+    for step in range(1, len(outlook.steps_s)):
+        wanted = _by_rule(outlook, course, step)
+        _play(outlook, course, step, wanted, wanted != course.count)
     _settle(outlook, course)
     paid = course.replica_s / 60, course.late_s / 60, course.changes
     totals = paid[0] + outlook.late_minute_price * paid[1] + outlook.change.replica_minutes * paid[2]
@@ -166,9 +188,15 @@ def bills(outlook: Outlook, candidates: Sequence[int]) -> tuple[CandidateBill, .
     parts = [(part @ outlook.weights)[picked].tolist() for part in paid]
     return tuple(
         CandidateBill(
-            replicas=count, replica_minutes=replicas, late_minutes=late, changes=changes, total=float(total)
+            replicas=candidate.replicas,
+            replica_minutes=replicas,
+            late_minutes=late,
+            changes=changes,
+            total=float(total),
         )
-        for count, replicas, late, changes, total in zip(candidates, *parts, expected[picked], strict=True)
+        for candidate, replicas, late, changes, total in zip(
+            candidates, *parts, expected[picked], strict=True
+        )
     )
 
 
@@ -178,21 +206,23 @@ def _by_rule(outlook: Outlook, course: _Course, step: int) -> Counts:
     before = slice(step - 1, step + 1)
     load = np.diff(outlook.offered[:, before])[:, 0] / outlook.steps_s[step - 1]
     waiting = outlook.offered[:, step] - course.served
-    usual = load * (outlook.resting_s + tolerated * outlook.allowed_s)
-    draining = np.maximum(0.0, waiting - usual) / (drain * outlook.allowed_s)
-    growing = np.searchsorted(outlook.rows_per_s, load * (1 + headroom) + draining) + 1
-    shrinking = np.searchsorted(outlook.rows_per_s, load * (1 + slack) + draining) + 1
+    beyond = waiting - load * outlook.resting_s
+    room = drain * outlook.allowed_s
+    high = np.maximum(0.0, beyond - load * (tolerated * outlook.allowed_s)) / room
+    low = np.maximum(0.0, beyond) / room
+    growing = np.searchsorted(outlook.rows_per_s, load * (1 + headroom) + high) + 1
+    shrinking = np.searchsorted(outlook.rows_per_s, load * (1 + slack) + low) + 1
     count = course.count
     wanted = np.where(growing > count, growing, np.minimum(shrinking, count))
     wanted = np.clip(wanted, outlook.least, outlook.most)
     return np.where(course.stopped_s > 0, count, wanted)
 
 
-def _play(outlook: Outlook, course: _Course, step: int, wanted: Counts) -> None:
+def _play(outlook: Outlook, course: _Course, step: int, wanted: Counts, moved: NDArray[np.bool_]) -> None:
     """Let one step pass: first what a change holds up, then the rest of it."""
     seconds, change = outlook.steps_s[step], outlook.change
-    moved = wanted != course.count
-    before, after = outlook.rows_per_s[course.count - 1], outlook.rows_per_s[wanted - 1]
+    before = course.rows_per_s
+    after = np.where(moved, outlook.rows_per_s[wanted - 1], before)
     if change.stop_s > 0:
         course.stopped_s = np.where(moved, change.stop_s, course.stopped_s)
         held_s, held_rows_per_s = np.minimum(course.stopped_s, seconds), np.zeros(1)
@@ -212,7 +242,7 @@ def _play(outlook: Outlook, course: _Course, step: int, wanted: Counts) -> None:
     course.late_s += (seconds - held_s) * share_above_0(due_then - served_then, due_until - served)
     course.replica_s += wanted * seconds
     course.changes += moved
-    course.count, course.served = wanted, served
+    course.count, course.rows_per_s, course.served = wanted, after, served
 
 
 def _settle(outlook: Outlook, course: _Course) -> None:

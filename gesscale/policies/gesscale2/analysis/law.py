@@ -65,7 +65,7 @@ class BatchTimeLaw:
         weight: Vector,
         driver_rtt_s: Vector,
         pair_rtt_s: Vector,
-        cap_rows: float | None,
+        cap_rows: float | Vector | None,
         trigger_s: float,
     ) -> Vector:
         """Return the capacity of placements.
@@ -73,16 +73,16 @@ class BatchTimeLaw:
         Parameters
         ----------
         weight, driver_rtt_s, pair_rtt_s
-            Shape ``(p,)``: of each placement, as in `BatchSample`.
+            Shape ``(..., p)``: of each placement, as in `BatchSample`.
         cap_rows
-            The most rows of a batch; None without a cap.
+            The most rows of a batch, one figure or shape ``(p,)``; None without a cap.
         trigger_s
             The trigger interval.
 
         Returns
         -------
         ndarray
-            Shape ``(p,)``, rows/s: full batches, one after the other or one each interval. Without a cap a batch
+            Shape ``(..., p)``, rows/s: full batches, one after the other or one each interval. Without a cap a batch
             grows with what waits; it counts what fits into an interval, or into twice the time that costs no rows.
         """
         overhead_s = self.fixed_s + self.driver_trips * driver_rtt_s + self.pair_trips * pair_rtt_s

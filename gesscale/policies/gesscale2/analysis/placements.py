@@ -1,4 +1,4 @@
-"""The best placement for each number of replicas that the present one can grow or shrink to, by predicted capacity."""
+"""The best placement for each number of replicas, by predicted capacity."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,9 +11,17 @@ from gesscale.workflow import Operator
 from latency_map import LatencyMap
 
 Array = NDArray[np.float64]
+Orders = NDArray[np.int64]
 
 UNKNOWN_RTT_S = 1.0
 """A delay that the map does not know counts as long."""
+
+MOST_FREE_NODES = 64
+"""Of more free nodes those nearest to the driver are considered."""
+MOST_CENTRES = 16
+
+LEAST_GAIN = 0.02
+"""Replicas move only to nodes that carry so much more: a share of the capacity."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,10 +34,13 @@ class Placements:
         For 1, 2, ... replicas the nodes that hold them, sorted.
     rows_per_s
         The predicted capacity of each.
+    present_rows_per_s
+        That of the present placement.
     """
 
     nodes: tuple[tuple[str, ...], ...]
     rows_per_s: Array
+    present_rows_per_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +74,13 @@ def placements(
     weights: Mapping[str, float],
     delays: LatencyMap | None,
     trigger_s: float,
+    moves: bool = True,
 ) -> Placements:
-    """Grow and shrink the present placement one node at a time, always to the best predicted capacity.
+    """Find for each number of replicas the nodes with the best predicted capacity.
+
+    Nodes are put in order by their distance to the driver or to one of the nodes, once with the present ones first
+    and once without, and once with the strongest first. The beginnings of all these orders are compared. So a query
+    that only maps gets nodes near its driver, and one that shuffles gets nodes near each other.
 
     Parameters
     ----------
@@ -80,41 +96,67 @@ def placements(
         The latency map.
     trigger_s
         The trigger interval.
+    moves
+        Whether a replica may leave its node for a better one; if not, placements only grow or shrink.
 
     Returns
     -------
     Placements
-        Up to ``max_replicas``, as far as there are nodes.
+        Up to ``max_replicas``, as far as there are nodes; at least as many as are present.
     """
-    nodes = (*present, *free)
+    nodes = (*present, *_nearest(free, operator.driver_node, delays))
     trips = RoundTrips.of(nodes, operator.driver_node, delays)
     driver_s, pairs_s = (
         np.nan_to_num(values, nan=UNKNOWN_RTT_S) for values in (trips.driver_s, trips.pairs_s)
     )
     weight = np.array([weights.get(node, 1.0) for node in nodes])
-
-    def best(sets: Sequence[Sequence[int]]) -> tuple[list[int], float]:
-        index, cap = np.array(sets), operator.batch_rows(len(sets[0]))
-        found = law.rows_per_s(
-            weight[index].sum(axis=1),
-            driver_s[index].max(axis=1),
-            pairs_s[index[:, :, None], index[:, None, :]].max(axis=(1, 2)),
-            None if cap is None else float(cap),
-            trigger_s,
-        )
-        first = int(np.argmax(found))
-        return list(sets[first]), float(found[first])
-
-    members = list(range(len(present)))
-    chosen = [best([members])]
-    while len(chosen[0][0]) > 1:
-        members = chosen[0][0]
-        chosen.insert(0, best([members[:gone] + members[gone + 1 :] for gone in range(len(members))]))
-    rest = set(range(len(present), len(nodes)))
-    while rest and len(chosen) < operator.max_replicas:
-        chosen.append(best([[*chosen[-1][0], node] for node in sorted(rest)]))
-        rest.discard(chosen[-1][0][-1])
-    return Placements(
-        nodes=tuple(tuple(sorted(nodes[index] for index in members)) for members, _ in chosen),
-        rows_per_s=np.array([rows_per_s for _, rows_per_s in chosen]),
+    kept = np.arange(len(nodes)) < len(present)
+    orders = _orders(driver_s, pairs_s, weight, kept, moves=moves)[:, : max(operator.max_replicas, len(present))]
+    counts = np.arange(1, orders.shape[1] + 1)
+    caps = [operator.batch_rows(int(count)) for count in counts]
+    found = law.rows_per_s(
+        np.cumsum(weight[orders], axis=1),
+        np.maximum.accumulate(driver_s[orders], axis=1),
+        _widest_pairs(pairs_s, orders),
+        None if caps[0] is None else np.array(caps, dtype=float),
+        trigger_s,
     )
+    moved = np.minimum(counts, len(present)) - np.cumsum(kept[orders], axis=1)
+    best = np.argmax(np.where(moved > 0, found * (1 - LEAST_GAIN), found), axis=0)
+    as_it_is = next(row for row in range(len(orders)) if moved[row, len(present) - 1] == 0)
+    return Placements(
+        nodes=tuple(
+            tuple(sorted(nodes[index] for index in orders[row, :count]))
+            for row, count in zip(best, counts, strict=True)
+        ),
+        rows_per_s=found[best, counts - 1],
+        present_rows_per_s=float(found[as_it_is, len(present) - 1]),
+    )
+
+
+def _nearest(free: Sequence[str], driver_node: str, delays: LatencyMap | None) -> Sequence[str]:
+    """Return the free nodes, or so many of them as are considered."""
+    if len(free) <= MOST_FREE_NODES:
+        return free
+    driver_s = RoundTrips.of(free, driver_node, delays).driver_s  # NaN is sorted last
+    return [free[index] for index in np.argsort(driver_s, kind="stable")[:MOST_FREE_NODES]]
+
+
+def _orders(driver_s: Array, pairs_s: Array, weight: Array, kept: NDArray[np.bool_], *, moves: bool) -> Orders:
+    """Return orders in which nodes are taken, shape ``(o, n)``; the present ones come first in some of them."""
+    centres = np.argsort(driver_s, kind="stable")[:MOST_CENTRES]
+    distances = [driver_s, *(pairs_s[centre] + 1e-6 * driver_s for centre in centres)]
+    orders = []
+    for distance in distances:
+        orders += [np.lexsort((distance, ~kept)), np.lexsort((distance, -weight, ~kept))]
+        if moves:
+            orders += [np.lexsort((distance,)), np.lexsort((distance, -weight))]
+    return np.unique(np.array(orders), axis=0)
+
+
+def _widest_pairs(pairs_s: Array, orders: Orders) -> Array:
+    """Return the longest round trip between two of the first 1, 2, ... nodes of each order."""
+    among = pairs_s[orders[:, :, None], orders[:, None, :]]
+    earlier = np.tril(np.ones(among.shape[1:], dtype=bool))
+    widest: Array = np.maximum.accumulate(np.where(earlier, among, 0.0).max(axis=2), axis=1)
+    return widest
