@@ -35,7 +35,7 @@ _STOP_CYCLES = 1.5
 _START_S = 8.0
 """What a change takes where none has been measured, and a new replica on Spark until it serves."""
 _CHANGES_COUNTED = 9
-_RESTING_CYCLES, _LATE_CYCLES = 1.2, 2.0
+_RESTING_CYCLES, _LATE_CYCLES = 1.2, 1.5
 """Rows of so many batches wait at any time; and so much earlier than the objective a batch has to begin."""
 _LEAST_ALLOWED_SHARE = 0.3
 
