@@ -12,7 +12,7 @@ from testbed.arena.cli.app import Form, ResultsFolderArgument, app
 from testbed.arena.cli.compare import say_what_lacks
 from testbed.arena.cli.tables import TextColumn, first_of_each, fitted, on_one_line, short_name
 from testbed.arena.judging.standings import PRICES, Standing, standings
-from testbed.arena.policies.catalogue import IDEAL
+from testbed.arena.policies.oracle import IDEAL
 from testbed.arena.runs.results import read_results
 
 

@@ -9,10 +9,7 @@ from testbed.arena.case import CaseResult
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.judging.statistics import Interval, geometric_mean_of_ratios, mean_interval
 from testbed.arena.judging.summary import ResultGroup, group_results
-from testbed.arena.policies.catalogue import IDEAL, STATIC
-
-KNOW_THE_LOAD = frozenset({IDEAL, STATIC})
-"""They are no auto-scalers: the one knows the whole load beforehand, the other its peak. They win nothing."""
+from testbed.arena.policies.oracle import IDEAL, KNOW_THE_LOAD
 
 PRICES = (1.0, 10.0, 100.0)
 """The default price of a late minute, replica-minutes."""

@@ -10,9 +10,8 @@ from latency_map import LatencyMap
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.experiments.sections import Engine, OperatorSection
-from testbed.arena.policies.catalogue import IDEAL, STATIC
-from testbed.arena.policies.oracle import needed_rows_per_s
-from testbed.arena.worlds.engines import Physics, change_takes_s, physics_of, plant_of
+from testbed.arena.policies.oracle import IDEAL, STATIC, needed_rows_per_s
+from testbed.arena.worlds.engines import ChangeEffect, Physics, change_effect, physics_of, plant_of
 from testbed.arena.worlds.fog_nodes import FogNodes, fog_nodes
 from testbed.arena.worlds.streams import seed_of
 from testbed.simulator.demand import BestPlacements, best_placements
@@ -40,14 +39,17 @@ class World:
         At time 0.
     best
         The best placements of each operator.
-    change_takes_s
-        How long it takes until an ordered replica of each operator serves, without noise.
+    changes
+        What a change of the replicas of each operator does.
+    slo_s
+        The latency of a row that is still good, seconds.
     """
 
     scene: Scene
     plant: Plant
     best: Mapping[str, BestPlacements]
-    change_takes_s: Mapping[str, float]
+    changes: Mapping[str, ChangeEffect]
+    slo_s: float
 
 
 def world_of(experiment: Experiment, case: Case) -> World:
@@ -103,7 +105,8 @@ def world_of(experiment: Experiment, case: Case) -> World:
         scene=scene,
         plant=plant_of(scene, physics, seed=seed_of(case.seed, "plant")),
         best=best,
-        change_takes_s={name: change_takes_s(item) for name, item in physics.items()},
+        changes={name: change_effect(item) for name, item in physics.items()},
+        slo_s=varied.slo_s,
     )
 
 
@@ -140,7 +143,7 @@ def _nearest(fog: FogNodes, count: int) -> tuple[str, ...]:
 def _traits(experiment: Experiment, physics: Mapping[str, Physics]) -> MetricTraits:
     history_s = experiment.metrics.history_s
     if experiment.engine is Engine.FLINK:
-        restart_s = max(change_takes_s(item) for item in physics.values())
+        restart_s = max(change_effect(item).takes_s for item in physics.values())
         history_s = max(history_s, restart_s + _PERIODS_AFTER_A_RESTART * experiment.period_s)
     return MetricTraits(**{**dict(experiment.metrics), "history_s": history_s})
 
