@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from gesscale.errors import InputError
-from testbed.scoring.sample import Sample
+from testbed.scoring.sample import LAG_ABOVE, LAG_AREA, Sample
 from testbed.scoring.scorer import Scorer
 from testbed.scoring.series import read_series, score_series
 
@@ -184,24 +184,32 @@ def test_a_series_scores_as_the_scorer_and_as_its_cumulative_curves(
     draining = min(2.0, (offered - processed) / 50)
     course += [sample(at_s, 1, 0.0, draining), sample(at_s + 50, 1, 0.0, 0.0)]
     scores = score_series(course, 3)
-    latencies_s, late_s = by_curves(course, 3)
+    latencies_s, lag_s = by_curves(course)
     assert scores.latency_mean_s == pytest.approx(latencies_s.mean(), abs=0.02)
     for told_s, share in ((scores.latency_p50_s, 0.5), (scores.latency_p95_s, 0.95)):
         assert told_s is not None
         low_s, high_s = np.quantile(latencies_s, [share - 0.005, share + 0.005])
         assert low_s * 0.99 - 0.02 <= told_s <= high_s * 1.01 + 0.02
-    assert scores.lag_above_slo_s == pytest.approx(late_s, abs=0.2)
+    told = [
+        (getattr(scores, above), getattr(scores, area))
+        for above, area in zip(LAG_ABOVE, LAG_AREA, strict=True)
+    ]
+    for objective_s, (above_s, area_s) in zip((1.5, 3, 6), told, strict=True):
+        assert above_s == pytest.approx(np.sum(lag_s > objective_s) * 0.02, abs=0.2)
+        expected_s = np.sum(np.maximum(0, lag_s - objective_s)) * 0.02 / objective_s
+        assert area_s == pytest.approx(expected_s, rel=0.02, abs=0.2)
     scorer = Scorer(at_s, 3)
     for each in course:
         scorer.sampled(each)
     ours, theirs = asdict(scores), asdict(scorer.scores(at_s + 50))
-    for name in ("latency_mean_s", "latency_p50_s", "latency_p95_s", "latency_p99_s", "lag_above_slo_s"):
+    of_rows = ("latency_mean_s", "latency_p50_s", "latency_p95_s", "latency_p99_s", *LAG_ABOVE, *LAG_AREA)
+    for name in of_rows:
         del ours[name], theirs[name]
     assert ours == pytest.approx(theirs)
 
 
-def by_curves(course: list[Sample], slo_s: float) -> tuple[NDArray[np.float64], float]:
-    """Latencies of rows a hundredth apart, and late time on a grid of 1/50 s, read off both curves."""
+def by_curves(course: list[Sample]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Latencies of rows a hundredth apart, and the lag on a grid of 1/50 s, read off both curves."""
     times_s = np.array([each.t_s for each in course])
     offered = curve(times_s, [each.input_rows_per_s for each in course])
     processed = curve(times_s, [each.processed_rows_per_s for each in course])
@@ -211,7 +219,7 @@ def by_curves(course: list[Sample], slo_s: float) -> tuple[NDArray[np.float64], 
     through = np.interp(grid_s, times_s, processed) + 1e-6
     waiting = np.interp(grid_s, times_s, offered) > through
     oldest_s = reached(times_s, offered, np.minimum(through, offered[-1]))
-    return latencies_s, float(np.sum(waiting & (grid_s - oldest_s > slo_s)) * 0.02)
+    return latencies_s, np.where(waiting, grid_s - oldest_s, 0.0)
 
 
 def curve(times_s: NDArray[np.float64], rates: list[float]) -> NDArray[np.float64]:
