@@ -7,9 +7,7 @@ from typing import Annotated
 import typer
 
 from gesscale.cli.output import API_VERSION, Output, emit, table
-from gesscale.errors import InputError
-from gesscale.fields import parse_duration_s
-from testbed.arena.cli.app import Form, app
+from testbed.arena.cli.app import Form, app, duration_s
 from testbed.scoring.series import read_series, score_series
 
 
@@ -30,7 +28,7 @@ def score(
     output: Form = Output.TABLE,
 ) -> None:
     """Compute every metric of a series that was recorded anywhere."""
-    scores = asdict(score_series(read_series(series), _slo_s(slo)))
+    scores = asdict(score_series(read_series(series), duration_s("--slo", slo)))
     emit(
         {"apiVersion": API_VERSION, "series": str(series), **scores},
         output,
@@ -42,14 +40,6 @@ def score(
             )
         ],
     )
-
-
-def _slo_s(text: str) -> float:
-    try:
-        return parse_duration_s(text)
-    except ValueError as error:
-        message = f"--slo: {error}"
-        raise InputError(message) from None
 
 
 def _plain(value: object) -> object:
