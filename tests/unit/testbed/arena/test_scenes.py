@@ -1,5 +1,7 @@
 """The world of a case: the same for every policy of a seed, and scaled to what replicas can do."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -131,6 +133,27 @@ def test_replicas_begin_on_the_drivers_node_and_those_nearest_to_it():
     )
     # from edge4: edge5 is 6 ms away, edge1 38 ms
     assert found.scene.initial == {"operator": ("edge1", "edge4", "edge5")}
+
+
+def test_a_warm_start_has_what_the_first_minutes_need_where_it_is_best(tmp_path):
+    # 900 rows/s for a minute and 400 rows/s for four: 500 rows/s in the mean over five minutes, then 2,000 rows/s.
+    file = tmp_path / "load.csv"
+    file.write_text("t_s,rows_per_s\n0,900\n60,400\n300,2000\n600,0\n", "utf-8")
+    cold = {"operators": {"operator": {"initial_replicas": 1}}, "workloads": [str(file)]}
+    warm = {"operators": {"operator": {"initial_replicas": "needed"}}, "workloads": [str(file)]}
+    found, other = (world(workload=str(file), **settings) for settings in (warm, cold))
+    best = found.best["operator"]
+    (placement,) = found.scene.initial.values()
+    assert best[len(placement)][0] >= 500 > best[len(placement) - 1][0]
+    assert placement == best[len(placement)][1]
+    # All else is the same world.
+    assert replace(found.scene, initial=other.scene.initial) == other.scene
+    # Who knows the load begins as ever: what the peak needs, and what is needed now.
+    for policy in ("static", "ideal"):
+        assert (
+            world(policy, workload=str(file), **warm).scene.initial
+            == world(policy, workload=str(file), **cold).scene.initial
+        )
 
 
 def test_static_begins_with_what_the_peak_needs_at_its_best_placement():
