@@ -6,7 +6,7 @@ from testbed.arena.policies.fluid_plan import Fluid, cheapest_plan
 from testbed.arena.policies.oracle import inflow_of
 from testbed.arena.worlds.scenes import World
 
-_CAPACITY_SHARE = 0.96
+_CAPACITY_SHARE = 0.97
 """With this share of the true capacity it plans: noise takes the rest, and a plan by time cannot make up for it."""
 
 
