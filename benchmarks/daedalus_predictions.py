@@ -140,7 +140,7 @@ class Onlooker:
 def look_at(experiment: Experiment, case: Case) -> Findings:
     world = world_of(experiment, case)
     rules = experiment.variant(case.variant).rules
-    policy = build_policy(case.policy, world.scene, rules, world.best)
+    policy = build_policy(case.policy, world, rules)
     onlooker = Onlooker(policy, world.plant)
     simulate(
         world.scene,

@@ -57,10 +57,10 @@ def play(experiment: Experiment, case: Case, *, with_series: bool = False) -> Ca
     world = world_of(experiment, case)
     scene = world.scene
     rules = varied.rules.model_copy(update={"seed": seed_of(case.seed, "policy") % _SEED_OF_POLICIES})
-    judge = Judge(scene, varied.slo_s, restart_is_supply=varied.restart_is_supply, with_series=with_series)
+    judge = Judge(scene, world.slo_s, restart_is_supply=varied.restart_is_supply, with_series=with_series)
     try:
         policy = PolicyGuard(
-            lambda: build_policy(case.policy, scene, rules, world.best),
+            lambda: build_policy(case.policy, world, rules),
             case.policy,
             scene.workflow,
             time_limit_s=varied.time_limit_s,
@@ -201,7 +201,7 @@ def _frontier_curve(world: World, scores: Mapping[str, Scores]) -> tuple[float, 
 
 
 def _frontier_of(world: World, operator: str, scored: Scores) -> Frontier:
-    demand, change_takes_s = _demand(world, operator), world.change_takes_s[operator]
+    demand, change_takes_s = _demand(world, operator), world.changes[operator].takes_s
     return _frontier(demand, world.scene.sample_s, change_takes_s, scored.reconfigurations)
 
 

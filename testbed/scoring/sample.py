@@ -57,7 +57,7 @@ class Completion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scores:
-    """What a run is judged by; names and definitions of specification section 7, the last eight are ours.
+    """What a run is judged by; names and definitions of specification section 7, those from ``drained`` on are ours.
 
     Attributes
     ----------
@@ -75,8 +75,12 @@ class Scores:
         Whether all rows were processed in the end; if not, ``excess_time`` is a lower bound.
     latency_mean_s, latency_p50_s, latency_p95_s, latency_p99_s
         From event time to sink, weighted by rows; None where no row came through.
-    lag_above_slo_s
-        Seconds in which the oldest row not yet through had been under way for longer than the objective.
+    lag_above_half_slo_s, lag_above_slo_s, lag_above_twice_slo_s
+        Seconds in which the oldest row not yet through had been under way for longer than half the objective, the
+        objective, twice the objective.
+    lag_area_half_slo_s, lag_area_slo_s, lag_area_twice_slo_s
+        Integral over time of how much longer than that it had been under way, divided by that time: a second in which
+        it is under way for three times as long counts two.
     time_to_converge_s
         Mean time from a change of the demand until the supply equals it; one that never does before the next change
         counts with all the time it had. The beginning counts as a change.
@@ -96,6 +100,17 @@ class Scores:
     latency_p50_s: float | None
     latency_p95_s: float | None
     latency_p99_s: float | None
+    lag_above_half_slo_s: float
     lag_above_slo_s: float
+    lag_above_twice_slo_s: float
+    lag_area_half_slo_s: float
+    lag_area_slo_s: float
+    lag_area_twice_slo_s: float
     time_to_converge_s: float
     node_seconds: float
+
+
+LAG_ABOVE = ("lag_above_half_slo_s", "lag_above_slo_s", "lag_above_twice_slo_s")
+"""The scores of the time above half the objective, the objective and twice the objective."""
+LAG_AREA = ("lag_area_half_slo_s", "lag_area_slo_s", "lag_area_twice_slo_s")
+"""Those of the area above them."""

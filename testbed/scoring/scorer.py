@@ -8,7 +8,7 @@ from statistics import fmean
 from gesscale.errors import InputError
 from testbed.scoring.passage import Passage
 from testbed.scoring.provision import Provision
-from testbed.scoring.sample import Completion, Sample, Scores
+from testbed.scoring.sample import LAG_ABOVE, LAG_AREA, Completion, Sample, Scores
 
 
 class Scorer:
@@ -94,6 +94,7 @@ class Scorer:
             raise InputError(message)
         latencies = self._passage.latencies
         p50_s, p95_s, p99_s = latencies.quantiles_s(0.50, 0.95, 0.99)
+        lateness = self._passage.lateness(self._left_since_s(ended, rows_left), ended_at_s)
         period_s = self._measured_s
         return Scores(
             accuracy_O=ended.over_replica_s / period_s,
@@ -108,7 +109,8 @@ class Scorer:
             latency_p50_s=p50_s,
             latency_p95_s=p95_s,
             latency_p99_s=p99_s,
-            lag_above_slo_s=self._passage.late_s(self._left_since_s(ended, rows_left), ended_at_s),
+            **dict(zip(LAG_ABOVE, lateness.above_s, strict=True)),
+            **dict(zip(LAG_AREA, lateness.area_s, strict=True)),
             time_to_converge_s=ended.converging_until_end_s() / ended.changes,
             node_seconds=ended.held_replica_s,
         )
@@ -165,7 +167,7 @@ def combine(scores_by_operator: Mapping[str, Scores]) -> Scores:
         latency_p50_s=rows.latency_p50_s,
         latency_p95_s=rows.latency_p95_s,
         latency_p99_s=rows.latency_p99_s,
-        lag_above_slo_s=rows.lag_above_slo_s,
+        **{name: getattr(rows, name) for name in (*LAG_ABOVE, *LAG_AREA)},
         time_to_converge_s=fmean(scores.time_to_converge_s for scores in every),
         node_seconds=sum(scores.node_seconds for scores in every),
     )

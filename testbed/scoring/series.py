@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, TextIO
@@ -24,6 +25,14 @@ REQUIRED = (
     "reconfiguration",
 )
 OPTIONAL = ("serving_replicas",)
+
+
+class Until(StrEnum):
+    """When the measurement of a series ends: with the series, or with its last input rate above 0."""
+
+    SERIES = "series"
+    INPUT = "input"
+
 
 _Replicas = Annotated[
     int, Field(ge=0, le=MOST_REPLICAS, description=f"a whole number of replicas, 0 to {MOST_REPLICAS}")
@@ -81,12 +90,19 @@ def read_series(path: Path) -> tuple[Sample, ...]:
     return samples
 
 
-def score_series(samples: Sequence[Sample], slo_s: float, *, restart_is_supply: bool = True) -> Scores:
+def score_series(
+    samples: Sequence[Sample],
+    slo_s: float,
+    *,
+    until: Until = Until.SERIES,
+    restart_is_supply: bool = True,
+) -> Scores:
     """Score a recorded series.
 
-    The measurement lasts from the first row until the input ends for good, that is until the last positive input rate
-    ends; what follows is the draining. Rows come through first in, first out, between the cumulative input and
-    output. How long a row was inside a batch the series cannot tell, so latencies leave that out.
+    The measurement lasts from the first row until the series ends, so that the replicas of a quiet night at its end
+    count. It can also end with the input, that is with the last rate above 0; what follows is the draining. Rows come
+    through first in, first out, between the cumulative input and output. How long a row was inside a batch the series
+    cannot tell, so latencies leave that out.
 
     Parameters
     ----------
@@ -94,21 +110,19 @@ def score_series(samples: Sequence[Sample], slo_s: float, *, restart_is_supply: 
         In the order of time; each holds until the next one, the last one only ends the series.
     slo_s, restart_is_supply
         As `Scorer`.
+    until
+        When the measurement ends.
 
     Raises
     ------
     InputError
-        With fewer than two samples, or where no rows were offered.
+        With fewer than two samples, or where the measurement is to end with the input and no rows were offered.
     """
     held = tuple(pairwise(samples))
-    ends_s = [after.t_s for sample, after in held if sample.input_rows_per_s > 0]
-    if not ends_s:
-        message = (
-            f"series: expected an input rate above 0 before the last row, got none in {len(samples)} rows"
-        )
-        raise InputError(message)
-    began_s = samples[0].t_s
-    scorer = Scorer(ends_s[-1] - began_s, slo_s, restart_is_supply=restart_is_supply)
+    began_s, ended_s = samples[0].t_s, samples[-1].t_s
+    if until is Until.INPUT:
+        ended_s = _input_ended_s(held)
+    scorer = Scorer(ended_s - began_s, slo_s, restart_is_supply=restart_is_supply)
     queue = FluidQueue()
     for sample, after in held:
         at_s, until_s = sample.t_s - began_s, after.t_s - began_s
@@ -116,6 +130,18 @@ def score_series(samples: Sequence[Sample], slo_s: float, *, restart_is_supply: 
         for completion in queue.hold(at_s, until_s, sample.input_rows_per_s, sample.processed_rows_per_s):
             scorer.completed(completion)
     return scorer.scores(samples[-1].t_s - began_s)
+
+
+def _input_ended_s(held: Sequence[tuple[Sample, Sample]]) -> float:
+    """Return when the last input rate above 0 ended."""
+    ends_s = [after.t_s for sample, after in held if sample.input_rows_per_s > 0]
+    if not ends_s:
+        message = (
+            f"series: expected an input rate above 0 before the last row, got none in {len(held) + 1} rows; "
+            "measure until the end of the series instead"
+        )
+        raise InputError(message)
+    return ends_s[-1]
 
 
 def _samples(path: Path, file: TextIO) -> Iterator[Sample]:

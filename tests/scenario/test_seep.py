@@ -45,7 +45,7 @@ class Changes:
 def simulated(experiment: Experiment, variant: str = "", seed: int = 0) -> Changes:
     case = Case(workload=experiment.workloads[0], seed=seed, policy="rules", variant=variant)
     varied, world, changes = experiment.variant(variant), world_of(experiment, case), Changes()
-    made = build_policy("rules", world.scene, varied.rules, world.best)
+    made = build_policy("rules", world, varied.rules)
     simulate(world.scene, world.plant, made, changes, seed=seed, best=world.best)
     return changes
 

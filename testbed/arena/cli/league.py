@@ -1,6 +1,7 @@
 """``gesscale arena league``: all policies over all loads in one table, and who wins where."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -8,11 +9,11 @@ from rich.table import Table
 
 from gesscale.cli.output import API_VERSION, Output, emit
 from gesscale.errors import InputError
-from testbed.arena.cli.app import Form, ResultsFolderArgument, app
+from testbed.arena.cli.app import Form, ResultsFolderArgument, app, duration_s
 from testbed.arena.cli.compare import say_what_lacks
 from testbed.arena.cli.tables import TextColumn, first_of_each, fitted, on_one_line, short_name
-from testbed.arena.judging.standings import PRICES, Standing, standings
-from testbed.arena.policies.catalogue import IDEAL
+from testbed.arena.judging.standings import PRICES, Account, Standing, lateness_metric, standings
+from testbed.arena.policies.oracle import IDEAL
 from testbed.arena.runs.results import read_results
 
 
@@ -29,6 +30,20 @@ def league(
         ),
     ] = None,
     baseline: Annotated[str, typer.Option(metavar="POLICY", help="Whom the others are measured by.")] = IDEAL,
+    objective: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            help="The lag that is late: the experiment's objective, half or twice that.",
+            show_default="the experiment's",
+        ),
+    ] = None,
+    account: Annotated[
+        Account,
+        typer.Option(
+            help="What a bill takes for late minutes: their number, or the lag area, which grows with the lag."
+        ),
+    ] = Account.MINUTES,
     output: Form = Output.TABLE,
 ) -> None:
     """Rank the policies over all loads by what they cost, and name the winner of each load."""
@@ -38,31 +53,49 @@ def league(
             message = f"--price: expected replica-minutes, 0 or more, got {each:g}"
             raise InputError(message)
     experiment, results = read_results(folder)
-    found = standings(experiment, results, prices=prices, baseline=baseline)
+    objective_s = experiment.slo_s if objective is None else duration_s("--objective", objective)
+    lateness = lateness_metric(experiment, objective_s, account)
+    found = standings(experiment, results, prices=prices, baseline=baseline, lateness=lateness)
     document = {
         "apiVersion": API_VERSION,
         "experiment": experiment.name,
         "baseline": baseline,
         "prices_replica_min": prices,
+        "objective_s": objective_s,
+        "account": account,
         "standings": found,
     }
+    late = f", late from {objective_s:g} s" if objective is not None else ""
+    heading = _Heading(
+        ratios=f"ratios to {short_name(baseline)}{late}",
+        lateness="late\nminutes" if account is Account.MINUTES else "lag area,\nminutes",
+    )
     emit(
         document,
         output,
-        [*_standings(found, prices, baseline), *_winners(found, prices, experiment.workloads)],
+        [*_standings(found, prices, heading), *_winners(found, prices, experiment.workloads)],
     )
     say_what_lacks(folder, experiment, results)
 
 
-def _standings(found: Sequence[Standing], prices: Sequence[float], baseline: str) -> list[Table]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Heading:
+    """What is said above the figures: what they are ratios to, and what counts as late."""
+
+    ratios: str
+    lateness: str
+
+
+def _standings(found: Sequence[Standing], prices: Sequence[float], heading: _Heading) -> list[Table]:
     """Return a table for each variant."""
     tables: list[Table] = []
+    middle = prices[len(prices) // 2]
     for variant in dict.fromkeys(standing.variant for standing in found):
         own = [standing for standing in found if standing.variant == variant]
         keys = [TextColumn(heading="policy", cells=[_name(standing) for standing in own])]
         figures = [
             TextColumn(heading="replicas", cells=[on_one_line(standing.replicas) for standing in own]),
-            TextColumn(heading="late\nminutes", cells=[on_one_line(standing.late_min) for standing in own]),
+            TextColumn(heading=heading.lateness, cells=[on_one_line(standing.late_min) for standing in own]),
             TextColumn(heading="actions", cells=[on_one_line(standing.actions) for standing in own]),
         ]
         for index, price in enumerate(prices):
@@ -72,8 +105,11 @@ def _standings(found: Sequence[Standing], prices: Sequence[float], baseline: str
                 TextColumn(heading=f"bill at {price:g}\na late minute", cells=bills),
                 TextColumn(heading=f"won\nat {price:g}", cells=won),
             ]
+        if any(standing.above_foresight_pct is not None for standing in own):
+            above = [on_one_line(standing.above_foresight_pct) for standing in own]
+            figures.append(TextColumn(heading=f"above foresight\nat {middle:g}, %", cells=above))
         named = f", variant {variant}" if variant else ""
-        title = f"Over all loads{named}: ratios to {short_name(baseline)}, [95 % interval]"
+        title = f"Over all loads{named}: {heading.ratios}, [95 % interval]"
         tables += fitted(title, keys, figures)
     return tables
 

@@ -7,10 +7,8 @@ from typing import Annotated
 import typer
 
 from gesscale.cli.output import API_VERSION, Output, emit, table
-from gesscale.errors import InputError
-from gesscale.fields import parse_duration_s
-from testbed.arena.cli.app import Form, app
-from testbed.scoring.series import read_series, score_series
+from testbed.arena.cli.app import Form, app, duration_s
+from testbed.scoring.series import Until, read_series, score_series
 
 
 @app.command()
@@ -27,10 +25,14 @@ def score(
     slo: Annotated[
         str, typer.Option("--slo", help="Latency of a row that is still good, such as 60s.")
     ] = "60s",
+    until: Annotated[
+        Until,
+        typer.Option(help="When the measurement ends: with the series, or with the last input rate above 0."),
+    ] = Until.SERIES,
     output: Form = Output.TABLE,
 ) -> None:
     """Compute every metric of a series that was recorded anywhere."""
-    scores = asdict(score_series(read_series(series), _slo_s(slo)))
+    scores = asdict(score_series(read_series(series), duration_s("--slo", slo), until=until))
     emit(
         {"apiVersion": API_VERSION, "series": str(series), **scores},
         output,
@@ -42,14 +44,6 @@ def score(
             )
         ],
     )
-
-
-def _slo_s(text: str) -> float:
-    try:
-        return parse_duration_s(text)
-    except ValueError as error:
-        message = f"--slo: {error}"
-        raise InputError(message) from None
 
 
 def _plain(value: object) -> object:

@@ -26,6 +26,18 @@ Moment = Annotated[float, BeforeValidator(_moment_s)]
 """Seconds, at least 0, written as a duration."""
 
 
+NEEDED = "needed"
+"""Stands for as many replicas as the first minutes of the load need."""
+
+
+def _check_initial(replicas: object) -> object:
+    number = isinstance(replicas, int) and not isinstance(replicas, bool) and replicas >= 1
+    if not (number or replicas == NEEDED):
+        message = f"expected a whole number of replicas from 1, or {NEEDED}"
+        raise ValueError(message)
+    return replicas
+
+
 class Section(SettingsGroup):
     """A group of an experiment; read from and written to documents by the names of the file."""
 
@@ -141,18 +153,19 @@ class OperatorSection(Section):
     )
     min_replicas: int = Field(1, ge=1, description="Fewest replicas.")
     max_replicas: int = Field(8, ge=1, description="Most replicas. Default: the workers of the paper.")
-    initial_replicas: int = Field(
+    initial_replicas: Annotated[int | Literal["needed"], BeforeValidator(_check_initial)] = Field(
         1,
-        ge=1,
-        description="Replicas when the run begins; the first is on the driver's node, others nearest to it.",
+        description="Replicas when the run begins; the first is on the driver's node, others nearest to it. `needed`: "
+        "as many as the first five minutes of the load need, where they are best.",
     )
 
     @model_validator(mode="after")
     def _check_limits(self) -> Self:
-        if not self.min_replicas <= self.initial_replicas <= self.max_replicas:
+        initial = self.least_initial_replicas
+        if not self.min_replicas <= initial <= self.max_replicas:
             message = (
                 "expected min_replicas <= initial_replicas <= max_replicas, got "
-                f"{self.min_replicas}, {self.initial_replicas} and {self.max_replicas}"
+                f"{self.min_replicas}, {initial} and {self.max_replicas}"
             )
             raise ValueError(message)
         return self
@@ -165,6 +178,11 @@ class OperatorSection(Section):
             )
             raise ValueError(message)
         return self
+
+    @property
+    def least_initial_replicas(self) -> int:
+        """Replicas that it begins with where their number is given, else the fewest."""
+        return self.initial_replicas if isinstance(self.initial_replicas, int) else self.min_replicas
 
 
 class MetricsSection(Section):

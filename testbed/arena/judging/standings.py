@@ -1,7 +1,8 @@
 """All policies over all loads: the cost of each against a baseline, and where each wins, by the price of lateness."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from gesscale.errors import InputError
 from gesscale.words import suggestion
@@ -9,15 +10,49 @@ from testbed.arena.case import CaseResult
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.judging.statistics import Interval, geometric_mean_of_ratios, mean_interval
 from testbed.arena.judging.summary import ResultGroup, group_results
-from testbed.arena.policies.catalogue import IDEAL, STATIC
-
-KNOW_THE_LOAD = frozenset({IDEAL, STATIC})
-"""They are no auto-scalers: the one knows the whole load beforehand, the other its peak. They win nothing."""
+from testbed.arena.policies.oracle import FORESIGHT, IDEAL, KNOW_THE_LOAD
+from testbed.scoring.passage import OBJECTIVES
+from testbed.scoring.sample import LAG_ABOVE, LAG_AREA
 
 PRICES = (1.0, 10.0, 100.0)
 """The default price of a late minute, replica-minutes."""
 
 _MINUTE_S = 60.0
+
+
+class Account(StrEnum):
+    """What a bill takes for late minutes."""
+
+    MINUTES = "minutes"
+    GROWING = "growing"
+
+
+def lateness_metric(experiment: Experiment, objective_s: float, account: Account) -> str:
+    """Return the metric that a bill takes for lateness: the time with a lag above an objective, or the lag's area.
+
+    Parameters
+    ----------
+    experiment
+        Its objective is ``slo_s``; half and twice that were scored, too.
+    objective_s
+        One of the three, seconds.
+    account
+        The time, or the area.
+
+    Raises
+    ------
+    InputError
+        At another objective.
+    """
+    scored_s = [multiple * experiment.slo_s for multiple in OBJECTIVES]
+    if objective_s not in scored_s:
+        message = (
+            f"expected an objective that was scored, {', '.join(f'{each:g}s' for each in scored_s)}, "
+            f"got {objective_s:g}s"
+        )
+        raise InputError(message)
+    names = LAG_ABOVE if account is Account.MINUTES else LAG_AREA
+    return names[scored_s.index(objective_s)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +69,7 @@ class Standing:
         Replica-minutes until the last row was through, as a ratio to the baseline's: geometric mean over the loads.
         None where it has not played every load of the baseline, or a load has no seed that both came through.
     late_min
-        Minutes of a run in which the oldest row was older than the objective: mean over the loads.
+        Minutes of a run that the bill takes for late: mean over the loads.
     actions
         Instants at which changes were ordered: mean over the loads.
     bills
@@ -42,6 +77,9 @@ class Standing:
     won
         For each price: the loads on which its mean bill was the least, over the seeds that all have played. Who lost
         a run of a load does not win it.
+    above_foresight_pct
+        By how much the bill at the middle price is above that of `foresight`, per cent; None where one of the two has
+        not played every load of the other.
     """
 
     variant: str
@@ -54,6 +92,7 @@ class Standing:
     actions: Interval | None
     bills: tuple[Interval | None, ...]
     won: tuple[tuple[str, ...], ...]
+    above_foresight_pct: Interval | None
 
 
 def standings(
@@ -62,6 +101,7 @@ def standings(
     *,
     prices: Sequence[float] = PRICES,
     baseline: str = IDEAL,
+    lateness: str = "lag_above_slo_s",
 ) -> tuple[Standing, ...]:
     """Rank the policies of each variant.
 
@@ -77,6 +117,8 @@ def standings(
         Of a late minute, replica-minutes, 0 or more.
     baseline
         The policy that the others are measured by.
+    lateness
+        The metric that counts as late time, see `lateness_metric`.
 
     Returns
     -------
@@ -86,7 +128,7 @@ def standings(
     Raises
     ------
     InputError
-        When the baseline has not been played.
+        When the baseline has not been played, or no run has that metric.
     """
     played = {result.case.policy for result in results}
     if baseline not in played:
@@ -94,83 +136,108 @@ def standings(
             f"expected runs of {baseline!r}, which the others are measured by; {suggestion(baseline, played)}"
         )
         raise InputError(message)
+    if not any(result.lost or lateness in result.metrics for result in results):
+        message = (
+            f"expected runs with the metric {lateness}, got older ones without; play them again with --fresh"
+        )
+        raise InputError(message)
     groups = group_results(experiment, results)
     found: list[Standing] = []
     for variant in dict.fromkeys(group.variant for group in groups):
-        inside = [group for group in groups if group.variant == variant]
+        inside = [_Bills(group, lateness) for group in groups if group.variant == variant]
         winners = [_winners(inside, price) for price in prices]
-        bases = {group.workload: group for group in inside if group.policy == baseline}
         of_variant = [
-            _standing([group for group in inside if group.policy == policy], bases, prices, winners)
-            for policy in dict.fromkeys(group.policy for group in inside)
+            _standing([each for each in inside if each.policy == policy], inside, baseline, prices, winners)
+            for policy in dict.fromkeys(each.policy for each in inside)
         ]
         found += sorted(of_variant, key=lambda standing: _rank(standing, len(prices) // 2))
     return tuple(found)
 
 
+@dataclass(frozen=True, slots=True)
+class _Bills:
+    """The runs of a policy on a load, and what of them counts as late time."""
+
+    group: ResultGroup
+    lateness: str
+
+    @property
+    def policy(self) -> str:
+        return self.group.policy
+
+    @property
+    def load(self) -> str:
+        return self.group.workload
+
+    def late_min(self) -> Mapping[int, float | None]:
+        """Return the late minutes of each run, by seed."""
+        by_seed = self.group.by_seed(self.lateness)
+        return {seed: None if late_s is None else late_s / _MINUTE_S for seed, late_s in by_seed.items()}
+
+    def at(self, price: float) -> Mapping[int, float]:
+        """Return the bill of each run that was not lost, replica-minutes by seed."""
+        late_min = self.late_min()
+        return {
+            seed: paid_s / _MINUTE_S + price * late
+            for seed, paid_s in self.group.by_seed("node_seconds").items()
+            if paid_s is not None and (late := late_min[seed]) is not None
+        }
+
+
 def _standing(
-    own: Sequence[ResultGroup],
-    bases: Mapping[str, ResultGroup],
+    own: Sequence[_Bills],
+    all_policies: Sequence[_Bills],
+    baseline: str,
     prices: Sequence[float],
     winners: Sequence[Mapping[str, str]],
 ) -> Standing:
     policy = own[0].policy
-    loads = [(group, bases[group.workload]) for group in own if group.workload in bases]
 
-    def ratio(price: float) -> Interval | None:
-        if len(loads) < len(bases):
-            return None
-        return geometric_mean_of_ratios(
-            [(_bills(group, price), _bills(base, price)) for group, base in loads]
-        )
+    def ratio(price: float, other: str = baseline) -> Interval | None:
+        bases = {each.load: each for each in all_policies if each.policy == other}
+        pairs = [(each.at(price), bases[each.load].at(price)) for each in own if each.load in bases]
+        return geometric_mean_of_ratios(pairs) if len(pairs) == len(bases) else None
 
+    groups = [each.group for each in own]
     return Standing(
-        variant=own[0].variant,
+        variant=groups[0].variant,
         policy=policy,
         competes=policy not in KNOW_THE_LOAD,
-        runs=sum(len(group.results) for group in own),
-        lost=sum(group.lost for group in own),
+        runs=sum(len(group.results) for group in groups),
+        lost=sum(group.lost for group in groups),
         replicas=ratio(0.0),
-        late_min=_mean_over_loads([_late_min(group) for group in own]),
-        actions=_mean_over_loads([group.by_seed("scaling_actions") for group in own]),
+        late_min=_mean_over_loads([each.late_min() for each in own]),
+        actions=_mean_over_loads([group.by_seed("scaling_actions") for group in groups]),
         bills=tuple(ratio(price) for price in prices),
         won=tuple(
             tuple(load for load, winner in at_price.items() if winner == policy) for at_price in winners
         ),
+        above_foresight_pct=_above_pct(ratio(prices[len(prices) // 2], FORESIGHT)) if prices else None,
     )
 
 
-def _winners(groups: Sequence[ResultGroup], price: float) -> Mapping[str, str]:
+def _above_pct(ratio: Interval | None) -> Interval | None:
+    """Return by how much a ratio is above 1, per cent."""
+    if ratio is None:
+        return None
+    low, high = (None if end is None else 100 * (end - 1) for end in (ratio.low, ratio.high))
+    return replace(ratio, mean=100 * (ratio.mean - 1), low=low, high=high)
+
+
+def _winners(bills: Sequence[_Bills], price: float) -> Mapping[str, str]:
     """Return for each load the policy of least mean bill, of those that lost no run of it."""
     winners: dict[str, str] = {}
-    for load in dict.fromkeys(group.workload for group in groups):
-        bills = {
-            group.policy: _bills(group, price)
-            for group in groups
-            if group.workload == load and group.policy not in KNOW_THE_LOAD and not group.lost
+    for load in dict.fromkeys(each.load for each in bills):
+        at_price = {
+            each.policy: each.at(price)
+            for each in bills
+            if each.load == load and each.policy not in KNOW_THE_LOAD and not each.group.lost
         }
-        seeds = set.intersection(*map(set, bills.values())) if bills else set()
-        totals = {policy: sum(by_seed[seed] for seed in seeds) for policy, by_seed in bills.items()}
+        seeds = set.intersection(*map(set, at_price.values())) if at_price else set()
+        totals = {policy: sum(by_seed[seed] for seed in seeds) for policy, by_seed in at_price.items()}
         if seeds:
             winners[load] = min(totals, key=lambda policy: totals[policy])
     return winners
-
-
-def _bills(group: ResultGroup, price: float) -> Mapping[int, float]:
-    """Return the bill of each run that was not lost, replica-minutes by seed."""
-    paid_s, late_min = group.by_seed("node_seconds"), _late_min(group)
-    return {
-        seed: seconds / _MINUTE_S + price * late
-        for seed, seconds in paid_s.items()
-        if seconds is not None and (late := late_min[seed]) is not None
-    }
-
-
-def _late_min(group: ResultGroup) -> Mapping[int, float | None]:
-    return {
-        seed: None if seconds is None else seconds / _MINUTE_S
-        for seed, seconds in group.by_seed("lag_above_slo_s").items()
-    }
 
 
 def _mean_over_loads(by_load: Sequence[Mapping[int, float | None]]) -> Interval | None:

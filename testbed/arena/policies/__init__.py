@@ -1,1 +1,1 @@
-"""Who plays: policies by name, the oracle, and the referee that watches them."""
+"""Who plays: policies by name, the oracles, and the referee that watches them."""

@@ -1,4 +1,4 @@
-"""The policies of the arena: those of gesscale, the oracle, and anybody's own."""
+"""The policies of the arena: those of gesscale, those that know the load, and anybody's own."""
 
 from collections.abc import Mapping
 
@@ -9,18 +9,17 @@ from gesscale.policies.loading import OWN
 from gesscale.policies.registry import any_card, own_card, unusable
 from gesscale.ports import Policy
 from gesscale.words import suggestion
-from testbed.arena.policies.oracle import OraclePolicy
-from testbed.simulator.demand import BestPlacements
-from testbed.simulator.scene import Scene
-
-IDEAL = "ideal"
-STATIC = "static"
-"""Begins with the replicas that the peak of its load needs; it would otherwise have one for ever."""
+from testbed.arena.policies.foresight import foresight
+from testbed.arena.policies.oracle import FORESIGHT, IDEAL, OraclePolicy, ideal_replicas
+from testbed.arena.worlds.scenes import World
 
 
 def policy_names() -> Mapping[str, str]:
     """Return each policy's name with one line on what it does."""
-    own = {IDEAL: "the oracle: knows the load, and changes take no time (for the metrics, not to be had)"}
+    own = {
+        IDEAL: "the oracle: knows the load, and changes take no time (for the metrics, not to be had)",
+        FORESIGHT: "the reference: knows the load and the capacities, and follows the cheapest plan of the run",
+    }
     return dict(sorted({**names_of_gesscale(), **own}.items()))
 
 
@@ -40,19 +39,17 @@ def check_policy(name: str) -> None:
         raise InputError(message)
 
 
-def build_policy(name: str, scene: Scene, rules: PolicyOptions, best: Mapping[str, BestPlacements]) -> Policy:
+def build_policy(name: str, world: World, rules: PolicyOptions) -> Policy:
     """Build a policy for a run.
 
     Parameters
     ----------
     name
         One of `policy_names`, or one's own, by file or module.
-    scene
-        Where it runs.
+    world
+        Where it runs. Only who knows the load gets more of it than the workflow.
     rules
         Its thresholds.
-    best
-        The best placements of each operator; for the oracle only.
 
     Raises
     ------
@@ -61,5 +58,7 @@ def build_policy(name: str, scene: Scene, rules: PolicyOptions, best: Mapping[st
     """
     check_policy(name)
     if name == IDEAL:
-        return OraclePolicy(scene=scene, best=best)
-    return any_card(name).built(scene.workflow, rules)
+        return OraclePolicy(name=name, replicas=ideal_replicas(world.scene, world.best), best=world.best)
+    if name == FORESIGHT:
+        return OraclePolicy(name=name, replicas=foresight(world), best=world.best)
+    return any_card(name).built(world.scene.workflow, rules)

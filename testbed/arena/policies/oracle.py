@@ -1,8 +1,7 @@
-"""The oracle (paper, Fig. 6): it knows the load and the best placements, and has what is needed at each instant."""
+"""Policies that know the load and the best placements: the oracle of the paper (Fig. 6), and who has a plan."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 from gesscale.decision import Analysis, Plan, Reason, Verdict
 from gesscale.observation import WorkflowObservation
@@ -15,24 +14,37 @@ Inflow = tuple[tuple[Workload, float], ...]
 """Loads, and how many rows each puts before an operator for each row it offers."""
 
 
+IDEAL = "ideal"
+"""Has at each instant what the load needs, in a world in which changes take no time."""
+FORESIGHT = "foresight"
+"""Follows the cheapest plan of the whole run, in the world of all others."""
+STATIC = "static"
+"""Begins with the replicas that the peak of its load needs; it would otherwise have one for ever."""
+
+ORACLES = frozenset({IDEAL, FORESIGHT})
+"""They know all that is to come."""
+KNOW_THE_LOAD = ORACLES | {STATIC}
+"""They are no auto-scalers: they know the whole load beforehand, or its peak. They win nothing."""
+
+
 @dataclass(slots=True, kw_only=True)
 class OraclePolicy:
-    """Has at each step the replicas that the load needs until the next one, where they are best.
+    """Has at each step so many replicas as it is told, where they are best; where the number stays, all stay.
 
-    It looks at no metric, so it needs no reading. It is ideal only where its steps are as dense as the samples and
-    changes take no time.
+    It looks at no metric, so it needs no reading.
 
     Attributes
     ----------
-    scene
-        What is to come.
+    name
+        What it is called.
+    replicas
+        Tells for an operator and the seconds since the run began how many it is to have until the next step.
     best
         The best placements of each operator.
     """
 
-    name: ClassVar[str] = "ideal"
-
-    scene: Scene
+    name: str
+    replicas: Callable[[str, float], int]
     best: Mapping[str, BestPlacements]
     _at_s: float = 0.0
 
@@ -42,7 +54,7 @@ class OraclePolicy:
         self._at_s = observation.at_s
         return {
             name: Analysis(operator=name, verdict=Verdict.SAME, reason=Reason.WITHIN_TARGET)
-            for name in self.scene.workflow.operators
+            for name in self.best
         }
 
     def plan(
@@ -53,9 +65,9 @@ class OraclePolicy:
         return {name: self._plan(name, cluster.placements.get(name, ())) for name in analyses}
 
     def _plan(self, operator: str, present: tuple[str, ...]) -> Plan:
-        count, placement = self.best[operator].least(needed_rows_per_s(self.scene, operator, self._at_s))
-        if count == len(present):  # as good as any: moving gains nothing that is paid for
-            placement = present
+        count = self.replicas(operator, self._at_s)
+        # The present placement is as good as any of its size: moving gains nothing that is paid for.
+        placement = present if count == len(present) else self.best[operator][count][1]
         reasons = {1: Reason.OVERLOADED, 0: Reason.WITHIN_TARGET, -1: Reason.UNDERUSED}
         return Plan(
             operator=operator,
@@ -63,6 +75,15 @@ class OraclePolicy:
             before=tuple(sorted(present)),
             placement=tuple(sorted(placement)),
         )
+
+
+def ideal_replicas(scene: Scene, best: Mapping[str, BestPlacements]) -> Callable[[str, float], int]:
+    """Return what tells how many replicas the load of an operator needs from an instant until the next sample."""
+
+    def replicas(operator: str, at_s: float) -> int:
+        return best[operator].least(needed_rows_per_s(scene, operator, at_s))[0]
+
+    return replicas
 
 
 def needed_rows_per_s(scene: Scene, operator: str, at_s: float) -> float:

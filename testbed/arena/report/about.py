@@ -7,7 +7,7 @@ from importlib.metadata import version
 import yaml
 
 from testbed.arena.experiments.experiment import Experiment
-from testbed.arena.experiments.sections import Engine, OperatorSection
+from testbed.arena.experiments.sections import NEEDED, Engine, OperatorSection
 from testbed.arena.policies.catalogue import policy_names
 from testbed.arena.report.numbers import counted, figure
 from testbed.arena.report.outcomes import Outcomes
@@ -91,7 +91,9 @@ def _operators(experiment: Experiment) -> Iterable[tuple[str, str]]:
 
 
 def _limits(operator: OperatorSection) -> str:
-    return f"{operator.min_replicas} to {operator.max_replicas} replicas, {operator.initial_replicas} at the beginning"
+    initial = operator.initial_replicas
+    first = "as many as needed" if initial == NEEDED else initial
+    return f"{operator.min_replicas} to {operator.max_replicas} replicas, {first} at the beginning"
 
 
 def _work(operator: OperatorSection) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from testbed.arena.judging.statistics import Interval
-from testbed.arena.policies.catalogue import IDEAL
+from testbed.arena.policies.oracle import ORACLES
 from testbed.arena.report.cells import Cell, Column, Table, TableRow, heads, least, mean_cell, ratio_cell
 from testbed.arena.report.measures import MEASURES, PROVISIONING, Measure
 from testbed.arena.report.numbers import NOTHING, as_given, counted, figure
@@ -36,14 +36,14 @@ def _mean_cell(
     measure: Measure,
     means: Mapping[str, Interval | None],
 ) -> Cell:
-    """Return a policy's mean with its ratio to the baseline; marked where it is the least of all but the oracle."""
+    """Return a policy's mean with its ratio to the baseline; marked where it is the least of all but the oracles."""
     if not measure.ratio:
         return mean_cell(means[policy])
     ratio = None
     if policy != outcomes.baseline:
         ratio = outcomes.against_baseline(workload, policy, measure.name).ratio
-    mean, best = means[policy], least([each for name, each in means.items() if name != IDEAL])
-    return mean_cell(mean, ratio, best=mean is not None and policy != IDEAL and mean.mean == best)
+    mean, best = means[policy], least([each for name, each in means.items() if name not in ORACLES])
+    return mean_cell(mean, ratio, best=mean is not None and policy not in ORACLES and mean.mean == best)
 
 
 def run_note(outcomes: Outcomes, workload: str, policy: str) -> str:
@@ -51,7 +51,7 @@ def run_note(outcomes: Outcomes, workload: str, policy: str) -> str:
     group = outcomes.of(workload, policy)
     runs, lost = group.results, group.lost
     left = sum(1 for result in runs if result.metrics.get("drained") is False)
-    notes = ["baseline"] if policy == outcomes.baseline else ["oracle"] if policy == IDEAL else []
+    notes = ["baseline"] if policy == outcomes.baseline else ["oracle"] if policy in ORACLES else []
     notes.append(counted(len(runs), "run") if runs else "not run")
     notes += [f"{lost} lost"] if lost else []
     notes += [f"{left} not drained"] if left else []

@@ -103,9 +103,32 @@ def plant_of(scene: Scene, physics: Mapping[str, Physics], *, seed: int) -> Plan
     return FlinkPlant(scene, flink, seed=seed, tick_s=min(_TICK_S, scene.sample_s))
 
 
-def change_takes_s(physics: Physics) -> float:
-    """Return how long it takes until an ordered replica serves, seconds, without noise."""
-    return physics.start_s if isinstance(physics, SparkPhysics) else physics.restart_s
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeEffect:
+    """What a change of an operator's replicas does, without noise.
+
+    Attributes
+    ----------
+    takes_s
+        How long it takes until an ordered replica serves, seconds.
+    warm_up_s
+        How much of a new replica's time is lost after that while it is cold, seconds.
+    stops
+        Whether the operator processes nothing until the ordered replicas serve.
+    """
+
+    takes_s: float
+    warm_up_s: float
+    stops: bool
+
+
+def change_effect(physics: Physics) -> ChangeEffect:
+    """Return what a change does: on Spark new replicas join a running query, on Flink the job stops."""
+    if isinstance(physics, SparkPhysics):
+        cold_s = (physics.cold_least_s + physics.cold_most_s) / 2
+        return ChangeEffect(takes_s=physics.start_s, warm_up_s=cold_s, stops=False)
+    cold_s = physics.cold_share * physics.warm_up_s  # the missing share fades exponentially
+    return ChangeEffect(takes_s=physics.restart_s, warm_up_s=cold_s, stops=True)
 
 
 @lru_cache(maxsize=16)

@@ -9,10 +9,9 @@ from gesscale.workflow import BatchCap, Operator, Workflow
 from latency_map import LatencyMap
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import Experiment
-from testbed.arena.experiments.sections import Engine, OperatorSection
-from testbed.arena.policies.catalogue import IDEAL, STATIC
-from testbed.arena.policies.oracle import needed_rows_per_s
-from testbed.arena.worlds.engines import Physics, change_takes_s, physics_of, plant_of
+from testbed.arena.experiments.sections import NEEDED, Engine, OperatorSection
+from testbed.arena.policies.oracle import IDEAL, STATIC, inflow_of, inflow_rows_per_s, needed_rows_per_s
+from testbed.arena.worlds.engines import ChangeEffect, Physics, change_effect, physics_of, plant_of
 from testbed.arena.worlds.fog_nodes import FogNodes, fog_nodes
 from testbed.arena.worlds.streams import seed_of
 from testbed.simulator.demand import BestPlacements, best_placements
@@ -23,6 +22,9 @@ from testbed.workloads.workload import Workload
 
 _BLIND = MetricTraits(gap_share=1.0, cpu=CpuAccount.NOT_MEASURED)
 """The oracle looks at no metric: none is made for it."""
+
+_FIRST_S = 300.0
+"""What replicas a load needs at first is decided by its mean over this time, seconds."""
 
 _PERIODS_AFTER_A_RESTART = 3
 """How many periods Monitor looks back on Flink in addition to the length of a restart."""
@@ -40,14 +42,17 @@ class World:
         At time 0.
     best
         The best placements of each operator.
-    change_takes_s
-        How long it takes until an ordered replica of each operator serves, without noise.
+    changes
+        What a change of the replicas of each operator does.
+    slo_s
+        The latency of a row that is still good, seconds.
     """
 
     scene: Scene
     plant: Plant
     best: Mapping[str, BestPlacements]
-    change_takes_s: Mapping[str, float]
+    changes: Mapping[str, ChangeEffect]
+    slo_s: float
 
 
 def world_of(experiment: Experiment, case: Case) -> World:
@@ -86,7 +91,9 @@ def world_of(experiment: Experiment, case: Case) -> World:
         nodes=fog.nodes,
         delays=fog.delays,
         workloads=_workloads(case, workflow, varied),
-        initial={name: _nearest(fog, section.initial_replicas) for name, section in varied.operators.items()},
+        initial={
+            name: _nearest(fog, section.least_initial_replicas) for name, section in varied.operators.items()
+        },
         selectivity={name: section.selectivity for name, section in varied.operators.items()},
         metrics=_BLIND if ideal else _traits(varied, physics),
         failures=tuple(NodeFailure(**dict(fault)) for fault in varied.faults.failures),
@@ -98,17 +105,18 @@ def world_of(experiment: Experiment, case: Case) -> World:
     )
     factor = varied.load_factor or varied.peak_share * _room(plain, best)
     loaded = replace(plain, workloads=_scaled(plain, factor))
-    scene = replace(loaded, initial=_initial(case.policy, loaded, best))
+    scene = replace(loaded, initial=_initial(case.policy, varied, loaded, best))
     return World(
         scene=scene,
         plant=plant_of(scene, physics, seed=seed_of(case.seed, "plant")),
         best=best,
-        change_takes_s={name: change_takes_s(item) for name, item in physics.items()},
+        changes={name: change_effect(item) for name, item in physics.items()},
+        slo_s=varied.slo_s,
     )
 
 
 def _operator(name: str, section: OperatorSection, fog: FogNodes, engine: Engine) -> Operator:
-    if section.initial_replicas > len(fog.nodes):
+    if section.least_initial_replicas > len(fog.nodes):
         message = (
             f"operator {name!r}: expected at most {len(fog.nodes)} initial_replicas, one on each node, "
             f"got {section.initial_replicas}"
@@ -140,7 +148,7 @@ def _nearest(fog: FogNodes, count: int) -> tuple[str, ...]:
 def _traits(experiment: Experiment, physics: Mapping[str, Physics]) -> MetricTraits:
     history_s = experiment.metrics.history_s
     if experiment.engine is Engine.FLINK:
-        restart_s = max(change_takes_s(item) for item in physics.values())
+        restart_s = max(change_effect(item).takes_s for item in physics.values())
         history_s = max(history_s, restart_s + _PERIODS_AFTER_A_RESTART * experiment.period_s)
     return MetricTraits(**{**dict(experiment.metrics), "history_s": history_s})
 
@@ -186,13 +194,21 @@ def _peak_rows_per_s(scene: Scene, operator: str) -> float:
     )
 
 
-def _initial(policy: str, scene: Scene, best: Mapping[str, BestPlacements]) -> Mapping[str, tuple[str, ...]]:
-    """Return where replicas are at the beginning: `static` has what the peak needs, the oracle what is needed now."""
+def _initial(
+    policy: str, experiment: Experiment, scene: Scene, best: Mapping[str, BestPlacements]
+) -> Mapping[str, tuple[str, ...]]:
+    """Return where replicas are at the beginning: `static` has what the peak needs, `ideal` what is needed now."""
     if policy == STATIC:
         return {name: best[name].least(_peak_rows_per_s(scene, name))[1] for name in scene.initial}
     if policy == IDEAL:
         return {name: best[name].least(needed_rows_per_s(scene, name, 0.0))[1] for name in scene.initial}
-    return scene.initial
+    first_s = min(_FIRST_S, scene.duration_s)
+    return {
+        name: best[name].least(inflow_rows_per_s(inflow_of(scene, name), 0.0, first_s))[1]
+        if experiment.operators[name].initial_replicas == NEEDED
+        else placement
+        for name, placement in scene.initial.items()
+    }
 
 
 @lru_cache(maxsize=32)

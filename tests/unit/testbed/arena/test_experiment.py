@@ -171,6 +171,11 @@ def test_settings_can_be_changed_by_their_path():
         ({"nodes": {"generated": {"low_ms": 9, "high_ms": 5}, "count": 3}}, "expected low_ms <= high_ms"),
         ({"operators": {}}, "operators"),
         ({"operators": {"a": {"initial_replicas": 9}}}, "got 1, 9 and 8"),
+        (
+            {"operators": {"a": {"initial_replicas": 0}}},
+            "operators.a.initial_replicas: expected a whole number of replicas from 1, or needed, got 0",
+        ),
+        ({"operators": {"a": {"initial_replicas": "warm"}}}, "from 1, or needed, got 'warm'"),
         ({"rules": {"policy": "static"}}, "rules.policy"),
         ({"rules": {"seed": 4}}, "rules.seed"),
         ({"faults": {"failures": [{"node": "edge1", "from": 60, "until": 60}]}}, "expected from < until"),
@@ -337,3 +342,14 @@ def test_an_experiment_extends_another_one(tmp_path, base):
 def test_faults_of_what_extends_another_are_named_with_their_file(tmp_path):
     with pytest.raises(InputError, match=r"child\.yaml: operators\.a\.colour: there is no such setting"):
         extending(tmp_path, **{"operators.a.colour": "red"})
+
+
+def test_the_league_keeps_the_names_of_its_variants_with_a_cold_start():
+    league = read_experiment("league")
+    cold = [name for name in league.variant_names if "start=" not in name]
+    assert cold == ["default", "delays=no", "plant=flink", "plant=flink,delays=no"]
+    starts = {
+        name: league.variant(name).operators["operator"].initial_replicas for name in league.variant_names
+    }
+    assert [name for name, initial in starts.items() if initial == 1] == cold
+    assert set(starts.values()) == {1, "needed"}

@@ -26,11 +26,11 @@ WORLD = world_of(
 
 
 def build(name: str) -> object:
-    return build_policy(name, WORLD.scene, PolicyOptions(), WORLD.best)
+    return build_policy(name, WORLD, PolicyOptions())
 
 
 def test_every_policy_of_gesscale_plays_and_the_oracle_too():
-    assert set(policy_names()) == {*names_of_gesscale(), "ideal"}
+    assert set(policy_names()) == {*names_of_gesscale(), "ideal", "foresight"}
     for name in policy_names():
         check_policy(name)
         assert build(name).name == name

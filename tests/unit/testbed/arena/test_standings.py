@@ -5,7 +5,7 @@ import pytest
 
 from gesscale.errors import InputError
 from testbed.arena.case import CaseResult
-from testbed.arena.judging.standings import standings
+from testbed.arena.judging.standings import Account, lateness_metric, standings
 
 EXPERIMENT = arena_plays.small_experiment(policies=["static", "thr-nlaware", "gesscale", "ideal"], seeds=2)
 
@@ -115,3 +115,47 @@ def test_a_load_is_won_over_the_seeds_that_all_have_played():
 def test_without_the_oracle_there_is_nothing_to_measure_by():
     with pytest.raises(InputError, match="expected runs of 'ideal'"):
         standings(EXPERIMENT, results(without=["ideal"]))
+
+
+def test_a_bill_can_take_another_account_of_lateness():
+    # The area is three times the minutes: gesscale pays 60 and 3 x 5 late minutes for spikes, 61 and 3 x 6.
+    played = [
+        CaseResult(
+            case=each.case,
+            metrics={**each.metrics, "lag_area_slo_s": 3 * each.metrics["lag_above_slo_s"]},
+        )
+        for each in results()
+    ]
+    found = standings(EXPERIMENT, played, prices=(1.0,), lateness="lag_area_slo_s")
+    ours = next(each for each in found if each.policy == "gesscale")
+    assert ours.late_min.mean == 9.0  # of 0, 3, 15 and 18
+    # Means over the seeds, 150.5 + 1.5 and 60.5 + 16.5 against the oracle's 100.5 + 1.5 and 50.5 + 1.5.
+    assert ours.bills[0].mean == pytest.approx((152 / 102 * 77 / 52) ** 0.5)
+
+
+def test_the_metric_of_lateness_is_that_of_the_objective_and_the_account():
+    assert lateness_metric(EXPERIMENT, 60.0, Account.MINUTES) == "lag_above_slo_s"
+    assert lateness_metric(EXPERIMENT, 30.0, Account.MINUTES) == "lag_above_half_slo_s"
+    assert lateness_metric(EXPERIMENT, 120.0, Account.GROWING) == "lag_area_twice_slo_s"
+    with pytest.raises(InputError, match="an objective that was scored, 30s, 60s, 120s, got 90s"):
+        lateness_metric(EXPERIMENT, 90.0, Account.MINUTES)
+
+
+def test_results_of_before_have_no_other_account():
+    with pytest.raises(InputError, match="metric lag_area_slo_s, got older ones without"):
+        standings(EXPERIMENT, results(), lateness="lag_area_slo_s")
+
+
+def test_where_foresight_was_played_all_are_measured_by_its_bill_at_the_middle_price():
+    assert by_policy()["gesscale"].above_foresight_pct is None
+    experiment = EXPERIMENT.changed({"policies": [*EXPERIMENT.policies, "foresight"]})
+    metrics = {"node_seconds": 60.0 * 80, "lag_above_slo_s": 60.0 * 2, "scaling_actions": 4}
+    foresights = [
+        CaseResult(case=case, metrics=metrics) for case in experiment.cases() if case.policy == "foresight"
+    ]
+    found = standings(experiment, [*results(), *foresights], prices=(1.0, 10.0, 100.0))
+    table = {each.policy: each for each in found}
+    # At 10: 100 for foresight on each load, 155.5 and 115.5 for gesscale (see above).
+    assert table["gesscale"].above_foresight_pct.mean == pytest.approx(100 * ((1.555 * 1.155) ** 0.5 - 1))
+    assert table["foresight"].above_foresight_pct.mean == 0
+    assert not table["foresight"].competes

@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from testbed.scoring.lag_curve import LagCurve
 from testbed.scoring.latency_histogram import LatencyHistogram
-from testbed.scoring.passage import LateTime
-from testbed.scoring.sample import Completion, Sample, Scores
+from testbed.scoring.sample import LAG_ABOVE, LAG_AREA, Completion, Sample, Scores
 from testbed.scoring.scorer import Scorer
 
 
@@ -141,19 +141,54 @@ def test_no_rows_are_no_completion() -> None:
     assert scored(batch(0, 0, 90, rows=0)).latency_mean_s is None
 
 
-@given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 30)), max_size=30))
-def test_late_time_is_the_union_of_its_spans(drawn: list[tuple[int, int]]) -> None:
-    spans = sorted(((start, start + length) for start, length in drawn), key=lambda span: span[1])
-    late = LateTime()
-    for start, end in spans:
-        late.add(start, end)
-    covered = {second for start, end in spans for second in range(start, end)}
-    assert late.total_s() == pytest.approx(len(covered))
+def test_a_lag_that_grows_costs_more_each_minute() -> None:
+    # The lag grows from 0 to 40 s: above 5, 10 and 20 s for 35, 30 and 20 s. The triangles above them are 35^2 / 2,
+    # 30^2 / 2 and 20^2 / 2, divided by 5, 10 and 20 s.
+    scores = scored(batch(0, 0, 40))
+    assert [getattr(scores, name) for name in LAG_ABOVE] == pytest.approx([35, 30, 20])
+    assert [getattr(scores, name) for name in LAG_AREA] == pytest.approx([122.5, 45, 10])
+    # A second of a lag of three objectives counts two: rows offered in (0, 100) arrive 30 s later, one by one. In
+    # (30, 130) the lag is 30 s; in (0, 30) it grows to it.
+    steady = Completion(rows=100, offered_from_s=0, offered_until_s=100, arrived_from_s=30, at_s=130)
+    assert scored(steady, ended_at_s=130).lag_area_slo_s == pytest.approx(2 * 100 + 20**2 / 2 / 10)
 
 
-def test_late_time_keeps_a_bounded_number_of_spans() -> None:
-    late = LateTime()
+def test_rows_that_are_left_have_a_lag_that_grows_until_the_end() -> None:
+    # All rows until 5 s came through, so the lag grows to 95 s at 100 s, 10 of which are good.
+    assert scored(batch(0, 5, 6), left=True).lag_area_slo_s == pytest.approx(85**2 / 2 / 10)
+
+
+offered = st.integers(0, 60)
+
+
+@given(st.lists(st.tuples(offered, offered, st.integers(0, 30), st.integers(0, 30)), max_size=20))
+def test_the_curve_is_the_greatest_age_of_a_row_that_is_not_through(
+    drawn: list[tuple[int, int, int, int]],
+) -> None:
+    # Rows arrive evenly in [arrived, ended], in order, but those that were offered first need not be the first.
+    arrivals = []
+    for one, other, waited, took in drawn:
+        first, last = sorted((one, other))
+        arrived = first + waited
+        arrivals.append((arrived, max(arrived, last) + took, first, last))
+    arrivals.sort(key=lambda arrival: arrival[1])
+    curve = LagCurve((5.0, 20.0))
+    for arrival in arrivals:
+        curve.add(*arrival)
+    grid_s = np.arange(0.005, 151, 0.01)
+    lag_s = np.zeros_like(grid_s)
+    for arrived, ended, first, last in arrivals:
+        share = np.clip((grid_s - arrived) / max(ended - arrived, 1e-9), 0, 1)
+        age_s = grid_s - (first + share * (last - first))
+        lag_s = np.where(grid_s < ended, np.maximum(lag_s, age_s), lag_s)
+    assert curve.seconds_above() == pytest.approx([np.sum(lag_s > each) * 0.01 for each in (5, 20)], abs=0.3)
+    areas_s2 = [np.sum(np.maximum(0, lag_s - each)) * 0.01 for each in (5, 20)]
+    assert curve.areas_above_s2() == pytest.approx(areas_s2, rel=0.01, abs=0.5)
+
+
+def test_the_curve_keeps_a_bounded_number_of_pieces() -> None:
+    curve = LagCurve((2.0,))
     for index in range(10_000):
-        late.add(10.0 * index, 10.0 * index + 4)
-    assert late.total_s() == pytest.approx(40_000)
-    assert len(late._spans) <= 256
+        curve.add(10.0 * index + 4, 10.0 * index + 4, 10.0 * index, 10.0 * index)
+    assert curve.seconds_above()[0] == pytest.approx(20_000)  # (2, 4) of each 10 s
+    assert len(curve._pieces) <= 256

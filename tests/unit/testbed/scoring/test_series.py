@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from gesscale.errors import InputError
-from testbed.scoring.sample import Sample
+from testbed.scoring.sample import LAG_ABOVE, LAG_AREA, Sample
 from testbed.scoring.scorer import Scorer
-from testbed.scoring.series import read_series, score_series
+from testbed.scoring.series import Until, read_series, score_series
 
 HEADER = "t_s,demand_replicas,supply_replicas,input_rows_per_s,processed_rows_per_s,reconfiguration\n"
 GOOD = HEADER + "0,1,1,10,0,0\n50,1,2,10,20,1\n100,0,2,0,0,0\n120,0,2,0,0,0\n"
@@ -35,7 +35,7 @@ def sample(t_s: float, supply: int, offered: float, processed: float, *, reconfi
 
 def test_a_recorded_series_is_scored_by_hand(series: Path) -> None:
     series.write_text(GOOD, "utf-8")
-    scores = score_series(read_series(series), 20)
+    scores = score_series(read_series(series), 20, until=Until.INPUT)
     # The input ends at 100 s: T. One replica too many in [50, 100): 50 of 100 replica-s; 50 x 1 + 50 x 2 replica-s.
     assert scores.accuracy_O == pytest.approx(0.5)
     assert scores.accuracy_U == 0
@@ -55,7 +55,7 @@ def test_a_recorded_series_is_scored_by_hand(series: Path) -> None:
 
 def test_excess_is_the_draining_after_the_input(series: Path) -> None:
     series.write_text(HEADER + "0,1,1,10,5,0\n60,1,1,0,5,0\n180,1,1,0,0,0\n", "utf-8")
-    scores = score_series(read_series(series), 1000)
+    scores = score_series(read_series(series), 1000, until=Until.INPUT)
     # 300 rows are left at 60 s, gone at 60 s more, though the row says 5 rows/s until 180 s.
     assert scores.excess_time == pytest.approx(60 / 60)
     # Row a leaves at 2 a: after 0 to 60 s, evenly.
@@ -67,11 +67,29 @@ def test_a_series_that_ends_with_a_backlog_is_not_drained(series: Path) -> None:
     series.write_text(HEADER + "0,1,1,10,5,0\n60,1,1,0,5,0\n100,1,1,0,0,0\n", "utf-8")
     scores = score_series(read_series(series), 50)
     assert not scores.drained
-    assert scores.excess_time == pytest.approx(40 / 60)
+    assert scores.excess_time == pytest.approx(40 / 100)
     # 5 x 100 = 500 rows left, the last one offered at 50 s: its lag was 50 s at the end, and never more before.
     assert scores.lag_above_slo_s == pytest.approx(0, abs=1e-6)
     # 20 s of lag are reached by row 20, which leaves at 40 s.
     assert score_series(read_series(series), 20).lag_above_slo_s == pytest.approx(60)
+
+
+def test_a_quiet_night_at_the_end_belongs_to_the_measurement(series: Path) -> None:
+    # An hour of input that needs 2 replicas, then three without any, in which 2 of the 2 replicas are too many.
+    series.write_text(HEADER + "0,2,2,10,10,0\n3600,0,2,0,0,0\n14400,0,2,0,0,0\n", "utf-8")
+    scores = score_series(read_series(series), 60)
+    assert scores.accuracy_O == pytest.approx(2 * 3 / 4)
+    assert scores.timeshare_O == pytest.approx(75)
+    assert scores.cost == pytest.approx(2 * 240)
+    assert scores.excess_time == 0  # all rows are processed when the input ends
+    by_day = score_series(read_series(series), 60, until=Until.INPUT)
+    assert (by_day.accuracy_O, by_day.cost, by_day.node_seconds) == (0, 120, scores.node_seconds)
+
+
+def test_a_series_without_input_is_a_quiet_night(series: Path) -> None:
+    series.write_text(HEADER + "0,1,3,0,0,0\n60,1,1,0,0,0\n", "utf-8")
+    scores = score_series(read_series(series), 10)
+    assert (scores.accuracy_O, scores.cost, scores.drained) == (2, 3, True)
 
 
 def test_idle_time_inside_the_series_belongs_to_the_measurement(series: Path) -> None:
@@ -114,7 +132,7 @@ def test_replicas_that_do_not_serve_are_read_where_the_file_tells(series: Path) 
     samples = read_series(series)
     assert [each.serving_replicas for each in samples] == [1, 0, 2, 2]
     # Without supply in [50, 100) one replica lacks instead of one being too many.
-    scores = score_series(samples, 20, restart_is_supply=False)
+    scores = score_series(samples, 20, until=Until.INPUT, restart_is_supply=False)
     assert scores.accuracy_O == 0
     assert scores.accuracy_U == pytest.approx(0.5)
 
@@ -166,7 +184,7 @@ def test_a_file_that_is_absent_or_no_text_is_refused(series: Path) -> None:
 def test_a_series_without_input_has_no_measurement(series: Path) -> None:
     series.write_text(HEADER + "0,1,1,0,5,0\n60,1,1,7,5,0\n", "utf-8")
     with pytest.raises(InputError, match="an input rate above 0 before the last row, got none in 2 rows"):
-        score_series(read_series(series), 10)
+        score_series(read_series(series), 10, until=Until.INPUT)
 
 
 rates = st.sampled_from([0.0, 2.0, 4.0, 10.0])
@@ -183,25 +201,33 @@ def test_a_series_scores_as_the_scorer_and_as_its_cumulative_curves(
         offered, processed, at_s = offered + rate * seconds, processed + possible * seconds, at_s + seconds
     draining = min(2.0, (offered - processed) / 50)
     course += [sample(at_s, 1, 0.0, draining), sample(at_s + 50, 1, 0.0, 0.0)]
-    scores = score_series(course, 3)
-    latencies_s, late_s = by_curves(course, 3)
+    scores = score_series(course, 3, until=Until.INPUT)
+    latencies_s, lag_s = by_curves(course)
     assert scores.latency_mean_s == pytest.approx(latencies_s.mean(), abs=0.02)
     for told_s, share in ((scores.latency_p50_s, 0.5), (scores.latency_p95_s, 0.95)):
         assert told_s is not None
         low_s, high_s = np.quantile(latencies_s, [share - 0.005, share + 0.005])
         assert low_s * 0.99 - 0.02 <= told_s <= high_s * 1.01 + 0.02
-    assert scores.lag_above_slo_s == pytest.approx(late_s, abs=0.2)
+    told = [
+        (getattr(scores, above), getattr(scores, area))
+        for above, area in zip(LAG_ABOVE, LAG_AREA, strict=True)
+    ]
+    for objective_s, (above_s, area_s) in zip((1.5, 3, 6), told, strict=True):
+        assert above_s == pytest.approx(np.sum(lag_s > objective_s) * 0.02, abs=0.2)
+        expected_s = np.sum(np.maximum(0, lag_s - objective_s)) * 0.02 / objective_s
+        assert area_s == pytest.approx(expected_s, rel=0.02, abs=0.2)
     scorer = Scorer(at_s, 3)
     for each in course:
         scorer.sampled(each)
     ours, theirs = asdict(scores), asdict(scorer.scores(at_s + 50))
-    for name in ("latency_mean_s", "latency_p50_s", "latency_p95_s", "latency_p99_s", "lag_above_slo_s"):
+    of_rows = ("latency_mean_s", "latency_p50_s", "latency_p95_s", "latency_p99_s", *LAG_ABOVE, *LAG_AREA)
+    for name in of_rows:
         del ours[name], theirs[name]
     assert ours == pytest.approx(theirs)
 
 
-def by_curves(course: list[Sample], slo_s: float) -> tuple[NDArray[np.float64], float]:
-    """Latencies of rows a hundredth apart, and late time on a grid of 1/50 s, read off both curves."""
+def by_curves(course: list[Sample]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Latencies of rows a hundredth apart, and the lag on a grid of 1/50 s, read off both curves."""
     times_s = np.array([each.t_s for each in course])
     offered = curve(times_s, [each.input_rows_per_s for each in course])
     processed = curve(times_s, [each.processed_rows_per_s for each in course])
@@ -211,7 +237,7 @@ def by_curves(course: list[Sample], slo_s: float) -> tuple[NDArray[np.float64], 
     through = np.interp(grid_s, times_s, processed) + 1e-6
     waiting = np.interp(grid_s, times_s, offered) > through
     oldest_s = reached(times_s, offered, np.minimum(through, offered[-1]))
-    return latencies_s, float(np.sum(waiting & (grid_s - oldest_s > slo_s)) * 0.02)
+    return latencies_s, np.where(waiting, grid_s - oldest_s, 0.0)
 
 
 def curve(times_s: NDArray[np.float64], rates: list[float]) -> NDArray[np.float64]:

@@ -185,5 +185,15 @@ def test_the_league_ranks_the_policies_and_names_the_winners(load, tmp_path, are
     ours = next(each for each in document["standings"] if each["policy"] == "gesscale")
     assert ours["won"] == [[str(load)]]  # the only one that competes
     assert "ratios to gesscale" in arena("league", folder, "--baseline", "gesscale").stdout
+    assert "foresight" not in shown.stdout  # it has not been played
+    growing = arena("league", folder, "--account", "growing", "--objective", "30s")
+    assert "Over all loads: ratios to ideal, late from 30 s" in growing.stdout
+    assert "lag area" in growing.stdout
+    with pytest.raises(InputError, match="objective that was scored, 30s, 60s, 120s, got 45s"):
+        arena("league", folder, "--objective", "45s")
+    with pytest.raises(InputError, match="--objective: "):
+        arena("league", folder, "--objective", "soon")
+    arena("run", "--policies", "gesscale,static,ideal,foresight", *asked[2:], "--results", folder)
+    assert "above foresight" in arena("league", folder).stdout
     with pytest.raises(InputError, match="expected replica-minutes, 0 or more, got -1"):
         arena("league", folder, "--price", -1)

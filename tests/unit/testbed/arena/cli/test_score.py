@@ -19,6 +19,15 @@ def test_a_recorded_series_is_scored(tmp_path, arena):
     assert scores["accuracy_U"] == pytest.approx(1 / 3)
     assert scores["cost"] == pytest.approx(5.0)
     assert scores["reconfigurations"] == 1
+    quiet = file.read_text() + "240,1,1,0,0,0\n"
+    file.write_text(quiet.replace("180,1,1,100,100,0", "180,1,2,0,0,0"))
+    # A fourth minute without input and one replica too many: two of four minutes, and 2 replica-minutes more.
+    whole, input_only = (
+        json.loads(arena("score", file, *options, "--output", "json").stdout)
+        for options in ((), ("--until", "input"))
+    )
+    assert (whole["accuracy_O"], whole["cost"]) == (pytest.approx(2 / 4), pytest.approx(7))
+    assert (input_only["accuracy_O"], input_only["cost"]) == (pytest.approx(1 / 3), pytest.approx(5))
     assert "accuracy_O" in arena("score", file).stdout
     with pytest.raises(InputError, match="--slo: expected a positive duration"):
         arena("score", file, "--slo", "soon")

@@ -1,0 +1,125 @@
+"""The cheapest plan: against every plan there is in a small world, and in the arena against the other policies."""
+
+from collections import deque
+from dataclasses import replace
+from itertools import product
+
+import pytest
+
+from testbed.arena.case import Case
+from testbed.arena.experiments.experiment import experiment_of
+from testbed.arena.playing import play
+from testbed.arena.policies.fluid_plan import Fluid, cheapest_plan
+from testbed.arena.worlds.scenes import world_of
+from testbed.workloads.workload import Workload
+
+MINUTES = (60, 150, 150, 60, 60, 60)  # rows/s; one replica processes 100, two 200
+
+
+def load(rates=MINUTES) -> Workload:
+    return Workload.of_rates("minutes", 60.0, rates)
+
+
+SPARK = Fluid(
+    inflow=((load(), 1.0),),
+    duration_s=360.0,
+    period_s=60.0,
+    slo_s=30.0,
+    replicas=(1, 2),
+    initial=1,
+    capacity_rows_per_s=(100.0, 200.0),
+    changing_s=(20.0, 20.0),
+    changing_rows_per_s=((100.0, 100.0), (100.0, 200.0)),
+    batch_s=(0.0, 0.0),
+)
+FLINK = replace(SPARK, changing_s=(40.0, 40.0), changing_rows_per_s=((0.0, 0.0), (0.0, 0.0)))
+
+
+def bill(fluid: Fluid, plan: tuple[int, ...]) -> float:
+    """Replica-minutes and late minutes at their price, second by second, with each second's rows in a line."""
+    rates = [
+        load.rate_rows_per_s(second) for load, _ in fluid.inflow for second in range(int(fluid.duration_s))
+    ]
+    waiting: deque[list[float]] = deque()  # second of the offer, rows
+    paid = late = 0.0
+    present, changed_s, before = plan[0], -1e9, plan[0]
+    for second in range(3600):
+        if second >= len(rates) and not waiting:
+            break
+        wanted = plan[min(second // 60, len(plan) - 1)]
+        if wanted != present:
+            before, present, changed_s = present, wanted, second
+        index = fluid.replicas.index(present)
+        able = fluid.capacity_rows_per_s[index]
+        if second - changed_s < fluid.changing_s[index]:
+            able = fluid.changing_rows_per_s[fluid.replicas.index(before)][index]
+        if second < len(rates):
+            waiting.append([second, rates[second]])
+        while able > 0 and waiting:
+            taken = min(able, waiting[0][1])
+            able -= taken
+            waiting[0][1] -= taken
+            if waiting[0][1] <= 1e-9:
+                waiting.popleft()
+        paid += present / 60
+        late += bool(waiting) and second + 1 - waiting[0][0] > fluid.slo_s
+    return paid + fluid.price * late / 60
+
+
+@pytest.mark.parametrize("fluid", [SPARK, FLINK], ids=["late start", "stop"])
+@pytest.mark.parametrize("price", [0.5, 10.0])
+@pytest.mark.parametrize("initial", [1, 2])
+def test_no_plan_is_cheaper(fluid, price, initial):
+    fluid = replace(fluid, price=price, initial=initial)
+    plan = cheapest_plan(fluid)
+    assert plan[0] == initial
+    others = {others: bill(fluid, (initial, *others)) for others in product((1, 2), repeat=7)}
+    # The plan counts in ticks of 10 s, this test in seconds; a tick of lateness costs price / 6.
+    assert bill(fluid, plan) <= min(others.values()) + price / 6 + 0.1
+
+
+def test_a_stop_that_costs_more_than_it_saves_is_left_out():
+    # One replica fewer for the last three minutes saves 3; the stop of 40 s makes rows 10 s late and more, and they
+    # cost 10 a minute: at 60 rows/s, 2,400 rows wait, and 40 of them fewer each second.
+    high = replace(FLINK, inflow=((load((150, 150, 150, 60, 60, 60)), 1.0),), initial=2)
+    assert set(cheapest_plan(high)[:6]) == {2}
+    # With a late start nothing is lost by a change, and late minutes are not needed.
+    low = replace(high, changing_s=SPARK.changing_s, changing_rows_per_s=SPARK.changing_rows_per_s)
+    assert 1 in cheapest_plan(low)[3:6]
+
+
+def test_a_batch_that_takes_as_long_as_the_objective_leaves_no_row_to_wait():
+    # With 1 replica, 50 rows/s more wait in minute 1: 3,000 at its end, and 4,000 after the 20 s of a change then.
+    # They are 27 s of the load, and 30 s are good. So the second replica can come a minute late.
+    assert cheapest_plan(SPARK)[:5] == (1, 1, 2, 1, 1)
+    # Where all that waits for a batch of 30 s is late, every second without the second replica is.
+    assert cheapest_plan(replace(SPARK, batch_s=(30.0, 30.0)))[:5] == (1, 2, 2, 1, 1)
+
+
+WORLD = {
+    "name": "mine",
+    "policies": ["foresight", "ideal", "gesscale", "thr-nlunaware", "ds2"],
+    "workloads": ["kanis-convergence"],
+    "nodes": {"generated": {"kind": "clustered", "high_ms": 300, "per_seed": True}, "count": 6},
+    "operators": {"operator": {"max_replicas": 6}},
+}
+
+
+@pytest.mark.parametrize("engine", ["spark", "flink"])
+def test_no_policy_in_the_same_world_has_a_lower_bill(engine):
+    experiment = experiment_of({**WORLD, "engine": engine}, "mine.yaml")
+    bills = {}
+    for case in experiment.cases():
+        if case.seed == 0 and case.policy != "ideal":
+            metrics = play(experiment, case).metrics
+            bills[case.policy] = metrics["node_seconds"] / 60 + 10 * metrics["lag_above_slo_s"] / 60
+    assert min(bills, key=bills.get) == "foresight"
+
+
+def test_it_begins_where_all_others_do_and_its_changes_take_as_long():
+    experiment = experiment_of(WORLD, "mine.yaml")
+    ours, theirs = (
+        world_of(experiment, Case(workload="kanis-convergence", seed=0, policy=policy))
+        for policy in ("foresight", "gesscale")
+    )
+    assert (ours.scene, ours.changes) == (theirs.scene, theirs.changes)
