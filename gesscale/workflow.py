@@ -59,6 +59,8 @@ class Operator:
         The replicas it may have, ``1 <= min <= max``.
     cap
         The cap on the rows of a batch; None where the query has none.
+    restarts
+        Whether a change of its replicas stops the query and starts it again.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Operator:
     min_replicas: int = 1
     max_replicas: int = 8
     cap: BatchCap | None = None
+    restarts: bool = False
 
     def __post_init__(self) -> None:
         if self.min_replicas < 1 or not REPLICA_LIMITS.holds(self):

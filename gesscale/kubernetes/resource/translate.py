@@ -16,6 +16,7 @@ from gesscale.kubernetes.resource.autoscaler import (
 )
 from gesscale.kubernetes.resource.groups import group_of, text_of
 from gesscale.kubernetes.resource.selector import LabelSelector
+from gesscale.kubernetes.resource.order import Strategy
 from gesscale.kubernetes.resource.spec_groups import LatencyMapSpec
 from gesscale.plan.directives import Directive, Override, Pause
 from gesscale.settings.analyze import AnalyzeSettings
@@ -277,6 +278,7 @@ def _operator(item: StreamAutoscaler, driver: DriverPlace | None) -> Operator:
         min_replicas=spec.min_replicas,
         max_replicas=spec.max_replicas,
         cap=None if cap is None else BatchCap(rows=cap.rows or 0, rows_per_replica=cap.rows_per_replica or 0),
+        restarts=Strategy(spec.reconfiguration.strategy) is Strategy.RESTART,
     )
 
 

@@ -32,8 +32,8 @@ _STEPS = 24
 _FIRST_PERIOD_S = 60.0
 _STOP_CYCLES = 1.5
 """A change that held batches up for more than so many triggers stopped the job."""
-_START_S = 8.0
-"""What a change takes where none has been measured, and a new replica on Spark until it serves."""
+_START_S, _RESTART_S = 8.0, 60.0
+"""What takes a new replica until it serves, and a restart of the query where none has been measured."""
 _CHANGES_COUNTED = 9
 _RESTING_CYCLES, _LATE_CYCLES = 1.2, 1.5
 """Rows of so many batches wait at any time; and so much earlier than the objective a batch has to begin."""
@@ -272,15 +272,16 @@ class Gesscale2Policy:
             backlog_rows=max(0.0, (reading.backlog_rows or 0.0) + came - went),
             resting_s=_RESTING_CYCLES * trigger_s,
             allowed_s=allowed_s,
-            change=self._change_cost(reading.operator, trigger_s, knowledge),
+            change=self._change_cost(operator, trigger_s, knowledge),
             late_minute_price=self.sizing.late_minute_price,
         )
 
-    def _change_cost(self, operator: str, trigger_s: float, knowledge: Knowledge) -> ChangeCost:
-        """Tell by the last changes whether one stops the job, and for how long."""
-        changes = knowledge.orders.get(operator, ())[:_CHANGES_COUNTED]
+    def _change_cost(self, operator: Operator, trigger_s: float, knowledge: Knowledge) -> ChangeCost:
+        """Tell by the last changes whether one stops the query, and for how long."""
+        changes = knowledge.orders.get(operator.name, ())[:_CHANGES_COUNTED]
         known = [each.downtime_s - trigger_s for each in changes if each.downtime_s is not None]
-        took_s = max(0.0, median(known)) if known else _START_S
+        guess_s = _RESTART_S if operator.restarts else _START_S
+        took_s = max(0.0, median(known)) if known else guess_s
         return ChangeCost(
             stop_s=took_s if took_s > _STOP_CYCLES * trigger_s else 0.0,
             start_s=_START_S,

@@ -130,6 +130,7 @@ def _operator(name: str, section: OperatorSection, fog: FogNodes, engine: Engine
         min_replicas=section.min_replicas,
         max_replicas=min(section.max_replicas, len(fog.nodes)),
         cap=BatchCap(rows_per_replica=section.cap_rows_per_replica or 0) if capped else None,
+        restarts=engine is Engine.FLINK,
     )
 
 

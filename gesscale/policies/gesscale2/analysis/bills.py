@@ -105,6 +105,7 @@ class _Rule(NamedTuple):
 
 
 _NEVER = 1e9
+_LEAST_SPARE_SHARE = 0.25
 _RULES = (
     _Rule(headroom=-0.60, slack=-0.50, drain=1.0, tolerated=0.4),
     _Rule(headroom=-0.30, slack=-0.25, drain=1.0, tolerated=0.5),
@@ -249,10 +250,9 @@ def _settle(outlook: Outlook, course: _Course) -> None:
     """Charge what is left: the work that waits, and the time until no row is late any more with all replicas."""
     load = (outlook.offered[:, -1] - outlook.offered[:, -2]) / outlook.steps_s[-1]
     most = outlook.rows_per_s[outlook.most - 1]
-    spare = np.maximum(most - load, 0.1 * most)
-    course.late_s += np.minimum(
-        np.maximum(0.0, outlook.due[:, -1] - course.served) / spare, outlook.steps_s.sum()
-    )
+    # A load that no number of replicas carries goes down again some day: the less waits until then, the better.
+    spare = np.maximum(most - load, _LEAST_SPARE_SHARE * most)
+    course.late_s += np.maximum(0.0, outlook.due[:, -1] - course.served) / spare
     course.replica_s += np.maximum(0.0, outlook.offered[:, -1] - course.served) / outlook.rows_per_s[0]
 
 
