@@ -32,12 +32,12 @@ FIRST_SEED = 100
 
 GRIDS: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]] = {
     "drs": (
-        [{"cooldown": "1m"}, {"cooldown": "5m"}, {"cooldown": "15m"}],
+        [{"cooldown": "1m"}, {"cooldown": "5m"}, {"cooldown": "15m"}, {"cooldown": "30m"}],
         [{"over_provision": 1.0}, {"over_provision": 1.25}],
         [{"release_below_share": 0.9}, {"release_below_share": 0.6}],
     ),
     "ds2": (
-        [{"cooldown": "1m"}, {"cooldown": "5m"}, {"cooldown": "15m"}],
+        [{"cooldown": "1m"}, {"cooldown": "5m"}, {"cooldown": "15m"}, {"cooldown": "30m"}],
         [
             {"over_provision": 1.2},
             {"over_provision": 1.4},
@@ -51,6 +51,8 @@ GRIDS: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]] = {
             {"cooldown": "5m", "scale_down_stabilization": "5m"},
             {"cooldown": "5m", "scale_down_stabilization": "15m"},
             {"cooldown": "15m", "scale_down_stabilization": "15m"},
+            {"cooldown": "30m", "scale_down_stabilization": "15m"},
+            {"cooldown": "1m", "scale_down_stabilization": "1m"},
         ],
         [
             {"utilisation_target_share": 0.6},
@@ -63,6 +65,8 @@ GRIDS: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]] = {
             {"cooldown": "1m", "recent_rescale": "10m"},
             {"cooldown": "3m", "recent_rescale": "10m"},
             {"cooldown": "10m", "recent_rescale": "30m"},
+            {"cooldown": "1m", "recent_rescale": "1m"},
+            {"cooldown": "30m", "recent_rescale": "60m"},
         ],
         [
             {"recovery_target": "10m", "forecast": "15m"},
