@@ -85,6 +85,7 @@ def comparison(seeds: int) -> dict[str, object]:
         cases,
         jobs=os.cpu_count() or 1,
         done=lambda result: lost.append(result) if result.lost else None,
+        play=play,
     )
     took_s = time.perf_counter() - began_s
     return {

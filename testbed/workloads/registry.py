@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from gesscale.errors import InputError
-from testbed.workloads import daedalus, kanis, new_york, plain, seep
+from testbed.workloads import daedalus, kanis, new_york, numenta, plain, seep
 from testbed.workloads.entry import Entry, WorkloadRequest
 from testbed.workloads.user_csv import workload_from_csv
 from testbed.workloads.workload import Workload
@@ -16,7 +16,14 @@ _SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
 
 def entries() -> tuple[Entry, ...]:
     """Return all named loads, those of a source side by side."""
-    return (*new_york.ENTRIES, *kanis.ENTRIES, *daedalus.ENTRIES, *seep.ENTRIES, *plain.ENTRIES)
+    return (
+        *new_york.ENTRIES,
+        *numenta.ENTRIES,
+        *kanis.ENTRIES,
+        *daedalus.ENTRIES,
+        *seep.ENTRIES,
+        *plain.ENTRIES,
+    )
 
 
 def workload_names() -> Mapping[str, str]:

@@ -1,0 +1,175 @@
+"""How good four other policies of the league are at their best: a grid of settings for each, played on other seeds.
+
+Run ``python benchmarks/tune_rivals.py --results FOLDER [--rivals drs,ds2] [--seeds 2] [--jobs 1]``. It plays the loads
+and worlds of the experiment ``league``, with delays, on both engines, with each point of each grid, on the seeds 100,
+101 and so on. The league scores the seeds 0 to 29, so no point is chosen by a run that counts there. Results are kept
+in a folder for each rival: the same command goes on where it was stopped, and more seeds may be asked for later.
+
+It prints JSON. For each rival, engine and price of a late minute: the bill of every point as a ratio to that of
+``ideal`` in the same worlds (geometric mean over the loads), and the settings of the point with the least. A point that
+lost a run is not chosen.
+"""
+
+import argparse
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from testbed.arena.case import CaseResult
+from testbed.arena.experiments.experiment import Experiment, read_experiment
+from testbed.arena.judging.standings import PRICES, standings
+from testbed.arena.playing import check_experiment, play
+from testbed.arena.policies.catalogue import IDEAL
+from testbed.arena.runs.results import open_results
+from testbed.arena.runs.running import run_locally
+
+FIRST_SEED = 100
+"""The league scores the seeds 0 to 29."""
+
+GRIDS: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]] = {
+    "drs": (
+        [{"cooldown": "1m"}, {"cooldown": "5m"}, {"cooldown": "15m"}, {"cooldown": "30m"}],
+        [{"over_provision": 1.0}, {"over_provision": 1.25}],
+        [{"release_below_share": 0.9}, {"release_below_share": 0.6}],
+    ),
+    "ds2": (
+        [{"cooldown": "1m"}, {"cooldown": "5m"}, {"cooldown": "15m"}, {"cooldown": "30m"}],
+        [
+            {"over_provision": 1.2},
+            {"over_provision": 1.4},
+            {"over_provision": 1.0, "drain_horizon": "5m"},
+            {"over_provision": 1.2, "drain_horizon": "5m"},
+        ],
+    ),
+    "hpa-varga": (
+        [
+            {"cooldown": "1m", "scale_down_stabilization": "5m"},
+            {"cooldown": "5m", "scale_down_stabilization": "5m"},
+            {"cooldown": "5m", "scale_down_stabilization": "15m"},
+            {"cooldown": "15m", "scale_down_stabilization": "15m"},
+            {"cooldown": "30m", "scale_down_stabilization": "15m"},
+            {"cooldown": "1m", "scale_down_stabilization": "1m"},
+        ],
+        [
+            {"utilisation_target_share": 0.6},
+            {"utilisation_target_share": 0.7},
+            {"utilisation_target_share": 0.85},
+        ],
+    ),
+    "daedalus": (
+        [
+            {"cooldown": "1m", "recent_rescale": "10m"},
+            {"cooldown": "3m", "recent_rescale": "10m"},
+            {"cooldown": "10m", "recent_rescale": "30m"},
+            {"cooldown": "1m", "recent_rescale": "1m"},
+            {"cooldown": "30m", "recent_rescale": "60m"},
+        ],
+        [
+            {"recovery_target": "10m", "forecast": "15m"},
+            {"recovery_target": "3m", "forecast": "15m"},
+            {"recovery_target": "10m", "forecast": "5m"},
+        ],
+    ),
+}
+"""For each rival what its points combine: each with each. The defaults are one of them."""
+
+
+def points(rival: str) -> list[dict[str, Any]]:
+    """Return the settings of each point of a rival's grid."""
+    return [
+        {name: value for part in parts for name, value in part.items()} for parts in product(*GRIDS[rival])
+    ]
+
+
+def tuning(rival: str, seeds: int) -> Experiment:
+    """Return the league with delays for a rival and `ideal`: a variant for each engine and point."""
+    league = read_experiment("league")
+    plant = next(choice for choice in league.document()["variants"]["choices"] if choice["name"] == "plant")
+    group = f"rules.{rival.replace('-', '_')}"
+    options = [{"name": str(number), "set": {group: point}} for number, point in enumerate(points(rival))]
+    choices = [plant, {"name": "point", "options": options}]
+    changes = {
+        "name": f"tune-{rival}",
+        "policies": [rival, IDEAL],
+        "seeds": list(range(FIRST_SEED, FIRST_SEED + seeds)),
+        "variants": {"combine": "full-factorial", "choices": choices},
+    }
+    return league.changed(changes, "this benchmark")
+
+
+def variants(experiment: Experiment) -> dict[str, tuple[str, int]]:
+    """Return engine and number of the point of each variant."""
+    plant, point = experiment.variants.choices
+    pairs = product((option.name for option in plant.options), range(len(point.options)))
+    return dict(zip(experiment.variant_names, pairs, strict=True))
+
+
+def played(experiment: Experiment, folder: Path, jobs: int) -> tuple[CaseResult, ...]:
+    """Play what is missing, seed by seed; `ideal`, to which the settings are nothing, with the first point only."""
+    first = {name for name, (_, point) in variants(experiment).items() if point == 0}
+    with open_results(folder, experiment) as kept:
+        missing = [case for case in kept.missing if case.policy != IDEAL or case.variant in first]
+        missing.sort(key=lambda case: (case.seed, case.workload))  # those of one world together
+        run_locally(experiment, missing, jobs=jobs, done=kept.add, play=play)
+        return kept.results
+
+
+def with_ideal_everywhere(experiment: Experiment, results: Sequence[CaseResult]) -> list[CaseResult]:
+    """Return the results with those of `ideal` under every point, which its runs do not depend on."""
+    engine_of = {name: engine for name, (engine, _) in variants(experiment).items()}
+    return [
+        replace(result, case=replace(result.case, variant=name))
+        for result in results
+        for name, engine in engine_of.items()
+        if name == result.case.variant
+        or (result.case.policy == IDEAL and engine == engine_of[result.case.variant])
+    ]
+
+
+def table(experiment: Experiment, results: Sequence[CaseResult]) -> dict[str, Any]:
+    """Return for each engine the bills of all points, and for each price the best point."""
+    rival = experiment.policies[0]
+    place = variants(experiment)
+    bills: dict[str, dict[int, list[float | None]]] = defaultdict(dict)
+    for standing in standings(experiment, with_ideal_everywhere(experiment, results)):
+        if standing.policy == rival:
+            engine, point = place[standing.variant]
+            bills[engine][point] = [
+                None if bill is None or standing.lost else round(bill.mean, 3) for bill in standing.bills
+            ]
+    return {
+        engine: {
+            "best": {f"at {price:g}": _best(rival, by_point, at) for at, price in enumerate(PRICES)},
+            "bills": [{**points(rival)[point], "bills": by_point[point]} for point in sorted(by_point)],
+        }
+        for engine, by_point in bills.items()
+    }
+
+
+def _best(rival: str, bills: Mapping[int, Sequence[float | None]], price: int) -> dict[str, Any]:
+    least, point = min((bill, point) for point, each in bills.items() if (bill := each[price]) is not None)
+    return {"bill": least, "settings": points(rival)[point]}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--results", type=Path, required=True, help="a folder that holds one for each rival")
+    parser.add_argument("--rivals", default=",".join(GRIDS))
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--jobs", type=int, default=1)
+    asked = parser.parse_args()
+    tables = {}
+    for rival in asked.rivals.split(","):
+        experiment = tuning(rival, asked.seeds)
+        check_experiment(experiment)
+        tables[rival] = table(experiment, played(experiment, asked.results / rival, asked.jobs))
+    seeds = [FIRST_SEED, FIRST_SEED + asked.seeds - 1]
+    print(json.dumps({"seeds": seeds, "prices": PRICES, "rivals": tables}, indent=1))
+
+
+if __name__ == "__main__":
+    main()

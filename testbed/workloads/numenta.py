@@ -1,0 +1,218 @@
+"""Real series of the Numenta Anomaly Benchmark: tweets, network input, a road. See ``data/README.md``."""
+
+import csv
+import gzip
+import io
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import date
+from functools import cache, partial
+from importlib.resources import files
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gesscale.errors import InputError
+from testbed.workloads.entry import Entry, WorkloadRequest
+from testbed.workloads.workload import Workload
+
+_READING_MIN = 5
+_READINGS_PER_DAY = 24 * 60 // _READING_MIN
+_ANY = "any"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """A series and how it becomes a load.
+
+    Attributes
+    ----------
+    name
+        As a load; without ``nab-`` the key of its rows in the data.
+    what
+        What was counted, in a phrase.
+    file
+        Where it is in the repository github.com/numenta/NAB.
+    bin_min
+        Readings are averaged over so many minutes; a bin is a minute of the load, so this is the speed, too.
+    days
+        Length of the window that is played.
+    first, last, default
+        The first and the last day from whose midnight a whole window follows, and the one that is played if none is
+        asked for.
+    """
+
+    name: str
+    what: str
+    file: str
+    bin_min: int
+    days: int
+    first: date
+    last: date
+    default: date
+
+    @property
+    def window_bins(self) -> int:
+        """Bins of the window, which are minutes of the load."""
+        return self.days * 24 * 60 // self.bin_min
+
+    def entry(self) -> Entry:
+        """Return it as a load of the catalogue."""
+        days = "a day" if self.days == 1 else f"{self.days} days"
+        return Entry(
+            name=self.name,
+            what=f"{self.what}: {days}, {self.bin_min} times as fast",
+            length=f"{self.window_bins} min in steps of 1 min",
+            source=f"Numenta Anomaly Benchmark (MIT licence), `data/{self.file}`",
+            parameter=f"the first day, {self.first} to {self.last}; `{_ANY}`: drawn from the seed; "
+            f"without: {self.default}",
+            build=partial(_build, self),
+        )
+
+
+def _tweets(company: str, symbol: str, *, bin_min: int, days: int, last: str) -> Series:
+    """Return the tweets that mention a company; they all begin in the evening of 2015-02-26."""
+    return Series(
+        name=f"nab-tweets-{symbol.lower()}",
+        what=f"tweets that mention {company}",
+        file=f"realTweets/Twitter_volume_{symbol}.csv",
+        bin_min=bin_min,
+        days=days,
+        first=date(2015, 2, 27),
+        last=date.fromisoformat(last),
+        default=date(2015, 3, 2),
+    )
+
+
+SERIES = (
+    _tweets("Amazon", "AMZN", bin_min=10, days=2, last="2015-04-20"),
+    _tweets("Facebook", "FB", bin_min=10, days=2, last="2015-04-20"),
+    _tweets("Coca-Cola", "KO", bin_min=10, days=2, last="2015-04-20"),
+    _tweets("Salesforce", "CRM", bin_min=30, days=6, last="2015-04-17"),
+    _tweets("Pfizer", "PFE", bin_min=120, days=20, last="2015-04-02"),
+    _tweets("CVS", "CVS", bin_min=120, days=20, last="2015-04-02"),
+    Series(
+        name="nab-network-257a54",
+        what="network input of a cloud machine",
+        file="realAWSCloudwatch/ec2_network_in_257a54.csv",
+        bin_min=10,
+        days=2,
+        first=date(2014, 4, 16),
+        last=date(2014, 4, 22),
+        default=date(2014, 4, 16),
+    ),
+    Series(
+        name="nab-network-5abac7",
+        what="network input of a cloud machine, next to nothing between bursts",
+        file="realAWSCloudwatch/ec2_network_in_5abac7.csv",
+        bin_min=10,
+        days=2,
+        first=date(2014, 3, 2),
+        last=date(2014, 3, 16),
+        default=date(2014, 3, 3),
+    ),
+    Series(
+        name="nab-network-a2eb1cd9",
+        what="network input of a cloud machine",
+        file="realAWSCloudwatch/iio_us-east-1_i-a2eb1cd9_NetworkIn.csv",
+        bin_min=5,
+        days=1,
+        first=date(2013, 10, 10),
+        last=date(2013, 10, 13),
+        default=date(2013, 10, 10),
+    ),
+    Series(
+        name="nab-occupancy-t4013",
+        what="occupancy of a road lane",
+        file="realTraffic/occupancy_t4013.csv",
+        bin_min=10,
+        days=2,
+        first=date(2015, 9, 11),
+        last=date(2015, 9, 15),
+        default=date(2015, 9, 14),
+    ),
+)
+
+
+def window(series: Series, begins_bin: int, *, name: str) -> Workload:
+    """Return a window of a series as a load, a bin a minute.
+
+    Parameters
+    ----------
+    series
+        One of `SERIES`.
+    begins_bin
+        The window's first bin, as `bins` counts them.
+    name
+        What to call it.
+    """
+    means = bins(series)[begins_bin : begins_bin + series.window_bins]
+    per_s = means / (_READING_MIN * 60.0)
+    return Workload.of_rates(name, series.bin_min * 60.0, per_s).faster(series.bin_min)
+
+
+@cache
+def bins(series: Series) -> NDArray[np.float64]:
+    """Return the mean reading of each bin, from the midnight before the first reading on.
+
+    A reading that is missing between two others lies on the straight line between them.
+
+    Returns
+    -------
+    ndarray
+        NaN in bins before the first reading or after the last one.
+    """
+    readings = filled(_readings_by_name()[series.name.removeprefix("nab-")])
+    means: NDArray[np.float64] = readings.reshape(-1, series.bin_min // _READING_MIN).mean(axis=1)
+    return means
+
+
+def filled(readings: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return readings with each NaN that is between two numbers on the straight line between them."""
+    at, is_known = np.arange(len(readings)), ~np.isnan(readings)
+    line: NDArray[np.float64] = np.interp(at, at[is_known], readings[is_known], left=np.nan, right=np.nan)
+    return line
+
+
+@cache
+def _readings_by_name() -> dict[str, NDArray[np.float64]]:
+    """Return the readings of each series, from the first day's midnight to the last day's, NaN where there is none."""
+    found: dict[str, list[float]] = defaultdict(list)
+    packed = (files("testbed.workloads") / "data" / "numenta_series.csv.gz").read_bytes()
+    with io.StringIO(gzip.decompress(packed).decode()) as text:
+        _, *rows = csv.reader(text)
+    for name, _, *readings in rows:
+        found[name] += [float(reading) if reading else np.nan for reading in readings]
+    return {name: np.array(readings) for name, readings in found.items()}
+
+
+def _build(series: Series, request: WorkloadRequest) -> Workload:
+    return window(series, _begins_bin(series, request), name=request.text)
+
+
+def _begins_bin(series: Series, request: WorkloadRequest) -> int:
+    (whole,) = np.nonzero(~np.isnan(bins(series)))
+    if request.parameter == _ANY:
+        return int(request.rng(series.name).integers(whole[0], whole[-1] + 2 - series.window_bins))
+    per_day = 24 * 60 // series.bin_min
+    first_midnight = -(-int(whole[0]) // per_day)
+    return (first_midnight + (_day(series, request) - series.first).days) * per_day
+
+
+def _day(series: Series, request: WorkloadRequest) -> date:
+    if request.parameter is None:
+        return series.default
+    try:
+        day = date.fromisoformat(request.parameter)
+    except ValueError:
+        day = None
+    if day is None or not series.first <= day <= series.last:
+        message = (
+            f"workload {request.text!r}: expected a day from {series.first} to {series.last}, such as "
+            f"{series.name}:{series.default}, or {series.name}:{_ANY}, got {request.parameter!r}"
+        )
+        raise InputError(message)
+    return day
+
+
+ENTRIES = tuple(series.entry() for series in SERIES)
