@@ -32,7 +32,7 @@ _STEPS = 24
 _FIRST_PERIOD_S = 60.0
 _STOP_CYCLES = 1.5
 """A change that held batches up for more than so many triggers stopped the job."""
-_START_S, _RESTART_S = 8.0, 60.0
+_START_S, _RESTART_S = 8.0, 120.0
 """What takes a new replica until it serves, and a restart of the query where none has been measured."""
 _CHANGES_COUNTED = 9
 _RESTING_CYCLES, _LATE_CYCLES = 1.2, 1.5
