@@ -303,8 +303,9 @@ def _trigger_s(reading: OperatorReading) -> float:
 
 
 def _choices(present: _Nodes, sized: Placements, least: int) -> list[_Nodes]:
-    """Return the placements to choose from: the present one, and the best of each number of replicas."""
-    return list(dict.fromkeys([present, *sized.nodes[min(least, len(present)) - 1 :]]))
+    """Return the placements to choose from: the best of each number of replicas, and before its like the present one."""
+    listed = {present, *sized.nodes[min(least, len(present)) - 1 :]}
+    return sorted(listed, key=lambda choice: (len(choice), _moved(present, choice)))
 
 
 def _moved(present: _Nodes, choice: _Nodes) -> int:

@@ -111,7 +111,9 @@ def placements(
     )
     weight = np.array([weights.get(node, 1.0) for node in nodes])
     kept = np.arange(len(nodes)) < len(present)
-    orders = _orders(driver_s, pairs_s, weight, kept, moves=moves)[:, : max(operator.max_replicas, len(present))]
+    orders = _orders(driver_s, pairs_s, weight, kept, moves=moves)[
+        :, : max(operator.max_replicas, len(present))
+    ]
     counts = np.arange(1, orders.shape[1] + 1)
     caps = [operator.batch_rows(int(count)) for count in counts]
     found = law.rows_per_s(
@@ -142,7 +144,9 @@ def _nearest(free: Sequence[str], driver_node: str, delays: LatencyMap | None) -
     return [free[index] for index in np.argsort(driver_s, kind="stable")[:MOST_FREE_NODES]]
 
 
-def _orders(driver_s: Array, pairs_s: Array, weight: Array, kept: NDArray[np.bool_], *, moves: bool) -> Orders:
+def _orders(
+    driver_s: Array, pairs_s: Array, weight: Array, kept: NDArray[np.bool_], *, moves: bool
+) -> Orders:
     """Return orders in which nodes are taken, shape ``(o, n)``; the present ones come first in some of them."""
     centres = np.argsort(driver_s, kind="stable")[:MOST_CENTRES]
     distances = [driver_s, *(pairs_s[centre] + 1e-6 * driver_s for centre in centres)]
