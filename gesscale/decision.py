@@ -170,10 +170,12 @@ class CandidateBill:
         '3 replicas: 30 replica-min + 12.0 late min x 10 + 1.0 changes x 1 = 151'
         """
         moved = f", {self.moved} moved" if self.moved else ""
-        return (
-            f"{self.replicas} replicas{moved}: {self.replica_minutes:.0f} replica-min + {self.late_minutes:.1f} late min x "
-            f"{late_minute_price:g} + {self.changes:.1f} changes x {change_price:g} = {self.total:.0f}"
+        parts = (
+            f"{self.replica_minutes:.0f} replica-min",
+            f"{self.late_minutes:.1f} late min x {late_minute_price:g}",
+            f"{self.changes:.1f} changes x {change_price:g}",
         )
+        return f"{self.replicas} replicas{moved}: {' + '.join(parts)} = {self.total:.0f}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

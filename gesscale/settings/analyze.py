@@ -33,8 +33,9 @@ class _NamedPolicy(SettingsGroup):
     OWN: ClassVar[Mapping[str, PolicyCard]] = {}
 
     policy: str = Field(
-        "gesscale",
-        description=f"One of {', '.join(policy_names())}. Default: the paper's.",
+        "gesscale2",
+        description=f"One of {', '.join(policy_names())}. Default: the one with the least bill on the "
+        "arena's loads; the paper's is gesscale.",
     )
 
     @field_validator("policy")

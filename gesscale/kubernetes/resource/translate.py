@@ -15,8 +15,8 @@ from gesscale.kubernetes.resource.autoscaler import (
     read_autoscaler,
 )
 from gesscale.kubernetes.resource.groups import group_of, text_of
-from gesscale.kubernetes.resource.selector import LabelSelector
 from gesscale.kubernetes.resource.order import Strategy
+from gesscale.kubernetes.resource.selector import LabelSelector
 from gesscale.kubernetes.resource.spec_groups import LatencyMapSpec
 from gesscale.plan.directives import Directive, Override, Pause
 from gesscale.settings.analyze import AnalyzeSettings

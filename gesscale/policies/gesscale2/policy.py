@@ -39,6 +39,8 @@ _RESTING_CYCLES, _LATE_CYCLES = 1.2, 1.5
 """Rows of so many batches wait at any time; and so much earlier than the objective a batch has to begin."""
 _LEAST_ALLOWED_SHARE = 0.3
 
+_Nodes = tuple[str, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class Gesscale2Policy:
@@ -173,65 +175,76 @@ class Gesscale2Policy:
         }
 
     def _plan(self, analysis: Analysis, cluster: ClusterState, knowledge: Knowledge) -> Plan:
-        reading, text = analysis.reading, analysis.memo
-        if reading is None or text is None or analysis.reason not in _JUDGED:
-            return stay(analysis, cluster)
         operator = self.workflow.operators[analysis.operator]
         present = present_placement(analysis, cluster)
+        reading, text = analysis.reading, analysis.memo
+        if reading is None or text is None or analysis.reason not in _JUDGED:
+            unknown = None
+            if analysis.reason is Reason.MODEL_UNCALIBRATED:  # without delays no batch teaches anything
+                unknown = unknown_delays(knowledge.latencies, present, operator.driver_node)
+            return stay(analysis, cluster, *(unknown or ()))
         if (reason := _blocking_reason(reading, present, operator, cluster, knowledge)) is not None:
             return stay(analysis, cluster, *reason)
+        free = usable(cluster, present)
         memo = Gesscale2Memo.model_validate_json(text)
+        choices = self._priced(memo, reading, operator, present, free.nodes, cluster, knowledge)
+        found = tuple(choices.values())
+        placement, bill = min(
+            choices.items(), key=lambda one: (one[1].total, abs(one[1].replicas - len(present)), one[1].moved)
+        )
+        held = replace(stay(analysis, cluster, Reason.WITHIN_TARGET), bills=found)
+        if placement == present:
+            least = f"{analysis.detail}; {self._in_words(bill)} is the least bill"
+            if analysis.verdict is Verdict.MORE and bill.replicas == found[-1].replicas:
+                lacking, why = _why_no_more(operator, bill.replicas)
+                return replace(held, reason=lacking, detail=f"{least}; {why}", rejections=free.rejections)
+            return replace(held, detail=least)
+        detail = f"{analysis.detail}; {self._in_words(bill)}; {self._in_words(choices[present])}"
+        stale = knowledge.latencies.standing.stale
+        if stale and not set(present) <= set(placement):
+            kept = f"{detail}; but nothing is removed: {stale}"
+            return replace(held, reason=Reason.LATENCY_MAP_STALE, detail=kept)
+        left = [node for node in free.nodes if node not in placement]
+        return replace(
+            held,
+            reason=_reason_of_change(len(present), len(placement)),
+            detail=detail,
+            placement=placement,
+            nd_max_ms=nd_max_ms(knowledge.latencies.map, placement, operator.driver_node),
+            rejections=(*free.rejections, *(Rejection(node=node, reason=Reason.FARTHER) for node in left)),
+        )
+
+    def _priced(
+        self,
+        memo: Gesscale2Memo,
+        reading: OperatorReading,
+        operator: Operator,
+        present: _Nodes,
+        free: _Nodes,
+        cluster: ClusterState,
+        knowledge: Knowledge,
+    ) -> Mapping[_Nodes, CandidateBill]:
+        """Return the bills of the present placement and of the best of each number of replicas, the fewest first."""
         law = memo.law.law()
         assert law is not None  # noqa: S101 - Analyze has judged by it
-        free, stale = usable(cluster, present), knowledge.latencies.standing.stale
         sized = placements(
             law,
             operator,
             present,
-            free.nodes,
+            free,
             weights=cluster.weights,
             delays=knowledge.latencies.map,
             trigger_s=_trigger_s(reading),
-            moves=not stale,
+            moves=not knowledge.latencies.standing.stale,
         )
         outlook = self._outlook(memo, reading, operator, sized, len(present), knowledge)
-        choices = _choices(present, sized, outlook.least)
-        found = tuple(
-            replace(bill, moved=_moved(present, choice))
-            for bill, choice in zip(
-                bills(outlook, [Candidate(len(choice), choice != present) for choice in choices]),
-                choices,
-                strict=True,
-            )
-        )
-        bill, placement = min(
-            zip(found, choices, strict=True),
-            key=lambda one: (one[0].total, abs(one[0].replicas - len(present)), one[0].moved),
-        )
-        held = replace(stay(analysis, cluster, Reason.WITHIN_TARGET), bills=found)
-        if placement == present:
-            return replace(held, detail=f"{analysis.detail}; {self._in_words(bill)} is the least bill")
-        detail = f"{analysis.detail}; {self._in_words(bill)}; {self._in_words(found[choices.index(present)])}"
-        if stale and not set(present) <= set(placement):
-            kept = f"{detail}; but nothing is removed: {stale}"
-            return replace(held, reason=Reason.LATENCY_MAP_STALE, detail=kept)
-        return Plan(
-            operator=operator.name,
-            reason=_reason_of_change(len(present), len(placement)),
-            detail=detail,
-            bills=found,
-            before=present,
-            placement=placement,
-            nd_max_ms=nd_max_ms(knowledge.latencies.map, placement, operator.driver_node),
-            rejections=(
-                *free.rejections,
-                *(
-                    Rejection(node=node, reason=Reason.FARTHER)
-                    for node in free.nodes
-                    if node not in placement
-                ),
-            ),
-        )
+        listed = {present, *sized.nodes[min(outlook.least, len(present)) - 1 :]}
+        choices = sorted(listed, key=lambda choice: (len(choice), _moved(present, choice)))
+        found = bills(outlook, [Candidate(len(choice), choice != present) for choice in choices])
+        return {
+            choice: replace(bill, moved=_moved(present, choice))
+            for choice, bill in zip(choices, found, strict=True)
+        }
 
     def _outlook(
         self,
@@ -295,21 +308,18 @@ class Gesscale2Policy:
 _JUDGED = frozenset({Reason.OVERLOADED, Reason.UNDERUSED, Reason.WITHIN_TARGET})
 
 
-_Nodes = tuple[str, ...]
-
-
 def _trigger_s(reading: OperatorReading) -> float:
     return reading.trigger_s or 1.0
 
 
-def _choices(present: _Nodes, sized: Placements, least: int) -> list[_Nodes]:
-    """Return the placements to choose from: the best of each number of replicas, and before its like the present one."""
-    listed = {present, *sized.nodes[min(least, len(present)) - 1 :]}
-    return sorted(listed, key=lambda choice: (len(choice), _moved(present, choice)))
-
-
 def _moved(present: _Nodes, choice: _Nodes) -> int:
     return min(len(present), len(choice)) - len(set(present) & set(choice))
+
+
+def _why_no_more(operator: Operator, replicas: int) -> tuple[Reason, str]:
+    if replicas >= operator.max_replicas:
+        return Reason.AT_MAX_REPLICAS, f"max_replicas is {operator.max_replicas}"
+    return Reason.NO_CANDIDATE_NODE, "no other node can take a replica"
 
 
 def _reason_of_change(before: int, after: int) -> Reason:

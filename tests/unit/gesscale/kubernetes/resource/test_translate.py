@@ -170,4 +170,8 @@ def test_the_map_of_prometheus_is_asked_of_the_monitors_server():
     spec = {"latencyMap": {"source": "Prometheus"}, "monitor": {"prometheusUrl": "http://p:9090"}}
     found = gather([resource("near", **spec)]).workflows["taxi", "near"]
     assert found.latency_map.prometheus_url == "http://p:9090"
-    assert (found.rescale_timeout_s, found.policy.policy, found.monitor.period_s) == (300.0, "gesscale", 60.0)
+    assert (found.rescale_timeout_s, found.policy.policy, found.monitor.period_s) == (
+        300.0,
+        "gesscale2",
+        60.0,
+    )

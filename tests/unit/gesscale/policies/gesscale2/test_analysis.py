@@ -278,7 +278,7 @@ def test_too_few_replicas_wait_and_are_late() -> None:
     only = replace(only, offered=only.offered[:, :5], due=only.due[:, :5])
     (one,) = bills_of(only, 1)
     # 10 of 15 rows/s are served: 10 t < 15 (t - 40) after 120 s, so 2 of 4 minutes are late. At the end 15 * 200 are
-    # due and 10 * 240 served. The load is more than all can do, so a quarter of that counts as spare: 600 / 2.5 = 240 s.
+    # due and 10 * 240 served. The load is more than all can do: a quarter of that is spare then, 600 / 2.5 = 240 s.
     assert one.late_minutes == pytest.approx(2 + 4)
     # 4 replica-minutes, and 1,200 waiting rows of 2 minutes of one replica.
     assert one.replica_minutes == pytest.approx(4 + 2)
@@ -287,8 +287,9 @@ def test_too_few_replicas_wait_and_are_late() -> None:
 
 def test_lateness_that_is_allowed_is_used() -> None:
     found = {bill.replicas: bill for bill in bills_of(outlook(), 1, 2, 3)}
-    # Two from now on: ten minutes of two and one change, 21, or less where one is enough for a while later. One for two minutes leaves 600 rows, of 40 s, which two
-    # work off: 2 + 8 * 2 + 1 = 19, and no row is late. Three cost at least one replica-minute more than two.
+    # Two from now on: ten minutes of two and one change, 21, or less where one is enough for a while later. One for
+    # two minutes leaves 600 rows, of 40 s, which two work off: 2 + 8 * 2 + 1 = 19, and no row is late. Three cost at
+    # least one replica-minute more than two.
     assert found[2].late_minutes == found[1].late_minutes == 0
     assert found[2].total <= 21
     assert found[1].total == pytest.approx(19)
@@ -321,7 +322,7 @@ def test_where_the_load_is_beyond_all_replicas_more_of_them_are_still_better() -
 
 
 def test_better_nodes_are_worth_a_change_where_the_gain_lasts() -> None:
-    # One replica carries 10 rows/s on its node and 20 on a better one, and 15 come: it would be late, or two would be held.
+    # One replica carries 10 rows/s on its node and 20 on a better one, and 15 come: it is late, or two are held.
     asked = outlook(rows_per_s=np.array([20.0, 30.0, 40.0]))
     stays, moves = bills(asked, [Candidate(1, changed=False), Candidate(1, changed=True)])
     # Ten minutes of one replica and one change.

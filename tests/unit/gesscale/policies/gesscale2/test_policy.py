@@ -171,6 +171,28 @@ def test_before_rows_are_seen_nothing_changes(missing: str) -> None:
 def test_without_a_map_nothing_changes() -> None:
     _, plan = decide(stream(350, backlog=15000), knowledge=Knowledge())
     assert plan.change is None
+    assert plan.reason is Reason.LATENCY_MAP_MISSING
+
+
+def test_an_overload_without_any_room_says_what_lacks() -> None:
+    # 600 rows/s on five replicas of 100 each, and no more are allowed; or on two where no other node is fit.
+    analysis, plan = decide(stream(600, NODES, backlog=15000))
+    assert (analysis.verdict, plan.reason, plan.change) == (Verdict.MORE, Reason.AT_MAX_REPLICAS, None)
+    nodes = {name: Node(name=name, problem="it is cordoned") for name in NODES}
+    full = ClusterState(nodes=nodes, placements={"op": ("hub", "near")})
+    _, plan = decide(stream(350, ("hub", "near"), backlog=15000), cluster=full)
+    assert (plan.reason, plan.change) == (Reason.NO_CANDIDATE_NODE, None)
+    assert {rejection.detail for rejection in plan.rejections} == {"it is cordoned"}
+
+
+def test_a_lone_replica_far_away_moves() -> None:
+    # 100 rows/s, which one replica just carries 200 ms from the driver: on its node it loses no round trips.
+    nodes = {name: Node(name=name) for name in NODES}
+    cluster = ClusterState(nodes=nodes, placements={"op": ("far",)})
+    _, plan = decide(stream(100, ("far",), backlog=2000), cluster=cluster)
+    assert (plan.reason, plan.placement) == (Reason.BETTER_NODES, ("hub",))
+    assert [(bill.replicas, bill.moved) for bill in plan.bills[:2]] == [(1, 0), (1, 1)]
+    assert "1 replicas, 1 moved: " in plan.detail
 
 
 def test_a_stale_map_removes_nothing_and_may_add() -> None:
