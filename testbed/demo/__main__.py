@@ -19,7 +19,7 @@ app = typer.Typer(pretty_exceptions_enable=False)
 
 @app.command()
 def demo(
-    policy: Annotated[str, typer.Option(help="The policy that scales.")] = "gesscale",
+    policy: Annotated[str, typer.Option(help="The policy that scales.")] = DEMO.policy,
     seconds: Annotated[float, typer.Option(min=120, help="Seconds the day is compressed into.")] = 240.0,
     topology: Annotated[str, typer.Option(help="A topology file, or a bundled one's name.")] = "edge8",
     reports: Annotated[Path, typer.Option(help="Where the report folder goes.")] = Path("reports"),

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from testbed.demo.record import Record
 
+_MOST_ABOVE_SHOWN = 40
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
 def draw(records: Mapping[str, Record], title: str, file: Path) -> None:
-    """Draw load, replicas, nodes, backlog and model parameters over time, a column for each operator.
+    """Draw load, replicas, nodes, backlog, and model or bills over time, a column for each operator.
 
     Parameters
     ----------
@@ -52,7 +54,10 @@ def _draw_operator(record: Record, axes: "Sequence[Axes]") -> None:
     _draw_nodes(record, axes[2])
     _draw_nd_max(record, axes[3])
     _draw_backlog(record, axes[4])
-    _draw_parameters(record, axes[5])
+    if any(decision.plan.bills for decision in record.decisions):
+        _draw_bills(record, axes[5])
+    else:
+        _draw_parameters(record, axes[5])
     for ax in axes:
         ax.grid(visible=True, alpha=0.25)
         for rescale in record.rescales:
@@ -123,6 +128,22 @@ def _draw_backlog(record: Record, ax: "Axes") -> None:
     ax.fill_between([time for time, _ in known], [rows for _, rows in known], color="tab:red", alpha=0.5)
     ax.set_ylabel("backlog, rows")
     ax.set_ylim(bottom=0)
+
+
+def _draw_bills(record: Record, ax: "Axes") -> None:
+    """Draw by how much the bill of each number of replicas exceeds the least, while decisions had bills."""
+    known = [decision for decision in record.decisions if decision.plan.bills]
+    at = [record.since_start_s(decision.at_s) for decision in known]
+    by_count = [
+        {bill.replicas: bill.total for bill in sorted(decision.plan.bills, key=lambda bill: -bill.total)}
+        for decision in known
+    ]
+    for count in sorted({count for bills in by_count for count in bills}):
+        above = [bills[count] - min(bills.values()) if count in bills else float("nan") for bills in by_count]
+        ax.plot(at, above, marker=".", linewidth=0.8, label=f"{count}")
+    ax.set_ylabel("bill above the\nleast, replica-min")
+    ax.set_ylim(-1, _MOST_ABOVE_SHOWN)
+    ax.legend(loc="upper left", fontsize="small", ncols=8, title="replicas", title_fontsize="small")
 
 
 def _draw_parameters(record: Record, ax: "Axes") -> None:

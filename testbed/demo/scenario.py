@@ -7,6 +7,7 @@ import yaml
 
 from gesscale.errors import InputError
 from gesscale.options.sizing import SizingSettings
+from gesscale.policies.gesscale2.settings import Gesscale2Settings
 from gesscale.policies.loading import placed
 from gesscale.policies.registry import any_card
 from gesscale.settings import Settings, load_settings
@@ -104,7 +105,7 @@ class Scenario:
         Of each operator: so many executors two cores can carry.
     """
 
-    policy: str = "gesscale"
+    policy: str = "gesscale2"
     topology: str = "edge8"
     operators: tuple[TaxiOperator, ...] = (TaxiOperator(),)
     kafka: TopicInput | None = None
@@ -137,6 +138,8 @@ class Scenario:
         card = any_card(self.policy)
         if card.settings is not None and issubclass(card.settings, SizingSettings):
             analyze[card.group] = {"cooldown": soon}
+        if card.settings is Gesscale2Settings:
+            analyze[card.group] = {"slo": f"{2 * self.period_s:g}s"}
         settings = {
             "workflow": {"operators": {each.name: self._operator(each, topology) for each in self.operators}},
             "latency_map": {"file": LATENCY_MAP, "unit": "ms", "kind": "rtt"},

@@ -4,7 +4,7 @@ Each operator is decided on its own. A late minute has a price in replica-minute
 are compared in one currency, and a decision says the bill of each number of replicas.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 
@@ -19,7 +19,7 @@ from gesscale.plan.placement import nd_max_ms, usable
 from gesscale.plan.staying import present_placement, stay, unknown_delays
 from gesscale.policies.gesscale2.analysis.bills import Candidate, ChangeCost, Outlook, bills
 from gesscale.policies.gesscale2.analysis.demand import offered_points
-from gesscale.policies.gesscale2.analysis.law import BatchSample
+from gesscale.policies.gesscale2.analysis.law import BatchSample, LawEvidence
 from gesscale.policies.gesscale2.analysis.placements import Placements, RoundTrips, placements
 from gesscale.policies.gesscale2.analysis.scenarios import scenarios
 from gesscale.policies.gesscale2.memo import Gesscale2Memo
@@ -27,6 +27,7 @@ from gesscale.policies.gesscale2.settings import Gesscale2Settings
 from gesscale.policies.memos import recalled
 from gesscale.ports import ClusterState, Knowledge
 from gesscale.workflow import Operator, Workflow
+from perfmodel import Estimate
 
 _STEPS = 24
 _FIRST_PERIOD_S = 60.0
@@ -38,6 +39,7 @@ _CHANGES_COUNTED = 9
 _RESTING_CYCLES, _LATE_CYCLES = 1.2, 1.5
 """Rows of so many batches wait at any time; and so much earlier than the objective a batch has to begin."""
 _LEAST_ALLOWED_SHARE = 0.3
+_Z_90 = 1.645
 
 _Nodes = tuple[str, ...]
 
@@ -99,9 +101,14 @@ class Gesscale2Policy:
         law = memo.law.law()
         if law is None or not memo.load.rates:
             return same
+        operator = self.workflow.operators[reading.operator]
+        mst = _mst(
+            memo.law, operator, reading.placement, observation.node_weights, knowledge, _trigger_s(reading)
+        )
+        same = replace(same, mst=mst)
         sized = placements(
             law,
-            self.workflow.operators[reading.operator],
+            operator,
             reading.placement,
             (),
             weights=observation.node_weights,
@@ -151,17 +158,9 @@ class Gesscale2Policy:
         for batch, is_warm in zip(reading.batches, warm(reading.batches), strict=True):
             if not is_warm or batch.ended_at_s <= memo.learned_until_s or not batch.nodes:
                 continue
-            trips = RoundTrips.of(batch.nodes, driver_node, knowledge.latencies.map)
-            driver_rtt_s, pair_rtt_s = float(trips.driver_s.max()), float(trips.pairs_s.max())
-            if np.isnan(driver_rtt_s) or np.isnan(pair_rtt_s):
-                continue
-            yield BatchSample(
-                rows=batch.rows,
-                seconds=batch.seconds,
-                weight=sum(observation.node_weights.get(node, 1.0) for node in batch.nodes),
-                driver_rtt_s=driver_rtt_s,
-                pair_rtt_s=pair_rtt_s,
-            )
+            sample = _sample(batch.nodes, driver_node, observation.node_weights, knowledge)
+            if sample is not None:
+                yield replace(sample, rows=batch.rows, seconds=batch.seconds)
 
     # Plan
 
@@ -210,6 +209,7 @@ class Gesscale2Policy:
             reason=_reason_of_change(len(present), len(placement)),
             detail=detail,
             placement=placement,
+            mst=_mst(memo.law, operator, placement, cluster.weights, knowledge, _trigger_s(reading)),
             nd_max_ms=nd_max_ms(knowledge.latencies.map, placement, operator.driver_node),
             rejections=(*free.rejections, *(Rejection(node=node, reason=Reason.FARTHER) for node in left)),
         )
@@ -310,6 +310,45 @@ _JUDGED = frozenset({Reason.OVERLOADED, Reason.UNDERUSED, Reason.WITHIN_TARGET})
 
 def _trigger_s(reading: OperatorReading) -> float:
     return reading.trigger_s or 1.0
+
+
+def _sample(
+    nodes: Sequence[str], driver_node: str, weights: Mapping[str, float], knowledge: Knowledge
+) -> BatchSample | None:
+    """Return a sample without rows that has the nodes' weight and delays; None where the map lacks one."""
+    trips = RoundTrips.of(nodes, driver_node, knowledge.latencies.map)
+    driver_rtt_s, pair_rtt_s = float(trips.driver_s.max()), float(trips.pairs_s.max())
+    if np.isnan(driver_rtt_s) or np.isnan(pair_rtt_s):
+        return None
+    weight = sum(weights.get(node, 1.0) for node in nodes)
+    return BatchSample(rows=0.0, seconds=0.0, weight=weight, driver_rtt_s=driver_rtt_s, pair_rtt_s=pair_rtt_s)
+
+
+def _mst(
+    evidence: LawEvidence,
+    operator: Operator,
+    nodes: Sequence[str],
+    weights: Mapping[str, float],
+    knowledge: Knowledge,
+    trigger_s: float,
+) -> Estimate | None:
+    """Predict the MST of a placement with an interval of 90 %; None where no law or not all its delays are known."""
+    law, sample = evidence.law(), _sample(nodes, operator.driver_node, weights, knowledge)
+    if law is None or sample is None:
+        return None
+    cap = operator.batch_rows(len(nodes))
+    mid = float(
+        law.rows_per_s(
+            np.array([sample.weight]),
+            np.array([sample.driver_rtt_s]),
+            np.array([sample.pair_rtt_s]),
+            None if cap is None else float(cap),
+            trigger_s,
+        )[0]
+    )
+    seconds = trigger_s if cap is None else max(trigger_s, cap / mid)
+    share = _Z_90 * evidence.spread_share(replace(sample, rows=mid * seconds, seconds=seconds))
+    return Estimate(low=mid / (1 + share), mid=mid, high=mid * (1 + share))
 
 
 def _moved(present: _Nodes, choice: _Nodes) -> int:

@@ -118,9 +118,7 @@ class LawEvidence(BaseModel):
         for sample in samples:
             if sample.rows <= 0:
                 continue
-            terms = np.array(
-                [1.0, sample.rows / sample.weight, sample.rows, sample.driver_rtt_s, sample.pair_rtt_s]
-            )
+            terms = _terms(sample)
             certainty = 1 / (0.03 * sample.seconds + 0.02) ** 2
             gram = FADE * gram + certainty * np.outer(terms, terms)
             moments = FADE * moments + certainty * sample.seconds * terms
@@ -133,10 +131,8 @@ class LawEvidence(BaseModel):
         """Fit the law; None before any sample."""
         if not self.row_s:
             return None
-        scale = np.array([1.0, self.row_s, self.row_s, 1.0, 1.0])
-        stiffness = np.diag((_PRIOR_SPREAD * scale) ** -2)
-        gram, moments = self._sums()
-        found = np.linalg.solve(gram + stiffness, moments + stiffness @ (_PRIOR * scale))
+        precision, moments = self._posterior()
+        found = np.linalg.solve(precision, moments)
         fixed_s, row_s, shared_row_s, driver_trips, pair_trips = np.maximum(found, 0.0).tolist()
         return BatchTimeLaw(
             fixed_s=fixed_s,
@@ -146,10 +142,27 @@ class LawEvidence(BaseModel):
             pair_trips=pair_trips,
         )
 
+    def spread_share(self, sample: BatchSample) -> float:
+        """Return the standard deviation of the law's time for a batch, as a share of the sample's."""
+        precision, _ = self._posterior()
+        terms = _terms(sample)
+        return float(np.sqrt(terms @ np.linalg.solve(precision, terms))) / sample.seconds
+
+    def _posterior(self) -> tuple[Vector, Vector]:
+        """Return the precision of the parameters, and that times their means, with the first guesses."""
+        scale = np.array([1.0, self.row_s, self.row_s, 1.0, 1.0])
+        stiffness = np.diag((_PRIOR_SPREAD * scale) ** -2)
+        gram, moments = self._sums()
+        return gram + stiffness, moments + stiffness @ (_PRIOR * scale)
+
     def _sums(self) -> tuple[Vector, Vector]:
         if len(self.gram) != TERMS * TERMS or len(self.moments) != TERMS:
             return np.zeros((TERMS, TERMS)), np.zeros(TERMS)
         return np.array(self.gram).reshape(TERMS, TERMS), np.array(self.moments)
+
+
+def _terms(sample: BatchSample) -> Vector:
+    return np.array([1.0, sample.rows / sample.weight, sample.rows, sample.driver_rtt_s, sample.pair_rtt_s])
 
 
 def _rounded(values: Vector) -> tuple[float, ...]:

@@ -105,6 +105,16 @@ def test_a_decision_says_the_bill_of_each_number_of_replicas() -> None:
     assert plan.bills[2].in_words(10, 1) in plan.detail  # and what it comes from
 
 
+def test_the_mst_is_predicted_with_an_interval_that_shrinks_with_evidence() -> None:
+    # One replica takes a trigger interval of 10 s for 1,000 rows: 100 rows/s.
+    few, plan = decide(stream(350, minutes=1, backlog=15000))
+    many, _ = decide(stream(350, minutes=9, backlog=15000))
+    for analysis in (few, many):
+        assert analysis.mst.low < 100 < analysis.mst.high
+    assert many.mst.high - many.mst.low < few.mst.high - few.mst.low
+    assert plan.mst.mid > 3 * few.mst.mid  # four replicas and more
+
+
 def test_a_late_minute_that_is_worth_more_keeps_replicas() -> None:
     # Two replicas too many, and a change stops the job for two minutes: what that is worth decides.
     placement = ("edge", "far", "hub", "mid", "near")
