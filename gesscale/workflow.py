@@ -139,6 +139,12 @@ class Workflow:
         """Return all operators whose rows reach this one, by name."""
         return self._ancestors[name]
 
+    def path_operators(self, name: str) -> int:
+        """Return how many operators the longest path through this one has, itself included."""
+        before = self._graph.subgraph({name, *self._ancestors[name]})
+        after = self._graph.subgraph({name, *nx.descendants(self._graph, name)})
+        return len(nx.dag_longest_path(before)) + len(nx.dag_longest_path(after)) - 1
+
     def downstream(self, name: str) -> tuple[str, ...]:
         """Return the operators that this one feeds, by name."""
         return tuple(sorted(self._graph.successors(name)))

@@ -51,8 +51,8 @@ def test_it_keeps_two_operators_up(policy, engine, operators):
     counts = supply(result)
     assert max(counts) >= 6
     # dhalion lets all keep what they have while it sees one catch up.
-    # gesscale2 keeps what costs less than one more stop.
-    assert policy == "dhalion" or counts[-1] <= (5 if policy == "gesscale2" else 4)
+    # On Flink gesscale2 keeps what costs less than one more stop, for an objective of half a minute each.
+    assert policy == "dhalion" or counts[-1] <= (6 if policy == "gesscale2" else 4)
     assert result.metrics["drained"] is True
     # So many replicas were missing in the mean, of both together, which need four each.
     assert result.metrics["accuracy_U"] < 1.0

@@ -7,6 +7,7 @@ are compared in one currency, and a decision says the bill of each number of rep
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
+from typing import NamedTuple
 
 import numpy as np
 
@@ -167,13 +168,30 @@ class Gesscale2Policy:
     def plan(
         self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge
     ) -> Mapping[str, Plan]:
-        """Choose for every operator its nodes; see `gesscale.ports.Policy`."""
-        return {
-            name: self._plan(analysis, cluster.seen_by(name), knowledge)
-            for name, analysis in analyses.items()
-        }
+        """Choose for every operator its nodes, after those that feed it; see `gesscale.ports.Policy`."""
+        plans: dict[str, Plan] = {}
+        flows: dict[str, _Flow] = {}
+        for name in self.workflow.topological_order:
+            feeding = [flows[each] for each in self.workflow.upstream(name)]
+            growth = _growth(feeding)
+            plans[name] = self._plan(analyses[name], cluster.seen_by(name), knowledge, growth)
+            flows[name] = self._flow(analyses[name], plans[name], growth)
+        return {name: plans[name] for name in analyses}
 
-    def _plan(self, analysis: Analysis, cluster: ClusterState, knowledge: Knowledge) -> Plan:
+    def _flow(self, analysis: Analysis, plan: Plan, growth: float) -> "_Flow":
+        """Return what an operator hands on now and by its plan: no more than reaches it or waits, nor than it can."""
+        reading = analysis.reading
+        if reading is None or analysis.memo is None or analysis.mst is None or plan.mst is None:
+            return _Flow(0.0, 0.0)
+        load = Gesscale2Memo.model_validate_json(analysis.memo).load.forecast().rate * growth
+        wanted = load + (reading.backlog_rows or 0.0) / self._slo_s(analysis.operator)
+        return _Flow(min(wanted / growth, analysis.mst.mid), min(wanted, plan.mst.mid))
+
+    def _slo_s(self, operator: str) -> float:
+        """Return an operator's share of the objective: all operators that a row passes have the same."""
+        return self.sizing.slo_s / self.workflow.path_operators(operator)
+
+    def _plan(self, analysis: Analysis, cluster: ClusterState, knowledge: Knowledge, growth: float) -> Plan:
         operator = self.workflow.operators[analysis.operator]
         present = present_placement(analysis, cluster)
         reading, text = analysis.reading, analysis.memo
@@ -186,7 +204,7 @@ class Gesscale2Policy:
             return stay(analysis, cluster, *reason)
         free = usable(cluster, present)
         memo = Gesscale2Memo.model_validate_json(text)
-        choices = self._priced(memo, reading, operator, present, free.nodes, cluster, knowledge)
+        choices = self._priced(memo, reading, operator, present, free.nodes, cluster, knowledge, growth)
         found = tuple(choices.values())
         placement, bill = min(
             choices.items(), key=lambda one: (one[1].total, abs(one[1].replicas - len(present)), one[1].moved)
@@ -223,6 +241,7 @@ class Gesscale2Policy:
         free: _Nodes,
         cluster: ClusterState,
         knowledge: Knowledge,
+        growth: float,
     ) -> Mapping[_Nodes, CandidateBill]:
         """Return the bills of the present placement and of the best of each number of replicas, the fewest first."""
         law = memo.law.law()
@@ -237,7 +256,7 @@ class Gesscale2Policy:
             trigger_s=_trigger_s(reading),
             moves=not knowledge.latencies.standing.stale,
         )
-        outlook = self._outlook(memo, reading, operator, sized, len(present), knowledge)
+        outlook = self._outlook(memo, reading, operator, sized, len(present), knowledge, growth)
         listed = {present, *sized.nodes[min(outlook.least, len(present)) - 1 :]}
         choices = sorted(listed, key=lambda choice: (len(choice), _moved(present, choice)))
         found = bills(outlook, [Candidate(len(choice), choice != present) for choice in choices])
@@ -254,16 +273,17 @@ class Gesscale2Policy:
         sized: Placements,
         present: int,
         knowledge: Knowledge,
+        growth: float,
     ) -> Outlook:
         """Lay out what may come: one period, then steps of the objective or of a period, whichever is longer."""
-        slo_s, period_s, trigger_s = self.sizing.slo_s, memo.period_s, _trigger_s(reading)
+        slo_s, period_s, trigger_s = self._slo_s(operator.name), memo.period_s, _trigger_s(reading)
         steps_s = np.array([period_s, *[max(period_s, slo_s)] * _STEPS])
         instants_s = np.concatenate([[0.0], np.cumsum(steps_s)])
         rates, ahead = np.array(memo.load.rates), memo.load.forecast()
         after = (instants_s[1:] + instants_s[:-1]) / 2 / period_s + 0.5
         played = scenarios(rates, ahead, after, float(sized.rows_per_s[0]))
         offered = np.concatenate(
-            [np.zeros((len(played.weights), 1)), np.cumsum(played.rates * steps_s, axis=1)], axis=1
+            [np.zeros((len(played.weights), 1)), np.cumsum(growth * played.rates * steps_s, axis=1)], axis=1
         )
         newest = reading.batches[-1]
         late_s = _LATE_CYCLES * max(trigger_s, newest.seconds)
@@ -306,6 +326,19 @@ class Gesscale2Policy:
 
 
 _JUDGED = frozenset({Reason.OVERLOADED, Reason.UNDERUSED, Reason.WITHIN_TARGET})
+
+
+class _Flow(NamedTuple):
+    """Rows/s that an operator hands on now, and will by its plan."""
+
+    now: float
+    planned: float
+
+
+def _growth(feeding: Sequence[_Flow]) -> float:
+    """Return how many times as much as now the operators that feed one will hand on; never less."""
+    now = sum(flow.now for flow in feeding)
+    return max(1.0, sum(flow.planned for flow in feeding) / now) if now > 0 else 1.0
 
 
 def _trigger_s(reading: OperatorReading) -> float:

@@ -56,3 +56,17 @@ def test_a_cap_is_fixed_or_per_replica():
     for wrong in ({}, {"rows": 1, "rows_per_replica": 1}, {"rows": -1}):
         with pytest.raises(InputError, match="either fixed or per replica"):
             BatchCap(**wrong)
+
+
+def test_the_longest_path_through_an_operator_counts():
+    # a -> b -> d -> e and c -> d: four operators on the path through a, three through c.
+    flow = Workflow(
+        [
+            Operator(name="a", driver_node="n"),
+            Operator(name="b", driver_node="n", upstream=("a",)),
+            Operator(name="c", driver_node="n"),
+            Operator(name="d", driver_node="n", upstream=("b", "c")),
+            Operator(name="e", driver_node="n", upstream=("d",)),
+        ]
+    )
+    assert [flow.path_operators(name) for name in "abcde"] == [4, 4, 3, 4, 4]

@@ -240,6 +240,44 @@ def test_unknown_delays_of_a_batch_teach_nothing() -> None:
 # In the simulator
 
 
+# Workflows
+
+
+def both(first: OperatorReading, second: OperatorReading) -> dict[str, Plan]:
+    """Return the plans where the second operator reads what the first one writes."""
+    flow = workflow(operator("first", cap=None), operator("second", cap=None, upstream=("first",)))
+    policy = policy_named("gesscale2", flow, AnalyzeSettings())
+    seen = [replace(each, operator=name) for name, each in (("first", first), ("second", second))]
+    cluster = ClusterState(
+        nodes={name: Node(name=name) for name in NODES},
+        placements={each.operator: each.placement for each in seen},
+    )
+    plans = policy.plan(policy.analyze(observe(*seen), known()), cluster, known())
+    assert list(plans) == ["first", "second"]
+    return dict(plans)
+
+
+def test_an_operator_is_ready_for_what_the_one_before_it_will_hand_on() -> None:
+    # The first one does 100 of 350 rows/s, so the second one sees 100 and is calm. When the first does 350 and more,
+    # three times as much comes: both grow in one step.
+    plans = both(stream(350, backlog=15000), stream(100, ("hub", "near")))
+    assert len(plans["first"].placement) >= 4
+    assert plans["second"].reason is Reason.OVERLOADED
+    assert len(plans["second"].placement) >= 4
+    # Where the first one keeps up, it hands on no more than now.
+    calm = both(stream(150, ("hub", "near")), stream(150, ("hub", "near")))
+    assert [plan.change for plan in calm.values()] == [None, None]
+
+
+def test_the_operators_of_a_path_share_the_objective() -> None:
+    # 3,000 rows wait, 30 s of one replica: on time for an objective of a minute, late for half of one.
+    waiting = stream(99, backlog=3000)
+    alone = decide(waiting)[1]
+    shared = both(waiting, stream(50))["first"]
+    late = [next(bill.late_minutes for bill in plan.bills if bill.replicas == 1) for plan in (alone, shared)]
+    assert late[0] < late[1]
+
+
 def bill(policy: str, workload: str, engine: str) -> float:
     """Return replica-minutes and ten for each late minute of one short run."""
     experiment = experiment_of(
