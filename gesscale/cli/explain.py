@@ -129,18 +129,17 @@ def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     yield "outcome", joined(outcome["status"], outcome["detail"])
     yield "took", with_unit(outcome["seconds"] or None, "s")
     for bill in plan.get("bills", ()):
-        yield f"bill of {bill['replicas']} replicas", _bill(bill)
+        moved = f", {bill['moved']} moved" if bill.get("moved") else ""
+        yield f"bill of {bill['replicas']} replicas{moved}", _bill(bill)
     for lost in plan["rejections"]:
         yield f"not {lost['node']}", joined(lost["reason"], lost["detail"])
 
 
 def _bill(bill: Mapping[str, Any]) -> str:
-    parts = (
-        with_unit(bill["replica_minutes"], "replica-min"),
-        with_unit(bill["late_minutes"], "late min"),
-        with_unit(bill["changes"], "changes"),
+    replica_minutes, late_minutes, changes, total = (
+        round(bill[part] or 0.0, 1) for part in ("replica_minutes", "late_minutes", "changes", "total")
     )
-    return f"{' + '.join(parts)} = {with_unit(bill['total'], '')}"
+    return f"{replica_minutes} replica-min + {late_minutes} late min + {changes} changes = {total}"
 
 
 def _when(record: Mapping[str, Any]) -> str:
