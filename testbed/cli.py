@@ -102,7 +102,7 @@ def down(
 def workflow(
     *,
     policy: Annotated[
-        str | None, typer.Option(help="The policy that scales. Default: gesscale.", show_default=False)
+        str | None, typer.Option(help="The policy that scales. Default: gesscale2.", show_default=False)
     ] = None,
     topology: Annotated[str, typer.Option(help="A topology file, or a bundled one's name.")] = "edge8",
     seconds: Annotated[float, typer.Option(min=60, help="Seconds the day is compressed into.")] = 240.0,
@@ -129,7 +129,7 @@ def workflow(
         raise InputError(message)
     privilege.enter()
     end_as_ctrl_c_does()
-    scenario = replace(WORKFLOW, policy=policy or "gesscale", topology=topology, day_s=seconds)
+    scenario = replace(WORKFLOW, policy=policy or WORKFLOW.policy, topology=topology, day_s=seconds)
     folder = make_folder(reports)
     kept = play(scenario, folder, console, config)
     console.print(

@@ -124,6 +124,11 @@ class Scenario:
         return 86400.0 / self.day_s
 
     @property
+    def slo_s(self) -> float:
+        """How old a row may be, by the policy that asks for it: two periods."""
+        return 2 * self.period_s
+
+    @property
     def title(self) -> str:
         """What is played, in a line."""
         way = "" if len(self.operators) == 1 else f" through {len(self.operators)} operators"
@@ -139,7 +144,7 @@ class Scenario:
         if card.settings is not None and issubclass(card.settings, SizingSettings):
             analyze[card.group] = {"cooldown": soon}
         if card.settings is Gesscale2Settings:
-            analyze[card.group] = {"slo": f"{2 * self.period_s:g}s"}
+            analyze[card.group] = {"slo": f"{self.slo_s:g}s"}
         settings = {
             "workflow": {"operators": {each.name: self._operator(each, topology) for each in self.operators}},
             "latency_map": {"file": LATENCY_MAP, "unit": "ms", "kind": "rtt"},

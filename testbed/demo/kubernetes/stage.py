@@ -107,7 +107,11 @@ class KubernetesStage:
                     "window": f"{scenario.period_s:g}s",
                     "staleAfter": f"{4 * scenario.period_s:g}s",
                 },
-                "policy": {"name": scenario.policy, "recoveryTarget": f"{3 * scenario.period_s:g}s"},
+                "policy": {
+                    "name": scenario.policy,
+                    "recoveryTarget": f"{3 * scenario.period_s:g}s",
+                    "gesscale2": {"slo": f"{scenario.slo_s:g}s"},
+                },
                 "reconfiguration": {"rescaleTimeout": f"{9 * scenario.period_s:g}s"},
                 "mode": "Act",
             },
