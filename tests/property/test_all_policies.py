@@ -155,9 +155,15 @@ def decided(policy, seen, state, memory):
 
 
 def check(plan, analysis, limits, present):
-    assert analysis.verdict in {Verdict.MORE, Verdict.FEWER}
     change: Change = plan.change
-    assert bool(change.add) != bool(change.remove)
+    if plan.bills:  # Plan decides by bills; Analyze says how the load of the operator alone compares.
+        assert analysis.verdict is not Verdict.UNKNOWN
+        size, kept = len(plan.placement), set(present) & set(plan.placement)
+        moved = min(len(present), size) - len(kept)
+        assert (size, moved) in {(bill.replicas, bill.moved) for bill in plan.bills}
+    else:
+        assert analysis.verdict in {Verdict.MORE, Verdict.FEWER}
+        assert bool(change.add) != bool(change.remove)
     assert set(plan.placement) == (set(present) | set(change.add)) - set(change.remove)
     assert limits.min_replicas <= len(plan.placement) <= limits.max_replicas
 
