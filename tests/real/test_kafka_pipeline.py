@@ -18,7 +18,7 @@ from testbed.pipeline.kafka_topic import verify_topic
 
 pytestmark = pytest.mark.real
 
-RIDES, COPIES, CAP_ROWS, PARTITIONS = 1500, 2, 1000, 4
+RIDES, COPIES, CAP_ROWS, PARTITIONS = 1500, 2, 300, 4
 
 
 @pytest.fixture

@@ -45,6 +45,7 @@ def scenario(tmp_path: Path) -> Scenario:
     )
     return replace(
         WORKFLOW,
+        policy="gesscale",  # it grows where rows wait; the default would let them wait in so short a day
         topology=str(tmp_path / "topology.yaml"),
         operators=(replace(CLEAN, service_ms_per_row=1.0), replace(NEAREST, service_ms_per_row=8.0)),
         day_s=DAY_S,
