@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from gesscale.assembly import check_environment
-from gesscale.cli.output import stderr_console
+from gesscale.cli.output import stderr_console, warn
 from gesscale.cli.run import SetOption
 from gesscale.settings import Settings, load_settings, settings_page
+from gesscale.settings.doubts import doubts
 
 app = typer.Typer(help="Check settings, and say what there is to set.", no_args_is_help=True)
 
@@ -21,7 +22,7 @@ def validate(
 ) -> None:
     """Check a settings file as `run` would take it: environment, latency map and names too. Exit 2 with every fault."""
     settings = load_settings(file, set_ or [])
-    check_environment(settings)
+    warn(doubts(settings, check_environment(settings).names))
     stderr_console.print(f"{file}: valid; operators: {', '.join(settings.workflow.operators)}", markup=False)
 
 

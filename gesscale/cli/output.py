@@ -52,6 +52,12 @@ def emit(document: object, output: Output, tables: Sequence[Table] = ()) -> None
             console.print(table)
 
 
+def warn(warnings: Iterable[str]) -> None:
+    """Say on stderr what may go wrong, a line each."""
+    for each in warnings:
+        stderr_console.print(f"warning: {each}")
+
+
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
     """Build a table in the house style; numbers are set flush right.
 

@@ -8,12 +8,14 @@ import typer
 
 from gesscale.assembly import build_loop
 from gesscale.cli.controller import PROBES_PORT, serve_controller
-from gesscale.cli.output import API_VERSION, Output, OutputOption, emit, stderr_console, table
+from gesscale.cli.output import API_VERSION, Output, OutputOption, emit, stderr_console, table, warn
 from gesscale.clock import SystemClock
 from gesscale.decision import Decision, OutcomeStatus, Reason, Verdict
 from gesscale.document import decision_document
 from gesscale.errors import InputError
+from gesscale.loop import ControlLoop
 from gesscale.settings import Settings, load_settings
+from gesscale.settings.doubts import doubts
 from gesscale.settings.loading import naming
 from latency_map import LatencyMapError
 from latency_map.measure.places import split_place
@@ -123,6 +125,7 @@ def _run_settings(settings: Settings, steps: int) -> None:
     clock = SystemClock()
     loop = build_loop(settings, clock.now_s())
     clock.stop_on_signals()
+    _warn_of(settings, loop, clock.now_s())
     done = 0
 
     def report(decisions: tuple[Decision, ...]) -> None:
@@ -138,6 +141,11 @@ def _run_settings(settings: Settings, steps: int) -> None:
     with closing(loop.knowledge):
         loop.run(clock, settings.monitor.period_s, report)
     stderr_console.print(f"stopped after {done} steps")
+
+
+def _warn_of(settings: Settings, loop: ControlLoop, now_s: float) -> None:
+    delays = loop.latencies.current(now_s).map
+    warn(doubts(settings, () if delays is None else delays.names))
 
 
 def _host_and_port(listen: str) -> tuple[str, int]:
@@ -156,6 +164,7 @@ def _load(config: Path, overrides: list[str] | None, policy: str | None) -> Sett
 def _step(settings: Settings, output: Output, *, advise_only: bool) -> None:
     now_s = SystemClock().now_s()
     loop = build_loop(settings, now_s, advise_only=advise_only)
+    _warn_of(settings, loop, now_s)
     with closing(loop.knowledge):
         decisions = loop.step(now_s)
     columns = ("operator", "replicas", "reason", "nodes", "MST, rows/s", "NDmax, ms", "outcome")

@@ -14,7 +14,7 @@ from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.policies.catalogue import build_policy, check_policy
 from testbed.arena.policies.oracle import Inflow, inflow_of, inflow_rows_per_s
 from testbed.arena.policies.policy_guard import PolicyGuard, RunLost
-from testbed.arena.worlds.scenes import World, world_of
+from testbed.arena.worlds.scenes import World, overload, world_of
 from testbed.arena.worlds.streams import seed_of
 from testbed.scoring.frontier import Frontier, frontier
 from testbed.scoring.recorder import SeriesRecorder
@@ -83,8 +83,13 @@ def play(experiment: Experiment, case: Case, *, with_series: bool = False) -> Ca
     )
 
 
-def check_experiment(experiment: Experiment) -> None:
+def check_experiment(experiment: Experiment) -> tuple[str, ...]:
     """Check all that an experiment names, before any case is played.
+
+    Returns
+    -------
+    tuple of str
+        Loads of the first variant that no policy can keep up with, in words.
 
     Raises
     ------
@@ -94,14 +99,20 @@ def check_experiment(experiment: Experiment) -> None:
     for policy in experiment.policies:
         check_policy(policy)
     seed, policy = experiment.seed_list[0], experiment.policies[0]
+    first, *varied = experiment.variant_names
+
+    def world(workload: str, variant: str) -> World:
+        return world_of(experiment, Case(workload=workload, seed=seed, policy=policy, variant=variant))
+
     for variant in experiment.variant_names:
         _check_rules(experiment.variant(variant))
-        world_of(
-            experiment, Case(workload=experiment.workloads[0], seed=seed, policy=policy, variant=variant)
-        )
-    for workload in experiment.workloads[1:]:
-        case = Case(workload=workload, seed=seed, policy=policy, variant=experiment.variant_names[0])
-        world_of(experiment, case)
+    for variant in varied:
+        world(experiment.workloads[0], variant)
+    return tuple(
+        f"workload {workload}: {said}"
+        for workload in experiment.workloads
+        for said in overload(world(workload, first))
+    )
 
 
 def _check_rules(experiment: Experiment) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from gesscale.cli.output import Output, stderr_console
+from gesscale.cli.output import Output, stderr_console, warn
 from gesscale.errors import InputError
 from latency_map import (
     NO_SIDE_FILES,
@@ -127,8 +127,7 @@ def load_survey(
     )
     for note in imported.notes:
         stderr_console.print(f"  {note}", markup=False, highlight=False)
-    for warning in imported.warnings:
-        stderr_console.print(f"warning: {warning}", markup=False, highlight=False)
+    warn(imported.warnings)
     return imported
 
 
@@ -138,10 +137,19 @@ def load_map(
     """Read a map that decisions can be made by, and say on stderr what the file was taken for."""
     survey = load_survey(file, unit, kind).survey
     try:
-        return survey.to_map(asymmetry)
+        latencies = survey.to_map(asymmetry)
     except LatencyMapError as error:
         message = f"{file}: {error}; gesscale latency-map check says which repair fixes it"
         raise LatencyMapError(message) from None
+    if missing := len(latencies.missing()):
+        pairs = len(latencies) * (len(latencies) - 1) // 2
+        warn(
+            [
+                f"{file} is not usable for decisions as it is: {missing} of {pairs} pairs have no delay; "
+                "gesscale latency-map check says which repair fixes it"
+            ]
+        )
+    return latencies
 
 
 def split_names(listing: str) -> list[str]:

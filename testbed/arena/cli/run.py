@@ -18,7 +18,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from gesscale.cli.output import Output, emit, stderr_console
+from gesscale.cli.output import Output, emit, stderr_console, warn
 from gesscale.errors import InputError
 from gesscale.words import suggestion
 from testbed.arena.case import Case, CaseResult
@@ -84,7 +84,10 @@ def run(
     ] = True,
     output: Form = Output.TABLE,
 ) -> None:
-    """Play policies on workloads with many seeds; the same seed is the same world to each policy."""
+    """Play policies on workloads with many seeds; the same seed is the same world to each policy.
+
+    Exit 1: a policy lost all its runs, or the arena lost one.
+    """
     changes: dict[str, object] = {}
     if policies:
         changes["policies"] = list(policy_names()) if policies == ALL else _files_placed(policies.split(","))
@@ -99,7 +102,7 @@ def run(
     chosen = _experiment(experiment, changes)
     wanted = _variants(chosen, variants or [ALL])
     runner = _runner(jobs, spark)
-    check_experiment(chosen)
+    warn(check_experiment(chosen))
     with _folder(results) as folder, open_results(folder, chosen, fresh=not resume) as kept:
         _play(
             runner,
@@ -109,7 +112,7 @@ def run(
             again=_again(results, folder),
         )
         if not kept.missing and not kept.finish():
-            stderr_console.print("no Parquet file: pyarrow is not installed; pip install 'gesscale[spark]'")
+            stderr_console.print("no Parquet file: pyarrow is not installed; pip install 'gesscale[report]'")
         found = [result for result in kept.results if result.case.variant in wanted]
     document = results_document(chosen, found)
     emit(document, output, summary_tables(chosen, found) if output is Output.TABLE else ())
@@ -118,8 +121,14 @@ def run(
         stderr_console.print(
             f"kept in {results}; see also: gesscale arena compare {results}, gesscale arena report {results}"
         )
-    if any(result.lost.startswith(ARENA_FAULT) for result in found):
+    if any(result.lost.startswith(ARENA_FAULT) for result in found) or _never_ran(found):
         raise typer.Exit(1)
+
+
+def _never_ran(results: Sequence[CaseResult]) -> bool:
+    """Tell whether a policy lost every one of its runs."""
+    came_through = {result.case.policy for result in results if not result.lost}
+    return any(result.case.policy not in came_through for result in results)
 
 
 Runner = Callable[[Experiment, Sequence[Case], Callable[[CaseResult], None]], None]

@@ -302,7 +302,8 @@ def test_a_knowledge_file_that_breaks_while_the_loop_runs_costs_no_step_and_no_r
             _break(site.knowledge, statement)
 
     site.serve_overload(before)
-    quick = ("--set", "monitor.period=1s")
+    # Batches take 2.5 s: a window as short as the period would hold none.
+    quick = ("--set", "monitor.period=1s", "--set", "monitor.window=60s")
     code, _, err = gesscale("run", "-c", site.config, "--steps", 3, *quick, *ACTING)
     assert code == 0
     assert err.splitlines()[-1] == "stopped after 3 steps"
