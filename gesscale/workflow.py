@@ -6,11 +6,13 @@ at most one per edge node. Words and symbols: specification section 1.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-
-import networkx as nx
+from typing import TYPE_CHECKING
 
 from gesscale.conditions import Ascending
 from gesscale.errors import InputError
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 REPLICA_LIMITS = Ascending("min_replicas", "max_replicas")
 
@@ -105,6 +107,8 @@ class Workflow:
         if not listed or len(named) != len(listed):
             message = f"a workflow needs operators with distinct names, got {[o.name for o in listed]}"
             raise InputError(message)
+        import networkx as nx  # heavy, and names of settings and policies are asked for without it
+
         graph: nx.DiGraph[str] = nx.DiGraph()
         graph.add_nodes_from(named)
         for operator in listed:
@@ -141,6 +145,8 @@ class Workflow:
 
     def path_operators(self, name: str) -> int:
         """Return how many operators the longest path through this one has, itself included."""
+        import networkx as nx
+
         before = self._graph.subgraph({name, *self._ancestors[name]})
         after = self._graph.subgraph({name, *nx.descendants(self._graph, name)})
         return len(nx.dag_longest_path(before)) + len(nx.dag_longest_path(after)) - 1

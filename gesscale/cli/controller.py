@@ -8,6 +8,8 @@ from pathlib import Path
 from gesscale.cli.output import stderr_console
 from gesscale.clock import on_stop_signals
 from gesscale.errors import InputError
+from latency_map import LatencyMapError
+from latency_map.measure.places import split_place
 
 PROBES_PORT = 8080
 """Where probes and metrics are served by default."""
@@ -18,8 +20,7 @@ def serve_controller(
     kubeconfig: Path | None,
     context: str | None,
     namespace: str | None,
-    host: str,
-    port: int,
+    listen: str,
     allow_targets: Sequence[str],
 ) -> None:
     """Run the controller until SIGINT or SIGTERM.
@@ -30,29 +31,27 @@ def serve_controller(
         See `gesscale.kubernetes.api.connect`.
     namespace
         Whose StreamAutoscalers are steered; None for all.
-    host, port
-        Where probes and metrics are served.
+    listen
+        ``HOST:PORT`` where probes and metrics are served.
     allow_targets
         Where resources of any namespace may have us connect to; see `gesscale.kubernetes.controller.targets`.
 
     Raises
     ------
     InputError
-        Where the package kubernetes is not installed, the kubeconfig cannot be used, or the port is taken.
+        Where the kubeconfig cannot be used, or the port is taken.
+    ModuleNotFoundError
+        Where the package kubernetes is not installed.
     ClusterError
         Where the pod's own credentials cannot be used.
     """
-    try:
-        from gesscale.kubernetes.api import connect
-        from gesscale.kubernetes.api.lease import steady_now_s
-        from gesscale.kubernetes.controller.controller import Controller, ControllerOptions
-        from gesscale.kubernetes.controller.probes import serve_probes
-        from gesscale.kubernetes.controller.targets import AllowedTarget
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "kubernetes":
-            raise
-        message = "the controller needs the package kubernetes; install: pip install 'gesscale[kubernetes]'"
-        raise InputError(message) from None
+    from gesscale.kubernetes.api import connect
+    from gesscale.kubernetes.api.lease import steady_now_s
+    from gesscale.kubernetes.controller.controller import Controller, ControllerOptions
+    from gesscale.kubernetes.controller.probes import serve_probes
+    from gesscale.kubernetes.controller.targets import AllowedTarget
+
+    host, port = _host_and_port(listen)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     connection = connect(kubeconfig, context)
     options = ControllerOptions(
@@ -76,3 +75,11 @@ def serve_controller(
         probes.close()
         connection.close()
     stderr_console.print("stopped; the lease is given back")
+
+
+def _host_and_port(listen: str) -> tuple[str, int]:
+    try:
+        return split_place(listen, default_port=PROBES_PORT)
+    except LatencyMapError as error:
+        message = f"--listen: {error}"
+        raise InputError(message) from error

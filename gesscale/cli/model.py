@@ -56,7 +56,7 @@ Holdout = Annotated[
 ]
 
 
-@app.command()
+@app.command(epilog="Example: gesscale model fit readings.csv --law auto --holdout nd_max_ms=150")
 def fit(
     file: ReadingsPath,
     *,
@@ -80,7 +80,7 @@ def fit(
         _warn(warnings)
 
 
-@app.command()
+@app.command(epilog="Example: gesscale model predict readings.csv --replicas 3 --nd-max-ms 40")
 def predict(
     file: ReadingsPath,
     *,

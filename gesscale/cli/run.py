@@ -1,43 +1,32 @@
 """``gesscale run``, ``once`` and ``recommend``: the loop from the shell."""
 
-from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from gesscale.assembly import build_loop
-from gesscale.cli.controller import PROBES_PORT, serve_controller
-from gesscale.cli.output import API_VERSION, Output, OutputOption, emit, stderr_console, table, warn
-from gesscale.clock import SystemClock
-from gesscale.decision import Decision, OutcomeStatus, Reason, Verdict
-from gesscale.document import decision_document
+from gesscale.cli.completion import policies, settings_keys
+from gesscale.cli.output import Output, OutputOption
 from gesscale.errors import InputError
-from gesscale.loop import ControlLoop
-from gesscale.settings import Settings, load_settings
-from gesscale.settings.doubts import doubts
-from gesscale.settings.loading import naming
-from latency_map import LatencyMapError
-from latency_map.measure.places import split_place
 
 ConfigOption = Annotated[Path, typer.Option("--config", "-c", help="The settings file (YAML).")]
 SetOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", help="Override one setting, for instance analyze.headroom_threshold_pct=20; repeatable."
+        "--set",
+        help="Override one setting, for instance analyze.headroom_threshold_pct=20; repeatable.",
+        autocompletion=settings_keys,
     ),
 ]
 PolicyOption = Annotated[
     str | None,
-    typer.Option("--policy", "-p", help="One of `gesscale policies list`, or FILE.py:NAME; else as set."),
+    typer.Option(
+        "--policy",
+        "-p",
+        help="One of `gesscale policies list`, or FILE.py:NAME; else as set.",
+        autocompletion=policies,
+    ),
 ]
-
-NOT_FEASIBLE = {
-    Reason.AT_MAX_REPLICAS,
-    Reason.NO_CANDIDATE_NODE,
-    Reason.DELAY_EATS_GAIN,
-    Reason.LATENCY_MAP_MISSING,
-}
 
 
 def run(
@@ -73,32 +62,36 @@ def run(
             "namespace may name, besides their own pods and Services and the latency agents; repeatable."
         ),
     ] = None,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Step once per period until Ctrl-C or SIGTERM; acts only where execute.mode, or the resource's mode, is to act.
 
-    Either signal ends the loop after the step that is going on, with exit code 0.
+    Either signal ends the loop after the step that is going on, with exit code 0. With --output json, each step writes
+    its decisions to stdout as a line.
     """
     if kubernetes:
-        if config is not None or set_ or policy or steps:
+        from gesscale.cli.controller import serve_controller
+
+        if config is not None or set_ or policy or steps or output is not Output.TABLE:
             message = (
-                "run: expected --kubernetes without --config, --set, --policy and --steps: its settings are "
-                "resources"
+                "run: expected --kubernetes without --config, --set, --policy, --steps and --output: its settings are "
+                "resources, and so are its results"
             )
             raise InputError(message)
-        host, port = _host_and_port(listen)
         serve_controller(
             kubeconfig=kubeconfig,
             context=context,
             namespace=namespace,
-            host=host,
-            port=port,
+            listen=listen,
             allow_targets=allow_target or (),
         )
         return
     if config is None:
         message = "run: expected --config FILE, or --kubernetes to be the controller of a cluster"
         raise InputError(message)
-    _run_settings(_load(config, set_, policy), steps)
+    from gesscale.cli.stepping import go_on, settings_of
+
+    go_on(settings_of(config, set_, policy), steps, output)
 
 
 def once(
@@ -107,8 +100,13 @@ def once(
     policy: PolicyOption = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Run one step; acts only where execute.mode is act. Exit 3: more is needed but not to be had."""
-    _step(_load(config, set_, policy), output, advise_only=False)
+    """Run one step; acts only where execute.mode is act.
+
+    Exit 1: no operator could be read, or a change failed. Exit 3: more is needed but not to be had.
+    """
+    from gesscale.cli.stepping import settings_of, step
+
+    step(settings_of(config, set_, policy), output, advise_only=False)
 
 
 def recommend(
@@ -117,81 +115,10 @@ def recommend(
     policy: PolicyOption = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Say what a step would do. Never acts. Exit 3: more is needed but not to be had."""
-    _step(_load(config, set_, policy), output, advise_only=True)
+    """Say what a step would do. Never acts.
 
+    Exit 1: no operator could be read. Exit 3: more is needed but not to be had.
+    """
+    from gesscale.cli.stepping import settings_of, step
 
-def _run_settings(settings: Settings, steps: int) -> None:
-    clock = SystemClock()
-    loop = build_loop(settings, clock.now_s())
-    clock.stop_on_signals()
-    _warn_of(settings, loop, clock.now_s())
-    done = 0
-
-    def report(decisions: tuple[Decision, ...]) -> None:
-        nonlocal done
-        done += 1
-        for decision in decisions:
-            stderr_console.print(f"{decision.operator}: {decision.sentence}")
-        if done == steps:
-            clock.stop()
-
-    acting = "acting" if loop.acts else "advice only: set execute.mode to act to let it act"
-    stderr_console.print(f"policy {loop.policy.name}, every {settings.monitor.period_s:g} s, {acting}")
-    with closing(loop.knowledge):
-        loop.run(clock, settings.monitor.period_s, report)
-    stderr_console.print(f"stopped after {done} steps")
-
-
-def _warn_of(settings: Settings, loop: ControlLoop, now_s: float) -> None:
-    delays = loop.latencies.current(now_s).map
-    warn(doubts(settings, () if delays is None else delays.names))
-
-
-def _host_and_port(listen: str) -> tuple[str, int]:
-    try:
-        return split_place(listen, default_port=PROBES_PORT)
-    except LatencyMapError as error:
-        message = f"--listen: {error}"
-        raise InputError(message) from error
-
-
-def _load(config: Path, overrides: list[str] | None, policy: str | None) -> Settings:
-    named = [] if policy is None else [naming(policy)]
-    return load_settings(config, [*(overrides or []), *named])
-
-
-def _step(settings: Settings, output: Output, *, advise_only: bool) -> None:
-    now_s = SystemClock().now_s()
-    loop = build_loop(settings, now_s, advise_only=advise_only)
-    _warn_of(settings, loop, now_s)
-    with closing(loop.knowledge):
-        decisions = loop.step(now_s)
-    columns = ("operator", "replicas", "reason", "nodes", "MST, rows/s", "NDmax, ms", "outcome")
-    rows = [
-        (
-            decision.operator,
-            len(decision.plan.placement) or None,  # not known
-            decision.plan.reason.value,
-            ", ".join(decision.plan.placement),
-            decision.plan.mst.mid if decision.plan.mst else None,
-            decision.plan.nd_max_ms,
-            decision.outcome.status.value,
-        )
-        for decision in decisions
-    ]
-    documents = [decision_document(decision) for decision in decisions]
-    emit({"apiVersion": API_VERSION, "decisions": documents}, output, [table("Decisions", columns, rows)])
-    if output is Output.TABLE:
-        for decision in decisions:
-            stderr_console.print(f"{decision.operator}: {decision.sentence}")
-        if decisions and (said := decisions[0].latency_map.sentence):
-            stderr_console.print(f"latency map: {said}", markup=False, highlight=False)
-    if any(decision.outcome.status is OutcomeStatus.FAILED for decision in decisions):
-        raise typer.Exit(1)
-    if any(_is_wanting(decision) for decision in decisions):
-        raise typer.Exit(3)
-
-
-def _is_wanting(decision: Decision) -> bool:
-    return decision.analysis.verdict is Verdict.MORE and decision.plan.reason in NOT_FEASIBLE
+    step(settings_of(config, set_, policy), output, advise_only=True)

@@ -70,7 +70,7 @@ def prepare_rides(share: float, copies: int, say: Callable[[str], None]) -> Prep
         say("generating a day of rides and cleaning them with Spark (once)")
         shutil.rmtree(folder, ignore_errors=True)
         _run("generate", str(folder / "raw.csv"), "--rides-per-passenger", str(share))
-        written = _run("clean", str(folder / "raw.csv"), str(folder / "clean"), "--output-format", "json")
+        written = _run("clean", str(folder / "raw.csv"), str(folder / "clean"), "--output", "json")
         summary.write_text(written)
     rides = open_rides(str(folder / "clean")).rides
     begins = bundled_demand().begins

@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from gesscale.cli.output import API_VERSION, Output, emit, stderr_console
+from gesscale.cli.output import API_VERSION, Output, OutputOption, emit, stderr_console
 from gesscale.errors import InputError
 from testbed.arena.case import CaseResult
-from testbed.arena.cli.app import Form, ResultsFolderArgument, app, duration_s
+from testbed.arena.cli.arguments import ResultsFolderArgument, duration_s
 from testbed.arena.cli.compare import say_what_lacks
 from testbed.arena.cli.tables import TextColumn, first_of_each, fitted, on_one_line, short_name
 from testbed.arena.experiments.experiment import Experiment
@@ -20,7 +20,6 @@ from testbed.arena.policies.oracle import IDEAL
 from testbed.arena.runs.results import read_results
 
 
-@app.command()
 def league(
     folder: ResultsFolderArgument,
     *,
@@ -54,7 +53,7 @@ def league(
             help="What a bill takes for late minutes: their number, or the lag area, which grows with the lag."
         ),
     ] = Account.MINUTES,
-    output: Form = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Rank the policies over all loads by what they cost, and name the winner of each load."""
     prices = tuple(price or PRICES)

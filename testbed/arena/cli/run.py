@@ -18,11 +18,13 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from gesscale.cli.output import Output, emit, stderr_console, warn
+from gesscale.cli.output import Output, OutputOption, emit, stderr_console, warn
 from gesscale.errors import InputError
+from gesscale.extras import how_to_install
 from gesscale.words import suggestion
 from testbed.arena.case import Case, CaseResult
-from testbed.arena.cli.app import Form, app
+from testbed.arena.cli.completion import experiments, workloads
+from testbed.arena.cli.completion import policies as names_of_policies
 from testbed.arena.cli.summary_tables import note_lost, summary_tables
 from testbed.arena.experiments.experiment import Experiment, read_experiment
 from testbed.arena.experiments.sections import Engine
@@ -37,23 +39,33 @@ ALL = "all"
 _INTERRUPTED = 130
 
 
-@app.command()
 def run(
     *,
     experiment: Annotated[
         str,
         typer.Option(
-            "--experiment", metavar="NAME|FILE", help="What is varied below; a YAML file or a name."
+            "--experiment",
+            metavar="NAME|FILE",
+            help="What is varied below; a YAML file or a name.",
+            autocompletion=experiments,
         ),
     ] = "standard",
     policies: Annotated[
         str,
-        typer.Option("--policies", help="By commas, or all. Default: the experiment's.", show_default=False),
+        typer.Option(
+            "--policies",
+            help="By commas, or all. Default: the experiment's.",
+            show_default=False,
+            autocompletion=names_of_policies,
+        ),
     ] = "",
     workload: Annotated[
         list[str] | None,
         typer.Option(
-            "--workload", metavar="NAME|FILE", help="A load; repeatable. Default: the experiment's."
+            "--workload",
+            metavar="NAME|FILE",
+            help="A load; repeatable. Default: the experiment's.",
+            autocompletion=workloads,
         ),
     ] = None,
     seeds: Annotated[int | None, typer.Option("--seeds", help="How many. Default: the experiment's.")] = None,
@@ -82,7 +94,7 @@ def run(
     resume: Annotated[
         bool, typer.Option("--resume/--fresh", help="Go on with results that are there, or throw them away.")
     ] = True,
-    output: Form = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Play policies on workloads with many seeds; the same seed is the same world to each policy.
 
@@ -112,7 +124,7 @@ def run(
             again=_again(results, folder),
         )
         if not kept.missing and not kept.finish():
-            stderr_console.print("no Parquet file: pyarrow is not installed; pip install 'gesscale[report]'")
+            stderr_console.print(f"no Parquet file: pyarrow is not installed; {how_to_install('report')}")
         found = [result for result in kept.results if result.case.variant in wanted]
     document = results_document(chosen, found)
     emit(document, output, summary_tables(chosen, found) if output is Output.TABLE else ())
