@@ -1,9 +1,9 @@
 """What it takes until gesscale has said something: help, version, completion; as ratios to ``python -c pass``.
 
 Run ``python benchmarks/start_up.py [--runs 9] [--checkout FOLDER]``, with another checkout to compare an older one.
-It prints JSON: for each command line the median, least and greatest of the runs, in ms on the clock; the median of the processor
-time, which other work on the machine does not lengthen much; and the ratio of the latter to that of the baseline in the
-same run. Commands take turns.
+It prints JSON: for each command line the median, least and greatest of the runs, in ms on the clock; the median of the
+processor time, which other work on the machine does not lengthen much; and the ratio of the latter to that of the
+baseline in the same run. Commands take turns.
 """
 
 import argparse

@@ -145,7 +145,9 @@ def _refuse_usage(error: ClickException) -> NoReturn:
     """Say in one line what is wrong with a command line; a group without a command has shown its help already."""
     context: typer.Context | None = getattr(error, "ctx", None)
     if context is not None and not isinstance(error, NoArgsIsHelpError):
-        complain(f"error: {error.format_message().rstrip('.')}; see {context.command_path} --help")
+        said = error.format_message().replace("Value error, ", "").rstrip(".")
+        hint = "; a file is named by --to" if "'--output'" in said else ""
+        complain(f"error: {said}{hint}; see {context.command_path} --help")
     sys.exit(error.exit_code)
 
 

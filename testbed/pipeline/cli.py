@@ -12,7 +12,10 @@ from testbed.pipeline.operator import Work
 from testbed.pipeline.stream import KafkaRoute, StreamOptions
 
 app = typer.Typer(
-    name="pipeline", help="Rides of New York's taxis: generate, clean, stream, verify.", no_args_is_help=True
+    name="pipeline",
+    help="Rides of New York's taxis: generate, clean, stream, verify.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
