@@ -28,12 +28,15 @@ class ChangeCost:
         For how long the job stops; 0 where it goes on.
     start_s
         For how long a new replica does not count where the job goes on.
+    settle_s
+        So long after a change no other can be ordered.
     replica_minutes
         What a change costs on top.
     """
 
     stop_s: float
     start_s: float
+    settle_s: float
     replica_minutes: float
 
 
@@ -131,6 +134,7 @@ class _Course:
     rows_per_s: Array
     served: Array
     stopped_s: Array
+    settling_s: Array
     replica_s: Array
     late_s: Array
     changes: Array
@@ -171,7 +175,7 @@ def bills(outlook: Outlook, candidates: Sequence[Candidate]) -> tuple[CandidateB
         np.full(shape, outlook.replicas),
         np.full(shape, outlook.present_rows_per_s),
         np.full(shape, -outlook.backlog_rows),
-        *(np.zeros(shape) for _ in range(4)),
+        *(np.zeros(shape) for _ in range(5)),
     )
     counts, changed = (
         np.broadcast_to(np.array(column)[:, None, None], shape) for column in zip(*candidates, strict=True)
@@ -216,7 +220,7 @@ def _by_rule(outlook: Outlook, course: _Course, step: int) -> Counts:
     count = course.count
     wanted = np.where(growing > count, growing, np.minimum(shrinking, count))
     wanted = np.clip(wanted, outlook.least, outlook.most)
-    return np.where(course.stopped_s > 0, count, wanted)
+    return np.where(course.settling_s > 0, count, wanted)
 
 
 def _play(outlook: Outlook, course: _Course, step: int, wanted: Counts, moved: NDArray[np.bool_]) -> None:
@@ -241,6 +245,8 @@ def _play(outlook: Outlook, course: _Course, step: int, wanted: Counts, moved: N
     served = np.minimum(offered_until, served_then + after * (seconds - held_s))
     course.late_s += held_s * share_above_0(due_from - course.served, due_then - served_then)
     course.late_s += (seconds - held_s) * share_above_0(due_then - served_then, due_until - served)
+    settling_s = np.where(moved, max(change.settle_s, change.stop_s), course.settling_s)
+    course.settling_s = np.maximum(0.0, settling_s - seconds)
     course.replica_s += wanted * seconds
     course.changes += moved
     course.count, course.rows_per_s, course.served = wanted, after, served
