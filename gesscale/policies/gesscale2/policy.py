@@ -18,9 +18,10 @@ from gesscale.observation import OperatorReading, WorkflowObservation
 from gesscale.options import PolicyOptions
 from gesscale.plan.placement import nd_max_ms, usable
 from gesscale.plan.staying import present_placement, stay, unknown_delays
-from gesscale.policies.gesscale2.analysis.bills import Candidate, ChangeCost, Outlook, bills
+from gesscale.policies.gesscale2.analysis.bills import bills
 from gesscale.policies.gesscale2.analysis.demand import offered_points
 from gesscale.policies.gesscale2.analysis.law import BatchSample, LawEvidence
+from gesscale.policies.gesscale2.analysis.outlook import Candidate, ChangeCost, Outlook
 from gesscale.policies.gesscale2.analysis.placements import Placements, RoundTrips, placements
 from gesscale.policies.gesscale2.analysis.scenarios import scenarios
 from gesscale.policies.gesscale2.memo import Gesscale2Memo

@@ -9,10 +9,12 @@ from edge import delays, operator
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gesscale.decision import CandidateBill
 from gesscale.observation import Batch
-from gesscale.policies.gesscale2.analysis.bills import Candidate, CandidateBill, ChangeCost, Outlook, bills
+from gesscale.policies.gesscale2.analysis.bills import bills
 from gesscale.policies.gesscale2.analysis.demand import PERIODS_KEPT, LoadHistory, offered_points
 from gesscale.policies.gesscale2.analysis.law import BatchSample, BatchTimeLaw, LawEvidence
+from gesscale.policies.gesscale2.analysis.outlook import Candidate, ChangeCost, Outlook
 from gesscale.policies.gesscale2.analysis.placements import LEAST_GAIN, placements
 from gesscale.policies.gesscale2.analysis.scenarios import JUMP_CHANCE, scenarios
 from latency_map import LatencyMap
