@@ -157,11 +157,13 @@ class Gesscale2Policy:
     ) -> Iterator[BatchSample]:
         """Yield the warm batches since the last step whose delays the latency map knows."""
         driver_node = self.workflow.operators[reading.operator].driver_node
+        samples: dict[_Nodes, BatchSample | None] = {}
         for batch, is_warm in zip(reading.batches, warm(reading.batches), strict=True):
             if not is_warm or batch.ended_at_s <= memo.learned_until_s or not batch.nodes:
                 continue
-            sample = _sample(batch.nodes, driver_node, observation.node_weights, knowledge)
-            if sample is not None:
+            if batch.nodes not in samples:
+                samples[batch.nodes] = _sample(batch.nodes, driver_node, observation.node_weights, knowledge)
+            if (sample := samples[batch.nodes]) is not None:
                 yield replace(sample, rows=batch.rows, seconds=batch.seconds)
 
     # Plan
