@@ -18,9 +18,10 @@ from gesscale.observation import OperatorReading, WorkflowObservation
 from gesscale.options import PolicyOptions
 from gesscale.plan.placement import nd_max_ms, usable
 from gesscale.plan.staying import present_placement, stay, unknown_delays
-from gesscale.policies.gesscale2.analysis.bills import Candidate, ChangeCost, Outlook, bills
+from gesscale.policies.gesscale2.analysis.bills import bills
 from gesscale.policies.gesscale2.analysis.demand import LoadHistory, offered_points
 from gesscale.policies.gesscale2.analysis.law import BatchSample, LawEvidence
+from gesscale.policies.gesscale2.analysis.outlook import Candidate, ChangeCost, Outlook
 from gesscale.policies.gesscale2.analysis.placements import Placements, RoundTrips, placements
 from gesscale.policies.gesscale2.analysis.scenarios import scenarios
 from gesscale.policies.gesscale2.memo import Gesscale2Memo
@@ -161,11 +162,13 @@ class Gesscale2Policy:
     ) -> Iterator[BatchSample]:
         """Yield the warm batches since the last step whose delays the latency map knows."""
         driver_node = self.workflow.operators[reading.operator].driver_node
+        samples: dict[_Nodes, BatchSample | None] = {}
         for batch, is_warm in zip(reading.batches, warm(reading.batches), strict=True):
             if not is_warm or batch.ended_at_s <= memo.learned_until_s or not batch.nodes:
                 continue
-            sample = _sample(batch.nodes, driver_node, observation.node_weights, knowledge)
-            if sample is not None:
+            if batch.nodes not in samples:
+                samples[batch.nodes] = _sample(batch.nodes, driver_node, observation.node_weights, knowledge)
+            if (sample := samples[batch.nodes]) is not None:
                 yield replace(sample, rows=batch.rows, seconds=batch.seconds)
 
     # Plan

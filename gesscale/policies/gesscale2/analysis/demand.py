@@ -162,7 +162,7 @@ class LoadHistory(BaseModel):
         times, rows = self.course()
         whole = min(int((times[-1] - times[0]) / window_s + 1e-6), WINDOWS_KEPT)
         if not whole:
-            return np.array([rows[-1] - rows[0]]) / (times[-1] - times[0])
+            return np.array([(rows[-1] - rows[0]) / (times[-1] - times[0])])
         ends_s = times[-1] - window_s * np.arange(whole, -1, -1)
         found: Array = np.diff(np.interp(ends_s, times, rows)) / window_s
         return found
@@ -200,8 +200,7 @@ class LoadHistory(BaseModel):
         before = [each for each in counted if each.at_s <= last.at_s]
         fresh = [each for each in counted if each.at_s > last.at_s]
         known = before[-1].rows if before else self.counted_rows
-        if fresh[0].rows < known:  # the counter began again, some time after the last point
-            known = fresh[0].rows
+        known = min(known, fresh[0].rows)  # fewer: the counter began again, some time after the last point
         return [Point(each.at_s, round(last.rows + each.rows - known, 1)) for each in fresh]
 
     def _scored(self, window_s: float) -> "LoadHistory":

@@ -87,14 +87,21 @@ def scenarios(rates: Array, ahead: Forecast, after: Array, replica_rows_per_s: f
 
 
 def _walks(ahead: Forecast, after: Array) -> Array:
+    grown: Array = ahead.growth * 0.5 * np.cumsum(GROWTH_FADE**after)
+    return ahead.rate + grown + ahead.spread * _away(tuple(after.tolist()))
+
+
+@lru_cache(maxsize=16)
+def _away(after: tuple[float, ...]) -> Array:
+    """Return how far each walk is from the forecast, in spreads; shape ``(WALKS, steps)``."""
     draws = _normal_draws(WALKS, len(after))
-    lengths = np.diff(after, prepend=0.0)
+    lengths = np.diff(np.array(after), prepend=0.0)
     away, distances = np.zeros_like(draws), np.zeros(WALKS)
     for step, windows in enumerate(lengths):
         distances = distances * REVERSION**windows + draws[:, step] * np.sqrt(windows)
         away[:, step] = distances
-    grown: Array = ahead.growth * 0.5 * np.cumsum(GROWTH_FADE**after)
-    return ahead.rate + grown + ahead.spread * away
+    away.setflags(write=False)
+    return away
 
 
 def _repetitions(

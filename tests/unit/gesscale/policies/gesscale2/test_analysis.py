@@ -9,10 +9,12 @@ from edge import delays, operator
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gesscale.decision import CandidateBill
 from gesscale.observation import Batch
-from gesscale.policies.gesscale2.analysis.bills import Candidate, CandidateBill, ChangeCost, Outlook, bills
+from gesscale.policies.gesscale2.analysis.bills import bills
 from gesscale.policies.gesscale2.analysis.demand import WINDOWS_KEPT, LoadHistory, Point, offered_points
 from gesscale.policies.gesscale2.analysis.law import BatchSample, BatchTimeLaw, LawEvidence
+from gesscale.policies.gesscale2.analysis.outlook import Candidate, ChangeCost, Outlook
 from gesscale.policies.gesscale2.analysis.placements import LEAST_GAIN, placements
 from gesscale.policies.gesscale2.analysis.scenarios import JUMP_CHANCE, scenarios
 from latency_map import LatencyMap
@@ -363,6 +365,18 @@ def test_a_new_replica_does_not_count_until_it_has_started() -> None:
         change=ChangeCost(stop_s=0.0, start_s=0.0, settle_s=0.0, replica_minutes=0.0), backlog_rows=600.0
     )
     assert bills_of(slow, 2)[0].late_minutes > bills_of(quick, 2)[0].late_minutes
+
+
+def test_until_a_change_has_settled_no_other_is_made() -> None:
+    # One replica on 10 rows/s of 15 for the first of ten minutes leaves 300 rows. Where the second replica may come
+    # after a minute none is late; where the first step's change binds for five minutes, 5 rows/s more wait all the time
+    # and are late after 40 s of load, 600 rows, have gathered.
+    quick = outlook(replicas=2, present_rows_per_s=20.0)
+    bound = replace(quick, change=replace(quick.change, settle_s=300.0))
+    (free,), (held,) = bills_of(quick, 1), bills_of(bound, 1)
+    assert free.late_minutes == 0
+    # 600 rows are reached after 120 s; 3 of the 5 minutes are late, and then the backlog of 1,500 rows drains.
+    assert held.late_minutes >= 3
 
 
 @given(
