@@ -33,6 +33,8 @@ from perfmodel import Estimate
 
 _STEPS = 24
 _FIRST_PERIOD_S = 60.0
+_STEPS_AN_OBJECTIVE = 3.0
+"""In the time that a row may wait the load is looked at so often."""
 _STOP_CYCLES = 1.5
 """A change that held batches up for more than so many triggers stopped the job."""
 _START_S, _RESTART_S = 8.0, 120.0
@@ -178,11 +180,13 @@ class Gesscale2Policy:
     ) -> Mapping[str, Plan]:
         """Choose for every operator its nodes, after those that feed it; see `gesscale.ports.Policy`."""
         plans: dict[str, Plan] = {}
+        again_in_s = self.sizing.slo_s / _STEPS_AN_OBJECTIVE
         flows: dict[str, _Flow] = {}
         for name in self.workflow.topological_order:
             feeding = [flows[each] for each in self.workflow.upstream(name)]
             growth = _growth(feeding)
-            plans[name] = self._plan(analyses[name], cluster.seen_by(name), knowledge, growth)
+            plan = self._plan(analyses[name], cluster.seen_by(name), knowledge, growth)
+            plans[name] = replace(plan, again_in_s=again_in_s)
             flows[name] = self._flow(analyses[name], plans[name], growth)
         return {name: plans[name] for name in analyses}
 
