@@ -55,7 +55,7 @@ def go_on(settings: Settings, steps: int, output: Output) -> None:
     acting = "acting" if loop.acts else "advice only: set execute.mode to act to let it act"
     stderr_console.print(f"policy {loop.policy.name}, every {settings.monitor.period_s:g} s, {acting}")
     with closing(loop.knowledge):
-        loop.run(clock, settings.monitor.period_s, report)
+        loop.run(clock, settings.monitor.period_s, report, least_period_s=settings.monitor.least_period_s)
     stderr_console.print(f"stopped after {done} steps")
 
 
