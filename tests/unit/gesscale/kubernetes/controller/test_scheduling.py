@@ -43,7 +43,7 @@ class Scene:
     def __init__(self, begin=at_once):
         self.api, self.term, self.now_s, self.steady_s = FakeApi(), 1, EPOCH_S, 0.0
         self.world = FakeCluster(pods=[pod("e1", "a"), pod("o1", "c", of="other")])
-        self.api.put(**by_hand("a", "b"))
+        self.api.put(**by_hand("a", "b"), policy={"name": "gesscale"})  # which never asks for an early step
         documents = Documents(self.api, self.api.watched)
         self.metrics, self.reservations = ControllerMetrics("1.0"), Reservations()
         self.scheduler = WorkflowScheduler(
@@ -109,6 +109,15 @@ def test_a_new_workflow_is_stepped_at_once_and_then_once_per_period(scene):
     (standing,) = scene.scheduler.statuses()
     assert (standing.workflow, standing.period_s, standing.last_s) == ("streams/op", 60.0, 0.0)
     for after_s, last_s in ((59.0, 0.0), (1.0, 60.0), (30.0, 60.0), (100.0, 190.0)):
+        scene.advance(after_s)
+        assert scene.scheduler.statuses()[0].last_s == last_s
+
+
+def test_a_policy_that_asks_is_stepped_before_the_period_is_over(scene):
+    # gesscale2 asks for three steps in its objective of 60 s; a period is 60 s.
+    scene.api.put(override=None, mode="Recommend", policy={"name": "gesscale2"})
+    scene.advance()
+    for after_s, last_s in ((19.0, 0.0), (1.0, 20.0), (20.0, 40.0)):
         scene.advance(after_s)
         assert scene.scheduler.statuses()[0].last_s == last_s
 
