@@ -1,4 +1,4 @@
-"""The rides of the demo: generated and cleaned once, by the pipeline's own commands, and kept in a cache."""
+"""The rides of a run: generated and cleaned once, by the pipeline's own commands, and kept in a cache."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 from latency_map.shell import command_line
 from testbed.cluster.commands import run
 from testbed.pipeline.ride_store import open_rides
-from testbed.pipeline.rides import bundled_demand
+from testbed.pipeline.rides import Demand, write_demand
 
 _CACHE = Path(".cache") / "rides"
 _CLEANING_S = 180
@@ -19,7 +19,7 @@ _CLEANING_S = 180
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedRides:
-    """Cleaned rides of one day.
+    """Cleaned rides.
 
     Attributes
     ----------
@@ -39,11 +39,13 @@ class PreparedRides:
     cleaning: dict[str, object]
 
 
-def prepare_rides(share: float, copies: int, say: Callable[[str], None]) -> PreparedRides:
-    """Generate and clean the rides of a day, unless an earlier demo has.
+def prepare_rides(demand: Demand, share: float, copies: int, say: Callable[[str], None]) -> PreparedRides:
+    """Generate and clean the rides of a demand, unless an earlier run has.
 
     Parameters
     ----------
+    demand
+        Passengers of each half hour.
     share
         Rides that are generated per real passenger.
     copies
@@ -63,21 +65,24 @@ def prepare_rides(share: float, copies: int, say: Callable[[str], None]) -> Prep
     """
     pipeline = Path(__file__).parent.parent / "pipeline"
     recipe = b"".join((pipeline / name).read_bytes() for name in ("rides.py", "clean.py"))
-    key = hashlib.sha256(recipe + str(share).encode()).hexdigest()[:12]
+    key = hashlib.sha256(recipe + repr((demand, share)).encode()).hexdigest()[:12]
     folder = _CACHE / key
     summary = folder / "cleaning.json"
     if not summary.exists():
-        say("generating a day of rides and cleaning them with Spark (once)")
+        say("generating rides and cleaning them with Spark (once)")
         shutil.rmtree(folder, ignore_errors=True)
-        _run("generate", str(folder / "raw.csv"), "--rides-per-passenger", str(share))
+        folder.mkdir(parents=True)
+        write_demand(demand, folder / "demand.csv")
+        asked = ("--demand", str(folder / "demand.csv"), "--rides-per-passenger", str(share))
+        _run("generate", str(folder / "raw.csv"), *asked)
         written = _run("clean", str(folder / "raw.csv"), str(folder / "clean"), "--output-format", "json")
+        (folder / "raw.csv").unlink()
         summary.write_text(written)
     rides = open_rides(str(folder / "clean")).rides
-    begins = bundled_demand().begins
     return PreparedRides(
         folder=folder / "clean",
         rows=rides * copies,
-        begins_at_hour=begins.hour + begins.minute / 60,
+        begins_at_hour=demand.begins.hour + demand.begins.minute / 60,
         cleaning=json.loads(summary.read_text()),
     )
 

@@ -1,0 +1,184 @@
+"""What a live league says: tables for a terminal and for Markdown, and a document for JSON."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.table import Table
+
+from gesscale.cli.output import API_VERSION
+from gesscale.document import as_document
+from testbed.arena.case import CaseResult
+from testbed.arena.cli.tables import TextColumn, fitted, on_one_line, short_name
+from testbed.arena.experiments.experiment import Experiment
+from testbed.arena.judging.summary import records
+from testbed.arena.report.numbers import counted, figure
+from testbed.league.comparison import FIGURES, BothSides, Entry, PairOrder, compare_both
+
+_HEADINGS = dict(zip(FIGURES, ("bill", "replica-min", "late min", "replicas", "backlog, rows"), strict=True))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Page:
+    """A table as text, whoever lays it out."""
+
+    title: str
+    keys: Sequence[TextColumn]
+    figures: Sequence[TextColumn] = ()
+
+    def shown(self) -> list[Table]:
+        return fitted(self.title, self.keys, self.figures)
+
+    def markdown(self) -> str:
+        columns = [*self.keys, *self.figures]
+        head = [" ".join(column.heading.splitlines()) for column in columns]
+        lines = [head, ["---"] * len(columns), *zip(*(column.cells for column in columns), strict=True)]
+        return "\n".join([f"### {self.title}", "", *(f"| {' | '.join(line)} |" for line in lines), ""])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeagueReport:
+    """A league that was played, wholly or in part.
+
+    Attributes
+    ----------
+    experiment
+        What was played.
+    live, simulated
+        What came of it.
+    price
+        Of a late minute, replica-minutes.
+    """
+
+    experiment: Experiment
+    live: Sequence[CaseResult]
+    simulated: Sequence[CaseResult]
+    price: float
+
+    @property
+    def both(self) -> BothSides:
+        """The two sides compared."""
+        return compare_both(self.experiment, self.live, self.simulated, price=self.price)
+
+    @property
+    def faults(self) -> tuple[CaseResult, ...]:
+        """The live runs that have no figures."""
+        return tuple(result for result in self.live if result.lost)
+
+    def document(self) -> dict[str, object]:
+        """Return all of it, for JSON."""
+        both, experiment = self.both, self.experiment
+        return {
+            "apiVersion": API_VERSION,
+            "experiment": experiment.document(),
+            "price_replica_min": self.price,
+            "objective_s": experiment.slo_s,
+            "missing": len(experiment.cases()) - len(self.live),
+            "entries": both.entries,
+            "pairs": [
+                {
+                    "workload": pair.workload,
+                    "one": pair.one,
+                    "other": pair.other,
+                    "live": pair.live,
+                    "simulated": pair.simulated,
+                    "separated": pair.is_separated,
+                    "differs": pair.differs,
+                }
+                for pair in both.pairs
+            ],
+            "runs": {"live": records(self.live), "simulated": records(self.simulated)},
+        }
+
+    def tables(self) -> list[Table]:
+        """Return its tables, for a terminal."""
+        return [table for page in self._pages() for table in page.shown()]
+
+    def markdown(self) -> str:
+        """Return its page."""
+        both = self.both
+        separated = [pair for pair in both.pairs if pair.is_separated]
+        wrong = [pair for pair in separated if pair.differs]
+        said = (
+            f"Of {counted(len(both.pairs), 'pair')} of policies the live runs tell {len(separated)} apart; the "
+            f"simulator has {len(wrong)} of these the other way round, and {len(both.differing)} of all."
+        )
+        return "\n".join([f"# {self.experiment.title}", "", self._basis(), "", said, "", *self._markdowns()])
+
+    def write(self, folder: Path) -> None:
+        """Write league.md and league.json to a folder."""
+        (folder / "league.md").write_text(self.markdown(), encoding="utf-8")
+        document = json.dumps(as_document(self.document()), indent=1)
+        (folder / "league.json").write_text(document + "\n", encoding="utf-8")
+
+    def _markdowns(self) -> list[str]:
+        return [page.markdown() for page in self._pages()]
+
+    def _basis(self) -> str:
+        missing = len(self.experiment.cases()) - len(self.live)
+        lacks = f" {counted(missing, 'case')} not played yet." if missing else ""
+        return (
+            f"Bill: replica-minutes until the last row is through, and {self.price:g} for each minute in which the "
+            f"oldest row is older than {self.experiment.slo_s:g} s. Rank 1 is the least bill on a load. In brackets "
+            f"95 % intervals over the repetitions; two have their range, one has none.{lacks}"
+        )
+
+    def _pages(self) -> list[_Page]:
+        both = self.both
+        pages = [
+            _of_load(workload, [entry for entry in both.entries if entry.workload == workload])
+            for workload in dict.fromkeys(entry.workload for entry in both.entries)
+        ]
+        if both.differing:
+            pages.append(_of_pairs(both.differing))
+        if self.faults:
+            pages.append(_of_faults(self.faults))
+        return pages
+
+
+def _of_load(workload: str, entries: Sequence[Entry]) -> _Page:
+    def column(heading: str, cells: Sequence[str]) -> TextColumn:
+        return TextColumn(heading=heading, cells=cells)
+
+    figures = [
+        column("rank\nlive", [figure(entry.live_rank) for entry in entries]),
+        column("\nsimulated", [figure(entry.simulated_rank) for entry in entries]),
+    ]
+    for name, heading in _HEADINGS.items():
+        figures += [
+            column(f"{heading}\nlive", [on_one_line(entry.live[name]) for entry in entries]),
+            column(f"{heading}\nsimulated", [on_one_line(entry.simulated[name]) for entry in entries]),
+        ]
+    keys = [
+        column("policy", [short_name(entry.policy) for entry in entries]),
+        column("runs", [_runs(entry) for entry in entries]),
+    ]
+    return _Page(title=short_name(workload), keys=keys, figures=figures)
+
+
+def _runs(entry: Entry) -> str:
+    return f"{entry.runs} ({entry.lost} lost)" if entry.lost else f"{entry.runs}"
+
+
+def _of_pairs(pairs: Sequence[PairOrder]) -> _Page:
+    columns = {
+        "load": [short_name(pair.workload) for pair in pairs],
+        "pair": [f"{short_name(pair.one)} less {short_name(pair.other)}" for pair in pairs],
+        "live": [on_one_line(pair.live) for pair in pairs],
+        "simulated": [on_one_line(pair.simulated) for pair in pairs],
+        "told apart live": ["yes" if pair.is_separated else "no" for pair in pairs],
+    }
+    keys = [TextColumn(heading=heading, cells=cells) for heading, cells in columns.items()]
+    return _Page(title="Pairs whose order differs: difference of their bills", keys=keys)
+
+
+def _of_faults(faults: Sequence[CaseResult]) -> _Page:
+    columns = {
+        "load": [short_name(fault.case.workload) for fault in faults],
+        "policy": [short_name(fault.case.policy) for fault in faults],
+        "repetition": [f"{fault.case.seed + 1}" for fault in faults],
+        "what happened": [fault.lost for fault in faults],
+    }
+    keys = [TextColumn(heading=heading, cells=cells) for heading, cells in columns.items()]
+    return _Page(title="Runs without figures", keys=keys)
