@@ -102,7 +102,8 @@ class LeagueReport:
         wrong = [pair for pair in separated if pair.differs]
         said = (
             f"Of {counted(len(both.pairs), 'pair')} of policies the live runs tell {len(separated)} apart; the "
-            f"simulator has {len(wrong)} of these the other way round, and {len(both.differing)} of all."
+            f"simulator has {len(wrong)} of these the other way round, and {len(both.differing)} of all. "
+            f"{self._exactness()}"
         )
         return "\n".join([f"# {self.experiment.title}", "", self._basis(), "", said, "", *self._markdowns()])
 
@@ -114,6 +115,13 @@ class LeagueReport:
 
     def _markdowns(self) -> list[str]:
         return [page.markdown() for page in self._pages()]
+
+    def _exactness(self) -> str:
+        through = [result.metrics for result in self.live if not result.lost]
+        lost, doubled = (
+            sum(int(metrics[name] or 0) for metrics in through) for name in ("rows_lost", "rows_doubled")
+        )
+        return f"{lost} rows lost, {doubled} doubled in {counted(len(through), 'run')}."
 
     def _basis(self) -> str:
         missing = len(self.experiment.cases()) - len(self.live)

@@ -76,7 +76,7 @@ def result_of_run(run: LiveRun, case: Case, world: World, *, with_series: bool) 
     """
     failed = [each for each in run.record.decisions if each.plan.reason is Reason.POLICY_FAILED]
     if failed:
-        return CaseResult(case=case, lost=f"{len(failed)} steps: {failed[0].sentence}")
+        return CaseResult(case=case, lost=f"the policy failed in {len(failed)} steps: {failed[0].sentence}")
     _require_whole(run.record.ordered)
     (operator,) = world.scene.initial
     judge = Judge(world.scene, world.slo_s, restart_is_supply=True, with_series=with_series)

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from gesscale.errors import InputError
+from gesscale.policies import policy_names
 from testbed.arena.experiments.experiment import Experiment, experiment_of
 from testbed.arena.policies.oracle import KNOW_THE_LOAD
 from testbed.demo.scenario import DEMO, Scenario
@@ -104,7 +105,8 @@ class LeagueSetting:
                     "max_replicas": scenario.max_replicas,
                 }
             },
-            "rules": scenario.rules(*self.policies),
+            # of all policies, so that more of them can be asked for later
+            "rules": scenario.rules(*dict.fromkeys((*policy_names(), *self.policies))),
             "metrics": {
                 "window": _seconds(scenario.period_s),
                 "history": _seconds(scenario.history_s),

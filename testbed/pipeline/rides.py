@@ -80,7 +80,7 @@ def read_demand(path: Path) -> Demand:
     try:
         with path.open(newline="", encoding="utf-8") as file:
             demand = _demand(list(csv.DictReader(file)))
-    except (OSError, UnicodeDecodeError, KeyError, TypeError, ValueError, IndexError, csv.Error) as error:
+    except (OSError, UnicodeDecodeError, KeyError, TypeError, ValueError, csv.Error) as error:
         message = f"{path}: expected a CSV file with timestamp and passengers, a row for each half hour, got: {error}"
         raise InputError(message) from error
     if min(demand.passengers) < 0:
@@ -218,6 +218,9 @@ def _faults(valid: list[list[str]], each: int, rng: np.random.Generator) -> Iter
 
 
 def _demand(rows: Sequence[Mapping[str, str]]) -> Demand:
+    if not rows:
+        message = "no row"
+        raise ValueError(message)
     return Demand(datetime.fromisoformat(rows[0]["timestamp"]), tuple(int(row["passengers"]) for row in rows))
 
 

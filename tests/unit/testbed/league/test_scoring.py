@@ -103,9 +103,9 @@ def test_a_record_that_lacks_a_batch_is_not_scored():
 def test_a_policy_that_fails_in_a_step_loses_the_run():
     failed = replace(order(60, NODES[:1], NODES[:1]), outcome=Outcome(status=OutcomeStatus.NOTHING_TO_DO))
     failed = replace(
-        failed, plan=replace(failed.plan, reason=Reason.POLICY_FAILED, message="division by zero")
+        failed, plan=replace(failed.plan, reason=Reason.POLICY_FAILED, detail="division by zero")
     )
     lost = result(decisions=[failed])
-    assert "1 steps" in lost.lost
+    assert "failed in 1 steps" in lost.lost
     assert "division by zero" in lost.lost
     assert not lost.metrics

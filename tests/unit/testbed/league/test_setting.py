@@ -1,5 +1,7 @@
 """The experiment of the arena and the settings of the live loop say the same."""
 
+from dataclasses import replace
+
 import pytest
 
 from gesscale.errors import InputError
@@ -35,11 +37,9 @@ def test_the_demos_day_has_the_demos_figures():
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_the_live_loop_is_told_what_the_simulated_one_is(policy, tmp_path):
-    scenario, experiment = SETTING.scenario, SETTING.experiment
-    scenario = LeagueSetting(policies=(policy,), loads=SETTING.loads, length_s=900.0).scenario
-    settings = prepare_settings(
-        type(scenario)(**{**_fields(scenario), "policy": policy}), read_topology("edge8"), tmp_path
-    )
+    experiment = SETTING.experiment
+    scenario = replace(SETTING.scenario, policy=policy)
+    settings = prepare_settings(scenario, read_topology("edge8"), tmp_path)
     assert settings.monitor.period_s == experiment.period_s
     assert settings.monitor.window_s == experiment.metrics.window_s
     assert settings.monitor.history_s == experiment.metrics.history_s
@@ -83,4 +83,4 @@ def test_a_policy_that_knows_the_load_cannot_run_live():
 
 
 def test_a_folders_name_has_no_separators():
-    assert case_name(("../my.csv", "a/b.py:CARD", 1)) == "-my.csv-a-b.py-CARD-1"
+    assert case_name(("../my.csv", "a/b.py:CARD", 1)) == "my.csv-a-b.py-CARD-1"
