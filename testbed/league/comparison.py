@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from statistics import fmean
 
 from testbed.arena.case import CaseResult
 from testbed.arena.experiments.experiment import Experiment
@@ -68,6 +69,27 @@ class PairOrder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FigureError:
+    """How far the simulator is off in one figure, over policies and loads.
+
+    Attributes
+    ----------
+    figure
+        One of `FIGURES`.
+    mean, most
+        Of the distances between the simulated and the live mean, in the figure's unit.
+    mean_pct, most_pct
+        The same in per cent of the live mean, where that is above 0; None where it never is.
+    """
+
+    figure: str
+    mean: float
+    most: float
+    mean_pct: float | None
+    most_pct: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BothSides:
     """A league, live and simulated.
 
@@ -86,6 +108,11 @@ class BothSides:
     def differing(self) -> tuple[PairOrder, ...]:
         """The pairs that the simulator has the other way round."""
         return tuple(pair for pair in self.pairs if pair.differs)
+
+    @property
+    def errors(self) -> tuple[FigureError, ...]:
+        """How far the simulator is off, in each figure that both sides have."""
+        return tuple(error for name in FIGURES if (error := _error(name, self.entries)) is not None)
 
 
 def compare_both(
@@ -186,3 +213,19 @@ def _pair(
     if live is None or simulated is None:
         return None
     return PairOrder(workload=workload, one=one, other=other, live=live, simulated=simulated)
+
+
+def _error(name: str, entries: Sequence[Entry]) -> FigureError | None:
+    sides = [(entry.live[name], entry.simulated[name]) for entry in entries]
+    means = [(live.mean, simulated.mean) for live, simulated in sides if live and simulated]
+    if not means:
+        return None
+    distances = [abs(simulated - live) for live, simulated in means]
+    shares_pct = [100 * abs(simulated - live) / live for live, simulated in means if live > 0]
+    return FigureError(
+        figure=name,
+        mean=fmean(distances),
+        most=max(distances),
+        mean_pct=fmean(shares_pct) if shares_pct else None,
+        most_pct=max(shares_pct, default=None),
+    )

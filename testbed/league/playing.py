@@ -16,11 +16,13 @@ from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.playing import check_experiment, play
 from testbed.arena.runs.results import ResultsFolder, open_results, read_results
 from testbed.arena.runs.running import Play, run_locally
+from testbed.arena.worlds.scenes import world_of
+from testbed.cluster import lifecycle
 from testbed.cluster.topology import Topology, read_topology
 from testbed.demo.stage import Stage, checked_pairs, edge_nodes
 from testbed.league.live import LivePlay
 from testbed.league.report import LeagueReport
-from testbed.league.setting import LeagueSetting
+from testbed.league.setting import LeagueSetting, demand_of
 
 LIVE, SIMULATED, RUNS = "live", "simulated", "runs"
 
@@ -55,6 +57,7 @@ def play_league(
     """
     experiment = setting.experiment
     check_experiment(experiment)
+    _check_loads(experiment, setting.scenario.copies, stage)
     _claim(results)
     with open_results(results / SIMULATED, experiment, fresh=fresh) as kept:
         stage.say(f"simulating {len(kept.missing)} of {len(experiment.cases())} cases")
@@ -75,6 +78,29 @@ def play_league(
     )
     report.write(results)
     return report
+
+
+def _check_loads(experiment: Experiment, copies: int, stage: Stage) -> None:
+    """Check that every load can be offered, and say where it is more than the replicas can carry.
+
+    Raises
+    ------
+    InputError
+        Where a load begins with nothing.
+    """
+    for case in experiment.cases():
+        if case.policy != experiment.policies[0]:
+            continue
+        world = world_of(experiment, case)
+        ((operator, load),) = world.scene.workloads.items()
+        demand_of(load, copies)
+        most = world.scene.workflow.operators[operator].max_replicas
+        carried = max(world.best[operator][replicas][0] for replicas in range(1, most + 1))
+        if load.peak_rows_per_s > carried:
+            stage.say(
+                f"{case.workload}: its peak is {load.peak_rows_per_s:.0f} rows/s, and {most} replicas carry at most "
+                f"{carried:.0f}: rows will wait whatever a policy does"
+            )
 
 
 def _claim(results: Path) -> None:
@@ -101,7 +127,8 @@ def _claim(results: Path) -> None:
 
 @contextmanager
 def _nodes(topology: Topology, source: str, stage: Stage) -> Iterator[None]:
-    """Have the nodes of a topology, with delays as its map says."""
+    """Have the nodes of a topology, with delays as its map says; what a killed command left on them goes."""
+    lifecycle.down(topology.name)
     with edge_nodes(topology, source, stage):
         checked_pairs(topology, stage)
         yield

@@ -1,9 +1,10 @@
 """What a live league says: tables for a terminal and for Markdown, and a document for JSON."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from rich.table import Table
 
@@ -14,9 +15,20 @@ from testbed.arena.cli.tables import TextColumn, fitted, on_one_line, short_name
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.judging.summary import records
 from testbed.arena.report.numbers import counted, figure
-from testbed.league.comparison import FIGURES, BothSides, Entry, PairOrder, compare_both
+from testbed.league.comparison import (
+    FIGURES,
+    BothSides,
+    Entry,
+    FigureError,
+    PairOrder,
+    compare_both,
+)
 
 _HEADINGS = dict(zip(FIGURES, ("bill", "replica-min", "late min", "replicas", "backlog, rows"), strict=True))
+
+
+_Columns = Mapping[str, Sequence[str]]
+"""Cells by the heading of their column."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +37,15 @@ class _Page:
 
     title: str
     keys: Sequence[TextColumn]
-    figures: Sequence[TextColumn] = ()
+    figures: Sequence[TextColumn]
+
+    @classmethod
+    def of(cls, title: str, keys: _Columns, figures: _Columns | None = None) -> Self:
+        keyed, figured = (
+            [TextColumn(heading=heading, cells=cells) for heading, cells in columns.items()]
+            for columns in (keys, figures or {})
+        )
+        return cls(title=title, keys=keyed, figures=figured)
 
     def shown(self) -> list[Table]:
         return fitted(self.title, self.keys, self.figures)
@@ -88,6 +108,7 @@ class LeagueReport:
                 }
                 for pair in both.pairs
             ],
+            "errors": both.errors,
             "runs": {"live": records(self.live), "simulated": records(self.simulated)},
         }
 
@@ -138,6 +159,8 @@ class LeagueReport:
             _of_load(workload, [entry for entry in both.entries if entry.workload == workload])
             for workload in dict.fromkeys(entry.workload for entry in both.entries)
         ]
+        if both.errors:
+            pages.append(_of_errors(both.errors))
         if both.differing:
             pages.append(_of_pairs(both.differing))
         if self.faults:
@@ -146,27 +169,33 @@ class LeagueReport:
 
 
 def _of_load(workload: str, entries: Sequence[Entry]) -> _Page:
-    def column(heading: str, cells: Sequence[str]) -> TextColumn:
-        return TextColumn(heading=heading, cells=cells)
-
-    figures = [
-        column("rank\nlive", [figure(entry.live_rank) for entry in entries]),
-        column("\nsimulated", [figure(entry.simulated_rank) for entry in entries]),
-    ]
+    keys = {
+        "policy": [short_name(entry.policy) for entry in entries],
+        "runs": [_runs(entry) for entry in entries],
+    }
+    figures = {
+        "rank\nlive": [figure(entry.live_rank) for entry in entries],
+        "rank\nsimulated": [figure(entry.simulated_rank) for entry in entries],
+    }
     for name, heading in _HEADINGS.items():
-        figures += [
-            column(f"{heading}\nlive", [on_one_line(entry.live[name]) for entry in entries]),
-            column(f"{heading}\nsimulated", [on_one_line(entry.simulated[name]) for entry in entries]),
-        ]
-    keys = [
-        column("policy", [short_name(entry.policy) for entry in entries]),
-        column("runs", [_runs(entry) for entry in entries]),
-    ]
-    return _Page(title=short_name(workload), keys=keys, figures=figures)
+        figures[f"{heading}\nlive"] = [on_one_line(entry.live[name]) for entry in entries]
+        figures[f"{heading}\nsimulated"] = [on_one_line(entry.simulated[name]) for entry in entries]
+    return _Page.of(short_name(workload), keys, figures)
 
 
 def _runs(entry: Entry) -> str:
     return f"{entry.runs} ({entry.lost} lost)" if entry.lost else f"{entry.runs}"
+
+
+def _of_errors(errors: Sequence[FigureError]) -> _Page:
+    columns = {
+        "figure": [_HEADINGS[error.figure] for error in errors],
+        "mean": [figure(error.mean) for error in errors],
+        "mean, %": [figure(error.mean_pct) for error in errors],
+        "most": [figure(error.most) for error in errors],
+        "most, %": [figure(error.most_pct) for error in errors],
+    }
+    return _Page.of("How far the simulator is from the live runs, over policies and loads", columns)
 
 
 def _of_pairs(pairs: Sequence[PairOrder]) -> _Page:
@@ -177,8 +206,7 @@ def _of_pairs(pairs: Sequence[PairOrder]) -> _Page:
         "simulated": [on_one_line(pair.simulated) for pair in pairs],
         "told apart live": ["yes" if pair.is_separated else "no" for pair in pairs],
     }
-    keys = [TextColumn(heading=heading, cells=cells) for heading, cells in columns.items()]
-    return _Page(title="Pairs whose order differs: difference of their bills", keys=keys)
+    return _Page.of("Pairs whose order differs: difference of their bills", columns)
 
 
 def _of_faults(faults: Sequence[CaseResult]) -> _Page:
@@ -188,5 +216,4 @@ def _of_faults(faults: Sequence[CaseResult]) -> _Page:
         "repetition": [f"{fault.case.seed + 1}" for fault in faults],
         "what happened": [fault.lost for fault in faults],
     }
-    keys = [TextColumn(heading=heading, cells=cells) for heading, cells in columns.items()]
-    return _Page(title="Runs without figures", keys=keys)
+    return _Page.of("Runs without figures", columns)

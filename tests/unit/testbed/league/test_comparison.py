@@ -104,3 +104,12 @@ def test_the_bill_is_replica_minutes_and_the_price_of_each_late_minute(price):
     both = compare_both(EXPERIMENT, LIVE, SIMULATED, price=price)
     bills = {each.policy: each.live["bill"].mean for each in both.entries}
     assert bills == {"ds2": 11.0, "drs": 16.0 + price, "gesscale": 24.0}
+
+
+def test_the_errors_are_distances_of_the_means_over_policies_and_loads():
+    errors = {error.figure: error for error in compare_both(EXPERIMENT, LIVE, SIMULATED, price=10.0).errors}
+    # bills: 11 and 30, 26 and 26, 24 and 20: distances 19, 0 and 4
+    assert (errors["bill"].mean, errors["bill"].most) == (pytest.approx(23 / 3), 19.0)
+    assert errors["bill"].most_pct == pytest.approx(100 * 19 / 11)
+    # only drs was late: 1 min live, 0 simulated
+    assert (errors["late_min"].most, errors["late_min"].mean_pct) == (1.0, 100.0)

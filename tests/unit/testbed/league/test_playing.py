@@ -72,3 +72,14 @@ def test_a_folder_with_something_else_is_left_alone(tmp_path):
     with pytest.raises(InputError, match=r"expected an empty folder or one of a league, .*: thesis.txt"):
         play_league(setting, tmp_path, Stage(Console(file=io.StringIO())))
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_a_load_beyond_the_cluster_is_said_before_anything_is_played(tmp_path):
+    (tmp_path / "much.csv").write_text("t_s,rows_per_s\n0,9000\n600,9000\n")
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "thesis.txt").write_text("mine")  # nothing is played
+    said = io.StringIO()
+    setting = LeagueSetting(policies=("ds2",), loads=(str(tmp_path / "much.csv"),))
+    with pytest.raises(InputError):
+        play_league(setting, tmp_path / "results", Stage(Console(file=said, width=300)))
+    assert "its peak is 9000 rows/s, and 5 replicas carry at most 1796" in said.getvalue()
