@@ -14,7 +14,8 @@ from testbed.pipeline.ride_store import open_rides
 from testbed.pipeline.rides import Demand, write_demand
 
 _CACHE = Path(".cache") / "rides"
-_CLEANING_S = 180
+_STEP_S, _STEP_RIDES = 180.0, 60_000
+"""Generating and cleaning so many rides, those of the demo, may take so long each on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +75,10 @@ def prepare_rides(demand: Demand, share: float, copies: int, say: Callable[[str]
         folder.mkdir(parents=True)
         write_demand(demand, folder / "demand.csv")
         asked = ("--demand", str(folder / "demand.csv"), "--rides-per-passenger", str(share))
-        _run("generate", str(folder / "raw.csv"), *asked)
-        written = _run("clean", str(folder / "raw.csv"), str(folder / "clean"), "--output-format", "json")
+        limit_s = _STEP_S * max(1.0, share * sum(demand.passengers) / _STEP_RIDES)
+        raw, clean = str(folder / "raw.csv"), str(folder / "clean")
+        _run("generate", raw, *asked, limit_s=limit_s)
+        written = _run("clean", raw, clean, "--output-format", "json", limit_s=limit_s)
         (folder / "raw.csv").unlink()
         summary.write_text(written)
     rides = open_rides(str(folder / "clean")).rides
@@ -87,9 +90,9 @@ def prepare_rides(demand: Demand, share: float, copies: int, say: Callable[[str]
     )
 
 
-def _run(*words: str) -> str:
+def _run(*words: str, limit_s: float) -> str:
     return run(
         (sys.executable, "-m", "testbed.pipeline", *words),
         failure=f"preparing the rides failed: {command_line(words)}",
-        timeout_s=_CLEANING_S,
+        timeout_s=limit_s,
     )
