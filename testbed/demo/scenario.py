@@ -94,6 +94,8 @@ class Scenario:
         Seconds into which the rides are compressed.
     rides_s
         Seconds that the rides lasted; the 24 hours of a day.
+    head_start_s
+        Drivers that replay rides themselves have so long to start before the first ride is due.
     drain_s
         When the last ride is due, what is left may take so long.
     share
@@ -122,6 +124,7 @@ class Scenario:
     scaling_promised: bool = True
     day_s: float = 240.0
     rides_s: float = 86400.0
+    head_start_s: float = 30.0
     drain_s: float = 90.0
     share: float = 0.105
     copies: int = 3

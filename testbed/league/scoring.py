@@ -72,12 +72,13 @@ def result_of_run(run: LiveRun, case: Case, world: World, *, with_series: bool) 
     Raises
     ------
     ClusterError
-        Where the record lacks batches.
+        Where the record lacks batches, or the loop began after the load.
     """
     failed = [each for each in run.record.decisions if each.plan.reason is Reason.POLICY_FAILED]
     if failed:
         return CaseResult(case=case, lost=f"the policy failed in {len(failed)} steps: {failed[0].sentence}")
     _require_whole(run.record.ordered)
+    _require_in_time(run.record, world.scene.period_s)
     (operator,) = world.scene.initial
     judge = Judge(world.scene, world.slo_s, restart_is_supply=True, with_series=with_series)
     ended_s = run.ended_s(world.scene.duration_s)
@@ -97,6 +98,16 @@ def _require_whole(batches: Sequence[Batch]) -> None:
         message = (
             f"expected a record of every batch from 0 to {max(seen, default=0)}, {len(missing)} are missing, "
             f"such as {missing[0]}; a run that cannot be scored is played again"
+        )
+        raise ClusterError(message)
+
+
+def _require_in_time(record: Record, period_s: float) -> None:
+    late_s = record.since_start_s(min(decision.at_s for decision in record.decisions))
+    if late_s > period_s:
+        message = (
+            f"expected a first step within {period_s:g} s of the first row, it came {late_s:.0f} s after it: the "
+            "driver took long to start; is this machine busy with something else?"
         )
         raise ClusterError(message)
 

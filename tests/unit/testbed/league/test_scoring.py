@@ -54,12 +54,12 @@ def order(at_s, before, after, reason=Reason.OVERLOADED):
     )
 
 
-def result(*, batches=12, decisions=(), numbers=None):
+def result(*, batches=12, decisions=(), numbers=None, first_step_s=-15):
     """Score 120 s with a row each second, an objective of 8 s, and a period of 5 s."""
     setting = LeagueSetting(policies=("gesscale",), loads=("steps",), length_s=120.0, objective_s=8.0)
     record = Record(began_at_s=BEGAN_S)
     record.see(tuple(batch(number) for number in (range(batches) if numbers is None else numbers)))
-    record.add(tuple(decisions))
+    record.add((order(first_step_s, NODES[:1], NODES[:1]), *decisions))
     schedule = ReplaySchedule(pickup_s=np.arange(120.0), speed=1.0, copies=1, start_at_s=BEGAN_S)
     run = LiveRun(record=record, schedule=schedule, rows_doubled=0, rows_lost=3)
     return result_of_run(run, CASE, world_of(setting.experiment, CASE), with_series=False)
@@ -98,6 +98,12 @@ def test_rows_that_never_came_through_are_late_until_the_run_was_given_up():
 def test_a_record_that_lacks_a_batch_is_not_scored():
     with pytest.raises(ClusterError, match="every batch from 0 to 11, 1 are missing, such as 4"):
         result(numbers=[number for number in range(12) if number != 4])
+
+
+def test_a_run_whose_loop_began_late_is_not_scored():
+    assert not result(first_step_s=5).lost
+    with pytest.raises(ClusterError, match="first step within 5 s of the first row, it came 6 s after it"):
+        result(first_step_s=6)
 
 
 def test_a_policy_that_fails_in_a_step_loses_the_run():
