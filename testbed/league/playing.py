@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from gesscale.errors import InputError
+from gesscale.errors import ClusterError, InputError
 from testbed.arena.case import CaseResult
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.playing import check_experiment, play
@@ -160,7 +160,7 @@ def play_live(
     nodes
         Has the nodes for as long as its context lasts; not called where nothing is missing.
     attempts
-        So often a run is tried that the cluster breaks.
+        So often a run is tried that the cluster breaks, and nodes that cannot be used.
     fresh
         Whether the results that are there go.
 
@@ -168,14 +168,24 @@ def play_live(
     -------
     tuple of CaseResult
         What is there in the end, in the order of the cases.
+
+    Raises
+    ------
+    ClusterError
+        Where the nodes cannot be used at the last attempt.
     """
     for attempt in range(attempts):
         with open_results(folder, experiment, fresh=fresh and attempt == 0) as kept:
             if not kept.missing:
                 return kept.results
             stage.say(f"playing {len(kept.missing)} of {len(experiment.cases())} cases live")
-            with nodes():
-                _play(experiment, kept, by, stage)
+            try:
+                with nodes():
+                    _play(experiment, kept, by, stage)
+            except ClusterError as fault:
+                if attempt + 1 == attempts:
+                    raise
+                stage.say(f"the nodes cannot be used: {fault}")
     return read_results(folder)[1]
 
 

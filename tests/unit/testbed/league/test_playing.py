@@ -19,8 +19,8 @@ EXPERIMENT = an_experiment(policies=["ds2", "drs"], workloads=["steps"], seeds=2
 class Cluster:
     """Plays a case unless it is to break it; counts how often its nodes come up."""
 
-    def __init__(self, *broken):
-        self.broken, self.played, self.ups = list(broken), [], 0
+    def __init__(self, *broken, busy=0):
+        self.broken, self.played, self.ups, self.busy = list(broken), [], 0, busy
         self.said = io.StringIO()
 
     def __call__(self, _experiment, case, **_options):
@@ -33,6 +33,8 @@ class Cluster:
     @contextmanager
     def nodes(self):
         self.ups += 1
+        if self.ups <= self.busy:
+            raise ClusterError("pairs of nodes stay off the latency map")
         yield
 
     def play(self, folder, attempts=2):
@@ -64,6 +66,14 @@ def test_what_is_done_is_not_played_again(tmp_path):
     again = Cluster()
     again.play(tmp_path / "live")
     assert (again.played, again.ups) == ([], 0)  # nodes do not even come up
+
+
+def test_nodes_that_cannot_be_used_are_tried_again(tmp_path):
+    cluster = Cluster(busy=1)
+    assert len(cluster.play(tmp_path / "live")) == 4
+    assert "the nodes cannot be used: pairs of nodes stay off the latency map" in cluster.said.getvalue()
+    with pytest.raises(ClusterError, match="stay off the latency map"):
+        Cluster(busy=2).play(tmp_path / "other")
 
 
 def test_a_folder_with_something_else_is_left_alone(tmp_path):
