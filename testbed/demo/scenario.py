@@ -147,6 +147,11 @@ class Scenario:
         return 2 * self.period_s if self.objective_s is None else self.objective_s
 
     @property
+    def least_period_s(self) -> float:
+        """A policy may ask for its next step so soon: as elsewhere, for Spark's metrics are no faster here."""
+        return min(self.period_s, MonitorSettings().least_period_s)
+
+    @property
     def history_s(self) -> float:
         """How far back batches are read: five periods, and no less than elsewhere."""
         return max(5 * self.period_s, MonitorSettings().history_s)
@@ -174,6 +179,7 @@ class Scenario:
             "latency_map": {"file": LATENCY_MAP, "unit": "ms", "kind": "rtt"},
             "monitor": {
                 "period": f"{self.period_s:g}s",
+                "least_period": f"{self.least_period_s:g}s",
                 "window": f"{self.period_s:g}s",
                 "history": f"{self.history_s:g}s",
                 "stale_after": f"{self.stale_after_s:g}s",
