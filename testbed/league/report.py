@@ -15,24 +15,16 @@ from testbed.arena.cli.tables import TextColumn, fitted, on_one_line, short_name
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.judging.summary import records
 from testbed.arena.report.numbers import counted, figure
-from testbed.league.comparison import (
-    FIGURES,
-    BothSides,
-    Entry,
-    FigureError,
-    PairOrder,
-    compare_both,
-)
+from testbed.league.comparison import FIGURES, BothSides, Entry, FigureError, PairOrder, compare_both
 
 _HEADINGS = dict(zip(FIGURES, ("bill", "replica-min", "late min", "replicas", "backlog, rows"), strict=True))
-
 
 _Columns = Mapping[str, Sequence[str]]
 """Cells by the heading of their column."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Page:
+class _TextTable:
     """A table as text, whoever lays it out."""
 
     title: str
@@ -59,7 +51,7 @@ class _Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeagueReport:
-    """A league that was played, wholly or in part.
+    """A league that was played.
 
     Attributes
     ----------
@@ -94,7 +86,6 @@ class LeagueReport:
             "experiment": experiment.document(),
             "price_replica_min": self.price,
             "objective_s": experiment.slo_s,
-            "missing": len(experiment.cases()) - len(self.live),
             "entries": both.entries,
             "pairs": [
                 {
@@ -114,7 +105,7 @@ class LeagueReport:
 
     def tables(self) -> list[Table]:
         """Return its tables, for a terminal."""
-        return [table for page in self._pages() for table in page.shown()]
+        return [table for each in self._text_tables() for table in each.shown()]
 
     def markdown(self) -> str:
         """Return its page."""
@@ -126,16 +117,23 @@ class LeagueReport:
             f"simulator has {len(wrong)} of these the other way round, and {len(both.differing)} of all. "
             f"{self._exactness()}"
         )
-        return "\n".join([f"# {self.experiment.title}", "", self._basis(), "", said, "", *self._markdowns()])
+        return "\n".join(
+            [
+                f"# {self.experiment.title}",
+                "",
+                self._basis(),
+                "",
+                said,
+                "",
+                *(each.markdown() for each in self._text_tables()),
+            ]
+        )
 
     def write(self, folder: Path) -> None:
         """Write league.md and league.json to a folder."""
         (folder / "league.md").write_text(self.markdown(), encoding="utf-8")
         document = json.dumps(as_document(self.document()), indent=1)
         (folder / "league.json").write_text(document + "\n", encoding="utf-8")
-
-    def _markdowns(self) -> list[str]:
-        return [page.markdown() for page in self._pages()]
 
     def _exactness(self) -> str:
         through = [result.metrics for result in self.live if not result.lost]
@@ -145,30 +143,28 @@ class LeagueReport:
         return f"{lost} rows lost, {doubled} doubled in {counted(len(through), 'run')}."
 
     def _basis(self) -> str:
-        missing = len(self.experiment.cases()) - len(self.live)
-        lacks = f" {counted(missing, 'case')} not played yet." if missing else ""
         return (
             f"Bill: replica-minutes until the last row is through, and {self.price:g} for each minute in which the "
             f"oldest row is older than {self.experiment.slo_s:g} s. Rank 1 is the least bill on a load. In brackets "
-            f"95 % intervals over the repetitions; two have their range, one has none.{lacks}"
+            f"95 % intervals over the repetitions; two have their range, one has none."
         )
 
-    def _pages(self) -> list[_Page]:
+    def _text_tables(self) -> list[_TextTable]:
         both = self.both
-        pages = [
+        tables = [
             _of_load(workload, [entry for entry in both.entries if entry.workload == workload])
             for workload in dict.fromkeys(entry.workload for entry in both.entries)
         ]
         if both.errors:
-            pages.append(_of_errors(both.errors))
+            tables.append(_of_errors(both.errors))
         if both.differing:
-            pages.append(_of_pairs(both.differing))
+            tables.append(_of_pairs(both.differing))
         if self.faults:
-            pages.append(_of_faults(self.faults))
-        return pages
+            tables.append(_of_faults(self.faults))
+        return tables
 
 
-def _of_load(workload: str, entries: Sequence[Entry]) -> _Page:
+def _of_load(workload: str, entries: Sequence[Entry]) -> _TextTable:
     keys = {
         "policy": [short_name(entry.policy) for entry in entries],
         "runs": [_runs(entry) for entry in entries],
@@ -180,14 +176,14 @@ def _of_load(workload: str, entries: Sequence[Entry]) -> _Page:
     for name, heading in _HEADINGS.items():
         figures[f"{heading}\nlive"] = [on_one_line(entry.live[name]) for entry in entries]
         figures[f"{heading}\nsimulated"] = [on_one_line(entry.simulated[name]) for entry in entries]
-    return _Page.of(short_name(workload), keys, figures)
+    return _TextTable.of(short_name(workload), keys, figures)
 
 
 def _runs(entry: Entry) -> str:
     return f"{entry.runs} ({entry.lost} lost)" if entry.lost else f"{entry.runs}"
 
 
-def _of_errors(errors: Sequence[FigureError]) -> _Page:
+def _of_errors(errors: Sequence[FigureError]) -> _TextTable:
     columns = {
         "figure": [_HEADINGS[error.figure] for error in errors],
         "mean": [figure(error.mean) for error in errors],
@@ -195,10 +191,10 @@ def _of_errors(errors: Sequence[FigureError]) -> _Page:
         "most": [figure(error.most) for error in errors],
         "most, %": [figure(error.most_pct) for error in errors],
     }
-    return _Page.of("How far the simulator is from the live runs, over policies and loads", columns)
+    return _TextTable.of("How far the simulator is from the live runs, over policies and loads", columns)
 
 
-def _of_pairs(pairs: Sequence[PairOrder]) -> _Page:
+def _of_pairs(pairs: Sequence[PairOrder]) -> _TextTable:
     columns = {
         "load": [short_name(pair.workload) for pair in pairs],
         "pair": [f"{short_name(pair.one)} less {short_name(pair.other)}" for pair in pairs],
@@ -206,14 +202,14 @@ def _of_pairs(pairs: Sequence[PairOrder]) -> _Page:
         "simulated": [on_one_line(pair.simulated) for pair in pairs],
         "told apart live": ["yes" if pair.is_separated else "no" for pair in pairs],
     }
-    return _Page.of("Pairs whose order differs: difference of their bills", columns)
+    return _TextTable.of("Pairs whose order differs: difference of their bills", columns)
 
 
-def _of_faults(faults: Sequence[CaseResult]) -> _Page:
+def _of_faults(faults: Sequence[CaseResult]) -> _TextTable:
     columns = {
         "load": [short_name(fault.case.workload) for fault in faults],
         "policy": [short_name(fault.case.policy) for fault in faults],
         "repetition": [f"{fault.case.seed + 1}" for fault in faults],
         "what happened": [fault.lost for fault in faults],
     }
-    return _Page.of("Runs without figures", columns)
+    return _TextTable.of("Runs without figures", columns)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 
@@ -95,7 +96,7 @@ class LeagueSetting:
         (operator,) = scenario.operators
         document = {
             "name": "live-league",
-            "title": f"Live and simulated: {self.length_s:g} s on {scenario.topology}",
+            "title": f"Live and simulated: {self.length_s:g} s on {Path(scenario.topology).stem}",
             "policies": list(self.policies),
             "workloads": list(self.loads),
             "seeds": self.repetitions,

@@ -90,13 +90,7 @@ def test_the_report_says_ranks_pairs_and_faults(tmp_path):
     report.write(tmp_path)
     assert (tmp_path / "league.md").read_text() == text
     document = report.document()
-    assert document["missing"] == 0
     assert [each["lost"] for each in document["runs"]["live"]].count("the driver has ended") == 1
-
-
-def test_a_report_of_a_league_that_has_only_begun_says_what_is_missing():
-    report = LeagueReport(experiment=EXPERIMENT, live=LIVE[:1], simulated=SIMULATED, price=10.0)
-    assert "5 cases not played yet" in report.markdown()
 
 
 @pytest.mark.parametrize("price", [1.0, 100.0])
