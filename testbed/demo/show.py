@@ -22,9 +22,8 @@ from testbed.demo.scenario import Scenario, prepare_settings
 from testbed.demo.stage import DayClock, Stage, checked_pairs, edge_nodes
 from testbed.demo.verdict import check_both_directions, check_nodes, check_rows
 from testbed.pipeline.kafka_topic import broken_rows
+from testbed.pipeline.rides import bundled_demand
 from testbed.pipeline.sink import verify_sink
-
-DRAIN_S = 90.0
 
 
 def make_folder(reports: Path) -> Path:
@@ -63,7 +62,7 @@ def play(scenario: Scenario, folder: Path, console: Console, config: Path | None
     settings = prepare_settings(scenario, topology, folder, config)
     with edge_nodes(topology, scenario.topology, stage):
         pairs = checked_pairs(topology, stage)
-        rides = prepare_rides(scenario.share, scenario.copies, stage.say)
+        rides = prepare_rides(bundled_demand(), scenario.share, scenario.copies, stage.say)
         day = play_day(scenario, settings, topology, rides, folder, stage)
     checks = [
         check
@@ -170,7 +169,7 @@ def _scale(
         clock = DayClock(
             is_over=lambda: records[names[-1]].processed_rows >= valid,
             check=check,
-            deadline_s=began_at_s + scenario.day_s + DRAIN_S,
+            deadline_s=began_at_s + scenario.day_s + scenario.drain_s,
         )
         loop.run(clock, settings.monitor.period_s, report, least_period_s=settings.monitor.least_period_s)
         return records
