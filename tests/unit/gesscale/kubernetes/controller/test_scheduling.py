@@ -7,7 +7,6 @@ from contextlib import nullcontext
 import pytest
 from kube import EPOCH_S, FakeApi, FakeCluster, NoMap, by_hand, pod, refused
 
-from gesscale.kubernetes.controller.metrics import ControllerMetrics
 from gesscale.kubernetes.controller.scheduling import WorkflowScheduler
 from gesscale.kubernetes.controller.status_reporter import StatusReporter
 from gesscale.kubernetes.controller.targets import Targets
@@ -16,6 +15,7 @@ from gesscale.kubernetes.orders.documents import Documents
 from gesscale.kubernetes.orders.ordering import OrderWriter
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.resource.translate import gather
+from gesscale.service.metrics import ScalerMetrics
 from latency_map.measure.threads import in_thread
 
 KEY = ("streams", "op")
@@ -45,7 +45,7 @@ class Scene:
         self.world = FakeCluster(pods=[pod("e1", "a"), pod("o1", "c", of="other")])
         self.api.put(**by_hand("a", "b"))
         documents = Documents(self.api, self.api.watched)
-        self.metrics, self.reservations = ControllerMetrics("1.0"), Reservations()
+        self.metrics, self.reservations = ScalerMetrics("1.0"), Reservations()
         self.scheduler = WorkflowScheduler(
             context=ControllerContext(
                 connection=NoMap(),
