@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from gesscale.cli.output import stderr_console
-from gesscale.errors import InputError
 
 _FAULTS_SHOWN = 3
 
@@ -22,15 +21,10 @@ def page(
     ] = None,
 ) -> None:
     """Write a recorded run as one HTML file that a browser opens, with a slider over its time."""
-    from gesscale.service.recorded import html_of, read_record
+    from gesscale.service.recorded import write_page
 
-    document, faults = read_record(record)
     file = output or record / "page.html"
-    try:
-        file.write_text(html_of(document), "utf-8")
-    except OSError as error:
-        message = f"{file}: expected a file that can be written, got: {error.strerror or error}"
-        raise InputError(message) from None
+    faults = write_page(record, file)
     for complaint in faults[:_FAULTS_SHOWN]:
         stderr_console.print(f"left out: {complaint}")
     if faults:

@@ -21,6 +21,35 @@ from gesscale.settings import Settings, load_settings
 NAME = "workflow"
 
 
+def write_page(folder: Path, file: Path) -> tuple[str, ...]:
+    """Write a recorded run as one HTML file.
+
+    Parameters
+    ----------
+    folder
+        See `read_record`.
+    file
+        One that exists is replaced.
+
+    Returns
+    -------
+    tuple of str
+        A complaint for each line of the record that is torn or corrupt, and so left out.
+
+    Raises
+    ------
+    InputError
+        It is no record, or the file cannot be written.
+    """
+    document, faults = read_record(folder)
+    try:
+        file.write_text(html_of(document), "utf-8")
+    except OSError as error:
+        message = f"{file}: expected a file that can be written, got: {error.strerror or error}"
+        raise InputError(message) from None
+    return faults
+
+
 def read_record(folder: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return what the page shows of a recorded run, and what was left out of it.
 

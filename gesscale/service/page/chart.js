@@ -6,6 +6,7 @@ import { clock, figure, moment } from "./format.js";
 const LEFT = 58;
 const RIGHT = 14;
 const TOP = 22;
+const MOST_BRIDGED = 3;
 
 // Round values for an axis from 0 to most, at least two.
 export function ticksUpTo(most, count) {
@@ -29,40 +30,40 @@ export function thinned(values, most) {
   return kept;
 }
 
+// What is stepped holds until the next value, over a few instants without one; lines break there.
 function pathOf(values, x, y, stepped) {
   let text = "";
-  let before = null;
+  let missing = Infinity;
   for (const [at_s, value] of values) {
-    if (value === null) { before = null; continue; }
-    const place = `${x(at_s).toFixed(1)} ${y(value).toFixed(1)}`;
-    if (before === null) text += `M${place}`;
-    else text += stepped ? `H${x(at_s).toFixed(1)}V${y(value).toFixed(1)}` : `L${place}`;
-    before = value;
+    if (value === null) { missing += 1; continue; }
+    const [h, v] = [x(at_s).toFixed(1), y(value).toFixed(1)];
+    if (missing > (stepped ? MOST_BRIDGED : 0)) text += `M${h} ${v}`;
+    else text += stepped ? `H${h}V${v}` : `L${h} ${v}`;
+    missing = 0;
   }
   return text;
 }
 
-function bandPath(low, high, x, y) {
-  const known = low.map((each, index) => [each[0], each[1], high[index][1]]).filter((each) => each[1] !== null && each[2] !== null);
-  if (known.length < 2) return "";
-  const there = known.map(([at_s, , top]) => `${x(at_s).toFixed(1)} ${y(top).toFixed(1)}`);
-  const back = known.reverse().map(([at_s, bottom]) => `${x(at_s).toFixed(1)} ${y(bottom).toFixed(1)}`);
-  return `M${[...there, ...back].join("L")}Z`;
+function bandPath({ low, high }, x, y) {
+  const known = low.map(([at_s, bottom], index) => [at_s, bottom, high[index][1]]).filter((each) => each[1] !== null && each[2] !== null);
+  const box = ([at_s, bottom, top], index) => `M${x(at_s).toFixed(1)} ${y(top).toFixed(1)}H${x(known[index + 1]?.[0] ?? at_s).toFixed(1)}V${y(bottom).toFixed(1)}H${x(at_s).toFixed(1)}Z`;
+  return known.map(box).join("");
 }
 
 function panel({ title, unit, series, band, height }, { x, width, marks, at_s, last }) {
   const values = series.flatMap((each) => each.values.map((value) => value[1] ?? 0));
   const most = Math.max(1, ...values) * 1.08;
+  const heading = unit ? `${title}, ${unit}` : title;
   const bottom = height - (last ? 22 : 6);
   const y = (value) => bottom - ((bottom - TOP) * value) / most;
-  return svg("svg", { class: "chart", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${title}, ${unit}, over time` },
-    svg("text", { class: "chart-title", x: 0, y: 12 }, `${title}, ${unit}`),
+  return svg("svg", { class: "chart", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `${heading} over time` },
+    svg("text", { class: "chart-title", x: 0, y: 12 }, heading),
     ticksUpTo(most, height > 110 ? 4 : 2).map((value) => [
       svg("line", { class: "grid", x1: LEFT, x2: width - RIGHT, y1: y(value), y2: y(value) }),
       svg("text", { class: "tick", x: LEFT - 8, y: y(value) + 4, "text-anchor": "end" }, figure(value)),
     ]),
     marks.map((mark) => svg("line", { class: `mark ${mark.kind}`, x1: x(mark.at_s), x2: x(mark.at_s), y1: TOP, y2: bottom })),
-    band ? svg("path", { class: "band", d: bandPath(thinned(band.low, width), thinned(band.high, width), x, y) }) : null,
+    band ? svg("path", { class: "band", d: bandPath(band, x, y) }) : null,
     series.map((each) => svg("path", { class: `line ${each.kind}`, d: pathOf(thinned(each.values, width), x, y, each.stepped) })),
     series.map((each) => each.values.length === 1 && each.values[0][1] !== null
       ? svg("circle", { class: `dot ${each.kind}`, cx: x(each.values[0][0]), cy: y(each.values[0][1]), r: 3 }) : null),
@@ -93,7 +94,7 @@ export function timeCharts({ width, from_s, to_s, at_s, panels, marks, instants,
     }
     const parts = panels.flatMap((each) => each.series.map((one) => {
       const found = one.values.findLast((value) => value[0] <= instant_s);
-      return `${one.name} ${figure(found ? found[1] : null)} ${each.unit}`;
+      return `${one.name} ${figure(found ? found[1] : null, each.unit)}`;
     }));
     readout.textContent = `${moment(instant_s)}: ${parts.join(" · ")}`;
   };

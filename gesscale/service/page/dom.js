@@ -26,9 +26,9 @@ export function replaceContent(element, content) {
   const active = element.contains(document.activeElement) ? document.activeElement : null;
   const key = active?.dataset?.key;
   const selection = active && "selectionStart" in active ? [active.selectionStart, active.selectionEnd] : null;
-  const scrolled = new Map([...element.querySelectorAll("[data-scroll]")].map((each) => [each.dataset.scroll, each.scrollLeft]));
-  element.replaceChildren(...[content].flat());
-  for (const each of element.querySelectorAll("[data-scroll]")) each.scrollLeft = scrolled.get(each.dataset.scroll) ?? 0;
+  const scrolled = new Map([...element.querySelectorAll("[data-scroll]")].map((each) => [each.dataset.scroll, [each.scrollLeft, each.scrollTop]]));
+  element.replaceChildren(...[content].flat(Infinity).filter(Boolean));
+  for (const each of element.querySelectorAll("[data-scroll]")) [each.scrollLeft, each.scrollTop] = scrolled.get(each.dataset.scroll) ?? [0, 0];
   if (key === undefined) return;
   const again = element.querySelector(`[data-key="${CSS.escape(key)}"]`);
   again?.focus({ preventScroll: true });

@@ -38,7 +38,7 @@ function draw() {
   drawTime(place);
   if (model.head === null) replaceContent(main, h("p", { class: "empty" }, model.connection === "lost" ? "The scaler does not answer. This page goes on by itself once it does." : "The run is being fetched."));
   else if (!model.workflows.length) replaceContent(main, nothingYet(place));
-  else replaceContent(main, SHOWN[place.view](model, place, { width: main.clientWidth - 32, narrow: innerWidth < NARROW }).flat(Infinity).filter(Boolean));
+  else replaceContent(main, SHOWN[place.view](model, place, { width: main.clientWidth - 32, narrow: innerWidth < NARROW }));
 }
 
 function nothingYet(place) {
@@ -71,8 +71,8 @@ function viewsOf(place) {
 // The slider stays the same element, so that it can be dragged while steps come in.
 const slider = h("input", { type: "range", id: "instant", min: 0, step: 1, "aria-label": "Instant", oninput: () => chooseInstant(Number(slider.value)) });
 const shown = h("output", { for: "instant" });
-const before = h("button", { type: "button", onclick: () => jump(-1) }, "◀ change");
-const after = h("button", { type: "button", onclick: () => jump(1) }, "change ▶");
+const before = h("button", { type: "button", "aria-label": "the change before", onclick: () => jump(-1) }, "◀ ", h("span", { class: "wide" }, "change"));
+const after = h("button", { type: "button", "aria-label": "the next change", onclick: () => jump(1) }, h("span", { class: "wide" }, "change"), " ▶");
 const end = h("button", { type: "button", class: "end", onclick: () => goTo(readAddress(), { at_s: null }, { replace: true }) });
 let instants = [];
 

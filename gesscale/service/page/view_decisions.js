@@ -1,7 +1,7 @@
 // What was decided, when and why; one opened shows all numbers and the candidates that lost.
 
 import { h, table } from "./dom.js";
-import { clock, figure, moment, percent } from "./format.js";
+import { clock, figure, moment, percent, replicas } from "./format.js";
 import { meaning, outcomeMeaning } from "./words.js";
 import { goTo, linkTo } from "./address.js";
 import { chosenOperator, costWords, operatorChooser } from "./view_operator.js";
@@ -14,16 +14,17 @@ export function decisionsView(model, place) {
   const operator = chosenOperator(model, place);
   const points = model.pointsOf(workflow.name).filter((point) => point.operator === operator.name && (place.at_s === null || point.at_s <= place.at_s));
   const open_s = Number.parseFloat(place.open);
-  const opened = points.find((point) => point.at_s === open_s) ?? null;
-  const runs = grouped(points, place.only === "changes", open_s).reverse();
+  const isChange = (point) => point.add.length || point.remove.length;
+  const opened = points.find((point) => point.at_s === open_s) ?? points.findLast(isChange) ?? points.at(-1) ?? null;
+  const runs = grouped(points, place.only === "changes", opened?.at_s).reverse();
   const only = h("label", { class: "check" }, h("input", { type: "checkbox", "data-key": "only", checked: place.only === "changes", onchange: (event) => goTo(place, { only: event.target.checked ? "changes" : "" }) }), " only changes");
   return [
     h("h1", {}, "Decisions"),
     h("div", { class: "choosers" }, operatorChooser(model, place), h("p", { class: "chooser" }, only)),
     runs.length ? null : h("p", { class: "empty" }, place.only ? "No change has been decided yet. Untick “only changes” to see why not." : "Nothing has been decided yet. The first step comes at once; if none does, see Health."),
     h("div", { class: "beside wide" },
-      h("ol", { class: "timeline", "aria-label": "Decisions, newest first" }, runs.slice(0, MOST_SHOWN).map((run) => line(run, place, opened))),
-      opened ? detail(model, place, workflow, operator, opened) : h("section", { class: "aside", "aria-label": "One decision" }, h("p", {}, runs.length ? "Open a decision to see what was seen, what was concluded, and the candidates that lost." : "")))];
+      h("ol", { class: "timeline", "data-scroll": "timeline", "aria-label": "Decisions, newest first" }, runs.slice(0, MOST_SHOWN).map((run) => line(run, place, opened))),
+      opened ? detail(model, place, workflow, operator, opened) : null)];
 }
 
 // Decisions in a row with the same reason that changed nothing are one line, which leads to the newest.
@@ -42,12 +43,11 @@ export function grouped(points, onlyChanges, open_s) {
 function line({ quiet, first_s, newest, count }, place, opened) {
   const nodes = [...newest.add.map((node) => `+${node}`), ...newest.remove.map((node) => `−${node}`)].join(" ");
   const kind = quiet ? "quiet" : !newest.acted ? "wished" : newest.add.length >= newest.remove.length ? "more" : "fewer";
-  const when = count > 1 ? `${clock(first_s)} to ${clock(newest.at_s)}` : clock(newest.at_s);
   return h("li", { class: kind }, h("a", { href: linkTo(place, { open: `${newest.at_s}` }), "aria-current": opened === newest ? "true" : null, "data-key": `at ${newest.at_s}` },
     h("span", { class: `sign ${kind}`, "aria-hidden": "true" }, { quiet: "·", wished: "△", more: "▲", fewer: "▼" }[kind]),
-    h("span", { class: "when" }, when), " ",
-    h("b", {}, newest.reason), count > 1 ? ` × ${count}` : "", " ",
-    h("span", { class: "what" }, quiet ? `${newest.placement.length} stay` : `${newest.before.length} → ${newest.placement.length}: ${nodes}`)));
+    h("span", { class: "when" }, clock(newest.at_s)),
+    h("span", {}, h("b", {}, newest.reason), count > 1 ? h("span", { class: "what" }, ` · ${count} times since ${clock(first_s)}`) : "", " ",
+      h("span", { class: "what" }, quiet ? `· ${replicas(newest.placement.length)}` : `· ${newest.before.length} → ${newest.placement.length}: ${nodes}`))));
 }
 
 function detail(model, place, workflow, operator, point) {

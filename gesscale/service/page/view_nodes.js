@@ -8,7 +8,7 @@ import { chosenOperator, operatorChooser } from "./view_operator.js";
 import { whyNot } from "./why.js";
 
 const MOST_IN_HEAT_MAP = 60;
-const KINDS = { replica: ["●", "holds a replica"], driver: ["▣", "runs the driver"], free: ["○", "free"], unfit: ["✕", "can take none"] };
+const KINDS = { replica: ["●", "holds a replica"], driver: ["▣", "runs the driver only"], free: ["○", "free"], unfit: ["✕", "can take none"] };
 
 export function nodesView(model, place, { width, narrow }) {
   const workflow = model.workflowNamed(place.workflow);
@@ -39,9 +39,8 @@ function looked(model, workflow, operator, place, nodes, now) {
   const placement = now?.placement ?? [];
   const members = [...new Set([operator.driver_node, ...placement])].filter((name) => at.has(name));
   const unfitFor = nodes.unfit_for[operator.name] ?? {};
-  const rejected = new Set((decision?.plan?.rejections ?? []).map((each) => each.node));
   const kindOf = (name) => placement.includes(name) ? "replica" : name === operator.driver_node ? "driver" : nodes.unfit[name] || unfitFor[name] ? "unfit" : "free";
-  return { now, decision, earlier, delayOf, members, kindOf, rejected, worst: farthestPair(members, delayOf), nodes };
+  return { now, decision, earlier, delayOf, members, kindOf, worst: farthestPair(members, delayOf), driver: operator.driver_node };
 }
 
 function nodeMap(nodes, place, seen, width) {
@@ -50,7 +49,10 @@ function nodeMap(nodes, place, seen, width) {
   const spotOf = new Map(nodes.names.map((name, index) => [name, spots[index]]));
   const line = (a, b, kind, words) => {
     const [[x1, y1], [x2, y2]] = [spotOf.get(a), spotOf.get(b)];
-    return [svg("line", { class: `link ${kind}`, x1, y1, x2, y2 }), words ? svg("text", { class: "small halo", x: (x1 + x2) / 2, y: (y1 + y2) / 2 - 3, "text-anchor": "middle" }, words) : null];
+    const along = (share) => [x1 + share * (x2 - x1), y1 + share * (y2 - y1) - 5];
+    const room = (spot) => Math.min(...spots.map((other) => Math.hypot(spot[0] - other[0], 2 * (spot[1] - other[1]))));
+    const [x, y] = [0.5, 0.4, 0.6, 0.3, 0.7].map(along).reduce((best, spot) => (room(spot) > room(best) + 8 ? spot : best));
+    return [svg("line", { class: `link ${kind}`, x1, y1, x2, y2 }), words ? svg("text", { class: "small halo", x, y, "text-anchor": "middle" }, words) : null];
   };
   const selected = spotOf.has(place.node) ? place.node : null;
   const links = selected
@@ -68,8 +70,8 @@ function nodeMap(nodes, place, seen, width) {
       svg("g", { class: `node ${kind}${name === selected ? " selected" : ""}`, transform: `translate(${x} ${y})` },
         svg("title", {}, `${name}: ${KINDS[kind][1]}\nround trips: ${delays}`),
         svg("circle", { r: few ? 13 : 7 }),
-        svg("text", { class: "kind", y: few ? 5 : 3.5, "text-anchor": "middle" }, KINDS[kind][0]),
-        few || kind === "replica" || name === selected ? svg("text", { class: "name halo", y: few ? 29 : 20, "text-anchor": "middle" }, shortened(name, 14)) : null));
+        kind === "free" ? null : svg("text", { class: "kind", y: few ? 4.5 : 3.5, "text-anchor": "middle" }, KINDS[kind][0]),
+        few || kind === "replica" || name === selected ? svg("text", { class: "name halo", y: few ? 29 : 20, "text-anchor": "middle" }, shortened(name, 14), name === seen.driver ? svg("tspan", { class: "small" }, " driver") : null) : null));
   });
   return h("figure", { class: "nodes" },
     h("div", { class: "scroll", "data-scroll": "map" }, svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Nodes; the nearer, the shorter the round trip" }, links, told)),

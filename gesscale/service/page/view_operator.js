@@ -68,7 +68,7 @@ function chartsOf(points, place, width) {
     { title: "Rates", unit: "rows/s", height: narrowHeight(width, 210), band: { low: of((p) => p.mst?.low), high: of((p) => p.mst?.high) }, series: [
       { name: "load", kind: "load", values: of((p) => p.input_rows_per_s) }, { name: "throughput", kind: "throughput", values: of((p) => p.throughput_rows_per_s) },
       { name: "capacity", kind: "capacity", stepped: true, values: of((p) => p.mst?.mid) }] },
-    { title: "Replicas", unit: "replicas", height: 84, series: [{ name: "replicas", kind: "count", stepped: true, values: of((p) => p.before.length) }] },
+    { title: "Replicas", unit: "", height: 84, series: [{ name: "replicas", kind: "count", stepped: true, values: of((p) => p.before.length) }] },
     { title: "NDmax", unit: "ms", height: 84, series: [{ name: "NDmax", kind: "delay", stepped: true, values: of((p) => p.nd_max_ms) }] },
     { title: "Backlog", unit: "rows", height: 104, series: [{ name: "backlog", kind: "backlog", values: of((p) => p.backlog_rows) }] },
   ];

@@ -17,7 +17,7 @@ export function workflowView(model, place, { narrow }) {
     const snapshot = fleet ? newest(workflow, model) : model.snapshot(workflow.name, place.at_s);
     return workflow.operators.map((operator) => ({ workflow, operator, point: snapshot.get(operator.name) ?? null }));
   });
-  const title = fleet ? `${model.workflows.length} workflows` : chosen.name;
+  const title = fleet ? `${model.workflows.length} workflows` : chosen.name === "workflow" ? "Workflow" : chosen.name;
   return [
     h("h1", {}, title),
     counts(rows),
@@ -63,9 +63,9 @@ function listOf(rows, place, fleet) {
   const search = rows.length < 8 ? null : h("p", {}, h("label", {}, "Find ",
     h("input", { type: "search", value: place.search, "data-key": "search", placeholder: "name, state or reason", oninput: (event) => goTo(place, { search: event.target.value }, { replace: true }) })));
   return h("section", { "aria-label": "Operators, worst first" },
-    h("h2", {}, "Worst first"),
+    h("h2", {}, "Operators, worst first"),
     search,
-    lines.length ? table(`${found.length} of ${rows.length} operators`, heads, lines) : h("p", {}, `No operator fits “${place.search}”.`),
+    lines.length ? table(found.length === rows.length ? `All ${rows.length}` : `${found.length} of ${rows.length}`, heads, lines) : h("p", {}, `No operator fits “${place.search}”.`),
     found.length > MOST_LISTED ? h("p", { class: "note" }, `The first ${MOST_LISTED} are shown; search for the others.`) : null);
 }
 
