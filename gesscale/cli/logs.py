@@ -2,6 +2,8 @@
 
 import json
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from enum import StrEnum
 
@@ -26,11 +28,17 @@ class _JsonLines(logging.Formatter):
         return json.dumps(line)
 
 
-def start_logging(form: LogFormat) -> None:
-    """Log from level INFO on, each line with its time."""
-    handler = logging.StreamHandler()
-    if form is LogFormat.JSON:
-        handler.setFormatter(_JsonLines())
-    else:
-        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+@contextmanager
+def logging_to_stderr(form: LogFormat) -> Iterator[None]:
+    """Log from level INFO on for as long as the context lasts, each line with its time."""
+    handler, root = logging.StreamHandler(), logging.getLogger()
+    as_text = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    handler.setFormatter(_JsonLines() if form is LogFormat.JSON else as_text)
+    before = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        root.setLevel(before)
+        root.removeHandler(handler)

@@ -10,7 +10,7 @@ import typer
 
 from gesscale.assembly import build_loop
 from gesscale.cli.controller import PROBES_PORT, serve_controller
-from gesscale.cli.logs import LogFormat, start_logging
+from gesscale.cli.logs import LogFormat, logging_to_stderr
 from gesscale.cli.output import API_VERSION, Output, OutputOption, emit, stderr_console, table
 from gesscale.clock import SystemClock
 from gesscale.decision import Decision, OutcomeStatus, Reason, Verdict
@@ -114,24 +114,24 @@ def run(
             )
             raise InputError(message)
         host, port = _host_and_port(listen or f"0.0.0.0:{PROBES_PORT}")
-        start_logging(log_format)
-        serve_controller(
-            kubeconfig=kubeconfig,
-            context=context,
-            namespace=namespace,
-            host=host,
-            port=port,
-            allow_targets=allow_target or (),
-            token=token,
-        )
+        with logging_to_stderr(log_format):
+            serve_controller(
+                kubeconfig=kubeconfig,
+                context=context,
+                namespace=namespace,
+                host=host,
+                port=port,
+                allow_targets=allow_target or (),
+                token=token,
+            )
         return
     if config is None:
         message = "run: expected --config FILE, or --kubernetes to be the controller of a cluster"
         raise InputError(message)
     settings = _load(config, set_, policy)
     place = None if listen is None else _host_and_port(listen)
-    start_logging(log_format)
-    _run_settings(settings, steps, place, token)
+    with logging_to_stderr(log_format):
+        _run_settings(settings, steps, place, token)
 
 
 def once(

@@ -18,6 +18,7 @@ from gesscale.kubernetes.orders.ordering import OrderWriter
 from gesscale.kubernetes.placement.cluster import KubernetesCluster
 from gesscale.kubernetes.placement.node_backoff import NodeBackoff
 from gesscale.kubernetes.placement.reservations import Reservations
+from gesscale.service.journal import Journal
 from gesscale.service.metrics import ScalerMetrics
 
 NAMES = ("a", "b", "c", "d", "e", "f")
@@ -54,6 +55,7 @@ class Orders(RuleBasedStateMachine):
         self.reporter = StatusReporter(documents, Silent(), ScalerMetrics("1"), lambda: self.term, now_s)
         self.order_writer = OrderWriter(documents, lambda: self.term)
         context = ControllerContext(
+            journal=Journal(),
             connection=NoMap(),
             look=self.world.look,
             order_writer=self.order_writer,

@@ -2,7 +2,7 @@
 
 import { h, table } from "./dom.js";
 import { clock, figure, moment, percent, replicas } from "./format.js";
-import { meaning, outcomeMeaning } from "./words.js";
+import { explained, meaning, outcomeMeaning } from "./words.js";
 import { goTo, linkTo } from "./address.js";
 import { chosenOperator, costWords, operatorChooser } from "./view_operator.js";
 import { whyNot } from "./why.js";
@@ -52,7 +52,7 @@ function line({ quiet, first_s, newest, count }, place, opened) {
 
 function detail(model, place, workflow, operator, point) {
   const decision = model.decision(workflow.name, operator.name, point.at_s);
-  const head = [h("h2", {}, moment(point.at_s)), h("p", { class: "lead" }, h("b", {}, point.reason), " ", meaning(point.reason), " ", h("span", { class: "said" }, point.detail))];
+  const head = [h("h2", {}, moment(point.at_s)), h("p", { class: "lead" }, h("b", {}, point.reason), " ", explained(point.reason, point.detail))];
   if (decision === undefined) return h("section", { class: "aside", "aria-label": "One decision" }, head, h("p", { class: "note" }, "It is being fetched."));
   if (decision === null) return h("section", { class: "aside", "aria-label": "One decision" }, head, h("p", { class: "note" }, "Its details are not kept any more; gesscale explain reads the knowledge file."));
   const changed = point.add.length || point.remove.length;

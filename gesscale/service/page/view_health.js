@@ -2,7 +2,7 @@
 
 import { h } from "./dom.js";
 import { moment, span } from "./format.js";
-import { advice, meaning } from "./words.js";
+import { advice, explained } from "./words.js";
 import { linkTo } from "./address.js";
 
 const WANT_CARE = ["MetricsMissing", "MetricsStale", "LatencyMapMissing", "LatencyMapStale", "PolicyFailed", "ClusterUnavailable", "NoCandidateNode", "AtMaxReplicas", "DelayEatsGain"];
@@ -21,7 +21,7 @@ export function findingsOf(model, place) {
     const maps = new Set();
     for (const [name, point] of snapshot) {
       const href = linkTo(place, { view: "decisions", workflow: workflow.name, operator: name, open: `${point.at_s}` });
-      if (WANT_CARE.includes(point.reason)) found.push({ level: point.reason.startsWith("At") || point.reason.startsWith("De") ? "warn" : "bad", title: `${name}: ${point.reason}`, text: `${meaning(point.reason)} ${point.detail}`, todo: advice(point.reason), href });
+      if (WANT_CARE.includes(point.reason)) found.push({ level: point.reason.startsWith("At") || point.reason.startsWith("De") ? "warn" : "bad", title: `${name}: ${point.reason}`, text: explained(point.reason, point.detail), todo: advice(point.reason), href });
       if (point.outcome === "Failed" || point.outcome === "PartlyApplied") found.push({ level: "bad", title: `${name}: the change failed`, text: point.problem, todo: "Look at the driver and at the nodes it names; the next step tries again.", href });
       if (point.map_problem && !maps.has(point.map_problem)) {
         maps.add(point.map_problem);

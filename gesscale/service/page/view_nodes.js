@@ -47,12 +47,14 @@ function nodeMap(nodes, place, seen, width) {
   const height = Math.max(340, Math.min(560, 0.72 * width));
   const spots = fitted(placesOf(nodes.names, nodes.rtt_ms), width, height, nodes.names.length > 40 ? [26, 26] : [84, 46]);
   const spotOf = new Map(nodes.names.map((name, index) => [name, spots[index]]));
+  const labels = [];
   const line = (a, b, kind, words) => {
     const [[x1, y1], [x2, y2]] = [spotOf.get(a), spotOf.get(b)];
     const along = (share) => [x1 + share * (x2 - x1), y1 + share * (y2 - y1) - 5];
     const room = (spot) => Math.min(...spots.map((other) => Math.hypot(spot[0] - other[0], 2 * (spot[1] - other[1]))));
     const [x, y] = [0.5, 0.4, 0.6, 0.3, 0.7].map(along).reduce((best, spot) => (room(spot) > room(best) + 8 ? spot : best));
-    return [svg("line", { class: `link ${kind}`, x1, y1, x2, y2 }), words ? svg("text", { class: "small halo", x, y, "text-anchor": "middle" }, words) : null];
+    if (words) labels.push(svg("text", { class: "small halo", x, y, "text-anchor": "middle" }, words));
+    return svg("line", { class: `link ${kind}`, x1, y1, x2, y2 });
   };
   const selected = spotOf.has(place.node) ? place.node : null;
   const links = selected
@@ -74,7 +76,7 @@ function nodeMap(nodes, place, seen, width) {
         few || kind === "replica" || name === selected ? svg("text", { class: "name halo", y: few ? 29 : 20, "text-anchor": "middle" }, shortened(name, 14), name === seen.driver ? svg("tspan", { class: "small" }, " driver") : null) : null));
   });
   return h("figure", { class: "nodes" },
-    h("div", { class: "scroll", "data-scroll": "map" }, svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Nodes; the nearer, the shorter the round trip" }, links, told)),
+    h("div", { class: "scroll", "data-scroll": "map" }, svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Nodes; the nearer, the shorter the round trip" }, links, told, labels)),
     h("figcaption", {}, "The nearer two nodes stand, the shorter the round trip between them. ", Object.values(KINDS).map(([sign, words]) => h("span", { class: "sample" }, `${sign} ${words}`))));
 }
 

@@ -2,7 +2,7 @@
 
 import { h, table } from "./dom.js";
 import { figure, moment, percent, span } from "./format.js";
-import { STATES, meaning, outcomeMeaning } from "./words.js";
+import { STATES, explained, outcomeMeaning } from "./words.js";
 import { goTo, linkTo } from "./address.js";
 import { timeCharts } from "./chart.js";
 
@@ -43,7 +43,7 @@ export function operatorView(model, place, { width }) {
   return [
     h("h1", {}, operator.name, " ", h("span", { class: `badge ${now.state}` }, `${STATES[now.state].sign} ${STATES[now.state].word}`)),
     operatorChooser(model, place),
-    h("p", { class: "lead" }, h("b", {}, now.reason), " ", meaning(now.reason), " ", h("span", { class: "said" }, now.detail), " ",
+    h("p", { class: "lead" }, h("b", {}, now.reason), " ", explained(now.reason, now.detail), " ",
       h("a", { href: linkTo(place, { view: "decisions", operator: operator.name, open: `${now.at_s}` }) }, "Why?")),
     facts(operator, now),
     chartsOf(points, place, width),

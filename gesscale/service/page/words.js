@@ -72,6 +72,11 @@ export function meaning(reason) {
   return REASONS[reason] ?? reason;
 }
 
+// What a reason means, and what the decision says of it in its own words.
+export function explained(reason, detail) {
+  return detail ? `${meaning(reason).replace(/\.$/, "")}: ${detail}` : meaning(reason);
+}
+
 export function advice(reason) {
   return ADVICE[reason] ?? "";
 }

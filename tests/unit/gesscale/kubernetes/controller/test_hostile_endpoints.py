@@ -19,6 +19,7 @@ from gesscale.kubernetes.orders.documents import Documents
 from gesscale.kubernetes.orders.ordering import OrderWriter
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.resource.translate import gather
+from gesscale.service.journal import Journal
 from gesscale.service.metrics import ScalerMetrics
 from latency_map.measure.threads import in_thread
 
@@ -83,6 +84,7 @@ def test_fifty_endpoints_that_hang_hold_up_no_other_workflow(black_hole, httpser
     kept = Documents(FakeApi(), lambda: watched)
     scheduler = WorkflowScheduler(
         context=ControllerContext(
+            journal=Journal(),
             connection=NoMap(),
             look=world.look,
             order_writer=OrderWriter(kept, lambda: 1),

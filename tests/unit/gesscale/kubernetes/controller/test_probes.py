@@ -98,7 +98,7 @@ def probed():
     """A server whose vitals the test sets."""
     seen = [WELL]
     endpoint = serve_probes(
-        lambda: seen[0], ScalerMetrics("1.2.3").page, lambda: NOW_S, host="127.0.0.1", port=0
+        lambda: seen[0], {"/metrics": ScalerMetrics("1.2.3").page}, lambda: NOW_S, host="127.0.0.1", port=0
     )
     yield endpoint.url, seen
     endpoint.close()

@@ -15,6 +15,7 @@ from gesscale.kubernetes.orders.documents import Documents
 from gesscale.kubernetes.orders.ordering import OrderWriter
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.resource.translate import gather
+from gesscale.service.journal import Journal
 from gesscale.service.metrics import ScalerMetrics
 from latency_map.measure.threads import in_thread
 
@@ -48,6 +49,7 @@ class Scene:
         self.metrics, self.reservations = ScalerMetrics("1.0"), Reservations()
         self.scheduler = WorkflowScheduler(
             context=ControllerContext(
+                journal=Journal(),
                 connection=NoMap(),
                 look=lambda: self.look(),  # noqa: PLW0108  # tests put another in its place
                 order_writer=OrderWriter(documents, lambda: self.term),

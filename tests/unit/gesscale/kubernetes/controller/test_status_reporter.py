@@ -14,6 +14,7 @@ from gesscale.kubernetes.orders.documents import Documents
 from gesscale.kubernetes.orders.ordering import OrderWriter
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault
+from gesscale.service.journal import Journal
 from gesscale.service.metrics import ScalerMetrics
 
 KEY = ("streams", "op")
@@ -44,6 +45,7 @@ class Scene:
         )
         pods = [pod(f"{name}-1", "a", of=name) for name in names or ("op",)]
         context = ControllerContext(
+            journal=Journal(),
             connection=NoMap(),
             look=FakeCluster(pods=pods).look,
             order_writer=OrderWriter(documents, lambda: self.leads),
