@@ -5,6 +5,7 @@ than what they have, so one that is slow costs nothing.
 """
 
 import json
+import logging
 import threading
 import zlib
 from collections import deque
@@ -21,6 +22,7 @@ from gesscale.workflow import Workflow
 MOST_BYTES = 6 << 20
 """Of decisions that are kept: three thousand, five hours of one operator every 6 s, two days every minute."""
 
+_LOG = logging.getLogger(__name__)
 _OVERHEAD_BYTES = 400
 _LEVEL = 6
 
@@ -108,14 +110,15 @@ class Journal:
                 self._keep(workflow, document, None)
 
     def add(self, step: SeenStep) -> None:
-        """Keep a step, and wake who waits for one."""
+        """Keep a step, and wake who waits for one. What cannot be shown is logged: the scaler goes on."""
         with self._changed:
             self._number += 1
             self._steps[step.name] = step
             for decision in step.decisions:
-                order, reading = step.known.latest(decision.operator), decision.analysis.reading
-                cost = None if order is None else cost_of(order, reading.batches if reading else ())
-                self._keep(step.name, decision_document(decision), cost)
+                try:
+                    self._keep(step.name, decision_document(decision), _cost(step, decision))
+                except Exception:  # noqa: BLE001 - the page must not cost a step
+                    _LOG.exception("workflow %s: a decision cannot be shown on the page", step.name)
             self._changed.notify_all()
 
     def keep_only(self, names: Collection[str]) -> None:
@@ -211,3 +214,8 @@ class Journal:
         self._bytes += entry.size
         while self._bytes > self.most_bytes and len(self._entries) > 1:
             self._bytes -= self._entries.popleft().size
+
+
+def _cost(step: SeenStep, decision: Decision) -> dict[str, float | None] | None:
+    order, reading = step.known.latest(decision.operator), decision.analysis.reading
+    return None if order is None else cost_of(order, reading.batches if reading else ())

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from dataclasses import replace
 
 from page_world import growing, step_of
 from recorded_steps import T0_S, decided
@@ -62,6 +63,14 @@ def test_what_an_order_cost_comes_with_the_steps_after_it():
     journal.add(step_of(at_s=T0_S + 10, orders={"op": (order,)}))
     (point,) = journal.points("workflow")
     assert json.loads(point)["order"] == {"at_s": T0_S, "downtime_s": 6.5, "first_batch_s": None}
+
+
+def test_a_decision_that_cannot_be_shown_costs_no_step(caplog):
+    journal = Journal()
+    broken = replace(decided(T0_S), operator=object())  # which JSON cannot say
+    journal.add(replace(step_of(at_s=T0_S), decisions=(broken, decided(T0_S))))
+    assert len(journal.points("workflow")) == 1
+    assert "a decision cannot be shown" in caplog.text
 
 
 def test_a_workflow_that_is_gone_leaves_nothing():
