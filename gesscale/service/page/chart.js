@@ -6,7 +6,6 @@ import { clock, figure, moment } from "./format.js";
 const LEFT = 58;
 const RIGHT = 14;
 const TOP = 22;
-const MOST_BRIDGED = 3;
 
 // Round values for an axis from 0 to most, at least two.
 export function ticksUpTo(most, count) {
@@ -30,16 +29,16 @@ export function thinned(values, most) {
   return kept;
 }
 
-// What is stepped holds until the next value, over a few instants without one; lines break there.
+// What is stepped holds until the next value that is known; a line breaks where none is.
 function pathOf(values, x, y, stepped) {
   let text = "";
-  let missing = Infinity;
+  let broken = true;
   for (const [at_s, value] of values) {
-    if (value === null) { missing += 1; continue; }
+    if (value === null) { broken ||= !stepped; continue; }
     const [h, v] = [x(at_s).toFixed(1), y(value).toFixed(1)];
-    if (missing > (stepped ? MOST_BRIDGED : 0)) text += `M${h} ${v}`;
+    if (broken) text += `M${h} ${v}`;
     else text += stepped ? `H${h}V${v}` : `L${h} ${v}`;
-    missing = 0;
+    broken = false;
   }
   return text;
 }

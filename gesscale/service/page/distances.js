@@ -54,6 +54,12 @@ export function fitted(places, width, height, apart) {
   return spot.map(([x, y]) => [Math.min(width - 46, Math.max(46, x)), Math.min(height - 34, Math.max(26, y))]);
 }
 
+// A function that gives the round trip between two nodes of the map, ms; null where it is not known.
+export function delaysOf(nodes) {
+  const at = new Map((nodes?.names ?? []).map((name, index) => [name, index]));
+  return (a, b) => nodes?.rtt_ms[at.get(a)]?.[at.get(b)] ?? null;
+}
+
 // The greatest round trip among some nodes, and between which two; null where none is known.
 export function farthestPair(nodes, delayOf) {
   let worst = null;

@@ -36,6 +36,12 @@ export function shortened(text, most) {
   return text.length <= most ? text : `${text.slice(0, Math.ceil(most / 2) - 1)}…${text.slice(-Math.floor(most / 2))}`;
 }
 
+// How many replicas there are, and how many there are to be.
+export function countOf(point) {
+  const [now, then] = [point.before.length, point.placement.length];
+  return now === then ? `${now}` : `${now} → ${then}`;
+}
+
 export function replicas(count) {
   return `${count} replica${count === 1 ? "" : "s"}`;
 }

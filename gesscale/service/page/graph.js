@@ -1,7 +1,7 @@
 // The workflow as a graph: operators in columns by their depth, from left to right, or downwards where it is narrow.
 
 import { h, svg } from "./dom.js";
-import { figure, shortened } from "./format.js";
+import { countOf, figure, shortened } from "./format.js";
 import { STATES } from "./words.js";
 
 const CARD = { width: 216, height: 104 };
@@ -36,7 +36,7 @@ function loadBar(point) {
 function card(operator, point, [x, y], href) {
   const state = STATES[point?.state ?? "unknown"];
   const backlog = point?.backlog_rows ?? null;
-  const count = point?.placement?.length ?? 0;
+  const count = point ? countOf(point) : "–";
   return svg("a", { href, "data-key": `card ${operator.name}`, "aria-label": `${operator.name}: ${state.word}, ${count} of at most ${operator.max_replicas} replicas` },
     svg("g", { class: `card ${point?.state ?? "unknown"}`, transform: `translate(${x} ${y})` },
       svg("title", {}, `${operator.name}\n${point ? `${point.reason}: ${point.detail}` : "nothing has been decided yet"}`),

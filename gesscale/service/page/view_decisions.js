@@ -4,6 +4,7 @@ import { h, table } from "./dom.js";
 import { clock, figure, moment, percent, replicas } from "./format.js";
 import { explained, meaning, outcomeMeaning } from "./words.js";
 import { goTo, linkTo } from "./address.js";
+import { delaysOf, farthestPair } from "./distances.js";
 import { chosenOperator, costWords, operatorChooser } from "./view_operator.js";
 import { whyNot } from "./why.js";
 
@@ -63,7 +64,7 @@ function detail(model, place, workflow, operator, point) {
     pairs("Concluded", [["verdict", [point.verdict, decision.analysis?.detail ? `: ${decision.analysis.detail}` : ""]], ["capacity now", estimate(decision.analysis?.mst)], ["capacity planned", estimate(decision.plan?.mst)],
       ["headroom", figure(decision.analysis?.headroom_pct, "%")], ["NDmax", `${figure(point.nd_max_ms)} → ${figure(point.planned_nd_max_ms, "ms")}`]]),
     bills(decision.plan?.bills ?? [], point),
-    rejections(decision.plan?.rejections ?? []),
+    rejections(decision.plan?.rejections ?? [], [operator.driver_node, ...point.placement], delaysOf(model.nodesOf(workflow.name))),
     pairs("What came of it", [["outcome", [outcomeMeaning(point.outcome), point.problem ? ` ${point.problem}` : ""]], ...(changed && point.acted ? [["cost", costWords(model.costsOf(workflow.name, operator.name).get(point.at_s))]] : [])]),
     asked(model, place, workflow, operator, point, decision),
     h("p", {}, h("a", { href: linkTo(place, { view: "nodes", at_s: point.at_s }) }, "The nodes at this moment"), " · ", h("a", { href: linkTo(place, { view: "operator", at_s: point.at_s }) }, "the operator at this moment")));
@@ -90,9 +91,12 @@ function bills(listed, point) {
     table("In replica-minutes; late minutes and changes at their prices are in the total", [{ text: "replicas" }, { text: "replica-min", number: true }, { text: "late min", number: true }, { text: "changes", number: true }, { text: "total", number: true }, { text: "above the least", number: true }], rows)];
 }
 
-function rejections(listed) {
+function rejections(listed, chosen, delayOf) {
   if (!listed.length) return null;
-  return [h("h3", {}, "Candidates that lost"), table("Nodes", [{ text: "node" }, { text: "reason" }, { text: "by how much" }], listed.map((each) => ({ cells: [each.node, each.reason, each.detail || meaning(each.reason)] })))];
+  // A policy that does not say by how much: then at least how far the replicas would be apart.
+  const ndMax = (...more) => figure(farthestPair([...new Set([...chosen, ...more])], delayOf)?.ms ?? null, "ms");
+  const words = (each) => each.detail || `${meaning(each.reason)} With it NDmax is ${ndMax(each.node)}, without it ${ndMax()}.`;
+  return [h("h3", {}, "Candidates that lost"), table("Nodes", [{ text: "node" }, { text: "reason" }, { text: "by how much" }], listed.map((each) => ({ cells: [each.node, each.reason, words(each)] })))];
 }
 
 function asked(model, place, workflow, operator, point, decision) {

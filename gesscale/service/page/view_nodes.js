@@ -3,7 +3,7 @@
 import { h, svg, table } from "./dom.js";
 import { figure, shortened } from "./format.js";
 import { goTo, linkTo } from "./address.js";
-import { farthestPair, fitted, placesOf } from "./distances.js";
+import { delaysOf, farthestPair, fitted, placesOf } from "./distances.js";
 import { chosenOperator, operatorChooser } from "./view_operator.js";
 import { whyNot } from "./why.js";
 
@@ -34,10 +34,9 @@ function looked(model, workflow, operator, place, nodes, now) {
   const decision = now ? model.decision(workflow.name, operator.name, now.at_s) : null;
   const compared = model.pointsOf(workflow.name).findLast((point) => point.operator === operator.name && now && point.at_s < now.at_s && point.add.length);
   const earlier = compared ? model.decision(workflow.name, operator.name, compared.at_s) : null;
-  const at = new Map(nodes.names.map((name, index) => [name, index]));
-  const delayOf = (a, b) => nodes.rtt_ms[at.get(a)]?.[at.get(b)] ?? null;
+  const delayOf = delaysOf(nodes);
   const placement = now?.placement ?? [];
-  const members = [...new Set([operator.driver_node, ...placement])].filter((name) => at.has(name));
+  const members = [...new Set([operator.driver_node, ...placement])].filter((name) => nodes.names.includes(name));
   const unfitFor = nodes.unfit_for[operator.name] ?? {};
   const kindOf = (name) => placement.includes(name) ? "replica" : name === operator.driver_node ? "driver" : nodes.unfit[name] || unfitFor[name] ? "unfit" : "free";
   return { now, decision, earlier, delayOf, members, kindOf, worst: farthestPair(members, delayOf), driver: operator.driver_node };
@@ -52,7 +51,7 @@ function nodeMap(nodes, place, seen, width) {
     const [[x1, y1], [x2, y2]] = [spotOf.get(a), spotOf.get(b)];
     const along = (share) => [x1 + share * (x2 - x1), y1 + share * (y2 - y1) - 5];
     const room = (spot) => Math.min(...spots.map((other) => Math.hypot(spot[0] - other[0], 2 * (spot[1] - other[1]))));
-    const [x, y] = [0.5, 0.4, 0.6, 0.3, 0.7].map(along).reduce((best, spot) => (room(spot) > room(best) + 8 ? spot : best));
+    const [x, y] = (kind === "told" ? [0.8, 0.72] : [0.5, 0.4, 0.6, 0.3, 0.7]).map(along).reduce((best, spot) => (room(spot) > room(best) + 8 ? spot : best));
     if (words) labels.push(svg("text", { class: "small halo", x, y, "text-anchor": "middle" }, words));
     return svg("line", { class: `link ${kind}`, x1, y1, x2, y2 });
   };

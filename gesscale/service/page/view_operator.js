@@ -88,7 +88,7 @@ function modelOf(decision) {
   const body = () => {
     if (decision === undefined) return h("p", { class: "note" }, "It is being fetched.");
     const fitted = decision?.analysis?.model;
-    if (!fitted) return h("p", {}, "This policy had fitted no model by then: it needs batches in which the operator was saturated.");
+    if (!fitted) return h("p", {}, "This decision tells of no fitted model: its policy has none, or knew too little of the operator by then.");
     const rows = Object.entries(fitted.parameters).map(([name, value]) => ({
       cells: [`${SYMBOLS[name] ? `${SYMBOLS[name]} ` : ""}${name}`, Number(value.toPrecision(4)).toLocaleString("en"), fitted.fitted.includes(name) ? "fitted" : "a default, not fitted yet"],
     }));
@@ -105,5 +105,5 @@ function modelOf(decision) {
 export function costWords(cost) {
   if (!cost) return "not known";
   const gap = cost.downtime_s === null ? "gap not known" : `longest time without a finished batch ${span(cost.downtime_s)}`;
-  return cost.first_batch_s === null ? gap : `${gap}; first batch on the new nodes after ${span(cost.first_batch_s)}`;
+  return cost.first_batch_s === null ? gap : `${gap}; first batch on all ordered nodes after ${span(cost.first_batch_s)}`;
 }

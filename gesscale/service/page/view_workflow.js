@@ -1,7 +1,7 @@
 // Which operators are in trouble, in the order of the stream, and worst first.
 
 import { h, table } from "./dom.js";
-import { figure } from "./format.js";
+import { countOf, figure } from "./format.js";
 import { STATES, WORST_FIRST, meaning } from "./words.js";
 import { goTo, linkTo } from "./address.js";
 import { workflowGraph } from "./graph.js";
@@ -56,7 +56,7 @@ function listOf(rows, place, fleet) {
       h("a", { href: linkTo(place, { view: "operator", workflow: workflow.name, operator: operator.name }) }, fleet ? `${workflow.name}: ${operator.name}` : operator.name),
       h("span", { class: `badge ${point?.state ?? "unknown"}` }, `${STATES[point?.state ?? "unknown"].sign} ${STATES[point?.state ?? "unknown"].word}`),
       figure(point?.input_rows_per_s), figure(point?.mst?.mid), figure(point?.backlog_rows),
-      point ? `${point.placement.length} of ${operator.max_replicas}` : "–", figure(point?.nd_max_ms),
+      point ? `${countOf(point)} of ${operator.max_replicas}` : "–", figure(point?.nd_max_ms),
       point ? h("span", { title: point.detail }, h("b", {}, point.reason), ` ${meaning(point.reason)}`) : "nothing has been decided yet",
     ],
   }));
