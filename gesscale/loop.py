@@ -1,9 +1,9 @@
-"""The loop: Monitor, Analyze, Plan, Execute over shared Knowledge, once per period.
+"""The loop: Monitor, Analyze, Plan, Execute over shared Knowledge, once per period, or sooner where a policy asks.
 
 The live cluster, the simulator and the replay run this same file over other adapters.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
@@ -111,8 +111,9 @@ class ControlLoop:
         report: Callable[[tuple[Decision, ...]], None],
         *,
         at_once: bool = False,
+        least_period_s: float | None = None,
     ) -> None:
-        """Step once per period until the clock says stop.
+        """Step once per period, or sooner where the policy asks for it, until the clock says stop.
 
         Parameters
         ----------
@@ -124,11 +125,14 @@ class ControlLoop:
             Told the decisions of every step.
         at_once
             Whether the first step comes at once, and not after a period.
+        least_period_s
+            The policy may not ask for less; None: it may not ask.
         """
         due_s = clock.now_s() + (0.0 if at_once else period_s)
         while clock.wait_until(due_s):
-            report(self.step(clock.now_s()))
-            due_s = max(due_s + period_s, clock.now_s())
+            decisions = self.step(clock.now_s())
+            report(decisions)
+            due_s = max(due_s + next_step_in_s(decisions, period_s, least_period_s), clock.now_s())
 
     def _settle(self, observation: WorkflowObservation, now_s: float) -> Knowledge:
         known = self.knowledge.recall(now_s)
@@ -175,3 +179,26 @@ class ControlLoop:
         with self.timed("knowledge"):
             self.knowledge.remember(decision)
         return decision
+
+
+def next_step_in_s(decisions: Iterable[Decision], period_s: float, least_period_s: float | None) -> float:
+    """Return how long after the beginning of a step the next one is due.
+
+    Parameters
+    ----------
+    decisions
+        Of the step.
+    period_s
+        The longest time between two steps.
+    least_period_s
+        The shortest one that a policy may ask for; None: it may not ask.
+
+    Returns
+    -------
+    float
+        The least that any operator's plan asks for, within these bounds; the period where none asks.
+    """
+    if least_period_s is None:
+        return period_s
+    asked = (each.plan.again_in_s for each in decisions if each.plan.again_in_s is not None)
+    return min(period_s, max(least_period_s, min(asked, default=period_s)))

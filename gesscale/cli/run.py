@@ -175,7 +175,13 @@ def _run_settings(settings: Settings, steps: int, place: tuple[str, int] | None,
 
         acting = "acting" if loop.acts else "advice only: set execute.mode to act to let it act"
         _LOG.info("policy %s, every %g s, %s", loop.policy.name, settings.monitor.period_s, acting)
-        (served.loop if served else loop).run(clock, settings.monitor.period_s, report, at_once=True)
+        (served.loop if served else loop).run(
+            clock,
+            settings.monitor.period_s,
+            report,
+            at_once=True,
+            least_period_s=settings.monitor.least_period_s,
+        )
     _LOG.info("stopped after %d steps", done)
 
 
