@@ -41,7 +41,7 @@ def read_token(file: Path) -> str:
     Parameters
     ----------
     file
-        Holds the token on its only line; no one but its owner may read it.
+        Holds the token on its only line; others than its owner and group may not read it.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def read_token(file: Path) -> str:
         raise InputError(message) from error
     if mode & (stat.S_IROTH | stat.S_IWOTH | stat.S_IWGRP):
         message = (
-            f"--token-file: expected a file that only its owner may read, got {file} with mode {mode:04o}; "
+            f"--token-file: expected a file that others may not read or change, got {file} with mode {mode:04o}; "
             f"run: chmod 600 {file}, and make a new token: others may know this one"
         )
         raise InputError(message)

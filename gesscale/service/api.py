@@ -5,11 +5,10 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import version
 from typing import Any
 
+from gesscale.document import API_VERSION
 from gesscale.service.assets import build_number, page_html, page_script, page_style
 from gesscale.service.journal import Journal
 from latency_map.serving import Page, Stream, json_body
-
-API_VERSION = "gesscale.dev/v1"
 
 ALIVE_S = 15.0
 """An event comes at least this often, so that both ends notice when the other has gone."""

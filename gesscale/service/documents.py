@@ -11,6 +11,9 @@ from gesscale.order import Order
 from gesscale.ports import ClusterState, Latencies, Node
 from gesscale.workflow import Workflow
 
+ONLY_WORKFLOW = "workflow"
+"""What a workflow is called that comes from settings: these describe one, which has no name."""
+
 LAGGING_SHARE = 0.5
 """An operator lags where at least this share of its recent batches was saturated."""
 

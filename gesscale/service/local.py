@@ -12,15 +12,13 @@ from gesscale.loop import ControlLoop
 from gesscale.ports import ClusterState, Latencies
 from gesscale.service.access import HEADERS, PROBES, SCRAPED, Access
 from gesscale.service.api import pages_of, streams_of
+from gesscale.service.documents import ONLY_WORKFLOW
 from gesscale.service.figures import figures_of
 from gesscale.service.journal import Journal, SeenStep
 from gesscale.service.metrics import ScalerMetrics, StepFigures
 from gesscale.settings import Settings
 from gesscale.words import in_words
 from latency_map.serving import PageServer, Unavailable
-
-NAME = "workflow"
-"""Settings describe one workflow without a name."""
 
 _LATE_PERIODS, _LATE_AT_LEAST_S = 3, 60.0
 
@@ -69,7 +67,7 @@ class ServedLoop:
     ) -> None:
         self._workflow, self._period_s = settings.workflow.build(), settings.monitor.period_s
         self._metrics, self._journal = ScalerMetrics(version("gesscale")), Journal()
-        self._journal.begin_with(NAME, past)
+        self._journal.begin_with(ONLY_WORKFLOW, past)
         self._seen = ClusterState(), Latencies()
         self._steady_s, self._moved_at_s = steady_s, steady_s()
         self.loop = replace(loop, timed=self._metrics.timed, seen=self._see)
@@ -106,11 +104,11 @@ class ServedLoop:
         }
         standing = decisions[0].latency_map
         self._metrics.step_done(
-            "", NAME, StepFigures(at_s=at_s, operators=figures, latency_map=standing), decisions
+            "", ONLY_WORKFLOW, StepFigures(at_s=at_s, operators=figures, latency_map=standing), decisions
         )
         self._journal.add(
             SeenStep(
-                name=NAME,
+                name=ONLY_WORKFLOW,
                 workflow=self._workflow,
                 period_s=self._period_s,
                 policy=self.loop.policy.name,

@@ -15,10 +15,8 @@ from gesscale.order import Order
 from gesscale.ports import ClusterState, Latencies
 from gesscale.renamed import decision_with_new_names
 from gesscale.service.assets import page_html, page_script, page_style
-from gesscale.service.documents import cost_of, nodes_document, point_of, workflow_document
+from gesscale.service.documents import ONLY_WORKFLOW, cost_of, nodes_document, point_of, workflow_document
 from gesscale.settings import Settings, load_settings
-
-NAME = "workflow"
 
 
 def write_page(folder: Path, file: Path) -> tuple[str, ...]:
@@ -119,7 +117,7 @@ def _document(title: str, settings: Settings, recording: Recording) -> dict[str,
     ]
     newest = {point["operator"]: point for point in points}
     described = workflow_document(
-        NAME,
+        ONLY_WORKFLOW,
         workflow,
         period_s=settings.monitor.period_s,
         policy=recording.decisions[-1].policy,
@@ -134,9 +132,9 @@ def _document(title: str, settings: Settings, recording: Recording) -> dict[str,
             "problems": [],
             "workflows": [{**described, "points": [*newest.values()]}],
         },
-        "points": {NAME: points},
-        "decisions": {NAME: documents},
-        "nodes": {NAME: nodes_document(_delays(settings), ClusterState(), drivers | placed)},
+        "points": {ONLY_WORKFLOW: points},
+        "decisions": {ONLY_WORKFLOW: documents},
+        "nodes": {ONLY_WORKFLOW: nodes_document(_delays(settings), ClusterState(), drivers | placed)},
     }
 
 

@@ -38,7 +38,15 @@ function draw() {
   drawTime(place);
   if (model.head === null) replaceContent(main, h("p", { class: "empty" }, model.connection === "lost" ? "The scaler does not answer. This page goes on by itself once it does." : "The run is being fetched."));
   else if (!model.workflows.length) replaceContent(main, nothingYet(place));
-  else replaceContent(main, SHOWN[place.view](model, place, { width: main.clientWidth - 32, narrow: innerWidth < NARROW }));
+  else replaceContent(main, viewOf(place, { width: main.clientWidth - 32, narrow: innerWidth < NARROW }));
+}
+
+function viewOf(place, size) {
+  try {
+    return SHOWN[place.view](model, place, size);
+  } catch (error) {
+    return [h("h1", {}, VIEWS[place.view]), h("p", { class: "problem" }, `This view cannot show what it was told (${error.message}). The other views may; gesscale explain shows decisions in a terminal.`)];
+  }
 }
 
 function nothingYet(place) {

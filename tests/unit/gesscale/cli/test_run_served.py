@@ -94,7 +94,7 @@ def test_a_token_needs_something_that_is_served_and_a_file_of_its_owner(gesscale
     code, _, err = gesscale("run", "-c", site.config, "--token-file", file)
     assert (code, "expected --token-file with --listen" in err) == (2, True)
     code, _, err = gesscale("run", "-c", site.config, "--listen", "0", "--token-file", file)
-    assert (code, "only its owner may read" in err) == (2, True)
+    assert (code, "a file that others may not read" in err) == (2, True)
 
 
 def test_a_line_of_the_log_can_be_json(gesscale, site):
