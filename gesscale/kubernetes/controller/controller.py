@@ -149,7 +149,9 @@ class Controller:
                 if (term is not None) != led:
                     led = term is not None
                     self._turn(led)
-                if term is not None:
+                if term is None:
+                    self.journal.keep_only(())
+                else:
                     self._advance(term)
                 self._waking.wait(_ROUND_S)
                 self._waking.clear()
@@ -177,12 +179,12 @@ class Controller:
         _LOG.info("%s, term %s", "leading" if leads else "not leading any more", self._elector.term)
         if not leads:
             self._give_up_leadership()
-            self.journal.keep_only(())
 
     def _advance(self, term: int) -> None:
         """Start what is due."""
         generations, gathered = self._gather()
         self._scheduler.advance(gathered.workflows, term)
+        self.journal.keep_only({"/".join(key) for key in gathered.workflows})
         self._fault_reporter.report(
             gathered.faults,
             {key: generation for key, (_, generation) in generations.items()},
@@ -205,7 +207,6 @@ class Controller:
                 for key, new in fresh.workflows.items()
             }
             self._gathered = (generations, GatheredWorkflows(workflows=workflows, faults=fresh.faults))
-            self.journal.keep_only({"/".join(key) for key in workflows})
             self._reservations.keep_only(
                 (key[0], name) for key, workflow in workflows.items() for name in workflow.resources
             )

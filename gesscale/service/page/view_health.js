@@ -19,7 +19,9 @@ export function findingsOf(model, place) {
     }
     const snapshot = model.workflows.length > 1 && workflow.name !== place.workflow ? new Map((model.points.get(workflow.name) ?? []).map((point) => [point.operator, point])) : model.snapshot(workflow.name, place.at_s);
     const maps = new Set();
-    for (const [name, point] of snapshot) {
+    for (const { name } of workflow.operators) {
+      const point = snapshot.get(name);
+      if (!point) continue;
       const href = linkTo(place, { view: "decisions", workflow: workflow.name, operator: name, open: `${point.at_s}` });
       if (WANT_CARE.includes(point.reason)) found.push({ level: point.reason.startsWith("At") || point.reason.startsWith("De") ? "warn" : "bad", title: `${name}: ${point.reason}`, text: explained(point.reason, point.detail), todo: advice(point.reason), href });
       if (point.outcome === "Failed" || point.outcome === "PartlyApplied") found.push({ level: "bad", title: `${name}: the change failed`, text: point.problem, todo: "Look at the driver and at the nodes it names; the next step tries again.", href });
