@@ -129,6 +129,8 @@ def _experiment(source: str, changes: dict[str, object]) -> Experiment:
     """Return the experiment that is asked for."""
     path = Path(source)
     base = read_experiment(str(path.resolve()) if path.is_file() else source)
+    if changes.keys() - {"seeds"}:
+        changes = {"title": "", **changes}  # the title tells of the experiment as it was
     return base.changed(changes, "the options") if changes else base
 
 

@@ -63,7 +63,7 @@ def play(scenario: Scenario, folder: Path, console: Console) -> bool:
         stack.enter_context(stage.controller())
         witness = Witness(stage, say)
         stage.submit(rides.folder)
-        say("driver submitted")
+        say(f"driver submitted; look at it: {stage.page_url or folder / 'controller.log'}")
         _follow(witness, rides.rows, scenario.day_s + scenario.drain_s)
         console.print(stage.kubectl("get", "streamautoscalers"), highlight=False)
         console.print(stage.kubectl("describe", "streamautoscaler", name), highlight=False)

@@ -7,7 +7,6 @@ from contextlib import nullcontext
 import pytest
 from kube import EPOCH_S, FakeApi, FakeCluster, NoMap, by_hand, pod, refused
 
-from gesscale.kubernetes.controller.metrics import ControllerMetrics
 from gesscale.kubernetes.controller.scheduling import WorkflowScheduler
 from gesscale.kubernetes.controller.status_reporter import StatusReporter
 from gesscale.kubernetes.controller.targets import Targets
@@ -16,6 +15,8 @@ from gesscale.kubernetes.orders.documents import Documents
 from gesscale.kubernetes.orders.ordering import OrderWriter
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.resource.translate import gather
+from gesscale.service.journal import Journal
+from gesscale.service.metrics import ScalerMetrics
 from latency_map.measure.threads import in_thread
 
 KEY = ("streams", "op")
@@ -45,9 +46,10 @@ class Scene:
         self.world = FakeCluster(pods=[pod("e1", "a"), pod("o1", "c", of="other")])
         self.api.put(**by_hand("a", "b"), policy={"name": "gesscale"})  # which never asks for an early step
         documents = Documents(self.api, self.api.watched)
-        self.metrics, self.reservations = ControllerMetrics("1.0"), Reservations()
+        self.metrics, self.reservations = ScalerMetrics("1.0"), Reservations()
         self.scheduler = WorkflowScheduler(
             context=ControllerContext(
+                journal=Journal(),
                 connection=NoMap(),
                 look=lambda: self.look(),  # noqa: PLW0108  # tests put another in its place
                 order_writer=OrderWriter(documents, lambda: self.term),
