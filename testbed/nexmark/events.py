@@ -99,10 +99,12 @@ def events(start: int, end: int, *, events_per_s: float, seed: int) -> pa.Table:
         "at": _times(at_us),
         "id": pa.array(own_id, mask=is_bid),
         "name": pa.array(
-            np.where(is_person, names, "item " + own_id.astype(str).astype(object)), mask=is_bid
+            np.where(is_person, names, "item " + own_id.astype(str).astype(object)),
+            mask=is_bid,
+            type=pa.string(),
         ),
-        "city": pa.array(_chosen(CITIES, draw(10, len(CITIES))), mask=~is_person),
-        "state": pa.array(_chosen(STATES, draw(11, len(STATES))), mask=~is_person),
+        "city": pa.array(_chosen(CITIES, draw(10, len(CITIES))), mask=~is_person, type=pa.string()),
+        "state": pa.array(_chosen(STATES, draw(11, len(STATES))), mask=~is_person, type=pa.string()),
         "seller": pa.array(someone, mask=~is_auction),
         "category": pa.array((FIRST_CATEGORY + draw(12, CATEGORIES)).astype(np.int32), mask=~is_auction),
         "initial_bid": pa.array(price, mask=~is_auction),
@@ -111,7 +113,7 @@ def events(start: int, end: int, *, events_per_s: float, seed: int) -> pa.Table:
         "auction": pa.array(something, mask=~is_bid),
         "bidder": pa.array(someone, mask=~is_bid),
         "price": pa.array(price, mask=~is_bid),
-        "channel": pa.array(_chosen(CHANNELS, draw(13, len(CHANNELS))), mask=~is_bid),
+        "channel": pa.array(_chosen(CHANNELS, draw(13, len(CHANNELS))), mask=~is_bid, type=pa.string()),
     }
     return pa.table(columns)
 

@@ -32,12 +32,15 @@ class Query:
         Events in, result out; frames of Spark, streaming or not.
     closes
         Column with the end of the window that a row of the result belongs to; empty where rows need no window to close.
+    reads
+        How often Spark reads the events for it: once for each side of a join.
     """
 
     name: str
     question: str
     result: Callable[[Any], Any]
     closes: str = ""
+    reads: int = 1
 
 
 def _persons(events: Any) -> Any:
@@ -135,7 +138,9 @@ QUERIES = {
     for query in (
         Query(name="q1", question="What is each bid in euro?", result=_prices_in_euro),
         Query(name="q2", question="Which bids are on some auctions?", result=_bids_on_some_auctions),
-        Query(name="q3", question="Who sells in three states, in one category?", result=_local_sellers),
+        Query(
+            name="q3", question="Who sells in three states, in one category?", result=_local_sellers, reads=2
+        ),
         Query(
             name="q5",
             question="Which auctions have most bids in a sliding window?",
@@ -147,6 +152,7 @@ QUERIES = {
             question="Who joins and sells in the same window?",
             result=_new_sellers,
             closes="window_end",
+            reads=2,
         ),
         Query(
             name="q11",

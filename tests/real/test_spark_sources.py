@@ -34,10 +34,12 @@ def run(name, rows, batches=4, sink="noop", mode="append", **trigger):
         writer = writer.option("checkpointLocation", folder).option("topic", "out")
         writer = writer.option("kafka.bootstrap.servers", sys.argv[1])
     query = writer.trigger(**trigger).start()
-    deadline = time.monotonic() + 60
-    while query.isActive and len(query.recentProgress) < batches and time.monotonic() < deadline:
-        time.sleep(0.1)
-    time.sleep(0.5)
+    deadline = time.monotonic() + 180
+    while query.isActive and time.monotonic() < deadline:
+        if sum(1 for each in query.recentProgress if each.numInputRows) >= batches:
+            break
+        time.sleep(0.2)
+    time.sleep(1)
     with urlopen(attachment.url + "/batches", timeout=5) as answer:
         document = json.load(answer)
     assert document["query"] == name, document["query"]
@@ -132,7 +134,7 @@ servers = {"kafka.bootstrap.servers": sys.argv[1]}
 rides = spark.range(100).selectExpr("cast(id as string) value")
 rides.write.format("kafka").options(**servers).option("topic", "rides").save()
 rows = read("kafka").options(**servers).option("subscribe", "rides").option("startingOffsets", "earliest")
-run("real time", rows.load().select("value"), batches=2, sink="kafka", mode="update", realTime="5 seconds")
+run("real time", rows.load().select("value"), batches=1, sink="kafka", mode="update", realTime="5 seconds")
 run("Kafka", rows.option("maxOffsetsPerTrigger", 30).load())
 spark.stop()
 """
@@ -153,8 +155,8 @@ except Exception as error:
     print(f"{type(error).__name__}: {error}", flush=True)
 rows = spark.readStream.format("rate").option("rowsPerSecond", 50).load()
 query = rows.writeStream.queryName("client").format("noop").trigger(processingTime="500 milliseconds").start()
-deadline = time.monotonic() + 60
-while len(query.recentProgress) < 4 and time.monotonic() < deadline:
+deadline = time.monotonic() + 120
+while len(query.recentProgress) < 3 and time.monotonic() < deadline:
     time.sleep(0.2)
 query.stop()
 spark.stop()
@@ -162,7 +164,7 @@ spark.stop()
 environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK_", "SPARK_"))}
 done = subprocess.run(
     [sys.executable, "-c", program, f"sc://127.0.0.1:{sys.argv[1]}"],
-    env=environment, capture_output=True, text=True, timeout=150, check=False,
+    env=environment, capture_output=True, text=True, timeout=300, check=False,
 )
 time.sleep(1)
 with urlopen(attachment.url + "/batches", timeout=5) as answer:
@@ -184,7 +186,7 @@ def results(program, *arguments, conf=(), jars=()):
     done = subprocess.run(
         [sys.executable, "-c", program, *arguments],
         env={**os.environ, "PYSPARK_SUBMIT_ARGS": " ".join(submit), "SPARK_LOCAL_IP": "127.0.0.1"},
-        capture_output=True, text=True, timeout=300, check=False,
+        capture_output=True, text=True, timeout=540, check=False,
     )  # fmt: skip
     lines = [line.removeprefix("RESULT ") for line in done.stdout.splitlines() if line.startswith("RESULT ")]
     assert lines, done.stderr[-3000:]
