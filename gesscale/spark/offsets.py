@@ -27,8 +27,6 @@ class SourceKind:
         Whether an offset (parsed JSON) of a source with this description is of this kind.
     rows
         Rows up to such an offset; the same arguments. None where they cannot be told.
-    may_skip
-        Whether an offset may go on by more than the rows that are read, as Kafka's past the marker of a transaction.
     is_certain
         Whether the first offset can be believed; if not, one batch must have read as many rows as its offsets count.
     """
@@ -36,7 +34,6 @@ class SourceKind:
     name: str
     matches: Callable[[object, str], bool]
     rows: Callable[[object, str], float | None]
-    may_skip: bool = False
     is_certain: bool = True
 
 
@@ -178,7 +175,6 @@ KINDS = (
         name="Kafka",
         matches=lambda offset, _: _is_by_partition(offset),
         rows=lambda offset, _: sum_of_numbers(offset),
-        may_skip=True,
     ),
     SourceKind(
         name="Python, rows",

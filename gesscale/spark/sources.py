@@ -33,7 +33,10 @@ class Position:
 
 @dataclass(slots=True)
 class Source:
-    """One source of one run of a query; it becomes unknown for good where its figures contradict each other.
+    """One source of one run of a query.
+
+    A batch that read more rows than its offsets count leaves it unknown for that batch. Where that is so before any
+    batch has agreed, and the kind of source is uncertain, it stays unknown.
 
     Attributes
     ----------
@@ -48,8 +51,8 @@ class Source:
     label: str
     offset_rows: OffsetRows | None
     problem: str = ""
-    _is_doubted: bool = False
     _is_confirmed: bool = False
+    _contradiction: str = ""
     _began_at: float | None = None
 
     def position(self, report: Mapping[str, Any], rows: int) -> Position | None:
@@ -62,8 +65,6 @@ class Source:
         rows
             How many of its rows the batch read.
         """
-        if self._is_doubted:
-            return None
         start, end, latest = (
             parsed(report.get(name)) for name in ("startOffset", "endOffset", "latestOffset")
         )
@@ -72,6 +73,7 @@ class Source:
         told = [self._count(offset, description, kind) for offset in (start, end, latest)]
         start_rows, end_rows, latest_rows = told
         if end_rows is not None and not self._agrees(start_rows, end_rows, rows, kind):
+            self.problem = self._contradiction
             return None
         if end_rows is not None and self._began_at is None:
             self._began_at = end_rows - rows if start_rows is None else start_rows
@@ -95,13 +97,14 @@ class Source:
         """Compare the rows that were read with those that the offsets count; a contradiction is remembered."""
         if start is None:
             return True
+        is_certain = kind is None or kind.is_certain
+        if self._contradiction and not (is_certain or self._is_confirmed):
+            return False
         counted = end - start
-        too_many = counted > rows and kind is not None and not (kind.may_skip or kind.is_certain)
-        if counted < rows or too_many:
-            self._is_doubted = True
-            self.problem = (
-                f"{self.label}: a batch read {rows} rows between offsets that count {counted:.0f}; the offsets count "
-                f"something else, or the query reads its rows more than once; {_ADVICE}. {_OR_GIVE}"
+        if counted < rows or (counted > rows and not is_certain):
+            self._contradiction = self._contradiction or (
+                f"{self.label}: a batch read {rows} rows between offsets that count {counted:.0f}: the offsets count "
+                f"something else, the query reads its rows more than once, or tasks ran again; {_ADVICE}. {_OR_GIVE}"
             )
             return False
         self._is_confirmed = self._is_confirmed or rows > 0

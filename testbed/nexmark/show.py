@@ -171,6 +171,7 @@ def _run(
     day: NexmarkDay, loop: ControlLoop, period_s: float, spark: LocalSpark, began_at_s: float, stage: Stage
 ) -> Record:
     record = Record(began_at_s=began_at_s)
+    wanted = day.events * day.query.reads
     view = LiveView(stage.console, day.day_s, 0.0)
     stage.say(f"the day begins: {day.events} events in {day.day_s:.0f} s, policy {loop.policy.name}")
 
@@ -180,12 +181,18 @@ def _run(
             view.show(decision, decision.at_s - began_at_s)
 
     clock = DayClock(
-        is_over=lambda: record.processed_rows >= day.events * day.query.reads,
+        is_over=lambda: record.processed_rows >= wanted,
         check=lambda: require_driver(spark),
         deadline_s=began_at_s + day.day_s + DRAIN_S,
     )
     with view.showing():
         loop.run(clock, period_s, report)
+    if record.processed_rows < wanted:
+        message = (
+            f"expected {wanted} rows within {day.day_s + DRAIN_S:.0f} s, got {record.processed_rows}: the load is beyond "
+            "what the nodes, or this machine, can carry; what was written cannot be compared with a whole batch"
+        )
+        raise ClusterError(message)
     return record
 
 

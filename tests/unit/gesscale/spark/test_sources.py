@@ -93,17 +93,38 @@ def test_a_python_source_that_counts_milliseconds_is_never_believed():
     assert "read 7 rows between offsets that count 1000" in sources.problems[0]
 
 
-def test_more_rows_read_than_offered_are_said_and_not_believed_any_more():
+def test_more_rows_read_than_offered_are_said_once_and_cost_their_batch():
     sources = Sources()
-    topic = [{"rides": {"0": rows}} for rows in (0, 50, 100, 300)]
-    # a query that reads its topic twice: 100 rows where the offsets count 50
+    topic = [{"rides": {"0": rows}} for rows in (0, 50, 100, 150, 300)]
+    # the second batch ran tasks again when an executor was lost: 60 rows where the offsets count 50
     given = [
-        batch(topic[0], topic[1], topic[3], 50),
-        batch(topic[1], topic[2], topic[3], 100),
-        batch(topic[2], topic[3], topic[3], 200),
+        batch(low, high, topic[4], rows)
+        for low, high, rows in zip(topic, topic[1:], (50, 60, 50), strict=False)
     ]
-    assert positions(given, sources) == [Position(300, 250), None, None]
-    assert "reads its rows more than once" in sources.problems[0]
+    assert positions(given[:2], sources) == [Position(300, 250), None]
+    assert "read 60 rows between offsets that count 50" in sources.problems[0]
+    assert positions(given[2:], sources) == [Position(300, 150)]
+    assert sources.problems == []
+
+
+def test_a_query_that_reads_its_rows_twice_is_unknown_in_each_batch_for_one_reason():
+    sources = Sources()
+    topic = [{"rides": {"0": rows}} for rows in (0, 50, 90, 300)]
+    given = [batch(topic[0], topic[1], topic[3], 100), batch(topic[1], topic[2], topic[3], 80)]
+    assert positions(given[:1], sources) == [None]
+    said = sources.problems
+    assert positions(given[1:], sources) == [None]
+    assert sources.problems == said
+    assert "reads its rows more than once" in said[0]
+
+
+def test_a_python_source_that_was_confirmed_is_believed_again_after_a_batch_that_does_not_fit():
+    ends = [{"at": rows} for rows in (0, 10, 20, 30)]
+    given = [
+        batch(low, high, {"at": 90}, rows, PYTHON)
+        for low, high, rows in zip(ends, ends[1:], (10, 17, 10), strict=False)
+    ]
+    assert positions(given) == [Position(90, 80), None, Position(90, 60)]
 
 
 def test_kafka_may_skip_the_markers_of_transactions():
