@@ -48,7 +48,7 @@ class NexmarkDay:
     day_s
         Length of the day, seconds: the load rises from the least to the most and falls again.
     least_rows_per_s, most_rows_per_s
-        Events due per second. One replica does some 200 on a near node.
+        Events due per second. One replica does less than 125.
     service_ms_per_row
         Emulated work of a node of weight 1 on an event.
     cap_rows
@@ -61,10 +61,10 @@ class NexmarkDay:
     policy: str
     topology: str = "edge8"
     day_s: float = 240.0
-    least_rows_per_s: float = 60.0
-    most_rows_per_s: float = 420.0
-    service_ms_per_row: float = 4.0
-    cap_rows: int = 600
+    least_rows_per_s: float = 15.0
+    most_rows_per_s: float = 150.0
+    service_ms_per_row: float = 8.0
+    cap_rows: int = 300
     max_replicas: int = 3
 
     @property
@@ -189,8 +189,8 @@ def _run(
         loop.run(clock, period_s, report)
     if record.processed_rows < wanted:
         message = (
-            f"expected {wanted} rows within {day.day_s + DRAIN_S:.0f} s, got {record.processed_rows}: the load is beyond "
-            "what the nodes, or this machine, can carry; what was written cannot be compared with a whole batch"
+            f"expected {wanted} rows within {day.day_s + DRAIN_S:.0f} s, got {record.processed_rows}: the load is "
+            "beyond what the nodes, or this machine, can carry; what was written is no whole result"
         )
         raise ClusterError(message)
     return record

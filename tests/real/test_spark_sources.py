@@ -72,6 +72,24 @@ class Capped(DataSourceStreamReader):
     def read(self, partition):
         return ((number,) for number in range(partition.start, partition.end))
 
+class CountedInRows(Capped):
+    def initialOffset(self):
+        return {"rows": 0}
+    def latestOffset(self, start, limit):
+        return {"rows": min(start["rows"] + limit.max_rows, 100)}
+    def reportLatestOffset(self):
+        return {"rows": 100}
+    def partitions(self, start, end):
+        return [Range(start["rows"], end["rows"])]
+
+class Uncapped(Capped):
+    getDefaultReadLimit = DataSourceStreamReader.getDefaultReadLimit
+    reportLatestOffset = DataSourceStreamReader.reportLatestOffset
+    end = 0
+    def latestOffset(self):
+        self.end += 4
+        return {"index": self.end}
+
 class Simple(SimpleDataSourceStreamReader):
     def initialOffset(self):
         return {"offset": 0}
@@ -98,7 +116,21 @@ class SimpleSource(CappedSource):
     def simpleStreamReader(self, schema):
         return Simple()
 
-for source in (CappedSource, SimpleSource):
+class RowsSource(CappedSource):
+    @classmethod
+    def name(cls):
+        return "rows"
+    def streamReader(self, schema):
+        return CountedInRows()
+
+class UncappedSource(CappedSource):
+    @classmethod
+    def name(cls):
+        return "uncapped"
+    def streamReader(self, schema):
+        return Uncapped()
+
+for source in (CappedSource, SimpleSource, RowsSource, UncappedSource):
     spark.dataSource.register(source)
 server = socket.create_server(("127.0.0.1", 0))
 
@@ -119,6 +151,8 @@ run("rate-micro-batch", read("rate-micro-batch").option("rowsPerBatch", 10).load
 run("files", read("parquet").schema("id long").option("maxFilesPerTrigger", 1).load(folder))
 run("socket", read("socket").option("host", "127.0.0.1").option("port", server.getsockname()[1]).load())
 run("Python", read("capped").load())
+run("Python, rows", read("rows").load())
+run("Python, no cap", read("uncapped").load())
 run("Python, simple", read("simple").load())
 run("two", rate.load().selectExpr("value n").union(read("capped").load()))
 run("state", read("capped").load().groupBy("n").count(), mode="update")
@@ -222,6 +256,21 @@ def test_a_python_source_offers_what_it_reports(sources):
             100,
             100 - batch["processed_rows_total"],
         )
+
+
+def test_a_python_source_that_counts_rows_is_believed_from_the_first_batch(sources):
+    for batch in sources[0]["Python, rows"]["batches"]:
+        assert (batch["offered_rows_total"], batch["backlog_rows"]) == (
+            100,
+            100 - batch["processed_rows_total"],
+        )
+
+
+def test_a_python_source_without_admission_control_gives_all_it_has(sources):
+    batches = sources[0]["Python, no cap"]["batches"]
+    assert batches[0]["offered_rows_total"] is None
+    for batch in batches[1:]:
+        assert (batch["offered_rows_total"], batch["backlog_rows"]) == (batch["processed_rows_total"], 0)
 
 
 def test_two_sources_add_up(sources):

@@ -27,5 +27,5 @@ def test_a_query_that_reads_the_events_twice_works_half_as_long_on_each(tmp_path
         for name in ("q5", "q8")
     ]
     worked = [words[words.index("--service-ms-per-row") + 1] for words in programs]
-    assert worked == ["4.0", "2.0"]
+    assert worked == ["8.0", "4.0"]
     assert programs[0][:4] == ("-m", "testbed.nexmark", "stream", "q5")
