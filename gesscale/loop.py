@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
-from gesscale.decision import Analysis, Decision, MapStatus, Outcome, OutcomeStatus, Plan
+from gesscale.decision import FIXED_SLOTS, Analysis, Decision, MapStatus, Outcome, OutcomeStatus, Plan
 from gesscale.errors import ClusterError
 from gesscale.observation import WorkflowObservation
 from gesscale.plan.directives import Directive, apply_directives
@@ -159,6 +159,8 @@ class ControlLoop:
     def _execute(self, analysis: Analysis, plan: Plan, standing: MapStatus, now_s: float) -> Decision:
         if plan.change is None:
             outcome = Outcome(status=OutcomeStatus.NOTHING_TO_DO)
+        elif analysis.reading is not None and analysis.reading.fixed_slots:
+            outcome = Outcome(status=OutcomeStatus.NOT_ALLOWED, detail=f"advice only: {FIXED_SLOTS}")
         elif not self._may_act(plan.operator):
             outcome = Outcome(status=OutcomeStatus.NOT_ALLOWED, detail="advice only: the mode is not act")
         else:

@@ -48,6 +48,15 @@ def test_advice_never_acts():
     assert not decision.acted
 
 
+def test_a_query_that_holds_its_slots_is_never_changed():
+    cluster = FakeCluster({"op": ("hub",)})
+    (decision,) = loop(cluster, observe(replace(OVERLOADED, fixed_slots=True))).step(1000.0)
+    assert cluster.orders == []
+    assert decision.plan.change == Change(add=("near",))
+    assert decision.outcome.status is OutcomeStatus.NOT_ALLOWED
+    assert "Real-Time Mode" in decision.outcome.detail
+
+
 def test_a_change_settles_once_a_warm_batch_ran_on_the_ordered_placement():
     cluster = FakeCluster({"op": ("hub",)})
     after = reading(("hub", "near"), throughput=100, at_s=1020.0)
