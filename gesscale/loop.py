@@ -1,9 +1,9 @@
-"""The loop: Monitor, Analyze, Plan, Execute over shared Knowledge, once per period.
+"""The loop: Monitor, Analyze, Plan, Execute over shared Knowledge, once per period, or sooner where a policy asks.
 
 The live cluster, the simulator and the replay run this same file over other adapters.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
@@ -95,8 +95,15 @@ class ControlLoop:
             self._execute(analyses[name], plan, latencies.standing, now_s) for name, plan in plans.items()
         )
 
-    def run(self, clock: Clock, period_s: float, report: Callable[[tuple[Decision, ...]], None]) -> None:
-        """Step once per period until the clock says stop.
+    def run(
+        self,
+        clock: Clock,
+        period_s: float,
+        report: Callable[[tuple[Decision, ...]], None],
+        *,
+        least_period_s: float | None = None,
+    ) -> None:
+        """Step once per period, or sooner where the policy asks for it, until the clock says stop.
 
         Parameters
         ----------
@@ -106,11 +113,14 @@ class ControlLoop:
             Seconds between the beginnings of two steps; a step that takes longer delays the next.
         report
             Told the decisions of every step.
+        least_period_s
+            The policy may not ask for less; None: it may not ask.
         """
         due_s = clock.now_s() + period_s
         while clock.wait_until(due_s):
-            report(self.step(clock.now_s()))
-            due_s = max(due_s + period_s, clock.now_s())
+            decisions = self.step(clock.now_s())
+            report(decisions)
+            due_s = max(due_s + next_step_in_s(decisions, period_s, least_period_s), clock.now_s())
 
     def _settle(self, observation: WorkflowObservation, now_s: float) -> Knowledge:
         known = self.knowledge.recall(now_s)
@@ -157,3 +167,26 @@ class ControlLoop:
         with self.timed("knowledge"):
             self.knowledge.remember(decision)
         return decision
+
+
+def next_step_in_s(decisions: Iterable[Decision], period_s: float, least_period_s: float | None) -> float:
+    """Return how long after the beginning of a step the next one is due.
+
+    Parameters
+    ----------
+    decisions
+        Of the step.
+    period_s
+        The longest time between two steps.
+    least_period_s
+        The shortest one that a policy may ask for; None: it may not ask.
+
+    Returns
+    -------
+    float
+        The least that any operator's plan asks for, within these bounds; the period where none asks.
+    """
+    if least_period_s is None:
+        return period_s
+    asked = (each.plan.again_in_s for each in decisions if each.plan.again_in_s is not None)
+    return min(period_s, max(least_period_s, min(asked, default=period_s)))

@@ -136,7 +136,7 @@ def _run_settings(settings: Settings, steps: int) -> None:
     acting = "acting" if loop.acts else "advice only: set execute.mode to act to let it act"
     stderr_console.print(f"policy {loop.policy.name}, every {settings.monitor.period_s:g} s, {acting}")
     with closing(loop.knowledge):
-        loop.run(clock, settings.monitor.period_s, report)
+        loop.run(clock, settings.monitor.period_s, report, least_period_s=settings.monitor.least_period_s)
     stderr_console.print(f"stopped after {done} steps")
 
 

@@ -172,5 +172,5 @@ def _scale(
             check=check,
             deadline_s=began_at_s + scenario.day_s + DRAIN_S,
         )
-        loop.run(clock, settings.monitor.period_s, report)
+        loop.run(clock, settings.monitor.period_s, report, least_period_s=settings.monitor.least_period_s)
         return records

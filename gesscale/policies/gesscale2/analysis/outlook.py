@@ -19,12 +19,15 @@ class ChangeCost:
         For how long the job stops; 0 where it goes on.
     start_s
         For how long a new replica does not count where the job goes on.
+    settle_s
+        For how long no other change can be ordered.
     replica_minutes
         What a change costs on top.
     """
 
     stop_s: float
     start_s: float
+    settle_s: float
     replica_minutes: float
 
 

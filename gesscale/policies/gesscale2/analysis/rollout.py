@@ -60,6 +60,8 @@ class _Lanes(NamedTuple):
 
     Attributes
     ----------
+    instants_s
+        Shape ``(k + 1,)``: when each step begins, and the last one ends, seconds from now.
     offered, due
         Shape ``(k + 1, l)``: as in `Outlook`.
     resting_rows, tolerated_rows
@@ -72,6 +74,7 @@ class _Lanes(NamedTuple):
         Loads above and up to which 0, 1, 2 ... replicas become more or fewer, rows/s.
     """
 
+    instants_s: Array
     offered: Array
     due: Array
     resting_rows: Array
@@ -91,6 +94,8 @@ class _Course:
     ----------
     overdue
         Rows that have to be through and are not; below 0 where there is time left.
+    settled_s
+        When the last change has settled, seconds from now.
     """
 
     count: Counts
@@ -98,6 +103,7 @@ class _Course:
     served: Array
     overdue: Array
     stopped_s: Array
+    settled_s: Array
     replica_s: Array
     late_s: Array
     changes: Array
@@ -130,7 +136,7 @@ def play(outlook: Outlook, candidates: Sequence[Candidate]) -> Paid:
         np.full(shape, outlook.present_rows_per_s),
         served,
         lanes.due[0] - served,
-        *(np.zeros(shape) for _ in range(4)),
+        *(np.zeros(shape) for _ in range(5)),
     )
     moved = np.flatnonzero(changed)
     _play_step(outlook, lanes, course, 0, moved, counts[moved])
@@ -157,6 +163,7 @@ def _lanes(outlook: Outlook) -> _Lanes:
     below, above = count < outlook.least, count > outlook.most
     carried, carried_by_fewer = (outlook.rows_per_s.take(count - fewer, mode="clip") for fewer in (1, 2))
     return _Lanes(
+        instants_s=np.cumsum([0.0, *outlook.steps_s]),
         offered=offered,
         due=due,
         resting_rows=load * outlook.resting_s,
@@ -180,8 +187,7 @@ def _by_rule(outlook: Outlook, lanes: _Lanes, course: _Course, step: int) -> tup
         np.add(rows, load, out=rows)
     moves = high > lanes.grows_above.take(course.count)
     moves |= low <= lanes.shrinks_at.take(course.count)
-    if outlook.change.stop_s > 0:
-        moves &= course.stopped_s <= 0
+    moves &= course.settled_s <= lanes.instants_s[step]
     moved = np.flatnonzero(moves)
     growing, shrinking = (outlook.rows_per_s.searchsorted(load.take(moved)) + 1 for load in (high, low))
     wanted = np.maximum(growing, np.minimum(shrinking, course.count.take(moved)))
@@ -224,6 +230,7 @@ def _held_up(
     before, after = rows_per_s.take(moved), outlook.rows_per_s.take(wanted - 1)
     count[moved], rows_per_s[moved] = wanted, after
     course.changes.ravel()[moved] += 1
+    course.settled_s.ravel()[moved] = lanes.instants_s[step] + max(change.settle_s, change.stop_s)
     if change.stop_s > 0:
         stopped_s[moved] = change.stop_s
         who = np.flatnonzero(stopped_s)
