@@ -33,6 +33,17 @@ COMMANDS = {
         help="Scale two Spark operators, joined by a real Kafka broker, through one compressed day (six minutes).",
         example="testbed workflow --policy ds2",
     ),
+    "nexmark": Deferred(
+        target="testbed.demo.commands:nexmark",
+        help="Scale a query of Nexmark, with state, through a day, and compare its result with a batch, row for row.",
+        example="testbed nexmark q5 --policy ds2",
+    ),
+    "league": Deferred(
+        target="testbed.league.command:league",
+        help="Play policies on real Spark over emulated edge nodes, score them as the arena does, simulate them beside "
+        "it.",
+        example="testbed league --results live --policies gesscale2,ds2",
+    ),
     "apply": Deferred(
         target="testbed.emulation.cli:apply",
         help="Delay what real nodes send to each other as a map says, and measure every pair; exits 3 beyond 2 ms or "

@@ -21,8 +21,7 @@ from gesscale.extras import missing_package
 COMMANDS = {
     "run": Deferred(
         target="gesscale.cli.run:run",
-        help="Step once per period until Ctrl-C or SIGTERM; acts only where execute.mode, or the resource's mode, is "
-        "to act.",
+        help="Step at once and then once per period until Ctrl-C or SIGTERM; acts only where the mode is to act.",
         example="gesscale run -c gesscale.yaml --set monitor.period=30s",
     ),
     "once": Deferred(
@@ -44,6 +43,11 @@ COMMANDS = {
         target="gesscale.cli.replay:replay",
         help="Say what a policy would have decided at each instant of a recorded run, and why. Changes nothing.",
         example="gesscale replay reports/demo --policy ds2",
+    ),
+    "page": Deferred(
+        target="gesscale.cli.page:page",
+        help="Write a recorded run as one HTML file that a browser opens, with a slider over its time.",
+        example="gesscale page reports/demo --to demo.html",
     ),
     "policies": Deferred(
         target="gesscale.cli.policies:app",

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from gesscale.cli.output import API_VERSION, Output, OutputOption, emit, stderr_console, warn
+from gesscale.api_version import API_VERSION
+from gesscale.cli.output import Output, OutputOption, emit, stderr_console, warn
 from gesscale.cli.run import SetOption
 
 app = typer.Typer(help="Check settings, and say what there is to set.", no_args_is_help=True)

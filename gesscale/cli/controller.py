@@ -1,18 +1,20 @@
 """``gesscale run --kubernetes``: the loop as a controller, inside a cluster or outside."""
 
 import logging
+import time
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from gesscale.cli.output import stderr_console
 from gesscale.clock import on_stop_signals
 from gesscale.errors import InputError
 from latency_map import LatencyMapError
 from latency_map.measure.places import split_place
 
 PROBES_PORT = 8080
-"""Where probes and metrics are served by default."""
+"""Where probes, metrics and the page are served by default."""
+
+_LOG = logging.getLogger("gesscale.controller")
 
 
 def serve_controller(
@@ -20,8 +22,9 @@ def serve_controller(
     kubeconfig: Path | None,
     context: str | None,
     namespace: str | None,
-    listen: str,
+    listen: str | None,
     allow_targets: Sequence[str],
+    token: str,
 ) -> None:
     """Run the controller until SIGINT or SIGTERM.
 
@@ -32,9 +35,11 @@ def serve_controller(
     namespace
         Whose StreamAutoscalers are steered; None for all.
     listen
-        ``HOST:PORT`` where probes and metrics are served.
+        ``HOST:PORT`` where probes, metrics and the page are served; None for all addresses and `PROBES_PORT`.
     allow_targets
         Where resources of any namespace may have us connect to; see `gesscale.kubernetes.controller.targets`.
+    token
+        See `gesscale.service.access.Access`.
 
     Raises
     ------
@@ -48,38 +53,64 @@ def serve_controller(
     from gesscale.kubernetes.api import connect
     from gesscale.kubernetes.api.lease import steady_now_s
     from gesscale.kubernetes.controller.controller import Controller, ControllerOptions
-    from gesscale.kubernetes.controller.probes import serve_probes
+    from gesscale.kubernetes.controller.probes import problems_of, serve_probes
     from gesscale.kubernetes.controller.targets import AllowedTarget
+    from gesscale.service.access import SCRAPED, Access
+    from gesscale.service.api import pages_of, streams_of
 
-    host, port = _host_and_port(listen)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    host, port = host_and_port(listen or f"0.0.0.0:{PROBES_PORT}")
     connection = connect(kubeconfig, context)
     options = ControllerOptions(
         namespace=namespace,
         allowed_targets=tuple(AllowedTarget.parse(each) for each in allow_targets),
     )
     controller = Controller(connection, options, version=version("gesscale"))
+
+    def problems() -> tuple[str, ...]:
+        return problems_of(controller.health(), steady_now_s())
+
+    pages = pages_of(controller.journal, problems, time.time)
     try:
-        probes = serve_probes(controller.health, controller.metrics.page, steady_now_s, host=host, port=port)
+        probes = serve_probes(
+            controller.health,
+            {SCRAPED: controller.metrics.page, **pages},
+            steady_now_s,
+            streams=streams_of(controller.journal, problems, time.time),
+            guard=Access(token=token, own_machine_only=True),
+            host=host,
+            port=port,
+        )
     except (OSError, OverflowError) as error:
         message = f"--listen: expected a free address, got {host}:{port}: {error}"
         raise InputError(message) from error
     on_stop_signals(controller.stop)
     scope = f"namespace {namespace}" if namespace else "all namespaces"
-    stderr_console.print(
-        f"controller {controller.identity} at {connection.url}, {scope}; probes and metrics at {probes.url}"
+    _LOG.info(
+        "controller %s at %s, %s; page, probes and metrics at %s",
+        controller.identity,
+        connection.url,
+        scope,
+        probes.url,
     )
     try:
         controller.run()
     finally:
         probes.close()
         connection.close()
-    stderr_console.print("stopped; the lease is given back")
+    _LOG.info("stopped; the lease is given back")
 
 
-def _host_and_port(listen: str) -> tuple[str, int]:
+def host_and_port(listen: str) -> tuple[str, int]:
+    """Read ``HOST:PORT``, or a port of this machine only.
+
+    Raises
+    ------
+    InputError
+        It is neither.
+    """
+    place = f"127.0.0.1:{listen}" if listen.isdecimal() else listen
     try:
-        return split_place(listen, default_port=PROBES_PORT)
+        return split_place(place, default_port=PROBES_PORT)
     except LatencyMapError as error:
         message = f"--listen: {error}"
         raise InputError(message) from error

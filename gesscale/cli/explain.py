@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from gesscale.api_version import API_VERSION
 from gesscale.cli.completion import operators_of
 from gesscale.cli.output import (
-    API_VERSION,
     Output,
     OutputOption,
     emit,

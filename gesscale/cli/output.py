@@ -1,6 +1,7 @@
 """Data goes to stdout as a table, JSON or YAML; everything said to a person goes to stderr."""
 
 import json
+import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
@@ -12,9 +13,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
-
-API_VERSION = "gesscale.dev/v1"
-"""Of the documents that decisions are written as."""
 
 console = Console(soft_wrap=True)
 stderr_console = Console(stderr=True, soft_wrap=True, markup=False, highlight=False)
@@ -80,6 +78,7 @@ def emit_each(document: object, output: Output) -> None:
 def keep_quiet(wanted: bool) -> None:
     """Say nothing on stderr but warnings and errors, or everything again."""
     stderr_console.quiet = wanted
+    logging.disable(logging.INFO if wanted else logging.NOTSET)
 
 
 def complain(text: str) -> None:

@@ -8,9 +8,10 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from gesscale.api_version import API_VERSION
 from gesscale.assembly import open_latencies, recall_knowledge
 from gesscale.cli.completion import policies
-from gesscale.cli.output import API_VERSION, Output, OutputOption, emit, stderr_console, table
+from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
 from gesscale.cli.run import SetOption
 from gesscale.decision import Change
 from gesscale.document import decision_document

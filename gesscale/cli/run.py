@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from gesscale.cli.completion import policies, settings_keys
+from gesscale.cli.logs import LogFormat, logging_to_stderr
 from gesscale.cli.output import Output, OutputOption
 from gesscale.errors import InputError
 
@@ -53,8 +54,21 @@ def run(
         str | None, typer.Option(help="With --kubernetes: steer the StreamAutoscalers of this one only.")
     ] = None,
     listen: Annotated[
-        str, typer.Option(help="With --kubernetes: HOST:PORT of /healthz, /readyz and /metrics.")
-    ] = "0.0.0.0:8080",
+        str | None,
+        typer.Option(
+            help="HOST:PORT, or a port of this machine only, where the page, /api, /metrics and /healthz are served. "
+            "Default: nowhere; with --kubernetes 0.0.0.0:8080, whose page is for kubectl port-forward only.",
+            show_default=False,
+        ),
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="A file with a token that page, API and metrics then ask for; only its owner may read it.",
+            show_default=False,
+        ),
+    ] = None,
+    log_format: Annotated[LogFormat, typer.Option(help="Form of a line of the log.")] = LogFormat.TEXT,
     allow_target: Annotated[
         list[str] | None,
         typer.Option(
@@ -64,34 +78,45 @@ def run(
     ] = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Step once per period until Ctrl-C or SIGTERM; acts only where execute.mode, or the resource's mode, is to act.
+    """Step at once and then once per period until Ctrl-C or SIGTERM; acts only where the mode is to act.
 
-    Either signal ends the loop after the step that is going on, with exit code 0. With --output json, each step writes
-    its decisions to stdout as a line.
+    The mode is execute.mode, or that of the resource. Either signal ends the loop after the step that is going on, with
+    exit code 0. With --output json, each step writes its decisions to stdout as a line.
     """
-    if kubernetes:
-        from gesscale.cli.controller import serve_controller
+    from gesscale.service.access import read_token
 
+    if token_file is not None and listen is None and not kubernetes:
+        message = "run: expected --token-file with --listen HOST:PORT: without it nothing is served"
+        raise InputError(message)
+    token = "" if token_file is None else read_token(token_file)
+    if kubernetes:
         if config is not None or set_ or policy or steps or output is not Output.TABLE:
             message = (
                 "run: expected --kubernetes without --config, --set, --policy, --steps and --output: its settings are "
                 "resources, and so are its results"
             )
             raise InputError(message)
-        serve_controller(
-            kubeconfig=kubeconfig,
-            context=context,
-            namespace=namespace,
-            listen=listen,
-            allow_targets=allow_target or (),
-        )
+        from gesscale.cli.controller import serve_controller
+
+        with logging_to_stderr(log_format):
+            serve_controller(
+                kubeconfig=kubeconfig,
+                context=context,
+                namespace=namespace,
+                listen=listen,
+                allow_targets=allow_target or (),
+                token=token,
+            )
         return
     if config is None:
         message = "run: expected --config FILE, or --kubernetes to be the controller of a cluster"
         raise InputError(message)
-    from gesscale.cli.stepping import go_on, settings_of
+    from gesscale.cli.stepping import Serving, go_on, settings_of
 
-    go_on(settings_of(config, set_, policy), steps, output)
+    settings = settings_of(config, set_, policy)
+    serving = None if listen is None else Serving.at(listen, token)
+    with logging_to_stderr(log_format):
+        go_on(settings, steps, output, serving)
 
 
 def once(

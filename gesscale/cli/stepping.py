@@ -1,21 +1,33 @@
 """What ``gesscale run``, ``once`` and ``recommend`` do: one step of the loop, or one after the other."""
 
-from collections.abc import Sequence
-from contextlib import closing
-from datetime import UTC, datetime
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
+from gesscale.api_version import API_VERSION
 from gesscale.assembly import build_loop
-from gesscale.cli.output import API_VERSION, Output, emit, emit_each, stderr_console, table, warn
+from gesscale.cli.controller import host_and_port
+from gesscale.cli.output import Output, emit, emit_each, stderr_console, table, warn
 from gesscale.clock import SystemClock
 from gesscale.decision import Decision, OutcomeStatus, Reason, Verdict
 from gesscale.document import decision_document
+from gesscale.knowledge.history import SqliteHistory
 from gesscale.loop import ControlLoop
+from gesscale.service.access import is_loopback
 from gesscale.settings import Settings, load_settings
 from gesscale.settings.doubts import doubts
 from gesscale.settings.loading import naming
+
+if TYPE_CHECKING:
+    from gesscale.service.local import ServedLoop
+
+_LOG = logging.getLogger("gesscale.run")
+_PAST_DECISIONS = 1000
 
 NOT_FEASIBLE = {
     Reason.AT_MAX_REPLICAS,
@@ -34,29 +46,82 @@ def settings_of(config: Path, overrides: list[str] | None, policy: str | None) -
     return load_settings(config, [*(overrides or []), *named])
 
 
-def go_on(settings: Settings, steps: int, output: Output) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    """Where page, API and metrics of a loop are served, and the token that they ask for; empty for none."""
+
+    host: str
+    port: int
+    token: str
+
+    @classmethod
+    def at(cls, listen: str, token: str) -> "Serving":
+        """Return what ``--listen`` says.
+
+        Raises
+        ------
+        InputError
+            It is no place.
+        """
+        host, port = host_and_port(listen)
+        return cls(host=host, port=port, token=token)
+
+
+def go_on(settings: Settings, steps: int, output: Output, serving: Serving | None) -> None:
     """Step once per period until a signal or so many steps; JSON and YAML get a document of each step."""
     clock = SystemClock()
     loop = build_loop(settings, clock.now_s())
     clock.stop_on_signals()
     _warn_of(settings, loop, clock.now_s())
     done = 0
+    with ExitStack() as stack:
+        stack.enter_context(closing(loop.knowledge))
+        served = None if serving is None else stack.enter_context(_serve(loop, settings, serving))
 
-    def report(decisions: tuple[Decision, ...]) -> None:
-        nonlocal done
-        done += 1
-        for decision in decisions:
-            at = datetime.fromtimestamp(decision.at_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            stderr_console.print(f"{at} {decision.operator}: {decision.sentence}")
-        emit_each(_document(decisions), output)
-        if done == steps:
-            clock.stop()
+        def report(decisions: tuple[Decision, ...]) -> None:
+            nonlocal done
+            done += 1
+            for decision in decisions:
+                _LOG.info("%s: %s", decision.operator, decision.sentence)
+            emit_each(_document(decisions), output)
+            if served is not None:
+                served.report(decisions)
+            if done == steps:
+                clock.stop()
 
-    acting = "acting" if loop.acts else "advice only: set execute.mode to act to let it act"
-    stderr_console.print(f"policy {loop.policy.name}, every {settings.monitor.period_s:g} s, {acting}")
-    with closing(loop.knowledge):
-        loop.run(clock, settings.monitor.period_s, report, least_period_s=settings.monitor.least_period_s)
-    stderr_console.print(f"stopped after {done} steps")
+        acting = "acting" if loop.acts else "advice only: set execute.mode to act to let it act"
+        _LOG.info("policy %s, every %g s, %s", loop.policy.name, settings.monitor.period_s, acting)
+        (served.loop if served else loop).run(
+            clock,
+            settings.monitor.period_s,
+            report,
+            at_once=True,
+            least_period_s=settings.monitor.least_period_s,
+        )
+    _LOG.info("stopped after %d steps", done)
+
+
+@contextmanager
+def _serve(loop: ControlLoop, settings: Settings, serving: Serving) -> "Iterator[ServedLoop]":
+    """Serve a loop for as long as the context lasts; the page begins with the decisions of earlier processes."""
+    from gesscale.service.local import ServedLoop
+
+    host, port, token = serving.host, serving.port, serving.token
+    with SqliteHistory(settings.knowledge.file) as history:
+        past = history.decisions(limit=_PAST_DECISIONS)
+    with closing(
+        ServedLoop(loop, settings, host=host, port=port, token=token, past=reversed(past))
+    ) as served:
+        _LOG.info("page, API and metrics at %s", served.url)
+        if not is_loopback(host):
+            who = "who knows the token" if token else "everybody who reaches this address"
+            _LOG.warning(
+                "--listen %s is not this machine only: %s can read loads, nodes and decisions, without encryption; "
+                "a port of 127.0.0.1 with an SSH tunnel is safer",
+                host,
+                who,
+            )
+        yield served
 
 
 def _warn_of(settings: Settings, loop: ControlLoop, now_s: float) -> None:

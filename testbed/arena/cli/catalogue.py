@@ -1,6 +1,7 @@
 """``gesscale arena list``: what there is to run."""
 
-from gesscale.cli.output import API_VERSION, Output, OutputOption, emit, table
+from gesscale.api_version import API_VERSION
+from gesscale.cli.output import Output, OutputOption, emit, table
 from testbed.arena.experiments.experiment import experiment_names
 from testbed.arena.policies.catalogue import policy_names
 from testbed.workloads.registry import workload_names

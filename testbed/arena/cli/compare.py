@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from gesscale.cli.output import API_VERSION, Output, OutputOption, emit, stderr_console
+from gesscale.api_version import API_VERSION
+from gesscale.cli.output import Output, OutputOption, emit, stderr_console
 from testbed.arena.case import CaseResult
 from testbed.arena.cli.arguments import ResultsFolderArgument
 from testbed.arena.cli.summary_tables import note_lost

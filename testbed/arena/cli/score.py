@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from gesscale.cli.output import API_VERSION, Output, OutputOption, emit, table
+from gesscale.api_version import API_VERSION
+from gesscale.cli.output import Output, OutputOption, emit, table
 from testbed.arena.cli.arguments import duration_s
 from testbed.scoring.series import Until, read_series, score_series
 

@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 import yaml
 
+from gesscale.api_version import API_VERSION
 from gesscale.cli.latency_map.arguments import plain_errors
-from gesscale.cli.output import API_VERSION, Output, OutputOption, emit, stderr_console
+from gesscale.cli.output import Output, OutputOption, emit, stderr_console
 from gesscale.errors import InputError
 from latency_map.pictures.canvas import check_target
 from testbed.simulator.figures import read_figures

@@ -280,3 +280,18 @@ def test_the_oracle_works_off_what_was_beyond_all_replicas():
     scene = replace(plain.scene, workloads={"operator": steep})
     replicas = ideal_replicas(scene, plain.best)
     assert [replicas("operator", at_s) for at_s in (0.0, 50.0, 60.0, 110.0, 120.0, 1e6)] == [2, 2, 2, 2, 1, 1]
+
+
+@pytest.mark.parametrize("workload", ["steps:1", "steps:20"])
+def test_every_load_can_be_played_in_one_time(workload: str):
+    short = world(workload=workload, length="240s").scene.workloads["operator"]
+    assert short.duration_s == pytest.approx(240.0)
+    # the same peak as without: a pattern is scaled to what the replicas can do
+    assert short.peak_rows_per_s == world(workload=workload).scene.workloads["operator"].peak_rows_per_s
+
+
+def test_a_file_keeps_its_rates_in_another_time(tmp_path):
+    (tmp_path / "mine.csv").write_text("t_s,rows_per_s\n0,100\n600,300\n1200,300\n")
+    load = world(workload=str(tmp_path / "mine.csv"), length="300s").scene.workloads["operator"]
+    assert load.duration_s == pytest.approx(300.0)
+    assert load.peak_rows_per_s == 300.0
