@@ -40,6 +40,7 @@ def took_ms(words: list[str], environment: dict[str, str]) -> tuple[float, float
     subprocess.run(
         [sys.executable, *words],
         env={**os.environ, **environment},
+        cwd=environment["PYTHONPATH"],  # it is looked at first
         capture_output=True,
         check=True,
         timeout=120,
