@@ -372,10 +372,9 @@ def test_a_new_replica_does_not_count_until_it_has_started() -> None:
 def test_the_last_changes_tell_what_one_costs() -> None:
     def order(at_s: float, *, nodes: int, first_tasks_s: float, settled_s: float) -> Order:
         placement = tuple("abcd"[:nodes])
-        ended = Order(placement=placement, at_s=at_s, before=2).ended(
+        return Order(placement=placement, at_s=at_s, before=2).ended(
             at_s + settled_s, 11.0, arrived=True, first_tasks_s=first_tasks_s
         )
-        return ended
 
     before = change_cost((), 10.0, restarts=False, replica_minutes=1.0)
     # Batches went on within the trigger. New replicas needed 5, 15 and 6 s; a removal says nothing of that.
