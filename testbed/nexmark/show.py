@@ -124,7 +124,7 @@ def play(day: NexmarkDay, folder: Path, console: Console) -> bool:
     Returns
     -------
     bool
-        Whether the query was scaled up and down, and every row is as the batch has it.
+        Whether every row is as the batch has it, whatever the policy did.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def play(day: NexmarkDay, folder: Path, console: Console) -> bool:
         f"{day.query.name}: {found['expected']} rows expected, {found['missing']} missing, "
         f"{found['unexpected']} unexpected; the record is in {folder}"
     )
-    return up > 0 and down > 0 and found["expected"] > 0 and found["missing"] == found["unexpected"] == 0
+    return found["expected"] > 0 and found["missing"] == found["unexpected"] == 0
 
 
 def _scale(day: NexmarkDay, settings: Settings, topology: Topology, folder: Path, stage: Stage) -> Record:
