@@ -202,6 +202,8 @@ class Plan:
         The candidates that lost.
     bills
         The expected bill of each number of replicas; empty where the policy has none.
+    again_in_s
+        After how many seconds the policy wants the next step; None: after a period, as ever.
     """
 
     operator: str
@@ -213,6 +215,7 @@ class Plan:
     nd_max_ms: float | None = None
     rejections: tuple[Rejection, ...] = ()
     bills: tuple[CandidateBill, ...] = ()
+    again_in_s: float | None = None
 
     @property
     def change(self) -> Change | None:

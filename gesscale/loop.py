@@ -1,9 +1,9 @@
-"""The loop: Monitor, Analyze, Plan, Execute over shared Knowledge, once per period.
+"""The loop: Monitor, Analyze, Plan, Execute over shared Knowledge, once per period, or sooner where a policy asks.
 
 The live cluster, the simulator and the replay run this same file over other adapters.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
@@ -19,6 +19,7 @@ from gesscale.ports import (
     ClusterState,
     Knowledge,
     KnowledgeStore,
+    Latencies,
     LatencySource,
     MetricSource,
     Policy,
@@ -31,6 +32,10 @@ PHASES = ("monitor", "analyze", "plan", "execute", "knowledge")
 def _untimed(phase: str) -> AbstractContextManager[None]:
     del phase
     return nullcontext()
+
+
+def _unseen(cluster: ClusterState, latencies: Latencies) -> None:
+    del cluster, latencies
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +58,8 @@ class ControlLoop:
         What people say of single operators over the policy's head.
     timed
         Gives the context in which a phase runs, one of `PHASES`, so that its time can be measured.
+    seen
+        Told the cluster and the latency map from which a step decides.
     """
 
     metrics: MetricSource
@@ -65,6 +72,7 @@ class ControlLoop:
     excluded_nodes: frozenset[str] = frozenset()
     directives: Mapping[str, Directive] = field(default_factory=dict)
     timed: Callable[[str], AbstractContextManager[None]] = _untimed
+    seen: Callable[[ClusterState, Latencies], None] = _unseen
 
     def step(self, now_s: float) -> tuple[Decision, ...]:
         """Run one step; every operator gets a decision, whatever happens.
@@ -83,6 +91,7 @@ class ControlLoop:
             latencies = self.latencies.current(now_s)
             state = self._cluster_state()
             observation = replace(self.metrics.observe(now_s), node_weights=state.weights)
+            self.seen(state, latencies)
         with self.timed("knowledge"):
             known = replace(self._settle(observation, now_s), latencies=latencies)
         with self.timed("analyze"):
@@ -95,8 +104,16 @@ class ControlLoop:
             self._execute(analyses[name], plan, latencies.standing, now_s) for name, plan in plans.items()
         )
 
-    def run(self, clock: Clock, period_s: float, report: Callable[[tuple[Decision, ...]], None]) -> None:
-        """Step once per period until the clock says stop.
+    def run(
+        self,
+        clock: Clock,
+        period_s: float,
+        report: Callable[[tuple[Decision, ...]], None],
+        *,
+        at_once: bool = False,
+        least_period_s: float | None = None,
+    ) -> None:
+        """Step once per period, or sooner where the policy asks for it, until the clock says stop.
 
         Parameters
         ----------
@@ -106,11 +123,16 @@ class ControlLoop:
             Seconds between the beginnings of two steps; a step that takes longer delays the next.
         report
             Told the decisions of every step.
+        at_once
+            Whether the first step comes at once, and not after a period.
+        least_period_s
+            The policy may not ask for less; None: it may not ask.
         """
-        due_s = clock.now_s() + period_s
+        due_s = clock.now_s() + (0.0 if at_once else period_s)
         while clock.wait_until(due_s):
-            report(self.step(clock.now_s()))
-            due_s = max(due_s + period_s, clock.now_s())
+            decisions = self.step(clock.now_s())
+            report(decisions)
+            due_s = max(due_s + next_step_in_s(decisions, period_s, least_period_s), clock.now_s())
 
     def _settle(self, observation: WorkflowObservation, now_s: float) -> Knowledge:
         known = self.knowledge.recall(now_s)
@@ -159,3 +181,26 @@ class ControlLoop:
         with self.timed("knowledge"):
             self.knowledge.remember(decision)
         return decision
+
+
+def next_step_in_s(decisions: Iterable[Decision], period_s: float, least_period_s: float | None) -> float:
+    """Return how long after the beginning of a step the next one is due.
+
+    Parameters
+    ----------
+    decisions
+        Of the step.
+    period_s
+        The longest time between two steps.
+    least_period_s
+        The shortest one that a policy may ask for; None: it may not ask.
+
+    Returns
+    -------
+    float
+        The least that any operator's plan asks for, within these bounds; the period where none asks.
+    """
+    if least_period_s is None:
+        return period_s
+    asked = (each.plan.again_in_s for each in decisions if each.plan.again_in_s is not None)
+    return min(period_s, max(least_period_s, min(asked, default=period_s)))

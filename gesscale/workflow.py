@@ -4,7 +4,7 @@ One operator is one Spark Structured Streaming application; its replicas are tha
 at most one per edge node. Words and symbols: specification section 1.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import networkx as nx
@@ -98,6 +98,7 @@ class Workflow:
     _graph: "nx.DiGraph[str]" = field(init=False, repr=False, compare=False)
     _ancestors: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
     _order: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    _path_operators: Mapping[str, int] = field(init=False, repr=False, compare=False)
 
     def __init__(self, operators: Iterable[Operator]) -> None:
         listed = tuple(operators)
@@ -124,7 +125,9 @@ class Workflow:
         object.__setattr__(self, "_graph", graph)
         ancestors = {name: tuple(sorted(nx.ancestors(graph, name))) for name in named}
         object.__setattr__(self, "_ancestors", ancestors)
-        object.__setattr__(self, "_order", tuple(nx.topological_sort(graph)))
+        order = tuple(nx.topological_sort(graph))
+        object.__setattr__(self, "_order", order)
+        object.__setattr__(self, "_path_operators", _path_operators(graph, order))
 
     @property
     def topological_order(self) -> tuple[str, ...]:
@@ -141,10 +144,18 @@ class Workflow:
 
     def path_operators(self, name: str) -> int:
         """Return how many operators the longest path through this one has, itself included."""
-        before = self._graph.subgraph({name, *self._ancestors[name]})
-        after = self._graph.subgraph({name, *nx.descendants(self._graph, name)})
-        return len(nx.dag_longest_path(before)) + len(nx.dag_longest_path(after)) - 1
+        return self._path_operators[name]
 
     def downstream(self, name: str) -> tuple[str, ...]:
         """Return the operators that this one feeds, by name."""
         return tuple(sorted(self._graph.successors(name)))
+
+
+def _path_operators(graph: "nx.DiGraph[str]", order: Sequence[str]) -> Mapping[str, int]:
+    """Return how many operators the longest path through each one has."""
+    before, after = dict.fromkeys(order, 0), dict.fromkeys(order, 0)
+    for name in order:
+        before[name] = max((before[each] + 1 for each in graph.predecessors(name)), default=0)
+    for name in reversed(order):
+        after[name] = max((after[each] + 1 for each in graph.successors(name)), default=0)
+    return {name: before[name] + 1 + after[name] for name in order}

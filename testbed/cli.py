@@ -22,6 +22,7 @@ from testbed.emulation.report import emit_checks
 from testbed.kubernetes import control_groups
 from testbed.kubernetes.cli import ClusterName, OutputOption
 from testbed.kubernetes.cli import app as kubernetes_app
+from testbed.league.command import league
 
 app = typer.Typer(
     name="testbed",
@@ -170,6 +171,7 @@ def nexmark(
 
 
 app.command()(apply)
+app.command()(league)
 app.add_typer(kubernetes_app)
 
 

@@ -1,9 +1,9 @@
 """Which batch records can be believed: one pass over them, and what was wrong with the others."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from gesscale.batch_record import BatchFigures, figures_of
 from gesscale.observation import Batch
@@ -12,8 +12,53 @@ CLOCK_TOLERANCE_S = 5.0
 """A batch may end this long after "now": the answer that names it arrives after the step has begun."""
 
 _LEAST_S = 0.001
+_FORGET_BEYOND = 64
 _FIGURES = tuple(each.name for each in fields(BatchFigures) if each.default is MISSING)
 _OPTIONAL = {name: figure for name, figure in figures_of(BatchFigures).items() if name not in _FIGURES}
+
+
+class Screen:
+    """Screens the record of an operator step after step; what a batch says of itself is checked once."""
+
+    def __init__(self) -> None:
+        self._checked: dict[int, _Checked] = {}  # by identity, for as long as the batch is held here
+
+    def __call__(self, batches: Iterable[Batch], now_s: float) -> tuple[tuple[Batch, ...], tuple[str, ...]]:
+        """Keep the batches that can be believed; see `screen`."""
+        kept: list[Batch] = []
+        faults: list[str] = []
+        listed = tuple(batches)
+        before: Batch | None = None
+        for batch in listed:
+            checked = self._check(batch)
+            if fault := checked.fault or _misplaced(batch, before, now_s):
+                faults.append(f"batch {batch.batch_id} is dropped: {fault}")
+                continue
+            faults += checked.notes
+            if before is not None and (missing := batch.batch_id - before.batch_id - 1) > 0:
+                faults.append(f"{missing} batches before batch {batch.batch_id} were not seen")
+            before = checked.repaired
+            kept.append(before)
+        if len(self._checked) > 2 * len(listed) + _FORGET_BEYOND:
+            self._checked = {id(batch): self._checked[id(batch)] for batch in listed}
+        return tuple(kept), tuple(faults)
+
+    def _check(self, batch: Batch) -> "_Checked":
+        checked = self._checked.get(id(batch))
+        if checked is None:
+            fault = _fault(batch)
+            checked = _Checked(batch, fault, batch, ()) if fault else _Checked(batch, "", *_sanitized(batch))
+            self._checked[id(batch)] = checked
+        return checked
+
+
+class _Checked(NamedTuple):
+    """What a batch says of itself: why it is dropped, or what is kept of it and what was doubted."""
+
+    batch: Batch
+    fault: str
+    repaired: Batch
+    notes: Sequence[str]
 
 
 def screen(batches: Iterable[Batch], now_s: float) -> tuple[tuple[Batch, ...], tuple[str, ...]]:
@@ -36,21 +81,10 @@ def screen(batches: Iterable[Batch], now_s: float) -> tuple[tuple[Batch, ...], t
     tuple of (tuple of Batch, tuple of str)
         What is kept. One complaint for each figure or batch that is not kept, and for each gap in the numbers.
     """
-    kept: list[Batch] = []
-    faults: list[str] = []
-    for batch in batches:
-        if fault := _fault(batch, kept[-1] if kept else None, now_s):
-            faults.append(f"batch {batch.batch_id} is dropped: {fault}")
-            continue
-        repaired, notes = _sanitized(batch)
-        faults += notes
-        if kept and (missing := batch.batch_id - kept[-1].batch_id - 1) > 0:
-            faults.append(f"{missing} batches before batch {batch.batch_id} were not seen")
-        kept.append(repaired)
-    return tuple(kept), tuple(faults)
+    return Screen()(batches, now_s)
 
 
-def _fault(batch: Batch, before: Batch | None, now_s: float) -> str:
+def _fault(batch: Batch) -> str:
     for name in _FIGURES:
         if not 0 <= (value := getattr(batch, name)) < math.inf:
             return f"{name} is {value}, expected a finite number >= 0"
@@ -59,6 +93,10 @@ def _fault(batch: Batch, before: Batch | None, now_s: float) -> str:
             f"it took {batch.seconds:g} s, expected at least the millisecond that Spark counts in and "
             "less than there has been time"
         )
+    return ""
+
+
+def _misplaced(batch: Batch, before: Batch | None, now_s: float) -> str:
     if batch.ended_at_s > now_s + CLOCK_TOLERANCE_S:
         return (
             f"it ends {batch.ended_at_s - now_s:.1f} s in the future; compare the clocks of driver and scaler"

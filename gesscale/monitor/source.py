@@ -9,7 +9,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 
 from gesscale.errors import MetricsUnavailableError, SettingsError
-from gesscale.monitor.screen import screen
+from gesscale.monitor.screen import Screen
 from gesscale.monitor.window import ByNode, summarise
 from gesscale.observation import Batch, MissingReading, OperatorReading, WorkflowObservation
 from latency_map.measure.threads import in_thread
@@ -96,6 +96,7 @@ class WindowedReader:
         listed = list(batches)
         # The newest one always counts: of a query that idles for hours it tells where the replicas are.
         recent = [batch for batch in listed if not batch.ended_at_s < since_s] or listed[-1:]
+        screen = Screen()
         kept, doubts = screen(recent, now_s)
         doubts = (*faults, *doubts)
         if not kept and doubts:
@@ -111,6 +112,7 @@ class WindowedReader:
             stale_after_s=self.stale_after_s,
             last_progress_at_s=last_progress_at_s,
             by_node=by_node,
+            screen=screen,
         )
 
     def observe_each(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from gesscale.analyze.evidence import saturated, warm
-from gesscale.monitor.screen import screen
+from gesscale.monitor.screen import Screen
 from gesscale.observation import Batch, MissingReading, NodeReading, OperatorReading
 
 _UNKNOWN_TRIGGER_S = 1.0
@@ -28,6 +28,7 @@ def summarise(
     last_progress_at_s: float | None = None,
     cpu_share: float | None = None,
     by_node: ByNode | None = None,
+    screen: Screen | None = None,
 ) -> OperatorReading | MissingReading:
     """Read an operator over the window that ends now.
 
@@ -51,6 +52,8 @@ def summarise(
         What was measured of the CPU over the window; the reading bears it.
     by_node
         Tells what was measured of single replicas; None where nothing was.
+    screen
+        Screens the batches. One that is kept from step to step checks each batch once.
 
     Returns
     -------
@@ -63,7 +66,7 @@ def summarise(
     each once. Rates and the busy share cover the time up to the end of the newest batch, not up to now,
     because a batch that still runs is not known.
     """
-    kept, faults = screen(batches, now_s)
+    kept, faults = (screen or Screen())(batches, now_s)
     if not kept:
         detail = f"none of its batches can be used: {faults[0]}" if faults else "no batch has ended yet"
         return MissingReading(operator=operator, detail=detail)

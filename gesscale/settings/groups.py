@@ -40,6 +40,11 @@ class MonitorSettings(SettingsGroup):
     period_s: Period = Field(
         60.0, description="Time between two steps of the loop, at least a second. Default: paper IV-B."
     )
+    least_period_s: Period = Field(
+        5.0,
+        description="A policy may ask for its next step sooner than after a period, but not sooner than this. "
+        "`gesscale2` asks for three steps in the time of its `slo`. Default: what Spark's metrics can follow.",
+    )
     window_s: Duration = Field(
         60.0, description="Time over which an operator is judged. Default: one period, so none counts twice."
     )

@@ -1,10 +1,10 @@
 """What is known of a run at an instant, and what a run is judged by."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class Sample(NamedTuple):
     """An operator from one instant until the next sample.
 
     Attributes
@@ -32,8 +32,7 @@ class Sample:
     reconfigurations: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Completion:
+class Completion(NamedTuple):
     """Rows that reached the sink together.
 
     Attributes

@@ -2,7 +2,6 @@
 
 import csv
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
@@ -126,7 +125,7 @@ def score_series(
     queue = FluidQueue()
     for sample, after in held:
         at_s, until_s = sample.t_s - began_s, after.t_s - began_s
-        scorer.sampled(replace(sample, t_s=at_s))
+        scorer.sampled(sample._replace(t_s=at_s))
         for completion in queue.hold(at_s, until_s, sample.input_rows_per_s, sample.processed_rows_per_s):
             scorer.completed(completion)
     return scorer.scores(samples[-1].t_s - began_s)

@@ -6,6 +6,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from gesscale.monitor.screen import Screen
 from gesscale.monitor.window import summarise
 from gesscale.observation import Batch, MissingReading, NodeReading, OperatorReading, WorkflowObservation
 from gesscale.ports import Latencies
@@ -125,6 +126,7 @@ class SimulatedMetrics:
         self._traits = traits
         self._measures_cpu = traits.cpu is not CpuAccount.NOT_MEASURED
         self._rng = rng
+        self._screens = {name: Screen() for name in operators}
         self._trails = {name: CpuTrail(traits.cpu, traits.reach_s) for name in operators}
 
     def note(self, operator: str, at_s: float, tally: Tally) -> None:
@@ -158,6 +160,7 @@ class SimulatedMetrics:
             last_progress_at_s=self._plant.last_progress_at_s(operator, until_s),
             cpu_share=self._trails[operator].share(until_s, traits.window_s),
             by_node=partial(self._by_node, operator) if self._measures_cpu else None,
+            screen=self._screens[operator],
         )
 
     def _by_node(

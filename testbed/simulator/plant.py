@@ -1,7 +1,6 @@
 """What every simulated engine can do; the loop's ports, the scores and the oracle are made from it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from gesscale.decision import Outcome
@@ -10,8 +9,7 @@ from gesscale.ports import ClusterState
 from testbed.scoring.sample import Completion
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
+class Tally(NamedTuple):
     """Counters of an operator since the beginning; all but the last two only grow.
 
     Attributes

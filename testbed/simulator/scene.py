@@ -117,6 +117,8 @@ class Scene:
         Rows that an operator emits per row that it reads; 1 where it is not listed.
     period_s
         Time between two steps of the loop.
+    least_period_s
+        A policy may ask for its next step so soon; None: it may not ask.
     sample_s
         Time between two samples for the scores.
     drain_limit_s
@@ -140,6 +142,7 @@ class Scene:
     failures: tuple[NodeFailure, ...] = ()
     slowdowns: tuple[LinkSlowdown, ...] = ()
     period_s: float = 60.0
+    least_period_s: float | None = None
     sample_s: float = 10.0
     drain_limit_s: float = 7200.0
     rescale_timeout_s: float = 300.0

@@ -74,5 +74,5 @@ def simulate(
         acts=True,
         rescale_timeout_s=scene.rescale_timeout_s,
     )
-    loop.run(clock, scene.period_s, observer.decided)
+    loop.run(clock, scene.period_s, observer.decided, least_period_s=scene.least_period_s)
     return clock.now_s()

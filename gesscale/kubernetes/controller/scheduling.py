@@ -1,4 +1,4 @@
-"""The workflows under way: each is stepped once per period, in a thread of its own, never twice at once.
+"""The workflows under way: each is stepped once per period or sooner, in a thread of its own, never twice at once.
 
 A step waits for endpoints that its resource names, so a thread that all share could be held by one author's. Each
 namespace may hold a few threads only, and its quick steps go first: who hangs delays himself.
@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any
 
 from gesscale.errors import GesscaleError
-from gesscale.kubernetes.controller.metrics import ControllerMetrics
 from gesscale.kubernetes.controller.probes import StepStatus
 from gesscale.kubernetes.controller.status_reporter import StatusReporter
 from gesscale.kubernetes.controller.workflow_controller import ControllerContext, WorkflowController
@@ -22,6 +21,8 @@ from gesscale.kubernetes.placement.applications import find_application
 from gesscale.kubernetes.placement.quantity import ONE_POD
 from gesscale.kubernetes.resource.groups import group_of
 from gesscale.kubernetes.resource.translate import Key, ManagedWorkflow
+from gesscale.loop import next_step_in_s
+from gesscale.service.metrics import ScalerMetrics
 
 _LOG = logging.getLogger(__name__)
 _EARLY_STEP_S = 3.0
@@ -72,7 +73,7 @@ class WorkflowScheduler:
         context: ControllerContext,
         documents: Documents,
         reporter: StatusReporter,
-        metrics: ControllerMetrics,
+        metrics: ScalerMetrics,
         begin: Callable[[Callable[[], None]], "Future[None]"],
         now_s: Callable[[], float],
         steady_s: Callable[[], float],
@@ -184,6 +185,10 @@ class WorkflowScheduler:
         workflow = scheduled.workflow
         try:
             step = self._controller_of(scheduled).step(workflow, self._now_s())
+            monitor = workflow.monitor
+            scheduled.due_s = scheduled.begun_s + next_step_in_s(
+                step.decisions, monitor.period_s, monitor.least_period_s
+            )
             self._reporter.report_step_of(workflow, step, scheduled.term)
         except GesscaleError as error:
             self._failed(key, str(error))

@@ -60,6 +60,7 @@ class MonitorSpec(ResourcePart):
         "Default: none; source Prometheus needs one.",
     )
     period_s: PeriodSpan = like(MonitorSettings, "period_s")
+    least_period_s: PeriodSpan = like(MonitorSettings, "least_period_s")
     window_s: Span = like(MonitorSettings, "window_s")
     history_s: HistorySpan = like(MonitorSettings, "history_s")
     stale_after_s: Span = like(MonitorSettings, "stale_after_s")

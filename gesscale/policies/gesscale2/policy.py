@@ -18,9 +18,10 @@ from gesscale.observation import OperatorReading, WorkflowObservation
 from gesscale.options import PolicyOptions
 from gesscale.plan.placement import nd_max_ms, usable
 from gesscale.plan.staying import present_placement, stay, unknown_delays
-from gesscale.policies.gesscale2.analysis.bills import Candidate, ChangeCost, Outlook, bills
-from gesscale.policies.gesscale2.analysis.demand import offered_points
+from gesscale.policies.gesscale2.analysis.bills import bills
+from gesscale.policies.gesscale2.analysis.demand import LoadHistory, offered_points
 from gesscale.policies.gesscale2.analysis.law import BatchSample, LawEvidence
+from gesscale.policies.gesscale2.analysis.outlook import Candidate, ChangeCost, Outlook
 from gesscale.policies.gesscale2.analysis.placements import Placements, RoundTrips, placements
 from gesscale.policies.gesscale2.analysis.scenarios import scenarios
 from gesscale.policies.gesscale2.memo import Gesscale2Memo
@@ -32,10 +33,14 @@ from perfmodel import Estimate
 
 _STEPS = 24
 _FIRST_PERIOD_S = 60.0
+_STEPS_AN_OBJECTIVE = 3.0
+"""In the time that a row may wait the load is looked at so often."""
 _STOP_CYCLES = 1.5
 """A change that held batches up for more than so many triggers stopped the job."""
 _START_S, _RESTART_S = 8.0, 120.0
 """What takes a new replica until it serves, and a restart of the query where none has been measured."""
+_SETTLE_CYCLES = 2.0
+"""So many triggers after a change its replicas have run a warm batch, and the next change may follow."""
 _CHANGES_COUNTED = 9
 _RESTING_CYCLES, _LATE_CYCLES = 1.2, 1.5
 """Rows of so many batches wait at any time; and so much earlier than the objective a batch has to begin."""
@@ -100,7 +105,7 @@ class Gesscale2Policy:
             reading=reading,
         )
         law = memo.law.law()
-        if law is None or not memo.load.rates:
+        if law is None or len(memo.load.points) < 2:
             return same
         operator = self.workflow.operators[reading.operator]
         mst = _mst(
@@ -117,7 +122,8 @@ class Gesscale2Policy:
             trigger_s=_trigger_s(reading),
             moves=False,
         )
-        load, present = memo.load.forecast().rate, sized.present_rows_per_s
+        load = memo.load.forecast(self._bucket_s(memo, operator)).rate
+        present = sized.present_rows_per_s
         detail = f"{load:.0f} rows/s are expected, {reading.replicas} replicas do {present:.0f}"
         if load > present:
             return replace(same, verdict=Verdict.MORE, reason=Reason.OVERLOADED, detail=detail)
@@ -143,7 +149,9 @@ class Gesscale2Policy:
                 "at_s": at_s,
                 "learned_until_s": batches[-1].ended_at_s if batches else memo.learned_until_s,
                 "law": memo.law.learned(self._samples(reading, memo, observation, knowledge)),
-                "load": memo.load.learned(offered_points(batches), memo.period_s),
+                "load": memo.load.learned(
+                    offered_points(batches), self._bucket_s(memo, self.workflow.operators[reading.operator])
+                ),
             }
         )
 
@@ -156,11 +164,13 @@ class Gesscale2Policy:
     ) -> Iterator[BatchSample]:
         """Yield the warm batches since the last step whose delays the latency map knows."""
         driver_node = self.workflow.operators[reading.operator].driver_node
+        samples: dict[_Nodes, BatchSample | None] = {}
         for batch, is_warm in zip(reading.batches, warm(reading.batches), strict=True):
             if not is_warm or batch.ended_at_s <= memo.learned_until_s or not batch.nodes:
                 continue
-            sample = _sample(batch.nodes, driver_node, observation.node_weights, knowledge)
-            if sample is not None:
+            if batch.nodes not in samples:
+                samples[batch.nodes] = _sample(batch.nodes, driver_node, observation.node_weights, knowledge)
+            if (sample := samples[batch.nodes]) is not None:
                 yield replace(sample, rows=batch.rows, seconds=batch.seconds)
 
     # Plan
@@ -170,11 +180,13 @@ class Gesscale2Policy:
     ) -> Mapping[str, Plan]:
         """Choose for every operator its nodes, after those that feed it; see `gesscale.ports.Policy`."""
         plans: dict[str, Plan] = {}
+        again_in_s = self.sizing.slo_s / _STEPS_AN_OBJECTIVE
         flows: dict[str, _Flow] = {}
         for name in self.workflow.topological_order:
             feeding = [flows[each] for each in self.workflow.upstream(name)]
             growth = _growth(feeding)
-            plans[name] = self._plan(analyses[name], cluster.seen_by(name), knowledge, growth)
+            plan = self._plan(analyses[name], cluster.seen_by(name), knowledge, growth)
+            plans[name] = replace(plan, again_in_s=again_in_s)
             flows[name] = self._flow(analyses[name], plans[name], growth)
         return {name: plans[name] for name in analyses}
 
@@ -183,13 +195,19 @@ class Gesscale2Policy:
         reading = analysis.reading
         if reading is None or analysis.memo is None or analysis.mst is None or plan.mst is None:
             return _Flow(0.0, 0.0)
-        load = Gesscale2Memo.model_validate_json(analysis.memo).load.forecast().rate * growth
+        memo = Gesscale2Memo.model_validate_json(analysis.memo)
+        bucket_s = self._bucket_s(memo, self.workflow.operators[analysis.operator])
+        load = memo.load.forecast(bucket_s).rate * growth
         wanted = load + (reading.backlog_rows or 0.0) / self._slo_s(analysis.operator)
         return _Flow(min(wanted / growth, analysis.mst.mid), min(wanted, plan.mst.mid))
 
     def _slo_s(self, operator: str) -> float:
         """Return an operator's share of the objective: all operators that a row passes have the same."""
         return self.sizing.slo_s / self.workflow.path_operators(operator)
+
+    def _bucket_s(self, memo: Gesscale2Memo, operator: Operator) -> float:
+        """Return over how long the load is averaged: rows may wait so long."""
+        return max(memo.period_s, self._slo_s(operator.name))
 
     def _plan(self, analysis: Analysis, cluster: ClusterState, knowledge: Knowledge, growth: float) -> Plan:
         operator = self.workflow.operators[analysis.operator]
@@ -275,12 +293,17 @@ class Gesscale2Policy:
         knowledge: Knowledge,
         growth: float,
     ) -> Outlook:
-        """Lay out what may come: one period, then steps of the objective or of a period, whichever is longer."""
-        slo_s, period_s, trigger_s = self._slo_s(operator.name), memo.period_s, _trigger_s(reading)
-        steps_s = np.array([period_s, *[max(period_s, slo_s)] * _STEPS])
+        """Lay out what may come: a bucket in steps of the loop, then steps of a bucket."""
+        slo_s, bucket_s, trigger_s = (
+            self._slo_s(operator.name),
+            self._bucket_s(memo, operator),
+            _trigger_s(reading),
+        )
+        periods = round(bucket_s / memo.period_s)
+        steps_s = np.array([*[memo.period_s] * periods, *[bucket_s] * _STEPS])
         instants_s = np.concatenate([[0.0], np.cumsum(steps_s)])
-        rates, ahead = np.array(memo.load.rates), memo.load.forecast()
-        after = (instants_s[1:] + instants_s[:-1]) / 2 / period_s + 0.5
+        rates, ahead = memo.load.rates(bucket_s), memo.load.forecast(bucket_s)
+        after = (instants_s[1:] + instants_s[:-1]) / 2 / bucket_s + 0.5
         played = scenarios(rates, ahead, after, float(sized.rows_per_s[0]))
         offered = np.concatenate(
             [np.zeros((len(played.weights), 1)), np.cumsum(growth * played.rates * steps_s, axis=1)], axis=1
@@ -300,7 +323,7 @@ class Gesscale2Policy:
             most=min(operator.max_replicas, len(sized.nodes)),
             steps_s=steps_s,
             offered=offered,
-            due=_due(offered, instants_s, rates, period_s, allowed_s),
+            due=_due(offered, instants_s, memo.load, allowed_s),
             weights=played.weights,
             backlog_rows=max(0.0, (reading.backlog_rows or 0.0) + came - went),
             resting_s=_RESTING_CYCLES * trigger_s,
@@ -315,9 +338,11 @@ class Gesscale2Policy:
         known = [each.downtime_s - trigger_s for each in changes if each.downtime_s is not None]
         guess_s = _RESTART_S if operator.restarts else _START_S
         took_s = max(0.0, median(known)) if known else guess_s
+        settled = [each.settled_at_s - each.at_s for each in changes if each.settled_at_s is not None]
         return ChangeCost(
             stop_s=took_s if took_s > _STOP_CYCLES * trigger_s else 0.0,
             start_s=_START_S,
+            settle_s=median(settled) if settled else max(took_s, _START_S) + _SETTLE_CYCLES * trigger_s,
             replica_minutes=self.sizing.change_price,
         )
 
@@ -418,15 +443,12 @@ def _blocking_reason(
     return unknown_delays(knowledge.latencies, present, operator.driver_node)
 
 
-def _due(
-    offered: np.ndarray, instants_s: np.ndarray, rates: np.ndarray, period_s: float, allowed_s: float
-) -> np.ndarray:
+def _due(offered: np.ndarray, instants_s: np.ndarray, load: LoadHistory, allowed_s: float) -> np.ndarray:
     """Return the rows that have to be through at each instant: those that had been offered the allowed time before."""
-    past = rates[-(int(np.ceil(allowed_s / period_s)) + 1) :]
-    past_s = -period_s * np.arange(len(past), 0, -1)
-    past_rows = -np.cumsum(past[::-1])[::-1] * period_s
+    times, rows = load.course()
+    past_s, past_rows = (times - times[-1])[:-1], (rows - rows[-1])[:-1]
     known_s = np.concatenate([past_s, instants_s])
-    known = np.concatenate([np.broadcast_to(past_rows, (len(offered), len(past))), offered], axis=1)
+    known = np.concatenate([np.broadcast_to(past_rows, (len(offered), len(past_rows))), offered], axis=1)
     wanted_s = np.maximum(instants_s - allowed_s, known_s[0])
     index = np.clip(np.searchsorted(known_s, wanted_s, side="right") - 1, 0, len(known_s) - 2)
     share = (wanted_s - known_s[index]) / (known_s[index + 1] - known_s[index])

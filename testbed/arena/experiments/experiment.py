@@ -82,7 +82,15 @@ class Experiment(Section):
         gt=0,
         description="Patterns are played at their own rates times this. Default: scaled by peak_share instead.",
     )
+    length_s: Duration | None = Field(
+        None,
+        description="Every load is played in this time, at its own rates or as scaled. Default: each in its own.",
+    )
     period_s: Duration = Field(60.0, description="Time between two steps of the loop. Default: paper IV-B.")
+    least_period_s: Duration | None = Field(
+        None,
+        description="A policy may ask for its next step so soon. Default: none may ask, so all have the same steps.",
+    )
     sample_s: Duration = Field(10.0, description="Time between two samples for the scores.")
     rescale_timeout_s: Duration = Field(
         300.0, description="A change that has not settled after this time no longer blocks the next."

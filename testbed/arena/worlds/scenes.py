@@ -99,6 +99,7 @@ def world_of(experiment: Experiment, case: Case) -> World:
         failures=tuple(NodeFailure(**dict(fault)) for fault in varied.faults.failures),
         slowdowns=tuple(LinkSlowdown(**dict(fault)) for fault in varied.faults.slowdowns),
         period_s=varied.sample_s if ideal else varied.period_s,
+        least_period_s=varied.least_period_s,
         sample_s=varied.sample_s,
         drain_limit_s=varied.drain_limit_s,
         rescale_timeout_s=varied.rescale_timeout_s,
@@ -157,6 +158,8 @@ def _traits(experiment: Experiment, physics: Mapping[str, Physics]) -> MetricTra
 def _workloads(case: Case, workflow: Workflow, experiment: Experiment) -> dict[str, Workload]:
     """Return for each operator that reads a source its share of the load as it is written."""
     load = _workload(case.workload, seed_of(case.seed, "workload"))
+    if experiment.length_s is not None:
+        load = load.lasting(experiment.length_s)
     shares = {
         name: experiment.operators[name].load_share
         for name in workflow.operators

@@ -1,9 +1,13 @@
-"""The offered load: its history, and a forecast of the next period that learns how the load goes on."""
+"""The offered load: its history, and a forecast of the next bucket that learns how the load goes on.
+
+A bucket is as long as the objective, or as the period where that is longer: rows may wait so long, so what the load
+does within it does not matter.
+"""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from itertools import pairwise
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,27 +15,43 @@ from pydantic import BaseModel, ConfigDict
 
 from gesscale.observation import Batch
 
-PERIODS_KEPT = 180
-"""Three hours of one-minute periods."""
+Array = NDArray[np.float64]
+
+BUCKETS_KEPT = 180
+"""Three hours of one-minute buckets."""
+
+_FINE_BUCKETS, _FINE_STEPS = 2.0, 12
+"""Of the last two buckets up to so many points a bucket are kept; of older ones, one a bucket."""
 
 _FADE = 0.98
 _PRIOR_SLOPES = np.array([0.9, 0.2])
 _PRIOR_WEIGHTS = np.array([0.2, 0.5])
-"""First guess: nearly all of what the newest batch says beyond the period, and a fifth of the last growth, goes on."""
+"""First guess: nearly all of what the newest batch says beyond the bucket, and a fifth of the last growth, goes on."""
 _SLOPE_RANGES = ([-0.5, -1.0], [1.5, 1.5])
 _PRIOR_SPREAD_SHARE = 0.10
-_PRIOR_SPREAD_PERIODS = 6.0
-"""First guess of the spread: a tenth of the load, worth as much as six periods of errors."""
+_PRIOR_SPREAD_BUCKETS = 6.0
+"""First guess of the spread: a tenth of the load, worth as much as six buckets of errors."""
 _LARGEST_ERROR_SHARE = 0.5
 """A larger error counts as this share of the load: a jump is no noise."""
 
-Points = Sequence[tuple[float, float]]
-"""Instants (seconds since the epoch) and the rows that the sources had offered until then."""
+
+class Point(NamedTuple):
+    """How many rows the sources had offered until an instant.
+
+    Attributes
+    ----------
+    at_s
+        Seconds since the epoch.
+    rows
+        Since the counting began.
+    """
+
+    at_s: float
+    rows: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forecast:
-    """The next period.
+class Forecast(NamedTuple):
+    """The next bucket.
 
     Attributes
     ----------
@@ -40,7 +60,7 @@ class Forecast:
     newest
         The rate between the two newest batches, rows/s.
     growth
-        How much of `rate` goes on from the last growth, rows/s per period.
+        How much of `rate` goes on from the last growth, rows/s per bucket.
     """
 
     rate: float
@@ -49,21 +69,44 @@ class Forecast:
     growth: float
 
 
-class LoadHistory(BaseModel):
-    """Mean rates of past periods, and what they tell of the next.
+class _Pending(NamedTuple):
+    """A forecast whose bucket has not passed yet.
 
     Attributes
     ----------
-    rates
-        Of the last periods, oldest first, rows/s; at most `PERIODS_KEPT`.
-    until_s, total_rows
-        When the newest one ended, and how many rows had been offered then.
+    at_s
+        When the bucket begins.
+    level, expected
+        The last bucket's mean rate, and what was forecast, rows/s.
+    beyond, growth
+        The features: how much the newest batch is above its bucket, and the last growth, rows/s.
+    share
+        Of a bucket that lies between this forecast and the one before it.
+    """
+
+    at_s: float
+    level: float
+    expected: float
+    beyond: float
+    growth: float
+    share: float
+
+
+class LoadHistory(BaseModel):
+    """What was offered, and what it tells of what comes.
+
+    Attributes
+    ----------
+    points
+        Oldest first; rows count from the oldest. Some `BUCKETS_KEPT` buckets.
+    counted_rows
+        The sources' own counter at the newest point; it may begin again.
     newest
         The rate between the two newest batches, rows/s.
-    expected
-        What was forecast for the next period, rows/s.
+    pending
+        Forecasts whose buckets have not passed.
     gram, moments
-        Sums of the regression of the next growth on how much the newest batch is above its period, and on the last
+        Sums of the regression of the next growth on how much the newest batch is above its bucket, and on the last
         growth.
     squared_errors, errors
         Of forecasts, faded: their sum, (rows/s)^2, and how many.
@@ -71,100 +114,155 @@ class LoadHistory(BaseModel):
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
 
-    rates: tuple[float, ...] = ()
-    until_s: float = 0.0
-    total_rows: float = 0.0
+    points: tuple[Point, ...] = ()
+    counted_rows: float = 0.0
     newest: float = 0.0
-    expected: float = 0.0
+    pending: tuple[_Pending, ...] = ()
     gram: tuple[float, float, float] = (0.0, 0.0, 0.0)
     moments: tuple[float, float] = (0.0, 0.0)
     squared_errors: float = 0.0
     errors: float = 0.0
 
-    def learned(self, points: Points, period_s: float) -> "LoadHistory":
-        """Return the history with the period that ends at the newest point; as it is where that is known."""
-        if len(points) < 2 or points[-1][0] <= self.until_s:
+    def learned(self, counted: Sequence[Point], bucket_s: float) -> "LoadHistory":
+        """Return the history with what the sources have counted since; as it is where that is known.
+
+        Parameters
+        ----------
+        counted
+            The counter of the newest run of the query, oldest first; see `offered_points`.
+        bucket_s
+            Length of a bucket.
+        """
+        last_s = self.points[-1].at_s if self.points else -math.inf
+        if len(counted) < 2 or counted[-1].at_s <= last_s:
             return self
-        times, totals = (np.array(column) for column in zip(*points, strict=True))
-        until_s, total = float(times[-1]), float(totals[-1])
-        from_s = max(until_s - period_s, float(times[0]))
-        rate = (total - float(np.interp(from_s, times, totals))) / (until_s - from_s)
-        scored = self._scored(rate) if self.rates else self
-        rates = (*self.rates, *self._missed(until_s, total, period_s), rate)
-        grown = scored.model_copy(
+        grown = self.model_copy(
             update={
-                "rates": tuple(float(f"{each:.5g}") for each in rates[-PERIODS_KEPT:]),
-                "until_s": until_s,
-                "total_rows": total,
-                "newest": (total - float(totals[-2])) / (until_s - float(times[-2])),
+                "points": _thinned((*self.points, *self._continued(counted)), bucket_s),
+                "counted_rows": counted[-1].rows,
+                "newest": _rate(*counted[-2:]),
             }
         )
-        return grown.model_copy(update={"expected": grown.forecast().rate})
+        scored = grown._scored(bucket_s)
+        level, growth = scored._level_and_growth(bucket_s)
+        latest = _Pending(
+            at_s=counted[-1].at_s,
+            level=level,
+            expected=scored.forecast(bucket_s).rate,
+            beyond=scored.newest - level,
+            growth=growth,
+            share=min(1.0, (counted[-1].at_s - last_s) / bucket_s),
+        )
+        return scored.model_copy(update={"pending": (*scored.pending, latest)})
 
-    def forecast(self) -> Forecast:
-        """Forecast the next period; nothing is offered in it where nothing is known."""
-        level = self.rates[-1] if self.rates else 0.0
-        features = self._features()
+    def rates(self, bucket_s: float) -> Array:
+        """Return the mean rates of past buckets, oldest first, rows/s; of a part of one where no whole one is known."""
+        if len(self.points) < 2:
+            return np.zeros(0)
+        times, rows = self.course()
+        whole = min(int((times[-1] - times[0]) / bucket_s + 1e-6), BUCKETS_KEPT)
+        if not whole:
+            return np.array([(rows[-1] - rows[0]) / (times[-1] - times[0])])
+        ends_s = times[-1] - bucket_s * np.arange(whole, -1, -1)
+        found: Array = np.diff(np.interp(ends_s, times, rows)) / bucket_s
+        return found
+
+    def course(self) -> tuple[Array, Array]:
+        """Return the points as instants, seconds since the epoch, and rows."""
+        times, rows = np.array(self.points).T
+        return times, rows
+
+    def forecast(self, bucket_s: float) -> Forecast:
+        """Forecast the next bucket; nothing is offered in it where nothing is known."""
+        level, growth = self._level_and_growth(bucket_s)
         one, both, two = self.gram
         gram = np.array([[one, both], [both, two]]) + np.diag(_PRIOR_WEIGHTS)
         found = np.linalg.solve(gram, np.array(self.moments) + _PRIOR_WEIGHTS * _PRIOR_SLOPES)
         slopes = np.clip(found, *_SLOPE_RANGES)
-        prior = _PRIOR_SPREAD_PERIODS * (_PRIOR_SPREAD_SHARE * max(level, 1.0)) ** 2
+        prior = _PRIOR_SPREAD_BUCKETS * (_PRIOR_SPREAD_SHARE * max(level, 1.0)) ** 2
         return Forecast(
-            rate=max(0.0, level + float(slopes @ features)),
-            spread=math.sqrt((self.squared_errors + prior) / (self.errors + _PRIOR_SPREAD_PERIODS)),
+            rate=max(0.0, level + float(slopes @ (self.newest - level, growth))),
+            spread=math.sqrt((self.squared_errors + prior) / (self.errors + _PRIOR_SPREAD_BUCKETS)),
             newest=self.newest,
-            growth=float(slopes[1] * features[1]),
+            growth=float(slopes[1] * growth),
         )
 
-    def _features(self) -> NDArray[np.float64]:
-        if not self.rates:
-            return np.zeros(2)
-        level = self.rates[-1]
-        return np.array([self.newest - level, level - self.rates[-2] if len(self.rates) > 1 else 0.0])
+    def _level_and_growth(self, bucket_s: float) -> tuple[float, float]:
+        """Return the mean rate of the last bucket, and how much that is above the one before; rows/s."""
+        last = self.rates(bucket_s)[-2:].tolist()
+        return (last or [0.0])[-1], last[-1] - last[0] if last else 0.0
 
-    def _scored(self, rate: float) -> "LoadHistory":
-        """Learn from how the last forecast turned out."""
-        level, error = self.rates[-1], rate - self.expected
-        scale = max(1.0, level)
-        one, two = self._features().tolist()
-        # Large errors weigh less: the slope of a jump is not that of the load.
-        weight = 1 / (0.05 * scale + abs(error)) / scale
-        terms, growth = (one * one, one * two, two * two), weight * (rate - level)
+    def _continued(self, counted: Sequence[Point]) -> Sequence[Point]:
+        """Return the new points, with rows counted on from the last one."""
+        if not self.points:
+            return [Point(each.at_s, each.rows - counted[0].rows) for each in counted]
+        last = self.points[-1]
+        before = [each for each in counted if each.at_s <= last.at_s]
+        fresh = [each for each in counted if each.at_s > last.at_s]
+        known = before[-1].rows if before else self.counted_rows
+        known = min(known, fresh[0].rows)  # fewer: the counter began again, some time after the last point
+        return [Point(each.at_s, round(last.rows + each.rows - known, 1)) for each in fresh]
+
+    def _scored(self, bucket_s: float) -> "LoadHistory":
+        """Learn from the forecasts whose buckets have passed."""
+        times, rows = self.course()
+        gram, moments = np.array(self.gram), np.array(self.moments)
+        squared_errors, errors = self.squared_errors, self.errors
+        passed = [each for each in self.pending if each.at_s + bucket_s <= times[-1]]
+        for each in passed:
+            begin, end = np.interp([each.at_s, each.at_s + bucket_s], times, rows)
+            rate = float(end - begin) / bucket_s
+            error, scale = rate - each.expected, max(1.0, each.level)
+            fade = _FADE**each.share
+            # Large errors weigh less: the slope of a jump is not that of the load.
+            weight = each.share / (0.05 * scale + abs(error)) / scale
+            one, two = each.beyond, each.growth
+            gram = fade * gram + weight * np.array([one * one, one * two, two * two])
+            moments = fade * moments + weight * (rate - each.level) * np.array([one, two])
+            largest = min(abs(error), _LARGEST_ERROR_SHARE * scale)
+            squared_errors = fade * squared_errors + each.share * largest**2
+            errors = fade * errors + each.share
         return self.model_copy(
             update={
-                "gram": tuple(
-                    float(f"{_FADE * old + weight * new:.6g}")
-                    for old, new in zip(self.gram, terms, strict=True)
-                ),
-                "moments": tuple(
-                    float(f"{_FADE * old + growth * new:.6g}")
-                    for old, new in zip(self.moments, (one, two), strict=True)
-                ),
-                "squared_errors": _FADE * self.squared_errors
-                + min(abs(error), _LARGEST_ERROR_SHARE * scale) ** 2,
-                "errors": _FADE * self.errors + 1,
+                "gram": tuple(float(f"{each:.6g}") for each in gram),
+                "moments": tuple(float(f"{each:.6g}") for each in moments),
+                "squared_errors": squared_errors,
+                "errors": errors,
+                "pending": self.pending[len(passed) :],
             }
         )
 
-    def _missed(self, until_s: float, total: float, period_s: float) -> tuple[float, ...]:
-        """Return the periods between the last one and this, at their mean rate."""
-        since_s = until_s - self.until_s
-        missed = round(since_s / period_s) - 1 if self.rates else 0
-        return (max(0.0, total - self.total_rows) / since_s,) * min(missed, PERIODS_KEPT)
+
+def _rate(before: Point, after: Point) -> float:
+    return (after.rows - before.rows) / (after.at_s - before.at_s)
 
 
-def offered_points(batches: Sequence[Batch]) -> Points:
-    """Return when how many rows had been offered, of the newest run of the query.
+def _thinned(points: Sequence[Point], bucket_s: float) -> tuple[Point, ...]:
+    """Return as many points as are needed: the ends of old buckets, and the last ones more finely."""
+    newest_s = points[-1].at_s
+    kept = [points[0]]
+    for point, following in pairwise(points[1:]):
+        fine = newest_s - point.at_s <= _FINE_BUCKETS * bucket_s
+        least_s = bucket_s / _FINE_STEPS if fine else bucket_s
+        if following.at_s - kept[-1].at_s > least_s:  # without it there would be a longer gap
+            kept.append(point)
+    if len(points) > 1:
+        kept.append(points[-1])
+    oldest_s = newest_s - (BUCKETS_KEPT + 1) * bucket_s
+    return tuple(each for each in kept if each.at_s >= oldest_s)
+
+
+def offered_points(batches: Sequence[Batch]) -> Sequence[Point]:
+    """Return how many rows had been offered when, of the newest run of the query.
 
     Spark asks its sources while it plans a batch, so the counter belongs to the beginning of the batch.
     """
-    points: list[tuple[float, float]] = []
+    points: list[Point] = []
     before: Batch | None = None
     for batch in batches:
         if before is not None and batch.began_again_since(before):
             points.clear()
         at_s, before = batch.ended_at_s - batch.seconds, batch
-        if batch.offered_rows_total is not None and (not points or at_s > points[-1][0]):
-            points.append((at_s, batch.offered_rows_total))
+        if batch.offered_rows_total is not None and (not points or at_s > points[-1].at_s):
+            points.append(Point(at_s, batch.offered_rows_total))
     return points

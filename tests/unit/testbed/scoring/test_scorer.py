@@ -162,7 +162,7 @@ def test_operators_are_combined_by_sums_means_and_the_longest() -> None:
     source = replace(scored(COURSE), lag_above_slo_s=7.0)
     sink = Scorer(600, 10)
     for each in COURSE[:1]:
-        sink.sampled(replace(each, processed_rows_per_s=100.0))
+        sink.sampled(each._replace(processed_rows_per_s=100.0))
     sink.completed(Completion(rows=5, offered_from_s=0, offered_until_s=0, at_s=4))
     both = combine({"source": source, "sink": sink.scores(700)})
     # The sink lacks one replica all the time, never converges, processes all its rows and holds one node for 700 s.
@@ -221,7 +221,7 @@ def test_splitting_a_sample_changes_no_score(
     course, ended_at_s = course_of(drawn)
     index = data.draw(st.integers(0, len(course) - 1))
     share = data.draw(st.floats(0.01, 0.99))
-    halved = replace(course[index], t_s=course[index].t_s + share * drawn[index][0])
+    halved = course[index]._replace(t_s=course[index].t_s + share * drawn[index][0])
     split = (*course[: index + 1], halved, *course[index + 1 :])
     measured_s = ended_at_s * data.draw(st.floats(0.2, 1.0))
     whole = asdict(scored(course, measured_s, ended_at_s, restart=restart))
@@ -245,7 +245,7 @@ def test_costs_areas_and_nodes_of_two_courses_add_up(
     first: list[tuple[int, int, int, int, int, int]], second: list[tuple[int, int, int, int, int, int]]
 ) -> None:
     (one, one_s), (other, other_s) = course_of(first), course_of(second)
-    joined = (*one, *(replace(each, t_s=each.t_s + one_s) for each in other))
+    joined = (*one, *(each._replace(t_s=each.t_s + one_s) for each in other))
     whole = scored(joined, one_s + other_s, one_s + other_s)
     parts = scored(one, one_s, one_s), scored(other, other_s, other_s)
     assert whole.cost == pytest.approx(sum(part.cost for part in parts))

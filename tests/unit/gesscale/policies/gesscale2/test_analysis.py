@@ -9,10 +9,12 @@ from edge import delays, operator
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gesscale.decision import CandidateBill
 from gesscale.observation import Batch
-from gesscale.policies.gesscale2.analysis.bills import Candidate, CandidateBill, ChangeCost, Outlook, bills
-from gesscale.policies.gesscale2.analysis.demand import PERIODS_KEPT, LoadHistory, offered_points
+from gesscale.policies.gesscale2.analysis.bills import bills
+from gesscale.policies.gesscale2.analysis.demand import BUCKETS_KEPT, LoadHistory, Point, offered_points
 from gesscale.policies.gesscale2.analysis.law import BatchSample, BatchTimeLaw, LawEvidence
+from gesscale.policies.gesscale2.analysis.outlook import Candidate, ChangeCost, Outlook
 from gesscale.policies.gesscale2.analysis.placements import LEAST_GAIN, placements
 from gesscale.policies.gesscale2.analysis.scenarios import JUMP_CHANCE, scenarios
 from latency_map import LatencyMap
@@ -78,47 +80,69 @@ def test_a_law_never_has_negative_parameters() -> None:
 def counted(rates: list[float], period_s: float = 60.0) -> LoadHistory:
     """Return the history of a load that was counted every period, with a point every ten seconds."""
     history, total = LoadHistory(), 0.0
-    points = [(0.0, 0.0)]
+    points = [Point(0.0, 0.0)]
     for index, rate in enumerate(rates):
         for tenth in range(1, 7):
             total += rate * period_s / 6
-            points.append((index * period_s + tenth * period_s / 6, total))
+            points.append(Point(index * period_s + tenth * period_s / 6, total))
         history = history.learned(points[-19:], period_s)
     return history
 
 
 def test_an_even_load_goes_on() -> None:
     history = counted([100.0] * 20)
-    assert history.rates == (100.0,) * 20
-    assert history.forecast().rate == pytest.approx(100)
-    # 6 periods of a tenth as the prior, and 19 forecasts without error, faded: 10 * sqrt(6 / (6 + 15.9)) = 5.2.
-    assert history.forecast().spread == pytest.approx(5.2, abs=0.1)
+    assert history.rates(60.0) == pytest.approx([100.0] * 20)
+    assert history.forecast(60.0).rate == pytest.approx(100)
+    # 6 buckets of a tenth as the prior, and 19 forecasts without error, faded: 10 * sqrt(6 / (6 + 15.9)) = 5.2.
+    assert history.forecast(60.0).spread == pytest.approx(5.2, abs=0.1)
 
 
-def test_a_jump_within_the_period_is_taken_for_the_new_level() -> None:
-    # Five of six tenths at 100, the newest at 200: the mean of the period is 117, but nearly all of the rest goes on.
-    points = [(10.0 * index, 1000.0 * index) for index in range(6)]
-    history = LoadHistory().learned([*points, (60.0, 7000.0)], 60.0)
-    assert history.rates[-1] == pytest.approx(116.67, rel=1e-3)
-    assert history.forecast().rate == pytest.approx(116.67 + 0.9 * 83.33, rel=1e-2)
+def test_more_steps_a_bucket_teach_no_more() -> None:
+    # Steps of 20 s and buckets of 60 s: each of the 58 forecasts whose bucket has passed counts a third, faded in the
+    # same time: 10 * sqrt(6 / (6 + 15.9)) again, the first one counts whole.
+    history, points = LoadHistory(), [Point(10.0 * index, 1000.0 * index) for index in range(121)]
+    for index in range(2, 121, 2):
+        history = history.learned(points[max(0, index - 6) : index + 1], 60.0)
+    assert history.rates(60.0) == pytest.approx([100.0] * 20)
+    assert history.forecast(60.0).spread == pytest.approx(5.2, abs=0.1)
+    assert len(history.pending) == 3
+
+
+def test_a_jump_within_the_bucket_is_taken_for_the_new_level() -> None:
+    # Five of six tenths at 100, the newest at 200: the mean of the bucket is 117, but nearly all of the rest goes on.
+    points = [Point(10.0 * index, 1000.0 * index) for index in range(6)]
+    history = LoadHistory().learned([*points, Point(60.0, 7000.0)], 60.0)
+    assert history.rates(60.0)[-1] == pytest.approx(116.67, rel=1e-3)
+    assert history.forecast(60.0).rate == pytest.approx(116.67 + 0.9 * 83.33, rel=1e-2)
 
 
 def test_growth_that_goes_on_is_learned() -> None:
     history = counted([100.0 + 10 * index for index in range(40)])
-    assert history.forecast().rate == pytest.approx(500, rel=0.02)
+    assert history.forecast(60.0).rate == pytest.approx(500, rel=0.02)
 
 
 def test_the_history_is_bounded_and_periods_that_were_missed_are_filled() -> None:
-    assert len(counted([100.0] * 250).rates) == PERIODS_KEPT
+    long = counted([100.0] * 250)
+    assert len(long.rates(60.0)) == BUCKETS_KEPT
+    # A point for each old bucket, and one each 10 s of the last two.
+    assert len(long.points) <= BUCKETS_KEPT + 15
     history = counted([100.0] * 3)
-    # Nothing for five minutes, in which 30,000 rows came: four periods of 100 rows/s between, and the one now.
-    later = history.learned([(470.0, 47000.0), (480.0, 48000.0)], 60.0)
-    assert later.rates == (100.0,) * 8
+    # Nothing for five minutes, in which 30,000 rows came: eight buckets of 100 rows/s.
+    later = history.learned([Point(470.0, 47000.0), Point(480.0, 48000.0)], 60.0)
+    assert later.rates(60.0) == pytest.approx([100.0] * 8)
+
+
+def test_a_counter_that_begins_again_takes_no_rows_away() -> None:
+    history = counted([100.0] * 3)
+    # The query began again at 0 rows with the batch at 190 s: 10 s are not known, then 40 s of 100 rows/s came.
+    later = history.learned([Point(190.0, 0.0), Point(210.0, 2000.0), Point(230.0, 4000.0)], 60.0)
+    assert later.points[-1] == Point(230.0, 18000.0 + 4000.0)
+    assert later.newest == pytest.approx(100)
 
 
 def test_old_figures_teach_nothing() -> None:
     history = counted([100.0] * 3)
-    assert history.learned([(170.0, 17000.0), (180.0, 18000.0)], 60.0) is history
+    assert history.learned([Point(170.0, 17000.0), Point(180.0, 18000.0)], 60.0) is history
     assert history.learned([], 60.0) is history
 
 
@@ -135,7 +159,7 @@ def test_points_begin_again_with_the_query() -> None:
 
     assert offered_points(
         [batch(7, 10.0, 500.0), batch(8, 20.0, 600.0), batch(9, 30.0, 40.0), batch(10, 40.0, None)]
-    ) == [(28.0, 40.0)]
+    ) == [Point(28.0, 40.0)]
 
 
 @given(
@@ -145,7 +169,7 @@ def test_points_begin_again_with_the_query() -> None:
 def test_courses_are_weighted_and_never_negative(rates: list[float], replica: float) -> None:
     history = counted(rates)
     after = np.arange(1.0, 13.0)
-    played = scenarios(np.array(history.rates), history.forecast(), after, replica)
+    played = scenarios(history.rates(60.0), history.forecast(60.0), after, replica)
     assert played.rates.shape == (len(played.weights), 12)
     assert np.isfinite(played.rates).all()
     assert (played.rates >= 0).all()
@@ -156,7 +180,7 @@ def test_what_followed_such_a_level_before_is_expected_again() -> None:
     # A peak of 500 every ten periods, after three of 200, 300 and 400; now it is at 300 again.
     wave = [100.0, 100, 100, 100, 100, 100, 200, 300, 400, 500] * 6 + [100.0] * 6 + [200.0, 300.0]
     history = counted(wave)
-    played = scenarios(np.array(history.rates), history.forecast(), np.array([1.0, 2.0, 3.0]), 100.0)
+    played = scenarios(history.rates(60.0), history.forecast(60.0), np.array([1.0, 2.0, 3.0]), 100.0)
     mean = played.weights @ played.rates
     assert 370 < mean[0] < 430
     assert 450 < mean[1] < 540
@@ -165,7 +189,7 @@ def test_what_followed_such_a_level_before_is_expected_again() -> None:
 
 def test_a_jump_weighs_as_much_as_its_chance() -> None:
     history = counted([100.0] * 30 + [700.0] + [100.0] * 9)
-    played = scenarios(np.array(history.rates), history.forecast(), np.array([1.0]), 100.0)
+    played = scenarios(history.rates(60.0), history.forecast(60.0), np.array([1.0]), 100.0)
     jumped = played.weights[played.rates[:, 0] > 600].sum()
     assert jumped == pytest.approx(JUMP_CHANCE / 4)
 
@@ -263,7 +287,7 @@ def outlook(**changes: object) -> Outlook:
         backlog_rows=0.0,
         resting_s=10.0,
         allowed_s=40.0,
-        change=ChangeCost(stop_s=0.0, start_s=0.0, replica_minutes=1.0),
+        change=ChangeCost(stop_s=0.0, start_s=0.0, settle_s=0.0, replica_minutes=1.0),
         late_minute_price=10.0,
     )
     return replace(made, **changes)
@@ -302,7 +326,9 @@ def test_lateness_that_is_allowed_is_used() -> None:
 def test_a_stop_costs_late_minutes_so_that_it_may_not_be_worth_it() -> None:
     # One replica too many for 10 minutes costs 10 replica-minutes; a stop of 120 s makes rows late for 80 s and more.
     held = outlook(
-        replicas=3, present_rows_per_s=30.0, change=ChangeCost(stop_s=120.0, start_s=0.0, replica_minutes=1.0)
+        replicas=3,
+        present_rows_per_s=30.0,
+        change=ChangeCost(stop_s=120.0, start_s=0.0, settle_s=0.0, replica_minutes=1.0),
     )
     found = {bill.replicas: bill for bill in bills_of(held, 2, 3)}
     assert found[3].total == pytest.approx(30)
@@ -332,9 +358,25 @@ def test_better_nodes_are_worth_a_change_where_the_gain_lasts() -> None:
 
 def test_a_new_replica_does_not_count_until_it_has_started() -> None:
     # The first 30 s of the minute are served at 10 rows/s, which leaves 150 rows to wait for 15 s more: none is late.
-    slow = outlook(change=ChangeCost(stop_s=0.0, start_s=30.0, replica_minutes=0.0), backlog_rows=600.0)
-    quick = outlook(change=ChangeCost(stop_s=0.0, start_s=0.0, replica_minutes=0.0), backlog_rows=600.0)
+    slow = outlook(
+        change=ChangeCost(stop_s=0.0, start_s=30.0, settle_s=0.0, replica_minutes=0.0), backlog_rows=600.0
+    )
+    quick = outlook(
+        change=ChangeCost(stop_s=0.0, start_s=0.0, settle_s=0.0, replica_minutes=0.0), backlog_rows=600.0
+    )
     assert bills_of(slow, 2)[0].late_minutes > bills_of(quick, 2)[0].late_minutes
+
+
+def test_until_a_change_has_settled_no_other_is_made() -> None:
+    # One replica on 10 rows/s of 15 for the first of ten minutes leaves 300 rows. Where the second replica may come
+    # after a minute none is late; where the first step's change binds for five minutes, 5 rows/s more wait all the time
+    # and are late after 40 s of load, 600 rows, have gathered.
+    quick = outlook(replicas=2, present_rows_per_s=20.0)
+    bound = replace(quick, change=replace(quick.change, settle_s=300.0))
+    (free,), (held,) = bills_of(quick, 1), bills_of(bound, 1)
+    assert free.late_minutes == 0
+    # 600 rows are reached after 120 s; 3 of the 5 minutes are late, and then the backlog of 1,500 rows drains.
+    assert held.late_minutes >= 3
 
 
 @given(
@@ -352,7 +394,7 @@ def test_bills_are_finite_and_no_part_is_negative(
         due=load * (instants_s - 40.0)[None, :],
         backlog_rows=backlog,
         late_minute_price=price,
-        change=ChangeCost(stop_s=stop_s, start_s=8.0, replica_minutes=1.0),
+        change=ChangeCost(stop_s=stop_s, start_s=8.0, settle_s=0.0, replica_minutes=1.0),
     )
     for bill in bills_of(asked, 1, 2, 3):
         parts = (bill.replica_minutes, bill.late_minutes, bill.changes)
