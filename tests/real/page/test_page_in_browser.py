@@ -85,6 +85,25 @@ def click(driver: webdriver.Chrome, by: str, what: str) -> None:
     )
 
 
+def press(driver: webdriver.Chrome, by: str, what: str, *keys: str) -> None:
+    """Press keys on an element, which may be drawn again just now."""
+    WebDriverWait(driver, SETTLE_S, ignored_exceptions=[StaleElementReferenceException]).until(
+        lambda _: driver.find_element(by, what).send_keys(*keys) or True
+    )
+
+
+def choose(driver: webdriver.Chrome, selector: str, value: str) -> None:
+    """Choose from a list, which may be drawn again just now."""
+    WebDriverWait(driver, SETTLE_S, ignored_exceptions=[StaleElementReferenceException]).until(
+        lambda _: Select(driver.find_element(By.CSS_SELECTOR, selector)).select_by_value(value) or True
+    )
+
+
+def focused(driver: webdriver.Chrome, attribute: str) -> str:
+    """Return what the element with the focus says, by the name of a JavaScript attribute."""
+    return driver.execute_script("return document.activeElement[arguments[0]]", attribute)
+
+
 def said(driver: webdriver.Chrome, selector: str = "main") -> str:
     return driver.execute_script("return document.querySelector(arguments[0]).innerText", selector)
 
@@ -146,7 +165,7 @@ def test_a_decision_is_understood_in_three_clicks(chromium, world):
     assert "NDmax 200 ms, MST 700 rows/s; now 640" in text
     bills = chromium.find_elements(By.CSS_SELECTOR, ".aside table:first-of-type tr.chosen")
     assert bills[0].text.split() == ["3", "101", "0.3", "1.2", "105", "least"]
-    Select(chromium.find_element(By.CSS_SELECTOR, ".aside select")).select_by_value("edge")
+    choose(chromium, ".aside select", "edge")
     until(chromium, ".aside .why", "NoRoom")
     assert "512 MiB are free" in said(chromium, ".aside [aria-live]")
 
@@ -178,10 +197,10 @@ def test_what_is_looked_at_stands_in_the_address_and_the_back_button_works(chrom
 def test_the_keyboard_reaches_views_and_time(chromium, world):
     look(chromium, f"{world.url}/")
     until(chromium, "#time output", ":00:00")
-    chromium.find_element(By.LINK_TEXT, "Operator").send_keys(Keys.ENTER)
+    press(chromium, By.LINK_TEXT, "Operator", Keys.ENTER)
     until(chromium, "main h1", "op")
-    assert chromium.switch_to.active_element.text == "Operator"  # drawn again, and still where the reader is
-    chromium.find_element(By.ID, "instant").send_keys(Keys.ARROW_LEFT)
+    assert focused(chromium, "textContent") == "Operator"  # drawn again, and still where the reader is
+    press(chromium, By.ID, "instant", Keys.ARROW_LEFT)
     until(chromium, "main .lead", "WithinTarget")
     assert f"at={T0_S - 10:.0f}" in chromium.current_url
     landmarks = chromium.find_elements(By.CSS_SELECTOR, "header, nav[aria-label], main, footer")
@@ -219,9 +238,9 @@ def test_a_fleet_of_a_thousand_operators_is_searched_and_shows_the_worst_first(c
         rows = chromium.find_elements(By.CSS_SELECTOR, "main tbody th")
         assert [row.text for row in rows[:2]] == ["streams/w70: op-70-3", "streams/w71: op-71-4"]
         assert len(rows) == 200
-        chromium.find_element(By.CSS_SELECTOR, "input[type=search]").send_keys("op-42-7")
+        press(chromium, By.CSS_SELECTOR, "input[type=search]", "op-42-7")
         until(chromium, "main caption", "1 of 1000")
-        assert chromium.switch_to.active_element.get_attribute("value") == "op-42-7"
+        assert focused(chromium, "value") == "op-42-7"
         click(chromium, By.PARTIAL_LINK_TEXT, "op-42-7")
         until(chromium, "main h1", "op-42-7")
 

@@ -88,7 +88,7 @@ def test_entries_of_an_older_controller_that_cannot_be_read_are_dropped():
     report = report_of(old, after(decided()))
     assert report.patch is not None
     assert report.status["history"] == []
-    assert [condition["type"] for condition in report.status["conditions"]] == list(TYPES)
+    assert tuple(each["type"] for each in report.status["conditions"]) == TYPES
 
 
 def test_the_pool_is_summed_up_by_reason():
