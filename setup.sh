@@ -85,8 +85,8 @@ fetch_programs() { # what tests of real adapters run; system packages, one after
     unpack $cache/openssh openssh-server libwrap0 iputils-ping
   fi
   if ! { [ -x /usr/bin/chromium ] && [ -x /usr/bin/chromedriver ]; }; then
-    { [ "$(id -u)" = 0 ] && (apt_install "Chromium and its driver, for the test of the arena's report" chromium-driver); } ||
-      say "no Chromium: the test of the arena's report in a browser will say so and be skipped"
+    { [ "$(id -u)" = 0 ] && (apt_install "Chromium and its driver, for the tests of the page and of the arena's report" chromium-driver); } ||
+      say "no Chromium: the tests of the page and of the arena's report in a browser will say so and be skipped"
   fi
   if ! { command -v iptables && command -v ipset; } >/dev/null; then
     { [ "$(id -u)" = 0 ] && (apt_install "iptables, for the tests of network policies" iptables &&

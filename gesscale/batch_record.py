@@ -100,7 +100,10 @@ class BatchFigures:
         metadata=_figure("Duration of that batch.", "`triggerExecution`", "batch_duration_seconds")
     )
     trigger_s: float | None = _optional(
-        "The trigger interval; NaN where unknown.", _ATTACH, "trigger_interval_seconds", zero_tells=False
+        "The trigger interval; NaN where there is none.",
+        "the query's trigger, else arguments of `attach`",
+        "trigger_interval_seconds",
+        zero_tells=False,
     )
     cap_rows: int | None = _optional(
         "Cap on the rows of that batch; NaN where there is none.",
@@ -123,6 +126,11 @@ class BatchFigures:
         "`sink.numOutputRows`, else `count_output`",
         "batch_output_rows",
     )
+    fixed_slots: int | None = _optional(
+        "1 where the tasks of that batch hold their slots until it ends, as in Real-Time Mode; else 0.",
+        "the query's trigger",
+        "batch_fixed_slots",
+    )
     state_rows: int | None = _optional(
         "Rows in the state of the query's operators after that batch; NaN where it keeps none.",
         "`stateOperators`: the sum of `numRowsTotal`",
@@ -132,6 +140,11 @@ class BatchFigures:
         "Memory that this state takes, over all partitions; NaN where the query keeps none.",
         "`stateOperators`: the sum of `memoryUsedBytes`",
         "batch_state_bytes",
+    )
+    state_partitions: int | None = _optional(
+        "Partitions of this state, fixed when the query first began; NaN where it keeps none.",
+        "`stateOperators`: the least `numShufflePartitions`",
+        "batch_state_partitions",
     )
 
 

@@ -54,6 +54,10 @@ class Reason(StrEnum):
     NOT_SELECTED = "NotSelected"
 
 
+FIXED_SLOTS = "the query runs in Real-Time Mode: its tasks hold their slots until a long batch ends"
+"""Why a plan is advice only, whatever the mode."""
+
+
 class Verdict(StrEnum):
     """What Analyze says an operator needs."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
-from gesscale.decision import Analysis, Decision, MapStatus, Outcome, OutcomeStatus, Plan
+from gesscale.decision import FIXED_SLOTS, Analysis, Decision, MapStatus, Outcome, OutcomeStatus, Plan
 from gesscale.errors import ClusterError
 from gesscale.observation import WorkflowObservation
 from gesscale.plan.directives import Directive, apply_directives
@@ -19,6 +19,7 @@ from gesscale.ports import (
     ClusterState,
     Knowledge,
     KnowledgeStore,
+    Latencies,
     LatencySource,
     MetricSource,
     Policy,
@@ -31,6 +32,10 @@ PHASES = ("monitor", "analyze", "plan", "execute", "knowledge")
 def _untimed(phase: str) -> AbstractContextManager[None]:
     del phase
     return nullcontext()
+
+
+def _unseen(cluster: ClusterState, latencies: Latencies) -> None:
+    del cluster, latencies
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +58,8 @@ class ControlLoop:
         What people say of single operators over the policy's head.
     timed
         Gives the context in which a phase runs, one of `PHASES`, so that its time can be measured.
+    seen
+        Told the cluster and the latency map from which a step decides.
     """
 
     metrics: MetricSource
@@ -65,6 +72,7 @@ class ControlLoop:
     excluded_nodes: frozenset[str] = frozenset()
     directives: Mapping[str, Directive] = field(default_factory=dict)
     timed: Callable[[str], AbstractContextManager[None]] = _untimed
+    seen: Callable[[ClusterState, Latencies], None] = _unseen
 
     def step(self, now_s: float) -> tuple[Decision, ...]:
         """Run one step; every operator gets a decision, whatever happens.
@@ -83,6 +91,7 @@ class ControlLoop:
             latencies = self.latencies.current(now_s)
             state = self._cluster_state()
             observation = replace(self.metrics.observe(now_s), node_weights=state.weights)
+            self.seen(state, latencies)
         with self.timed("knowledge"):
             known = replace(self._settle(observation, now_s), latencies=latencies)
         with self.timed("analyze"):
@@ -101,6 +110,7 @@ class ControlLoop:
         period_s: float,
         report: Callable[[tuple[Decision, ...]], None],
         *,
+        at_once: bool = False,
         least_period_s: float | None = None,
     ) -> None:
         """Step once per period, or sooner where the policy asks for it, until the clock says stop.
@@ -113,10 +123,12 @@ class ControlLoop:
             Seconds between the beginnings of two steps; a step that takes longer delays the next.
         report
             Told the decisions of every step.
+        at_once
+            Whether the first step comes at once, and not after a period.
         least_period_s
             The policy may not ask for less; None: it may not ask.
         """
-        due_s = clock.now_s() + period_s
+        due_s = clock.now_s() + (0.0 if at_once else period_s)
         while clock.wait_until(due_s):
             decisions = self.step(clock.now_s())
             report(decisions)
@@ -147,6 +159,8 @@ class ControlLoop:
     def _execute(self, analysis: Analysis, plan: Plan, standing: MapStatus, now_s: float) -> Decision:
         if plan.change is None:
             outcome = Outcome(status=OutcomeStatus.NOTHING_TO_DO)
+        elif analysis.reading is not None and analysis.reading.fixed_slots:
+            outcome = Outcome(status=OutcomeStatus.NOT_ALLOWED, detail=f"advice only: {FIXED_SLOTS}")
         elif not self._may_act(plan.operator):
             outcome = Outcome(status=OutcomeStatus.NOT_ALLOWED, detail="advice only: the mode is not act")
         else:

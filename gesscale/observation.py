@@ -99,6 +99,8 @@ class OperatorReading:
         The recent batches, oldest first; they reach further back than the window.
     trigger_s
         The trigger interval; None where unknown.
+    fixed_slots
+        Whether its tasks hold their slots for a long batch (Real-Time Mode): then its replicas are never changed.
     """
 
     operator: str
@@ -115,6 +117,7 @@ class OperatorReading:
     warm_batches: tuple[Batch, ...] = ()
     batches: tuple[Batch, ...] = ()
     trigger_s: float | None = None
+    fixed_slots: bool = False
 
     @property
     def replicas(self) -> int:

@@ -1,26 +1,34 @@
-"""A small HTTP server for pages that can only be read: an agent's figures, a driver's batches, a controller's probes.
+"""A small HTTP server for pages that can only be read: an agent's figures, a driver's batches, a scaler's decisions.
 
 Anyone who can reach its port may ask. So everything is bounded: how long a connection lasts, how many there are, and
-how much a request may say. Each connection brings one request.
+how much a request may say. Each connection brings one request. A stream lasts until one end closes it; who does not
+read it is cut.
 """
 
 import io
 import json
 import logging
+import math
 import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
-from typing import Any, ClassVar, TypeAlias
-from urllib.parse import parse_qs, urlsplit
+from typing import Any, ClassVar, NamedTuple, TypeAlias
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 Page: TypeAlias = Callable[[Mapping[str, list[str]]], tuple[str, bytes]]
 """Answers a GET: parameters in, content type and body out; raises ValueError where the former are wrong."""
+
+Stream: TypeAlias = Callable[[], Iterator[bytes]]
+"""Answers a GET with server-sent events, each as soon as it is there."""
+
+Guard: TypeAlias = Callable[[str, Callable[[str], str | None], str], None]
+"""Told the path, what gives a header by its name, and who asks; raises `Refused` where it may not have the page."""
 
 DEADLINE_S = 10.0
 """When a connection is cut, from its acceptance, however far its request or its answer has come."""
@@ -34,6 +42,9 @@ CROWDED = 32
 MOST_CONNECTIONS = 64
 """Threads at most, those included whose page takes long; more connections are closed at once."""
 
+MOST_STREAMS = 40
+"""Streams at the same time; the rest of the connections stays for pages."""
+
 MOST_REQUEST_BYTES = 16 << 10
 """Request line and headers together."""
 
@@ -42,6 +53,24 @@ _LOG = logging.getLogger("latency_map.serving")
 
 class Unavailable(Exception):  # noqa: N818 - it is an answer, status 503, not an accident
     """The page's answer is no; the message is the body."""
+
+
+class Refused(Exception):  # noqa: N818 - it is an answer, not an accident
+    """Who asks may not have the page; the message is the body.
+
+    Parameters
+    ----------
+    status
+        401 or 403.
+    said
+        Why, and what to do.
+    headers
+        Of the answer, such as ``WWW-Authenticate``.
+    """
+
+    def __init__(self, status: HTTPStatus, said: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(said)
+        self.status, self.headers = status, headers or {}
 
 
 def json_body(value: object) -> tuple[str, bytes]:
@@ -58,6 +87,12 @@ class PageServer:
         Where to listen, IPv4 or IPv6; port 0 takes a free one.
     pages
         The answers by path.
+    streams
+        The streams of events by path.
+    headers
+        Of every answer.
+    guard
+        Asked before every answer.
     deadline_s
         When a connection is cut, seconds from its acceptance; up to half a second later.
 
@@ -68,10 +103,18 @@ class PageServer:
     """
 
     def __init__(
-        self, host: str, port: int, pages: Mapping[str, Page], *, deadline_s: float = DEADLINE_S
+        self,
+        host: str,
+        port: int,
+        pages: Mapping[str, Page],
+        *,
+        streams: Mapping[str, Stream] | None = None,
+        headers: Mapping[str, str] | None = None,
+        guard: Guard | None = None,
+        deadline_s: float = DEADLINE_S,
     ) -> None:
         class Handler(_PageHandler):
-            served = pages
+            site = _Site(pages, streams or {}, headers or {}, guard)
             timeout = deadline_s
 
         class Server(_Server):
@@ -91,6 +134,13 @@ class PageServer:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join(timeout=DEADLINE_S)
+
+
+class _Site(NamedTuple):
+    pages: Mapping[str, Page]
+    streams: Mapping[str, Stream]
+    headers: Mapping[str, str]
+    guard: Guard | None
 
 
 class _Server(ThreadingHTTPServer):
@@ -118,10 +168,19 @@ class _Server(ThreadingHTTPServer):
             if len(self._cut_at_s) >= MOST_CONNECTIONS:
                 return False
             self._cut_at_s[request] = time.monotonic() + self._deadline_s
-            waiting = [each for each, at_s in self._cut_at_s.items() if at_s is not None]
+            waiting = [each for each, at_s in self._cut_at_s.items() if at_s not in {None, math.inf}]
             if len(waiting) > CROWDED:
                 self._cut(waiting[0])
         return True
+
+    def let_stream(self, request: Any) -> bool:
+        """Let a connection last until it is closed; False where there are enough of these, or it was cut."""
+        with self._lock:
+            streams = sum(at_s == math.inf for at_s in self._cut_at_s.values())
+            if streams >= MOST_STREAMS or self._cut_at_s.get(request) is None:
+                return False
+            self._cut_at_s[request] = math.inf
+            return True
 
     def service_actions(self) -> None:
         """Cut the connections that are beyond their time; called every half second, and more often in a crowd."""
@@ -159,7 +218,8 @@ class _Server(ThreadingHTTPServer):
 
 
 class _PageHandler(BaseHTTPRequestHandler):
-    served: ClassVar[Mapping[str, Page]] = {}
+    server: _Server
+    site: ClassVar[_Site]
     timeout: ClassVar[float] = DEADLINE_S
 
     def handle(self) -> None:
@@ -177,13 +237,45 @@ class _PageHandler(BaseHTTPRequestHandler):
         self.do_GET()
 
     def do_GET(self) -> None:
-        status, kind, body = self._page()
+        try:
+            parts = urlsplit(self.path)
+            if self.site.guard is not None:
+                self.site.guard(parts.path, self.headers.get, self.client_address[0])
+        except ValueError as error:
+            self._send(HTTPStatus.BAD_REQUEST, "text/plain", f"{error}\n".encode())
+            return
+        except Refused as refusal:
+            self._send(refusal.status, "text/plain", f"{refusal}\n".encode(), refusal.headers)
+            return
+        stream = self.site.streams.get(parts.path)
+        if stream is None:
+            self._send(*self._page(parts))
+        elif self.server.let_stream(self.request):
+            self._send_stream(stream)
+        else:
+            said = f"{MOST_STREAMS} streams are open already; close one\n"
+            self._send(HTTPStatus.SERVICE_UNAVAILABLE, "text/plain", said.encode())
+
+    def _send(self, status: int, kind: str, body: bytes, headers: Mapping[str, str] | None = None) -> None:
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
+        for name, value in {**self.site.headers, **(headers or {})}.items():
+            self.send_header(name, value)
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
+
+    def _send_stream(self, stream: Stream) -> None:
+        """Send events until the client has gone, or has not taken one for as long as a connection may last."""
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", "text/event-stream")
+        for name, value in self.site.headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            for event in stream():
+                self.wfile.write(event)
 
     def _read_head(self) -> bytes:
         """Return request line and headers with the empty line that ends them; less where the client stops."""
@@ -196,13 +288,13 @@ class _PageHandler(BaseHTTPRequestHandler):
                 break
         return head
 
-    def _page(self) -> tuple[int, str, bytes]:
+    def _page(self, parts: SplitResult) -> tuple[int, str, bytes]:
         try:
-            parts = urlsplit(self.path)
-            page = self.served.get(parts.path)
+            page = self.site.pages.get(parts.path)
             if page is not None:
                 return HTTPStatus.OK, *page(parse_qs(parts.query))
-            status, said = HTTPStatus.NOT_FOUND, f"no such page; there are {', '.join(self.served)}"
+            known = ", ".join([*self.site.pages, *self.site.streams])
+            status, said = HTTPStatus.NOT_FOUND, f"no such page; there are {known}"
         except ValueError as error:
             status, said = HTTPStatus.BAD_REQUEST, str(error)
         except Unavailable as answer:

@@ -22,6 +22,7 @@ from testbed.emulation.report import emit_checks
 from testbed.kubernetes import control_groups
 from testbed.kubernetes.cli import ClusterName, OutputOption
 from testbed.kubernetes.cli import app as kubernetes_app
+from testbed.league.command import league
 
 app = typer.Typer(
     name="testbed",
@@ -139,7 +140,31 @@ def workflow(
         raise typer.Exit(3)
 
 
+@app.command()
+def nexmark(
+    query: Annotated[str, typer.Argument(help="q1, q2, q3, q5, q8 or q11.")] = "q5",
+    policy: Annotated[str, typer.Option(help="The policy that scales.")] = "gesscale2",
+    topology: Annotated[str, typer.Option(help="A topology file, or a bundled one's name.")] = "edge8",
+    seconds: Annotated[float, typer.Option(min=60, help="Seconds that the day lasts.")] = 240.0,
+    reports: Annotated[Path, typer.Option(help="Where the report folder goes.")] = Path("reports"),
+) -> None:
+    """Scale a query of Nexmark, with state, through a day, and compare its result with a batch, row for row.
+
+    Exits 3 unless it was scaled up and down and every row is there once.
+    """
+    from testbed.demo.show import make_folder
+    from testbed.nexmark.queries import query_named
+    from testbed.nexmark.show import NexmarkDay, play
+
+    day = NexmarkDay(query=query_named(query), policy=policy, topology=topology, day_s=seconds)
+    privilege.enter()
+    end_as_ctrl_c_does()
+    if not play(day, make_folder(reports), console):
+        raise typer.Exit(3)
+
+
 app.command()(apply)
+app.command()(league)
 app.add_typer(kubernetes_app)
 
 

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from gesscale.cli import config, crd, explain, latency_map, model, policies, replay, rules
+from gesscale.cli import config, crd, explain, latency_map, model, page, policies, replay, rules
 from gesscale.cli import run as run_commands
 from gesscale.cli.output import stderr_console
 from gesscale.errors import GesscaleError, InputError
@@ -30,6 +30,7 @@ app.command()(run_commands.once)
 app.command()(run_commands.recommend)
 app.command()(explain.explain)
 app.command()(replay.replay)
+app.command()(page.page)
 app.add_typer(policies.app, name="policies")
 app.add_typer(rules.app, name="rules")
 app.add_typer(model.app, name="model")

@@ -1,16 +1,18 @@
 """``gesscale run --kubernetes``: the loop as a controller, inside a cluster or outside."""
 
 import logging
+import time
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from gesscale.cli.output import stderr_console
 from gesscale.clock import on_stop_signals
 from gesscale.errors import InputError
 
 PROBES_PORT = 8080
-"""Where probes and metrics are served by default."""
+"""Where probes, metrics and the page are served by default."""
+
+_LOG = logging.getLogger("gesscale.controller")
 
 
 def serve_controller(
@@ -21,6 +23,7 @@ def serve_controller(
     host: str,
     port: int,
     allow_targets: Sequence[str],
+    token: str,
 ) -> None:
     """Run the controller until SIGINT or SIGTERM.
 
@@ -34,6 +37,8 @@ def serve_controller(
         Where probes and metrics are served.
     allow_targets
         Where resources of any namespace may have us connect to; see `gesscale.kubernetes.controller.targets`.
+    token
+        See `gesscale.service.access.Access`.
 
     Raises
     ------
@@ -46,33 +51,51 @@ def serve_controller(
         from gesscale.kubernetes.api import connect
         from gesscale.kubernetes.api.lease import steady_now_s
         from gesscale.kubernetes.controller.controller import Controller, ControllerOptions
-        from gesscale.kubernetes.controller.probes import serve_probes
+        from gesscale.kubernetes.controller.probes import problems_of, serve_probes
         from gesscale.kubernetes.controller.targets import AllowedTarget
+        from gesscale.service.access import SCRAPED, Access
+        from gesscale.service.api import pages_of, streams_of
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "kubernetes":
             raise
         message = "the controller needs the package kubernetes; install: pip install 'gesscale[kubernetes]'"
         raise InputError(message) from None
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     connection = connect(kubeconfig, context)
     options = ControllerOptions(
         namespace=namespace,
         allowed_targets=tuple(AllowedTarget.parse(each) for each in allow_targets),
     )
     controller = Controller(connection, options, version=version("gesscale"))
+
+    def problems() -> tuple[str, ...]:
+        return problems_of(controller.health(), steady_now_s())
+
+    pages = pages_of(controller.journal, problems, time.time)
     try:
-        probes = serve_probes(controller.health, controller.metrics.page, steady_now_s, host=host, port=port)
+        probes = serve_probes(
+            controller.health,
+            {SCRAPED: controller.metrics.page, **pages},
+            steady_now_s,
+            streams=streams_of(controller.journal, problems, time.time),
+            guard=Access(token=token, own_machine_only=True),
+            host=host,
+            port=port,
+        )
     except (OSError, OverflowError) as error:
         message = f"--listen: expected a free address, got {host}:{port}: {error}"
         raise InputError(message) from error
     on_stop_signals(controller.stop)
     scope = f"namespace {namespace}" if namespace else "all namespaces"
-    stderr_console.print(
-        f"controller {controller.identity} at {connection.url}, {scope}; probes and metrics at {probes.url}"
+    _LOG.info(
+        "controller %s at %s, %s; page, probes and metrics at %s",
+        controller.identity,
+        connection.url,
+        scope,
+        probes.url,
     )
     try:
         controller.run()
     finally:
         probes.close()
         connection.close()
-    stderr_console.print("stopped; the lease is given back")
+    _LOG.info("stopped; the lease is given back")

@@ -11,10 +11,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from gesscale.document import API_VERSION as OF_DOCUMENTS
 from gesscale.document import as_document
 
-API_VERSION = "gesscale.dev/v1"
-"""Of the documents that decisions are written as."""
+API_VERSION = OF_DOCUMENTS
+"""Of what commands write as JSON and YAML."""
 
 console = Console(soft_wrap=True)
 stderr_console = Console(stderr=True, soft_wrap=True, markup=False, highlight=False)

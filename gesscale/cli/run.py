@@ -1,22 +1,31 @@
 """``gesscale run``, ``once`` and ``recommend``: the loop from the shell."""
 
-from contextlib import closing
+import logging
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gesscale.assembly import build_loop
 from gesscale.cli.controller import PROBES_PORT, serve_controller
+from gesscale.cli.logs import LogFormat, logging_to_stderr
 from gesscale.cli.output import API_VERSION, Output, OutputOption, emit, stderr_console, table
 from gesscale.clock import SystemClock
 from gesscale.decision import Decision, OutcomeStatus, Reason, Verdict
 from gesscale.document import decision_document
 from gesscale.errors import InputError
+from gesscale.knowledge.history import SqliteHistory
+from gesscale.loop import ControlLoop
+from gesscale.service.access import is_loopback, read_token
 from gesscale.settings import Settings, load_settings
 from gesscale.settings.loading import naming
 from latency_map import LatencyMapError
 from latency_map.measure.places import split_place
+
+if TYPE_CHECKING:
+    from gesscale.service.local import ServedLoop
 
 ConfigOption = Annotated[Path, typer.Option("--config", "-c", help="The settings file (YAML).")]
 SetOption = Annotated[
@@ -29,6 +38,9 @@ PolicyOption = Annotated[
     str | None,
     typer.Option("--policy", "-p", help="One of `gesscale policies list`, or FILE.py:NAME; else as set."),
 ]
+
+_LOG = logging.getLogger("gesscale.run")
+_PAST_DECISIONS = 1000
 
 NOT_FEASIBLE = {
     Reason.AT_MAX_REPLICAS,
@@ -62,8 +74,21 @@ def run(
         str | None, typer.Option(help="With --kubernetes: steer the StreamAutoscalers of this one only.")
     ] = None,
     listen: Annotated[
-        str, typer.Option(help="With --kubernetes: HOST:PORT of /healthz, /readyz and /metrics.")
-    ] = "0.0.0.0:8080",
+        str | None,
+        typer.Option(
+            help="HOST:PORT, or a port of this machine only, where the page, /api, /metrics and /healthz are served. "
+            "Default: nowhere; with --kubernetes 0.0.0.0:8080, whose page is for kubectl port-forward only.",
+            show_default=False,
+        ),
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="A file with a token that page, API and metrics then ask for; only its owner may read it.",
+            show_default=False,
+        ),
+    ] = None,
+    log_format: Annotated[LogFormat, typer.Option(help="Form of a line of the log.")] = LogFormat.TEXT,
     allow_target: Annotated[
         list[str] | None,
         typer.Option(
@@ -72,10 +97,15 @@ def run(
         ),
     ] = None,
 ) -> None:
-    """Step once per period until Ctrl-C or SIGTERM; acts only where execute.mode, or the resource's mode, is to act.
+    """Step at once and then once per period until Ctrl-C or SIGTERM; acts only where the mode is to act.
 
-    Either signal ends the loop after the step that is going on, with exit code 0.
+    The mode is execute.mode, or that of the resource. Either signal ends the loop after the step that is going on, with
+    exit code 0.
     """
+    if token_file is not None and listen is None and not kubernetes:
+        message = "run: expected --token-file with --listen HOST:PORT: without it nothing is served"
+        raise InputError(message)
+    token = "" if token_file is None else read_token(token_file)
     if kubernetes:
         if config is not None or set_ or policy or steps:
             message = (
@@ -83,20 +113,25 @@ def run(
                 "resources"
             )
             raise InputError(message)
-        host, port = _host_and_port(listen)
-        serve_controller(
-            kubeconfig=kubeconfig,
-            context=context,
-            namespace=namespace,
-            host=host,
-            port=port,
-            allow_targets=allow_target or (),
-        )
+        host, port = _host_and_port(listen or f"0.0.0.0:{PROBES_PORT}")
+        with logging_to_stderr(log_format):
+            serve_controller(
+                kubeconfig=kubeconfig,
+                context=context,
+                namespace=namespace,
+                host=host,
+                port=port,
+                allow_targets=allow_target or (),
+                token=token,
+            )
         return
     if config is None:
         message = "run: expected --config FILE, or --kubernetes to be the controller of a cluster"
         raise InputError(message)
-    _run_settings(_load(config, set_, policy), steps)
+    settings = _load(config, set_, policy)
+    place = None if listen is None else _host_and_port(listen)
+    with logging_to_stderr(log_format):
+        _run_settings(settings, steps, place, token)
 
 
 def once(
@@ -119,30 +154,66 @@ def recommend(
     _step(_load(config, set_, policy), output, advise_only=True)
 
 
-def _run_settings(settings: Settings, steps: int) -> None:
+def _run_settings(settings: Settings, steps: int, place: tuple[str, int] | None, token: str) -> None:
     clock = SystemClock()
     loop = build_loop(settings, clock.now_s())
     clock.stop_on_signals()
     done = 0
+    with ExitStack() as stack:
+        stack.enter_context(closing(loop.knowledge))
+        served = None if place is None else stack.enter_context(_serve(loop, settings, place, token))
 
-    def report(decisions: tuple[Decision, ...]) -> None:
-        nonlocal done
-        done += 1
-        for decision in decisions:
-            stderr_console.print(f"{decision.operator}: {decision.sentence}")
-        if done == steps:
-            clock.stop()
+        def report(decisions: tuple[Decision, ...]) -> None:
+            nonlocal done
+            done += 1
+            for decision in decisions:
+                _LOG.info("%s: %s", decision.operator, decision.sentence)
+            if served is not None:
+                served.report(decisions)
+            if done == steps:
+                clock.stop()
 
-    acting = "acting" if loop.acts else "advice only: set execute.mode to act to let it act"
-    stderr_console.print(f"policy {loop.policy.name}, every {settings.monitor.period_s:g} s, {acting}")
-    with closing(loop.knowledge):
-        loop.run(clock, settings.monitor.period_s, report, least_period_s=settings.monitor.least_period_s)
-    stderr_console.print(f"stopped after {done} steps")
+        acting = "acting" if loop.acts else "advice only: set execute.mode to act to let it act"
+        _LOG.info("policy %s, every %g s, %s", loop.policy.name, settings.monitor.period_s, acting)
+        (served.loop if served else loop).run(
+            clock,
+            settings.monitor.period_s,
+            report,
+            at_once=True,
+            least_period_s=settings.monitor.least_period_s,
+        )
+    _LOG.info("stopped after %d steps", done)
+
+
+@contextmanager
+def _serve(
+    loop: ControlLoop, settings: Settings, place: tuple[str, int], token: str
+) -> "Iterator[ServedLoop]":
+    """Serve a loop for as long as the context lasts; the page begins with the decisions of earlier processes."""
+    from gesscale.service.local import ServedLoop
+
+    host, port = place
+    with SqliteHistory(settings.knowledge.file) as history:
+        past = history.decisions(limit=_PAST_DECISIONS)
+    with closing(
+        ServedLoop(loop, settings, host=host, port=port, token=token, past=reversed(past))
+    ) as served:
+        _LOG.info("page, API and metrics at %s", served.url)
+        if not is_loopback(host):
+            who = "who knows the token" if token else "everybody who reaches this address"
+            _LOG.warning(
+                "--listen %s is not this machine only: %s can read loads, nodes and decisions, without encryption; "
+                "a port of 127.0.0.1 with an SSH tunnel is safer",
+                host,
+                who,
+            )
+        yield served
 
 
 def _host_and_port(listen: str) -> tuple[str, int]:
+    place = f"127.0.0.1:{listen}" if listen.isdecimal() else listen
     try:
-        return split_place(listen, default_port=PROBES_PORT)
+        return split_place(place, default_port=PROBES_PORT)
     except LatencyMapError as error:
         message = f"--listen: {error}"
         raise InputError(message) from error

@@ -166,10 +166,11 @@ def _reading(
         warm_batches=tuple(
             batch
             for batch, evidence in zip(inside, is_warm, strict=True)
-            if evidence and _started_s(batch) >= now_s - window_s
+            if evidence and not batch.fixed_slots and _started_s(batch) >= now_s - window_s
         ),
         batches=tuple(kept),
         trigger_s=newest.trigger_s,
+        fixed_slots=bool(newest.fixed_slots),
     )
 
 

@@ -6,10 +6,11 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gesscale.errors import InputError
-from gesscale.spark.offsets import OffsetRows, sum_of_leaves
+from gesscale.spark.offsets import OffsetRows
 from gesscale.spark.records import QuerySettings
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class Attachment:
             self._endpoint.close()
         if self._listener is not None:
             with contextlib.suppress(Exception):  # a stopped session has no listeners any more
-                self._spark.streams.removeListener(self._listener)
+                self._listener.stop()
 
 
 def attach(
@@ -86,7 +87,8 @@ def attach(
     cap_rows: int | None = None,
     cap_rows_per_replica: int | None = None,
     trigger_s: float | None = None,
-    offset_rows: OffsetRows = sum_of_leaves,
+    max_replicas: int | None = None,
+    offset_rows: OffsetRows | None = None,
     autoscaler: str | None = None,
     namespace: str | None = None,
     restart: "StartQuery | None" = None,
@@ -111,9 +113,11 @@ def attach(
     cap_rows_per_replica
         The same where it grows with the replicas.
     trigger_s
-        The trigger's interval.
+        The trigger's interval, where the query's own cannot be read.
+    max_replicas
+        How many replicas it may get: fewer partitions of state than that are said.
     offset_rows
-        Counts the rows of a source's offset (JSON text); by default the sum of its numbers.
+        Counts the rows of a source's offset (JSON text), of a source that is not known or not read right.
     autoscaler, namespace
         The StreamAutoscaler whose orders are obeyed; by default the one given to `gesscale.spark.place`.
         Outside Kubernetes there is nothing to steer, which is said.
@@ -129,14 +133,16 @@ def attach(
     Raises
     ------
     InputError
-        Where an argument cannot be right. Nothing else.
+        Where an argument cannot be right, such as the session of a Spark Connect client. Nothing else.
     """
+    _refuse_connect(spark)
     settings = QuerySettings(
         app=_app_name(spark),
         operator=operator,
         cap_rows=cap_rows,
         cap_rows_per_replica=cap_rows_per_replica,
         trigger_s=trigger_s,
+        max_replicas=max_replicas,
         offset_rows=offset_rows,
     )
     from gesscale.spark.executors import ExecutorWatch
@@ -156,9 +162,25 @@ def attach(
     )
     watched = endpoint is not None or order_follower is not None or restartable is not None
     listener = _listen(spark, state) if watched else None
+    if listener is not None and cap_rows is None and cap_rows_per_replica is None:
+        state.say(
+            "attach got no cap: without one a backlog hides in growing batches, and saturation is seen by late batches "
+            "only. Cap the source, such as Kafka by maxOffsetsPerTrigger, and give attach the same cap_rows"
+        )
     return Attachment(
         endpoint.url if endpoint else None, spark, listener, endpoint, order_follower, restartable
     )
+
+
+def _refuse_connect(spark: Any) -> None:
+    """Refuse the session of a Spark Connect client: it runs in no driver, and has no executors to tell of."""
+    if type(spark).__module__.startswith("pyspark.sql.connect."):
+        message = (
+            "gesscale.spark.attach: expected the session of a driver, got that of a Spark Connect client; "
+            "attach in the driver that serves it, with spark.plugins=org.apache.spark.sql.connect.SparkConnectPlugin: "
+            "there its queries are heard"
+        )
+        raise InputError(message)
 
 
 def _jobs(spark: Any) -> "JobWatch | None":
@@ -174,9 +196,10 @@ def _jobs(spark: Any) -> "JobWatch | None":
 def _listen(spark: Any, state: "OperatorState") -> Any:
     try:
         from gesscale.spark.listener import ProgressListener
+        from gesscale.spark.triggers import trigger_of
 
-        listener = ProgressListener(state)
-        spark.streams.addListener(listener)
+        listener = ProgressListener(state, partial(trigger_of, spark))
+        listener.listen(spark)
     except Exception as error:  # noqa: BLE001 - the contract: the query runs, watched or not
         state.count_error("no listener could be added to the session; there will be no batches", error)
         return None

@@ -11,13 +11,15 @@ import json
 import queue
 import threading
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from gesscale.spark.operator_state import OperatorState
+from gesscale.spark.triggers import UNKNOWN_TRIGGER, Trigger
 
+_CONNECT = "SparkConnectPlugin"
 _WAITING_EVENTS = 1024
 
 
@@ -28,12 +30,34 @@ class ProgressListener(StreamingQueryListener):  # type: ignore[misc] # pyspark 
     ----------
     state
         Where it is noted.
+    trigger_of
+        Asks Spark for the trigger of a query, by its id; may raise what it likes.
     """
 
-    def __init__(self, state: OperatorState) -> None:
+    def __init__(self, state: OperatorState, trigger_of: Callable[[str], Trigger]) -> None:
         self._state = state
+        self._trigger_of = trigger_of
+        self._stop: Callable[[], object] = lambda: None
         self._waiting: queue.Queue[Callable[[], None]] = queue.Queue(_WAITING_EVENTS)
         threading.Thread(target=self._note_for_ever, name="gesscale-listener", daemon=True).start()
+
+    def listen(self, spark: Any) -> None:
+        """Begin to hear the queries of a session; in a driver that serves Spark Connect, those of its clients too.
+
+        Parameters
+        ----------
+        spark
+            A classic (not Connect) session.
+        """
+        if _CONNECT in str(spark.sparkContext.getConf().get("spark.plugins", "")):
+            self._stop = _hear_all_sessions(spark, self._jlistener)
+        else:
+            spark.streams.addListener(self)
+            self._stop = partial(spark.streams.removeListener, self)
+
+    def stop(self) -> None:
+        """Hear nothing more."""
+        self._stop()
 
     @cached_property
     def _jlistener(self) -> Any:
@@ -45,7 +69,12 @@ class ProgressListener(StreamingQueryListener):  # type: ignore[misc] # pyspark 
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802 - Spark's name and its Java event
         """Begin a query's history."""
-        self._later(lambda: self._state.begin(_run(event), event.name() or event.id().toString()))
+
+        def note() -> None:
+            identity = event.id().toString()
+            self._state.begin(_run(event), event.name() or identity, self._trigger(identity))
+
+        self._later(note)
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802 - Spark's name and its Java event
         """Keep a finished batch."""
@@ -63,6 +92,13 @@ class ProgressListener(StreamingQueryListener):  # type: ignore[misc] # pyspark 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802 - Spark's name and its Java event
         """End a query's history."""
         self._later(lambda: self._state.end(_run(event)))
+
+    def _trigger(self, query_id: str) -> Trigger:
+        try:
+            return self._trigger_of(query_id)
+        except Exception as error:  # noqa: BLE001 - the contract: a query never fails because it is watched
+            self._state.count_error("the query's trigger cannot be read", error)
+            return UNKNOWN_TRIGGER
 
     def _later(self, note: Callable[[], None]) -> None:
         try:
@@ -90,6 +126,23 @@ class _JavaSide:
 
     class Java:
         implements = ("org.apache.spark.sql.streaming.PythonStreamingQueryListener",)
+
+
+def _hear_all_sessions(spark: Any, listener: Any) -> Callable[[], object]:
+    """Let a listener hear every session of the application, and return what takes it off.
+
+    Each Connect client has a session of its own, and a session's listeners hear its own queries only. Spark's own
+    page of streaming queries hears all by such a bus without a session.
+    """
+    from pyspark.java_gateway import ensure_callback_server_started
+
+    ensure_callback_server_started(spark._sc._gateway)  # `addListener` of a session does it otherwise
+    jvm, all_events = spark._jvm, spark._jsc.sc().listenerBus()
+    runtime = jvm.org.apache.spark.sql.execution.streaming.runtime
+    bus = runtime.StreamingQueryListenerBus(jvm.scala.Option.empty())
+    bus.addListener(listener)
+    all_events.addToQueue(bus, "gesscale")
+    return partial(all_events.removeListener, bus)
 
 
 def _run(event: Any) -> str:

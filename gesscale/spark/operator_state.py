@@ -18,6 +18,8 @@ from gesscale.spark.records import (
     ran_batch,
     trigger_time_s,
 )
+from gesscale.spark.sources import Sources
+from gesscale.spark.triggers import UNKNOWN_TRIGGER, Trigger
 
 _LOG = logging.getLogger("gesscale.spark")
 _QUERIES = 8
@@ -45,7 +47,9 @@ class OperatorState:
         clock_s: Callable[[], float],
         jobs: JobWatch | None = None,
     ) -> None:
-        self.settings = replace(settings, offset_rows=self._guarded(settings.offset_rows))
+        self.settings = settings
+        if settings.offset_rows is not None:
+            self.settings = replace(settings, offset_rows=self._guarded(settings.offset_rows))
         self.errors = 0
         self._watch = watch
         self._clock_s = clock_s
@@ -64,9 +68,13 @@ class OperatorState:
         with self._lock:
             return list(self._histories.values())
 
-    def begin(self, run_id: str, query: str) -> None:
-        """Note that a query has started."""
-        self._history(run_id, query).last_progress_at_s = self._clock_s()
+    def begin(self, run_id: str, query: str, trigger: Trigger = UNKNOWN_TRIGGER) -> None:
+        """Note that a query has started, and say what its trigger means for a scaler."""
+        history = self._history(run_id, query)
+        history.last_progress_at_s = self._clock_s()
+        history.trigger = trigger
+        for warning in trigger.warnings(self.settings.trigger_s):
+            self.say(f"query {query}: {warning}")
 
     def progress(self, run_id: str, query: str, report: Mapping[str, Any]) -> None:
         """Note a progress report."""
@@ -78,7 +86,7 @@ class OperatorState:
         by_host = self._by_host(run_id, report, planned_with, now)
         batch = history.add(report, self.settings, planned_with=planned_with, now=now, by_host=by_host)
         if batch is not None:
-            self._say_what_is_unknown(batch)
+            self._say_what_is_wrong(history, batch)
             for tell in self._border_listeners:
                 tell()
 
@@ -133,7 +141,7 @@ class OperatorState:
     def count_error(self, what: str, error: Exception) -> None:
         """Count a failure and say it once."""
         self.errors += 1
-        self._say(f"{what} ({type(error).__name__}: {str(error)[:200]}); the query goes on")
+        self.say(f"{what} ({type(error).__name__}: {str(error)[:200]}); the query goes on")
 
     def document(self, *, after: int) -> dict[str, Any]:
         """Return the answer of ``/batches``: the newest active query, else the newest one."""
@@ -155,16 +163,26 @@ class OperatorState:
     def _history(self, run_id: str, query: str) -> QueryHistory:
         with self._lock:
             if run_id not in self._histories:
-                self._histories[run_id] = QueryHistory(query=query)
+                self._histories[run_id] = QueryHistory(
+                    query=query, sources=Sources(self.settings.offset_rows)
+                )
                 while len(self._histories) > _QUERIES:
                     del self._histories[next(iter(self._histories))]
             return self._histories[run_id]
 
-    def _say_what_is_unknown(self, batch: BatchRecord) -> None:
-        if batch.offered_rows_total is None:
-            self._say("a source tells no latest offset in rows: rows offered and backlog are unknown")
+    def _say_what_is_wrong(self, history: QueryHistory, batch: BatchRecord) -> None:
+        for problem in history.sources.problems:
+            self.say(problem)
+        partitions, most = batch.state_partitions, self.settings.max_replicas
+        if partitions is not None and most is not None and partitions < most:
+            self.say(
+                f"its state has {partitions} partitions, and max_replicas is {most}: replicas beyond {partitions} "
+                "get no part of it. Partitions are fixed when a query first begins: set spark.sql.shuffle.partitions "
+                f"to at least {most} and begin with a new checkpoint, or lower max_replicas"
+            )
 
-    def _say(self, text: str) -> None:
+    def say(self, text: str) -> None:
+        """Log a warning once."""
         if text not in self._said and len(self._said) < 100:
             self._said.add(text)
             _LOG.warning("operator %s: %s", self.settings.operator, text)

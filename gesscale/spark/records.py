@@ -1,17 +1,18 @@
 """What is kept of each query: a bounded ring of finished batches. Pure: no Spark, no clock."""
 
-import json
 import math
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
 from gesscale.batch_record import BatchRecord, HostWork
 from gesscale.errors import InputError
-from gesscale.spark.offsets import OffsetRows, sum_of_leaves, total_rows
+from gesscale.spark.offsets import OffsetRows
 from gesscale.spark.reconcile import LiveExecutor
+from gesscale.spark.sources import Sources
+from gesscale.spark.triggers import UNKNOWN_TRIGGER, Trigger
 
 API_VERSION = "gesscale.dev/v1"
 RING_BATCHES = 512
@@ -36,9 +37,11 @@ class QuerySettings:
     cap_rows_per_replica
         The same in proportion to the replicas; at most one of the two.
     trigger_s
-        The trigger interval; None where unknown.
+        The trigger interval, where the query's own cannot be read.
     offset_rows
-        Counts the rows of an offset.
+        Counts the rows of an offset; None: as the table of `gesscale.spark.offsets` says.
+    max_replicas
+        How many replicas it may get; None where unknown.
 
     Raises
     ------
@@ -51,7 +54,8 @@ class QuerySettings:
     cap_rows: int | None = None
     cap_rows_per_replica: int | None = None
     trigger_s: float | None = None
-    offset_rows: OffsetRows = sum_of_leaves
+    offset_rows: OffsetRows | None = None
+    max_replicas: int | None = None
 
     def __post_init__(self) -> None:
         if not self.operator:
@@ -60,7 +64,7 @@ class QuerySettings:
         if self.cap_rows is not None and self.cap_rows_per_replica is not None:
             message = "gesscale.spark.attach: give cap_rows or cap_rows_per_replica, not both"
             raise InputError(message)
-        for name in ("cap_rows", "cap_rows_per_replica", "trigger_s"):
+        for name in ("cap_rows", "cap_rows_per_replica", "trigger_s", "max_replicas"):
             value = getattr(self, name)
             if value is not None and not (math.isfinite(value) and value > 0):
                 message = f"gesscale.spark.attach: expected {name} > 0, got {value!r}"
@@ -94,14 +98,25 @@ class ExecutorSnapshot:
 
 @dataclass(slots=True)
 class QueryHistory:
-    """The recent batches of one run of a query; written by one thread, the listener bus's."""
+    """The recent batches of one run of a query; written by one thread, the listener bus's.
+
+    Attributes
+    ----------
+    query
+        Its name, or its id.
+    sources
+        What it reads.
+    trigger
+        When its batches begin.
+    """
 
     query: str
+    sources: Sources = field(default_factory=Sources)
+    trigger: Trigger = UNKNOWN_TRIGGER
     batches: deque[BatchRecord] = field(default_factory=lambda: deque(maxlen=RING_BATCHES))
     last_progress_at_s: float | None = None
     active: bool = True
     processed_rows_total: int = 0
-    _begin_rows: float | None = None
 
     def add(
         self,
@@ -135,7 +150,7 @@ class QueryHistory:
         seconds = progress["durationMs"]["triggerExecution"] / 1000
         started_at_s = trigger_time_s(progress["timestamp"])
         rows = int(progress["numInputRows"])
-        latest, end = self._positions(progress["sources"], settings.offset_rows, rows)
+        position = self.sources.position(progress["sources"], rows)
         self.processed_rows_total += rows
         record = BatchRecord(
             batch_id=int(progress["batchId"]),
@@ -143,32 +158,23 @@ class QueryHistory:
             ended_at_s=started_at_s + seconds,
             rows=rows,
             seconds=seconds,
-            trigger_s=settings.trigger_s,
+            trigger_s=self.trigger.interval_s(settings.trigger_s),
             cap_rows=settings.cap_for(None if planned_with is None else len(planned_with.hosts)),
-            offered_rows_total=_difference(latest, self._begin_rows),
+            offered_rows_total=None if position is None else position.offered,
             processed_rows_total=self.processed_rows_total,
-            backlog_rows=_difference(latest, end),
+            backlog_rows=None if position is None else position.backlog,
             replicas=None if now is None else len(now.hosts),
             hosts=_distinct(now),
             hosts_at_start=_distinct(planned_with),
             output_rows=_output_rows(progress),
+            fixed_slots=self.trigger.fixed_slots,
             state_rows=_state_sum(progress, "numRowsTotal"),
             state_bytes=_state_sum(progress, "memoryUsedBytes"),
+            state_partitions=_state_partitions(progress),
             by_host=by_host,
         )
         self.batches.append(record)
         return record
-
-    def _positions(
-        self, sources: Sequence[Mapping[str, Any]], offset_rows: OffsetRows, rows: int
-    ) -> tuple[float | None, float | None]:
-        latest, end = (
-            total_rows([_text(source.get(name)) for source in sources], offset_rows)
-            for name in ("latestOffset", "endOffset")
-        )
-        if self._begin_rows is None and end is not None:
-            self._begin_rows = end - rows
-        return latest, end
 
 
 def document(
@@ -242,6 +248,11 @@ def _state_sum(progress: Mapping[str, Any], name: str) -> int | None:
     return sum(sums) if sums and None not in sums else None
 
 
+def _state_partitions(progress: Mapping[str, Any]) -> int | None:
+    counts = [operator.get("numShufflePartitions") for operator in progress.get("stateOperators") or ()]
+    return min((count for count in counts if count is not None), default=None)
+
+
 def _as_dict(record: BatchRecord) -> dict[str, Any]:
     served = {name: getattr(record, name) for name in _SERVED}
     if record.by_host is not None:
@@ -249,14 +260,6 @@ def _as_dict(record: BatchRecord) -> dict[str, Any]:
             host: {name: getattr(work, name) for name in _WORK} for host, work in record.by_host.items()
         }
     return served
-
-
-def _text(offset: object) -> str:
-    return offset if isinstance(offset, str) else json.dumps(offset)
-
-
-def _difference(later: float | None, earlier: float | None) -> float | None:
-    return None if later is None or earlier is None else max(0.0, later - earlier)
 
 
 def _distinct(executors: ExecutorSnapshot | None) -> tuple[str, ...]:

@@ -139,7 +139,7 @@ class SparkJobs:
             raise
         stages = str(found.stageIds().mkString(","))
         return Job(
-            description=str(found.description().getOrElse(None) or ""),
+            description=_text(found.description()),
             is_running=str(found.status().toString()) == "RUNNING",
             stages=tuple(int(stage) for stage in stages.split(",") if stage),
         )
@@ -151,6 +151,10 @@ class SparkJobs:
         return {
             executor: _tasks_done(summaries.apply(executor)) for executor in executors.split(",") if executor
         }
+
+
+def _text(option: Any) -> str:
+    return str(option.get()) if option.isDefined() else ""  # py4j cannot pass `getOrElse` its function
 
 
 def _tasks_done(summary: Any) -> TasksDone:

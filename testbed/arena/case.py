@@ -7,17 +7,20 @@ from typing import Annotated
 from pydantic import Field
 
 from gesscale.fields import LARGEST_EXACT
+from testbed.scoring.backlog import Backlog
 from testbed.scoring.replica_count import ReplicaCount
 from testbed.scoring.sample import Scores
 
 METRICS = (
     *(score.name for score in fields(Scores)),
     *(figure.name for figure in fields(ReplicaCount)),
+    *(figure.name for figure in fields(Backlog)),
     "frontier_cost",
     "above_frontier_pct",
 )
-"""Names of all that a run is judged by: the scores; the replicas of all operators together; the least cost at its own
-number of changes (replica-minutes), and by how much its own cost lies above that (per cent)."""
+"""Names of all that a run is judged by: the scores; the replicas of all operators together, and the rows that wait
+before them; the least cost at its own number of changes (replica-minutes), and by how much its own cost lies above that
+(per cent)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

@@ -84,6 +84,12 @@ def _require_delays(kernel_delays: Callable[[], bool]) -> None:
         raise ClusterError(message) from error
 
 
+def is_network_of_machine() -> bool:
+    """Whether a browser of this machine reaches what is served here: not from within a user namespace of our own."""
+    users = Path("/proc/self/uid_map").read_text(encoding="utf-8").split()
+    return int(users[2]) > 1
+
+
 def _try_user_namespace() -> None:
     run(
         ("unshare", "--user", "--map-root-user", "--net", "--mount", "true"),

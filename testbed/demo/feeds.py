@@ -19,9 +19,6 @@ from testbed.pipeline.kafka_broker import running_broker
 from testbed.pipeline.kafka_topic import create_topics, verify_topic
 from testbed.pipeline.sink import SinkCount
 
-HEAD_START_S = 30.0
-"""Drivers that replay rides themselves have so long to start before the first ride is due."""
-
 _PRODUCER_STOP_S = 5.0
 
 
@@ -154,7 +151,7 @@ def open_feed(
         Prints what happens.
     """
     if scenario.kafka is None:
-        yield ReplayFeed(scenario=scenario, rides=rides, start_at_s=time.time() + HEAD_START_S)
+        yield ReplayFeed(scenario=scenario, rides=rides, start_at_s=time.time() + scenario.head_start_s)
         return
     node = topology.driver
     say(f"starting a Kafka broker on {node.name}")

@@ -22,14 +22,16 @@ METRICS_S = 40.0
 def running_operators(
     scenario: Scenario, topology: Topology, feed: Feed, folder: Path
 ) -> Iterator[tuple[LocalSpark, ...]]:
-    """Have what `start_operators` starts for as long as the context lasts; the drivers' logs are kept."""
+    """Have what `start_operators` starts for as long as the context lasts; the drivers' logs are kept.
+
+    Nothing of it runs on when the context ends, however it ends: the nodes can hold another run then.
+    """
     sparks = tuple(open_spark(topology, operator.name) for operator in scenario.operators)
     try:
         yield start_operators(scenario, topology, feed, folder)
-        for spark in sparks:
-            spark.stop_driver()
     finally:
         for spark in sparks:
+            spark.stop_driver()
             log = spark.log(Role.DRIVER, topology.driver_node)
             if log.exists():
                 shutil.copy(log, folder / f"driver-{spark.operator}.log")

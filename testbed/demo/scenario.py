@@ -8,9 +8,11 @@ import yaml
 from gesscale.errors import InputError
 from gesscale.options.sizing import SizingSettings
 from gesscale.policies.gesscale2.settings import Gesscale2Settings
+from gesscale.policies.hpa.settings import HpaSettings
 from gesscale.policies.loading import placed
 from gesscale.policies.registry import any_card
 from gesscale.settings import Settings, load_settings
+from gesscale.settings.groups import MonitorSettings
 from latency_map import write_csv
 from testbed.cluster.topology import Topology
 from testbed.pipeline.operator import Work
@@ -89,7 +91,13 @@ class Scenario:
     scaling_promised
         Whether replicas must come and go, on the nodes that the latency map calls for.
     day_s
-        Seconds into which the 24 hours are compressed.
+        Seconds into which the rides are compressed.
+    rides_s
+        Seconds that the rides lasted; the 24 hours of a day.
+    head_start_s
+        Drivers that replay rides themselves have so long to start before the first ride is due.
+    drain_s
+        When the last ride is due, what is left may take so long.
     share
         Rides that are generated per real passenger; with the copies it sets the load.
     copies
@@ -103,6 +111,10 @@ class Scenario:
         The loop's period: an hour of the day at the default compression.
     max_replicas
         Of each operator: so many executors two cores can carry.
+    objective_s
+        How old a row may be; None: two periods.
+    late_minute_price, change_price
+        What a late minute and a change are worth, replica-minutes, to a policy that asks.
     """
 
     policy: str = "gesscale2"
@@ -111,22 +123,48 @@ class Scenario:
     kafka: TopicInput | None = None
     scaling_promised: bool = True
     day_s: float = 240.0
+    rides_s: float = 86400.0
+    head_start_s: float = 30.0
+    drain_s: float = 90.0
     share: float = 0.105
     copies: int = 3
     cap_rows: int = 1200
     trigger_s: float = 2.0
     period_s: float = 10.0
     max_replicas: int = 5
+    objective_s: float | None = None
+    late_minute_price: float = 10.0
+    change_price: float = 1.0
 
     @property
     def speed(self) -> float:
-        """Seconds of the day per second of the demo."""
-        return 86400.0 / self.day_s
+        """Seconds of the rides per second of the demo."""
+        return self.rides_s / self.day_s
 
     @property
     def slo_s(self) -> float:
-        """How old a row may be, by the policy that asks for it: two periods."""
-        return 2 * self.period_s
+        """How old a row may be, by the policy that asks for it."""
+        return 2 * self.period_s if self.objective_s is None else self.objective_s
+
+    @property
+    def least_period_s(self) -> float:
+        """A policy may ask for its next step so soon: as elsewhere, for Spark's metrics are no faster here."""
+        return min(self.period_s, MonitorSettings().least_period_s)
+
+    @property
+    def history_s(self) -> float:
+        """How far back batches are read: five periods, and no less than elsewhere."""
+        return max(5 * self.period_s, MonitorSettings().history_s)
+
+    @property
+    def stale_after_s(self) -> float:
+        """Age beyond which figures are not acted on: four periods."""
+        return 4 * self.period_s
+
+    @property
+    def rescale_timeout_s(self) -> float:
+        """After this time a change that has not settled no longer blocks the next: six periods."""
+        return 6 * self.period_s
 
     @property
     def title(self) -> str:
@@ -136,29 +174,53 @@ class Scenario:
 
     def settings(self, topology: Topology) -> str:
         """Return the settings of the loop as a user would write them (YAML)."""
-        # The day is compressed 360 times; what the defaults say of an hour holds here for seconds.
-        soon = f"{3 * self.period_s:g}s"
-        policy = placed(self.policy, Path.cwd())
-        analyze: dict[str, object] = {"policy": policy, "recovery_target": soon}
-        card = any_card(self.policy)
-        if card.settings is not None and issubclass(card.settings, SizingSettings):
-            analyze[card.group] = {"cooldown": soon}
-        if card.settings is Gesscale2Settings:
-            analyze[card.group] = {"slo": f"{self.slo_s:g}s"}
         settings = {
             "workflow": {"operators": {each.name: self._operator(each, topology) for each in self.operators}},
             "latency_map": {"file": LATENCY_MAP, "unit": "ms", "kind": "rtt"},
             "monitor": {
                 "period": f"{self.period_s:g}s",
+                "least_period": f"{self.least_period_s:g}s",
                 "window": f"{self.period_s:g}s",
-                "stale_after": f"{4 * self.period_s:g}s",
+                "history": f"{self.history_s:g}s",
+                "stale_after": f"{self.stale_after_s:g}s",
             },
-            "analyze": analyze,
-            "plan": {"rescale_timeout": f"{6 * self.period_s:g}s"},
+            "analyze": {"policy": placed(self.policy, Path.cwd()), **self.rules(self.policy)},
+            "plan": {"rescale_timeout": f"{self.rescale_timeout_s:g}s"},
             "execute": {"mode": "act", "cluster": "local", "options": {"topology": self.topology}},
             "knowledge": {"file": "knowledge.sqlite"},
         }
         return yaml.safe_dump(settings, sort_keys=False)
+
+    def rules(self, *policies: str) -> dict[str, object]:
+        """Return what policies are told, as in the settings of group ``analyze``.
+
+        The day is compressed; what the defaults say of minutes holds here for periods.
+
+        Parameters
+        ----------
+        policies
+            Those whose own settings are among it.
+        """
+        soon = f"{3 * self.period_s:g}s"
+        rules: dict[str, object] = {"recovery_target": soon}
+        for policy in policies:
+            card = any_card(policy)
+            if card.settings is None:
+                continue
+            own: dict[str, object] = {}
+            if issubclass(card.settings, SizingSettings):
+                own["cooldown"] = soon
+            if issubclass(card.settings, HpaSettings):
+                own["scale_down_stabilization"] = f"{5 * self.period_s:g}s"
+            if issubclass(card.settings, Gesscale2Settings):
+                own |= {
+                    "slo": f"{self.slo_s:g}s",
+                    "late_minute_price": self.late_minute_price,
+                    "change_price": self.change_price,
+                }
+            if own:
+                rules[card.group] = own
+        return rules
 
     def _operator(self, operator: TaxiOperator, topology: Topology) -> dict[str, object]:
         described = {
@@ -215,7 +277,7 @@ WORKFLOW = Scenario(
 )
 """`testbed workflow`: two operators joined by Kafka; policies may do what they like."""
 
-KUBE3 = Scenario(topology="kube3", share=0.066, max_replicas=3)
+KUBE3 = Scenario(topology="kube3", share=0.066, max_replicas=3, drain_s=180.0)
 """`testbed kubernetes demo`: the day of `make demo`, with as much load as three nodes carry."""
 
 

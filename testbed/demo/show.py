@@ -10,7 +10,10 @@ from rich.console import Console
 
 from gesscale.assembly import build_loop
 from gesscale.decision import Decision
+from gesscale.service.local import ServedLoop
+from gesscale.service.recorded import write_page
 from gesscale.settings import Settings
+from testbed.cluster import privilege
 from testbed.cluster.topology import Topology, read_topology
 from testbed.demo.feeds import Feed, open_feed
 from testbed.demo.live import LiveView
@@ -22,9 +25,8 @@ from testbed.demo.scenario import Scenario, prepare_settings
 from testbed.demo.stage import DayClock, Stage, checked_pairs, edge_nodes
 from testbed.demo.verdict import check_both_directions, check_nodes, check_rows
 from testbed.pipeline.kafka_topic import broken_rows
+from testbed.pipeline.rides import bundled_demand
 from testbed.pipeline.sink import verify_sink
-
-DRAIN_S = 90.0
 
 
 def make_folder(reports: Path) -> Path:
@@ -63,7 +65,7 @@ def play(scenario: Scenario, folder: Path, console: Console, config: Path | None
     settings = prepare_settings(scenario, topology, folder, config)
     with edge_nodes(topology, scenario.topology, stage):
         pairs = checked_pairs(topology, stage)
-        rides = prepare_rides(scenario.share, scenario.copies, stage.say)
+        rides = prepare_rides(bundled_demand(), scenario.share, scenario.copies, stage.say)
         day = play_day(scenario, settings, topology, rides, folder, stage)
     checks = [
         check
@@ -86,7 +88,10 @@ def play(scenario: Scenario, folder: Path, console: Console, config: Path | None
         f"what another policy would have decided: gesscale replay {folder} --policy NAME",
     )
     title = f"policy {policy}: {scenario.title}"
-    return write_report(day, [*checks, *check_rows(day)], title, folder, console, more=more, hints=hints)
+    kept = write_report(day, [*checks, *check_rows(day)], title, folder, console, more=more, hints=hints)
+    write_page(folder, folder / "page.html")
+    console.print(f"the run to look at, with a slider over its time: {folder}/page.html", highlight=False)
+    return kept
 
 
 def play_day(
@@ -151,6 +156,9 @@ def _scale(
         sparks = stack.enter_context(running_operators(scenario, topology, feed, folder))
         loop = build_loop(settings, time.time())
         stack.enter_context(closing(loop.knowledge))
+        served = stack.enter_context(closing(ServedLoop(loop, settings, host="127.0.0.1", port=0)))
+        if privilege.is_network_of_machine():
+            stage.say(f"look at it: {served.url}")
         stage.say(f"the day begins: {rides.rows} rows in {scenario.day_s:.0f} s, policy {loop.policy.name}")
         began_at_s = stack.enter_context(feed.flowing())
         records = {name: Record(began_at_s=began_at_s) for name in names}
@@ -163,6 +171,7 @@ def _scale(
                 require_driver(spark)
 
         def report(decisions: tuple[Decision, ...]) -> None:
+            served.report(decisions)
             for decision in decisions:
                 records[decision.operator].add((decision,))
                 view.show(decision, decision.at_s - began_at_s)
@@ -170,7 +179,9 @@ def _scale(
         clock = DayClock(
             is_over=lambda: records[names[-1]].processed_rows >= valid,
             check=check,
-            deadline_s=began_at_s + scenario.day_s + DRAIN_S,
+            deadline_s=began_at_s + scenario.day_s + scenario.drain_s,
         )
-        loop.run(clock, settings.monitor.period_s, report, least_period_s=settings.monitor.least_period_s)
+        served.loop.run(
+            clock, settings.monitor.period_s, report, least_period_s=settings.monitor.least_period_s
+        )
         return records

@@ -26,17 +26,24 @@ def _say_warnings() -> None:
 @app.command()
 def generate(
     output: Annotated[Path, typer.Argument(help="The CSV to write, in the layout of 2013.")],
-    rides_per_passenger: Annotated[float, typer.Option(help="Thins the real demand.")] = 0.1,
+    rides_per_passenger: Annotated[float, typer.Option(help="Thins the demand.")] = 0.1,
+    demand: Annotated[
+        Path | None,
+        typer.Option(
+            help="A CSV file with timestamp and passengers, a row for each half hour. Default: a real day.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Equal seeds give equal files.")] = 1,
     form: _Form = Output.TABLE,
 ) -> None:
-    """Generate rides from the bundled real demand; faults are put in on purpose and counted."""
-    from testbed.pipeline.rides import bundled_demand, bundled_zones, generate_rides
+    """Generate rides from a demand, by default the bundled real one; faults are put in on purpose and counted."""
+    from testbed.pipeline.rides import bundled_demand, bundled_zones, generate_rides, read_demand
 
     output.parent.mkdir(parents=True, exist_ok=True)
     made = generate_rides(
         output,
-        demand=bundled_demand(),
+        demand=bundled_demand() if demand is None else read_demand(demand),
         zones=bundled_zones(),
         rides_per_passenger=rides_per_passenger,
         rng=np.random.default_rng(seed),

@@ -4,7 +4,7 @@ No ride of it is a record of a real trip; see ``data/README.md``.
 """
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from importlib.resources import files
@@ -66,8 +66,36 @@ class GeneratedRides:
 
 def bundled_demand() -> Demand:
     """Return the bundled day: 2015-01-06 04:00 to 04:00, rising and falling by 13x."""
-    rows = _bundled("demand_2015-01-06.csv")
-    return Demand(datetime.fromisoformat(rows[0]["timestamp"]), tuple(int(row["passengers"]) for row in rows))
+    return _demand(_bundled("demand_2015-01-06.csv"))
+
+
+def read_demand(path: Path) -> Demand:
+    """Read what `write_demand` wrote, or any file of that form.
+
+    Raises
+    ------
+    InputError
+        Where it cannot be read, lacks a column or rows, or a cell is not a time or a whole number from 0.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            demand = _demand(list(csv.DictReader(file)))
+    except (OSError, UnicodeDecodeError, KeyError, TypeError, ValueError, csv.Error) as error:
+        message = f"{path}: expected a CSV file with timestamp and passengers, a row for each half hour, got: {error}"
+        raise InputError(message) from error
+    if min(demand.passengers) < 0:
+        message = f"{path}: expected passengers >= 0, got {min(demand.passengers)}"
+        raise InputError(message)
+    return demand
+
+
+def write_demand(demand: Demand, path: Path) -> None:
+    """Write a demand as a CSV file, a row for each half hour."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(("timestamp", "passengers"))
+        for half, passengers in enumerate(demand.passengers):
+            writer.writerow((demand.begins + timedelta(seconds=half * HALF_HOUR_S), passengers))
 
 
 def bundled_zones() -> tuple[PickupZone, ...]:
@@ -187,6 +215,13 @@ def _faults(valid: list[list[str]], each: int, rng: np.random.Generator) -> Iter
             for column, text in change.items():
                 line[column] = text
             yield line
+
+
+def _demand(rows: Sequence[Mapping[str, str]]) -> Demand:
+    if not rows:
+        message = "no row"
+        raise ValueError(message)
+    return Demand(datetime.fromisoformat(rows[0]["timestamp"]), tuple(int(row["passengers"]) for row in rows))
 
 
 def _bundled(name: str) -> list[dict[str, str]]:

@@ -145,12 +145,12 @@ def run_stream(options: StreamOptions) -> None:
 
 def processed_rows(progress: dict[str, Any] | None) -> int:
     """Return how many rows a progress report says are processed: the sum of the sources' end offsets."""
-    from gesscale.spark.offsets import sum_of_leaves, total_rows
+    from gesscale.spark.offsets import parsed, sum_of_numbers
 
     if progress is None:
         return 0
-    ends = [str(source["endOffset"]) for source in progress["sources"]]
-    return int(total_rows(ends, sum_of_leaves) or 0)
+    ends = [sum_of_numbers(parsed(source["endOffset"])) for source in progress["sources"]]
+    return int(sum(end or 0 for end in ends))
 
 
 def _start(spark: Any, options: StreamOptions, url: str | None) -> Any:

@@ -19,6 +19,8 @@ SPEED = 10.0
 """Seconds of New York in a second of the load (the paper, V-A)."""
 COPIES = 3
 """How often each record is injected (the paper, V-A)."""
+DEMO_DAY = date(2015, 1, 6)
+"""A Tuesday; the day of ``make demo``."""
 DEFAULT_BEGINS = date(2014, 10, 1)
 """Wednesday and Thursday, like the paper's 1 and 2 May 2013, with schools open, no holiday, and weather as mild as in
 early May; the series, July to January, holds no spring."""
@@ -27,6 +29,7 @@ _DAYS = 2
 _HALF_HOUR_S = 1800.0
 _STEPS = 18  # per half hour: 100 s of New York each, 10 s at speed 10
 _HALF_HOURS_PER_DAY = 48
+_DAY_S = 86400.0
 
 
 @cache
@@ -66,6 +69,31 @@ def taxi_days(begins: date, *, name: str) -> Workload:
     return Workload.of_rates(name, _HALF_HOUR_S / _STEPS, rates).faster(SPEED).scaled(COPIES)
 
 
+def taxi_day(begins: date, *, name: str) -> Workload:
+    """Return one day from 04:00 on, when the city sleeps, at speed 10, each passenger three times: 144 min.
+
+    Parameters
+    ----------
+    begins
+        The day.
+    name
+        What to call it.
+
+    Raises
+    ------
+    InputError
+        On a day that is not in the series, or its last one.
+    """
+    days = taxi_days(begins, name=name)
+    if days.duration_s < _DAYS * _DAY_S / SPEED:
+        message = (
+            f"workload {name!r}: expected a day that the series goes on after, got its last one, {begins}"
+        )
+        raise InputError(message)
+    first = 4 * 2 * _STEPS
+    return Workload.of_rates(name, days.step_s, days.rows_per_s[first : first + _HALF_HOURS_PER_DAY * _STEPS])
+
+
 def smoothed(means: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
     """Return a continuous course, linear from edge to middle to edge of each interval, that keeps each mean.
 
@@ -96,20 +124,25 @@ def smoothed(means: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
 
 
 def _build(request: WorkloadRequest) -> Workload:
-    return taxi_days(_begins(request), name=request.text)
+    return taxi_days(_begins(request, DEFAULT_BEGINS), name=request.text)
 
 
-def _begins(request: WorkloadRequest) -> date:
+def _build_day(request: WorkloadRequest) -> Workload:
+    return taxi_day(_begins(request, DEMO_DAY), name=request.text)
+
+
+def _begins(request: WorkloadRequest, otherwise: date) -> date:
     if request.parameter is None:
-        return DEFAULT_BEGINS
+        return otherwise
     if request.parameter == "any":
         starts = sorted(passengers_by_day())[: 1 - _DAYS]
         return starts[int(request.rng("nyc").integers(len(starts)))]
     try:
         return date.fromisoformat(request.parameter)
     except ValueError:
+        name, _, _ = request.text.partition(":")
         message = (
-            f"workload {request.text!r}: expected a day such as nyc:{DEFAULT_BEGINS}, or nyc:any, "
+            f"workload {request.text!r}: expected a day such as {name}:{otherwise}, or {name}:any, "
             f"got {request.parameter!r}"
         )
         raise InputError(message) from None
@@ -123,5 +156,13 @@ ENTRIES = (
         source="New York half-hourly series of the Numenta Anomaly Benchmark (MIT licence)",
         parameter="the first day, 2014-07-01 to 2015-01-31; `any`: drawn from the seed; without: 2014-10-01",
         build=_build,
+    ),
+    Entry(
+        name="nyc-day",
+        what="one real taxi day from 04:00 on, ten times as fast, each record three times",
+        length="144 min in steps of 10 s",
+        source="New York half-hourly series of the Numenta Anomaly Benchmark (MIT licence)",
+        parameter="the day, 2014-07-01 to 2015-01-30; `any`: drawn from the seed; without: 2015-01-06, as the demo's",
+        build=_build_day,
     ),
 )

@@ -116,6 +116,10 @@ class Workload:
             self, step_s=self.step_s / speed, rows_per_s=tuple(rate * speed for rate in self.rows_per_s)
         )
 
+    def lasting(self, duration_s: float) -> "Workload":
+        """Return the same rates over another time above 0: steps are longer or shorter, rows more or fewer."""
+        return replace(self, step_s=duration_s / len(self.rows_per_s))
+
     @staticmethod
     def of_rates(name: str, step_s: float, rates: Iterable[float]) -> "Workload":
         """Return a pattern from any iterable of rates."""

@@ -44,6 +44,8 @@ def steady(*, last_end_s: float = NOW_S, **changes: object) -> list[Batch]:
                 output_rows=80,
                 state_rows=300 + index,
                 state_bytes=2**33 + index,
+                state_partitions=6,
+                fixed_slots=0,
             ),
             **changes,
         )

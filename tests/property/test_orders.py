@@ -10,7 +10,6 @@ from kube import EPOCH_S, FakeApi, FakeCluster, NoMap, by_hand, node, order, pod
 
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.api import ApiError
-from gesscale.kubernetes.controller.metrics import ControllerMetrics
 from gesscale.kubernetes.controller.status_reporter import StatusReporter
 from gesscale.kubernetes.controller.targets import Targets
 from gesscale.kubernetes.controller.workflow_controller import ControllerContext, WorkflowController
@@ -19,6 +18,8 @@ from gesscale.kubernetes.orders.ordering import OrderWriter
 from gesscale.kubernetes.placement.cluster import KubernetesCluster
 from gesscale.kubernetes.placement.node_backoff import NodeBackoff
 from gesscale.kubernetes.placement.reservations import Reservations
+from gesscale.service.journal import Journal
+from gesscale.service.metrics import ScalerMetrics
 
 NAMES = ("a", "b", "c", "d", "e", "f")
 POOL = ("a", "b", "c", "d")
@@ -51,9 +52,10 @@ class Orders(RuleBasedStateMachine):
         self.api.catch_up()
         documents = Documents(self.api, self.api.watched)
         now_s = lambda: self.now_s  # noqa: E731  # a clock
-        self.reporter = StatusReporter(documents, Silent(), ControllerMetrics("1"), lambda: self.term, now_s)
+        self.reporter = StatusReporter(documents, Silent(), ScalerMetrics("1"), lambda: self.term, now_s)
         self.order_writer = OrderWriter(documents, lambda: self.term)
         context = ControllerContext(
+            journal=Journal(),
             connection=NoMap(),
             look=self.world.look,
             order_writer=self.order_writer,

@@ -1,42 +1,23 @@
 """The arena's report in Debian's Chromium: nothing is loaded, nothing is complained of, all can be read and used."""
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from browser import NEEDS_CHROMIUM, contrast, luminance, open_chromium, pairs_of_colours, see
 from played_results import POLICIES, WORKLOADS, an_experiment, play
 from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
 from testbed.arena.report.page import write_report
 
-CHROMIUM, CHROMEDRIVER = Path("/usr/bin/chromium"), Path("/usr/bin/chromedriver")
-OPTIONS = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 EVIL = "<img src=x onerror=alert(1)>"
 PHONE, DESKTOP = 400, 1400
 
-pytestmark = [
-    pytest.mark.real,
-    pytest.mark.skipif(
-        not (CHROMIUM.exists() and CHROMEDRIVER.exists()),
-        reason="needs /usr/bin/chromium and /usr/bin/chromedriver: apt-get install chromium chromium-driver",
-    ),
-]
+pytestmark = [pytest.mark.real, NEEDS_CHROMIUM]
 
 
 @pytest.fixture(scope="module")
@@ -66,14 +47,8 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = str(CHROMIUM)
-    for option in (*OPTIONS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
-        options.add_argument(option)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(executable_path=str(CHROMEDRIVER)))
-    yield driver
-    driver.quit()
+    with open_chromium(tmp_path_factory.mktemp("chromium")) as driver:
+        yield driver
 
 
 @pytest.fixture
@@ -82,16 +57,6 @@ def page(chromium: webdriver.Chrome, report: str) -> webdriver.Chrome:
     see(chromium, DESKTOP, "light")
     chromium.get(report)
     return chromium
-
-
-def see(driver: webdriver.Chrome, width: int, colours: str) -> None:
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width == PHONE}
-    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    preferred = [
-        {"name": "prefers-color-scheme", "value": colours},
-        {"name": "prefers-reduced-motion", "value": "reduce"},
-    ]
-    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": preferred})
 
 
 def column(driver: webdriver.Chrome, table: str, number: int) -> list[float]:
@@ -204,39 +169,9 @@ def test_the_page_can_be_read_and_has_all_without_javascript(chromium, report):
 def test_every_text_stands_out_from_what_is_behind_it(page, report, colours):
     see(page, DESKTOP, colours)
     page.get(report)
-    pairs = page.execute_script(
-        """
-        const behind = element => {
-          for (let at = element; at; at = at.parentElement) {
-            const colour = getComputedStyle(at).backgroundColor;
-            if (colour !== "rgba(0, 0, 0, 0)") return colour;
-          }
-          return "none";
-        };
-        const found = {};
-        const texts = "h1, h2, p, a, dt, dd, th, td span, caption, label, li, text";
-        for (const element of document.querySelectorAll(texts)) {
-          const style = getComputedStyle(element);
-          const colour = element.tagName === "text" ? style.fill : style.color;
-          found[colour + " on " + behind(element)] = element.outerHTML.slice(0, 80);
-        }
-        return found;
-        """
-    )
+    pairs = pairs_of_colours(page, "h1, h2, p, a, dt, dd, th, td span, caption, label, li, text")
     assert len(pairs) > 8
     too_weak = {pair: where for pair, where in pairs.items() if contrast(pair) < 4.5}  # WCAG 2.1, 1.4.3 (AA)
     assert too_weak == {}
     background = page.execute_script("return getComputedStyle(document.body).backgroundColor")
     assert (luminance(background) < 0.05) == (colours == "dark")
-
-
-def contrast(pair: str) -> float:
-    """Return the contrast of ``colour on colour`` as of WCAG 2.1."""
-    low, high = sorted(luminance(colour) for colour in pair.split(" on "))
-    return (high + 0.05) / (low + 0.05)
-
-
-def luminance(colour: str) -> float:
-    shares = [float(number) / 255 for number in re.findall(r"[\d.]+", colour)[:3]]
-    linear = [share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from gesscale.kubernetes.api import Connection, ElectionTimes, Elector, Events, LeaseLock, new_identity
 from gesscale.kubernetes.api.lease import LEASE_NAME, steady_now_s
 from gesscale.kubernetes.controller.fault_reporter import FaultReporter
-from gesscale.kubernetes.controller.metrics import ApiFigures, ControllerMetrics
 from gesscale.kubernetes.controller.probes import HealthSnapshot
 from gesscale.kubernetes.controller.scheduling import WorkflowScheduler
 from gesscale.kubernetes.controller.status_reporter import StatusReporter
@@ -23,6 +22,8 @@ from gesscale.kubernetes.placement.watches import Watches
 from gesscale.kubernetes.resource.order import order_of
 from gesscale.kubernetes.resource.spec_groups import AGENTS_DNS
 from gesscale.kubernetes.resource.translate import GatheredWorkflows, Key, ManagedWorkflow, gather
+from gesscale.service.journal import Journal
+from gesscale.service.metrics import ApiFigures, ScalerMetrics
 from latency_map.measure.threads import in_thread
 
 _LOG = logging.getLogger(__name__)
@@ -77,6 +78,8 @@ class Controller:
         By which it holds the lease.
     metrics
         What it counts.
+    journal
+        The newest steps, for the page.
     """
 
     def __init__(
@@ -98,7 +101,8 @@ class Controller:
             term_floor=self._highest_term,
             on_change=self._waking.set,
         )
-        self.metrics = ControllerMetrics(version, self._api_figures)
+        self.metrics = ScalerMetrics(version, self._api_figures)
+        self.journal = Journal()
         self._reservations = Reservations()
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="report")
         documents = Documents(connection, self._watches.documents)
@@ -111,6 +115,7 @@ class Controller:
             reservations=self._reservations,
             targets=Targets((*_OWN_TARGETS, *options.allowed_targets), self._watches.look),
             timed=self.metrics.timed,
+            journal=self.journal,
         )
         self._scheduler = WorkflowScheduler(
             context=context,
@@ -144,7 +149,9 @@ class Controller:
                 if (term is not None) != led:
                     led = term is not None
                     self._turn(led)
-                if term is not None:
+                if term is None:
+                    self.journal.keep_only(())
+                else:
                     self._advance(term)
                 self._waking.wait(_ROUND_S)
                 self._waking.clear()
@@ -177,6 +184,7 @@ class Controller:
         """Start what is due."""
         generations, gathered = self._gather()
         self._scheduler.advance(gathered.workflows, term)
+        self.journal.keep_only({"/".join(key) for key in gathered.workflows})
         self._fault_reporter.report(
             gathered.faults,
             {key: generation for key, (_, generation) in generations.items()},

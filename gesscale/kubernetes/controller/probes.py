@@ -1,4 +1,4 @@
-"""``/healthz``, ``/readyz`` and ``/metrics``: whether the controller lives, works, and what it counts.
+"""``/healthz`` and ``/readyz``: whether the controller lives, and works.
 
 Ages are differences of a clock that never jumps: the wall clock of a board without a battery leaps when the network's
 time arrives, and a controller must not be restarted for that.
@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from gesscale.kubernetes.placement.watches import STALE_AT_MOST_S, CacheStatus
+from gesscale.service.access import HEADERS
 from gesscale.words import in_words
-from latency_map.serving import Page, PageServer, Unavailable
+from latency_map.serving import Guard, Page, PageServer, Stream, Unavailable
 
 PORT = 8080
 LIVENESS_PERIODS = 5
@@ -101,22 +102,32 @@ def readiness_failures(health: HealthSnapshot, now_s: float) -> tuple[str, ...]:
     return (*api, *caches, *rights, *steps)
 
 
+def problems_of(health: HealthSnapshot, now_s: float) -> tuple[str, ...]:
+    """Say all that is wrong with the controller, or that another one leads, in sentences."""
+    other = (
+        () if health.leading else ("this controller waits: another one leads, and its page shows the steps",)
+    )
+    return (*liveness_failures(health, now_s), *readiness_failures(health, now_s), *other)
+
+
 def serve_probes(
     health: Callable[[], HealthSnapshot],
-    metrics: Page,
+    pages: Mapping[str, Page],
     clock: Callable[[], float],
     *,
+    streams: Mapping[str, Stream] | None = None,
+    guard: Guard | None = None,
     host: str = "0.0.0.0",  # noqa: S104 - the kubelet and Prometheus ask the pod's own address
     port: int = PORT,
 ) -> PageServer:
-    """Answer ``/healthz``, ``/readyz`` and ``/metrics`` until closed.
+    """Answer ``/healthz``, ``/readyz`` and the pages until closed.
 
     Parameters
     ----------
     health
         Asked at each probe; never waits for a lock that a step holds.
-    metrics
-        The page of figures, `gesscale.kubernetes.metrics.ControllerMetrics.page`.
+    pages, streams, guard
+        What else is served, such as ``/metrics``, and who gets it; see `latency_map.serving.PageServer`.
     clock
         Seconds of a clock that never jumps, such as `time.monotonic`.
     host, port
@@ -143,7 +154,8 @@ def serve_probes(
         role = f"leader, {steps}" if seen.leading else "follower"
         return _answer(f"ready: {role}", readiness_failures(seen, clock()))
 
-    return PageServer(host, port, {"/healthz": healthz, "/readyz": readyz, "/metrics": metrics})
+    probes = {"/healthz": healthz, "/readyz": readyz}
+    return PageServer(host, port, {**probes, **pages}, streams=streams, headers=HEADERS, guard=guard)
 
 
 def _answer(well: str, problems: tuple[str, ...]) -> tuple[str, bytes]:

@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any
 
 from gesscale.errors import GesscaleError
-from gesscale.kubernetes.controller.metrics import ControllerMetrics
 from gesscale.kubernetes.controller.probes import StepStatus
 from gesscale.kubernetes.controller.status_reporter import StatusReporter
 from gesscale.kubernetes.controller.workflow_controller import ControllerContext, WorkflowController
@@ -23,6 +22,7 @@ from gesscale.kubernetes.placement.quantity import ONE_POD
 from gesscale.kubernetes.resource.groups import group_of
 from gesscale.kubernetes.resource.translate import Key, ManagedWorkflow
 from gesscale.loop import next_step_in_s
+from gesscale.service.metrics import ScalerMetrics
 
 _LOG = logging.getLogger(__name__)
 _EARLY_STEP_S = 3.0
@@ -73,7 +73,7 @@ class WorkflowScheduler:
         context: ControllerContext,
         documents: Documents,
         reporter: StatusReporter,
-        metrics: ControllerMetrics,
+        metrics: ScalerMetrics,
         begin: Callable[[Callable[[], None]], "Future[None]"],
         now_s: Callable[[], float],
         steady_s: Callable[[], float],

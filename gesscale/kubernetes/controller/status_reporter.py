@@ -8,15 +8,15 @@ from gesscale.errors import ClusterError
 from gesscale.kubernetes.api import Events
 from gesscale.kubernetes.api.events import Regarding
 from gesscale.kubernetes.api.resources import STREAM_AUTOSCALERS
-from gesscale.kubernetes.controller.metrics import ControllerMetrics, StepFigures
 from gesscale.kubernetes.controller.workflow_controller import WorkflowStep
 from gesscale.kubernetes.orders.documents import Document, Documents
 from gesscale.kubernetes.placement.applications import Application
 from gesscale.kubernetes.reporting import ObservedStep, StepReport, node_pool_of, report_fault, report_step
-from gesscale.kubernetes.reporting.figures import figures_of
 from gesscale.kubernetes.resource.groups import group_of
 from gesscale.kubernetes.resource.status import DriverStatus
 from gesscale.kubernetes.resource.translate import Key, ManagedWorkflow, ResourceFault
+from gesscale.service.figures import figures_of
+from gesscale.service.metrics import ScalerMetrics, StepFigures
 
 
 class StatusReporter:
@@ -36,7 +36,7 @@ class StatusReporter:
         self,
         documents: Documents,
         events: Events,
-        metrics: ControllerMetrics,
+        metrics: ScalerMetrics,
         term: Callable[[], int | None],
         now_s: Callable[[], float],
     ) -> None:

@@ -26,7 +26,8 @@ from gesscale.loop import ControlLoop
 from gesscale.monitor.kept_latencies import KeptLatencies
 from gesscale.plan.directives import Directive, Pause
 from gesscale.policies.guarded import GuardedPolicy
-from gesscale.ports import ClusterState, Knowledge, MetricSource
+from gesscale.ports import ClusterState, Knowledge, Latencies, MetricSource
+from gesscale.service.journal import Journal, SeenStep
 from gesscale.settings.operators import KafkaSettings
 from gesscale.workflow import Workflow
 
@@ -50,6 +51,8 @@ class ControllerContext:
         Where connections may go, and how much their answers may take.
     timed
         Measures the phases of a step; see `gesscale.loop.ControlLoop`.
+    journal
+        Keeps the steps for the page.
     """
 
     connection: Connection
@@ -58,6 +61,7 @@ class ControllerContext:
     reservations: Reservations
     targets: Targets
     timed: Callable[[str], AbstractContextManager[None]]
+    journal: Journal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +160,7 @@ class WorkflowController:
             name: found.place for name, found in cluster.applications.items() if found.place is not None
         }
         built = workflow.build(places)
+        seen: list[tuple[ClusterState, Latencies]] = []
         loop = ControlLoop(
             metrics=self._open_metrics(workflow),
             latencies=self._open_latencies(workflow),
@@ -166,13 +171,27 @@ class WorkflowController:
             rescale_timeout_s=workflow.rescale_timeout_s,
             directives=self._directives(workflow, built, now_s),
             timed=self._context.timed,
+            seen=lambda cluster, latencies: seen.append((cluster, latencies)),
+        )
+        decisions, known = loop.step(now_s), self._store.recall(now_s)
+        self._context.journal.add(
+            SeenStep(
+                name=f"{workflow.namespace}/{workflow.name}",
+                workflow=built,
+                period_s=workflow.monitor.period_s,
+                policy=loop.policy.name,
+                decisions=decisions,
+                cluster=seen[0][0],
+                latencies=seen[0][1],
+                known=known,
+            )
         )
         return WorkflowStep(
-            decisions=loop.step(now_s),
+            decisions=decisions,
             applications=cluster.applications,
             workflow=built,
             cluster=cluster.seen,
-            known=self._store.recall(now_s),
+            known=known,
         )
 
     def _standing(self) -> Mapping[str, OrderStatus | None]:

@@ -8,7 +8,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from gesscale.decision import Decision, MapStatus, OutcomeStatus, Verdict
-from gesscale.kubernetes.reporting.figures import desired_placement
 from gesscale.kubernetes.resource.conditions import (
     ConditionFinding,
     conditions_of,
@@ -37,6 +36,7 @@ from gesscale.kubernetes.resource.translate import ResourceFault
 from gesscale.order import Order
 from gesscale.plan.placement import usable
 from gesscale.ports import ClusterState, Knowledge
+from gesscale.service.figures import desired_placement
 from perfmodel import Estimate, Model
 
 _LASTING = ("order", "memory", "model")

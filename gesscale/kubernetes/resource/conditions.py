@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gesscale.decision import Decision, OutcomeStatus, Reason, Verdict
+from gesscale.decision import FIXED_SLOTS, Decision, OutcomeStatus, Reason, Verdict
 from gesscale.kubernetes.resource.spans import format_instant
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
 from gesscale.kubernetes.resource.status import Condition
@@ -30,6 +30,7 @@ MEANING = {
     "ScalingActive": "Changes are carried out: mode Act, not paused, metrics there.",
     "ScalingLimited": "Something is wanted that cannot be had: a limit of replicas, nodes or what is known of delays.",
     "Paused": "spec.pause holds.",
+    "FixedSlots": "The query runs in Real-Time Mode: its replicas are watched, and never changed.",
 }
 """Every condition with what True means."""
 TYPES = tuple(MEANING)
@@ -69,15 +70,16 @@ def findings_of(decision: Decision, spec: StreamAutoscalerSpec, now_s: float) ->
         One of each of `TYPES`.
     """
     paused = _paused(spec, now_s)
-    metrics, able = _metrics(decision), _able(decision)
+    metrics, able, slots = _metrics(decision), _able(decision), _fixed_slots(decision)
     return (
         _ready(decision, metrics, able),
         metrics,
         _model(decision),
         able,
-        _active(spec, paused, metrics),
+        _active(spec, paused, metrics, slots),
         _limited(decision),
         paused,
+        slots,
     )
 
 
@@ -171,7 +173,7 @@ def _able(decision: Decision) -> ConditionFinding:
 
 
 def _active(
-    spec: StreamAutoscalerSpec, paused: ConditionFinding, metrics: ConditionFinding
+    spec: StreamAutoscalerSpec, paused: ConditionFinding, metrics: ConditionFinding, slots: ConditionFinding
 ) -> ConditionFinding:
     if spec.mode != "Act":
         message = f"mode is {spec.mode}: set it to Act to let the controller scale"
@@ -180,6 +182,8 @@ def _active(
         return ConditionFinding("ScalingActive", False, "Paused", paused.message)
     if not metrics.holds:
         return ConditionFinding("ScalingActive", False, metrics.reason, metrics.message)
+    if slots.holds:
+        return ConditionFinding("ScalingActive", False, slots.reason, slots.message)
     return ConditionFinding("ScalingActive", True, "Acting", "the controller scales as it decides")
 
 
@@ -189,6 +193,15 @@ def _limited(decision: Decision) -> ConditionFinding:
     if wanted and plan.change is None and plan.reason in _LIMITS:
         return ConditionFinding("ScalingLimited", True, plan.reason, plan.detail)
     return ConditionFinding("ScalingLimited", False, "DesiredWithinRange", "what is wanted can be had")
+
+
+def _fixed_slots(decision: Decision) -> ConditionFinding:
+    reading = decision.analysis.reading
+    if reading is None:
+        return ConditionFinding("FixedSlots", None, decision.analysis.reason, "no batch tells")
+    if reading.fixed_slots:
+        return ConditionFinding("FixedSlots", True, "RealTimeMode", FIXED_SLOTS)
+    return ConditionFinding("FixedSlots", False, "MicroBatches", "slots are free between two batches")
 
 
 def _paused(spec: StreamAutoscalerSpec, now_s: float) -> ConditionFinding:

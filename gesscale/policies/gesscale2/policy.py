@@ -122,7 +122,7 @@ class Gesscale2Policy:
             trigger_s=_trigger_s(reading),
             moves=False,
         )
-        load = memo.load.forecast(self._window_s(memo, operator)).rate
+        load = memo.load.forecast(self._bucket_s(memo, operator)).rate
         present = sized.present_rows_per_s
         detail = f"{load:.0f} rows/s are expected, {reading.replicas} replicas do {present:.0f}"
         if load > present:
@@ -150,7 +150,7 @@ class Gesscale2Policy:
                 "learned_until_s": batches[-1].ended_at_s if batches else memo.learned_until_s,
                 "law": memo.law.learned(self._samples(reading, memo, observation, knowledge)),
                 "load": memo.load.learned(
-                    offered_points(batches), self._window_s(memo, self.workflow.operators[reading.operator])
+                    offered_points(batches), self._bucket_s(memo, self.workflow.operators[reading.operator])
                 ),
             }
         )
@@ -196,8 +196,8 @@ class Gesscale2Policy:
         if reading is None or analysis.memo is None or analysis.mst is None or plan.mst is None:
             return _Flow(0.0, 0.0)
         memo = Gesscale2Memo.model_validate_json(analysis.memo)
-        window_s = self._window_s(memo, self.workflow.operators[analysis.operator])
-        load = memo.load.forecast(window_s).rate * growth
+        bucket_s = self._bucket_s(memo, self.workflow.operators[analysis.operator])
+        load = memo.load.forecast(bucket_s).rate * growth
         wanted = load + (reading.backlog_rows or 0.0) / self._slo_s(analysis.operator)
         return _Flow(min(wanted / growth, analysis.mst.mid), min(wanted, plan.mst.mid))
 
@@ -205,7 +205,7 @@ class Gesscale2Policy:
         """Return an operator's share of the objective: all operators that a row passes have the same."""
         return self.sizing.slo_s / self.workflow.path_operators(operator)
 
-    def _window_s(self, memo: Gesscale2Memo, operator: Operator) -> float:
+    def _bucket_s(self, memo: Gesscale2Memo, operator: Operator) -> float:
         """Return over how long the load is averaged: rows may wait so long."""
         return max(memo.period_s, self._slo_s(operator.name))
 
@@ -293,17 +293,17 @@ class Gesscale2Policy:
         knowledge: Knowledge,
         growth: float,
     ) -> Outlook:
-        """Lay out what may come: a window in steps of the loop, then steps of a window."""
-        slo_s, window_s, trigger_s = (
+        """Lay out what may come: a bucket in steps of the loop, then steps of a bucket."""
+        slo_s, bucket_s, trigger_s = (
             self._slo_s(operator.name),
-            self._window_s(memo, operator),
+            self._bucket_s(memo, operator),
             _trigger_s(reading),
         )
-        periods = round(window_s / memo.period_s)
-        steps_s = np.array([*[memo.period_s] * periods, *[window_s] * _STEPS])
+        periods = round(bucket_s / memo.period_s)
+        steps_s = np.array([*[memo.period_s] * periods, *[bucket_s] * _STEPS])
         instants_s = np.concatenate([[0.0], np.cumsum(steps_s)])
-        rates, ahead = memo.load.rates(window_s), memo.load.forecast(window_s)
-        after = (instants_s[1:] + instants_s[:-1]) / 2 / window_s + 0.5
+        rates, ahead = memo.load.rates(bucket_s), memo.load.forecast(bucket_s)
+        after = (instants_s[1:] + instants_s[:-1]) / 2 / bucket_s + 0.5
         played = scenarios(rates, ahead, after, float(sized.rows_per_s[0]))
         offered = np.concatenate(
             [np.zeros((len(played.weights), 1)), np.cumsum(growth * played.rates * steps_s, axis=1)], axis=1

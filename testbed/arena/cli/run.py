@@ -87,9 +87,9 @@ def run(
     """Play policies on workloads with many seeds; the same seed is the same world to each policy."""
     changes: dict[str, object] = {}
     if policies:
-        changes["policies"] = list(policy_names()) if policies == ALL else _files_placed(policies.split(","))
+        changes["policies"] = list(policy_names()) if policies == ALL else files_placed(policies.split(","))
     if workload:
-        changes["workloads"] = _files_placed(workload)
+        changes["workloads"] = files_placed(workload)
     if seeds is not None:
         changes["seeds"] = _at_least_one("--seeds", seeds)
     if engine is not None:
@@ -129,10 +129,12 @@ def _experiment(source: str, changes: dict[str, object]) -> Experiment:
     """Return the experiment that is asked for."""
     path = Path(source)
     base = read_experiment(str(path.resolve()) if path.is_file() else source)
+    if changes.keys() - {"seeds"}:
+        changes = {"title": "", **changes}  # the title tells of the experiment as it was
     return base.changed(changes, "the options") if changes else base
 
 
-def _files_placed(names: Sequence[str]) -> list[str]:
+def files_placed(names: Sequence[str]) -> list[str]:
     """Return names, those of files by their whole path, so that they mean the same from anywhere."""
     placed = []
     for name in filter(None, (name.strip() for name in names)):

@@ -82,6 +82,10 @@ class Experiment(Section):
         gt=0,
         description="Patterns are played at their own rates times this. Default: scaled by peak_share instead.",
     )
+    length_s: Duration | None = Field(
+        None,
+        description="Every load is played in this time, at its own rates or as scaled. Default: each in its own.",
+    )
     period_s: Duration = Field(60.0, description="Time between two steps of the loop. Default: paper IV-B.")
     least_period_s: Duration | None = Field(
         None,

@@ -101,7 +101,7 @@ def standings(
     *,
     prices: Sequence[float] = PRICES,
     baseline: str = IDEAL,
-    lateness: str = "lag_above_slo_s",
+    lateness: str = LAG_ABOVE[1],
 ) -> tuple[Standing, ...]:
     """Rank the policies of each variant.
 
@@ -144,7 +144,7 @@ def standings(
     groups = group_results(experiment, results)
     found: list[Standing] = []
     for variant in dict.fromkeys(group.variant for group in groups):
-        inside = [_Bills(group, lateness) for group in groups if group.variant == variant]
+        inside = [Bills(group, lateness) for group in groups if group.variant == variant]
         winners = [_winners(inside, price) for price in prices]
         of_variant = [
             _standing([each for each in inside if each.policy == policy], inside, baseline, prices, winners)
@@ -155,18 +155,28 @@ def standings(
 
 
 @dataclass(frozen=True, slots=True)
-class _Bills:
-    """The runs of a policy on a load, and what of them counts as late time."""
+class Bills:
+    """The runs of a policy on a load, and what of them counts as late time.
+
+    Attributes
+    ----------
+    group
+        The runs.
+    lateness
+        The metric that a bill takes for lateness, see `lateness_metric`.
+    """
 
     group: ResultGroup
-    lateness: str
+    lateness: str = LAG_ABOVE[1]
 
     @property
     def policy(self) -> str:
+        """Whose runs."""
         return self.group.policy
 
     @property
     def load(self) -> str:
+        """On which load."""
         return self.group.workload
 
     def late_min(self) -> Mapping[int, float | None]:
@@ -185,8 +195,8 @@ class _Bills:
 
 
 def _standing(
-    own: Sequence[_Bills],
-    all_policies: Sequence[_Bills],
+    own: Sequence[Bills],
+    all_policies: Sequence[Bills],
     baseline: str,
     prices: Sequence[float],
     winners: Sequence[Mapping[str, str]],
@@ -224,7 +234,7 @@ def _above_pct(ratio: Interval | None) -> Interval | None:
     return replace(ratio, mean=100 * (ratio.mean - 1), low=low, high=high)
 
 
-def _winners(bills: Sequence[_Bills], price: float) -> Mapping[str, str]:
+def _winners(bills: Sequence[Bills], price: float) -> Mapping[str, str]:
     """Return for each load the policy of least mean bill, of those that lost no run of it."""
     winners: dict[str, str] = {}
     for load in dict.fromkeys(each.load for each in bills):

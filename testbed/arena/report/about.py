@@ -3,6 +3,7 @@
 import platform
 from collections.abc import Iterable
 from importlib.metadata import version
+from pathlib import Path
 
 import yaml
 
@@ -42,6 +43,15 @@ def facts(outcomes: Outcomes) -> tuple[tuple[str, str], ...]:
     )
 
 
+def title(experiment: Experiment) -> str:
+    """Return what the page is about: the experiment's title, or what it plays."""
+    loads = experiment.workloads
+    played = loads[0] if len(loads) == 1 else counted(len(loads), "workload")
+    policies = experiment.policies
+    playing = policies[0] if len(policies) == 1 else f"{len(policies)} policies"
+    return experiment.title or f"{playing} on {played}"
+
+
 def as_yaml(experiment: Experiment) -> str:
     """Return all settings, in the form in which an experiment is read."""
     return yaml.safe_dump(experiment.document(), sort_keys=False, allow_unicode=True, width=100)
@@ -74,7 +84,7 @@ def _nodes(experiment: Experiment) -> str:
             f"{nodes.count}, round trips {figure(drawn.low_ms)} to {figure(drawn.high_ms)} ms, "
             f"{drawn.kind.value}, {often}"
         )
-    source = f"topology {nodes.topology}" if nodes.topology else f"latency map {nodes.map}"
+    source = f"topology {nodes.topology}" if nodes.topology else f"latency map {Path(nodes.map or '').name}"
     return f"the first {nodes.count} of {source}" if nodes.count else source
 
 

@@ -25,6 +25,7 @@ WIDTH = 450
 
 _ROW_HEIGHT = 26
 _AROUND = 62
+_MOST_TICKS = 6
 _WIDE_RANGE = 30.0
 """Lag goes by the logarithm where the most is so many times the least."""
 
@@ -78,9 +79,11 @@ def draw_latency(policies: Sequence[PolicyLag], *, key: str, label: str) -> str:
     with blank_figure(WIDTH, _AROUND + _ROW_HEIGHT * len(policies)) as figure:
         ax = _rows(figure, policies, "latency of rows, s: median │ p95 │ p99")
         known = [value for lag in policies for value in lag.latency_s if value > 0]
+        low, high = 0.7 * min(known, default=1.0), 1.4 * max(known, default=10.0)
         ax.set_xscale("log")
-        ax.tick_params(which="minor", bottom=False)
-        ax.set_xlim(0.7 * min(known, default=1.0), 1.4 * max(known, default=10.0))
+        ax.set_xlim(low, high)
+        ax.set_xticks(log_ticks(low, high), minor=False)
+        ax.set_xticks([], minor=True)
         ax.xaxis.set_major_formatter(short)
         for row, lag in enumerate(policies):
             if lag.latency_s:
@@ -95,6 +98,25 @@ def draw_latency(policies: Sequence[PolicyLag], *, key: str, label: str) -> str:
                     color=shown,
                 )
         return as_element(figure, key, label)
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Return values for a logarithmic axis that has room for six: of 1, 2 and 5 times a power of ten, or of its powers.
+
+    Examples
+    --------
+    >>> log_ticks(0.8, 30), log_ticks(0.5, 90_000), log_ticks(3.1, 4.4)
+    ([1, 2, 5, 10, 20], [1, 10, 100, 1000, 10000], [3.1, 4.4])
+    """
+    powers = [10**power for power in range(-6, 13)]
+    for factors, steps in (((1, 2, 5), 1), ((1,), 1), ((1,), 2), ((1,), 3)):
+        found = [factor * power for power in powers[::steps] for factor in factors]
+        shown = [value for value in found if low <= value <= high]
+        if len(shown) < 2:
+            return [low, high]
+        if len(shown) <= _MOST_TICKS:
+            return shown
+    return shown
 
 
 def _rows(figure: "Figure", policies: Sequence[PolicyLag], title: str) -> "Axes":

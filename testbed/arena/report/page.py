@@ -14,6 +14,7 @@ from testbed.arena.judging.statistics import RESAMPLES
 from testbed.arena.report import about
 from testbed.arena.report.course import LEGEND
 from testbed.arena.report.measures import DELAY, DISTANCE, PROVISIONING
+from testbed.arena.report.names import short_names, with_short_names
 from testbed.arena.report.outcomes import Outcomes
 from testbed.arena.report.parts import tradeoffs, workload_part
 from testbed.arena.report.svg import POLICY_COLOURS, POLICY_SIGNS
@@ -46,11 +47,12 @@ def write_report(
     GesscaleError
         Jinja2 or matplotlib is not installed.
     """
-    text = render(
-        Outcomes(
-            experiment=experiment, results=results, baseline=choose_baseline(results, baseline, experiment)
-        )
+    chosen = choose_baseline(results, baseline, experiment)
+    called, renamed = with_short_names(experiment, results)
+    outcomes = Outcomes(
+        experiment=called, results=renamed, baseline=short_names(experiment.policies).get(chosen, chosen)
     )
+    text = render(outcomes, settings=about.as_yaml(experiment))
     try:
         file.write_text(text, "utf-8")
     except OSError as error:
@@ -58,8 +60,15 @@ def write_report(
         raise InputError(message) from None
 
 
-def render(outcomes: Outcomes) -> str:
+def render(outcomes: Outcomes, *, settings: str) -> str:
     """Return the report as HTML.
+
+    Parameters
+    ----------
+    outcomes
+        What came of the experiment.
+    settings
+        The experiment as a file.
 
     Raises
     ------
@@ -73,12 +82,12 @@ def render(outcomes: Outcomes) -> str:
     policies = list(enumerate(experiment.policies))
     script = environment.get_template("page.js.j2").render()
     return environment.get_template("page.html.j2").render(
-        title=experiment.title or experiment.name,
+        title=about.title(experiment),
         experiment=experiment,
         baseline=outcomes.baseline,
         facts=about.facts(outcomes),
         held_equal=about.HELD_EQUAL,
-        settings=about.as_yaml(experiment),
+        settings=settings,
         questions=about.questions(experiment),
         glance=at_a_glance(outcomes),
         tradeoffs=tradeoffs(outcomes, workloads),

@@ -158,6 +158,8 @@ def _traits(experiment: Experiment, physics: Mapping[str, Physics]) -> MetricTra
 def _workloads(case: Case, workflow: Workflow, experiment: Experiment) -> dict[str, Workload]:
     """Return for each operator that reads a source its share of the load as it is written."""
     load = _workload(case.workload, seed_of(case.seed, "workload"))
+    if experiment.length_s is not None:
+        load = load.lasting(experiment.length_s)
     shares = {
         name: experiment.operators[name].load_share
         for name in workflow.operators

@@ -17,10 +17,10 @@ from testbed.demo.scenario import Scenario
 from testbed.demo.stage import Stage
 from testbed.demo.verdict import PromiseCheck, check_both_directions, check_rows
 from testbed.kubernetes import cluster as clusters
+from testbed.pipeline.rides import bundled_demand
 from testbed.pipeline.sink import verify_sink
 
 FIRST_BATCH_S = 300.0
-DRAIN_S = 180.0
 QUIET_S = 120.0
 """When the day is over the load is none, and a replica is given up at the latest then."""
 _LOOK_EVERY_S = 1.0
@@ -49,7 +49,7 @@ def play(scenario: Scenario, folder: Path, console: Console) -> bool:
         Where something cannot be started; nothing stays behind.
     """
     say = Stage(console).say
-    rides = prepare_rides(scenario.share, scenario.copies, say)
+    rides = prepare_rides(bundled_demand(), scenario.share, scenario.copies, say)
     with ExitStack() as stack:
         say("bringing a Kubernetes up: three kubelets, delays between them")
         cluster = stack.enter_context(
@@ -63,8 +63,8 @@ def play(scenario: Scenario, folder: Path, console: Console) -> bool:
         stack.enter_context(stage.controller())
         witness = Witness(stage, say)
         stage.submit(rides.folder)
-        say("driver submitted")
-        _follow(witness, rides.rows, scenario.day_s + DRAIN_S)
+        say(f"driver submitted; look at it: {stage.page_url or folder / 'controller.log'}")
+        _follow(witness, rides.rows, scenario.day_s + scenario.drain_s)
         console.print(stage.kubectl("get", "streamautoscalers"), highlight=False)
         console.print(stage.kubectl("describe", "streamautoscaler", name), highlight=False)
     witness.record.rescales.extend(witness.rescales())

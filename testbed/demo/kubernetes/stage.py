@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -136,6 +137,14 @@ class KubernetesStage:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait(10)
+
+    @property
+    def page_url(self) -> str:
+        """Where the controller serves its page; empty until it has said so in its log."""
+        said = re.search(
+            r"page, probes and metrics at (\S+)", (self.folder / "controller.log").read_text("utf-8")
+        )
+        return said[1] if said else ""
 
     def submit(self, rides: Path) -> None:
         """Submit the driver in cluster mode; the day begins when its query does.

@@ -9,9 +9,9 @@ import yaml
 from prometheus_client import CollectorRegistry
 
 from gesscale.decision import MapStatus
-from gesscale.kubernetes.controller.metrics import ApiFigures, ControllerMetrics, StepFigures
-from gesscale.kubernetes.reporting.figures import OperatorFigures
 from gesscale.loop import PHASES
+from gesscale.service.figures import OperatorFigures
+from gesscale.service.metrics import ApiFigures, ScalerMetrics, StepFigures
 from perfmodel import Estimate
 
 METRIC = re.compile(r"\bgesscale_[a-z_]+")
@@ -155,7 +155,7 @@ def exported():
     from latency_map.measure.gauges import PREFIX
 
     asked = ApiFigures(requests={("get", "nodes", "200"): 1}, stale_s={"nodes": 0.0}, missing_rights=0)
-    metrics = ControllerMetrics("1", lambda: asked)
+    metrics = ScalerMetrics("1", lambda: asked)
     metrics.lead(True)
     figures = OperatorFigures(
         min_replicas=1, max_replicas=4, current_replicas=2, desired_replicas=3, input_rows_per_s=1.0,

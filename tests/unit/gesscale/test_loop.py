@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
+import pytest
 from edge import FakeCluster, FakeLatencies, FakeMetrics, observe, reading, workflow
 
 from gesscale.decision import Change, OutcomeStatus, Reason
 from gesscale.knowledge.memory import MemoryKnowledge
-from gesscale.loop import ControlLoop
+from gesscale.loop import ControlLoop, next_step_in_s
 from gesscale.observation import MissingReading
 from gesscale.options import PolicyOptions
 from gesscale.policies import policy_named
@@ -45,6 +46,15 @@ def test_advice_never_acts():
     assert decision.plan.change == Change(add=("near",))
     assert decision.outcome.status is OutcomeStatus.NOT_ALLOWED
     assert not decision.acted
+
+
+def test_a_query_that_holds_its_slots_is_never_changed():
+    cluster = FakeCluster({"op": ("hub",)})
+    (decision,) = loop(cluster, observe(replace(OVERLOADED, fixed_slots=True))).step(1000.0)
+    assert cluster.orders == []
+    assert decision.plan.change == Change(add=("near",))
+    assert decision.outcome.status is OutcomeStatus.NOT_ALLOWED
+    assert "Real-Time Mode" in decision.outcome.detail
 
 
 def test_a_change_settles_once_a_warm_batch_ran_on_the_ordered_placement():
@@ -121,3 +131,22 @@ def test_missing_metrics_never_scale_down():
     assert decision.plan.reason is Reason.METRICS_MISSING
     assert cluster.orders == []
     assert decision.plan.placement == ("hub", "near")
+
+
+@pytest.mark.parametrize(
+    ("asked", "least_s", "due_s"),
+    [
+        ((None,), 5.0, 60.0),
+        ((20.0,), 5.0, 20.0),
+        ((20.0, 40.0), 5.0, 20.0),  # the soonest of all operators
+        ((None, 30.0), 5.0, 30.0),
+        ((1.0,), 5.0, 5.0),  # no sooner than allowed
+        ((90.0,), 5.0, 60.0),  # no later than a period
+        ((20.0,), None, 60.0),  # nobody may ask
+        ((20.0,), 90.0, 60.0),
+    ],
+)
+def test_a_policy_may_ask_for_its_next_step_within_bounds(asked, least_s, due_s):
+    (decision,) = loop(FakeCluster({"op": ("hub",)}), observe(reading(("hub",)))).step(120.0)
+    decisions = [replace(decision, plan=replace(decision.plan, again_in_s=each)) for each in asked]
+    assert next_step_in_s(decisions, 60.0, least_s) == due_s

@@ -10,13 +10,22 @@ import subprocess
 import sys
 import threading
 import time
+from http import HTTPStatus
 from http.client import HTTPConnection
 from urllib.error import HTTPError, URLError
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pytest
 
-from latency_map.serving import CROWDED, MOST_CONNECTIONS, PageServer, Unavailable, json_body
+from latency_map.serving import (
+    CROWDED,
+    MOST_CONNECTIONS,
+    MOST_STREAMS,
+    PageServer,
+    Refused,
+    Unavailable,
+    json_body,
+)
 
 SETTLE_S = 60  # bound of a wait, not an expectation
 SOON_S = 0.2
@@ -305,3 +314,71 @@ def test_an_ipv6_address_stands_in_brackets():
 def test_a_port_in_use_is_an_error_of_the_system(server):
     with pytest.raises(OSError, match="in use"):
         PageServer("127.0.0.1", server.port, {})
+
+
+def endless():
+    while True:
+        yield b"x" * 65536
+
+
+def test_a_stream_lasts_beyond_the_deadline_of_pages():
+    more = threading.Event()
+
+    def stream():
+        yield b"begun\n"
+        more.wait(SETTLE_S)
+        yield b"ended\n"
+
+    with (
+        serving(deadline_s=SOON_S, streams={"/events": stream}) as server,
+        urlopen(f"{server.url}/events", timeout=SETTLE_S) as answer,
+    ):
+        assert answer.readline() == b"begun\n"
+        with connect(server) as idle:  # which says nothing, and is cut at its deadline
+            assert rest_of(idle) == b""
+        more.set()
+        assert answer.readline() == b"ended\n"
+
+
+def test_who_does_not_read_a_stream_is_cut():
+    with serving(deadline_s=SOON_S, streams={"/events": endless}) as server, connect(server) as deaf:
+        deaf.sendall(b"GET /events HTTP/1.0\r\n\r\n")
+        await_until(lambda: handlers() == 1)
+        await_until(lambda: handlers() == 0)
+
+
+def test_streams_leave_room_for_pages():
+    done = threading.Event()
+
+    def stream():
+        yield b"begun\n"
+        done.wait(SETTLE_S)
+
+    with serving(streams={"/events": stream}) as server, contextlib.ExitStack() as stack:
+        for _ in range(MOST_STREAMS):
+            answer = stack.enter_context(urlopen(f"{server.url}/events", timeout=SETTLE_S))
+            assert answer.readline() == b"begun\n"
+        with pytest.raises(HTTPError) as caught:
+            urlopen(f"{server.url}/events", timeout=SETTLE_S)
+        with caught.value as refusal:
+            assert (refusal.code, b"40 streams" in refusal.read()) == (503, True)
+        with urlopen(f"{server.url}/ok", timeout=SETTLE_S) as page:
+            assert page.status == 200
+        done.set()
+
+
+def test_a_guard_is_asked_before_every_answer():
+    def guard(path, header, peer):
+        if header("X-Known") != "yes":
+            raise Refused(HTTPStatus.UNAUTHORIZED, f"{path} is not for {peer}", {"WWW-Authenticate": "Basic"})
+
+    with serving(guard=guard, headers={"X-Always": "sent"}, streams={"/events": endless}) as server:
+        for path in ("/ok", "/none", "/events"):
+            with pytest.raises(HTTPError) as caught:
+                urlopen(f"{server.url}{path}", timeout=SETTLE_S)
+            with caught.value as refusal:
+                assert (refusal.code, refusal.headers["WWW-Authenticate"]) == (401, "Basic")
+                assert refusal.headers["X-Always"] == "sent"
+                assert refusal.read() == f"{path} is not for 127.0.0.1\n".encode()
+        with urlopen(Request(f"{server.url}/ok", headers={"X-Known": "yes"}), timeout=SETTLE_S) as page:
+            assert page.headers["X-Always"] == "sent"

@@ -1,6 +1,6 @@
-"""The offered load: its history, and a forecast of the next window that learns how the load goes on.
+"""The offered load: its history, and a forecast of the next bucket that learns how the load goes on.
 
-A window is as long as the objective, or as the period where that is longer: rows may wait so long, so what the load
+A bucket is as long as the objective, or as the period where that is longer: rows may wait so long, so what the load
 does within it does not matter.
 """
 
@@ -17,20 +17,20 @@ from gesscale.observation import Batch
 
 Array = NDArray[np.float64]
 
-WINDOWS_KEPT = 180
-"""Three hours of one-minute windows."""
+BUCKETS_KEPT = 180
+"""Three hours of one-minute buckets."""
 
-_FINE_WINDOWS, _FINE_STEPS = 2.0, 12
-"""Of the last two windows up to so many points a window are kept; of older ones, one a window."""
+_FINE_BUCKETS, _FINE_STEPS = 2.0, 12
+"""Of the last two buckets up to so many points a bucket are kept; of older ones, one a bucket."""
 
 _FADE = 0.98
 _PRIOR_SLOPES = np.array([0.9, 0.2])
 _PRIOR_WEIGHTS = np.array([0.2, 0.5])
-"""First guess: nearly all of what the newest batch says beyond the window, and a fifth of the last growth, goes on."""
+"""First guess: nearly all of what the newest batch says beyond the bucket, and a fifth of the last growth, goes on."""
 _SLOPE_RANGES = ([-0.5, -1.0], [1.5, 1.5])
 _PRIOR_SPREAD_SHARE = 0.10
-_PRIOR_SPREAD_WINDOWS = 6.0
-"""First guess of the spread: a tenth of the load, worth as much as six windows of errors."""
+_PRIOR_SPREAD_BUCKETS = 6.0
+"""First guess of the spread: a tenth of the load, worth as much as six buckets of errors."""
 _LARGEST_ERROR_SHARE = 0.5
 """A larger error counts as this share of the load: a jump is no noise."""
 
@@ -51,7 +51,7 @@ class Point(NamedTuple):
 
 
 class Forecast(NamedTuple):
-    """The next window.
+    """The next bucket.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Forecast(NamedTuple):
     newest
         The rate between the two newest batches, rows/s.
     growth
-        How much of `rate` goes on from the last growth, rows/s per window.
+        How much of `rate` goes on from the last growth, rows/s per bucket.
     """
 
     rate: float
@@ -70,18 +70,18 @@ class Forecast(NamedTuple):
 
 
 class _Pending(NamedTuple):
-    """A forecast whose window has not passed yet.
+    """A forecast whose bucket has not passed yet.
 
     Attributes
     ----------
     at_s
-        When the window begins.
+        When the bucket begins.
     level, expected
-        The last window's mean rate, and what was forecast, rows/s.
+        The last bucket's mean rate, and what was forecast, rows/s.
     beyond, growth
-        The features: how much the newest batch is above its window, and the last growth, rows/s.
+        The features: how much the newest batch is above its bucket, and the last growth, rows/s.
     share
-        Of a window that lies between this forecast and the one before it.
+        Of a bucket that lies between this forecast and the one before it.
     """
 
     at_s: float
@@ -98,15 +98,15 @@ class LoadHistory(BaseModel):
     Attributes
     ----------
     points
-        Oldest first; rows count from the oldest. Some `WINDOWS_KEPT` windows.
+        Oldest first; rows count from the oldest. Some `BUCKETS_KEPT` buckets.
     counted_rows
         The sources' own counter at the newest point; it may begin again.
     newest
         The rate between the two newest batches, rows/s.
     pending
-        Forecasts whose windows have not passed.
+        Forecasts whose buckets have not passed.
     gram, moments
-        Sums of the regression of the next growth on how much the newest batch is above its window, and on the last
+        Sums of the regression of the next growth on how much the newest batch is above its bucket, and on the last
         growth.
     squared_errors, errors
         Of forecasts, faded: their sum, (rows/s)^2, and how many.
@@ -123,48 +123,48 @@ class LoadHistory(BaseModel):
     squared_errors: float = 0.0
     errors: float = 0.0
 
-    def learned(self, counted: Sequence[Point], window_s: float) -> "LoadHistory":
+    def learned(self, counted: Sequence[Point], bucket_s: float) -> "LoadHistory":
         """Return the history with what the sources have counted since; as it is where that is known.
 
         Parameters
         ----------
         counted
             The counter of the newest run of the query, oldest first; see `offered_points`.
-        window_s
-            Length of a window.
+        bucket_s
+            Length of a bucket.
         """
         last_s = self.points[-1].at_s if self.points else -math.inf
         if len(counted) < 2 or counted[-1].at_s <= last_s:
             return self
         grown = self.model_copy(
             update={
-                "points": _thinned((*self.points, *self._continued(counted)), window_s),
+                "points": _thinned((*self.points, *self._continued(counted)), bucket_s),
                 "counted_rows": counted[-1].rows,
                 "newest": _rate(*counted[-2:]),
             }
         )
-        scored = grown._scored(window_s)
-        level, growth = scored._level_and_growth(window_s)
+        scored = grown._scored(bucket_s)
+        level, growth = scored._level_and_growth(bucket_s)
         latest = _Pending(
             at_s=counted[-1].at_s,
             level=level,
-            expected=scored.forecast(window_s).rate,
+            expected=scored.forecast(bucket_s).rate,
             beyond=scored.newest - level,
             growth=growth,
-            share=min(1.0, (counted[-1].at_s - last_s) / window_s),
+            share=min(1.0, (counted[-1].at_s - last_s) / bucket_s),
         )
         return scored.model_copy(update={"pending": (*scored.pending, latest)})
 
-    def rates(self, window_s: float) -> Array:
-        """Return the mean rates of past windows, oldest first, rows/s; of a part of one where no whole one is known."""
+    def rates(self, bucket_s: float) -> Array:
+        """Return the mean rates of past buckets, oldest first, rows/s; of a part of one where no whole one is known."""
         if len(self.points) < 2:
             return np.zeros(0)
         times, rows = self.course()
-        whole = min(int((times[-1] - times[0]) / window_s + 1e-6), WINDOWS_KEPT)
+        whole = min(int((times[-1] - times[0]) / bucket_s + 1e-6), BUCKETS_KEPT)
         if not whole:
             return np.array([(rows[-1] - rows[0]) / (times[-1] - times[0])])
-        ends_s = times[-1] - window_s * np.arange(whole, -1, -1)
-        found: Array = np.diff(np.interp(ends_s, times, rows)) / window_s
+        ends_s = times[-1] - bucket_s * np.arange(whole, -1, -1)
+        found: Array = np.diff(np.interp(ends_s, times, rows)) / bucket_s
         return found
 
     def course(self) -> tuple[Array, Array]:
@@ -172,24 +172,24 @@ class LoadHistory(BaseModel):
         times, rows = np.array(self.points).T
         return times, rows
 
-    def forecast(self, window_s: float) -> Forecast:
-        """Forecast the next window; nothing is offered in it where nothing is known."""
-        level, growth = self._level_and_growth(window_s)
+    def forecast(self, bucket_s: float) -> Forecast:
+        """Forecast the next bucket; nothing is offered in it where nothing is known."""
+        level, growth = self._level_and_growth(bucket_s)
         one, both, two = self.gram
         gram = np.array([[one, both], [both, two]]) + np.diag(_PRIOR_WEIGHTS)
         found = np.linalg.solve(gram, np.array(self.moments) + _PRIOR_WEIGHTS * _PRIOR_SLOPES)
         slopes = np.clip(found, *_SLOPE_RANGES)
-        prior = _PRIOR_SPREAD_WINDOWS * (_PRIOR_SPREAD_SHARE * max(level, 1.0)) ** 2
+        prior = _PRIOR_SPREAD_BUCKETS * (_PRIOR_SPREAD_SHARE * max(level, 1.0)) ** 2
         return Forecast(
             rate=max(0.0, level + float(slopes @ (self.newest - level, growth))),
-            spread=math.sqrt((self.squared_errors + prior) / (self.errors + _PRIOR_SPREAD_WINDOWS)),
+            spread=math.sqrt((self.squared_errors + prior) / (self.errors + _PRIOR_SPREAD_BUCKETS)),
             newest=self.newest,
             growth=float(slopes[1] * growth),
         )
 
-    def _level_and_growth(self, window_s: float) -> tuple[float, float]:
-        """Return the mean rate of the last window, and how much that is above the one before; rows/s."""
-        last = self.rates(window_s)[-2:].tolist()
+    def _level_and_growth(self, bucket_s: float) -> tuple[float, float]:
+        """Return the mean rate of the last bucket, and how much that is above the one before; rows/s."""
+        last = self.rates(bucket_s)[-2:].tolist()
         return (last or [0.0])[-1], last[-1] - last[0] if last else 0.0
 
     def _continued(self, counted: Sequence[Point]) -> Sequence[Point]:
@@ -203,15 +203,15 @@ class LoadHistory(BaseModel):
         known = min(known, fresh[0].rows)  # fewer: the counter began again, some time after the last point
         return [Point(each.at_s, round(last.rows + each.rows - known, 1)) for each in fresh]
 
-    def _scored(self, window_s: float) -> "LoadHistory":
-        """Learn from the forecasts whose windows have passed."""
+    def _scored(self, bucket_s: float) -> "LoadHistory":
+        """Learn from the forecasts whose buckets have passed."""
         times, rows = self.course()
         gram, moments = np.array(self.gram), np.array(self.moments)
         squared_errors, errors = self.squared_errors, self.errors
-        passed = [each for each in self.pending if each.at_s + window_s <= times[-1]]
+        passed = [each for each in self.pending if each.at_s + bucket_s <= times[-1]]
         for each in passed:
-            begin, end = np.interp([each.at_s, each.at_s + window_s], times, rows)
-            rate = float(end - begin) / window_s
+            begin, end = np.interp([each.at_s, each.at_s + bucket_s], times, rows)
+            rate = float(end - begin) / bucket_s
             error, scale = rate - each.expected, max(1.0, each.level)
             fade = _FADE**each.share
             # Large errors weigh less: the slope of a jump is not that of the load.
@@ -237,18 +237,18 @@ def _rate(before: Point, after: Point) -> float:
     return (after.rows - before.rows) / (after.at_s - before.at_s)
 
 
-def _thinned(points: Sequence[Point], window_s: float) -> tuple[Point, ...]:
-    """Return as many points as are needed: the ends of old windows, and the last ones more finely."""
+def _thinned(points: Sequence[Point], bucket_s: float) -> tuple[Point, ...]:
+    """Return as many points as are needed: the ends of old buckets, and the last ones more finely."""
     newest_s = points[-1].at_s
     kept = [points[0]]
     for point, following in pairwise(points[1:]):
-        fine = newest_s - point.at_s <= _FINE_WINDOWS * window_s
-        least_s = window_s / _FINE_STEPS if fine else window_s
+        fine = newest_s - point.at_s <= _FINE_BUCKETS * bucket_s
+        least_s = bucket_s / _FINE_STEPS if fine else bucket_s
         if following.at_s - kept[-1].at_s > least_s:  # without it there would be a longer gap
             kept.append(point)
     if len(points) > 1:
         kept.append(points[-1])
-    oldest_s = newest_s - (WINDOWS_KEPT + 1) * window_s
+    oldest_s = newest_s - (BUCKETS_KEPT + 1) * bucket_s
     return tuple(each for each in kept if each.at_s >= oldest_s)
 
 

@@ -13,23 +13,23 @@ Array = NDArray[np.float64]
 
 WALKS = 16
 REVERSION = 0.8
-"""What remains after a window of how far a walk is from the forecast."""
+"""What remains after a bucket of how far a walk is from the forecast."""
 GROWTH_FADE = 0.7
-"""What remains of the growth from window to window."""
+"""What remains of the growth from bucket to bucket."""
 
 REPETITIONS = 24
-LEAST_WINDOWS = 8
-"""So many windows must be known before the past is a guide."""
+LEAST_BUCKETS = 8
+"""So many buckets must be known before the past is a guide."""
 LEVEL_WIDTH_SHARE, LEVEL_WIDTH_REPLICAS = 0.12, 0.4
 """How alike two loads must be to be compared: a standard deviation, as a share of the load and of one replica."""
 LEAST_LIKENESS = 0.05
 WALKS_WEIGHT = 1.0
-"""All walks together weigh as much as so many windows that are just like the present one."""
-PRESENT_FADE_WINDOWS = 2.0
+"""All walks together weigh as much as so many buckets that are just like the present one."""
+PRESENT_FADE_BUCKETS = 2.0
 """How fast a repetition forgets how far the present is from its own past."""
 
 JUMP_CHANCE = 1 / 60
-"""Of a jump in the next window."""
+"""Of a jump in the next bucket."""
 JUMP_QUANTILES = (0.1, 0.5, 0.9, 1.0)
 """A jump leads to one of these levels of the past."""
 
@@ -56,11 +56,11 @@ def scenarios(rates: Array, ahead: Forecast, after: Array, replica_rows_per_s: f
     Parameters
     ----------
     rates
-        Shape ``(p,)``: past windows, oldest first, at least one, rows/s.
+        Shape ``(p,)``: past buckets, oldest first, at least one, rows/s.
     ahead
-        The forecast of the next window.
+        The forecast of the next bucket.
     after
-        Shape ``(steps,)``: from the middle of the newest window to that of each step, in windows.
+        Shape ``(steps,)``: from the middle of the newest bucket to that of each step, in buckets.
     replica_rows_per_s
         What one replica can do.
 
@@ -71,7 +71,7 @@ def scenarios(rates: Array, ahead: Forecast, after: Array, replica_rows_per_s: f
     """
     walks = _walks(ahead, after)
     parts = [(walks, np.full(WALKS, WALKS_WEIGHT / WALKS))]
-    if len(rates) >= LEAST_WINDOWS:
+    if len(rates) >= LEAST_BUCKETS:
         parts.append(_repetitions(rates, ahead, after, replica_rows_per_s))
     weights = np.concatenate([weight for _, weight in parts])
     weights /= weights.sum()
@@ -97,8 +97,8 @@ def _away(after: tuple[float, ...]) -> Array:
     draws = _normal_draws(WALKS, len(after))
     lengths = np.diff(np.array(after), prepend=0.0)
     away, distances = np.zeros_like(draws), np.zeros(WALKS)
-    for step, windows in enumerate(lengths):
-        distances = distances * REVERSION**windows + draws[:, step] * np.sqrt(windows)
+    for step, buckets in enumerate(lengths):
+        distances = distances * REVERSION**buckets + draws[:, step] * np.sqrt(buckets)
         away[:, step] = distances
     away.setflags(write=False)
     return away
@@ -107,7 +107,7 @@ def _away(after: tuple[float, ...]) -> Array:
 def _repetitions(
     rates: Array, ahead: Forecast, after: Array, replica_rows_per_s: float
 ) -> tuple[Array, Array]:
-    """Return what followed past windows of a like level and growth, shifted by how the present differs from them."""
+    """Return what followed past buckets of a like level and growth, shifted by how the present differs from them."""
     known = len(rates)
     starts = np.arange(1, known - 3)
     width = max(LEVEL_WIDTH_REPLICAS * replica_rows_per_s, LEVEL_WIDTH_SHARE * rates[-1])
@@ -118,7 +118,7 @@ def _repetitions(
     best = best[likeness[best] > LEAST_LIKENESS]
     followed = np.interp(starts[best][:, None] + after, np.arange(known), rates)
     shift = ahead.rate - ahead.growth - rates[starts[best]]
-    return followed + shift[:, None] * np.exp(-after / PRESENT_FADE_WINDOWS), likeness[best]
+    return followed + shift[:, None] * np.exp(-after / PRESENT_FADE_BUCKETS), likeness[best]
 
 
 @lru_cache(maxsize=16)

@@ -1,6 +1,7 @@
 """How the ``gesscale`` process ends: signals, pipes that close, disks that are full. Each needs a real process."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,8 +19,10 @@ def test_a_signal_is_how_run_ends_and_no_failure(site, number):
         first = running.stderr.readline()  # signals are taken from here on
         running.send_signal(number)
         _, rest = running.communicate(timeout=30)
-    assert first.startswith("policy gesscale, every 60 s, advice only")
-    assert (running.returncode, rest) == (0, "stopped after 0 steps\n")
+    assert "INFO gesscale.run: policy gesscale, every 60 s, advice only" in first
+    assert running.returncode == 0
+    # The first step comes at once: the signal may be there before it or after it.
+    assert re.search(r"INFO gesscale\.run: stopped after [01] steps\n\Z", rest)
 
 
 def test_ctrl_c_in_a_single_step_exits_130(site):

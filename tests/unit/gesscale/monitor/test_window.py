@@ -204,3 +204,10 @@ def test_a_batch_without_replicas_is_unseen() -> None:
     missing_readings = observe(steady(nodes=()))
     assert isinstance(missing_readings, MissingReading)
     assert "names no host" in missing_readings.detail
+
+
+def test_a_batch_that_holds_its_slots_is_no_evidence() -> None:
+    seen = reading([replace(batch, fixed_slots=1) for batch in steady()])
+    assert seen.fixed_slots
+    assert seen.warm_batches == ()
+    assert not reading([replace(batch, fixed_slots=0) for batch in steady()]).fixed_slots

@@ -41,6 +41,13 @@ def test_wrong_arguments_are_refused():
         attach(NotSpark(), operator="nearest", port=0, cap_rows=-1)
 
 
+def test_a_client_of_spark_connect_is_refused_with_the_way_that_works():
+    client = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
+    with pytest.raises(InputError, match="SparkConnectPlugin") as refused:
+        attach(client, operator="nearest", port=0)
+    assert "\n" not in str(refused.value)
+
+
 def test_a_session_that_cannot_be_steered_is_watched_all_the_same(caplog):
     attachment = attach(NotSpark(), operator="nearest", port=0, autoscaler="taxi")
     assert attachment.url is not None

@@ -1,28 +1,54 @@
 import pytest
 
-from gesscale.spark.offsets import sum_of_leaves, total_rows
+from gesscale.spark.offsets import kind_of, parsed, rate_rows, sum_of_numbers
+
+PYTHON = "org.apache.spark.sql.execution.datasources.v2.python.PythonMicroBatchStream@1"
 
 
 @pytest.mark.parametrize(
     ("offset", "rows"),
     [
-        ('{"rides": {"0": 123, "1": 77}}', 200.0),
-        ('{"a": {"0": 1}, "b": {"0": 2, "1": 3}}', 6.0),
-        ('{"rows": 0}', 0.0),
-        ('[{"n": 1}, 2]', 3.0),
-        ('{"done": true, "rows": 4}', 4.0),  # a truth value is no count
+        ({"rides": {"0": 123, "1": 77}}, 200.0),
+        ({"a": {"0": 1}, "b": {"0": 2, "1": 3}}, 6.0),
+        ({"rows": 0}, 0.0),
+        ([{"n": 1}, 2], 3.0),
+        ({"done": True, "rows": 4}, 4.0),  # a truth value is no count
+        ({"file": "a"}, None),
+        ({}, None),
+        (None, None),
     ],
 )
 def test_numbers_of_an_offset_add_up(offset, rows):
-    assert sum_of_leaves(offset) == rows
+    assert sum_of_numbers(offset) == rows
 
 
-@pytest.mark.parametrize("offset", ["None", "null", "", '{"file": "a"}', "{}"])
-def test_an_offset_without_a_number_tells_no_rows(offset):
-    assert sum_of_leaves(offset) is None
+@pytest.mark.parametrize(
+    ("offset", "description", "name"),
+    [
+        (12, "RateStreamV2[rowsPerSecond=5, rampUpTimeSeconds=0, numPartitions=default", "rate"),
+        ({"offset": 10, "timestamp": 1000}, "RatePerMicroBatchStream[rowsPerBatch=10", "rate-micro-batch"),
+        ({"logOffset": 2}, "FileStreamSource[file:/rides]", "files"),
+        (49, "TextSocketV2[host: h, port: 1]", "socket"),
+        ({"rides": {"0": 5}}, "KafkaV2[Subscribe[rides]]", "Kafka"),
+        ({"rows": 5}, PYTHON, "Python, rows"),
+        ({"index": 5}, PYTHON, "Python"),
+        ({"p0": {"index": 5}}, PYTHON, "Python"),  # by partition, but no topic's
+    ],
+)
+def test_kinds_are_told_apart(offset, description, name):
+    assert kind_of(offset, description).name == name
 
 
-def test_sources_add_up_and_one_that_does_not_tell_spoils_the_sum():
-    assert total_rows(['{"rows": 5}', '{"t": {"0": 7}}'], sum_of_leaves) == 12.0
-    assert total_rows(['{"rows": 5}', "None"], sum_of_leaves) is None
-    assert total_rows([], sum_of_leaves) is None
+@pytest.mark.parametrize("offset", [12, {"index": 5}, {"rows": True}, {}, "text", ["a"], {"t": {"0": "5"}}])
+def test_what_is_not_known_is_no_kind(offset):
+    assert kind_of(offset, "SomebodysStream[1]") is None
+
+
+@pytest.mark.parametrize("offset", ["None", "null", "", None])
+def test_no_offset_is_none(offset):
+    assert parsed(offset) is None
+
+
+def test_a_rate_below_its_ramp_makes_nothing_until_it_is_up():
+    # 3 rows/s over 4 s of ramp: steps of 3 // 5 = 0
+    assert [rate_rows(seconds, 3, 4) for seconds in (4, 5)] == [0.0, 3.0]

@@ -1,5 +1,6 @@
 import math
 
+import pytest
 from prometheus_client import CollectorRegistry
 
 from gesscale.spark.executors import ExecutorWatch
@@ -8,6 +9,7 @@ from gesscale.spark.jobs import TasksDone
 from gesscale.spark.operator_state import OperatorState
 from gesscale.spark.reconcile import LiveExecutor
 from gesscale.spark.records import QuerySettings
+from gesscale.spark.triggers import parse_trigger
 
 
 class Bench:
@@ -41,11 +43,12 @@ class Bench:
             raise RuntimeError("no JVM")
         return self.done.get(batch_id)
 
-    def batch(self, run="r1", query="q1", batch_id=0, latest='{"rows": 350}'):
+    def batch(self, run="r1", query="q1", batch_id=0, latest='{"rows": 350}', **report):
         source = {"startOffset": "None", "endOffset": '{"rows": 100}', "latestOffset": latest}
         self.state.progress(run, query, {
             "batchId": batch_id, "numInputRows": 100, "timestamp": "1970-01-01T00:01:39.000Z",
             "durationMs": {"triggerExecution": 500, "addBatch": 400, "latestOffset": 3}, "sources": [source],
+            **report,
         })  # fmt: skip
 
     def gauge(self, name, query="q1", **labels):
@@ -113,7 +116,29 @@ def test_an_offset_function_that_fails_costs_its_figures_only(caplog):
 def test_a_source_without_a_latest_offset_is_said(caplog):
     bench = Bench()
     bench.batch(latest="None")
-    assert "backlog are unknown" in caplog.text
+    assert "rows offered and backlog are unknown (null)" in caplog.text
+
+
+def test_the_trigger_of_the_query_is_said_and_holds(caplog):
+    bench = Bench(trigger_s=5.0)
+    bench.state.begin("r1", "q1", parse_trigger("ProcessingTimeTrigger(2000)"))
+    bench.batch()
+    assert "the query's trigger is 2 s" in caplog.text
+    assert bench.gauge("trigger_interval_seconds") == 2
+    assert bench.gauge("batch_fixed_slots") == 0
+    bench.state.begin("r2", "q2", parse_trigger("RealTimeTrigger(300000)"))
+    bench.batch(run="r2", query="q2")
+    assert "query q2: Real-Time Mode" in caplog.text
+    assert math.isnan(bench.gauge("trigger_interval_seconds", query="q2"))
+    assert bench.gauge("batch_fixed_slots", query="q2") == 1
+
+
+@pytest.mark.parametrize(("partitions", "is_said"), [(3, True), (4, False)])
+def test_fewer_partitions_of_state_than_replicas_are_said(caplog, partitions, is_said):
+    bench = Bench(max_replicas=4)
+    bench.batch(stateOperators=[{"numShufflePartitions": 8}, {"numShufflePartitions": partitions}])
+    assert bench.gauge("batch_state_partitions") == partitions
+    assert (f"its state has {partitions} partitions, and max_replicas is 4" in caplog.text) is is_said
 
 
 def test_the_newest_active_query_is_served_and_old_ones_are_forgotten():

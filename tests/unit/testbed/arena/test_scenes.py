@@ -266,3 +266,18 @@ def test_a_world_that_cannot_be_is_refused(settings, expected):
     with pytest.raises(InputError) as fault:
         world(**settings)
     assert expected in str(fault.value)
+
+
+@pytest.mark.parametrize("workload", ["steps:1", "steps:20"])
+def test_every_load_can_be_played_in_one_time(workload: str):
+    short = world(workload=workload, length="240s").scene.workloads["operator"]
+    assert short.duration_s == pytest.approx(240.0)
+    # the same peak as without: a pattern is scaled to what the replicas can do
+    assert short.peak_rows_per_s == world(workload=workload).scene.workloads["operator"].peak_rows_per_s
+
+
+def test_a_file_keeps_its_rates_in_another_time(tmp_path):
+    (tmp_path / "mine.csv").write_text("t_s,rows_per_s\n0,100\n600,300\n1200,300\n")
+    load = world(workload=str(tmp_path / "mine.csv"), length="300s").scene.workloads["operator"]
+    assert load.duration_s == pytest.approx(300.0)
+    assert load.peak_rows_per_s == 300.0

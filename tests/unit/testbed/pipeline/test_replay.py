@@ -9,7 +9,7 @@ from pytest_httpserver import HTTPServer
 
 from gesscale.errors import InputError
 from testbed.pipeline.live_replicas import LiveReplicas
-from testbed.pipeline.replay import ReplayOptions, ReplayReader, RowRange
+from testbed.pipeline.replay import ReplayOptions, ReplayReader, RideRange
 from testbed.pipeline.ride_store import open_rides
 
 BEGINS = datetime(2015, 1, 6, 4)
@@ -34,7 +34,7 @@ def rides(tmp_path):
 
 def reader(rides, **options):
     texts = {"path": str(rides), "copies": "2", "speed": "10", "start_at": "0", **options}
-    return ReplayReader(ReplayOptions.parse(texts))
+    return ReplayReader(ReplayOptions.parse("gesscale-replay", texts))
 
 
 def test_any_range_of_rides_is_read_across_row_groups(rides):
@@ -47,7 +47,7 @@ def test_any_range_of_rides_is_read_across_row_groups(rides):
 
 def test_a_task_reads_its_rows_with_their_due_times(rides):
     first_pickup_s = open_rides(str(rides)).pickup_s()[0]
-    table = pa.Table.from_batches(reader(rides).read(RowRange(3, 8, first_pickup_s)))
+    table = pa.Table.from_batches(reader(rides).read(RideRange(3, 8, first_pickup_s)))
     # rows 3..7 of two copies each: ride 1 copy 1, rides 2 and 3 twice; 10 s apart at speed 10 is 1 s
     keys = list(zip(table["ride"].to_pylist(), table["copy"].to_pylist(), strict=True))
     assert keys == [(1, 1), (2, 0), (2, 1), (3, 0), (3, 1)]
@@ -116,7 +116,7 @@ def test_wrong_options_are_refused(rides, options, message):
 
 def test_missing_options_are_refused():
     with pytest.raises(InputError, match="path: Field required"):
-        ReplayOptions.parse({"start_at": "0"})
+        ReplayOptions.parse("gesscale-replay", {"start_at": "0"})
 
 
 def test_a_folder_without_rides_is_refused(tmp_path):

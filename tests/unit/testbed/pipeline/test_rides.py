@@ -5,7 +5,16 @@ import numpy as np
 import pytest
 
 from gesscale.errors import InputError
-from testbed.pipeline.rides import HEADER, Demand, PickupZone, bundled_demand, bundled_zones, generate_rides
+from testbed.pipeline.rides import (
+    HEADER,
+    Demand,
+    PickupZone,
+    bundled_demand,
+    bundled_zones,
+    generate_rides,
+    read_demand,
+    write_demand,
+)
 
 ZONES = (PickupZone("west", -74.0, 40.70, 3.0), PickupZone("east", -73.9, 40.80, 1.0))
 DEMAND = Demand(datetime(2015, 1, 6, 4), (0, 4000, 400))
@@ -82,3 +91,27 @@ def test_a_share_that_is_none_is_refused(tmp_path, share):
 def test_no_ride_at_all_is_refused(tmp_path):
     with pytest.raises(InputError, match="no ride results"):
         generate(tmp_path / "rides.csv", demand=Demand(datetime(2015, 1, 6), (0, 0)))
+
+
+def test_a_demand_is_read_as_it_was_written(tmp_path):
+    write_demand(DEMAND, tmp_path / "demand.csv")
+    assert read_demand(tmp_path / "demand.csv") == DEMAND
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "no row"),
+        ("timestamp,passengers\n", "no row"),
+        ("time,passengers\n2015-01-06 04:00:00,1\n", "'timestamp'"),
+        ("timestamp,passengers\nsoon,1\n", "soon"),
+        ("timestamp,passengers\n2015-01-06 04:00:00,many\n", "many"),
+        ("timestamp,passengers\n2015-01-06 04:00:00,-1\n", "passengers >= 0, got -1"),
+    ],
+)
+def test_a_file_that_is_no_demand_is_refused(tmp_path, text, said):
+    file = tmp_path / "demand.csv"
+    file.write_text(text)
+    with pytest.raises(InputError, match=r"demand\.csv: expected") as raised:
+        read_demand(file)
+    assert said in str(raised.value)

@@ -100,3 +100,20 @@ def test_a_day_outside_the_series_is_refused_with_its_bounds(day):
 def test_what_is_no_day_is_refused(text):
     with pytest.raises(InputError, match="expected a day such as nyc:2014-10-01, or nyc:any, got"):
         workload_named(f"nyc:{text}", seed=0)
+
+
+def test_a_day_begins_when_the_city_sleeps_and_is_the_demos_without_another():
+    day = workload_named("nyc-day", seed=0)
+    assert day.duration_s == pytest.approx(144 * 60)  # 24 h / 10
+    series = passengers_by_day()
+    first, second = date(2015, 1, 6), date(2015, 1, 7)
+    counts = [*series[first][8:], *series[second][:8]]  # from 04:00, the ninth half hour, to 04:00
+    assert counts[0] == 1774  # as the first row of the demo's own file
+    assert day.total_rows == pytest.approx(3 * sum(counts))
+
+
+def test_a_day_that_the_series_does_not_go_on_after_is_refused():
+    with pytest.raises(InputError, match="expected a day that the series goes on after, got its last one"):
+        workload_named(f"nyc-day:{LAST}", seed=0)
+    with pytest.raises(InputError, match="expected a day such as nyc-day:2015-01-06, or nyc-day:any, got"):
+        workload_named("nyc-day:yesterday", seed=0)

@@ -81,9 +81,9 @@ def test_the_page_holds_the_table_of_the_catalogue():
     ("text", "hint"),
     [
         ("kanis-cosin", "did you mean kanis-cosine"),
-        ("NYC", "did you mean nyc?"),
+        ("NYC", "did you mean nyc"),
         ("nyc2014-10-01", "got 'nyc2014-10-01'"),
-        ("qqqq", "known: nyc, nab-tweets-amzn, nab-tweets-fb, "),
+        ("qqqq", "known: nyc, nyc-day, nab-tweets-amzn, nab-tweets-fb, "),
         ("", "got ''; known: nyc"),
         (":any", "got ''; known: nyc"),
     ],

@@ -130,3 +130,9 @@ def test_rates_whose_sum_overflows_are_refused():
 def test_a_speed_that_is_none_is_refused(speed):
     with pytest.raises(InputError, match="workload test: expected a speed above 0, got"):
         load(1, 2).faster(speed)
+
+
+def test_lasting_keeps_rates_and_changes_the_time():
+    workload = load(1, 0, 3).lasting(60.0)
+    assert (workload.step_s, workload.rows_per_s) == (20.0, (1.0, 0.0, 3.0))
+    assert workload.total_rows == 80  # 20 * (1 + 0 + 3)

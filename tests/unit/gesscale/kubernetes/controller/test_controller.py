@@ -142,6 +142,8 @@ def test_it_leads_orders_reports_and_gives_the_lease_back(cluster):
         assert [each.workflow for each in controller.health().steps] == ["streams/op"]
         page = controller.metrics.page({})[1].decode()
         assert 'resource="streamautoscalers/status"' in page
+        (shown,) = controller.journal.workflows()
+        assert (shown["name"], shown["points"][0]["placement"]) == ("streams/op", ["a", "b"])
     assert cluster.holder == ""
 
 

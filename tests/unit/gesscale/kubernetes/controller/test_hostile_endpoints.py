@@ -11,7 +11,6 @@ from kube import FakeApi, FakeCluster, NoMap
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from gesscale.kubernetes.controller.metrics import ControllerMetrics
 from gesscale.kubernetes.controller.scheduling import WorkflowScheduler
 from gesscale.kubernetes.controller.status_reporter import StatusReporter
 from gesscale.kubernetes.controller.targets import AllowedTarget, Targets
@@ -20,6 +19,8 @@ from gesscale.kubernetes.orders.documents import Documents
 from gesscale.kubernetes.orders.ordering import OrderWriter
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.resource.translate import gather
+from gesscale.service.journal import Journal
+from gesscale.service.metrics import ScalerMetrics
 from latency_map.measure.threads import in_thread
 
 HOSTILE = 50
@@ -79,10 +80,11 @@ def test_fifty_endpoints_that_hang_hold_up_no_other_workflow(black_hole, httpser
     documents = [resource("hostile", f"bad-{number:02d}", url) for number in range(HOSTILE)]
     documents.append(resource(neighbour, "well", httpserver.url_for("").rstrip("/")))
     watched = {f"{each['metadata']['namespace']}/{each['metadata']['name']}": each for each in documents}
-    world, metrics = FakeCluster(), ControllerMetrics("1.0")
+    world, metrics = FakeCluster(), ScalerMetrics("1.0")
     kept = Documents(FakeApi(), lambda: watched)
     scheduler = WorkflowScheduler(
         context=ControllerContext(
+            journal=Journal(),
             connection=NoMap(),
             look=world.look,
             order_writer=OrderWriter(kept, lambda: 1),

@@ -6,7 +6,6 @@ from urllib.request import urlopen
 
 import pytest
 
-from gesscale.kubernetes.controller.metrics import ControllerMetrics
 from gesscale.kubernetes.controller.probes import (
     HealthSnapshot,
     StepStatus,
@@ -15,6 +14,7 @@ from gesscale.kubernetes.controller.probes import (
     serve_probes,
 )
 from gesscale.kubernetes.placement.watches import CacheStatus
+from gesscale.service.metrics import ScalerMetrics
 
 NOW_S = 1000.0
 PODS = CacheStatus(resource="pods", listed=True)
@@ -98,7 +98,7 @@ def probed():
     """A server whose vitals the test sets."""
     seen = [WELL]
     endpoint = serve_probes(
-        lambda: seen[0], ControllerMetrics("1.2.3").page, lambda: NOW_S, host="127.0.0.1", port=0
+        lambda: seen[0], {"/metrics": ScalerMetrics("1.2.3").page}, lambda: NOW_S, host="127.0.0.1", port=0
     )
     yield endpoint.url, seen
     endpoint.close()

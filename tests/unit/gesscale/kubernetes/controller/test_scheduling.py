@@ -7,7 +7,6 @@ from contextlib import nullcontext
 import pytest
 from kube import EPOCH_S, FakeApi, FakeCluster, NoMap, by_hand, pod, refused
 
-from gesscale.kubernetes.controller.metrics import ControllerMetrics
 from gesscale.kubernetes.controller.scheduling import WorkflowScheduler
 from gesscale.kubernetes.controller.status_reporter import StatusReporter
 from gesscale.kubernetes.controller.targets import Targets
@@ -16,6 +15,8 @@ from gesscale.kubernetes.orders.documents import Documents
 from gesscale.kubernetes.orders.ordering import OrderWriter
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.resource.translate import gather
+from gesscale.service.journal import Journal
+from gesscale.service.metrics import ScalerMetrics
 from latency_map.measure.threads import in_thread
 
 KEY = ("streams", "op")
@@ -43,11 +44,12 @@ class Scene:
     def __init__(self, begin=at_once):
         self.api, self.term, self.now_s, self.steady_s = FakeApi(), 1, EPOCH_S, 0.0
         self.world = FakeCluster(pods=[pod("e1", "a"), pod("o1", "c", of="other")])
-        self.api.put(**by_hand("a", "b"))
+        self.api.put(**by_hand("a", "b"), policy={"name": "gesscale"})  # which never asks for an early step
         documents = Documents(self.api, self.api.watched)
-        self.metrics, self.reservations = ControllerMetrics("1.0"), Reservations()
+        self.metrics, self.reservations = ScalerMetrics("1.0"), Reservations()
         self.scheduler = WorkflowScheduler(
             context=ControllerContext(
+                journal=Journal(),
                 connection=NoMap(),
                 look=lambda: self.look(),  # noqa: PLW0108  # tests put another in its place
                 order_writer=OrderWriter(documents, lambda: self.term),
@@ -109,6 +111,15 @@ def test_a_new_workflow_is_stepped_at_once_and_then_once_per_period(scene):
     (standing,) = scene.scheduler.statuses()
     assert (standing.workflow, standing.period_s, standing.last_s) == ("streams/op", 60.0, 0.0)
     for after_s, last_s in ((59.0, 0.0), (1.0, 60.0), (30.0, 60.0), (100.0, 190.0)):
+        scene.advance(after_s)
+        assert scene.scheduler.statuses()[0].last_s == last_s
+
+
+def test_a_policy_that_asks_is_stepped_before_the_period_is_over(scene):
+    # gesscale2 asks for three steps in its objective of 60 s; a period is 60 s.
+    scene.api.put(override=None, mode="Recommend", policy={"name": "gesscale2"})
+    scene.advance()
+    for after_s, last_s in ((19.0, 0.0), (1.0, 20.0), (20.0, 40.0)):
         scene.advance(after_s)
         assert scene.scheduler.statuses()[0].last_s == last_s
 

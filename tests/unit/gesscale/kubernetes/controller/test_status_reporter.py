@@ -7,7 +7,6 @@ from kube import EPOCH_S, FakeApi, FakeCluster, NoMap, by_hand, pod, refused
 
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.api import Incident
-from gesscale.kubernetes.controller.metrics import ControllerMetrics
 from gesscale.kubernetes.controller.status_reporter import StatusReporter
 from gesscale.kubernetes.controller.targets import Targets
 from gesscale.kubernetes.controller.workflow_controller import ControllerContext, WorkflowController
@@ -15,6 +14,8 @@ from gesscale.kubernetes.orders.documents import Documents
 from gesscale.kubernetes.orders.ordering import OrderWriter
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault
+from gesscale.service.journal import Journal
+from gesscale.service.metrics import ScalerMetrics
 
 KEY = ("streams", "op")
 
@@ -38,12 +39,13 @@ class Scene:
         for name in names or ("op",):
             self.api.put(name, **by_hand("a", "b", workflow="w"))
         documents = Documents(self.api, self.api.watched)
-        self.metrics = ControllerMetrics("1.0")
+        self.metrics = ScalerMetrics("1.0")
         self.reporter = StatusReporter(
             documents, self.heard, self.metrics, lambda: self.leads, lambda: EPOCH_S + 2
         )
         pods = [pod(f"{name}-1", "a", of=name) for name in names or ("op",)]
         context = ControllerContext(
+            journal=Journal(),
             connection=NoMap(),
             look=FakeCluster(pods=pods).look,
             order_writer=OrderWriter(documents, lambda: self.leads),

@@ -10,6 +10,7 @@ from gesscale.kubernetes.controller.targets import Targets
 from gesscale.kubernetes.controller.workflow_controller import ControllerContext, WorkflowController
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.resource.memory import MemoryStatus
+from gesscale.service.journal import Journal
 
 ALIVE = pod("e1", "a")
 
@@ -24,6 +25,7 @@ class Scene:
 
     def begin(self, term=1, now_s=EPOCH_S):
         context = ControllerContext(
+            journal=Journal(),
             connection=NoMap(),
             look=self.world.look,
             order_writer=desk_of(self.api, lambda: term),

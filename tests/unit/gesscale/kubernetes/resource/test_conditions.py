@@ -64,7 +64,17 @@ def test_a_calm_operator_that_may_be_scaled():
         "ScalingActive": (True, "Acting"),
         "ScalingLimited": (False, "DesiredWithinRange"),
         "Paused": (False, "NotPaused"),
+        "FixedSlots": (False, "MicroBatches"),
     }
+
+
+def test_a_query_that_holds_its_slots_is_not_scaled_in_any_mode():
+    calm = decision()
+    seen = replace(calm.analysis.reading, fixed_slots=True)
+    judged = found(replace(calm, analysis=replace(calm.analysis, reading=seen)), mode="Act")
+    assert judged["FixedSlots"] == (True, "RealTimeMode")
+    assert judged["ScalingActive"] == (False, "RealTimeMode")
+    assert judged["Ready"] == (True, "WithinTarget")
 
 
 @pytest.mark.parametrize("reason", [Reason.METRICS_MISSING, Reason.METRICS_STALE])
@@ -136,7 +146,7 @@ def test_a_pause_holds_until_its_end():
 
 
 def test_the_reason_of_a_pause_is_told():
-    (*_, paused) = findings_of(
+    (*_, paused, _slots) = findings_of(
         decision(), StreamAutoscalerSpec.model_validate({"pause": {"reason": "disk is full"}}), NOW
     )
     assert paused.message == "until spec.pause is taken out: disk is full"

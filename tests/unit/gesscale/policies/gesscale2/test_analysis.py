@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gesscale.decision import CandidateBill
 from gesscale.observation import Batch
 from gesscale.policies.gesscale2.analysis.bills import bills
-from gesscale.policies.gesscale2.analysis.demand import WINDOWS_KEPT, LoadHistory, Point, offered_points
+from gesscale.policies.gesscale2.analysis.demand import BUCKETS_KEPT, LoadHistory, Point, offered_points
 from gesscale.policies.gesscale2.analysis.law import BatchSample, BatchTimeLaw, LawEvidence
 from gesscale.policies.gesscale2.analysis.outlook import Candidate, ChangeCost, Outlook
 from gesscale.policies.gesscale2.analysis.placements import LEAST_GAIN, placements
@@ -93,12 +93,12 @@ def test_an_even_load_goes_on() -> None:
     history = counted([100.0] * 20)
     assert history.rates(60.0) == pytest.approx([100.0] * 20)
     assert history.forecast(60.0).rate == pytest.approx(100)
-    # 6 windows of a tenth as the prior, and 19 forecasts without error, faded: 10 * sqrt(6 / (6 + 15.9)) = 5.2.
+    # 6 buckets of a tenth as the prior, and 19 forecasts without error, faded: 10 * sqrt(6 / (6 + 15.9)) = 5.2.
     assert history.forecast(60.0).spread == pytest.approx(5.2, abs=0.1)
 
 
-def test_more_steps_a_window_teach_no_more() -> None:
-    # Steps of 20 s and windows of 60 s: each of the 58 forecasts whose window has passed counts a third, faded in the
+def test_more_steps_a_bucket_teach_no_more() -> None:
+    # Steps of 20 s and buckets of 60 s: each of the 58 forecasts whose bucket has passed counts a third, faded in the
     # same time: 10 * sqrt(6 / (6 + 15.9)) again, the first one counts whole.
     history, points = LoadHistory(), [Point(10.0 * index, 1000.0 * index) for index in range(121)]
     for index in range(2, 121, 2):
@@ -108,8 +108,8 @@ def test_more_steps_a_window_teach_no_more() -> None:
     assert len(history.pending) == 3
 
 
-def test_a_jump_within_the_window_is_taken_for_the_new_level() -> None:
-    # Five of six tenths at 100, the newest at 200: the mean of the window is 117, but nearly all of the rest goes on.
+def test_a_jump_within_the_bucket_is_taken_for_the_new_level() -> None:
+    # Five of six tenths at 100, the newest at 200: the mean of the bucket is 117, but nearly all of the rest goes on.
     points = [Point(10.0 * index, 1000.0 * index) for index in range(6)]
     history = LoadHistory().learned([*points, Point(60.0, 7000.0)], 60.0)
     assert history.rates(60.0)[-1] == pytest.approx(116.67, rel=1e-3)
@@ -123,11 +123,11 @@ def test_growth_that_goes_on_is_learned() -> None:
 
 def test_the_history_is_bounded_and_periods_that_were_missed_are_filled() -> None:
     long = counted([100.0] * 250)
-    assert len(long.rates(60.0)) == WINDOWS_KEPT
-    # A point for each old window, and one each 10 s of the last two.
-    assert len(long.points) <= WINDOWS_KEPT + 15
+    assert len(long.rates(60.0)) == BUCKETS_KEPT
+    # A point for each old bucket, and one each 10 s of the last two.
+    assert len(long.points) <= BUCKETS_KEPT + 15
     history = counted([100.0] * 3)
-    # Nothing for five minutes, in which 30,000 rows came: eight windows of 100 rows/s.
+    # Nothing for five minutes, in which 30,000 rows came: eight buckets of 100 rows/s.
     later = history.learned([Point(470.0, 47000.0), Point(480.0, 48000.0)], 60.0)
     assert later.rates(60.0) == pytest.approx([100.0] * 8)
 

@@ -1,5 +1,6 @@
 import math
 import re
+from itertools import pairwise
 
 import pytest
 from played_results import an_experiment, play
@@ -7,6 +8,7 @@ from played_results import an_experiment, play
 from testbed.arena.report.about import facts
 from testbed.arena.report.course import AxisRanges, draw_course, provisioning_errors
 from testbed.arena.report.frontier import PolicyRuns, draw_frontier, spread
+from testbed.arena.report.lag import PolicyLag, draw_latency
 from testbed.arena.report.outcomes import Outcomes
 from testbed.arena.report.svg import ROLES, as_element, blank_figure, colour, in_figure, policy_colour
 
@@ -136,3 +138,15 @@ def test_what_was_run_is_told_with_its_nodes_and_changes():
     )
     assert reported["seeds"] == "2 (0 to 1)"
     assert reported["runs"] == "16, none lost"  # 4 policies, 2 workloads, 2 seeds
+
+
+@pytest.mark.parametrize(
+    "latency_s", [(2.1, 2.9, 3.8), (0.4, 18.0, 45.0), (1.0, 900.0, 80_000.0), (0.02, 0.3, 70.0)]
+)
+def test_labels_of_the_logarithmic_axis_of_latency_do_not_overlap(latency_s):
+    lag = PolicyLag(policy="hpa", index=0, lag_s=(1.0,), mean=1.0, low=None, high=None, latency_s=latency_s)
+    svg = draw_latency([lag], key="k", label="l")
+    places = sorted(map(float, re.findall(r'<text[^>]* x="([\d.]+)"[^>]*>[\d.]+k?<', svg)))
+    assert len(places) >= 2
+    # A label of at most five signs is less than 35 of the 450 wide.
+    assert min(after - before for before, after in pairwise(places)) > 35

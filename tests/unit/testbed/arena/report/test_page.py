@@ -167,3 +167,16 @@ def test_a_library_that_is_missing_is_said_with_what_to_do(
     monkeypatch.setitem(sys.modules, library, None)  # what an import then meets is an ImportError
     with pytest.raises(GesscaleError, match=rf"{library}.*pip install 'gesscale\[report\]'"):
         write_report(experiment, results, tmp_path / "report.html")
+
+
+def test_a_file_is_called_by_its_name_and_no_path_of_this_machine_is_a_heading(tmp_path):
+    load, own = "/home/somebody/loads/mine.csv", "/home/somebody/mine.py:Mine"
+    experiment = an_experiment((*POLICIES[:2], own), (load,), title="")
+    file = tmp_path / "report.html"
+    write_report(experiment, play(experiment), file, baseline=own)
+    settings, _, rest = file.read_text("utf-8").partition("</pre>")
+    before = settings.partition("<pre>")[0]
+    assert "<h1>3 policies on mine.csv</h1>" in before
+    assert "ratios to <strong>mine.py:Mine</strong>" in before
+    assert "/home/somebody" not in before + rest
+    assert load in settings  # the experiment file still says which file it was

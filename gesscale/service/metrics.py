@@ -18,7 +18,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from gesscale.decision import Decision, MapStatus
-from gesscale.kubernetes.reporting.figures import OperatorFigures
+from gesscale.service.figures import OperatorFigures
 
 PREFIX = "gesscale_"
 _Key = TypeVar("_Key", bound=tuple[str, ...])
@@ -80,7 +80,7 @@ _KINDS = ("current", "desired", "min", "max")
 _BOUNDS = ("low", "mid", "high")
 
 
-class ControllerMetrics(Collector):
+class ScalerMetrics(Collector):
     """Collects all workflows of one process in a registry of its own; for any number of threads.
 
     Parameters

@@ -6,11 +6,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from gesscale.decision import Analysis, Decision, MapStatus, Outcome, OutcomeStatus, Plan, Reason, Verdict
 from gesscale.knowledge.memory import MemoryKnowledge
-from gesscale.kubernetes.controller.metrics import ApiFigures, ControllerMetrics, StepFigures
-from gesscale.kubernetes.reporting.figures import OperatorFigures
 from gesscale.loop import PHASES, ControlLoop
 from gesscale.options import PolicyOptions
 from gesscale.policies import policy_named
+from gesscale.service.figures import OperatorFigures
+from gesscale.service.metrics import ApiFigures, ScalerMetrics, StepFigures
 from perfmodel import Estimate
 
 NAMES = {
@@ -90,12 +90,12 @@ def step(age_s=None, **operators):
 
 @pytest.fixture
 def metrics():
-    return ControllerMetrics("1.2.3")
+    return ScalerMetrics("1.2.3")
 
 
 def test_the_names_are_exactly_these():
     api = ApiFigures(requests={("watch", "pods", "200"): 3}, stale_s={"pods": 0.0}, missing_rights=0)
-    metrics = ControllerMetrics("1.2.3", lambda: api)
+    metrics = ScalerMetrics("1.2.3", lambda: api)
     metrics.lead(True)
     metrics.step_done("streams", "taxi", step(age_s=30.0, op=FULL), [decision()])
     with metrics.timed("plan"):
@@ -180,14 +180,14 @@ def test_times_are_counted_in_buckets(metrics):
 
 def test_the_api_server_is_asked_about_at_each_scrape():
     requests = {("get", "pods", "200"): 1}
-    metrics = ControllerMetrics("1", lambda: ApiFigures(requests=dict(requests), stale_s={"nodes": 42.0}))
+    metrics = ScalerMetrics("1", lambda: ApiFigures(requests=dict(requests), stale_s={"nodes": 42.0}))
     requests["get", "pods", "200"] = 7
     assert series(metrics, "gesscale_kubernetes_requests_total") == {("get", "pods", "200"): 7}
     assert series(metrics, "gesscale_kubernetes_watch_stale_seconds") == {("nodes",): 42.0}
 
 
 def test_each_phase_of_a_step_is_measured():
-    metrics = ControllerMetrics("1")
+    metrics = ScalerMetrics("1")
     loop = ControlLoop(
         metrics=FakeMetrics([observe(reading(throughput=50.0, offered=90.0, saturated=1.0, backlog=9000.0))]),
         latencies=FakeLatencies(),
@@ -204,7 +204,7 @@ def test_each_phase_of_a_step_is_measured():
 
 
 def test_a_phase_that_fails_is_measured_too():
-    metrics = ControllerMetrics("1")
+    metrics = ScalerMetrics("1")
     with pytest.raises(OSError, match="gone"), metrics.timed("execute"):
         raise OSError("gone")
     assert counted(metrics) == {"execute": 1.0}

@@ -1,0 +1,95 @@
+"""Where the page, its API and its stream of steps are, by path; everything is read-only. The schema: `docs/page.md`."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from importlib.metadata import version
+from typing import Any
+
+from gesscale.document import API_VERSION
+from gesscale.service.assets import build_number, page_html, page_script, page_style
+from gesscale.service.journal import Journal
+from latency_map.serving import Page, Stream, json_body
+
+ALIVE_S = 15.0
+"""An event comes at least this often, so that both ends notice when the other has gone."""
+
+
+def pages_of(
+    journal: Journal, problems: Callable[[], tuple[str, ...]], now_s: Callable[[], float]
+) -> dict[str, Page]:
+    """Return the page and its API.
+
+    Parameters
+    ----------
+    journal
+        What is shown.
+    problems
+        What is wrong with the scaler itself, in sentences.
+    now_s
+        Seconds since the epoch.
+    """
+
+    def run(_parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
+        return json_body({**_head(problems(), now_s()), "workflows": journal.workflows()})
+
+    def points(parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
+        operator = _value(parameters, "operator") if "operator" in parameters else None
+        found = ",".join(journal.points(_value(parameters, "workflow"), operator))
+        return "application/json", f'{{"points":[{found}]}}'.encode()
+
+    def decision(parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
+        names = _value(parameters, "workflow"), _value(parameters, "operator")
+        found = journal.decision(*names, float(_value(parameters, "at_s")))
+        return "application/json", found or b"null"
+
+    def nodes(parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
+        return json_body(journal.nodes(_value(parameters, "workflow")))
+
+    return {
+        "/": lambda _parameters: ("text/html; charset=utf-8", page_html()),
+        "/page.css": lambda _parameters: ("text/css; charset=utf-8", page_style()),
+        "/page.js": lambda _parameters: ("text/javascript; charset=utf-8", page_script()),
+        "/api/run": run,
+        "/api/points": points,
+        "/api/decision": decision,
+        "/api/nodes": nodes,
+    }
+
+
+def streams_of(
+    journal: Journal, problems: Callable[[], tuple[str, ...]], now_s: Callable[[], float]
+) -> dict[str, Stream]:
+    """Return the stream of steps; the parameters are those of `pages_of`."""
+
+    def steps() -> Iterator[bytes]:
+        number = journal.number
+        yield _event("alive", _head(problems(), now_s()))
+        while True:
+            after, (number, found) = number, journal.news(number, ALIVE_S)
+            for workflow, listed in found.items() if number != after else ():
+                text = f'{{"workflow":{json.dumps(workflow)},"points":[{",".join(listed)}]}}'
+                yield f"event: step\ndata: {text}\n\n".encode()
+            yield _event("alive", _head(problems(), now_s()))
+
+    return {"/api/events": steps}
+
+
+def _head(problems: tuple[str, ...], now_s: float) -> dict[str, Any]:
+    return {
+        "apiVersion": API_VERSION,
+        "version": version("gesscale"),
+        "build": build_number(),
+        "now_s": now_s,
+        "problems": problems,
+    }
+
+
+def _event(name: str, document: object) -> bytes:
+    return f"event: {name}\ndata: {json.dumps(document)}\n\n".encode()
+
+
+def _value(parameters: Mapping[str, list[str]], name: str) -> str:
+    if len(given := parameters.get(name, [])) != 1:
+        message = f"expected the parameter {name} once, got it {len(given)} times"
+        raise ValueError(message)
+    return given[0]

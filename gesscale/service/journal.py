@@ -1,0 +1,221 @@
+"""What the page can look back on: the newest decisions of every workflow, within a bound of memory; for any thread.
+
+It begins with what knowledge kept and ends with the process. Nobody waits for who reads it: readers ask what is newer
+than what they have, so one that is slow costs nothing.
+"""
+
+import json
+import logging
+import threading
+import zlib
+from collections import deque
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from gesscale.decision import Decision
+from gesscale.document import decision_document
+from gesscale.ports import ClusterState, Knowledge, Latencies
+from gesscale.service.documents import cost_of, nodes_document, point_of, workflow_document
+from gesscale.workflow import Workflow
+
+MOST_BYTES = 6 << 20
+"""Of decisions that are kept: three thousand, five hours of one operator every 6 s, two days every minute."""
+
+_LOG = logging.getLogger(__name__)
+_OVERHEAD_BYTES = 400
+_LEVEL = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenStep:
+    """One step of a workflow, as the page shows it.
+
+    Attributes
+    ----------
+    name
+        By which the page knows the workflow.
+    workflow
+        Its operators.
+    period_s, policy
+        How often it is stepped, and who decides.
+    decisions
+        One for each operator, at least one.
+    cluster, latencies
+        From which the step decided.
+    known
+        Knowledge after the step.
+    """
+
+    name: str
+    workflow: Workflow
+    period_s: float
+    policy: str
+    decisions: tuple[Decision, ...]
+    cluster: ClusterState
+    latencies: Latencies
+    known: Knowledge
+
+
+class _Entry(NamedTuple):
+    number: int
+    workflow: str
+    operator: str
+    at_s: float
+    point: str
+    decision: bytes
+
+    @property
+    def size(self) -> int:
+        return len(self.point) + len(self.decision) + _OVERHEAD_BYTES
+
+
+class News(NamedTuple):
+    """What came after a number.
+
+    Attributes
+    ----------
+    number
+        Of the newest step; to be asked for what comes after it.
+    points
+        By workflow, the new points, each as JSON.
+    """
+
+    number: int
+    points: Mapping[str, list[str]]
+
+
+@dataclass(slots=True)
+class Journal:
+    """Keeps decisions as they come, forgets the oldest.
+
+    Attributes
+    ----------
+    most_bytes
+        How much is kept.
+    """
+
+    most_bytes: int = MOST_BYTES
+    _entries: deque[_Entry] = field(default_factory=deque)
+    _bytes: int = 0
+    _number: int = 0
+    _newest: dict[str, dict[str, _Entry]] = field(default_factory=dict)
+    _steps: dict[str, SeenStep] = field(default_factory=dict)
+    _changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def begin_with(self, workflow: str, documents: Iterable[Mapping[str, Any]]) -> None:
+        """Keep decisions of an earlier process, oldest first; see `gesscale.document.decision_document`."""
+        with self._changed:
+            for document in documents:
+                self._keep(workflow, document, None)
+
+    def add(self, step: SeenStep) -> None:
+        """Keep a step, and wake who waits for one. What cannot be shown is logged: the scaler goes on."""
+        with self._changed:
+            self._number += 1
+            self._steps[step.name] = step
+            for decision in step.decisions:
+                try:
+                    self._keep(step.name, decision_document(decision), _cost(step, decision))
+                except Exception:  # noqa: BLE001 - the page must not cost a step
+                    _LOG.exception("workflow %s: a decision cannot be shown on the page", step.name)
+            self._changed.notify_all()
+
+    def keep_only(self, names: Collection[str]) -> None:
+        """Forget every other workflow."""
+        with self._changed:
+            if not self._newest.keys() <= {*names}:
+                self._entries = deque(each for each in self._entries if each.workflow in names)
+                self._bytes = sum(each.size for each in self._entries)
+                self._newest = {name: kept for name, kept in self._newest.items() if name in names}
+                self._steps = {name: kept for name, kept in self._steps.items() if name in names}
+
+    def workflows(self) -> list[dict[str, Any]]:
+        """Return every workflow that was stepped, with the newest point of each operator as JSON in ``points``."""
+        with self._changed:
+            return [
+                {
+                    **workflow_document(
+                        name,
+                        step.workflow,
+                        period_s=step.period_s,
+                        policy=step.policy,
+                        last_step_s=step.decisions[0].at_s,
+                    ),
+                    "points": [
+                        json.loads(entry.point)
+                        for operator, entry in self._newest.get(name, {}).items()
+                        if operator in step.workflow.operators
+                    ],
+                }
+                for name, step in sorted(self._steps.items())
+            ]
+
+    def points(self, workflow: str, operator: str | None = None) -> list[str]:
+        """Return all points of a workflow, or of one operator, oldest first, each as JSON."""
+        with self._changed:
+            return [
+                each.point
+                for each in self._entries
+                if each.workflow == workflow and operator in {None, each.operator}
+            ]
+
+    def decision(self, workflow: str, operator: str, at_s: float) -> bytes | None:
+        """Return the decision of an instant as JSON; None where it is not kept."""
+        with self._changed:
+            found = next(
+                (
+                    each.decision
+                    for each in self._entries
+                    if (each.workflow, each.operator, each.at_s) == (workflow, operator, at_s)
+                ),
+                None,
+            )
+        return None if found is None else zlib.decompress(found)
+
+    def nodes(self, workflow: str) -> dict[str, Any] | None:
+        """Return the nodes of a workflow as of its newest step; None where there has been none."""
+        with self._changed:
+            step = self._steps.get(workflow)
+        if step is None:
+            return None
+        drivers = {operator.driver_node for operator in step.workflow.operators.values()}
+        placed = {node for decision in step.decisions for node in decision.plan.placement}
+        return nodes_document(step.latencies, step.cluster, drivers | placed)
+
+    def news(self, after: int, timeout_s: float) -> News:
+        """Wait for a step after a number, and return what came since; nothing where the time is out."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._number > after, timeout_s)
+            points: dict[str, list[str]] = {}
+            for entry in reversed(self._entries):
+                if entry.number <= after:
+                    break
+                points.setdefault(entry.workflow, []).insert(0, entry.point)
+            return News(self._number, points)
+
+    @property
+    def number(self) -> int:
+        """The number of the newest step."""
+        with self._changed:
+            return self._number
+
+    def _keep(self, workflow: str, document: Mapping[str, Any], cost: Mapping[str, Any] | None) -> None:
+        entry = _Entry(
+            number=self._number,
+            workflow=workflow,
+            operator=document["operator"],
+            at_s=document["at_s"],
+            point=json.dumps(point_of(document, cost), separators=(",", ":")),
+            decision=zlib.compress(json.dumps(document, separators=(",", ":")).encode(), _LEVEL),
+        )
+        self._entries.append(entry)
+        self._newest.setdefault(workflow, {})[entry.operator] = entry
+        self._bytes += entry.size
+        while self._bytes > self.most_bytes and len(self._entries) > 1:
+            self._bytes -= self._entries.popleft().size
+
+
+def _cost(step: SeenStep, decision: Decision) -> dict[str, float | None] | None:
+    order, reading = step.known.latest(decision.operator), decision.analysis.reading
+    return None if order is None else cost_of(order, reading.batches if reading else ())

@@ -1,0 +1,142 @@
+"""A loop outside Kubernetes that is served: its metrics, whether it lives, and its page."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from importlib.metadata import version
+from typing import Any
+
+from gesscale.decision import Decision
+from gesscale.errors import InputError
+from gesscale.loop import ControlLoop
+from gesscale.ports import ClusterState, Latencies
+from gesscale.service.access import HEADERS, PROBES, SCRAPED, Access
+from gesscale.service.api import pages_of, streams_of
+from gesscale.service.documents import ONLY_WORKFLOW
+from gesscale.service.figures import figures_of
+from gesscale.service.journal import Journal, SeenStep
+from gesscale.service.metrics import ScalerMetrics, StepFigures
+from gesscale.settings import Settings
+from gesscale.words import in_words
+from latency_map.serving import PageServer, Unavailable
+
+_LATE_PERIODS, _LATE_AT_LEAST_S = 3, 60.0
+
+
+class ServedLoop:
+    """Serves what a loop does until it is closed.
+
+    Parameters
+    ----------
+    loop
+        What is served.
+    settings
+        Of this loop.
+    host, port
+        Where to listen; port 0 takes a free one.
+    token
+        See `gesscale.service.access.Access`.
+    past
+        Decisions of earlier processes, oldest first, as documents.
+    steady_s
+        A clock that never jumps.
+
+    Attributes
+    ----------
+    loop
+        The same one, which tells what it sees; this one is to be run.
+    url
+        Of the page.
+
+    Raises
+    ------
+    InputError
+        The address cannot be taken.
+    """
+
+    def __init__(
+        self,
+        loop: ControlLoop,
+        settings: Settings,
+        *,
+        host: str,
+        port: int,
+        token: str = "",
+        past: Iterable[Mapping[str, Any]] = (),
+        steady_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._workflow, self._period_s = settings.workflow.build(), settings.monitor.period_s
+        self._metrics, self._journal = ScalerMetrics(version("gesscale")), Journal()
+        self._journal.begin_with(ONLY_WORKFLOW, past)
+        self._seen = ClusterState(), Latencies()
+        self._steady_s, self._moved_at_s = steady_s, steady_s()
+        self.loop = replace(loop, timed=self._metrics.timed, seen=self._see)
+        pages = {SCRAPED: self._metrics.page, **pages_of(self._journal, self._problems, time.time)}
+        try:
+            self._server = PageServer(
+                host,
+                port,
+                {**dict.fromkeys(PROBES, self._probe), **pages},
+                streams=streams_of(self._journal, self._problems, time.time),
+                headers=HEADERS,
+                guard=Access(token=token),
+            )
+        except (OSError, OverflowError) as error:
+            message = f"--listen: expected a free address, got {host}:{port}: {error}; choose another port"
+            raise InputError(message) from error
+        self.url = self._server.url
+
+    def report(self, decisions: tuple[Decision, ...]) -> None:
+        """Take the decisions of a step that has just come to its end."""
+        cluster, latencies = self._seen
+        at_s = decisions[0].at_s
+        known = self.loop.knowledge.recall(at_s)
+        live = {each.operator: each.analysis.reading for each in decisions}
+        figures = {
+            each.operator: figures_of(
+                each,
+                self._workflow.operators[each.operator],
+                known,
+                reading.placement if (reading := live[each.operator]) else None,
+                at_s,
+            )
+            for each in decisions
+        }
+        standing = decisions[0].latency_map
+        self._metrics.step_done(
+            "", ONLY_WORKFLOW, StepFigures(at_s=at_s, operators=figures, latency_map=standing), decisions
+        )
+        self._journal.add(
+            SeenStep(
+                name=ONLY_WORKFLOW,
+                workflow=self._workflow,
+                period_s=self._period_s,
+                policy=self.loop.policy.name,
+                decisions=decisions,
+                cluster=cluster,
+                latencies=latencies,
+                known=known,
+            )
+        )
+        self._moved_at_s = self._steady_s()
+
+    def close(self) -> None:
+        """Stop serving."""
+        self._server.close()
+
+    def _see(self, cluster: ClusterState, latencies: Latencies) -> None:
+        self._seen = cluster, latencies
+
+    def _problems(self) -> tuple[str, ...]:
+        still_s = self._steady_s() - self._moved_at_s
+        if still_s <= max(_LATE_PERIODS * self._period_s, _LATE_AT_LEAST_S):
+            return ()
+        return (
+            f"no step has come to its end for {in_words(still_s)}, there is to be one every "
+            f"{in_words(self._period_s)}; look at the log of gesscale run, and start it again if it hangs",
+        )
+
+    def _probe(self, _parameters: Mapping[str, list[str]]) -> tuple[str, bytes]:
+        if problems := self._problems():
+            raise Unavailable("\n".join(problems))
+        return "text/plain", b"alive\n"

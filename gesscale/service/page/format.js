@@ -1,0 +1,47 @@
+// Figures as people read them.
+
+export function figure(value, unit = "") {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+  const size = Math.abs(value);
+  const digits = size >= 100 || Number.isInteger(value) ? 0 : size >= 10 ? 1 : 2;
+  const text = value.toLocaleString("en", { maximumFractionDigits: digits });
+  return unit ? `${text}\u00a0${unit}` : text;
+}
+
+export function percent(share) {
+  return share === null || share === undefined ? "–" : `${Math.round(100 * share)}\u00a0%`;
+}
+
+export function span(seconds) {
+  if (seconds === null || seconds === undefined) return "–";
+  for (const [unit, size] of [["days", 86400], ["h", 3600], ["min", 60]]) {
+    if (seconds >= 2 * size) return `${Math.round(seconds / size)}\u00a0${unit}`;
+  }
+  return seconds < 10 ? `${seconds.toFixed(1)}\u00a0s` : `${Math.round(seconds)}\u00a0s`;
+}
+
+const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
+
+export function clock(at_s) {
+  return CLOCK.format(new Date(at_s * 1000));
+}
+
+export function moment(at_s) {
+  const date = new Date(at_s * 1000);
+  return `${DAY.format(date)}, ${CLOCK.format(date)}`;
+}
+
+export function shortened(text, most) {
+  return text.length <= most ? text : `${text.slice(0, Math.ceil(most / 2) - 1)}…${text.slice(-Math.floor(most / 2))}`;
+}
+
+// How many replicas there are, and how many there are to be.
+export function countOf(point) {
+  const [now, then] = [point.before.length, point.placement.length];
+  return now === then ? `${now}` : `${now} → ${then}`;
+}
+
+export function replicas(count) {
+  return `${count} replica${count === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,79 @@
+// The workflow as a graph: operators in columns by their depth, from left to right, or downwards where it is narrow.
+
+import { h, svg } from "./dom.js";
+import { countOf, figure, shortened } from "./format.js";
+import { STATES } from "./words.js";
+
+const CARD = { width: 216, height: 104 };
+const GAP = { along: 56, across: 22 };
+
+export function columnsOf(operators) {
+  const depth = new Map();
+  for (const each of operators) depth.set(each.name, Math.max(0, ...each.upstream.map((name) => (depth.get(name) ?? 0) + 1)));
+  const columns = [];
+  for (const each of operators) (columns[depth.get(each.name)] ??= []).push(each);
+  const place = new Map();
+  for (const column of columns) {
+    const middle = (each) => each.upstream.length ? each.upstream.reduce((sum, name) => sum + (place.get(name) ?? 0), 0) / each.upstream.length : 0;
+    column.sort((a, b) => middle(a) - middle(b));
+    column.forEach((each, index) => place.set(each.name, index));
+  }
+  return columns;
+}
+
+function loadBar(point) {
+  const capacity = point?.mst?.mid ?? null;
+  const load = point?.input_rows_per_s ?? point?.throughput_rows_per_s ?? null;
+  const inner = CARD.width - 24;
+  if (load === null || !capacity) return svg("text", { class: "small", x: 12, y: 84 }, load === null ? "load not known" : `load ${figure(load)} rows/s, capacity not known yet`);
+  return [
+    svg("rect", { class: "capacity", x: 12, y: 74, width: inner, height: 7, rx: 3.5 }),
+    svg("rect", { class: load > capacity ? "load over" : "load", x: 12, y: 74, width: Math.max(3, inner * Math.min(1, load / capacity)), height: 7, rx: 3.5 }),
+    svg("text", { class: "small", x: 12, y: 96 }, `${figure(load)} of ${figure(capacity)} rows/s`),
+  ];
+}
+
+function card(operator, point, [x, y], href) {
+  const state = STATES[point?.state ?? "unknown"];
+  const backlog = point?.backlog_rows ?? null;
+  const count = point ? countOf(point) : "–";
+  return svg("a", { href, "data-key": `card ${operator.name}`, "aria-label": `${operator.name}: ${state.word}, ${count} of at most ${operator.max_replicas} replicas` },
+    svg("g", { class: `card ${point?.state ?? "unknown"}`, transform: `translate(${x} ${y})` },
+      svg("title", {}, `${operator.name}\n${point ? `${point.reason}: ${point.detail}` : "nothing has been decided yet"}`),
+      svg("rect", { class: "frame", width: CARD.width, height: CARD.height, rx: 9 }),
+      svg("rect", { class: "stripe", width: 5, height: CARD.height - 18, x: 0, y: 9, rx: 2.5 }),
+      svg("text", { class: "name", x: 14, y: 25 }, shortened(operator.name, 22)),
+      svg("text", { class: "state", x: 14, y: 44 }, `${state.sign} ${state.word}`),
+      svg("text", { class: "small", x: CARD.width - 12, y: 44, "text-anchor": "end" }, `${count} of ${operator.min_replicas}–${operator.max_replicas} replicas`),
+      svg("text", { class: "small", x: 14, y: 63 }, backlog === null ? "backlog not known" : `backlog ${figure(backlog)} rows`),
+      loadBar(point)));
+}
+
+export function workflowGraph(workflow, snapshot, hrefOf, narrow) {
+  const columns = columnsOf(workflow.operators);
+  const widest = Math.max(...columns.map((column) => column.length));
+  const [along, across] = narrow ? [CARD.height, CARD.width] : [CARD.width, CARD.height];
+  const total = widest * (across + GAP.across) - GAP.across;
+  const places = new Map();
+  columns.forEach((column, depth) => column.forEach((operator, index) => {
+    const a = depth * (along + GAP.along) + 2;
+    const b = (total - (column.length * (across + GAP.across) - GAP.across)) / 2 + index * (across + GAP.across) + 2;
+    places.set(operator.name, narrow ? [b, a] : [a, b]);
+  }));
+  const length = columns.length * (along + GAP.along) - GAP.along + 4;
+  const [width, height] = narrow ? [total + 4, length] : [length, total + 4];
+  const edges = workflow.operators.flatMap((operator) => operator.upstream.map((name) => {
+    const [x1, y1] = places.get(name);
+    const [x2, y2] = places.get(operator.name);
+    const [ax, ay, bx, by] = narrow
+      ? [x1 + CARD.width / 2, y1 + CARD.height, x2 + CARD.width / 2, y2]
+      : [x1 + CARD.width, y1 + CARD.height / 2, x2, y2 + CARD.height / 2];
+    const [cx, cy] = narrow ? [0, GAP.along / 2] : [GAP.along / 2, 0];
+    return svg("path", { class: "edge", d: `M${ax} ${ay}C${ax + cx} ${ay + cy} ${bx - cx} ${by - cy} ${bx} ${by}`, "marker-end": "url(#arrow)" });
+  }));
+  return h("div", { class: "scroll graph", "data-scroll": "graph" },
+    svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Operators and the streams between them" },
+      svg("defs", {}, svg("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" }, svg("path", { class: "arrow", d: "M0 0L8 4L0 8Z" }))),
+      edges,
+      workflow.operators.map((operator) => card(operator, snapshot.get(operator.name), places.get(operator.name), hrefOf(operator.name)))));
+}

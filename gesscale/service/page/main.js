@@ -1,0 +1,132 @@
+// The page: head, views, time, and the view that the address names. Everything is drawn again when something changes.
+
+import { h, replaceContent } from "./dom.js";
+import { clock, moment, span } from "./format.js";
+import { VIEWS, goTo, linkTo, readAddress } from "./address.js";
+import { RunModel } from "./model.js";
+import { sourceOfThisPage } from "./source.js";
+import { workflowView } from "./view_workflow.js";
+import { operatorView } from "./view_operator.js";
+import { nodesView } from "./view_nodes.js";
+import { decisionsView } from "./view_decisions.js";
+import { findingsOf, healthView } from "./view_health.js";
+
+const SHOWN = { workflow: workflowView, operator: operatorView, nodes: nodesView, decisions: decisionsView, health: healthView };
+const NARROW = 760;
+const BUILD = document.querySelector("meta[name=build]").content;
+
+const part = (id) => document.getElementById(id);
+let due = false;
+
+function drawSoon() {
+  if (due) return;
+  due = true;
+  requestAnimationFrame(() => {
+    due = false;
+    draw();
+  });
+}
+
+const model = new RunModel(sourceOfThisPage(), drawSoon);
+
+function draw() {
+  const place = readAddress();
+  const main = part("content");
+  document.title = `${VIEWS[place.view]} · gesscale`;
+  replaceContent(part("head"), headOf(place));
+  replaceContent(part("views"), viewsOf(place));
+  drawTime(place);
+  if (model.head === null) replaceContent(main, h("p", { class: "empty" }, model.connection === "lost" ? "The scaler does not answer. This page goes on by itself once it does." : "The run is being fetched."));
+  else if (!model.workflows.length) replaceContent(main, nothingYet(place));
+  else replaceContent(main, viewOf(place, { width: main.clientWidth - 32, narrow: innerWidth < NARROW }));
+}
+
+function viewOf(place, size) {
+  try {
+    return SHOWN[place.view](model, place, size);
+  } catch (error) {
+    return [h("h1", {}, VIEWS[place.view]), h("p", { class: "problem" }, `This view cannot show what it was told (${error.message}). The other views may; gesscale explain shows decisions in a terminal.`)];
+  }
+}
+
+function nothingYet(place) {
+  return [h("h1", {}, "No workflow yet"),
+    h("p", { class: "empty" }, "No step has been taken. On Kubernetes: apply a StreamAutoscaler. Elsewhere: name operators in the settings and look at the log of gesscale run."),
+    findingsOf(model, place).map((each) => h("p", { class: "problem" }, each.text))];
+}
+
+function headOf(place) {
+  const connection = { connecting: "○ connecting", live: "● live", lost: "✖ not connected", recorded: "◼ recorded run" }[model.connection];
+  const workflow = model.workflowNamed(place.workflow);
+  const fleet = model.workflows.length > 1 ? h("label", {}, "Workflow ", h("select", { "data-key": "workflow", onchange: (event) => goTo(place, { view: "workflow", workflow: event.target.value, operator: "", at_s: null, search: "" }) },
+    h("option", { value: "" }, `all ${model.workflows.length}`), model.workflows.map((each) => h("option", { value: each.name, selected: each.name === place.workflow }, each.name)))) : null;
+  const other = model.connection === "live" && model.head.build !== BUILD;
+  return [
+    h("p", { class: "brand" }, h("b", {}, "gesscale"), " ", h("span", { class: `connection ${model.connection}`, role: "status" }, connection)),
+    model.head?.title ? h("p", { class: "about" }, model.head.title) : null,
+    workflow ? h("p", { class: "about" }, `policy ${workflow.policy}, a step every ${span(workflow.period_s)}`) : null,
+    fleet,
+    other ? h("p", { class: "problem" }, `gesscale ${model.head.version} was started since, and this page is of another version. `, h("button", { type: "button", onclick: () => location.reload() }, "Load it again")) : null,
+  ];
+}
+
+function viewsOf(place) {
+  const ills = model.head === null ? 0 : findingsOf(model, place).length;
+  return h("ul", {}, Object.entries(VIEWS).map(([view, title]) => h("li", {}, h("a", { href: linkTo(place, { view }), "aria-current": view === place.view ? "page" : null, "data-key": `view ${view}` },
+    title, view === "health" && ills ? h("span", { class: "ills" }, ` ${ills}`) : null))));
+}
+
+// The slider stays the same element, so that it can be dragged while steps come in.
+const slider = h("input", { type: "range", id: "instant", min: 0, step: 1, "aria-label": "Instant", oninput: () => chooseInstant(Number(slider.value)) });
+const shown = h("output", { for: "instant" });
+const before = h("button", { type: "button", "aria-label": "the change before", onclick: () => jump(-1) }, "◀ ", h("span", { class: "wide" }, "change"));
+const after = h("button", { type: "button", "aria-label": "the next change", onclick: () => jump(1) }, h("span", { class: "wide" }, "change"), " ▶");
+const end = h("button", { type: "button", class: "end", onclick: () => goTo(readAddress(), { at_s: null }, { replace: true }) });
+let instants = [];
+
+function drawTime(place) {
+  const workflow = model.workflowNamed(place.workflow);
+  const fleet = model.workflows.length > 1 && !place.workflow && place.view === "workflow";
+  const bar = part("time");
+  if (!bar.childElementCount) bar.append(before, slider, after, shown, end);
+  instants = workflow && !fleet ? model.instantsOf(workflow.name) : [];
+  bar.hidden = instants.length < 2;
+  slider.max = Math.max(1, instants.length - 1);
+  const index = place.at_s === null ? instants.length - 1 : instants.findLastIndex((each) => each <= place.at_s);
+  slider.value = Math.max(0, index);
+  const recorded = model.connection === "recorded";
+  end.textContent = recorded ? "End" : "Live";
+  end.setAttribute("aria-pressed", String(place.at_s === null));
+  const at_s = instants[Math.max(0, index)];
+  shown.textContent = at_s === undefined ? "" : recorded ? `${clock(at_s)}, ${Math.round(at_s - instants[0])} s` : moment(at_s);
+  slider.setAttribute("aria-valuetext", shown.textContent);
+}
+
+function chooseInstant(index) {
+  goTo(readAddress(), { at_s: index >= instants.length - 1 ? null : instants[index] }, { replace: true });
+}
+
+function jump(direction) {
+  const place = readAddress();
+  const workflow = model.workflowNamed(place.workflow);
+  const now_s = place.at_s ?? (direction < 0 ? Infinity : instants.at(-1));
+  const changes = [...new Set(model.pointsOf(workflow.name).filter((point) => point.add.length || point.remove.length).map((point) => point.at_s))];
+  const found = direction < 0 ? changes.findLast((each) => each < now_s) : changes.find((each) => each > now_s);
+  if (found !== undefined) goTo(place, { at_s: found }, { replace: true });
+}
+
+// A view that is opened is read from its beginning; one that changes is not moved.
+let view = readAddress().view;
+addEventListener("hashchange", () => {
+  draw();
+  if (readAddress().view === view) return;
+  view = readAddress().view;
+  scrollTo(0, 0);
+});
+addEventListener("resize", drawSoon);
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  part("content").focus();
+});
+model.source.follow(model);
+draw();

@@ -1,0 +1,120 @@
+// What is known of a run, whoever tells it: a scaler that runs, or a record.
+
+const MOST_POINTS = 6000;
+const MOST_DECISIONS = 60;
+
+export class RunModel {
+  constructor(source, changed) {
+    this.source = source;
+    this.changed = changed;
+    this.head = null;
+    this.workflows = [];
+    this.connection = "connecting";
+    this.points = new Map();
+    this.decisions = new Map();
+    this.nodes = new Map();
+    this.loaded = new Set();
+  }
+
+  takeRun(run) {
+    this.head = run;
+    this.workflows = run.workflows;
+    for (const workflow of run.workflows) {
+      if (!this.points.has(workflow.name)) this.points.set(workflow.name, []);
+      this.takePoints(workflow.name, workflow.points);
+    }
+    this.nodes.clear();
+    this.loaded.clear();
+    this.changed();
+  }
+
+  takeHead(head) {
+    this.head = { ...this.head, ...head };
+    this.changed();
+  }
+
+  takePoints(name, fresh) {
+    const known = this.points.get(name) ?? [];
+    const keyOf = (point) => `${point.at_s} ${point.operator}`;
+    const keys = new Set(known.map(keyOf));
+    const all = [...known, ...fresh.filter((point) => !keys.has(keyOf(point)))].sort((a, b) => a.at_s - b.at_s);
+    this.points.set(name, all.slice(-MOST_POINTS));
+    const workflow = this.workflows.find((each) => each.name === name);
+    if (workflow && fresh.length) workflow.last_step_s = Math.max(workflow.last_step_s, ...fresh.map((point) => point.at_s));
+  }
+
+  takeStep(name, points) {
+    this.takePoints(name, points);
+    this.nodes.delete(name);
+    this.changed();
+  }
+
+  workflowNamed(name) {
+    return this.workflows.find((each) => each.name === name) ?? this.workflows[0] ?? null;
+  }
+
+  // All points of a workflow, oldest first; the first time they are fetched.
+  pointsOf(name) {
+    if (!this.loaded.has(name)) {
+      this.loaded.add(name);
+      this.source.points(name).then((found) => {
+        this.takePoints(name, found);
+        this.changed();
+      }, () => this.loaded.delete(name));
+    }
+    return this.points.get(name) ?? [];
+  }
+
+  instantsOf(name) {
+    return [...new Set(this.pointsOf(name).map((point) => point.at_s))];
+  }
+
+  // The newest point of each operator at an instant; null: now.
+  snapshot(name, at_s) {
+    const found = new Map();
+    for (const point of this.pointsOf(name)) {
+      if (at_s === null || point.at_s <= at_s) found.set(point.operator, point);
+    }
+    return found;
+  }
+
+  // What each order cost, by its instant.
+  costsOf(name, operator) {
+    const found = new Map();
+    for (const point of this.pointsOf(name)) {
+      if (point.operator !== operator || !point.order) continue;
+      const known = found.get(point.order.at_s) ?? {};
+      found.set(point.order.at_s, {
+        downtime_s: point.order.downtime_s ?? known.downtime_s ?? null,
+        first_batch_s: known.first_batch_s ?? point.order.first_batch_s ?? null,
+      });
+    }
+    return found;
+  }
+
+  // Undefined while it is being fetched, null where it is not kept any more.
+  decision(name, operator, at_s) {
+    const key = JSON.stringify([name, operator, at_s]);
+    if (!this.decisions.has(key)) {
+      this.decisions.set(key, undefined);
+      while (this.decisions.size > MOST_DECISIONS) this.decisions.delete(this.decisions.keys().next().value);
+      this.source.decision(name, operator, at_s).then((found) => {
+        this.decisions.set(key, found);
+        this.changed();
+      }, () => this.decisions.delete(key));
+    }
+    return this.decisions.get(key);
+  }
+
+  nodesOf(name) {
+    if (!this.nodes.has(name)) {
+      this.nodes.set(name, this.lastNodes?.name === name ? this.lastNodes.found : undefined);
+      this.source.nodes(name).then((found) => {
+        this.lastNodes = { name, found };
+        this.nodes.set(name, found);
+        this.changed();
+      }, () => this.nodes.delete(name));
+    }
+    return this.nodes.get(name);
+  }
+}

@@ -1,0 +1,111 @@
+// What was decided, when and why; one opened shows all numbers and the candidates that lost.
+
+import { h, table } from "./dom.js";
+import { clock, figure, moment, percent, replicas } from "./format.js";
+import { explained, meaning, outcomeMeaning } from "./words.js";
+import { goTo, linkTo } from "./address.js";
+import { delaysOf, farthestPair } from "./distances.js";
+import { chosenOperator, costWords, operatorChooser } from "./view_operator.js";
+import { whyNot } from "./why.js";
+
+const MOST_SHOWN = 300;
+
+export function decisionsView(model, place) {
+  const workflow = model.workflowNamed(place.workflow);
+  const operator = chosenOperator(model, place);
+  const points = model.pointsOf(workflow.name).filter((point) => point.operator === operator.name && (place.at_s === null || point.at_s <= place.at_s));
+  const open_s = Number.parseFloat(place.open);
+  const isChange = (point) => point.add.length || point.remove.length;
+  const opened = points.find((point) => point.at_s === open_s) ?? points.findLast(isChange) ?? points.at(-1) ?? null;
+  const runs = grouped(points, place.only === "changes", opened?.at_s).reverse();
+  const only = h("label", { class: "check" }, h("input", { type: "checkbox", "data-key": "only", checked: place.only === "changes", onchange: (event) => goTo(place, { only: event.target.checked ? "changes" : "" }) }), " only changes");
+  return [
+    h("h1", {}, "Decisions"),
+    h("div", { class: "choosers" }, operatorChooser(model, place), h("p", { class: "chooser" }, only)),
+    runs.length ? null : h("p", { class: "empty" }, place.only ? "No change has been decided yet. Untick “only changes” to see why not." : "Nothing has been decided yet. The first step comes at once; if none does, see Health."),
+    h("div", { class: "beside wide" },
+      h("ol", { class: "timeline", "data-scroll": "timeline", "aria-label": "Decisions, newest first" }, runs.slice(0, MOST_SHOWN).map((run) => line(run, place, opened))),
+      opened ? detail(model, place, workflow, operator, opened) : null)];
+}
+
+// Decisions in a row with the same reason that changed nothing are one line, which leads to the newest.
+export function grouped(points, onlyChanges, open_s) {
+  const runs = [];
+  for (const point of points) {
+    const quiet = !point.add.length && !point.remove.length;
+    if (quiet && onlyChanges) continue;
+    const last = runs.at(-1);
+    if (quiet && last?.quiet && last.newest.reason === point.reason && last.newest.at_s !== open_s && point.at_s !== open_s) runs[runs.length - 1] = { ...last, newest: point, count: last.count + 1 };
+    else runs.push({ quiet, first_s: point.at_s, newest: point, count: 1 });
+  }
+  return runs;
+}
+
+function line({ quiet, first_s, newest, count }, place, opened) {
+  const nodes = [...newest.add.map((node) => `+${node}`), ...newest.remove.map((node) => `−${node}`)].join(" ");
+  const kind = quiet ? "quiet" : !newest.acted ? "wished" : newest.add.length >= newest.remove.length ? "more" : "fewer";
+  return h("li", { class: kind }, h("a", { href: linkTo(place, { open: `${newest.at_s}` }), "aria-current": opened === newest ? "true" : null, "data-key": `at ${newest.at_s}` },
+    h("span", { class: `sign ${kind}`, "aria-hidden": "true" }, { quiet: "·", wished: "△", more: "▲", fewer: "▼" }[kind]),
+    h("span", { class: "when" }, clock(newest.at_s)),
+    h("span", {}, h("b", {}, newest.reason), count > 1 ? h("span", { class: "what" }, ` · ${count} times since ${clock(first_s)}`) : "", " ",
+      h("span", { class: "what" }, quiet ? `· ${replicas(newest.placement.length)}` : `· ${newest.before.length} → ${newest.placement.length}: ${nodes}`))));
+}
+
+function detail(model, place, workflow, operator, point) {
+  const decision = model.decision(workflow.name, operator.name, point.at_s);
+  const head = [h("h2", {}, moment(point.at_s)), h("p", { class: "lead" }, h("b", {}, point.reason), " ", explained(point.reason, point.detail))];
+  if (decision === undefined) return h("section", { class: "aside", "aria-label": "One decision" }, head, h("p", { class: "note" }, "It is being fetched."));
+  if (decision === null) return h("section", { class: "aside", "aria-label": "One decision" }, head, h("p", { class: "note" }, "Its details are not kept any more; gesscale explain reads the knowledge file."));
+  const changed = point.add.length || point.remove.length;
+  return h("section", { class: "aside", "aria-label": "One decision" },
+    head,
+    pairs("Seen", [["load", figure(point.input_rows_per_s, "rows/s")], ["throughput", figure(point.throughput_rows_per_s, "rows/s")], ["backlog", figure(point.backlog_rows, "rows")],
+      ["saturated batches", percent(point.saturated_share)], ["placement", point.before.join(", ") || "not known"], ["latency map", point.map_problem || "usable"]]),
+    pairs("Concluded", [["verdict", [point.verdict, decision.analysis?.detail ? `: ${decision.analysis.detail}` : ""]], ["capacity now", estimate(decision.analysis?.mst)], ["capacity planned", estimate(decision.plan?.mst)],
+      ["headroom", figure(decision.analysis?.headroom_pct, "%")], ["NDmax", `${figure(point.nd_max_ms)} → ${figure(point.planned_nd_max_ms, "ms")}`]]),
+    bills(decision.plan?.bills ?? [], point),
+    rejections(decision.plan?.rejections ?? [], [operator.driver_node, ...point.placement], delaysOf(model.nodesOf(workflow.name))),
+    pairs("What came of it", [["outcome", [outcomeMeaning(point.outcome), point.problem ? ` ${point.problem}` : ""]], ...(changed && point.acted ? [["cost", costWords(model.costsOf(workflow.name, operator.name).get(point.at_s))]] : [])]),
+    asked(model, place, workflow, operator, point, decision),
+    h("p", {}, h("a", { href: linkTo(place, { view: "nodes", at_s: point.at_s }) }, "The nodes at this moment"), " · ", h("a", { href: linkTo(place, { view: "operator", at_s: point.at_s }) }, "the operator at this moment")));
+}
+
+function estimate(mst) {
+  return mst ? `${figure(mst.mid, "rows/s")} (${figure(mst.low)} to ${figure(mst.high)})` : "not known";
+}
+
+function pairs(title, listed) {
+  return [h("h3", {}, title), h("dl", { class: "pairs" }, listed.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))))];
+}
+
+function bills(listed, point) {
+  if (!listed.length) return null;
+  const most = Math.max(...listed.map((bill) => bill.total));
+  const least = Math.min(...listed.map((bill) => bill.total));
+  const rows = [...listed].sort((a, b) => a.total - b.total).map((bill) => ({
+    class: bill.replicas === point.placement.length && !(bill.moved && !point.add.length) ? "chosen" : null,
+    cells: [`${bill.replicas}${bill.moved ? `, ${bill.moved} moved` : ""}`, figure(bill.replica_minutes), figure(bill.late_minutes), figure(bill.changes),
+      h("span", { class: "bar", "--share": `${(100 * bill.total) / most}%` }, figure(bill.total)), bill.total > least ? `+${figure(bill.total - least)}` : "least"],
+  }));
+  return [h("h3", {}, "The bill of each number of replicas"),
+    table("In replica-minutes; late minutes and changes at their prices are in the total", [{ text: "replicas" }, { text: "replica-min", number: true }, { text: "late min", number: true }, { text: "changes", number: true }, { text: "total", number: true }, { text: "above the least", number: true }], rows)];
+}
+
+function rejections(listed, chosen, delayOf) {
+  if (!listed.length) return null;
+  // A policy that does not say by how much: then at least how far the replicas would be apart.
+  const ndMax = (...more) => figure(farthestPair([...new Set([...chosen, ...more])], delayOf)?.ms ?? null, "ms");
+  const words = (each) => each.detail || `${meaning(each.reason)} With it NDmax is ${ndMax(each.node)}, without it ${ndMax()}.`;
+  return [h("h3", {}, "Candidates that lost"), table("Nodes", [{ text: "node" }, { text: "reason" }, { text: "by how much" }], listed.map((each) => ({ cells: [each.node, each.reason, words(each)] })))];
+}
+
+function asked(model, place, workflow, operator, point, decision) {
+  const nodes = model.nodesOf(workflow.name);
+  const names = [...new Set([...(nodes?.names ?? []), ...(nodes?.not_in_map ?? []), ...point.placement, ...(decision.plan?.rejections ?? []).map((each) => each.node)])].sort();
+  if (!names.length) return null;
+  const why = place.node ? whyNot(place.node, operator, { now: point, decision, nodes, earlier: null }) : null;
+  return [h("h3", {}, "Why not?"),
+    h("p", {}, h("label", {}, "Why is no replica on ", h("select", { "data-key": "node", onchange: (event) => goTo(place, { node: event.target.value }) },
+      h("option", { value: "" }, "choose a node"), names.map((name) => h("option", { value: name, selected: name === place.node }, name))))),
+    why ? h("p", { "aria-live": "polite" }, h("b", { class: "why" }, why.word), " ", why.text) : null];
+}

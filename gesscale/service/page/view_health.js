@@ -1,0 +1,53 @@
+// Whether the scaler itself is well, in words that say what to do.
+
+import { h } from "./dom.js";
+import { moment, span } from "./format.js";
+import { advice, explained } from "./words.js";
+import { linkTo } from "./address.js";
+
+const WANT_CARE = ["MetricsMissing", "MetricsStale", "LatencyMapMissing", "LatencyMapStale", "PolicyFailed", "ClusterUnavailable", "NoCandidateNode", "AtMaxReplicas", "DelayEatsGain"];
+const LATE_PERIODS = 3;
+
+// Findings {level: "bad" or "warn", title, text, todo, href}, the worst first.
+export function findingsOf(model, place) {
+  const found = (model.head?.problems ?? []).map((text) => ({ level: "bad", title: "The scaler", text, todo: "" }));
+  if (model.connection === "lost") found.push({ level: "bad", title: "This page", text: "The scaler does not answer; what is shown is old.", todo: "Look whether it runs, and whether kubectl port-forward or the tunnel is up. This page goes on by itself once it answers." });
+  for (const workflow of model.workflows) {
+    const age_s = (model.head.now_s ?? 0) - workflow.last_step_s;
+    if (model.connection !== "recorded" && place.at_s === null && age_s > Math.max(LATE_PERIODS * workflow.period_s, 60)) {
+      found.push({ level: "bad", title: workflow.name, text: `The newest step was ${span(age_s)} ago; there is to be one every ${span(workflow.period_s)}.`, todo: "Look at the log of the scaler." });
+    }
+    const snapshot = model.workflows.length > 1 && workflow.name !== place.workflow ? new Map((model.points.get(workflow.name) ?? []).map((point) => [point.operator, point])) : model.snapshot(workflow.name, place.at_s);
+    const maps = new Set();
+    for (const { name } of workflow.operators) {
+      const point = snapshot.get(name);
+      if (!point) continue;
+      const href = linkTo(place, { view: "decisions", workflow: workflow.name, operator: name, open: `${point.at_s}` });
+      if (WANT_CARE.includes(point.reason)) found.push({ level: point.reason.startsWith("At") || point.reason.startsWith("De") ? "warn" : "bad", title: `${name}: ${point.reason}`, text: explained(point.reason, point.detail), todo: advice(point.reason), href });
+      if (point.outcome === "Failed" || point.outcome === "PartlyApplied") found.push({ level: "bad", title: `${name}: the change failed`, text: point.problem, todo: "Look at the driver and at the nodes it names; the next step tries again.", href });
+      if (point.map_problem && !maps.has(point.map_problem)) {
+        maps.add(point.map_problem);
+        found.push({ level: "warn", title: `${workflow.name}: latency map`, text: point.map_problem, todo: advice("LatencyMapStale"), href: "" });
+      }
+    }
+  }
+  return found.sort((a, b) => (a.level === b.level ? 0 : a.level === "bad" ? -1 : 1));
+}
+
+export function healthView(model, place) {
+  const found = findingsOf(model, place);
+  return [
+    h("h1", {}, "Health"),
+    found.length ? h("ul", { class: "findings" }, found.map((each) => h("li", { class: each.level },
+      h("h2", {}, h("span", { "aria-hidden": "true" }, each.level === "bad" ? "✖ " : "▲ "), each.title),
+      h("p", {}, each.text, each.href ? [" ", h("a", { href: each.href }, "Decision")] : null),
+      each.todo ? h("p", { class: "todo" }, h("b", {}, "What to do: "), each.todo) : null)))
+      : h("p", { class: "well" }, "✔ All is well: metrics and latency map are fresh, and no step failed."),
+    h("h2", {}, "Ages"),
+    h("dl", { class: "facts" }, model.workflows.flatMap((workflow) => {
+      const newest = [...model.snapshot(workflow.name, place.at_s).values()].at(-1);
+      const map_age = newest?.map_age_s ?? null;
+      return [["newest step of " + workflow.name, `${moment(newest?.at_s ?? workflow.last_step_s)}, every ${span(workflow.period_s)}`], ["latency map of " + workflow.name, map_age === null ? "age not known: its source does not tell" : `measured ${span(map_age)} before`]];
+    }).slice(0, 40).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
+  ];
+}

@@ -1,0 +1,108 @@
+// The nodes by their delays: where replicas run, where none can, and why not on this one.
+
+import { h, svg, table } from "./dom.js";
+import { figure, shortened } from "./format.js";
+import { goTo, linkTo } from "./address.js";
+import { delaysOf, farthestPair, fitted, placesOf } from "./distances.js";
+import { chosenOperator, operatorChooser } from "./view_operator.js";
+import { whyNot } from "./why.js";
+
+const MOST_IN_HEAT_MAP = 60;
+const KINDS = { replica: ["●", "holds a replica"], driver: ["▣", "runs the driver only"], free: ["○", "free"], unfit: ["✕", "can take none"] };
+
+export function nodesView(model, place, { width, narrow }) {
+  const workflow = model.workflowNamed(place.workflow);
+  const operator = chosenOperator(model, place);
+  const nodes = model.nodesOf(workflow.name);
+  const head = [h("h1", {}, "Nodes"), operatorChooser(model, place)];
+  if (nodes === undefined) return [head, h("p", { class: "note" }, "The latency map is being fetched.")];
+  if (!nodes || !nodes.names.length) return [head, h("p", { class: "empty" }, "There is no latency map yet. Start the latency agents, or name a file in the settings: latency_map.file.")];
+  const now = model.snapshot(workflow.name, place.at_s).get(operator.name) ?? null;
+  const seen = looked(model, workflow, operator, place, nodes, now);
+  const heat = place.as === "heat";
+  return [
+    head,
+    h("p", { class: "chooser" }, h("a", { href: linkTo(place, { as: "" }), "aria-current": heat ? null : "true", "data-key": "as map" }, "Map"), " ", h("a", { href: linkTo(place, { as: "heat" }), "aria-current": heat ? "true" : null, "data-key": "as heat" }, "Heat map")),
+    nodes.problem ? h("p", { class: "problem" }, `The cluster could not be read: ${nodes.problem}`) : null,
+    h("div", { class: "beside" }, heat ? heatMap(nodes, place, seen, width) : nodeMap(nodes, place, seen, narrow ? width : Math.min(width - 380, 860)), about(nodes, place, operator, seen)),
+    nodes.left_out ? h("p", { class: "note" }, `${nodes.left_out} nodes of the map are left out; those in use are all here.`) : null,
+    nodes.not_in_map.length ? h("p", { class: "note" }, `Not in the latency map: ${nodes.not_in_map.join(", ")}.`) : null,
+  ];
+}
+
+function looked(model, workflow, operator, place, nodes, now) {
+  const decision = now ? model.decision(workflow.name, operator.name, now.at_s) : null;
+  const compared = model.pointsOf(workflow.name).findLast((point) => point.operator === operator.name && now && point.at_s < now.at_s && point.add.length);
+  const earlier = compared ? model.decision(workflow.name, operator.name, compared.at_s) : null;
+  const delayOf = delaysOf(nodes);
+  const placement = now?.placement ?? [];
+  const members = [...new Set([operator.driver_node, ...placement])].filter((name) => nodes.names.includes(name));
+  const unfitFor = nodes.unfit_for[operator.name] ?? {};
+  const kindOf = (name) => placement.includes(name) ? "replica" : name === operator.driver_node ? "driver" : nodes.unfit[name] || unfitFor[name] ? "unfit" : "free";
+  return { now, decision, earlier, delayOf, members, kindOf, worst: farthestPair(members, delayOf), driver: operator.driver_node };
+}
+
+function nodeMap(nodes, place, seen, width) {
+  const height = Math.max(340, Math.min(560, 0.72 * width));
+  const spots = fitted(placesOf(nodes.names, nodes.rtt_ms), width, height, nodes.names.length > 40 ? [26, 26] : [84, 46]);
+  const spotOf = new Map(nodes.names.map((name, index) => [name, spots[index]]));
+  const labels = [];
+  const line = (a, b, kind, words) => {
+    const [[x1, y1], [x2, y2]] = [spotOf.get(a), spotOf.get(b)];
+    const along = (share) => [x1 + share * (x2 - x1), y1 + share * (y2 - y1) - 5];
+    const room = (spot) => Math.min(...spots.map((other) => Math.hypot(spot[0] - other[0], 2 * (spot[1] - other[1]))));
+    const [x, y] = (kind === "told" ? [0.8, 0.72] : [0.5, 0.4, 0.6, 0.3, 0.7]).map(along).reduce((best, spot) => (room(spot) > room(best) + 8 ? spot : best));
+    if (words) labels.push(svg("text", { class: "small halo", x, y, "text-anchor": "middle" }, words));
+    return svg("line", { class: `link ${kind}`, x1, y1, x2, y2 });
+  };
+  const selected = spotOf.has(place.node) ? place.node : null;
+  const links = selected
+    ? seen.members.filter((name) => name !== selected).map((name) => line(selected, name, "told", figure(seen.delayOf(selected, name), "ms")))
+    : seen.members.flatMap((a, index) => seen.members.slice(index + 1).map((b) => {
+      const worst = seen.worst && seen.worst.a === a && seen.worst.b === b;
+      return line(a, b, worst ? "worst" : "", worst ? `NDmax ${figure(seen.worst.ms, "ms")}` : null);
+    }));
+  const few = nodes.names.length <= 40;
+  const told = nodes.names.map((name) => {
+    const [x, y] = spotOf.get(name);
+    const kind = seen.kindOf(name);
+    const delays = seen.members.filter((other) => other !== name).map((other) => `${other} ${figure(seen.delayOf(name, other), "ms")}`).join(", ");
+    return svg("a", { href: linkTo(place, { node: name }), "data-key": `node ${name}`, "aria-label": `${name}: ${KINDS[kind][1]}` },
+      svg("g", { class: `node ${kind}${name === selected ? " selected" : ""}`, transform: `translate(${x} ${y})` },
+        svg("title", {}, `${name}: ${KINDS[kind][1]}\nround trips: ${delays}`),
+        svg("circle", { r: few ? 13 : 7 }),
+        kind === "free" ? null : svg("text", { class: "kind", y: few ? 4.5 : 3.5, "text-anchor": "middle" }, KINDS[kind][0]),
+        few || kind === "replica" || name === selected ? svg("text", { class: "name halo", y: few ? 29 : 20, "text-anchor": "middle" }, shortened(name, 14), name === seen.driver ? svg("tspan", { class: "small" }, " driver") : null) : null));
+  });
+  return h("figure", { class: "nodes" },
+    h("div", { class: "scroll", "data-scroll": "map" }, svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Nodes; the nearer, the shorter the round trip" }, links, told, labels)),
+    h("figcaption", {}, "The nearer two nodes stand, the shorter the round trip between them. ", Object.values(KINDS).map(([sign, words]) => h("span", { class: "sample" }, `${sign} ${words}`))));
+}
+
+function heatMap(nodes, place, seen, width) {
+  const names = [...seen.members, ...nodes.names.filter((name) => !seen.members.includes(name))].slice(0, MOST_IN_HEAT_MAP);
+  const top = Math.max(1, ...names.flatMap((a) => names.map((b) => seen.delayOf(a, b) ?? 0)));
+  const cell = (a, b) => {
+    const ms = a === b ? 0 : seen.delayOf(a, b);
+    const share = ms === null ? 0 : Math.sqrt(ms / top);
+    return h("td", { class: `heat${share > 0.55 ? " far" : ""}`, "--heat": ms === null ? null : `${Math.round(100 * share)}%`, title: `${a} – ${b}: ${figure(ms, "ms")}` }, a === b ? "" : figure(ms));
+  };
+  return h("figure", { class: "nodes" },
+    h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Heat map", "data-scroll": "heat" },
+      h("table", { class: "matrix" }, h("caption", {}, `Round trips, ms; the nodes of the placement first${nodes.names.length > names.length ? `, ${names.length} of ${nodes.names.length}` : ""}`),
+        h("thead", {}, h("tr", {}, h("td", {}), names.map((name) => h("th", { scope: "col" }, shortened(name, 10))))),
+        h("tbody", {}, names.map((a) => h("tr", {}, h("th", { scope: "row" }, h("a", { href: linkTo(place, { node: a }) }, `${KINDS[seen.kindOf(a)][0]} ${shortened(a, 14)}`)), names.map((b) => cell(a, b))))))));
+}
+
+function about(nodes, place, operator, seen) {
+  const chooser = h("p", {}, h("label", {}, "Node ", h("select", { "data-key": "node", onchange: (event) => goTo(place, { node: event.target.value }) },
+    h("option", { value: "" }, "choose one"), [...nodes.names, ...nodes.not_in_map].map((name) => h("option", { value: name, selected: name === place.node }, name)))));
+  const box = (...content) => h("section", { class: "aside", "aria-label": "One node" }, chooser, content);
+  if (!place.node) return box(h("p", {}, `Choose a node to see why it holds a replica of ${operator.name}, or why not.`),
+    seen.worst ? h("p", {}, "The farthest pair of the placement, driver's node included, is ", h("b", {}, `${seen.worst.a} – ${seen.worst.b}`), `: NDmax ${figure(seen.worst.ms, "ms")}.`) : null);
+  if (seen.now === null) return box(h("p", {}, "Nothing had been decided by then."));
+  const why = whyNot(place.node, operator, { now: seen.now, decision: seen.decision, nodes, earlier: seen.earlier });
+  const delays = seen.members.filter((name) => name !== place.node).map((name) => ({ cells: [name, figure(seen.delayOf(place.node, name))] }));
+  return box(h("h2", {}, place.node), h("p", {}, h("b", { class: "why" }, why.word), " ", why.text),
+    delays.length ? table("Round trips to the placement", [{ text: "node" }, { text: "ms", number: true }], delays) : null);
+}

@@ -1,0 +1,109 @@
+// One operator over time: what came, what it could do, what it had, and what was decided.
+
+import { h, table } from "./dom.js";
+import { figure, moment, percent, span } from "./format.js";
+import { STATES, explained, outcomeMeaning } from "./words.js";
+import { goTo, linkTo } from "./address.js";
+import { timeCharts } from "./chart.js";
+
+const SYMBOLS = { alpha: "α", beta: "β", gamma: "γ" };
+
+export function chosenOperator(model, place) {
+  const workflow = model.workflowNamed(place.workflow);
+  return workflow.operators.find((each) => each.name === place.operator) ?? workflow.operators[0];
+}
+
+export function operatorChooser(model, place) {
+  const workflow = model.workflowNamed(place.workflow);
+  if (workflow.operators.length < 2) return null;
+  const chosen = chosenOperator(model, place);
+  return h("p", { class: "chooser" }, h("label", {}, "Operator ",
+    h("select", { "data-key": "operator", onchange: (event) => goTo(place, { operator: event.target.value, open: "" }) },
+      workflow.operators.map((each) => h("option", { value: each.name, selected: each === chosen }, each.name)))));
+}
+
+export function changeMarks(points, place) {
+  return points.filter((point) => point.add.length || point.remove.length).map((point) => {
+    const kind = !point.acted ? "wished" : point.add.length > point.remove.length ? "more" : point.add.length < point.remove.length ? "fewer" : "moved";
+    const nodes = [...point.add.map((node) => `+${node}`), ...point.remove.map((node) => `−${node}`)].join(" ");
+    return {
+      at_s: point.at_s, kind, sign: { wished: "△", more: "▲", fewer: "▼", moved: "◆" }[kind],
+      words: `${moment(point.at_s)}: ${nodes}, ${point.reason}${point.acted ? "" : ` (${outcomeMeaning(point.outcome)})`}`,
+      href: linkTo(place, { view: "decisions", operator: point.operator, open: `${point.at_s}`, at_s: place.at_s }),
+    };
+  });
+}
+
+export function operatorView(model, place, { width }) {
+  const workflow = model.workflowNamed(place.workflow);
+  const operator = chosenOperator(model, place);
+  const points = model.pointsOf(workflow.name).filter((point) => point.operator === operator.name);
+  const now = points.findLast((point) => place.at_s === null || point.at_s <= place.at_s) ?? null;
+  if (now === null) return [h("h1", {}, operator.name), operatorChooser(model, place), h("p", { class: "empty" }, "Nothing has been decided for it yet. The first step comes at once; if none does, see Health.")];
+  return [
+    h("h1", {}, operator.name, " ", h("span", { class: `badge ${now.state}` }, `${STATES[now.state].sign} ${STATES[now.state].word}`)),
+    operatorChooser(model, place),
+    h("p", { class: "lead" }, h("b", {}, now.reason), " ", explained(now.reason, now.detail), " ",
+      h("a", { href: linkTo(place, { view: "decisions", operator: operator.name, open: `${now.at_s}` }) }, "Why?")),
+    facts(operator, now),
+    chartsOf(points, place, width),
+    modelOf(model.decision(workflow.name, operator.name, now.at_s)),
+  ];
+}
+
+function facts(operator, now) {
+  const pairs = [
+    ["load", figure(now.input_rows_per_s, "rows/s")], ["throughput", figure(now.throughput_rows_per_s, "rows/s")],
+    ["capacity (MST)", now.mst ? `${figure(now.mst.mid, "rows/s")} (${figure(now.mst.low)} to ${figure(now.mst.high)})` : "not known yet"],
+    ["backlog", figure(now.backlog_rows, "rows")], ["saturated batches", percent(now.saturated_share)], ["time at work", percent(now.busy_share)],
+    ["replicas", `${now.before.length} of ${operator.min_replicas} to ${operator.max_replicas}`], ["NDmax", figure(now.nd_max_ms, "ms")],
+    ["nodes", now.before.join(", ") || "not known"], ["driver on", operator.driver_node],
+  ];
+  return h("dl", { class: "facts" }, pairs.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+}
+
+function chartsOf(points, place, width) {
+  const of = (take) => points.map((point) => [point.at_s, take(point) ?? null]);
+  const panels = [
+    { title: "Rates", unit: "rows/s", height: narrowHeight(width, 210), band: { low: of((p) => p.mst?.low), high: of((p) => p.mst?.high) }, series: [
+      { name: "load", kind: "load", values: of((p) => p.input_rows_per_s) }, { name: "throughput", kind: "throughput", values: of((p) => p.throughput_rows_per_s) },
+      { name: "capacity", kind: "capacity", stepped: true, values: of((p) => p.mst?.mid) }] },
+    { title: "Replicas", unit: "", height: 84, series: [{ name: "replicas", kind: "count", stepped: true, values: of((p) => p.before.length) }] },
+    { title: "NDmax", unit: "ms", height: 84, series: [{ name: "NDmax", kind: "delay", stepped: true, values: of((p) => p.nd_max_ms) }] },
+    { title: "Backlog", unit: "rows", height: 104, series: [{ name: "backlog", kind: "backlog", values: of((p) => p.backlog_rows) }] },
+  ];
+  return h("section", { "aria-label": "Over time" },
+    h("h2", {}, "Over time"),
+    h("ul", { class: "legend" }, [["load", "load"], ["throughput", "throughput"], ["capacity", "capacity of the model, with its interval"]].map(([kind, words]) => h("li", {}, h("span", { class: `swatch ${kind}` }), words)),
+      h("li", {}, h("span", { class: "sign more" }, "▲"), " replicas added"), h("li", {}, h("span", { class: "sign fewer" }, "▼"), " removed"), h("li", {}, h("span", { class: "sign wished" }, "△"), " advised only")),
+    timeCharts({ width, from_s: points[0].at_s, to_s: points.at(-1).at_s, at_s: place.at_s, panels, marks: changeMarks(points, place), instants: points.map((point) => point.at_s),
+      picked: (at_s) => goTo(place, { at_s }, { replace: true }) }));
+}
+
+function narrowHeight(width, height) {
+  return width < 560 ? 0.8 * height : height;
+}
+
+function modelOf(decision) {
+  const body = () => {
+    if (decision === undefined) return h("p", { class: "note" }, "It is being fetched.");
+    const fitted = decision?.analysis?.model;
+    if (!fitted) return h("p", {}, "This decision tells of no fitted model: its policy has none, or knew too little of the operator by then.");
+    const rows = Object.entries(fitted.parameters).map(([name, value]) => ({
+      cells: [`${SYMBOLS[name] ? `${SYMBOLS[name]} ` : ""}${name}`, Number(value.toPrecision(4)).toLocaleString("en"), fitted.fitted.includes(name) ? "fitted" : "a default, not fitted yet"],
+    }));
+    return [
+      table(`Law ${fitted.law}`, [{ text: "parameter" }, { text: "value", number: true }, { text: "rests on" }], rows, { class: "scroll snug" }),
+      h("p", {}, `It rests on ${fitted.readings_used} readings and is ${fitted.calibrated ? "calibrated" : "not calibrated yet"}${fitted.drift ? "; newer readings contradict it (drift)" : ""}.`),
+      fitted.warnings.map((warning) => h("p", { class: "note" }, warning)),
+    ];
+  };
+  return h("section", { "aria-label": "Model" }, h("h2", {}, "The model"), body());
+}
+
+
+export function costWords(cost) {
+  if (!cost) return "not known";
+  const gap = cost.downtime_s === null ? "gap not known" : `longest time without a finished batch ${span(cost.downtime_s)}`;
+  return cost.first_batch_s === null ? gap : `${gap}; first batch on all ordered nodes after ${span(cost.first_batch_s)}`;
+}

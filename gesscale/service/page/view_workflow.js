@@ -1,0 +1,76 @@
+// Which operators are in trouble, in the order of the stream, and worst first.
+
+import { h, table } from "./dom.js";
+import { countOf, figure } from "./format.js";
+import { STATES, WORST_FIRST, meaning } from "./words.js";
+import { goTo, linkTo } from "./address.js";
+import { workflowGraph } from "./graph.js";
+
+const MOST_DRAWN = 60;
+const MOST_LISTED = 200;
+
+export function workflowView(model, place, { narrow }) {
+  const chosen = model.workflowNamed(place.workflow);
+  const fleet = model.workflows.length > 1 && !place.workflow;
+  const shown = fleet ? model.workflows : [chosen];
+  const rows = shown.flatMap((workflow) => {
+    const snapshot = fleet ? newest(workflow, model) : model.snapshot(workflow.name, place.at_s);
+    return workflow.operators.map((operator) => ({ workflow, operator, point: snapshot.get(operator.name) ?? null }));
+  });
+  const title = fleet ? `${model.workflows.length} workflows` : chosen.name === "workflow" ? "Workflow" : chosen.name;
+  return [
+    h("h1", {}, title),
+    counts(rows),
+    fleet ? null : graphOf(model, place, chosen, narrow),
+    listOf(rows, place, fleet),
+    legend(),
+  ];
+}
+
+function newest(workflow, model) {
+  return new Map((model.points.get(workflow.name) ?? []).map((point) => [point.operator, point]));
+}
+
+function stateOf(row) {
+  return row.point?.state ?? "unknown";
+}
+
+function counts(rows) {
+  const number = (state) => rows.filter((row) => stateOf(row) === state).length;
+  return h("p", { class: "counts" }, WORST_FIRST.filter(number).map((state) => h("span", { class: `badge ${state}` }, `${STATES[state].sign} ${number(state)} ${STATES[state].word}`)));
+}
+
+function graphOf(model, place, workflow, narrow) {
+  if (workflow.operators.length > MOST_DRAWN) return h("p", { class: "note" }, `A graph of ${workflow.operators.length} operators shows nothing; find yours below.`);
+  return workflowGraph(workflow, model.snapshot(workflow.name, place.at_s), (operator) => linkTo(place, { view: "operator", workflow: workflow.name, operator }), narrow);
+}
+
+function listOf(rows, place, fleet) {
+  const wanted = place.search.toLowerCase();
+  const found = rows.filter((row) => `${row.workflow.name} ${row.operator.name} ${stateOf(row)} ${row.point?.reason ?? ""}`.toLowerCase().includes(wanted));
+  found.sort((a, b) => WORST_FIRST.indexOf(stateOf(a)) - WORST_FIRST.indexOf(stateOf(b)) || (b.point?.backlog_rows ?? 0) - (a.point?.backlog_rows ?? 0));
+  const heads = [{ text: "operator" }, { text: "state" }, { text: "load, rows/s", number: true }, { text: "capacity, rows/s", number: true },
+    { text: "backlog, rows", number: true }, { text: "replicas", number: true }, { text: "NDmax, ms", number: true }, { text: "newest decision" }];
+  const lines = found.slice(0, MOST_LISTED).map(({ workflow, operator, point }) => ({
+    cells: [
+      h("a", { href: linkTo(place, { view: "operator", workflow: workflow.name, operator: operator.name }) }, fleet ? `${workflow.name}: ${operator.name}` : operator.name),
+      h("span", { class: `badge ${point?.state ?? "unknown"}` }, `${STATES[point?.state ?? "unknown"].sign} ${STATES[point?.state ?? "unknown"].word}`),
+      figure(point?.input_rows_per_s), figure(point?.mst?.mid), figure(point?.backlog_rows),
+      point ? `${countOf(point)} of ${operator.max_replicas}` : "–", figure(point?.nd_max_ms),
+      point ? h("span", { title: point.detail }, h("b", {}, point.reason), ` ${meaning(point.reason)}`) : "nothing has been decided yet",
+    ],
+  }));
+  const search = rows.length < 8 ? null : h("p", {}, h("label", {}, "Find ",
+    h("input", { type: "search", value: place.search, "data-key": "search", placeholder: "name, state or reason", oninput: (event) => goTo(place, { search: event.target.value }, { replace: true }) })));
+  return h("section", { "aria-label": "Operators, worst first" },
+    h("h2", {}, "Operators, worst first"),
+    search,
+    lines.length ? table(found.length === rows.length ? `All ${rows.length}` : `${found.length} of ${rows.length}`, heads, lines) : h("p", {}, `No operator fits “${place.search}”.`),
+    found.length > MOST_LISTED ? h("p", { class: "note" }, `The first ${MOST_LISTED} are shown; search for the others.`) : null);
+}
+
+function legend() {
+  return h("details", {}, h("summary", {}, "What the states mean"),
+    h("dl", {}, WORST_FIRST.map((state) => [h("dt", {}, h("span", { class: `badge ${state}` }, `${STATES[state].sign} ${STATES[state].word}`)), h("dd", {}, STATES[state].means)])));
+}
+

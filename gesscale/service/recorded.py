@@ -1,0 +1,158 @@
+"""A recorded run as one HTML file that needs nothing else: the page, with the record in place of a scaler."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gesscale.assembly import open_latencies
+from gesscale.errors import InputError, SettingsError
+from gesscale.monitor.record_files import SETTINGS, Recording, read_recording
+from gesscale.monitor.record_lines import LiveDecision
+from gesscale.order import Order
+from gesscale.ports import ClusterState, Latencies
+from gesscale.renamed import decision_with_new_names
+from gesscale.service.assets import page_html, page_script, page_style
+from gesscale.service.documents import ONLY_WORKFLOW, cost_of, nodes_document, point_of, workflow_document
+from gesscale.settings import Settings, load_settings
+
+
+def write_page(folder: Path, file: Path) -> tuple[str, ...]:
+    """Write a recorded run as one HTML file.
+
+    Parameters
+    ----------
+    folder
+        See `read_record`.
+    file
+        One that exists is replaced.
+
+    Returns
+    -------
+    tuple of str
+        A complaint for each line of the record that is torn or corrupt, and so left out.
+
+    Raises
+    ------
+    InputError
+        It is no record, or the file cannot be written.
+    """
+    document, faults = read_record(folder)
+    try:
+        file.write_text(html_of(document), "utf-8")
+    except OSError as error:
+        message = f"{file}: expected a file that can be written, got: {error.strerror or error}"
+        raise InputError(message) from None
+    return faults
+
+
+def read_record(folder: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return what the page shows of a recorded run, and what was left out of it.
+
+    Parameters
+    ----------
+    folder
+        As a demo writes it: settings, latency map, batches and decisions.
+
+    Returns
+    -------
+    dict, tuple of str
+        The document that the page reads, and a complaint for each line of the record that is torn or corrupt.
+
+    Raises
+    ------
+    InputError
+        It is no record, or holds no decisions.
+    """
+    if not (folder / SETTINGS).is_file():
+        message = f"there is no {folder / SETTINGS}: expected a record, a folder as the demo writes it"
+        raise InputError(message)
+    settings = load_settings(folder / SETTINGS, [], trusted=False, is_record=True)
+    recording = read_recording(folder, settings.workflow.operators)
+    if not recording.decisions:
+        message = (
+            f"{folder}: expected at least one decision in decisions.jsonl, got none: there is nothing to show"
+        )
+        raise InputError(message)
+    return _document(folder.resolve().name, settings, recording), recording.faults
+
+
+def html_of(record: Mapping[str, Any]) -> str:
+    """Return one file that shows a record; it asks for nothing, and its policy lets nothing be asked for."""
+    style, script = page_style().decode(), page_script().decode()
+    allowed = f"default-src 'none'; img-src data:; script-src {_hash_of(script)}; style-src {_hash_of(style)}"
+    # A JSON string may hold a slash and a less-than sign as escapes: no markup can end the element.
+    data = json.dumps(record, separators=(",", ":")).replace("<", "\\u003c")
+    head = f'<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" content="{allowed}">'
+    return (
+        page_html()
+        .decode()
+        .replace('<meta charset="utf-8">', head)
+        .replace('<link rel="stylesheet" href="page.css">', f"<style>{style}</style>")
+        .replace('<script type="module" src="page.js"></script>', "")
+        .replace(
+            "</body>",
+            f'<script type="application/json" id="recorded">{data}</script>\n'
+            f'<script type="module">{script}</script>\n</body>',
+        )
+    )
+
+
+def _hash_of(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _document(title: str, settings: Settings, recording: Recording) -> dict[str, Any]:
+    workflow = settings.workflow.build()
+    documents = [
+        {**decision_with_new_names(each.document), "at_s": each.at_s, "operator": each.operator}
+        for each in recording.decisions
+    ]
+    costs = _costs(recording)
+    points = [
+        point_of(document, costs.get((decision.operator, decision.at_s)))
+        for document, decision in zip(documents, recording.decisions, strict=True)
+    ]
+    newest = {point["operator"]: point for point in points}
+    described = workflow_document(
+        ONLY_WORKFLOW,
+        workflow,
+        period_s=settings.monitor.period_s,
+        policy=recording.decisions[-1].policy,
+        last_step_s=recording.decisions[-1].at_s,
+    )
+    drivers = {operator.driver_node for operator in workflow.operators.values()}
+    placed = {node for point in points for node in (*point["before"], *point["placement"])}
+    return {
+        "run": {
+            "title": title,
+            "now_s": recording.decisions[-1].at_s,
+            "problems": [],
+            "workflows": [{**described, "points": [*newest.values()]}],
+        },
+        "points": {ONLY_WORKFLOW: points},
+        "decisions": {ONLY_WORKFLOW: documents},
+        "nodes": {ONLY_WORKFLOW: nodes_document(_delays(settings), ClusterState(), drivers | placed)},
+    }
+
+
+def _delays(settings: Settings) -> Latencies:
+    """Return the latency map of the record; none where the run had it from elsewhere."""
+    if settings.latency_map.source != "file":
+        return Latencies()
+    try:
+        return open_latencies(settings).current(0.0)
+    except SettingsError:
+        return Latencies()
+
+
+def _costs(recording: Recording) -> dict[tuple[str, float], dict[str, float | None]]:
+    """Return what each order cost, by operator and instant."""
+
+    def cost(decision: LiveDecision) -> dict[str, float | None]:
+        order = Order(placement=decision.planned, at_s=decision.at_s)
+        return cost_of(order, recording.batches[decision.operator])
+
+    return {(each.operator, each.at_s): cost(each) for each in recording.decisions if each.acted}

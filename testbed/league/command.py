@@ -1,0 +1,81 @@
+"""``testbed league``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gesscale.cli.ending import end_as_ctrl_c_does
+from gesscale.cli.output import Output, emit, stderr_console
+from testbed.arena.cli.app import duration_s
+from testbed.arena.cli.run import files_placed
+from testbed.cluster import privilege
+
+POLICIES = "gesscale2,gesscale,ds2,drs"
+LOADS = ("nyc-day", "spikes", "steps")
+
+_INTERRUPTED = 130
+
+
+def league(
+    *,
+    results: Annotated[Path, typer.Option("--results", metavar="FOLDER", help="Keep everything here.")],
+    policies: Annotated[str, typer.Option("--policies", help="By commas.")] = POLICIES,
+    workload: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--workload",
+            metavar="NAME|FILE",
+            help="A load of the arena; repeatable.",
+            show_default=" ".join(LOADS),
+        ),
+    ] = None,
+    repetitions: Annotated[int, typer.Option(min=1, max=100, help="Of each policy on each load.")] = 3,
+    minutes: Annotated[
+        float, typer.Option(min=2, max=240, help="Each load is played in so many; a 24th of it is a period.")
+    ] = 4.0,
+    objective: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION", help="How old a row may be.", show_default="two periods"),
+    ] = None,
+    price: Annotated[
+        float, typer.Option(min=0.001, max=1e6, help="What a late minute is worth, replica-minutes.")
+    ] = 10.0,
+    topology: Annotated[str, typer.Option(help="A topology file, or a bundled one's name.")] = "edge8",
+    attempts: Annotated[
+        int, typer.Option(min=1, max=10, help="So often a run is tried that the cluster breaks.")
+    ] = 2,
+    resume: Annotated[
+        bool, typer.Option("--resume/--fresh", help="Go on with results that are there, or throw them away.")
+    ] = True,
+    output: Annotated[Output, typer.Option("--output", "-o", help="How to write the result.")] = Output.TABLE,
+) -> None:
+    """Play policies on real Spark over emulated edge nodes, score them as the arena does, simulate them beside it.
+
+    The same command goes on where it was stopped. Exits 1 where runs are still broken after all attempts.
+    """
+    from testbed.demo.stage import Stage
+    from testbed.league.playing import play_league
+    from testbed.league.setting import LeagueSetting
+
+    setting = LeagueSetting(
+        policies=tuple(files_placed(policies.split(","))),
+        loads=tuple(files_placed(workload or LOADS)),
+        repetitions=repetitions,
+        length_s=minutes * 60,
+        objective_s=None if objective is None else duration_s("--objective", objective),
+        late_minute_price=price,
+        topology=topology,
+    )
+    privilege.enter()
+    end_as_ctrl_c_does()
+    stage = Stage(stderr_console)
+    try:
+        report = play_league(setting, results, stage, attempts=attempts, fresh=not resume)
+    except KeyboardInterrupt:
+        stage.say("interrupted: what is done is kept, the same command goes on")
+        raise typer.Exit(_INTERRUPTED) from None
+    emit(report.document(), output, report.tables())
+    stage.say(f"report: {results}/league.md, league.json; see also: gesscale arena report {results}/live")
+    if report.faults:
+        raise typer.Exit(1)

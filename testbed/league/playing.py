@@ -1,0 +1,201 @@
+"""A live league from beginning to end: simulated first, then live, then compared; goes on where it was stopped.
+
+RESULTS/simulated    what ``gesscale arena run --results`` leaves, of the simulated cases
+RESULTS/live         the same of the live ones, so that the arena's commands read it, too
+RESULTS/runs         the record of each live run
+RESULTS/league.md    the report, and league.json
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+from gesscale.errors import ClusterError, InputError
+from testbed.arena.case import CaseResult
+from testbed.arena.experiments.experiment import Experiment
+from testbed.arena.playing import check_experiment, play
+from testbed.arena.runs.results import ResultsFolder, open_results, read_results
+from testbed.arena.runs.running import Play, run_locally
+from testbed.arena.worlds.scenes import world_of
+from testbed.cluster import lifecycle
+from testbed.cluster.topology import Topology, read_topology
+from testbed.demo.stage import Stage, checked_pairs, edge_nodes
+from testbed.league.live import LivePlay
+from testbed.league.report import LeagueReport
+from testbed.league.setting import LeagueSetting, demand_of
+
+LIVE, SIMULATED, RUNS = "live", "simulated", "runs"
+
+
+def play_league(
+    setting: LeagueSetting, results: Path, stage: Stage, *, attempts: int = 1, fresh: bool = False
+) -> LeagueReport:
+    """Play what is missing of a league, and write its report.
+
+    Parameters
+    ----------
+    setting
+        What is played.
+    results
+        A folder that is empty, or holds this league.
+    stage
+        Prints what happens.
+    attempts
+        So often a run is tried that the cluster breaks.
+    fresh
+        Whether the results that are there go.
+
+    Returns
+    -------
+    LeagueReport
+        Written to the folder, too.
+
+    Raises
+    ------
+    GesscaleError
+        Where something is named that there is not, the folder holds something else, or the nodes cannot be had.
+    """
+    experiment = setting.experiment
+    check_experiment(experiment)
+    _check_loads(experiment, setting.scenario.copies, stage)
+    _claim(results)
+    with open_results(results / SIMULATED, experiment, fresh=fresh) as kept:
+        stage.say(f"simulating {len(kept.missing)} of {len(experiment.cases())} cases")
+        _play(experiment, kept, play, stage)
+        simulated = kept.results
+    topology = read_topology(setting.topology)
+    live = play_live(
+        experiment,
+        results / LIVE,
+        LivePlay(scenario=setting.scenario, topology=topology, runs=results / RUNS, stage=stage),
+        stage,
+        nodes=lambda: _nodes(topology, setting.topology, stage),
+        attempts=attempts,
+        fresh=fresh,
+    )
+    report = LeagueReport(
+        experiment=experiment, live=live, simulated=simulated, price=setting.late_minute_price
+    )
+    report.write(results)
+    return report
+
+
+def _check_loads(experiment: Experiment, copies: int, stage: Stage) -> None:
+    """Check that every load can be offered, and say where it is more than the replicas can carry.
+
+    Raises
+    ------
+    InputError
+        Where a load begins with nothing.
+    """
+    for case in experiment.cases():
+        if case.policy != experiment.policies[0]:
+            continue
+        world = world_of(experiment, case)
+        ((operator, load),) = world.scene.workloads.items()
+        demand_of(load, copies)
+        most = world.scene.workflow.operators[operator].max_replicas
+        carried = max(world.best[operator][replicas][0] for replicas in range(1, most + 1))
+        if load.peak_rows_per_s > carried:
+            stage.say(
+                f"{case.workload}: its peak is {load.peak_rows_per_s:.0f} rows/s, and {most} replicas carry at most "
+                f"{carried:.0f}: rows will wait whatever a policy does"
+            )
+
+
+def _claim(results: Path) -> None:
+    """Make the folder, or check that it is one of a league.
+
+    Raises
+    ------
+    InputError
+        Where it holds something else, or cannot be made.
+    """
+    try:
+        results.mkdir(parents=True, exist_ok=True)
+        strangers = sorted({path.name for path in results.iterdir()})
+    except OSError as error:
+        message = f"results {results}: {error.strerror}; name a folder that can be written"
+        raise InputError(message) from error
+    if strangers and SIMULATED not in strangers:
+        message = (
+            f"results {results}: expected an empty folder or one of a league, this holds something else: "
+            f"{', '.join(strangers[:3])}; name another"
+        )
+        raise InputError(message)
+
+
+@contextmanager
+def _nodes(topology: Topology, source: str, stage: Stage) -> Iterator[None]:
+    """Have the nodes of a topology, with delays as its map says; what a killed command left on them goes."""
+    lifecycle.down(topology.name)
+    with edge_nodes(topology, source, stage):
+        checked_pairs(topology, stage)
+        yield
+
+
+def play_live(
+    experiment: Experiment,
+    folder: Path,
+    by: Play,
+    stage: Stage,
+    *,
+    nodes: Callable[[], AbstractContextManager[None]],
+    attempts: int,
+    fresh: bool = False,
+) -> tuple[CaseResult, ...]:
+    """Play what is missing live; the nodes stay up between runs.
+
+    Parameters
+    ----------
+    experiment
+        Whose cases.
+    folder
+        Where the results are kept. Opening it again forgets the runs that the cluster broke, so that they are played
+        once more.
+    by
+        Plays a case.
+    stage
+        Prints what happens.
+    nodes
+        Has the nodes for as long as its context lasts; not called where nothing is missing.
+    attempts
+        So often a run is tried that the cluster breaks, and nodes that cannot be used.
+    fresh
+        Whether the results that are there go.
+
+    Returns
+    -------
+    tuple of CaseResult
+        What is there in the end, in the order of the cases.
+
+    Raises
+    ------
+    ClusterError
+        Where the nodes cannot be used at the last attempt.
+    """
+    for attempt in range(attempts):
+        with open_results(folder, experiment, fresh=fresh and attempt == 0) as kept:
+            if not kept.missing:
+                return kept.results
+            stage.say(f"playing {len(kept.missing)} of {len(experiment.cases())} cases live")
+            try:
+                with nodes():
+                    _play(experiment, kept, by, stage)
+            except ClusterError as fault:
+                if attempt + 1 == attempts:
+                    raise
+                stage.say(f"the nodes cannot be used: {fault}")
+    return read_results(folder)[1]
+
+
+def _play(experiment: Experiment, kept: ResultsFolder, by: Play, stage: Stage) -> None:
+    def done(result: CaseResult) -> None:
+        kept.add(result)
+        if result.lost:
+            case = result.case
+            stage.say(f"{case.policy} on {case.workload}, repetition {case.seed + 1}: {result.lost}")
+
+    run_locally(experiment, kept.missing, jobs=1, done=done, play=by)
+    if not kept.missing:
+        kept.finish()

@@ -1,0 +1,215 @@
+"""What a live league says: tables for a terminal and for Markdown, and a document for JSON."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from rich.table import Table
+
+from gesscale.cli.output import API_VERSION
+from gesscale.document import as_document
+from testbed.arena.case import CaseResult
+from testbed.arena.cli.tables import TextColumn, fitted, on_one_line, short_name
+from testbed.arena.experiments.experiment import Experiment
+from testbed.arena.judging.summary import records
+from testbed.arena.report.numbers import counted, figure
+from testbed.league.comparison import FIGURES, BothSides, Entry, FigureError, PairOrder, compare_both
+
+_HEADINGS = dict(zip(FIGURES, ("bill", "replica-min", "late min", "replicas", "backlog, rows"), strict=True))
+
+_Columns = Mapping[str, Sequence[str]]
+"""Cells by the heading of their column."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TextTable:
+    """A table as text, whoever lays it out."""
+
+    title: str
+    keys: Sequence[TextColumn]
+    figures: Sequence[TextColumn]
+
+    @classmethod
+    def of(cls, title: str, keys: _Columns, figures: _Columns | None = None) -> Self:
+        keyed, figured = (
+            [TextColumn(heading=heading, cells=cells) for heading, cells in columns.items()]
+            for columns in (keys, figures or {})
+        )
+        return cls(title=title, keys=keyed, figures=figured)
+
+    def shown(self) -> list[Table]:
+        return fitted(self.title, self.keys, self.figures)
+
+    def markdown(self) -> str:
+        columns = [*self.keys, *self.figures]
+        head = [" ".join(column.heading.splitlines()) for column in columns]
+        lines = [head, ["---"] * len(columns), *zip(*(column.cells for column in columns), strict=True)]
+        return "\n".join([f"### {self.title}", "", *(f"| {' | '.join(line)} |" for line in lines), ""])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeagueReport:
+    """A league that was played.
+
+    Attributes
+    ----------
+    experiment
+        What was played.
+    live, simulated
+        What came of it.
+    price
+        Of a late minute, replica-minutes.
+    """
+
+    experiment: Experiment
+    live: Sequence[CaseResult]
+    simulated: Sequence[CaseResult]
+    price: float
+
+    @property
+    def both(self) -> BothSides:
+        """The two sides compared."""
+        return compare_both(self.experiment, self.live, self.simulated, price=self.price)
+
+    @property
+    def faults(self) -> tuple[CaseResult, ...]:
+        """The live runs that have no figures."""
+        return tuple(result for result in self.live if result.lost)
+
+    def document(self) -> dict[str, object]:
+        """Return all of it, for JSON."""
+        both, experiment = self.both, self.experiment
+        return {
+            "apiVersion": API_VERSION,
+            "experiment": experiment.document(),
+            "price_replica_min": self.price,
+            "objective_s": experiment.slo_s,
+            "entries": both.entries,
+            "pairs": [
+                {
+                    "workload": pair.workload,
+                    "one": pair.one,
+                    "other": pair.other,
+                    "live": pair.live,
+                    "simulated": pair.simulated,
+                    "separated": pair.is_separated,
+                    "differs": pair.differs,
+                }
+                for pair in both.pairs
+            ],
+            "errors": both.errors,
+            "runs": {"live": records(self.live), "simulated": records(self.simulated)},
+        }
+
+    def tables(self) -> list[Table]:
+        """Return its tables, for a terminal."""
+        return [table for each in self._text_tables() for table in each.shown()]
+
+    def markdown(self) -> str:
+        """Return its page."""
+        both = self.both
+        separated = [pair for pair in both.pairs if pair.is_separated]
+        wrong = [pair for pair in separated if pair.differs]
+        said = (
+            f"Of {counted(len(both.pairs), 'pair')} of policies the live runs tell {len(separated)} apart; the "
+            f"simulator has {len(wrong)} of these the other way round, and {len(both.differing)} of all. "
+            f"{self._exactness()}"
+        )
+        return "\n".join(
+            [
+                f"# {self.experiment.title}",
+                "",
+                self._basis(),
+                "",
+                said,
+                "",
+                *(each.markdown() for each in self._text_tables()),
+            ]
+        )
+
+    def write(self, folder: Path) -> None:
+        """Write league.md and league.json to a folder."""
+        (folder / "league.md").write_text(self.markdown(), encoding="utf-8")
+        document = json.dumps(as_document(self.document()), indent=1)
+        (folder / "league.json").write_text(document + "\n", encoding="utf-8")
+
+    def _exactness(self) -> str:
+        through = [result.metrics for result in self.live if not result.lost]
+        lost, doubled = (
+            sum(int(metrics[name] or 0) for metrics in through) for name in ("rows_lost", "rows_doubled")
+        )
+        return f"{lost} rows lost, {doubled} doubled in {counted(len(through), 'run')}."
+
+    def _basis(self) -> str:
+        return (
+            f"Bill: replica-minutes until the last row is through, and {self.price:g} for each minute in which the "
+            f"oldest row is older than {self.experiment.slo_s:g} s. Rank 1 is the least bill on a load. In brackets "
+            f"95 % intervals over the repetitions; two have their range, one has none."
+        )
+
+    def _text_tables(self) -> list[_TextTable]:
+        both = self.both
+        tables = [
+            _of_load(workload, [entry for entry in both.entries if entry.workload == workload])
+            for workload in dict.fromkeys(entry.workload for entry in both.entries)
+        ]
+        if both.errors:
+            tables.append(_of_errors(both.errors))
+        if both.differing:
+            tables.append(_of_pairs(both.differing))
+        if self.faults:
+            tables.append(_of_faults(self.faults))
+        return tables
+
+
+def _of_load(workload: str, entries: Sequence[Entry]) -> _TextTable:
+    keys = {
+        "policy": [short_name(entry.policy) for entry in entries],
+        "runs": [_runs(entry) for entry in entries],
+    }
+    figures = {
+        "rank\nlive": [figure(entry.live_rank) for entry in entries],
+        "rank\nsimulated": [figure(entry.simulated_rank) for entry in entries],
+    }
+    for name, heading in _HEADINGS.items():
+        figures[f"{heading}\nlive"] = [on_one_line(entry.live[name]) for entry in entries]
+        figures[f"{heading}\nsimulated"] = [on_one_line(entry.simulated[name]) for entry in entries]
+    return _TextTable.of(short_name(workload), keys, figures)
+
+
+def _runs(entry: Entry) -> str:
+    return f"{entry.runs} ({entry.lost} lost)" if entry.lost else f"{entry.runs}"
+
+
+def _of_errors(errors: Sequence[FigureError]) -> _TextTable:
+    columns = {
+        "figure": [_HEADINGS[error.figure] for error in errors],
+        "mean": [figure(error.mean) for error in errors],
+        "mean, %": [figure(error.mean_pct) for error in errors],
+        "most": [figure(error.most) for error in errors],
+        "most, %": [figure(error.most_pct) for error in errors],
+    }
+    return _TextTable.of("How far the simulator is from the live runs, over policies and loads", columns)
+
+
+def _of_pairs(pairs: Sequence[PairOrder]) -> _TextTable:
+    columns = {
+        "load": [short_name(pair.workload) for pair in pairs],
+        "pair": [f"{short_name(pair.one)} less {short_name(pair.other)}" for pair in pairs],
+        "live": [on_one_line(pair.live) for pair in pairs],
+        "simulated": [on_one_line(pair.simulated) for pair in pairs],
+        "told apart live": ["yes" if pair.is_separated else "no" for pair in pairs],
+    }
+    return _TextTable.of("Pairs whose order differs: difference of their bills", columns)
+
+
+def _of_faults(faults: Sequence[CaseResult]) -> _TextTable:
+    columns = {
+        "load": [short_name(fault.case.workload) for fault in faults],
+        "policy": [short_name(fault.case.policy) for fault in faults],
+        "repetition": [f"{fault.case.seed + 1}" for fault in faults],
+        "what happened": [fault.lost for fault in faults],
+    }
+    return _TextTable.of("Runs without figures", columns)

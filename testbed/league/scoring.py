@@ -1,0 +1,159 @@
+"""A live run, from its record, as the arena's judge sees a simulated one."""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
+
+import numpy as np
+
+from gesscale.decision import Reason
+from gesscale.errors import ClusterError
+from gesscale.observation import Batch
+from testbed.arena.case import Case, CaseResult
+from testbed.arena.judge import Judge, result_of
+from testbed.arena.worlds.scenes import World
+from testbed.demo.record import Record
+from testbed.pipeline.schedule import ReplaySchedule
+from testbed.scoring.sample import Completion, Sample
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveRun:
+    """What the cluster recorded of a case; the zero of its time is when the first row was due.
+
+    Attributes
+    ----------
+    record
+        Batches, decisions and changes of its one operator.
+    schedule
+        When each row was due, since the epoch.
+    rows_doubled, rows_lost
+        Rows in the sink more than once, and rows that a batch processed and the sink lacks.
+    """
+
+    record: Record
+    schedule: ReplaySchedule
+    rows_doubled: int
+    rows_lost: int
+
+    @property
+    def drained(self) -> bool:
+        """Whether every row was processed."""
+        return self.record.processed_rows >= self.schedule.rows_total
+
+    def ended_s(self, measured_s: float) -> float:
+        """Return when all rows were processed, or the run was given up; not before the measurement ended."""
+        last_at_s = self.record.ordered[-1].ended_at_s
+        if not self.drained:
+            last_at_s = max([last_at_s, *(decision.at_s for decision in self.record.decisions)])
+        return max(measured_s, self.record.since_start_s(last_at_s))
+
+
+def result_of_run(run: LiveRun, case: Case, world: World, *, with_series: bool) -> CaseResult:
+    """Score a live run by the arena's judge.
+
+    Parameters
+    ----------
+    run
+        What was recorded.
+    case
+        Which it is.
+    world
+        That of the simulated case. Its physics say how many replicas the load needs.
+    with_series
+        Whether the course is kept, for figures.
+
+    Returns
+    -------
+    CaseResult
+        The arena's metrics, and ``rows_doubled`` and ``rows_lost``; none of them where the policy failed in a step.
+
+    Raises
+    ------
+    ClusterError
+        Where the record lacks batches, or the loop began after the load.
+    """
+    failed = [each for each in run.record.decisions if each.plan.reason is Reason.POLICY_FAILED]
+    if failed:
+        return CaseResult(case=case, lost=f"the policy failed in {len(failed)} steps: {failed[0].sentence}")
+    _require_whole(run.record.ordered)
+    _require_in_time(run.record, world.scene.period_s)
+    (operator,) = world.scene.initial
+    judge = Judge(world.scene, world.slo_s, restart_is_supply=True, with_series=with_series)
+    ended_s = run.ended_s(world.scene.duration_s)
+    for sample in _samples(run, world, operator, ended_s):
+        judge.sampled(operator, sample)
+    for completion in _completions(run):
+        judge.completed(completion)
+    result = result_of(case, world, judge, ended_s)
+    rows = {"rows_doubled": run.rows_doubled, "rows_lost": run.rows_lost}
+    return replace(result, metrics={**result.metrics, **rows})
+
+
+def _require_whole(batches: Sequence[Batch]) -> None:
+    seen = {batch.batch_id for batch in batches}
+    missing = [number for number in range(max(seen, default=0) + 1) if number not in seen]
+    if missing:
+        message = (
+            f"expected a record of every batch from 0 to {max(seen, default=0)}, {len(missing)} are missing, "
+            f"such as {missing[0]}; a run that cannot be scored is played again"
+        )
+        raise ClusterError(message)
+
+
+def _require_in_time(record: Record, period_s: float) -> None:
+    late_s = record.since_start_s(min(decision.at_s for decision in record.decisions))
+    if late_s > period_s:
+        message = (
+            f"expected a first step within {period_s:g} s of the first row, it came {late_s:.0f} s after it: the "
+            "driver took long to start; is this machine busy with something else?"
+        )
+        raise ClusterError(message)
+
+
+def _samples(run: LiveRun, world: World, operator: str, ended_s: float) -> Iterator[Sample]:
+    """Yield what holds between the arena's samples, and from each order on.
+
+    Rows count as processed when their batch has ended, as in the simulator.
+    """
+    scene, record, best = world.scene, run.record, world.best[operator]
+    batches = record.ordered
+    ends_s = [record.since_start_s(batch.ended_at_s) for batch in batches]
+    totals = [0, *accumulate(batch.rows for batch in batches)]
+    orders_s = [max(0.0, record.since_start_s(order.at_s)) for order in record.rescales]
+    kept = [len(scene.initial[operator]), *(order.replicas for order in record.rescales)]
+    grid = np.arange(0.0, ended_s, scene.sample_s).tolist()
+    edges_s = sorted({*grid, *(at_s for at_s in orders_s if at_s < ended_s), scene.duration_s, ended_s})
+    for from_s, until_s in pairwise(edges_s):
+        seconds = until_s - from_s
+        offered = [run.schedule.offered_rows(record.began_at_s + at_s) for at_s in (from_s, until_s)]
+        done = [totals[bisect_right(ends_s, at_s)] for at_s in (from_s, until_s)]
+        ended = bisect_right(ends_s, from_s)
+        supply = kept[bisect_right(orders_s, from_s)]
+        rate = (offered[1] - offered[0]) / seconds
+        yield Sample(
+            t_s=from_s,
+            demand_replicas=best.least(rate)[0],
+            supply_replicas=supply,
+            serving_replicas=min(supply, len(batches[ended - 1].nodes)) if ended else kept[0],
+            input_rows_per_s=rate,
+            processed_rows_per_s=(done[1] - done[0]) / seconds,
+            reconfigurations=orders_s.count(from_s),
+        )
+
+
+def _completions(run: LiveRun) -> Iterator[Completion]:
+    """Yield the rows of each batch: all of them are through when it has ended."""
+    record, schedule, first_row = run.record, run.schedule, 0
+    for batch in record.ordered:
+        if batch.rows:
+            rows = np.array([first_row, first_row + batch.rows - 1])
+            oldest_s, newest_s = schedule.due_at_s(rows // schedule.copies) - record.began_at_s
+            yield Completion(
+                rows=batch.rows,
+                offered_from_s=float(oldest_s),
+                offered_until_s=float(newest_s),
+                at_s=record.since_start_s(batch.ended_at_s),
+            )
+        first_row += batch.rows

@@ -1,0 +1,7 @@
+"""Run ``python -m testbed.nexmark``."""
+
+from gesscale.cli.app import run
+from testbed.nexmark.cli import app
+
+if __name__ == "__main__":
+    run(app)

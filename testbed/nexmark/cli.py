@@ -1,0 +1,100 @@
+"""Nexmark's command line: ``python -m testbed.nexmark COMMAND``."""
+
+import logging
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gesscale.cli.output import Output, emit, table
+from testbed.nexmark.queries import QUERIES, query_named
+
+app = typer.Typer(
+    name="nexmark", help="Stream a query of Nexmark, and verify what it wrote.", no_args_is_help=True
+)
+_Query = Annotated[str, typer.Argument(help=f"One of {', '.join(QUERIES)}.")]
+_Folder = Annotated[Path, typer.Option(help="Of checkpoint and sink.")]
+_Events = Annotated[int, typer.Option(help="How many events there are.")]
+_EventsPerS = Annotated[float, typer.Option(help="Events in a second of their own time.")]
+_Seed = Annotated[int, typer.Option(help="Equal seeds give equal events.")]
+
+
+@app.callback()
+def _say_warnings() -> None:
+    """Stream a query of Nexmark, and verify what it wrote."""
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+
+
+@app.command()
+def stream(
+    query: _Query,
+    folder: _Folder,
+    events: _Events = 20_000,
+    events_per_s: _EventsPerS = 100.0,
+    seed: _Seed = 1,
+    start_at: Annotated[float, typer.Option(help="When the first event is due, epoch.")] = 0.0,
+    step_s: Annotated[float, typer.Option(help="Length of a step of the load.")] = 1.0,
+    rates: Annotated[str, typer.Option(help="Events due per second, by step; without: all at once.")] = "",
+    service_ms_per_row: Annotated[float, typer.Option(help="Emulated time for an event.")] = 0.0,
+    cap_rows: Annotated[int | None, typer.Option(help="Cap on a batch.")] = None,
+    cap_rows_per_replica: Annotated[int | None, typer.Option(help="Cap for each replica.")] = None,
+    trigger_s: Annotated[float, typer.Option(help="Trigger interval.")] = 2.0,
+    state_partitions: Annotated[int, typer.Option(help="Partitions of the state.")] = 6,
+    metrics_port: Annotated[int, typer.Option(help="Port of the listener; 0: any.")] = 9108,
+    linger: Annotated[bool, typer.Option(help="Stay when all is processed, until SIGTERM.")] = False,
+) -> None:
+    """Run a query until all is processed or SIGTERM comes; then exit 0."""
+    from testbed.nexmark.source import NAME, NexmarkOptions
+    from testbed.nexmark.stream import NexmarkStream, run_stream
+
+    given = {
+        "events": events, "events_per_s": events_per_s, "seed": seed, "start_at": start_at, "step_s": step_s,
+        "rates": rates, "service_s_per_row": service_ms_per_row / 1000, "cap_rows": cap_rows,
+        "cap_rows_per_replica": cap_rows_per_replica,
+    }  # fmt: skip
+    source = NexmarkOptions.parse(
+        NAME, {name: str(value) for name, value in given.items() if value is not None}
+    )
+    run_stream(
+        NexmarkStream(
+            query=query_named(query),
+            source=source,
+            folder=folder,
+            trigger_s=trigger_s,
+            state_partitions=state_partitions,
+            metrics_port=metrics_port,
+            linger=linger,
+        )
+    )
+
+
+@app.command()
+def verify(
+    query: _Query,
+    folder: _Folder,
+    events: _Events = 20_000,
+    events_per_s: _EventsPerS = 100.0,
+    seed: _Seed = 1,
+    form: Annotated[
+        Output, typer.Option("--output-format", help="How the result is written.")
+    ] = Output.TABLE,
+) -> None:
+    """Compare what a stream wrote with the same query as a batch; exit 3 unless they are equal, row for row."""
+    from testbed.nexmark.exactness import compare
+    from testbed.nexmark.source import NexmarkOptions
+    from testbed.nexmark.stream import open_nexmark_session
+
+    source = NexmarkOptions(events=events, events_per_s=events_per_s, seed=seed)
+    spark = open_nexmark_session(f"verify-{query}", 2)
+    try:
+        found = compare(spark, query_named(query), source, folder / "sink")
+    finally:
+        spark.stop()
+    fields = {name: getattr(found, name) for name in found.__slots__}
+    emit(
+        found,
+        form,
+        [table(f"{query}: rows of the batch and of the stream", ["what", "rows"], fields.items())],
+    )
+    if not found.exact:
+        raise typer.Exit(3)

@@ -1,0 +1,178 @@
+"""Six queries of Nexmark in Spark's own functions; the same function serves a stream and a batch.
+
+They are the benchmark's queries 1, 2, 3, 5, 8 and 11. Windows are shorter than the original's, so that many close in
+a run of minutes.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from gesscale.errors import InputError
+from testbed.nexmark.events import AUCTION, BID, PERSON
+
+WINDOW, SLIDE, GAP, LATE = "10 seconds", "2 seconds", "10 seconds", "2 seconds"
+_DOLLAR_IN_EURO = 0.908
+_EVERY_AUCTION = 123
+_LOCAL_STATES = ("OR", "ID", "CA")
+_LOCAL_CATEGORY = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """One query.
+
+    Attributes
+    ----------
+    name
+        As the benchmark numbers it.
+    question
+        What it answers.
+    result
+        Events in, result out; frames of Spark, streaming or not.
+    closes
+        Column with the end of the window that a row of the result belongs to; empty where rows need no window to close.
+    reads
+        How often Spark reads the events for it: once for each side of a join.
+    """
+
+    name: str
+    question: str
+    result: Callable[[Any], Any]
+    closes: str = ""
+    reads: int = 1
+
+
+def _persons(events: Any) -> Any:
+    return events.where(f"kind = {PERSON}").select("id", "name", "city", "state", "at")
+
+
+def _auctions(events: Any) -> Any:
+    return events.where(f"kind = {AUCTION}").select("id", "seller", "category", "at")
+
+
+def _bids(events: Any) -> Any:
+    return events.where(f"kind = {BID}").select("number", "auction", "bidder", "price", "channel", "at")
+
+
+def _prices_in_euro(events: Any) -> Any:
+    from pyspark.sql import functions as f
+
+    euro = (f.col("price") * _DOLLAR_IN_EURO).alias("price_euro")
+    return _bids(events).select("number", "auction", "bidder", euro, "at")
+
+
+def _bids_on_some_auctions(events: Any) -> Any:
+    return _bids(events).where(f"auction % {_EVERY_AUCTION} = 0").select("number", "auction", "price")
+
+
+def _local_sellers(events: Any) -> Any:
+    from pyspark.sql import functions as f
+
+    sellers = _persons(events).where(f.col("state").isin(*_LOCAL_STATES))
+    auctions = _auctions(events).where(f"category = {_LOCAL_CATEGORY}")
+    offers = auctions.select(f.col("id").alias("auction"), "seller")
+    return sellers.join(offers, sellers["id"] == offers["seller"]).select("name", "city", "state", "auction")
+
+
+def _hot_auctions(events: Any) -> Any:
+    from pyspark.sql import functions as f
+
+    window = f.window("at", WINDOW, SLIDE)
+    counts = (
+        _bids(events).withWatermark("at", LATE).groupBy(window, "auction").agg(f.count("*").alias("bids"))
+    )
+    all_counts = f.collect_list(f.struct("auction", "bids"))
+    by_window = counts.groupBy("window").agg(all_counts.alias("counts"))
+    hottest = f.filter(
+        "counts", lambda each: each["bids"] == f.array_max(f.transform("counts", lambda one: one["bids"]))
+    )
+    return by_window.select("window", f.explode(hottest).alias("hot")).select(
+        f.col("window.start").alias("window_start"),
+        f.col("window.end").alias("window_end"),
+        "hot.auction",
+        "hot.bids",
+    )
+
+
+def _new_sellers(events: Any) -> Any:
+    from pyspark.sql import functions as f
+
+    window = f.window("at", WINDOW)
+    persons = (
+        _persons(events)
+        .withWatermark("at", LATE)
+        .groupBy(window, "id", "name")
+        .agg(f.count("*").alias("seen"))
+    )
+    sellers = (
+        _auctions(events)
+        .withWatermark("at", LATE)
+        .groupBy(window, "seller")
+        .agg(f.count("*").alias("auctions"))
+    )
+    persons, sellers = persons.alias("p"), sellers.alias("a")
+    same = (f.col("p.id") == f.col("a.seller")) & (f.col("p.window") == f.col("a.window"))
+    return persons.join(sellers, same).select(
+        "id", "name", f.col("p.window.end").alias("window_end"), "auctions"
+    )
+
+
+def _sessions(events: Any) -> Any:
+    from pyspark.sql import functions as f
+
+    session = f.session_window("at", GAP)
+    counts = (
+        _bids(events).withWatermark("at", LATE).groupBy(session, "bidder").agg(f.count("*").alias("bids"))
+    )
+    return counts.select(
+        "bidder",
+        "bids",
+        f.col("session_window.start").alias("session_start"),
+        f.col("session_window.end").alias("session_end"),
+    )
+
+
+QUERIES = {
+    query.name: query
+    for query in (
+        Query(name="q1", question="What is each bid in euro?", result=_prices_in_euro),
+        Query(name="q2", question="Which bids are on some auctions?", result=_bids_on_some_auctions),
+        Query(
+            name="q3", question="Who sells in three states, in one category?", result=_local_sellers, reads=2
+        ),
+        Query(
+            name="q5",
+            question="Which auctions have most bids in a sliding window?",
+            result=_hot_auctions,
+            closes="window_end",
+        ),
+        Query(
+            name="q8",
+            question="Who joins and sells in the same window?",
+            result=_new_sellers,
+            closes="window_end",
+            reads=2,
+        ),
+        Query(
+            name="q11",
+            question="How many bids has each person in a session?",
+            result=_sessions,
+            closes="session_end",
+        ),
+    )
+}
+
+
+def query_named(name: str) -> Query:
+    """Return a query.
+
+    Raises
+    ------
+    InputError
+        Where there is none of this name.
+    """
+    if name not in QUERIES:
+        message = f"nexmark: expected one of {', '.join(QUERIES)}, got {name!r}"
+        raise InputError(message)
+    return QUERIES[name]

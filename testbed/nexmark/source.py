@@ -1,0 +1,137 @@
+"""The source ``nexmark``: the same events as a stream under a cap, and as a batch."""
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
+
+import pyarrow as pa
+from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt, model_validator
+from pyspark.sql.datasource import DataSource, DataSourceReader
+
+from testbed.nexmark.events import SCHEMA, events
+from testbed.pipeline.admission import AdmissionOptions, AdmissionReader, RowRange
+from testbed.pipeline.capacity import node_capacity
+from testbed.pipeline.schedule import split_rows
+from testbed.workloads.workload import Workload
+
+NAME = "nexmark"
+_BATCH_TASKS = 2
+
+
+class NexmarkOptions(AdmissionOptions):
+    """The options of the source.
+
+    Attributes
+    ----------
+    events
+        How many there are.
+    events_per_s, seed
+        See `testbed.nexmark.events.events`.
+    start_at, step_s, rates
+        When the first event is due, seconds since the epoch; how many are due per second from then on, separated by
+        commas, each for a step. After the last step all are due; without rates all are due at once.
+    service_s_per_row
+        Emulated time for an event on a node of weight 1.
+    """
+
+    events: PositiveInt
+    events_per_s: PositiveFloat = 100.0
+    seed: int = 1
+    start_at: float = 0.0
+    step_s: PositiveFloat = 1.0
+    rates: str = ""
+    service_s_per_row: NonNegativeFloat = 0.0
+
+    @model_validator(mode="after")
+    def _check_rates(self) -> Self:
+        try:
+            self.workload()
+        except ValueError as error:
+            message = f"rates: expected numbers separated by commas, got {self.rates[:80]!r}"
+            raise ValueError(message) from error
+        return self
+
+    def workload(self) -> Workload | None:
+        """Return when how many events are due; None where all are due at once."""
+        if not self.rates:
+            return None
+        return Workload.of_rates(NAME, self.step_s, map(float, self.rates.split(",")))
+
+
+class Nexmark(DataSource):  # type: ignore[misc] # pyspark is not followed by mypy
+    """Registered as ``nexmark``; options see `NexmarkOptions`."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the format's name."""
+        return NAME
+
+    def schema(self) -> str:
+        """Return the columns of a row."""
+        return SCHEMA
+
+    def streamReader(self, schema: Any) -> "NexmarkReader":  # noqa: ARG002, N802 - Spark's signature
+        """Return the reader of a streaming query."""
+        return NexmarkReader(NexmarkOptions.parse(NAME, dict(self.options)))
+
+    def reader(self, schema: Any) -> "NexmarkBatch":  # noqa: ARG002 - Spark's signature
+        """Return the reader of a batch query."""
+        return NexmarkBatch(NexmarkOptions.parse(NAME, dict(self.options)))
+
+
+class NexmarkReader(AdmissionReader):
+    """Serves events when they are due.
+
+    Parameters
+    ----------
+    options
+        Of this query.
+    """
+
+    def __init__(self, options: NexmarkOptions) -> None:
+        super().__init__(options)
+        self._options = options
+        self._workload = options.workload()
+
+    def offered_rows(self) -> int:
+        """Return how many events are due by now."""
+        since_s = time.time() - self._options.start_at
+        if self._workload is None or since_s >= self._workload.duration_s:
+            return self._options.events
+        return min(self._options.events, int(self._workload.offered_rows(since_s)))
+
+    def read(self, partition: RowRange) -> Iterator[pa.RecordBatch]:
+        """Make the events of one task, at the node's emulated capacity."""
+        began_s = time.perf_counter()
+        made = _events(self._options, partition)
+        rows = partition.end - partition.start
+        time.sleep(
+            node_capacity(self._options.service_s_per_row).pause_s(rows, time.perf_counter() - began_s)
+        )
+        yield from made
+
+
+class NexmarkBatch(DataSourceReader):  # type: ignore[misc] # pyspark is not followed by mypy
+    """Reads all events at once.
+
+    Parameters
+    ----------
+    options
+        Of this query.
+    """
+
+    def __init__(self, options: NexmarkOptions) -> None:
+        self._options = options
+
+    def partitions(self) -> Sequence[RowRange]:
+        """Split the events into two tasks."""
+        return [RowRange(low, high) for low, high in split_rows(0, self._options.events, _BATCH_TASKS)]
+
+    def read(self, partition: RowRange) -> Iterator[pa.RecordBatch]:
+        """Make the events of one task."""
+        return _events(self._options, partition)
+
+
+def _events(options: NexmarkOptions, rows: RowRange) -> Iterator[pa.RecordBatch]:
+    made = events(rows.start, rows.end, events_per_s=options.events_per_s, seed=options.seed)
+    yield from made.to_batches()

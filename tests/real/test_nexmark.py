@@ -1,0 +1,56 @@
+"""Each query of Nexmark as a stream with RocksDB state writes the rows that the same query gives as a batch."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from testbed.nexmark.queries import QUERIES
+
+pytestmark = pytest.mark.real
+
+PROGRAM = """
+import json, sys, tempfile, threading, time
+from dataclasses import asdict
+from pathlib import Path
+from testbed.nexmark.exactness import compare
+from testbed.nexmark.queries import QUERIES
+from testbed.nexmark.source import NexmarkOptions
+from testbed.nexmark.stream import NexmarkStream, is_through, open_nexmark_session, start_query
+
+spark = open_nexmark_session("nexmark", 2)
+source = NexmarkOptions(events=12_000, cap_rows=3000)
+for query in QUERIES.values():
+    folder = Path(tempfile.mkdtemp())
+    stream = NexmarkStream(query=query, source=source, folder=folder, trigger_s=0.2)
+    running = start_query(spark, stream, None)
+    deadline = time.monotonic() + 240
+    while running.isActive and time.monotonic() < deadline:
+        if is_through(running.lastProgress and json.loads(running.lastProgress.json), source.events):
+            break
+        time.sleep(0.2)
+    running.stop()
+    failure = running.exception()
+    found = asdict(compare(spark, query, source, stream.sink))
+    print("RESULT " + json.dumps({"name": query.name, "failure": failure and str(failure)[:500], **found}), flush=True)
+spark.stop()
+"""
+
+
+@pytest.fixture(scope="module")
+def results():
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=580, check=False
+    )
+    lines = [line.removeprefix("RESULT ") for line in done.stdout.splitlines() if line.startswith("RESULT ")]
+    assert lines, done.stderr[-3000:]
+    return {each["name"]: each for each in map(json.loads, lines)}
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_stream_and_batch_have_the_same_rows(results, name):
+    found = results[name]
+    assert found["failure"] is None
+    assert found["expected"] > 0
+    assert (found["missing"], found["unexpected"]) == (0, 0)

@@ -1,0 +1,336 @@
+"""Each row of the table in docs/spark_sources.md on a real Spark, and the modes in which nothing can be scaled."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from testbed.pipeline.kafka_broker import running_broker
+from testbed.pipeline.kafka_jars import connector_jars
+from testbed.pipeline.kafka_topic import create_topics
+
+pytestmark = pytest.mark.real
+
+BEGIN = """
+import json, os, socket, sys, tempfile, threading, time
+from urllib.request import urlopen
+from gesscale.spark import attach
+from testbed.pipeline.session import open_session
+
+spark = open_session("trial")
+attachment = attach(spark, operator="trial", port=0, max_replicas=4)
+
+def read(name):
+    return spark.readStream.format(name)
+
+def run(name, rows, batches=4, sink="noop", mode="append", **trigger):
+    trigger = trigger or {"processingTime": "500 milliseconds"}
+    writer = rows.writeStream.queryName(name).format(sink).outputMode(mode)
+    if sink == "kafka":
+        folder = tempfile.mkdtemp()
+        writer = writer.option("checkpointLocation", folder).option("topic", "out")
+        writer = writer.option("kafka.bootstrap.servers", sys.argv[1])
+    query = writer.trigger(**trigger).start()
+    deadline = time.monotonic() + 180
+    while query.isActive and time.monotonic() < deadline:
+        if sum(1 for each in query.recentProgress if each.numInputRows) >= batches:
+            break
+        time.sleep(0.2)
+    time.sleep(1)
+    with urlopen(attachment.url + "/batches", timeout=5) as answer:
+        document = json.load(answer)
+    assert document["query"] == name, document["query"]
+    query.stop()
+    seen = [each for each in document["batches"] if each["rows"] > 0]
+    print("RESULT " + json.dumps({"name": name, "batches": seen, "errors": document["listener_errors"]}), flush=True)
+"""
+
+SOURCES = (
+    BEGIN
+    + """
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition, SimpleDataSourceStreamReader
+from pyspark.sql.streaming.datasource import ReadMaxRows
+
+class Range(InputPartition):
+    def __init__(self, start, end):
+        self.start, self.end = start, end
+
+class Capped(DataSourceStreamReader):
+    def initialOffset(self):
+        return {"index": 0}
+    def getDefaultReadLimit(self):
+        return ReadMaxRows(7)
+    def latestOffset(self, start, limit):
+        return {"index": min(start["index"] + limit.max_rows, 100)}
+    def reportLatestOffset(self):
+        return {"index": 100}
+    def partitions(self, start, end):
+        return [Range(start["index"], end["index"])]
+    def read(self, partition):
+        return ((number,) for number in range(partition.start, partition.end))
+
+class CountedInRows(Capped):
+    def initialOffset(self):
+        return {"rows": 0}
+    def latestOffset(self, start, limit):
+        return {"rows": min(start["rows"] + limit.max_rows, 100)}
+    def reportLatestOffset(self):
+        return {"rows": 100}
+    def partitions(self, start, end):
+        return [Range(start["rows"], end["rows"])]
+
+class Uncapped(Capped):
+    getDefaultReadLimit = DataSourceStreamReader.getDefaultReadLimit
+    reportLatestOffset = DataSourceStreamReader.reportLatestOffset
+    end = 0
+    def latestOffset(self):
+        self.end += 4
+        return {"index": self.end}
+
+class Simple(SimpleDataSourceStreamReader):
+    def initialOffset(self):
+        return {"offset": 0}
+    def read(self, start):
+        end = {"offset": start["offset"] + 3}
+        return self.readBetweenOffsets(start, end), end
+    def readBetweenOffsets(self, start, end):
+        return iter([(number,) for number in range(start["offset"], end["offset"])])
+
+class CappedSource(DataSource):
+    @classmethod
+    def name(cls):
+        return "capped"
+    def schema(self):
+        return "n long"
+    def streamReader(self, schema):
+        return Capped()
+
+class SimpleSource(CappedSource):
+    @classmethod
+    def name(cls):
+        return "simple"
+    streamReader = DataSource.streamReader
+    def simpleStreamReader(self, schema):
+        return Simple()
+
+class RowsSource(CappedSource):
+    @classmethod
+    def name(cls):
+        return "rows"
+    def streamReader(self, schema):
+        return CountedInRows()
+
+class UncappedSource(CappedSource):
+    @classmethod
+    def name(cls):
+        return "uncapped"
+    def streamReader(self, schema):
+        return Uncapped()
+
+for source in (CappedSource, SimpleSource, RowsSource, UncappedSource):
+    spark.dataSource.register(source)
+server = socket.create_server(("127.0.0.1", 0))
+
+def talk():
+    connection, _ = server.accept()
+    for _ in range(40):
+        connection.send(b"row\\n" * 5)
+        time.sleep(0.1)
+
+threading.Thread(target=talk, daemon=True).start()
+folder = tempfile.mkdtemp() + "/files"
+for _ in range(5):
+    spark.range(10).write.mode("append").parquet(folder)
+rate = read("rate").option("rowsPerSecond", 50)
+run("rate", rate.load())
+run("ramp", read("rate").option("rowsPerSecond", 50).option("rampUpTime", "4s").load())
+run("rate-micro-batch", read("rate-micro-batch").option("rowsPerBatch", 10).load())
+run("files", read("parquet").schema("id long").option("maxFilesPerTrigger", 1).load(folder))
+run("socket", read("socket").option("host", "127.0.0.1").option("port", server.getsockname()[1]).load())
+run("Python", read("capped").load())
+run("Python, rows", read("rows").load())
+run("Python, no cap", read("uncapped").load())
+run("Python, simple", read("simple").load())
+run("two", rate.load().selectExpr("value n").union(read("capped").load()))
+run("state", read("capped").load().groupBy("n").count(), mode="update")
+run("now", read("capped").load(), batches=10**6, availableNow=True)
+spark.stop()
+"""
+)
+
+KAFKA = (
+    BEGIN
+    + """
+servers = {"kafka.bootstrap.servers": sys.argv[1]}
+rides = spark.range(100).selectExpr("cast(id as string) value")
+rides.write.format("kafka").options(**servers).option("topic", "rides").save()
+rows = read("kafka").options(**servers).option("subscribe", "rides").option("startingOffsets", "earliest")
+run("real time", rows.load().select("value"), batches=1, sink="kafka", mode="update", realTime="5 seconds")
+run("Kafka", rows.option("maxOffsetsPerTrigger", 30).load())
+spark.stop()
+"""
+)
+
+CONNECT = (
+    BEGIN
+    + """
+import subprocess
+program = '''
+import sys, time
+from pyspark.sql import SparkSession
+from gesscale.spark import attach
+spark = SparkSession.builder.remote(sys.argv[1]).getOrCreate()
+try:
+    attach(spark, operator="trial", port=0)
+except Exception as error:
+    print(f"{type(error).__name__}: {error}", flush=True)
+rows = spark.readStream.format("rate").option("rowsPerSecond", 50).load()
+query = rows.writeStream.queryName("client").format("noop").trigger(processingTime="500 milliseconds").start()
+deadline = time.monotonic() + 120
+while len(query.recentProgress) < 3 and time.monotonic() < deadline:
+    time.sleep(0.2)
+query.stop()
+spark.stop()
+'''
+environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK_", "SPARK_"))}
+done = subprocess.run(
+    [sys.executable, "-c", program, f"sc://127.0.0.1:{sys.argv[1]}"],
+    env=environment, capture_output=True, text=True, timeout=300, check=False,
+)
+time.sleep(1)
+with urlopen(attachment.url + "/batches", timeout=5) as answer:
+    document = json.load(answer)
+seen = [each for each in document["batches"] if each["rows"] > 0]
+told = {"name": document["query"], "batches": seen, "client": done.stdout, "failure": done.stderr[-2000:]}
+print("RESULT " + json.dumps(told), flush=True)
+attachment.close()
+spark.stop()
+"""
+)
+
+
+def results(program, *arguments, conf=(), jars=()):
+    settings = ("spark.ui.showConsoleProgress=false", *conf)
+    words = [word for setting in settings for word in ("--conf", setting)]
+    more = ["--jars", ",".join(map(str, jars))] if jars else []
+    submit = ["--master", "local[4]", "--driver-memory", "1g", *more, *words, "pyspark-shell"]
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        env={**os.environ, "PYSPARK_SUBMIT_ARGS": " ".join(submit), "SPARK_LOCAL_IP": "127.0.0.1"},
+        capture_output=True, text=True, timeout=540, check=False,
+    )  # fmt: skip
+    lines = [line.removeprefix("RESULT ") for line in done.stdout.splitlines() if line.startswith("RESULT ")]
+    assert lines, done.stderr[-3000:]
+    return {each["name"]: each for each in map(json.loads, lines)}, done.stderr
+
+
+@pytest.fixture(scope="module")
+def sources():
+    return results(SOURCES)
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory):
+    with running_broker(tmp_path_factory.mktemp("broker") / "broker", partitions=2) as broker:
+        create_topics(broker.bootstrap, ["rides", "out"], partitions=2)
+        return results(KAFKA, broker.bootstrap, jars=connector_jars().paths)
+
+
+@pytest.mark.parametrize("name", ["rate", "ramp", "socket"])
+def test_a_source_that_gives_all_it_has_offers_what_is_processed(sources, name):
+    batches = sources[0][name]["batches"]
+    assert len(batches) >= 2
+    for batch in batches:
+        assert (batch["offered_rows_total"], batch["backlog_rows"]) == (batch["processed_rows_total"], 0)
+
+
+def test_a_python_source_offers_what_it_reports(sources):
+    batches = sources[0]["Python"]["batches"]
+    assert batches[0]["offered_rows_total"] is None  # nothing to compare with yet
+    # 100 rows, 7 in each batch
+    for batch in batches[1:]:
+        assert (batch["offered_rows_total"], batch["backlog_rows"]) == (
+            100,
+            100 - batch["processed_rows_total"],
+        )
+
+
+def test_a_python_source_that_counts_rows_is_believed_from_the_first_batch(sources):
+    for batch in sources[0]["Python, rows"]["batches"]:
+        assert (batch["offered_rows_total"], batch["backlog_rows"]) == (
+            100,
+            100 - batch["processed_rows_total"],
+        )
+
+
+def test_a_python_source_without_admission_control_gives_all_it_has(sources):
+    batches = sources[0]["Python, no cap"]["batches"]
+    assert batches[0]["offered_rows_total"] is None
+    for batch in batches[1:]:
+        assert (batch["offered_rows_total"], batch["backlog_rows"]) == (batch["processed_rows_total"], 0)
+
+
+def test_two_sources_add_up(sources):
+    for batch in sources[0]["two"]["batches"][1:]:
+        # the rate source holds nothing back, and the Python source has taken 7 rows in each batch
+        assert batch["backlog_rows"] == 100 - 7 * (batch["batch_id"] + 1)
+        assert batch["offered_rows_total"] == batch["processed_rows_total"] + batch["backlog_rows"]
+
+
+@pytest.mark.parametrize("name", ["rate-micro-batch", "files", "Python, simple"])
+def test_a_source_that_does_not_tell_is_null(sources, name):
+    told, _ = sources
+    assert {batch["offered_rows_total"] for batch in told[name]["batches"]} == {None}
+    assert {batch["backlog_rows"] for batch in told[name]["batches"]} == {None}
+    assert told[name]["errors"] == 0
+
+
+def test_each_warning_is_said_once(sources):
+    _, said = sources
+    for warning in (
+        "files do not say how many rows they hold",
+        "it makes its rows batch by batch",
+        "it reports no latest offset",
+        "attach got no cap",
+        "its state has 2 partitions, and max_replicas is 4",
+        "its trigger is availableNow: it ends when all is read",
+    ):
+        assert said.count(warning) == 1, warning
+
+
+def test_kafka_counts_its_rows(kafka):
+    batches = kafka[0]["Kafka"]["batches"]
+    # 100 rows were in the topic, 30 at most go into a batch
+    assert [batch["offered_rows_total"] for batch in batches] == [100.0] * len(batches)
+    assert [batch["backlog_rows"] for batch in batches][:2] == [70.0, 40.0]
+    assert {batch["fixed_slots"] for batch in batches} == {0}
+    assert {batch["trigger_s"] for batch in batches} == {0.5}
+
+
+def test_real_time_mode_is_recognised(kafka):
+    told, said = kafka
+    assert {(batch["fixed_slots"], batch["trigger_s"]) for batch in told["real time"]["batches"]} == {
+        (1, None)
+    }
+    assert "Real-Time Mode: a batch lasts 5 s" in said
+
+
+def test_a_connect_client_is_refused_and_heard_in_the_driver_that_serves_it():
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    conf = (
+        "spark.plugins=org.apache.spark.sql.connect.SparkConnectPlugin",
+        "spark.connect.grpc.binding.address=127.0.0.1",
+        f"spark.connect.grpc.binding.port={port}",
+    )
+    told, said = results(CONNECT, str(port), conf=conf)
+    assert "client" in told, (told, said[-2000:])
+    refused = told["client"]["client"]
+    assert refused.startswith("InputError: gesscale.spark.attach: expected the session of a driver")
+    assert refused.count("\n") == 1
+    for batch in told["client"]["batches"]:
+        assert batch["offered_rows_total"] == batch["processed_rows_total"] > 0
+    assert told["client"]["batches"]

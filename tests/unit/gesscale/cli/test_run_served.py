@@ -1,0 +1,117 @@
+"""``gesscale run --listen``: metrics, probes, API and page of a loop outside Kubernetes, and its log."""
+
+import json
+import logging
+import re
+import socket
+from urllib.request import urlopen
+
+import pytest
+
+from gesscale.cli.logs import LogFormat, logging_to_stderr
+
+SETTLE_S = 60  # bound of a wait, not an expectation
+QUICK = ("--set", "monitor.period=1s")
+
+
+@pytest.fixture
+def free_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+def fetch(url):
+    with urlopen(url, timeout=SETTLE_S) as answer:
+        return answer.read().decode()
+
+
+def test_the_first_step_comes_at_once_and_all_is_served(gesscale, site, free_port):
+    found = {}
+    url = f"http://127.0.0.1:{free_port}"
+
+    def look():  # while the second step is being made, so that the first one is told
+        found["count"] = found.get("count", 0) + 1
+        if found["count"] == 2:
+            for path in ("/metrics", "/healthz", "/api/run", "/api/points?workflow=workflow", "/"):
+                found[path] = fetch(f"{url}{path}")
+
+    site.serve_overload(look)
+    code, _, err = gesscale("run", "-c", site.config, "--steps", 2, "--listen", free_port, *QUICK)
+    assert code == 0
+    assert f"INFO gesscale.run: page, API and metrics at {url}\n" in err
+    assert "WARNING" not in err
+    # 500 rows/s are offered, and mid is the nearest free node; see `serve_overload`.
+    assert 'gesscale_decisions_total{namespace="",operator="op",reason="Overloaded"' in found["/metrics"]
+    assert (
+        'gesscale_replicas{kind="current",namespace="",operator="op",workflow="workflow"} 2.0'
+        in found["/metrics"]
+    )
+    assert found["/healthz"] == "alive\n"
+    assert json.loads(found["/api/run"])["workflows"][0]["operators"][0]["name"] == "op"
+    (point,) = json.loads(found["/api/points?workflow=workflow"])["points"]
+    assert (point["state"], point["add"], point["outcome"]) == ("lagging", ["mid"], "NotAllowed")
+    assert found["/"].startswith("<!doctype html>")
+
+
+def test_the_page_looks_back_on_what_earlier_processes_decided(gesscale, site, free_port):
+    asked, points = [], []
+
+    def look():
+        asked.append(1)
+        if len(asked) == 4:  # in the second step of the second process
+            answer = fetch(f"http://127.0.0.1:{free_port}/api/points?workflow=workflow")
+            points.extend(json.loads(answer)["points"])
+
+    site.serve_overload(look)
+    gesscale("run", "-c", site.config, "--steps", 2, *QUICK)
+    gesscale("run", "-c", site.config, "--steps", 2, "--listen", free_port, *QUICK)
+    assert len(points) == 3  # two of the earlier process, one of this one
+    assert [each["at_s"] for each in points] == sorted(each["at_s"] for each in points)
+
+
+def test_beyond_this_machine_a_warning_says_who_can_look(gesscale, site):
+    site.serve_overload()
+    code, _, err = gesscale("run", "-c", site.config, "--steps", 1, "--listen", "0.0.0.0:0", *QUICK)
+    assert code == 0
+    assert "WARNING gesscale.run: --listen 0.0.0.0 is not this machine only: everybody" in err
+
+
+def test_a_port_that_is_taken_is_refused(gesscale, site):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        code, _, err = gesscale("run", "-c", site.config, "--steps", 1, "--listen", port)
+    assert code == 2
+    assert f"--listen: expected a free address, got 127.0.0.1:{port}: " in err
+
+
+def test_a_token_needs_something_that_is_served_and_a_file_of_its_owner(gesscale, site, tmp_path):
+    file = tmp_path / "token"
+    file.write_text("0123456789abcdef")
+    file.chmod(0o644)
+    code, _, err = gesscale("run", "-c", site.config, "--token-file", file)
+    assert (code, "expected --token-file with --listen" in err) == (2, True)
+    code, _, err = gesscale("run", "-c", site.config, "--listen", "0", "--token-file", file)
+    assert (code, "a file that others may not read" in err) == (2, True)
+
+
+def test_a_line_of_the_log_can_be_json(gesscale, site):
+    site.serve_overload()
+    code, _, err = gesscale("run", "-c", site.config, "--steps", 1, "--log-format", "json", *QUICK)
+    lines = [json.loads(line) for line in err.splitlines()]
+    assert code == 0
+    assert [sorted(line) for line in lines] == [["at", "level", "logger", "message"]] * len(lines)
+    assert lines[-1]["message"] == "stopped after 1 steps"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", lines[-1]["at"])
+
+
+def test_an_error_is_one_line_of_json_too(capsys):
+    with logging_to_stderr(LogFormat.JSON):
+        try:
+            raise ValueError("gone")
+        except ValueError:
+            logging.getLogger("test").exception("a step failed")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert json.loads(line)["exception"].endswith("ValueError: gone")

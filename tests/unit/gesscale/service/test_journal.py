@@ -1,0 +1,82 @@
+"""What the page can look back on."""
+
+import json
+import threading
+from dataclasses import replace
+
+from page_world import growing, step_of
+from recorded_steps import T0_S, decided
+
+from gesscale.document import decision_document
+from gesscale.order import Order
+from gesscale.service.journal import Journal
+
+
+def test_decisions_are_found_by_workflow_operator_and_instant():
+    journal = Journal()
+    journal.add(step_of({"a": decided(T0_S), "b": growing(T0_S)}))
+    journal.add(step_of({"a": decided(T0_S + 10), "b": decided(T0_S + 10)}))
+    found = journal.decision("workflow", "b", T0_S)
+    assert json.loads(found)["plan"]["bills"][0]["total"] == 105
+    assert journal.decision("workflow", "b", T0_S + 1) is None
+    assert [json.loads(each)["at_s"] for each in journal.points("workflow", "a")] == [T0_S, T0_S + 10]
+    assert len(journal.points("workflow")) == 4
+    (workflow,) = journal.workflows()
+    assert {each["operator"]: each["at_s"] for each in workflow["points"]} == {"a": T0_S + 10, "b": T0_S + 10}
+
+
+def test_the_oldest_is_forgotten_within_a_bound_of_bytes():
+    journal = Journal(most_bytes=20_000)
+    for index in range(200):
+        journal.add(step_of(at_s=T0_S + index))
+    points = journal.points("workflow")
+    # A point of this step has 700 characters at least, and is kept with its decision: no 28 fit into 20,000 bytes.
+    assert 4 < len(points) < 28
+    assert json.loads(points[-1])["at_s"] == T0_S + 199
+
+
+def test_news_are_what_came_after_a_number_and_wake_who_waits():
+    journal = Journal()
+    journal.add(step_of(at_s=T0_S))
+    number = journal.number
+    assert journal.news(number, 0.0) == (number, {})
+    found = []
+    waiting = threading.Thread(target=lambda: found.append(journal.news(number, 60.0)))
+    waiting.start()
+    journal.add(step_of(at_s=T0_S + 10))
+    waiting.join(60)
+    (points,) = found[0].points["workflow"]
+    assert (found[0].number, json.loads(points)["at_s"]) == (number + 1, T0_S + 10)
+
+
+def test_it_begins_with_what_earlier_processes_decided():
+    journal = Journal()
+    journal.begin_with("workflow", [decision_document(decided(T0_S - 10))])
+    assert journal.workflows() == []  # nothing is shown of a workflow that was never stepped
+    journal.add(step_of(at_s=T0_S))
+    assert [json.loads(each)["at_s"] for each in journal.points("workflow")] == [T0_S - 10, T0_S]
+
+
+def test_what_an_order_cost_comes_with_the_steps_after_it():
+    journal = Journal()
+    order = Order(placement=("hub", "near"), at_s=T0_S).ended(T0_S + 9, 6.5, arrived=True)
+    journal.add(step_of(at_s=T0_S + 10, orders={"op": (order,)}))
+    (point,) = journal.points("workflow")
+    assert json.loads(point)["order"] == {"at_s": T0_S, "downtime_s": 6.5, "first_batch_s": None}
+
+
+def test_a_decision_that_cannot_be_shown_costs_no_step(caplog):
+    journal = Journal()
+    broken = replace(decided(T0_S), operator=object())  # which JSON cannot say
+    journal.add(replace(step_of(at_s=T0_S), decisions=(broken, decided(T0_S))))
+    assert len(journal.points("workflow")) == 1
+    assert "a decision cannot be shown" in caplog.text
+
+
+def test_a_workflow_that_is_gone_leaves_nothing():
+    journal = Journal()
+    journal.add(step_of(name="streams/a"))
+    journal.add(step_of(name="streams/b"))
+    journal.keep_only({"streams/b"})
+    assert [each["name"] for each in journal.workflows()] == ["streams/b"]
+    assert (journal.points("streams/a"), journal.nodes("streams/a")) == ([], None)

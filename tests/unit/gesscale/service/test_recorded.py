@@ -1,0 +1,74 @@
+"""A recorded run as one file."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gesscale.errors import InputError
+from gesscale.service.recorded import html_of, read_record
+
+RECORDS = Path(__file__).parents[3] / "data" / "records"
+
+
+@pytest.fixture
+def record(tmp_path):
+    return Path(shutil.copytree(RECORDS / "day_of_gesscale", tmp_path / "day"))
+
+
+def test_a_day_has_its_decisions_nodes_and_what_changes_cost(record):
+    document, faults = read_record(record)
+    assert faults == ()
+    points = document["points"]["workflow"]
+    assert len(points) == len(document["decisions"]["workflow"]) == 26
+    assert document["run"]["workflows"][0]["policy"] == "gesscale"
+    assert document["nodes"]["workflow"]["names"][0] == "edge1"
+    first = next(point for point in points if point["acted"])
+    assert (first["add"], first["order"]["at_s"]) == (["edge2"], first["at_s"])
+    assert first["order"]["first_batch_s"] > 0
+
+
+def test_a_record_of_an_old_version_that_says_less_is_shown_as_far_as_it_goes():
+    document, _ = read_record(RECORDS / "demo-1")
+    assert {point["state"] for point in document["points"]["workflow"]} == {"unknown"}
+    assert [point["add"] for point in document["points"]["workflow"]][:2] == [["edge2"], ["edge3"]]
+
+
+def test_a_record_that_is_cut_off_in_the_middle_is_shown_up_to_there(record):
+    file = record / "decisions.jsonl"
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join(lines[:10]) + lines[10][:200])
+    document, faults = read_record(record)
+    assert len(document["points"]["workflow"]) == 10
+    assert len(faults) == 1
+    assert "decisions.jsonl, line 11" in faults[0]
+
+
+def test_a_folder_that_is_no_record_is_refused(record):
+    with pytest.raises(InputError, match="expected a record"):
+        read_record(record.parent)
+    (record / "decisions.jsonl").unlink()
+    with pytest.raises(InputError, match="expected at least one decision"):
+        read_record(record)
+
+
+def test_no_text_of_a_record_can_end_the_element_that_holds_it(record):
+    evil = "</script><script>alert(1)</script><!--"
+    file = record / "decisions.jsonl"
+    file.write_text(file.read_text().replace("no batch has ended yet", evil))
+    html = html_of(read_record(record)[0])
+    assert evil not in html
+    held = re.search(r'<script type="application/json" id="recorded">(.*?)</script>', html, re.DOTALL)
+    assert json.loads(held[1])["points"]["workflow"][0]["detail"] == evil
+    assert html.count("<script") == 2
+
+
+def test_the_file_is_the_one_that_is_named(gesscale, record, tmp_path):
+    code, _, said = gesscale("page", record)
+    assert (code, (record / "page.html").is_file()) == (0, True)
+    assert f"open {record / 'page.html'} in a browser" in said
+    code, _, said = gesscale("page", record, "-o", tmp_path / "none" / "page.html")
+    assert code == 2
+    assert "expected a file that can be written" in said

@@ -1,0 +1,109 @@
+"""Live against simulated: ranks, pairs whose order differs, and what is told apart."""
+
+import pytest
+from played_results import an_experiment
+
+from testbed.arena.case import Case, CaseResult
+from testbed.league.comparison import compare_both
+from testbed.league.report import LeagueReport
+
+EXPERIMENT = an_experiment(policies=["ds2", "drs", "gesscale"], workloads=["steps"], seeds=2)
+
+
+def run(policy, seed, minutes, late_min=0.0, lost=""):
+    case = Case(policy=policy, workload="steps", seed=seed)
+    if lost:
+        return CaseResult(case=case, lost=lost)
+    metrics = {
+        "node_seconds": 60.0 * minutes,
+        "lag_above_slo_s": 60.0 * late_min,
+        "avg_replicas": 2.0,
+        "avg_backlog_rows": 100.0,
+        "rows_lost": 0,
+        "rows_doubled": 0,
+    }
+    return CaseResult(case=case, metrics=metrics)
+
+
+# bills at 10: ds2 10 and 12, drs 15 + 10 and 17 + 10, gesscale 26 and 22
+LIVE = [
+    *(run("ds2", 0, 10), run("ds2", 1, 12)),
+    *(run("drs", 0, 15, late_min=1), run("drs", 1, 17, late_min=1)),
+    *(run("gesscale", 0, 26), run("gesscale", 1, 22)),
+]
+# and 30, 30; 25, 27; 20, 20: gesscale, drs, ds2
+SIMULATED = [
+    *(run("ds2", seed, 30) for seed in (0, 1)),
+    *(run("drs", 0, 25), run("drs", 1, 27)),
+    *(run("gesscale", seed, 20) for seed in (0, 1)),
+]
+
+
+def test_ranks_are_by_the_mean_bill_of_each_side():
+    both = compare_both(EXPERIMENT, LIVE, SIMULATED, price=10.0)
+    assert [(each.policy, each.live_rank, each.simulated_rank) for each in both.entries] == [
+        ("ds2", 1, 3),
+        ("gesscale", 2, 1),  # 24 on the mean
+        ("drs", 3, 2),  # 26
+    ]
+    drs = both.entries[2]
+    assert [drs.live[name].mean for name in ("bill", "replica_min", "late_min")] == [26.0, 16.0, 1.0]
+
+
+def test_pairs_that_the_simulator_has_the_other_way_round_are_told():
+    both = compare_both(EXPERIMENT, LIVE, SIMULATED, price=10.0)
+    pairs = {(pair.one, pair.other): pair for pair in both.pairs}
+    # ds2 is less than both live, by 15 and 15, and by 16 and 10; more than both simulated
+    assert pairs["ds2", "drs"].live.mean == -15.0
+    assert pairs["ds2", "gesscale"].live.mean == -13.0
+    assert pairs["ds2", "drs"].is_separated
+    # drs less gesscale: live -1 and 5, which leaves the order open; simulated 5 and 7
+    assert not pairs["drs", "gesscale"].is_separated
+    assert {(pair.one, pair.other) for pair in both.differing} == {("ds2", "drs"), ("ds2", "gesscale")}
+
+
+def test_only_repetitions_that_came_through_live_are_compared():
+    live = [*LIVE[:2], run("drs", 0, 15), run("drs", 1, 0, lost="the driver has ended"), *LIVE[4:]]
+    both = compare_both(EXPERIMENT, live, SIMULATED, price=10.0)
+    drs = next(each for each in both.entries if each.policy == "drs")
+    assert (drs.runs, drs.lost) == (2, 1)
+    assert drs.live["bill"].mean == 15.0
+    assert drs.simulated["bill"].mean == 25.0  # of the first repetition alone
+
+
+def test_a_policy_without_a_run_that_came_through_has_no_rank():
+    live = [run("ds2", 0, 10), run("drs", 0, 0, lost="the driver has ended")]
+    both = compare_both(EXPERIMENT, live, SIMULATED, price=10.0)
+    assert [(each.policy, each.live_rank) for each in both.entries] == [("ds2", 1), ("drs", None)]
+    assert both.pairs == ()
+
+
+def test_the_report_says_ranks_pairs_and_faults(tmp_path):
+    live = [*LIVE[:5], run("gesscale", 1, 0, lost="the driver has ended")]
+    report = LeagueReport(experiment=EXPERIMENT, live=live, simulated=SIMULATED, price=10.0)
+    text = report.markdown()
+    assert "| drs | 2 |" in text
+    assert "| gesscale | 2 (1 lost) |" in text
+    assert "| steps | ds2 less drs | −15 " in text
+    assert "| steps | gesscale | 2 | the driver has ended |" in text
+    assert "0 rows lost, 0 doubled in 5 runs" in text
+    report.write(tmp_path)
+    assert (tmp_path / "league.md").read_text() == text
+    document = report.document()
+    assert [each["lost"] for each in document["runs"]["live"]].count("the driver has ended") == 1
+
+
+@pytest.mark.parametrize("price", [1.0, 100.0])
+def test_the_bill_is_replica_minutes_and_the_price_of_each_late_minute(price):
+    both = compare_both(EXPERIMENT, LIVE, SIMULATED, price=price)
+    bills = {each.policy: each.live["bill"].mean for each in both.entries}
+    assert bills == {"ds2": 11.0, "drs": 16.0 + price, "gesscale": 24.0}
+
+
+def test_the_errors_are_distances_of_the_means_over_policies_and_loads():
+    errors = {error.figure: error for error in compare_both(EXPERIMENT, LIVE, SIMULATED, price=10.0).errors}
+    # bills: 11 and 30, 26 and 26, 24 and 20: distances 19, 0 and 4
+    assert (errors["bill"].mean, errors["bill"].most) == (pytest.approx(23 / 3), 19.0)
+    assert errors["bill"].most_pct == pytest.approx(100 * 19 / 11)
+    # only drs was late: 1 min live, 0 simulated
+    assert (errors["late_min"].most, errors["late_min"].mean_pct) == (1.0, 100.0)

@@ -1,0 +1,95 @@
+"""A league goes on where it was stopped, and plays again what the cluster has broken."""
+
+import io
+from contextlib import contextmanager
+
+import pytest
+from played_results import an_experiment
+from rich.console import Console
+
+from gesscale.errors import ClusterError, InputError
+from testbed.arena.case import CaseResult
+from testbed.demo.stage import Stage
+from testbed.league.playing import play_league, play_live
+from testbed.league.setting import LeagueSetting
+
+EXPERIMENT = an_experiment(policies=["ds2", "drs"], workloads=["steps"], seeds=2)
+
+
+class Cluster:
+    """Plays a case unless it is to break it; counts how often its nodes come up."""
+
+    def __init__(self, *broken, busy=0):
+        self.broken, self.played, self.ups, self.busy = list(broken), [], 0, busy
+        self.said = io.StringIO()
+
+    def __call__(self, _experiment, case, **_options):
+        self.played.append((case.policy, case.seed))
+        if self.broken and self.broken[0] == (case.policy, case.seed):
+            self.broken.pop(0)
+            raise ClusterError("the driver of operator 'nearest' has ended before its day was over")
+        return CaseResult(case=case, metrics={"node_seconds": 60.0})
+
+    @contextmanager
+    def nodes(self):
+        self.ups += 1
+        if self.ups <= self.busy:
+            raise ClusterError("pairs of nodes stay off the latency map")
+        yield
+
+    def play(self, folder, attempts=2):
+        stage = Stage(Console(file=self.said, width=300))
+        return play_live(EXPERIMENT, folder, self, stage, nodes=self.nodes, attempts=attempts)
+
+
+def test_what_the_cluster_broke_is_said_and_played_again(tmp_path):
+    cluster = Cluster(("drs", 0))
+    results = cluster.play(tmp_path / "live")
+    assert cluster.played == [("ds2", 0), ("drs", 0), ("ds2", 1), ("drs", 1), ("drs", 0)]
+    assert [result.lost for result in results] == [""] * 4
+    assert (
+        "drs on steps, repetition 1: the arena failed, not the policy: ClusterError"
+        in cluster.said.getvalue()
+    )
+
+
+def test_a_run_that_breaks_each_time_stays_without_figures(tmp_path):
+    results = Cluster(("drs", 0), ("drs", 0)).play(tmp_path / "live")
+    assert [result.case.policy for result in results if result.lost] == ["drs"]
+
+
+def test_what_is_done_is_not_played_again(tmp_path):
+    Cluster(("drs", 1)).play(tmp_path / "live", attempts=1)
+    cluster = Cluster()
+    assert len(cluster.play(tmp_path / "live")) == 4
+    assert cluster.played == [("drs", 1)]
+    again = Cluster()
+    again.play(tmp_path / "live")
+    assert (again.played, again.ups) == ([], 0)  # nodes do not even come up
+
+
+def test_nodes_that_cannot_be_used_are_tried_again(tmp_path):
+    cluster = Cluster(busy=1)
+    assert len(cluster.play(tmp_path / "live")) == 4
+    assert "the nodes cannot be used: pairs of nodes stay off the latency map" in cluster.said.getvalue()
+    with pytest.raises(ClusterError, match="stay off the latency map"):
+        Cluster(busy=2).play(tmp_path / "other")
+
+
+def test_a_folder_with_something_else_is_left_alone(tmp_path):
+    (tmp_path / "thesis.txt").write_text("mine")
+    setting = LeagueSetting(policies=("ds2",), loads=("steps",))
+    with pytest.raises(InputError, match=r"expected an empty folder or one of a league, .*: thesis.txt"):
+        play_league(setting, tmp_path, Stage(Console(file=io.StringIO())))
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_a_load_beyond_the_cluster_is_said_before_anything_is_played(tmp_path):
+    (tmp_path / "much.csv").write_text("t_s,rows_per_s\n0,9000\n600,9000\n")
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "thesis.txt").write_text("mine")  # nothing is played
+    said = io.StringIO()
+    setting = LeagueSetting(policies=("ds2",), loads=(str(tmp_path / "much.csv"),))
+    with pytest.raises(InputError):
+        play_league(setting, tmp_path / "results", Stage(Console(file=said, width=300)))
+    assert "its peak is 9000 rows/s, and 5 replicas carry at most 1796" in said.getvalue()

@@ -1,0 +1,87 @@
+"""The experiment of the arena and the settings of the live loop say the same."""
+
+from dataclasses import replace
+
+import pytest
+
+from gesscale.errors import InputError
+from testbed.arena.case import Case
+from testbed.arena.worlds.scenes import world_of
+from testbed.cluster.topology import read_topology
+from testbed.demo.scenario import DEMO, prepare_settings
+from testbed.league.setting import LeagueSetting, case_name, demand_of, rides_s
+from testbed.workloads.workload import Workload
+
+POLICIES = ("gesscale2", "gesscale", "ds2", "drs", "hpa-varga")
+SETTING = LeagueSetting(policies=POLICIES, loads=("nyc-day", "steps"), repetitions=2, length_s=900.0)
+
+
+def test_figures_in_seconds_follow_the_length_of_the_day():
+    scenario, rules = SETTING.scenario, SETTING.experiment.rules
+    assert scenario.period_s == 37.5  # an hour of a day of 900 s
+    assert scenario.slo_s == 75.0  # two periods
+    assert rules.ds2.cooldown_s == rules.drs.cooldown_s == 112.5  # three
+    assert rules.hpa_varga.scale_down_stabilization_s == 187.5  # five, as 300 s of 60 s
+    assert rules.gesscale2.slo_s == 75.0
+    assert rules.gesscale2.change_price == 0.625  # a replica-minute where a period is a minute
+
+
+def test_the_demos_day_has_the_demos_figures():
+    scenario = LeagueSetting(policies=POLICIES, loads=("nyc-day",), length_s=240.0).scenario
+    assert (scenario.period_s, scenario.slo_s, scenario.trigger_s) == (
+        DEMO.period_s,
+        DEMO.slo_s,
+        DEMO.trigger_s,
+    )
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_live_loop_is_told_what_the_simulated_one_is(policy, tmp_path):
+    experiment = SETTING.experiment
+    scenario = replace(SETTING.scenario, policy=policy)
+    settings = prepare_settings(scenario, read_topology("edge8"), tmp_path)
+    assert settings.monitor.period_s == experiment.period_s
+    assert settings.monitor.least_period_s == experiment.least_period_s
+    assert settings.monitor.window_s == experiment.metrics.window_s
+    assert settings.monitor.history_s == experiment.metrics.history_s
+    assert settings.monitor.stale_after_s == experiment.metrics.stale_after_s
+    assert settings.plan.rescale_timeout_s == experiment.rescale_timeout_s
+    group = policy.replace("-", "_")
+    own = (getattr(each, group, None) for each in (settings.analyze, experiment.rules))
+    assert len(set(map(repr, own))) == 1
+    operator = settings.workflow.build().operators["nearest"]
+    case = Case(policy=policy, workload="steps", seed=0)
+    simulated = world_of(experiment, case).scene.workflow.operators["nearest"]
+    assert (operator.cap, operator.max_replicas) == (simulated.cap, simulated.max_replicas)
+
+
+def test_every_load_lasts_as_long_and_its_peak_is_the_demos():
+    for workload in SETTING.loads:
+        load = world_of(SETTING.experiment, Case(policy="ds2", workload=workload, seed=0)).scene.workloads[
+            "nearest"
+        ]
+        assert load.duration_s == pytest.approx(900.0)
+        # 22,500 passengers in the half hour of the demo's peak, 5 s long, 0.105 rides each, three copies: 1418 rows/s
+        assert load.peak_rows_per_s == pytest.approx(1418, rel=0.02)
+
+
+def test_a_load_becomes_as_many_rides_as_it_has_rows():
+    load = Workload.of_rates("made", 0.5, [10.0, 0.0, 30.0, 31.0])
+    demand = demand_of(load, 3)
+    # rows offered by the ends of the steps: 5, 5, 20, 35.5; in rides of three: 1.7, 1.7, 6.7, 11.8, rounded
+    assert demand.passengers == (2, 0, 5, 5)
+    assert rides_s(demand) == 4 * 1800
+
+
+def test_a_load_that_begins_with_nothing_is_refused():
+    with pytest.raises(InputError, match="expected a load that begins with rows"):
+        demand_of(Workload.of_rates("late", 1.0, [0.0, 5.0]), 3)
+
+
+def test_a_policy_that_knows_the_load_cannot_run_live():
+    with pytest.raises(InputError, match="policies that can run live, got 'foresight', which knows the load"):
+        _ = LeagueSetting(policies=("foresight",), loads=("steps",)).experiment
+
+
+def test_a_folders_name_has_no_separators():
+    assert case_name(("../my.csv", "a/b.py:CARD", 1)) == "my.csv-a-b.py-CARD-1"

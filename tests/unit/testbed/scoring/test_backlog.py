@@ -1,0 +1,55 @@
+"""Rows that wait, from the rates of samples."""
+
+import pytest
+
+from testbed.scoring.backlog import BacklogMeter
+from testbed.scoring.sample import Sample
+
+
+def sample(t_s, offered, processed):
+    return Sample(
+        t_s=t_s,
+        demand_replicas=1,
+        supply_replicas=1,
+        serving_replicas=1,
+        input_rows_per_s=offered,
+        processed_rows_per_s=processed,
+    )
+
+
+def test_the_mean_and_the_most_of_one_operator():
+    meter = BacklogMeter(40.0)
+    for each in (sample(0.0, 10.0, 0.0), sample(10.0, 0.0, 5.0), sample(30.0, 0.0, 0.0)):
+        meter.sampled("op", each)
+    backlog = meter.backlog()
+    # up to 100 rows in 10 s, down to 0 in 20 s, then nothing: (10 x 50 + 20 x 50) / 40
+    assert backlog.avg_backlog_rows == pytest.approx(37.5)
+    assert backlog.max_backlog_rows == pytest.approx(100.0)
+
+
+def test_what_comes_after_the_measurement_does_not_count():
+    meter = BacklogMeter(10.0)
+    for each in (
+        sample(0.0, 1.0, 0.0),
+        sample(10.0, 0.0, 0.0),
+        sample(20.0, 100.0, 0.0),
+        sample(30.0, 0.0, 0.0),
+    ):
+        meter.sampled("op", each)
+    assert meter.backlog().max_backlog_rows == pytest.approx(10.0)
+
+
+def test_operators_are_added_up():
+    meter = BacklogMeter(10.0)
+    meter.sampled("one", sample(0.0, 2.0, 0.0))
+    meter.sampled("other", sample(0.0, 3.0, 0.0))
+    # 20 and 30 rows in the end, 10 and 15 on the mean
+    assert meter.backlog().avg_backlog_rows == pytest.approx(25.0)
+    assert meter.backlog().max_backlog_rows == pytest.approx(50.0)
+
+
+def test_a_backlog_is_never_below_nothing():
+    meter = BacklogMeter(20.0)
+    meter.sampled("op", sample(0.0, 0.0, 5.0))
+    meter.sampled("op", sample(10.0, 1.0, 0.0))
+    assert meter.backlog().max_backlog_rows == pytest.approx(10.0)
