@@ -26,6 +26,8 @@ class Order(BaseModel):
         Whether the rescale timeout passed before all replicas were there.
     downtime_s
         The longest time without a finished batch around it; None until it has settled or was given up.
+    first_tasks_s
+        From the order to the beginning of the first batch on all its nodes and no other; None where there was none.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
@@ -39,13 +41,16 @@ class Order(BaseModel):
     settled_at_s: float | None = None
     given_up: bool = False
     downtime_s: float | None = Field(None, ge=0, le=LONGEST_S)
+    first_tasks_s: float | None = Field(None, ge=0, le=LONGEST_S)
 
     @property
     def is_pending(self) -> bool:
         """Whether it has not settled and was not given up."""
         return self.downtime_s is None
 
-    def ended(self, at_s: float, downtime_s: float, *, arrived: bool) -> Self:
+    def ended(
+        self, at_s: float, downtime_s: float, *, arrived: bool, first_tasks_s: float | None = None
+    ) -> Self:
         """Return it as it is once it has settled or was given up.
 
         Parameters
@@ -56,6 +61,13 @@ class Order(BaseModel):
             The longest time without a finished batch around it.
         arrived
             Whether all replicas are there. If not, the order is given up.
+        first_tasks_s
+            From the order to the beginning of the first batch on its nodes.
         """
-        end = {"settled_at_s": at_s, "given_up": not arrived, "downtime_s": downtime_s}
+        end = {
+            "settled_at_s": at_s,
+            "given_up": not arrived,
+            "downtime_s": downtime_s,
+            "first_tasks_s": first_tasks_s,
+        }
         return self.model_copy(update=end)

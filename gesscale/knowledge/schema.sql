@@ -48,7 +48,8 @@ CREATE TABLE placement_order (
     before INTEGER,
     reason TEXT NOT NULL DEFAULT '',
     settled_at_s REAL,
-    given_up INTEGER NOT NULL DEFAULT 0
+    given_up INTEGER NOT NULL DEFAULT 0,
+    first_tasks_s REAL
 ) STRICT;
 
 -- The last memo of the policy; only the policy reads it.

@@ -123,9 +123,16 @@ class SqliteKnowledge(KnowledgeFile):
 
         def write(connection: sqlite3.Connection) -> None:
             changed = connection.execute(
-                "UPDATE placement_order SET settled_at_s = ?, given_up = ?, downtime_s = ? "
+                "UPDATE placement_order SET settled_at_s = ?, given_up = ?, downtime_s = ?, first_tasks_s = ? "
                 "WHERE operator = ? AND at_s = ?",
-                (order.settled_at_s, order.given_up, order.downtime_s, operator, order.at_s),
+                (
+                    order.settled_at_s,
+                    order.given_up,
+                    order.downtime_s,
+                    order.first_tasks_s,
+                    operator,
+                    order.at_s,
+                ),
             )
             if changed.rowcount == 0:
                 raise unknown_order(operator, order)

@@ -7,6 +7,7 @@ ALTER TABLE placement_order ADD COLUMN before INTEGER;
 ALTER TABLE placement_order ADD COLUMN reason TEXT NOT NULL DEFAULT '';
 ALTER TABLE placement_order ADD COLUMN settled_at_s REAL;
 ALTER TABLE placement_order ADD COLUMN given_up INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE placement_order ADD COLUMN first_tasks_s REAL;
 DROP INDEX reconfiguration_by_operator;
 CREATE INDEX placement_order_by_operator ON placement_order (operator);
 PRAGMA user_version = 3;

@@ -1,10 +1,10 @@
 """Orders that have not settled yet, what they cost, and replicas that were lost since."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
 from gesscale.decision import Plan, Reason
-from gesscale.observation import OperatorReading
+from gesscale.observation import Batch, OperatorReading
 from gesscale.order import Order
 from gesscale.ports import ClusterState, Knowledge
 
@@ -47,15 +47,24 @@ def settled(pending: Order, reading: OperatorReading, rescale_timeout_s: float) 
         With its end, once a warm batch ran on the ordered placement or the time is out; else None.
     """
     arrived = reading.placement == pending.placement
-    ordered = set(pending.placement)
-    warm = any(
-        batch.ended_at_s - batch.seconds >= pending.at_s and set(batch.nodes) == ordered
-        for batch in reading.warm_batches
-    )
+    warm = bool(_began_on(pending, reading.warm_batches))
     late = reading.at_s - pending.at_s >= rescale_timeout_s
     if (arrived and warm) or late:
-        return pending.ended(reading.at_s, longest_gap_s(reading, pending.at_s), arrived=arrived)
+        first_tasks_s = min(_began_on(pending, reading.batches), default=None)
+        return pending.ended(
+            reading.at_s,
+            longest_gap_s(reading, pending.at_s),
+            arrived=arrived,
+            first_tasks_s=first_tasks_s,
+        )
     return None
+
+
+def _began_on(order: Order, batches: Iterable[Batch]) -> list[float]:
+    """Return how long after an order its batches on just the ordered nodes began, seconds."""
+    ordered = set(order.placement)
+    after = ((batch.ended_at_s - batch.seconds - order.at_s, batch) for batch in batches)
+    return [began_s for began_s, batch in after if began_s >= 0 and set(batch.nodes) == ordered]
 
 
 def restore_lost(

@@ -102,7 +102,7 @@ def cost_of(order: Order, batches: Sequence[Batch]) -> dict[str, float | None]:
     Parameters
     ----------
     order
-        Its own downtime comes first, where it has settled.
+        Its own figures come first, where it has settled.
     batches
         Of the operator, oldest first. Where they do not reach back to the order, they tell nothing of it.
 
@@ -110,27 +110,26 @@ def cost_of(order: Order, batches: Sequence[Batch]) -> dict[str, float | None]:
     -------
     dict
         ``at_s``, when it was ordered; ``downtime_s``, the longest time between two ends of batches around it;
-        ``first_batch_s``, from the order to the end of the first batch on the ordered nodes. None where not known.
+        ``first_tasks_s``, from the order to the beginning of the first batch on just its nodes. None where not known.
     """
     at_s, ordered = order.at_s, set(order.placement)
     reaches_back = bool(batches) and batches[0].ended_at_s <= at_s
-    first_s = next(
+    first = next(
         (
-            batch.ended_at_s
+            batch
             for batch in batches
             if reaches_back and batch.ended_at_s - batch.seconds >= at_s and set(batch.nodes) == ordered
         ),
         None,
     )
-    downtime_s = order.downtime_s
-    if downtime_s is None and first_s is not None:
+    downtime_s, first_tasks_s = order.downtime_s, order.first_tasks_s
+    if first is not None and order.is_pending:
         ends_s = [batch.ended_at_s for batch in batches]
-        downtime_s = max(later - before for before, later in pairwise(ends_s) if at_s < later <= first_s)
-    return {
-        "at_s": at_s,
-        "downtime_s": downtime_s,
-        "first_batch_s": None if first_s is None else first_s - at_s,
-    }
+        downtime_s = max(
+            later - before for before, later in pairwise(ends_s) if at_s < later <= first.ended_at_s
+        )
+        first_tasks_s = first.ended_at_s - first.seconds - at_s
+    return {"at_s": at_s, "downtime_s": downtime_s, "first_tasks_s": first_tasks_s}
 
 
 def workflow_document(

@@ -74,5 +74,11 @@ def simulate(
         acts=True,
         rescale_timeout_s=scene.rescale_timeout_s,
     )
-    loop.run(clock, scene.period_s, observer.decided, least_period_s=scene.least_period_s)
+    loop.run(
+        clock,
+        scene.period_s,
+        observer.decided,
+        least_period_s=scene.least_period_s,
+        at_once=scene.least_period_s is not None,  # so that a policy can ask from the beginning
+    )
     return clock.now_s()

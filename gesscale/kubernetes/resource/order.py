@@ -18,7 +18,7 @@ from gesscale.order import Order
 HISTORY_AT_MOST = 10
 _FAULTS_SHOWN = 5
 _ID = re.compile(r"(0|[1-9]\d*)-(0|[1-9]\d*)")
-_FOUND_LATER = {"reason", "before", "settled_at_s", "given_up", "downtime_s"}
+_FOUND_LATER = {"reason", "before", "settled_at_s", "given_up", "downtime_s", "first_tasks_s"}
 
 
 class Strategy(StrEnum):
@@ -56,6 +56,13 @@ class OrderStatus(Reported, Order):
         ge=0,
         le=LONGEST_S,
         description="The longest time without a finished batch around it; absent until it has settled.",
+    )
+    first_tasks_s: float | None = Field(
+        None,
+        alias="firstTasksSeconds",
+        ge=0,
+        le=LONGEST_S,
+        description="From the order to the beginning of the first batch on just its nodes; absent without one.",
     )
 
     @property

@@ -16,6 +16,7 @@ from gesscale.analyze.screening import screen
 from gesscale.decision import Analysis, CandidateBill, Plan, Reason, Rejection, Verdict
 from gesscale.observation import OperatorReading, WorkflowObservation
 from gesscale.options import PolicyOptions
+from gesscale.order import Order
 from gesscale.plan.placement import nd_max_ms, usable
 from gesscale.plan.staying import present_placement, stay, unknown_delays
 from gesscale.policies.gesscale2.analysis.bills import bills
@@ -338,11 +339,13 @@ class Gesscale2Policy:
         known = [each.downtime_s - trigger_s for each in changes if each.downtime_s is not None]
         guess_s = _RESTART_S if operator.restarts else _START_S
         took_s = max(0.0, median(known)) if known else guess_s
+        grown = [each.first_tasks_s for each in changes if each.first_tasks_s and _grows(each)]
+        start_s = median(grown) if grown else _START_S
         settled = [each.settled_at_s - each.at_s for each in changes if each.settled_at_s is not None]
         return ChangeCost(
             stop_s=took_s if took_s > _STOP_CYCLES * trigger_s else 0.0,
-            start_s=_START_S,
-            settle_s=median(settled) if settled else max(took_s, _START_S) + _SETTLE_CYCLES * trigger_s,
+            start_s=start_s,
+            settle_s=median(settled) if settled else max(took_s, start_s) + _SETTLE_CYCLES * trigger_s,
             replica_minutes=self.sizing.change_price,
         )
 
@@ -364,6 +367,10 @@ def _growth(feeding: Sequence[_Flow]) -> float:
     """Return how many times as much as now the operators that feed one will hand on; never less."""
     now = sum(flow.now for flow in feeding)
     return max(1.0, sum(flow.planned for flow in feeding) / now) if now > 0 else 1.0
+
+
+def _grows(order: Order) -> bool:
+    return order.before is not None and len(order.placement) > order.before
 
 
 def _trigger_s(reading: OperatorReading) -> float:

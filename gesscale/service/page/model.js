@@ -86,7 +86,7 @@ export class RunModel {
       const known = found.get(point.order.at_s) ?? {};
       found.set(point.order.at_s, {
         downtime_s: point.order.downtime_s ?? known.downtime_s ?? null,
-        first_batch_s: known.first_batch_s ?? point.order.first_batch_s ?? null,
+        first_tasks_s: known.first_tasks_s ?? point.order.first_tasks_s ?? null,
       });
     }
     return found;

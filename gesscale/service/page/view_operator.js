@@ -105,5 +105,5 @@ function modelOf(decision) {
 export function costWords(cost) {
   if (!cost) return "not known";
   const gap = cost.downtime_s === null ? "gap not known" : `longest time without a finished batch ${span(cost.downtime_s)}`;
-  return cost.first_batch_s === null ? gap : `${gap}; first batch on all ordered nodes after ${span(cost.first_batch_s)}`;
+  return cost.first_tasks_s === null ? gap : `${gap}; first tasks on the ordered nodes after ${span(cost.first_tasks_s)}`;
 }

@@ -26,3 +26,17 @@ def test_a_warm_batch_on_the_nodes_of_before_settles_nothing_though_it_began_aft
 
 def test_after_its_time_it_counts_as_settled_whatever_ran():
     assert settled(CHANGE, seen(("hub",)), 100.0) is not None
+
+
+def test_it_is_noted_when_the_first_batch_on_the_ordered_nodes_began():
+    # Batches began at 896, 898, 900 and 902 s, the third on the hub alone; the order is of 899 s.
+    on_both = batches(("hub", "near"), at_s=904.0, rows=50, seconds=2.0)
+    ran = (*on_both[:2], replace(on_both[2], nodes=("hub",)), on_both[3])
+    done = settled(
+        CHANGE.model_copy(update={"at_s": 899.0}), replace(seen(("near", "hub")), batches=ran), 300.0
+    )
+    assert done is not None
+    assert done.first_tasks_s == 3.0
+    none = settled(CHANGE, replace(seen(("hub",)), batches=()), 100.0)
+    assert none is not None
+    assert none.first_tasks_s is None

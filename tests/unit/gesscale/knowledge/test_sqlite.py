@@ -147,6 +147,7 @@ ALTER TABLE reconfiguration DROP COLUMN before;
 ALTER TABLE reconfiguration DROP COLUMN reason;
 ALTER TABLE reconfiguration DROP COLUMN settled_at_s;
 ALTER TABLE reconfiguration DROP COLUMN given_up;
+ALTER TABLE reconfiguration DROP COLUMN first_tasks_s;
 DROP INDEX placement_order_by_operator;
 CREATE INDEX reconfiguration_by_operator ON reconfiguration (operator);
 PRAGMA user_version = 2;

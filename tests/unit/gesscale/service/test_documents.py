@@ -56,16 +56,16 @@ def test_an_old_or_odd_document_is_a_point_without_figures(part):
 
 
 def test_an_order_costs_the_longest_gap_until_a_batch_runs_on_all_its_nodes():
-    # Ends 2 s apart on hub up to T0, then 7 s later on both nodes: a gap of 7 s, and 7 s to the first batch there.
+    # Ends 2 s apart on hub up to T0, then 7 s later on both nodes: a gap of 7 s; the first batch there took 2 s.
     before = batches(("hub",), at_s=T0_S, rows=50, seconds=2.0)
     after = batches(("hub", "near"), at_s=T0_S + 13, rows=50, seconds=2.0)
     order = Order(placement=("hub", "near"), at_s=T0_S)
-    assert cost_of(order, (*before, *after)) == {"at_s": T0_S, "downtime_s": 7.0, "first_batch_s": 7.0}
+    assert cost_of(order, (*before, *after)) == {"at_s": T0_S, "downtime_s": 7.0, "first_tasks_s": 5.0}
     settled = order.ended(T0_S + 9, 6.5, arrived=True)
     assert cost_of(settled, (*before, *after))["downtime_s"] == 6.5
     # Batches that do not reach back to the order may have missed the first one.
-    assert cost_of(settled, after) == {"at_s": T0_S, "downtime_s": 6.5, "first_batch_s": None}
-    assert cost_of(order, before) == {"at_s": T0_S, "downtime_s": None, "first_batch_s": None}
+    assert cost_of(settled, after) == {"at_s": T0_S, "downtime_s": 6.5, "first_tasks_s": None}
+    assert cost_of(order, before) == {"at_s": T0_S, "downtime_s": None, "first_tasks_s": None}
 
 
 def test_nodes_have_their_delays_and_what_keeps_them_from_replicas():

@@ -62,7 +62,7 @@ def test_what_an_order_cost_comes_with_the_steps_after_it():
     order = Order(placement=("hub", "near"), at_s=T0_S).ended(T0_S + 9, 6.5, arrived=True)
     journal.add(step_of(at_s=T0_S + 10, orders={"op": (order,)}))
     (point,) = journal.points("workflow")
-    assert json.loads(point)["order"] == {"at_s": T0_S, "downtime_s": 6.5, "first_batch_s": None}
+    assert json.loads(point)["order"] == {"at_s": T0_S, "downtime_s": 6.5, "first_tasks_s": None}
 
 
 def test_a_decision_that_cannot_be_shown_costs_no_step(caplog):

@@ -27,7 +27,7 @@ def test_a_day_has_its_decisions_nodes_and_what_changes_cost(record):
     assert document["nodes"]["workflow"]["names"][0] == "edge1"
     first = next(point for point in points if point["acted"])
     assert (first["add"], first["order"]["at_s"]) == (["edge2"], first["at_s"])
-    assert first["order"]["first_batch_s"] > 0
+    assert first["order"]["first_tasks_s"] > 0
 
 
 def test_a_record_of_an_old_version_that_says_less_is_shown_as_far_as_it_goes():
