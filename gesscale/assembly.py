@@ -117,8 +117,13 @@ def open_cluster(settings: Settings, latencies: KeptLatencies) -> Cluster:
     return opening(settings.execute.options)
 
 
-def check_environment(settings: Settings) -> None:
-    """Check what settings name outside themselves, without opening or changing anything.
+def check_environment(settings: Settings) -> KeptLatencies:
+    """Check what settings name outside themselves, without changing anything.
+
+    Returns
+    -------
+    KeptLatencies
+        The source of the latency map; it knows the nodes where that is a file.
 
     Raises
     ------
@@ -126,9 +131,10 @@ def check_environment(settings: Settings) -> None:
         When a file of the latency map cannot be read or lacks a named node, the policy cannot be made of its
         settings, or no such cluster adapter is installed.
     """
-    open_latencies(settings)
+    latencies = open_latencies(settings)
     _cluster_entry(settings)
     settings.analyze.build(settings.workflow.build())
+    return latencies
 
 
 def open_knowledge(settings: Settings, now_s: float, *, advise_only: bool) -> KnowledgeStore:

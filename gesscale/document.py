@@ -10,9 +10,6 @@ from gesscale.decision import Analysis, Decision
 from gesscale.observation import OperatorReading
 from perfmodel import Model
 
-API_VERSION = "gesscale.dev/v1"
-"""Of the documents that decisions are written as."""
-
 
 def as_document(value: object) -> Any:  # noqa: PLR0911 - one return for each kind of value
     """Turn domain values into what JSON can say.

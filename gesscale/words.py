@@ -62,7 +62,7 @@ def first_fault(error: ValidationError) -> str:
     """Return the first thing that is wrong with a value: the field's path, what was expected, what came."""
     fault = error.errors(include_url=False, include_context=False)[0]
     place = place_of(fault["loc"])
-    return f"{place + ': ' if place else ''}{fault['msg']}, got {glimpse(fault['input'])}"
+    return f"{place + ': ' if place else ''}{fault['msg'].removeprefix('Value error, ')}, got {glimpse(fault['input'])}"
 
 
 def error_in_words(error: BaseException) -> str:

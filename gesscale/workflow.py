@@ -6,11 +6,13 @@ at most one per edge node. Words and symbols: specification section 1.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-
-import networkx as nx
+from typing import TYPE_CHECKING
 
 from gesscale.conditions import Ascending
 from gesscale.errors import InputError
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 REPLICA_LIMITS = Ascending("min_replicas", "max_replicas")
 
@@ -106,6 +108,8 @@ class Workflow:
         if not listed or len(named) != len(listed):
             message = f"a workflow needs operators with distinct names, got {[o.name for o in listed]}"
             raise InputError(message)
+        import networkx as nx  # heavy, and names of settings and policies are asked for without it
+
         graph: nx.DiGraph[str] = nx.DiGraph()
         graph.add_nodes_from(named)
         for operator in listed:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from gesscale.clock import on_stop_signals
 from gesscale.errors import InputError
+from latency_map import LatencyMapError
+from latency_map.measure.places import split_place
 
 PROBES_PORT = 8080
 """Where probes, metrics and the page are served by default."""
@@ -20,8 +22,7 @@ def serve_controller(
     kubeconfig: Path | None,
     context: str | None,
     namespace: str | None,
-    host: str,
-    port: int,
+    listen: str | None,
     allow_targets: Sequence[str],
     token: str,
 ) -> None:
@@ -33,8 +34,8 @@ def serve_controller(
         See `gesscale.kubernetes.api.connect`.
     namespace
         Whose StreamAutoscalers are steered; None for all.
-    host, port
-        Where probes and metrics are served.
+    listen
+        ``HOST:PORT`` where probes, metrics and the page are served; None for all addresses and `PROBES_PORT`.
     allow_targets
         Where resources of any namespace may have us connect to; see `gesscale.kubernetes.controller.targets`.
     token
@@ -43,23 +44,21 @@ def serve_controller(
     Raises
     ------
     InputError
-        Where the package kubernetes is not installed, the kubeconfig cannot be used, or the port is taken.
+        Where the kubeconfig cannot be used, or the port is taken.
+    ModuleNotFoundError
+        Where the package kubernetes is not installed.
     ClusterError
         Where the pod's own credentials cannot be used.
     """
-    try:
-        from gesscale.kubernetes.api import connect
-        from gesscale.kubernetes.api.lease import steady_now_s
-        from gesscale.kubernetes.controller.controller import Controller, ControllerOptions
-        from gesscale.kubernetes.controller.probes import problems_of, serve_probes
-        from gesscale.kubernetes.controller.targets import AllowedTarget
-        from gesscale.service.access import SCRAPED, Access
-        from gesscale.service.api import pages_of, streams_of
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "kubernetes":
-            raise
-        message = "the controller needs the package kubernetes; install: pip install 'gesscale[kubernetes]'"
-        raise InputError(message) from None
+    from gesscale.kubernetes.api import connect
+    from gesscale.kubernetes.api.lease import steady_now_s
+    from gesscale.kubernetes.controller.controller import Controller, ControllerOptions
+    from gesscale.kubernetes.controller.probes import problems_of, serve_probes
+    from gesscale.kubernetes.controller.targets import AllowedTarget
+    from gesscale.service.access import SCRAPED, Access
+    from gesscale.service.api import pages_of, streams_of
+
+    host, port = host_and_port(listen or f"0.0.0.0:{PROBES_PORT}")
     connection = connect(kubeconfig, context)
     options = ControllerOptions(
         namespace=namespace,
@@ -99,3 +98,19 @@ def serve_controller(
         probes.close()
         connection.close()
     _LOG.info("stopped; the lease is given back")
+
+
+def host_and_port(listen: str) -> tuple[str, int]:
+    """Read ``HOST:PORT``, or a port of this machine only.
+
+    Raises
+    ------
+    InputError
+        It is neither.
+    """
+    place = f"127.0.0.1:{listen}" if listen.isdecimal() else listen
+    try:
+        return split_place(place, default_port=PROBES_PORT)
+    except LatencyMapError as error:
+        message = f"--listen: {error}"
+        raise InputError(message) from error

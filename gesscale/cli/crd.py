@@ -2,21 +2,22 @@
 
 import typer
 
-from gesscale.kubernetes.resource.crd import definition_yaml
-from gesscale.kubernetes.resource.reference import reference_page
-
 app = typer.Typer(
     help="The StreamAutoscaler resource of Kubernetes: its definition and its page.", no_args_is_help=True
 )
 
 
-@app.command()
+@app.command(epilog="Example: gesscale crd show | kubectl apply -f -")
 def show() -> None:
     """Print the CustomResourceDefinition (YAML), for `kubectl apply -f -`."""
+    from gesscale.kubernetes.resource.crd import definition_yaml
+
     typer.echo(definition_yaml(), nl=False)
 
 
-@app.command()
+@app.command(epilog="Example: gesscale crd docs > docs/streamautoscaler.md")
 def docs() -> None:
     """Print the page of all members of a StreamAutoscaler (Markdown)."""
+    from gesscale.kubernetes.resource.reference import reference_page
+
     typer.echo(reference_page(), nl=False)

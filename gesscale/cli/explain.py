@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from gesscale.cli.explain_resource import explained, read_resources
+from gesscale.api_version import API_VERSION
+from gesscale.cli.completion import operators_of
 from gesscale.cli.output import (
-    API_VERSION,
     Output,
     OutputOption,
     emit,
@@ -21,10 +21,10 @@ from gesscale.cli.output import (
     table,
     with_unit,
 )
-from gesscale.decision import MapStatus
 from gesscale.errors import InputError
-from gesscale.knowledge.history import SqliteHistory
-from gesscale.settings import load_settings
+
+_RECENT = 10_000
+"""Of so many decisions the operators are looked for, where none is of the one that is named."""
 
 
 def explain(
@@ -33,6 +33,7 @@ def explain(
         typer.Argument(
             help="Whose decisions; without it everyone's. With --kubernetes: a StreamAutoscaler.",
             show_default=False,
+            autocompletion=operators_of,
         ),
     ] = None,
     knowledge: Annotated[
@@ -59,22 +60,46 @@ def explain(
         str | None, typer.Option(help="With --kubernetes: a context of that file.", show_default=False)
     ] = None,
 ) -> None:
-    """Say why it did, or did not, scale: the last decisions, their numbers, and the candidates that lost."""
+    """Say why it did, or did not, scale: the last decisions, their numbers, and the candidates that lost.
+
+    Exit 2: there is no such operator.
+    """
     if kubernetes:
         _explain_resources(operator, knowledge or config, namespace, kubeconfig, context, output)
         return
+    from gesscale.knowledge.history import SqliteHistory
+
     path = _knowledge_file(knowledge, config)
     with SqliteHistory(path) as history:
         decisions = history.decisions(operator, limit)
         models = history.models(operator, limit)
+        if operator and not decisions:
+            _check_operator(operator, config, {each["operator"] for each in history.decisions(None, _RECENT)})
     if not decisions:
         whose = f" about operator {operator!r}" if operator else ""
-        stderr_console.print(f"{path} holds no decisions{whose} yet", markup=False)
+        stderr_console.print(f"{path} holds no decisions{whose} yet")
     tables = [_explanation(decision) for decision in decisions]
     if models:
         rows = [(_when(model), model["operator"], _model(model)) for model in models]
         tables.append(table("how the model changed", ("at", "operator", "model"), rows))
     emit({"apiVersion": API_VERSION, "decisions": decisions, "models": models}, output, tables)
+
+
+def _check_operator(operator: str, config: Path | None, decided: set[str]) -> None:
+    """Refuse an operator that neither the settings nor any decision names.
+
+    Raises
+    ------
+    InputError
+        There is none of that name.
+    """
+    from gesscale.settings import load_settings
+    from gesscale.words import suggestion
+
+    known = decided | ({*load_settings(config).workflow.operators} if config is not None else set())
+    if known and operator not in known:
+        message = f"expected an operator, got {operator!r}; {suggestion(operator, known)}"
+        raise InputError(message)
 
 
 def _explain_resources(
@@ -88,9 +113,11 @@ def _explain_resources(
     if file is not None:
         message = "expected --kubernetes without --knowledge and --config: it reads the status of resources"
         raise InputError(message)
+    from gesscale.cli.explain_resource import explained, read_resources
+
     found = read_resources(name, namespace=namespace, kubeconfig=kubeconfig, context=context)
     if not found:
-        stderr_console.print("there is no StreamAutoscaler", markup=False)
+        stderr_console.print("there is no StreamAutoscaler")
     tables = [each for resource in found for each in explained(resource)]
     emit({"apiVersion": API_VERSION, "streamautoscalers": found}, output, tables)
 
@@ -99,6 +126,8 @@ def _knowledge_file(knowledge: Path | None, config: Path | None) -> Path:
     if (knowledge is None) == (config is None):
         message = "expected one of --knowledge FILE, --config FILE and --kubernetes, to know what to read"
         raise InputError(message)
+    from gesscale.settings import load_settings
+
     path = knowledge or load_settings(config).knowledge.file
     if not path.is_file():
         message = f"there is no knowledge file {path}; `gesscale run` begins one, --knowledge names another"
@@ -112,6 +141,8 @@ def _explanation(decision: Mapping[str, Any]) -> Table:
 
 
 def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    from gesscale.decision import MapStatus
+
     analysis, plan, outcome = decision["analysis"], decision["plan"], decision["outcome"]
     reading = analysis["reading"] or {}
     yield "analysis", joined(f"{analysis['verdict']}, {analysis['reason']}", analysis["detail"])

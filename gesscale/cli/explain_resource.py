@@ -36,18 +36,13 @@ def read_resources(
     Raises
     ------
     InputError
-        Where the package kubernetes is not installed, the kubeconfig cannot be used, or there is no such resource.
+        Where the kubeconfig cannot be used, or there is no such resource.
     ClusterError
         Where the API server refuses.
     """
-    try:
-        from gesscale.kubernetes.api import ApiError, connect
-        from gesscale.kubernetes.api.resources import STREAM_AUTOSCALERS
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "kubernetes":
-            raise
-        message = "--kubernetes needs the package kubernetes; install: pip install 'gesscale[kubernetes]'"
-        raise InputError(message) from None
+    from gesscale.kubernetes.api import ApiError, connect
+    from gesscale.kubernetes.api.resources import STREAM_AUTOSCALERS
+
     connection = connect(kubeconfig, context)
     try:
         if name is not None:

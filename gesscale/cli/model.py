@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -29,6 +30,9 @@ class Law(StrEnum):
     AUTO = "auto"
 
 
+_NOMINAL_CAP_ROWS = 1000.0
+"""Stands for a cap that no reading tells; what is predicted at that cap does not depend on it."""
+
 ReadingsPath = Annotated[Path, typer.Argument(metavar="READINGS.csv", help="Saturation readings.")]
 ChosenLaw = Annotated[
     Law,
@@ -52,7 +56,7 @@ Holdout = Annotated[
 ]
 
 
-@app.command()
+@app.command(epilog="Example: gesscale model fit readings.csv --law auto --holdout nd_max_ms=150")
 def fit(
     file: ReadingsPath,
     *,
@@ -63,16 +67,20 @@ def fit(
 ) -> None:
     """Fit a law and say how well it describes the readings."""
     used, held_out = _split(read_readings_file(file), where or [], holdout or [])
+    notes = _notes(law, used)
+    if notes:
+        used, held_out = _at_nominal_cap(used), _at_nominal_cap(held_out)
     with _model_errors(file):
         model = law_named(law).fit(used)
         errors = fit_errors(model, used)
         apart = fit_errors(model, held_out) if held_out else None
-    emit(_fit_document(model, errors, apart), output, _fit_tables(model, errors, apart))
+    warnings = (*notes, *model.warnings)
+    emit(_fit_document(model, errors, apart, warnings), output, _fit_tables(model, errors, apart))
     if output is Output.TABLE:
-        _warn(model.warnings)
+        _warn(warnings)
 
 
-@app.command()
+@app.command(epilog="Example: gesscale model predict readings.csv --replicas 3 --nd-max-ms 40")
 def predict(
     file: ReadingsPath,
     *,
@@ -86,10 +94,17 @@ def predict(
 ) -> None:
     """Fit a law and predict the maximum sustainable throughput, rows/s."""
     used, _ = _split(read_readings_file(file), where or [], [])
+    notes = _notes(law, used)
+    if notes:
+        if batch_rows is not None:
+            message = f"{file}: expected readings with batch_rows to predict for --batch-rows, got none; leave it out"
+            raise InputError(message)
+        used, batch_rows = _at_nominal_cap(used), _NOMINAL_CAP_ROWS
     with _model_errors(file):
         model = law_named(law).fit(used)
         conditions = Conditions(replicas=replicas, nd_max_ms=nd_max_ms, batch_rows=batch_rows, weight=weight)
         estimate = model.predict(conditions)
+    warnings = (*notes, *model.warnings)
     document = {
         "law": model.law,
         "unit": "rows/s",
@@ -98,13 +113,31 @@ def predict(
         "high": estimate.high,
         "reason": estimate.reason,
         "calibrated": model.calibrated,
-        "warnings": model.warnings,
+        "warnings": warnings,
     }
     row = (model.law, estimate.low, estimate.mid, estimate.high, estimate.reason)
     columns = ("law", "low", "mid", "high", "note")
     emit(document, output, [table("Predicted MST, rows/s (90 % between low and high)", columns, [row])])
     if output is Output.TABLE:
-        _warn(model.warnings)
+        _warn(warnings)
+
+
+def _notes(law: Law, readings: Sequence[Reading]) -> tuple[str, ...]:
+    """Say what has to be assumed where the micro-batch law is wanted and no reading tells the rows of its batch.
+
+    Divided by B, the law is T / B = s / n + (T0 + k NDmax) / B: where B is the same in all readings, they tell s, and
+    the rest per row.
+    """
+    if law is not Law.MICROBATCH or any(reading.batch_rows is not None for reading in readings):
+        return ()
+    return (
+        "no reading has batch_rows: fitted as if all were of one unknown cap; s_ms_per_row and predictions at that cap "
+        f"hold, t0_s and k_round_trips are per {_NOMINAL_CAP_ROWS:g} rows",
+    )
+
+
+def _at_nominal_cap(readings: Sequence[Reading]) -> list[Reading]:
+    return [replace(reading, batch_rows=_NOMINAL_CAP_ROWS) for reading in readings]
 
 
 def _split(
@@ -140,7 +173,9 @@ def _model_errors(file: Path) -> Iterator[None]:
         raise InputError(message) from fault
 
 
-def _fit_document(model: Model, errors: FitErrors, apart: FitErrors | None) -> dict[str, Any]:
+def _fit_document(
+    model: Model, errors: FitErrors, apart: FitErrors | None, warnings: Sequence[str]
+) -> dict[str, Any]:
     return {
         "law": model.law,
         "parameters": model.parameters,
@@ -153,7 +188,7 @@ def _fit_document(model: Model, errors: FitErrors, apart: FitErrors | None) -> d
         "holdout": None
         if apart is None
         else {"error_mean_pct": apart.mean_pct, "error_max_pct": apart.max_pct, "readings": apart.count},
-        "warnings": model.warnings,
+        "warnings": warnings,
     }
 
 

@@ -1,6 +1,8 @@
 """Data goes to stdout as a table, JSON or YAML; everything said to a person goes to stderr."""
 
 import json
+import logging
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Any
@@ -10,15 +12,17 @@ import yaml
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
-
-from gesscale.document import API_VERSION as OF_DOCUMENTS
-from gesscale.document import as_document
-
-API_VERSION = OF_DOCUMENTS
-"""Of what commands write as JSON and YAML."""
+from rich.text import Text
 
 console = Console(soft_wrap=True)
 stderr_console = Console(stderr=True, soft_wrap=True, markup=False, highlight=False)
+"""For what people may like to know; silent where they asked for quiet."""
+_complaints = Console(stderr=True, soft_wrap=True, markup=False, highlight=False)
+
+
+_UNBOUNDED = 100_000
+_LONGEST_WHOLE_WORD = 32
+"""Characters; a longer one, such as a path, may be folded."""
 
 
 class Output(StrEnum):
@@ -29,7 +33,7 @@ class Output(StrEnum):
     YAML = "yaml"
 
 
-OutputOption = Annotated[Output, typer.Option("--output", "-o", help="Form of the result.")]
+OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How the result is written.")]
 
 
 def emit(document: object, output: Output, tables: Sequence[Table] = ()) -> None:
@@ -44,13 +48,49 @@ def emit(document: object, output: Output, tables: Sequence[Table] = ()) -> None
     tables
         What the table form writes instead.
     """
+    from gesscale.document import as_document
+
     if output is Output.JSON:
         typer.echo(json.dumps(as_document(document), indent=2))
     elif output is Output.YAML:
         typer.echo(yaml.safe_dump(as_document(document), sort_keys=False), nl=False)
     else:
+        shown = Console(soft_wrap=True, width=room())
         for table in tables:
-            console.print(table)
+            shown.print(table)
+
+
+def room() -> int:
+    """Return how wide a table may be: as the terminal, or as COLUMNS says; in a pipe or a file as it needs to be."""
+    return console.width if console.is_terminal or "COLUMNS" in os.environ else _UNBOUNDED
+
+
+def emit_each(document: object, output: Output) -> None:
+    """Write one of many results to stdout, at once: a line of JSON, or a document of YAML; nothing as a table."""
+    from gesscale.document import as_document
+
+    if output is Output.JSON:
+        typer.echo(json.dumps(as_document(document)))
+    elif output is Output.YAML:
+        typer.echo(yaml.safe_dump(as_document(document), sort_keys=False, explicit_start=True), nl=False)
+
+
+def keep_quiet(wanted: bool) -> None:
+    """Say nothing on stderr but warnings and errors, or everything again."""
+    stderr_console.quiet = wanted
+    logging.disable(logging.INFO if wanted else logging.NOTSET)
+
+
+def complain(text: str) -> None:
+    """Say on stderr what went wrong, also to who asked for quiet."""
+    kind, colon, rest = text.partition(":")
+    _complaints.print(Text.assemble((kind, "red"), colon, rest))
+
+
+def warn(warnings: Iterable[str]) -> None:
+    """Say on stderr what may go wrong, a line each."""
+    for each in warnings:
+        complain(f"warning: {each}")
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
@@ -74,7 +114,14 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
     cells = [list(row) for row in rows]
     for index, heading in enumerate(columns):
         numeric = any(isinstance(row[index], int | float) for row in cells)
-        result.add_column(escape(heading), justify="right" if numeric else "left", overflow="fold")
+        words = [*heading.split(), *(word for row in cells for word in str(row[index]).split())]
+        longest = max((len(word) for word in words), default=1)
+        result.add_column(
+            escape(heading),
+            justify="right" if numeric else "left",
+            overflow="fold",
+            min_width=min(longest, _LONGEST_WHOLE_WORD),
+        )
     for row in cells:
         result.add_row(*(_cell(cell) for cell in row))
     return result

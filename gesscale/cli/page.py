@@ -13,17 +13,17 @@ _FAULTS_SHOWN = 3
 def page(
     record: Annotated[Path, typer.Argument(help="The folder that a run left, such as a report of the demo.")],
     *,
-    output: Annotated[
+    target: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="The HTML file. Default: page.html in the folder.", show_default=False
+            "--to", metavar="FILE.html", help="Default: page.html in the folder.", show_default=False
         ),
     ] = None,
 ) -> None:
     """Write a recorded run as one HTML file that a browser opens, with a slider over its time."""
     from gesscale.service.recorded import write_page
 
-    file = output or record / "page.html"
+    file = target or record / "page.html"
     faults = write_page(record, file)
     for complaint in faults[:_FAULTS_SHOWN]:
         stderr_console.print(f"left out: {complaint}")

@@ -4,17 +4,19 @@ from typing import Annotated
 
 import typer
 
-from gesscale.cli.output import API_VERSION, Output, OutputOption, emit, stderr_console, table
-from gesscale.policies.registry import any_card, registered, unusable
-from gesscale.settings.analyze import AnalyzeSettings, analyze_settings_with
-from gesscale.settings.reference import setting_rows
+from gesscale.api_version import API_VERSION
+from gesscale.cli.completion import policies as policy_names
+from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
+from gesscale.extras import how_to_install
 
 app = typer.Typer(help="The policies: which there are, and the settings of each.", no_args_is_help=True)
 
 
-@app.command("list")
+@app.command("list", epilog="Example: gesscale policies list -o json")
 def list_policies(output: OutputOption = Output.TABLE) -> None:
     """List the policies by name."""
+    from gesscale.policies.registry import registered, unusable
+
     found = registered().items()
     rows = [
         (
@@ -29,20 +31,29 @@ def list_policies(output: OutputOption = Output.TABLE) -> None:
         {"name": name, "summary": card.summary, "source": card.source, "installed": card.is_installed}
         for name, card in found
     ]
-    columns = ("policy", "what it does", "source")
+    columns = ("policy", "what it does", "source", "installed")
     emit({"apiVersion": API_VERSION, "policies": policies}, output, [table("Policies", columns, rows)])
     for fault in unusable().values():
-        stderr_console.print(f"left out: {fault}", markup=False)
+        stderr_console.print(f"left out: {fault}")
 
 
-@app.command()
+@app.command(epilog="Example: gesscale policies show gesscale2")
 def show(
     name: Annotated[
-        str, typer.Argument(help="One of `gesscale policies list`, or FILE.py:NAME.", show_default=False)
+        str,
+        typer.Argument(
+            help="One of `gesscale policies list`, or FILE.py:NAME.",
+            show_default=False,
+            autocompletion=policy_names,
+        ),
     ],
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Show what a policy does, and every setting that it uses with default and reason."""
+    from gesscale.policies.registry import any_card
+    from gesscale.settings.analyze import AnalyzeSettings, analyze_settings_with
+    from gesscale.settings.reference import setting_rows
+
     card = any_card(name)
     accepting = analyze_settings_with({name: card}) if ":" in name else AnalyzeSettings
     settings = list(setting_rows(accepting, "analyze.", card.accepted)) if card.accepted else []
@@ -63,15 +74,12 @@ def show(
             for key, kind, default, meaning in rows
         ],
     }
-    emit(
-        document,
-        output,
-        [table(title, ("setting", "type", "default", "meaning, and why this default"), rows)],
-    )
+    columns = ("setting", "type", "default", "meaning, and why this default")
+    emit(document, output, [table(title, columns, rows or [("none", None, None, "it has no settings")])])
     if output is not Output.TABLE:
         return
     stderr_console.print(f"choose it with --policy {name}, or analyze.policy: {name} in the settings file")
     if card.guide:
         stderr_console.print(f"its idea, its formulas and what was ambiguous: docs/{card.guide}")
     if card.needs is not None and not card.is_installed:
-        stderr_console.print(f'not installed: pip install "gesscale[{card.needs[0]}]"')
+        stderr_console.print(f"not installed: {how_to_install(card.needs[0])}")

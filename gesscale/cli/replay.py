@@ -8,8 +8,10 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from gesscale.api_version import API_VERSION
 from gesscale.assembly import open_latencies, recall_knowledge
-from gesscale.cli.output import API_VERSION, Output, OutputOption, emit, stderr_console, table
+from gesscale.cli.completion import policies
+from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
 from gesscale.cli.run import SetOption
 from gesscale.decision import Change
 from gesscale.document import decision_document
@@ -36,7 +38,11 @@ def replay(
     policy: Annotated[
         str | None,
         typer.Option(
-            "--policy", "-p", help="Who is asked, or FILE.py:NAME. Default: who ran live.", show_default=False
+            "--policy",
+            "-p",
+            help="Who is asked, or FILE.py:NAME. Default: who ran live.",
+            show_default=False,
+            autocompletion=policies,
         ),
     ] = None,
     config: Annotated[
@@ -141,7 +147,7 @@ def _tables(policy: str, shown: Sequence[ReplayedDecision], count: int, found: A
         columns = ["operator", "at, s", "why live", f"why {policy}"]
         tables.append(table("Where they differ", columns, [_reasons(answer) for answer in differing]))
     rows = [(words, figure) for words, figure in _figures(found).values()]
-    return [*tables, table("Agreement", ("", "decisions"), rows)]
+    return [*tables, table("Agreement", ("which", "decisions"), rows)]
 
 
 def _row(answer: ReplayedDecision) -> tuple[object, ...]:

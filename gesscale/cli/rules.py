@@ -8,16 +8,11 @@ import typer
 
 from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
 from gesscale.errors import InputError
-from gesscale.fields import parse_duration_s
-from gesscale.policies.rules import read_rules, rules_schema
-from gesscale.policies.rules.advice import advice
-from gesscale.policies.rules.model import distinct
-from gesscale.policies.rules.policy import check_operators
 
 app = typer.Typer(help="Scaling rules for the policy `rules`: check a file of them.", no_args_is_help=True)
 
 
-@app.command()
+@app.command(epilog="Example: gesscale rules check rules.yaml --operator nearest")
 def check(
     file: Annotated[Path, typer.Argument(help="The file of rules (YAML).", show_default=False)],
     operator: Annotated[
@@ -31,6 +26,11 @@ def check(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Check a file of rules and say what each does. Exit 2 with every fault; doubts are notes, not faults."""
+    from gesscale.policies.rules import read_rules
+    from gesscale.policies.rules.advice import advice
+    from gesscale.policies.rules.model import distinct
+    from gesscale.policies.rules.policy import check_operators
+
     found = read_rules(file)
     if operator:
         check_operators(found.rules, operator)
@@ -48,13 +48,17 @@ def check(
     stderr_console.print(f"{file}: valid; rules: {', '.join(rule.name for rule in rules) or 'none'}")
 
 
-@app.command()
+@app.command(epilog="Example: gesscale rules schema > rules.schema.json")
 def schema() -> None:
     """Print the JSON Schema of a file of rules."""
+    from gesscale.policies.rules import rules_schema
+
     typer.echo(json.dumps(rules_schema(), indent=2))
 
 
 def _seconds(text: str) -> float:
+    from gesscale.fields import parse_duration_s
+
     try:
         return parse_duration_s(text)
     except ValueError as error:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from gesscale.errors import InputError, MetricsUnavailableError
+from gesscale.extras import how_to_install
 from gesscale.observation import OperatorReading, WorkflowObservation
 from gesscale.ports import MetricSource
 from latency_map import LatencyMapError
@@ -161,6 +162,6 @@ def _confluent_kafka() -> tuple[Any, Any, Any, Any]:
         from confluent_kafka import KafkaException, TopicPartition
         from confluent_kafka.admin import AdminClient, OffsetSpec
     except ImportError as error:
-        message = "Kafka offsets need the package confluent-kafka: pip install 'gesscale[kafka]'"
+        message = f"Kafka offsets need the package confluent-kafka: {how_to_install('kafka')}"
         raise InputError(message) from error
     return AdminClient, KafkaException, OffsetSpec.latest, TopicPartition

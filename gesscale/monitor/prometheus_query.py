@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, TypeAdapter, model_validator
 
 from gesscale.errors import InputError, MetricsUnavailableError
+from gesscale.extras import how_to_install
 from gesscale.monitor.fetch import check_url
 from latency_map.measure.fetch import ANYWHERE, FetchError, HttpClient
 
@@ -46,7 +47,7 @@ def check_server(url: str) -> None:
     if not _installed("prometheus_api_client"):
         message = (
             "metrics through Prometheus need the package prometheus-api-client, which is not installed: "
-            "pip install 'gesscale[prometheus]'"
+            f"{how_to_install('prometheus')}"
         )
         raise InputError(message)
 

@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 from pydantic import ValidationError
 
 from gesscale.errors import SettingsError
+from gesscale.extras import how_to_install
 from gesscale.fields import SettingsGroup
 from gesscale.options import PolicyOptions
 from gesscale.ports import Policy
@@ -94,7 +95,7 @@ class PolicyCard:
         """
         if self.needs is not None and not self.is_installed:
             extra, package = self.needs
-            message = f'policy {self.name} needs {package}: pip install "gesscale[{extra}]"'
+            message = f"policy {self.name} needs {package}: {how_to_install(extra)}"
             raise SettingsError(message)
         own = self.own_settings(options)
         return self.build(workflow, options) if own is None else self.build(workflow, options, own)

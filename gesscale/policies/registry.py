@@ -2,49 +2,18 @@
 
 from collections.abc import Mapping
 from functools import cache
+from importlib import import_module
 from importlib.metadata import entry_points
 from types import MappingProxyType
 
+from gesscale.built_in_policies import BUILT_IN, ENTRY_POINTS
 from gesscale.errors import SettingsError
 from gesscale.options import PolicyOptions
-from gesscale.policies import (
-    autrascale,
-    daedalus,
-    dhalion,
-    drs,
-    ds2,
-    gesscale,
-    gesscale2,
-    hpa,
-    rules,
-    static,
-    threshold,
-)
 from gesscale.policies.card import PolicyCard
 from gesscale.policies.loading import OWN, card_of, named_object
 from gesscale.ports import Policy
 from gesscale.words import error_in_words, suggestion
 from gesscale.workflow import Workflow
-
-ENTRY_POINTS = "gesscale.policies"
-"""The group in which packages name the cards of their policies."""
-
-_BUILT_IN = (
-    autrascale.CARD,
-    daedalus.CARD,
-    dhalion.CARD,
-    drs.CARD,
-    ds2.CARD,
-    gesscale.CARD,
-    gesscale.UNAWARE_CARD,
-    gesscale2.CARD,
-    hpa.CPU_CARD,
-    hpa.VARGA_CARD,
-    rules.CARD,
-    static.CARD,
-    threshold.CARD,
-    threshold.UNAWARE_CARD,
-)
 
 
 def registered() -> Mapping[str, PolicyCard]:
@@ -124,7 +93,7 @@ def policy_named(name: str, workflow: Workflow, options: PolicyOptions) -> Polic
 
 @cache
 def _registered() -> tuple[Mapping[str, PolicyCard], Mapping[str, str]]:
-    cards, faults = {card.name: card for card in _BUILT_IN}, dict[str, str]()
+    cards, faults = {name: _built_in(target) for name, target in BUILT_IN.items()}, dict[str, str]()
     for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name):
         origin = f"policy {entry.name!r} ({entry.value})"
         taken = {card.group for card in cards.values() if card.settings is not None}
@@ -142,6 +111,12 @@ def _registered() -> tuple[Mapping[str, PolicyCard], Mapping[str, str]]:
                 continue
             cards[card.name] = card
     return MappingProxyType(dict(sorted(cards.items()))), MappingProxyType(faults)
+
+
+def _built_in(target: str) -> PolicyCard:
+    module, _, name = target.partition(":")
+    card: PolicyCard = getattr(import_module(module), name)
+    return card
 
 
 def _shared() -> set[str]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import version
 from typing import Any
 
-from gesscale.document import API_VERSION
+from gesscale.api_version import API_VERSION
 from gesscale.service.assets import build_number, page_html, page_script, page_style
 from gesscale.service.journal import Journal
 from latency_map.serving import Page, Stream, json_body

@@ -2,12 +2,23 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from gesscale.conditions import Ascending, Condition, Needs
-from gesscale.fields import Duration, FilePath, History, Period, SettingsGroup, Timeout, WebAddress
+from gesscale.fields import (
+    LONGEST_S,
+    MOST_HISTORY_S,
+    Duration,
+    FilePath,
+    History,
+    Period,
+    SettingsGroup,
+    Timeout,
+    WebAddress,
+    parse_duration_s,
+)
 from gesscale.knowledge.keeping import KnowledgeLimits
 from gesscale.settings.analyze import AnalyzeSettings
 from gesscale.settings.latency_map import LatencyMapSettings
@@ -51,15 +62,36 @@ class MonitorSettings(SettingsGroup):
     history_s: History = Field(
         300.0,
         description="How far back batches are read, at most 7 days. Default: five windows, enough to see a change "
-        "settle.",
+        "settle; at least 5 min.",
     )
     stale_after_s: Duration = Field(
-        180.0, description="Age beyond which figures are not acted on. Default: three periods missed."
+        180.0,
+        description="Age beyond which figures are not acted on. Default: three periods missed; at least 3 min.",
     )
     timeout_s: Timeout = Field(
         5.0,
         description="Time one request may take, at most 30 s. Default: above any round trip, far below a period.",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _follow_period(cls, given: Any) -> Any:
+        """Give the times that follow from the period where only the period, or the window, is given."""
+        if not isinstance(given, Mapping):
+            return given
+        try:
+            period_s, window_s = (
+                parse_duration_s(given[key]) if key in given else None for key in ("period", "window")
+            )
+        except ValueError:
+            return given  # the fields say what is wrong
+        if period_s is None and window_s is None:
+            return given
+        period_s = period_s or cls.model_fields["period_s"].default
+        window_s = window_s or min(period_s, MOST_HISTORY_S)
+        history_s = max(cls.model_fields["history_s"].default, min(5 * window_s, MOST_HISTORY_S))
+        stale_after_s = max(cls.model_fields["stale_after_s"].default, min(3 * period_s, LONGEST_S))
+        return {"window": window_s, "history": history_s, "stale_after": stale_after_s, **given}
 
 
 class PlanSettings(SettingsGroup):

@@ -181,6 +181,6 @@ def _names(source: str, side_files: SideFiles, count: int) -> tuple[str, ...]:
 
 
 def _quoted(cell: str) -> str:
-    """Quote a cell that holds a mark that could be taken for the delimiter."""
+    """Quote a cell that holds a mark that could be taken for the delimiter, or begins as a comment does."""
     escaped = cell.replace('"', '""')
-    return f'"{escaped}"' if any(mark in cell for mark in ',;\t"') else cell
+    return f'"{escaped}"' if cell.startswith("#") or any(mark in cell for mark in ',;\t"') else cell

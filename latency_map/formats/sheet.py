@@ -19,6 +19,7 @@ _DELIMITERS = ",;\t"
 _QUOTED = re.compile(r'"[^"]*"')
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _MARKS_OF_NUMBERS = frozenset("0123456789.eE+-")
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 _MISSING = frozenset(("", "-", "–", "—", "*", "?", "n/a", "na", "null", "none"))
 
 
@@ -110,7 +111,8 @@ class Sheet:
                 self._marks[cell] += 1
             return math.nan
         expected = "expected a delay such as 12.5, or a blank cell where it is missing"
-        raise self.error(row, column, f"{expected}, got {shortened(cell)}")
+        hint = "; write decimals with a point" if _DECIMAL_COMMA.fullmatch(cell) else ""
+        raise self.error(row, column, f"{expected}, got {shortened(cell)}{hint}")
 
     def notes(self) -> tuple[str, ...]:
         """Return what stood for a missing delay, other than blank cells, for people."""
@@ -138,14 +140,14 @@ def split_rows(lines: Iterable[str], delimiter: str, source: MapSource) -> Itera
     lines
         With their ends.
     delimiter
-        What separates cells; "" for blanks, where lines that begin with ``#`` are comments.
+        What separates cells; "" for blanks.
     source
         Names the text in messages, and says how long a row may be.
 
     Yields
     ------
     SheetRow
-        One that is not blank.
+        One that is neither blank nor a comment, which begins with ``#``.
 
     Raises
     ------
@@ -159,7 +161,8 @@ def split_rows(lines: Iterable[str], delimiter: str, source: MapSource) -> Itera
                 yield SheetRow(line=number, cells=cells)
         return
     length = _RowLength(source)
-    reader = csv.reader(length.counted(lines), delimiter=delimiter, skipinitialspace=True)
+    told = ("\n" if _is_comment(line) else line for line in length.counted(lines))
+    reader = csv.reader(told, delimiter=delimiter, skipinitialspace=True)
     try:
         for raw in reader:
             length.characters = 0
@@ -192,6 +195,12 @@ class _RowLength:
             yield line
 
 
+def _is_comment(line: str) -> bool:
+    """Tell whether a line is a comment: it begins with ``#``, but not with a cell of it as a matrix's corner may be."""
+    text = line.lstrip()
+    return text.startswith("#") and not text[1:].lstrip(" ").startswith(tuple(_DELIMITERS))
+
+
 def is_number(cell: str) -> bool:
     """Tell whether a cell is a decimal number; NaN, infinity and digit groups are none."""
     return _NUMBER.fullmatch(cell) is not None
@@ -203,7 +212,10 @@ def is_number_or_missing(cell: str) -> bool:
 
 
 def _delimiter(head: str) -> str:
-    first = next((line for line in io.StringIO(head, newline="") if line.strip()), "")
+    lines = io.StringIO(head, newline="")
+    first = next((line for line in lines if line.strip() and not _is_comment(line)), "")
     plain = _QUOTED.sub("", first)
+    if ";" in plain:
+        plain = _DECIMAL_COMMA.sub("", plain)
     best = max(_DELIMITERS, key=plain.count)
     return best if plain.count(best) or '"' in first or not plain.split()[1:] else ""

@@ -8,7 +8,7 @@ from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.judge import Judge, result_of
 from testbed.arena.policies.catalogue import build_policy, check_policy
 from testbed.arena.policies.policy_guard import PolicyGuard, RunLost
-from testbed.arena.worlds.scenes import world_of
+from testbed.arena.worlds.scenes import World, overload, world_of
 from testbed.arena.worlds.streams import seed_of
 from testbed.simulator.simulation import simulate
 
@@ -60,8 +60,13 @@ def play(experiment: Experiment, case: Case, *, with_series: bool = False) -> Ca
     return result_of(case, world, judge, ended_at_s)
 
 
-def check_experiment(experiment: Experiment) -> None:
+def check_experiment(experiment: Experiment) -> tuple[str, ...]:
     """Check all that an experiment names, before any case is played.
+
+    Returns
+    -------
+    tuple of str
+        Loads of the first variant that no policy can keep up with, in words.
 
     Raises
     ------
@@ -71,14 +76,20 @@ def check_experiment(experiment: Experiment) -> None:
     for policy in experiment.policies:
         check_policy(policy)
     seed, policy = experiment.seed_list[0], experiment.policies[0]
+    first, *varied = experiment.variant_names
+
+    def world(workload: str, variant: str) -> World:
+        return world_of(experiment, Case(workload=workload, seed=seed, policy=policy, variant=variant))
+
     for variant in experiment.variant_names:
         _check_rules(experiment.variant(variant))
-        world_of(
-            experiment, Case(workload=experiment.workloads[0], seed=seed, policy=policy, variant=variant)
-        )
-    for workload in experiment.workloads[1:]:
-        case = Case(workload=workload, seed=seed, policy=policy, variant=experiment.variant_names[0])
-        world_of(experiment, case)
+    for variant in varied:
+        world(experiment.workloads[0], variant)
+    return tuple(
+        f"workload {workload}: {said}"
+        for workload in experiment.workloads
+        for said in overload(world(workload, first))
+    )
 
 
 def _check_rules(experiment: Experiment) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from gesscale.errors import ClusterError
+from gesscale.errors import ClusterError, InputError
+from gesscale.extras import how_to_install
 from testbed.cluster.commands import run
 
 EXECUTOR_CLASS = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
@@ -124,8 +125,8 @@ def spark_home() -> Path:
 
     found = find_spec("pyspark")
     if found is None or found.origin is None:
-        message = "the local cluster needs PySpark; install: pip install 'gesscale[spark]'"
-        raise ClusterError(message)
+        message = f"the local cluster needs PySpark; {how_to_install('spark')}"
+        raise InputError(message)
     return Path(found.origin).parent
 
 

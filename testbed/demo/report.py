@@ -8,7 +8,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from gesscale.cli.output import API_VERSION, table
+from gesscale.api_version import API_VERSION
+from gesscale.cli.output import table
 from gesscale.document import as_document
 from testbed.demo.figure import draw
 from testbed.demo.model_errors import law_errors

@@ -78,7 +78,7 @@ def prepare_rides(demand: Demand, share: float, copies: int, say: Callable[[str]
         limit_s = _STEP_S * max(1.0, share * sum(demand.passengers) / _STEP_RIDES)
         raw, clean = str(folder / "raw.csv"), str(folder / "clean")
         _run("generate", raw, *asked, limit_s=limit_s)
-        written = _run("clean", raw, clean, "--output-format", "json", limit_s=limit_s)
+        written = _run("clean", raw, clean, "--output", "json", limit_s=limit_s)
         (folder / "raw.csv").unlink()
         summary.write_text(written)
     rides = open_rides(str(folder / "clean")).rides

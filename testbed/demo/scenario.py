@@ -244,7 +244,7 @@ class Scenario:
         folder
             Where its checkpoint goes, and the files of one that writes no topic.
         """
-        sink = {"output-topic": operator.writes} if operator.writes else {"output": folder.resolve() / "sink"}
+        sink = {"output-topic": operator.writes} if operator.writes else {"to": folder.resolve() / "sink"}
         return {
             "operator": operator.name,
             "work": operator.work.value,

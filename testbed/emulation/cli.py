@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from gesscale.cli.ending import end_as_ctrl_c_does
-from gesscale.cli.latency_map.app import Kind, Symmetry, Unit, load_map, plain_errors
+from gesscale.cli.latency_map.arguments import Kind, Symmetry, Unit, load_map, plain_errors
 from gesscale.cli.latency_map.plan_options import (
     Device,
     For,

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from gesscale.cli.ending import end_as_ctrl_c_does
-from gesscale.cli.output import Output, emit, stderr_console, table
+from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
 from gesscale.errors import ClusterError
 from testbed.cluster import state
 from testbed.cluster.topology import read_topology
@@ -25,13 +25,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How to write the result.")]
 ClusterName = Annotated[
     str | None, typer.Argument(help="Name of the cluster; may be left out where there is one.")
 ]
 
 
-@app.command()
+@app.command(epilog="Example: testbed kubernetes build")
 def build() -> None:
     """Build Kubernetes from its sources, once; some minutes, and 4 GB of Go's caches on disk."""
     if not building.is_built():
@@ -39,7 +38,7 @@ def build() -> None:
     stderr_console.print(f"Kubernetes {building.VERSION}: {building.build()}")
 
 
-@app.command()
+@app.command(epilog="Example: testbed kubernetes up kube3")
 def up(
     topology: Annotated[str, typer.Argument(help="A topology file, or the name of a bundled one.")] = "kube3",
     output: OutputOption = Output.TABLE,
@@ -49,7 +48,7 @@ def up(
     _show(clusters.up(wanted, source=topology), output)
 
 
-@app.command()
+@app.command(epilog="Example: testbed kubernetes demo")
 def demo(
     folder: Annotated[
         Path, typer.Option(help="Where the sink, the logs and the map go; emptied first.")
@@ -67,7 +66,7 @@ def demo(
         raise typer.Exit(1)
 
 
-@app.command()
+@app.command(epilog="Example: testbed kubernetes status")
 def status(name: ClusterName = None, output: OutputOption = Output.TABLE) -> None:
     """Show the nodes of a Kubernetes; exits 3 where one is not ready."""
     _require_rights()
@@ -75,7 +74,7 @@ def status(name: ClusterName = None, output: OutputOption = Output.TABLE) -> Non
     _show(KubernetesTestBed(topology=topology), output)
 
 
-@app.command()
+@app.command(epilog="Example: testbed kubernetes down")
 def down(name: ClusterName = None, output: OutputOption = Output.TABLE) -> None:
     """Take a Kubernetes down, and whatever a crash left of it; nothing to do is no error."""
     _require_rights()

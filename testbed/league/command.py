@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from gesscale.cli.ending import end_as_ctrl_c_does
-from gesscale.cli.output import Output, emit, stderr_console
-from testbed.arena.cli.app import duration_s
+from gesscale.cli.output import Output, OutputOption, emit, stderr_console
+from testbed.arena.cli.arguments import duration_s
 from testbed.arena.cli.run import files_placed
 from testbed.cluster import privilege
 
@@ -48,7 +48,7 @@ def league(
     resume: Annotated[
         bool, typer.Option("--resume/--fresh", help="Go on with results that are there, or throw them away.")
     ] = True,
-    output: Annotated[Output, typer.Option("--output", "-o", help="How to write the result.")] = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Play policies on real Spark over emulated edge nodes, score them as the arena does, simulate them beside it.
 

@@ -8,7 +8,7 @@ from typing import Self
 
 from rich.table import Table
 
-from gesscale.cli.output import API_VERSION
+from gesscale.api_version import API_VERSION
 from gesscale.document import as_document
 from testbed.arena.case import CaseResult
 from testbed.arena.cli.tables import TextColumn, fitted, on_one_line, short_name

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from gesscale.cli.output import Output, emit, table
+from gesscale.cli.output import Output, OutputOption, emit, table
 from testbed.nexmark.queries import QUERIES, query_named
 
 app = typer.Typer(
@@ -75,9 +75,7 @@ def verify(
     events: _Events = 20_000,
     events_per_s: _EventsPerS = 100.0,
     seed: _Seed = 1,
-    form: Annotated[
-        Output, typer.Option("--output-format", help="How the result is written.")
-    ] = Output.TABLE,
+    form: OutputOption = Output.TABLE,
 ) -> None:
     """Compare what a stream wrote with the same query as a batch; exit 3 unless they are equal, row for row."""
     from testbed.nexmark.exactness import compare

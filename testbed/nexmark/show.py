@@ -206,7 +206,7 @@ def _verified(day: NexmarkDay, folder: Path) -> dict[str, int]:
     """Compare in a process of its own: a Spark driver that has ended cannot begin again in the same one."""
     command = (
         *(sys.executable, "-m", "testbed.nexmark", "verify", day.query.name, "--folder", str(folder)),
-        *("--events", str(day.events), "--events-per-s", str(day.events_per_s), "--output-format", "json"),
+        *("--events", str(day.events), "--events-per-s", str(day.events_per_s), "--output", "json"),
     )
     done = subprocess.run(command, capture_output=True, text=True, timeout=_VERIFY_WITHIN_S, check=False)
     try:

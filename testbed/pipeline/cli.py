@@ -7,14 +7,16 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from gesscale.cli.output import Output, emit, table
+from gesscale.cli.output import Output, OutputOption, emit, table
 from testbed.pipeline.operator import Work
 from testbed.pipeline.stream import KafkaRoute, StreamOptions
 
 app = typer.Typer(
-    name="pipeline", help="Rides of New York's taxis: generate, clean, stream, verify.", no_args_is_help=True
+    name="pipeline",
+    help="Rides of New York's taxis: generate, clean, stream, verify.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
-_Form = Annotated[Output, typer.Option("--output-format", help="How the result is written.")]
 
 
 @app.callback()
@@ -35,7 +37,7 @@ def generate(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Equal seeds give equal files.")] = 1,
-    form: _Form = Output.TABLE,
+    form: OutputOption = Output.TABLE,
 ) -> None:
     """Generate rides from a demand, by default the bundled real one; faults are put in on purpose and counted."""
     from testbed.pipeline.rides import bundled_demand, bundled_zones, generate_rides, read_demand
@@ -56,7 +58,7 @@ def generate(
 def clean(
     inputs: Annotated[list[Path], typer.Argument(help="Trip files (or folders of them) of 2013.")],
     output: Annotated[Path, typer.Argument(help="The folder of cleaned rides to write.")],
-    form: _Form = Output.TABLE,
+    form: OutputOption = Output.TABLE,
 ) -> None:
     """Drop duplicates and invalid records, say why, and write the rest sorted and numbered."""
     from testbed.pipeline.clean import clean_rides
@@ -76,7 +78,7 @@ def clean(
 def stream(
     checkpoint: Annotated[Path, typer.Option(help="Checkpoint folder.")],
     rides: Annotated[Path | None, typer.Option(help="Cleaned rides.")] = None,
-    output: Annotated[Path | None, typer.Option(help="The file sink's folder.")] = None,
+    output: Annotated[Path | None, typer.Option("--to", help="The file sink's folder.")] = None,
     operator: Annotated[str, typer.Option(help="The operator's name.")] = "nearest",
     speed: Annotated[float, typer.Option(help="Seconds of the day per second.")] = 1.0,
     copies: Annotated[int, typer.Option(help="How often each ride is served.")] = 1,
@@ -91,7 +93,7 @@ def stream(
     linger: Annotated[bool, typer.Option(help="Stay when all is processed, until SIGTERM.")] = False,
     kafka: Annotated[str | None, typer.Option(help="Bootstrap server: topics instead of files.")] = None,
     topic: Annotated[str, typer.Option(help="Topic to read.")] = "rides",
-    output_topic: Annotated[str, typer.Option(help="Topic to write; not with --output.")] = "nearest",
+    output_topic: Annotated[str, typer.Option(help="Topic to write; not with --to.")] = "nearest",
     autoscaler: Annotated[str | None, typer.Option(help="StreamAutoscaler to obey, on Kubernetes.")] = None,
     work: Annotated[Work, typer.Option(help="What is done with a ride.")] = Work.NEAREST,
 ) -> None:
@@ -137,7 +139,7 @@ def produce(
 def verify(
     output: Annotated[Path, typer.Argument(help="The file sink's folder.")],
     expected_rows: Annotated[int, typer.Option(help="Rows that were produced.")],
-    form: _Form = Output.TABLE,
+    form: OutputOption = Output.TABLE,
 ) -> None:
     """Count the sink's rows; exit 3 unless each expected one is there exactly once."""
     from testbed.pipeline.sink import verify_sink

@@ -89,7 +89,7 @@ class StreamOptions:
 
     def __post_init__(self) -> None:
         if self.kafka is None and (self.rides is None or self.output is None):
-            message = "stream: expected --rides and --output, or --kafka with its topics"
+            message = "stream: expected --rides and --to, or --kafka with its topics"
             raise InputError(message)
         if self.kafka is not None and self.cap_rows_per_replica is not None:
             message = "stream: with --kafka the cap is fixed (maxOffsetsPerTrigger); give --cap-rows"

@@ -304,5 +304,5 @@ def test_another_operators_driver_is_not_taken_for_this_one(httpserver: HTTPServ
 
 def test_a_missing_prometheus_client_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "prometheus_api_client", None)
-    with pytest.raises(InputError, match=r"pip install 'gesscale\[prometheus\]'"):
+    with pytest.raises(InputError, match=r"pip install '\.\[prometheus\]'"):
         PrometheusMetrics("http://127.0.0.1:9090", ("one",), **PERIODS)

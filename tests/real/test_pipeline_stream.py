@@ -31,9 +31,9 @@ def run(*arguments, timeout=300):
 def rides(tmp_path_factory):
     folder = tmp_path_factory.mktemp("rides")
     made = json.loads(
-        run("generate", folder / "raw.csv", "--rides-per-passenger", "0.004", "--output-format", "json")
+        run("generate", folder / "raw.csv", "--rides-per-passenger", "0.004", "--output", "json")
     )
-    cleaned = json.loads(run("clean", folder / "raw.csv", folder / "clean", "--output-format", "json"))
+    cleaned = json.loads(run("clean", folder / "raw.csv", folder / "clean", "--output", "json"))
     assert cleaned["rides"] == made["valid"]
     assert cleaned["dropped"] == {
         "missing_time": made["missing_time"],
@@ -49,7 +49,7 @@ def rides(tmp_path_factory):
 @contextlib.contextmanager
 def streaming(rides, folder: Path, port: int, *options):
     command = [
-        *PIPELINE, "stream", "--rides", str(rides), "--output", str(folder / "out"),
+        *PIPELINE, "stream", "--rides", str(rides), "--to", str(folder / "out"),
         "--checkpoint", str(folder / "checkpoint"), "--trigger-s", "1", "--metrics-port", str(port),
         *map(str, options),
     ]  # fmt: skip
@@ -141,7 +141,7 @@ def test_a_stopped_query_goes_on_where_it_stopped_though_metrics_are_off(rides, 
 
 
 def test_bad_input_is_one_line_and_no_traceback(tmp_path):
-    command = [*PIPELINE, "stream", "--rides", tmp_path, "--output", tmp_path, "--checkpoint", tmp_path / "c"]
+    command = [*PIPELINE, "stream", "--rides", tmp_path, "--to", tmp_path, "--checkpoint", tmp_path / "c"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr

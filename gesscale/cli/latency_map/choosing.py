@@ -6,14 +6,11 @@ from typing import Annotated
 
 import typer
 
-from gesscale.cli.latency_map.app import (
-    USE,
-    Form,
+from gesscale.cli.latency_map.arguments import (
     Kind,
     MapFile,
     Symmetry,
     Unit,
-    app,
     load_map,
     plain_errors,
     split_names,
@@ -32,7 +29,7 @@ from gesscale.cli.latency_map.screening import (
     rejections_table,
     screen_candidates,
 )
-from gesscale.cli.output import Output, emit, stderr_console, table
+from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
 from gesscale.errors import InputError
 from latency_map import Choice, LatencyMap, Method, NoChoiceError, least_nd_max_subset
 
@@ -45,7 +42,6 @@ HowFar = Annotated[
 ]
 
 
-@app.command(rich_help_panel=USE)
 def choose(
     file: MapFile,
     *,
@@ -75,7 +71,7 @@ def choose(
     memory: Memory = "",
     method: HowFar = Method.AUTO,
     asymmetry: Symmetry = None,
-    output: Form = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Choose the nodes with the least NDmax; exit code 3 where no such set is possible."""
     asked = NodesAsked(

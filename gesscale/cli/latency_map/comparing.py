@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from gesscale.cli.latency_map.app import JUDGE, Form, Kind, Unit, app, load_survey, plain_errors, split_names
+from gesscale.cli.latency_map.arguments import Kind, Unit, load_survey, plain_errors, split_names
 from gesscale.cli.latency_map.looking import Members, facts_table, some
-from gesscale.cli.output import Output, emit, table
+from gesscale.cli.output import Output, OutputOption, emit, table
 from gesscale.errors import InputError
 from latency_map.difference import DelayChange, Difference, Effect, Tolerance, compare, effect_on
 from latency_map.summary import PlacementSummary
@@ -18,7 +18,6 @@ CHANGES_SHOWN = 20
 NOT_EQUAL = 3
 
 
-@app.command(rich_help_panel=JUDGE)
 def diff(
     before: Annotated[Path, typer.Argument(metavar="A", help="A latency map, of any form.")],
     after: Annotated[Path, typer.Argument(metavar="B", help="Another one.")],
@@ -32,7 +31,7 @@ def diff(
         float, typer.Option("--tolerance-ratio", help="Nor those no farther apart than this share of A's.")
     ] = 0.0,
     members: Members = "",
-    output: Form = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Say what B says otherwise than A; exit code 0 where they are equal within the tolerance, 3 if not.
 

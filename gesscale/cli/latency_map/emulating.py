@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from gesscale.cli.latency_map.app import USE, Kind, MapFile, Symmetry, Unit, app, load_map, plain_errors
+from gesscale.cli.latency_map.arguments import Kind, MapFile, Symmetry, Unit, load_map, plain_errors
 from gesscale.cli.latency_map.plan_options import (
     Device,
     For,
@@ -49,7 +49,6 @@ class PlanForm(StrEnum):
     SH = "sh"
 
 
-@app.command(rich_help_panel=USE)
 def plan(
     file: MapFile,
     *,
@@ -78,7 +77,8 @@ def plan(
         typer.Option("--directory", help="Write apply-NODE.sh and undo-NODE.sh of every node there."),
     ] = None,
     output: Annotated[
-        PlanForm, typer.Option("--output", help="How to write the result; sh is the script of one node.")
+        PlanForm,
+        typer.Option("--output", "-o", help="How the result is written; sh is the script of one node."),
     ] = PlanForm.TABLE,
 ) -> None:
     """Write the tc commands with which each node delays its packets to every other as the map says.

@@ -7,9 +7,9 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from gesscale.cli.latency_map.app import MAKE, Form, MapTarget, app, plain_errors
+from gesscale.cli.latency_map.arguments import MapTarget, plain_errors
 from gesscale.cli.latency_map.looking import facts_table
-from gesscale.cli.output import Output, emit, stderr_console
+from gesscale.cli.output import Output, OutputOption, emit, stderr_console
 from gesscale.errors import InputError
 from latency_map import write_survey
 from latency_map.delays import Delays
@@ -27,7 +27,6 @@ generators = typer.Typer(
     help="Generate a map: a star, clusters, or from places on the globe. The same seed gives the same map.",
     no_args_is_help=True,
 )
-app.add_typer(generators, name="generate", rich_help_panel=MAKE)
 
 Nodes = Annotated[int, typer.Option("--nodes", min=1, max=MAX_NODES, help="How many nodes.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Of everything that is drawn.")]
@@ -49,7 +48,9 @@ AccessSpan = Annotated[
 ]
 
 
-@generators.command("star")
+@generators.command(
+    "star", epilog="Example: gesscale latency-map generate star --nodes 8 --seed 1 --to map.json"
+)
 def generate_star(
     *,
     nodes: Nodes,
@@ -59,7 +60,7 @@ def generate_star(
     missing: Gaps = 0.0,
     seed: Seed = 0,
     target: MapTarget = None,
-    output: Form = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Generate a star: every node hangs on a hub; a pair's round trip is the sum of both to the hub."""
     with plain_errors():
@@ -70,7 +71,9 @@ def generate_star(
         _deliver(for_flaws, node_names(nodes), rtt_ms, flaws, command, target, output)
 
 
-@generators.command("clustered")
+@generators.command(
+    "clustered", epilog="Example: gesscale latency-map generate clustered --nodes 12 --seed 1 --to map.json"
+)
 def generate_clustered(
     *,
     nodes: Nodes,
@@ -89,7 +92,7 @@ def generate_clustered(
     missing: Gaps = 0.0,
     seed: Seed = 0,
     target: MapTarget = None,
-    output: Form = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Generate clusters of nodes: near to each other inside, far between; every pair differs a little."""
     with plain_errors():
@@ -103,7 +106,10 @@ def generate_clustered(
         _deliver(for_flaws, node_names(nodes), rtt_ms, flaws, command, target, output)
 
 
-@generators.command("geographic")
+@generators.command(
+    "geographic",
+    epilog="Example: gesscale latency-map generate geographic --nodes 20 --box 36,-10,60,30 --to map.json",
+)
 def generate_geographic(
     *,
     nodes: Annotated[
@@ -128,7 +134,7 @@ def generate_geographic(
     missing: Gaps = 0.0,
     seed: Seed = 0,
     target: MapTarget = None,
-    output: Form = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Generate from places: the great circle at the speed of light in fibre, times a factor, plus access."""
     if (nodes is None) == (coordinates is None):

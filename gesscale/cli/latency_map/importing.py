@@ -6,18 +6,8 @@ from typing import Annotated
 
 import typer
 
-from gesscale.cli.latency_map.app import (
-    MAKE,
-    Form,
-    Kind,
-    MapTarget,
-    Unit,
-    app,
-    chosen_limits,
-    load_survey,
-    plain_errors,
-)
-from gesscale.cli.output import Output, emit, table
+from gesscale.cli.latency_map.arguments import Kind, MapTarget, Unit, chosen_limits, load_survey, plain_errors
+from gesscale.cli.output import Output, OutputOption, emit, table
 from gesscale.errors import InputError
 from latency_map import Imported, MapForm, read_side_files, write_survey
 from latency_map.formats.document import document_pieces
@@ -27,7 +17,6 @@ _AUTO = "auto"
 _FORMS = (_AUTO, *(form.value for form in MapForm))
 
 
-@app.command("import", rich_help_panel=MAKE)
 def import_map(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to import; - for standard input.")],
     *,
@@ -52,7 +41,7 @@ def import_map(
         str | None, typer.Option("--source", help="The node that ping or fping ran on.")
     ] = None,
     target: MapTarget = None,
-    output: Form = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Read a file of any form and write it as the project's own JSON."""
     if form not in _FORMS:
@@ -92,7 +81,7 @@ def _report(imported: Imported, target: Path, output: Output) -> None:
         "warnings": imported.warnings,
     }
     rows = [[key.replace("_", " "), _words(value)] for key, value in document.items()]
-    emit(document, output, [table(f"imported into {target}", ["", ""], rows)])
+    emit(document, output, [table(f"imported into {target}", ["what", "value"], rows)])
 
 
 def _utc(seconds: float | None) -> str | None:

@@ -10,18 +10,8 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from gesscale.cli.latency_map.app import (
-    JUDGE,
-    Form,
-    Kind,
-    MapFile,
-    Unit,
-    app,
-    load_survey,
-    plain_errors,
-    split_names,
-)
-from gesscale.cli.output import Output, emit, stderr_console, table
+from gesscale.cli.latency_map.arguments import Kind, MapFile, Unit, load_survey, plain_errors, split_names
+from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
 from latency_map import Asymmetry, LatencyMap
 from latency_map.clusters import symmetric_rtt_ms
 from latency_map.summary import PlacementSummary, Summary, place, summarise
@@ -37,7 +27,6 @@ Members = Annotated[
 ]
 
 
-@app.command(rich_help_panel=JUDGE)
 def show(
     file: MapFile,
     *,
@@ -55,7 +44,7 @@ def show(
         Asymmetry,
         typer.Option("--asymmetry", help="What the figures take where two directions differ; refuse is max."),
     ] = Asymmetry.MAX,
-    output: Form = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Show a map, sound or not: figures, clusters, round trips in milliseconds, pictures."""
     with plain_errors():

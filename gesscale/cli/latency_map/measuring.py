@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from gesscale.cli.latency_map.app import MAKE, Form, MapTarget, app, chosen_limits, plain_errors, split_names
+from gesscale.cli.latency_map.arguments import MapTarget, chosen_limits, plain_errors, split_names
 from gesscale.cli.latency_map.measurement_report import report_gathered, report_row
-from gesscale.cli.output import Output, stderr_console
+from gesscale.cli.output import Output, OutputOption, complain, stderr_console
 from gesscale.errors import InputError
 from latency_map import LatencyMapError
 from latency_map.measure.gather import gather_agents
@@ -24,7 +24,6 @@ from latency_map.names import check_names
 FAILED = 1
 
 
-@app.command(rich_help_panel=MAKE)
 def measure(
     *,
     source: Annotated[str, typer.Option("--source", help="Name of the node that this machine is.")],
@@ -46,7 +45,7 @@ def measure(
         int, typer.Option(min=1, max=65535, help="For TCP; closed or open, but no firewall may drop it.")
     ] = 22,
     map_target: MapTarget = None,
-    output: Form = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Measure one row of a map: round trips from this machine to others. Exit code 1: no node answered."""
     with plain_errors():
@@ -58,7 +57,7 @@ def measure(
     try:
         way = allowed_method(method, say=stderr_console.print)
     except LatencyMapError as error:  # the question was right, this process may not ask it
-        stderr_console.print(f"error: {error}")
+        complain(f"error: {error}")
         raise typer.Exit(FAILED) from None
     measured_at_s = time.time()
     pacer = Pacer(Pace(rate_per_s=rate), clock=time.monotonic, sleep=_sleep)
@@ -78,15 +77,10 @@ def measure(
     report_row(source, reports, survey, map_target, output)
     if survey is None:
         hint = "; a firewall may drop echoes: try --method tcp" if way is ProbeMethod.ICMP else ""
-        stderr_console.print(f"none of {len(addresses)} nodes answered, no map is written{hint}")
+        complain(f"error: none of {len(addresses)} nodes answered, no map is written{hint}")
         raise typer.Exit(FAILED)
 
 
-@app.command(
-    rich_help_panel=MAKE,
-    add_help_option=False,
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
-)
 def agent(context: typer.Context) -> None:
     """Probe other nodes round after round and serve the figures to Prometheus; --help lists the options.
 
@@ -97,7 +91,6 @@ def agent(context: typer.Context) -> None:
     raise typer.Exit(main(context.args, program="gesscale latency-map agent"))
 
 
-@app.command(rich_help_panel=MAKE)
 def gather(
     *,
     agents: Annotated[str, typer.Option("--agents", help="Addresses of agents, by commas.")] = "",
@@ -117,7 +110,7 @@ def gather(
         float, typer.Option(min=0.01, max=60, help="Seconds to wait for each agent's answer.")
     ] = 3.0,
     map_target: MapTarget = None,
-    output: Form = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Make a map of what agents measured. Agents that do not answer are listed."""
     with plain_errors():
@@ -128,7 +121,7 @@ def gather(
             urls, now_s=now_s, timeout_s=timeout, fill_missing=fill, limits=chosen_limits()
         )
     except LatencyMapError as error:  # the question was right, the network was not
-        stderr_console.print(f"error: {error}")
+        complain(f"error: {error}")
         raise typer.Exit(FAILED) from None
     report_gathered(gathered, len(urls), now_s, map_target, output)
 

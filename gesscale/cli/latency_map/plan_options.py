@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gesscale.cli.latency_map.app import load_map
+from gesscale.cli.latency_map.arguments import load_map
 from gesscale.cli.latency_map.kubectl import to_host
 from gesscale.cli.latency_map.nodes_file import MAX_BYTES, parse_listing
 from gesscale.cli.output import stderr_console

@@ -6,20 +6,17 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from gesscale.cli.latency_map.app import (
-    JUDGE,
-    Form,
+from gesscale.cli.latency_map.arguments import (
     Kind,
     MapFile,
     MapTarget,
     Symmetry,
     Unit,
-    app,
     load_survey,
     plain_errors,
     split_names,
 )
-from gesscale.cli.output import Output, emit, stderr_console, table
+from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
 from gesscale.errors import InputError
 from latency_map import write_survey
 from latency_map.formats.document import survey_to_document
@@ -31,14 +28,13 @@ from latency_map.quality.repair import AppliedRepair, Repair, Symmetrise, repair
 FAULT_FOUND = 3
 
 
-@app.command("check", rich_help_panel=JUDGE)
 def check_map(
     file: MapFile,
     *,
     unit: Unit = None,
     kind: Kind = None,
     asymmetry: Symmetry = None,
-    output: Form = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Say what is wrong with a map and what to do; exit code 3 where it cannot be decided by as it is."""
     with plain_errors():
@@ -48,7 +44,6 @@ def check_map(
         raise typer.Exit(FAULT_FOUND)
 
 
-@app.command("repair", rich_help_panel=JUDGE)
 def repair_map(
     file: MapFile,
     *,
@@ -72,7 +67,7 @@ def repair_map(
         bool, typer.Option("--drop-incomplete", help="Leave out nodes until no pair is missing.")
     ] = False,
     seed: Annotated[int, typer.Option("--seed", help="Of the coordinates.", min=0)] = 0,
-    output: Form = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Repair a map and say what was changed: the steps are taken in the order of the options here."""
     wanted = Repair(

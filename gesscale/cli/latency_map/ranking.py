@@ -5,14 +5,11 @@ from typing import Annotated
 
 import typer
 
-from gesscale.cli.latency_map.app import (
-    USE,
-    Form,
+from gesscale.cli.latency_map.arguments import (
     Kind,
     MapFile,
     Symmetry,
     Unit,
-    app,
     load_map,
     plain_errors,
     split_names,
@@ -30,7 +27,7 @@ from gesscale.cli.latency_map.screening import (
     rejections_table,
     screen_candidates,
 )
-from gesscale.cli.output import Output, emit, table
+from gesscale.cli.output import Output, OutputOption, emit, table
 from gesscale.errors import InputError
 from latency_map import RankedNode, farthest
 from latency_map import nearest as rank_nearest
@@ -41,7 +38,6 @@ Members = Annotated[
 ]
 
 
-@app.command(rich_help_panel=USE)
 def nearest(
     file: MapFile,
     *,
@@ -57,7 +53,7 @@ def nearest(
     cpu: Cpu = "",
     memory: Memory = "",
     asymmetry: Symmetry = None,
-    output: Form = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Rank the nodes to add: least largest round trip to a member, then least mean, then name."""
     asked = NodesAsked(
@@ -78,7 +74,6 @@ def nearest(
     _emit_ranking(ranking.ranked, offer.rejections, "nearest first", output)
 
 
-@app.command("farthest", rich_help_panel=USE)
 def rank_farthest(
     file: MapFile,
     *,
@@ -92,7 +87,7 @@ def rank_farthest(
         ),
     ] = "",
     asymmetry: Symmetry = None,
-    output: Form = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Rank the nodes to remove: greatest largest round trip to another member, then mean, then name."""
     with plain_errors():

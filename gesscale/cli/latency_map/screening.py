@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from gesscale.cli.latency_map.app import split_names
+from gesscale.cli.latency_map.arguments import split_names
 from gesscale.cli.latency_map.nodes_file import read_nodes
 from gesscale.cli.output import stderr_console, table
 from gesscale.errors import InputError

@@ -1,14 +1,13 @@
 """``gesscale arena list``: what there is to run."""
 
-from gesscale.cli.output import API_VERSION, Output, emit, table
-from testbed.arena.cli.app import Form, app
+from gesscale.api_version import API_VERSION
+from gesscale.cli.output import Output, OutputOption, emit, table
 from testbed.arena.experiments.experiment import experiment_names
 from testbed.arena.policies.catalogue import policy_names
 from testbed.workloads.registry import workload_names
 
 
-@app.command("list")
-def list_(*, output: Form = Output.TABLE) -> None:
+def list_(*, output: OutputOption = Output.TABLE) -> None:
     """List policies, workloads and experiments, each with a line on what it is and where it is from."""
     parts = {"policies": policy_names(), "workloads": workload_names(), "experiments": experiment_names()}
     document = {

@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from gesscale.cli.output import API_VERSION, Output, emit, stderr_console
+from gesscale.api_version import API_VERSION
+from gesscale.cli.output import Output, OutputOption, emit, stderr_console
 from testbed.arena.case import CaseResult
-from testbed.arena.cli.app import Form, ResultsFolderArgument, app
+from testbed.arena.cli.arguments import ResultsFolderArgument
 from testbed.arena.cli.summary_tables import note_lost
 from testbed.arena.cli.tables import (
     TextColumn,
@@ -39,7 +40,6 @@ _REFERENCE = "reference"
 """Stands in the place of a variant."""
 
 
-@app.command()
 def compare(
     folder: ResultsFolderArgument,
     *,
@@ -47,7 +47,7 @@ def compare(
     metric: Annotated[
         list[str] | None, typer.Option("--metric", help="Only this one; repeatable. Default: the usual ones.")
     ] = None,
-    output: Form = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Compare every policy with a baseline, seed by seed: means, ratios, how often it was better."""
     experiment, results = read_results(folder)
@@ -59,12 +59,11 @@ def compare(
     say_what_lacks(folder, experiment, results)
 
 
-@app.command()
 def report(
     folder: ResultsFolderArgument,
     *,
     file: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FILE.html", help="Where the page is written.")
+        Path, typer.Option("--to", metavar="FILE.html", help="Where the page is written.")
     ] = Path("report.html"),
     baseline: BaselineOption = None,
 ) -> None:

@@ -7,17 +7,20 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from gesscale.cli.output import API_VERSION, Output, emit
+from gesscale.api_version import API_VERSION
+from gesscale.cli.output import Output, OutputOption, emit, stderr_console
 from gesscale.errors import InputError
-from testbed.arena.cli.app import Form, ResultsFolderArgument, app, duration_s
+from testbed.arena.case import CaseResult
+from testbed.arena.cli.arguments import ResultsFolderArgument, duration_s
 from testbed.arena.cli.compare import say_what_lacks
 from testbed.arena.cli.tables import TextColumn, first_of_each, fitted, on_one_line, short_name
+from testbed.arena.experiments.experiment import Experiment
+from testbed.arena.judging.comparing import choose_baseline
 from testbed.arena.judging.standings import PRICES, Account, Standing, lateness_metric, standings
 from testbed.arena.policies.oracle import IDEAL
 from testbed.arena.runs.results import read_results
 
 
-@app.command()
 def league(
     folder: ResultsFolderArgument,
     *,
@@ -29,7 +32,14 @@ def league(
             show_default=" ".join(f"{each:g}" for each in PRICES),
         ),
     ] = None,
-    baseline: Annotated[str, typer.Option(metavar="POLICY", help="Whom the others are measured by.")] = IDEAL,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="POLICY",
+            help="Whom the others are measured by.",
+            show_default="ideal; where it was not played, the experiment's first",
+        ),
+    ] = None,
     objective: Annotated[
         str | None,
         typer.Option(
@@ -44,7 +54,7 @@ def league(
             help="What a bill takes for late minutes: their number, or the lag area, which grows with the lag."
         ),
     ] = Account.MINUTES,
-    output: Form = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Rank the policies over all loads by what they cost, and name the winner of each load."""
     prices = tuple(price or PRICES)
@@ -55,11 +65,12 @@ def league(
     experiment, results = read_results(folder)
     objective_s = experiment.slo_s if objective is None else duration_s("--objective", objective)
     lateness = lateness_metric(experiment, objective_s, account)
-    found = standings(experiment, results, prices=prices, baseline=baseline, lateness=lateness)
+    base = _baseline(experiment, results, baseline)
+    found = standings(experiment, results, prices=prices, baseline=base, lateness=lateness)
     document = {
         "apiVersion": API_VERSION,
         "experiment": experiment.name,
-        "baseline": baseline,
+        "baseline": base,
         "prices_replica_min": prices,
         "objective_s": objective_s,
         "account": account,
@@ -67,7 +78,7 @@ def league(
     }
     late = f", late from {objective_s:g} s" if objective is not None else ""
     heading = _Heading(
-        ratios=f"ratios to {short_name(baseline)}{late}",
+        ratios=f"ratios to {short_name(base)}{late}",
         lateness="late\nminutes" if account is Account.MINUTES else "lag area,\nminutes",
     )
     emit(
@@ -76,6 +87,19 @@ def league(
         [*_standings(found, prices, heading), *_winners(found, prices, experiment.workloads)],
     )
     say_what_lacks(folder, experiment, results)
+
+
+def _baseline(experiment: Experiment, results: Sequence[CaseResult], wanted: str | None) -> str:
+    """Return whom the others are measured by, and say so where that is not who it usually is."""
+    if wanted is None and any(result.case.policy == IDEAL for result in results):
+        return IDEAL
+    base = choose_baseline(results, wanted, experiment)
+    if wanted is None:
+        stderr_console.print(
+            f"note: {IDEAL} was not played, so ratios are to {short_name(base)}; --baseline names another, and "
+            f"gesscale arena run --policies {IDEAL} plays it"
+        )
+    return base
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,11 +18,13 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from gesscale.cli.output import Output, emit, stderr_console
+from gesscale.cli.output import Output, OutputOption, emit, stderr_console, warn
 from gesscale.errors import InputError
+from gesscale.extras import how_to_install
 from gesscale.words import suggestion
 from testbed.arena.case import Case, CaseResult
-from testbed.arena.cli.app import Form, app
+from testbed.arena.cli.completion import experiments, workloads
+from testbed.arena.cli.completion import policies as names_of_policies
 from testbed.arena.cli.summary_tables import note_lost, summary_tables
 from testbed.arena.experiments.experiment import Experiment, read_experiment
 from testbed.arena.experiments.sections import Engine
@@ -37,23 +39,33 @@ ALL = "all"
 _INTERRUPTED = 130
 
 
-@app.command()
 def run(
     *,
     experiment: Annotated[
         str,
         typer.Option(
-            "--experiment", metavar="NAME|FILE", help="What is varied below; a YAML file or a name."
+            "--experiment",
+            metavar="NAME|FILE",
+            help="What is varied below; a YAML file or a name.",
+            autocompletion=experiments,
         ),
     ] = "standard",
     policies: Annotated[
         str,
-        typer.Option("--policies", help="By commas, or all. Default: the experiment's.", show_default=False),
+        typer.Option(
+            "--policies",
+            help="By commas, or all. Default: the experiment's.",
+            show_default=False,
+            autocompletion=names_of_policies,
+        ),
     ] = "",
     workload: Annotated[
         list[str] | None,
         typer.Option(
-            "--workload", metavar="NAME|FILE", help="A load; repeatable. Default: the experiment's."
+            "--workload",
+            metavar="NAME|FILE",
+            help="A load; repeatable. Default: the experiment's.",
+            autocompletion=workloads,
         ),
     ] = None,
     seeds: Annotated[int | None, typer.Option("--seeds", help="How many. Default: the experiment's.")] = None,
@@ -82,9 +94,12 @@ def run(
     resume: Annotated[
         bool, typer.Option("--resume/--fresh", help="Go on with results that are there, or throw them away.")
     ] = True,
-    output: Form = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
-    """Play policies on workloads with many seeds; the same seed is the same world to each policy."""
+    """Play policies on workloads with many seeds; the same seed is the same world to each policy.
+
+    Exit 1: a policy lost all its runs, or the arena lost one.
+    """
     changes: dict[str, object] = {}
     if policies:
         changes["policies"] = list(policy_names()) if policies == ALL else files_placed(policies.split(","))
@@ -99,7 +114,7 @@ def run(
     chosen = _experiment(experiment, changes)
     wanted = _variants(chosen, variants or [ALL])
     runner = _runner(jobs, spark)
-    check_experiment(chosen)
+    warn(check_experiment(chosen))
     with _folder(results) as folder, open_results(folder, chosen, fresh=not resume) as kept:
         _play(
             runner,
@@ -109,7 +124,7 @@ def run(
             again=_again(results, folder),
         )
         if not kept.missing and not kept.finish():
-            stderr_console.print("no Parquet file: pyarrow is not installed; pip install 'gesscale[spark]'")
+            stderr_console.print(f"no Parquet file: pyarrow is not installed; {how_to_install('report')}")
         found = [result for result in kept.results if result.case.variant in wanted]
     document = results_document(chosen, found)
     emit(document, output, summary_tables(chosen, found) if output is Output.TABLE else ())
@@ -118,8 +133,14 @@ def run(
         stderr_console.print(
             f"kept in {results}; see also: gesscale arena compare {results}, gesscale arena report {results}"
         )
-    if any(result.lost.startswith(ARENA_FAULT) for result in found):
+    if any(result.lost.startswith(ARENA_FAULT) for result in found) or _never_ran(found):
         raise typer.Exit(1)
+
+
+def _never_ran(results: Sequence[CaseResult]) -> bool:
+    """Tell whether a policy lost every one of its runs."""
+    came_through = {result.case.policy for result in results if not result.lost}
+    return any(result.case.policy not in came_through for result in results)
 
 
 Runner = Callable[[Experiment, Sequence[Case], Callable[[CaseResult], None]], None]

@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from gesscale.cli.output import API_VERSION, Output, emit, table
-from testbed.arena.cli.app import Form, app, duration_s
+from gesscale.api_version import API_VERSION
+from gesscale.cli.output import Output, OutputOption, emit, table
+from testbed.arena.cli.arguments import duration_s
 from testbed.scoring.series import Until, read_series, score_series
 
 
-@app.command()
 def score(
     series: Annotated[
         Path,
@@ -29,7 +29,7 @@ def score(
         Until,
         typer.Option(help="When the measurement ends: with the series, or with the last input rate above 0."),
     ] = Until.SERIES,
-    output: Form = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Compute every metric of a series that was recorded anywhere."""
     scores = asdict(score_series(read_series(series), duration_s("--slo", slo), until=until))

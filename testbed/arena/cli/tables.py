@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from gesscale.cli.output import console, table
+from gesscale.cli.output import room, table
 from testbed.arena.judging.statistics import Comparison, Interval
 from testbed.arena.report.numbers import figure, span
 
@@ -42,13 +42,13 @@ class TextColumn:
 
 def fitted(title: str, keys: Sequence[TextColumn], figures: Sequence[TextColumn]) -> list[Table]:
     """Return a table, or several below each other where one is too wide; each repeats the keys."""
-    room = console.width - 1 - sum(column.width for column in keys)
+    beside_keys = room() - 1 - sum(column.width for column in keys)
     pages: list[list[TextColumn]] = []
     left = 0
     for column in figures:
         if not pages or column.width > left:
             pages.append([])
-            left = room
+            left = beside_keys
         pages[-1].append(column)
         left -= column.width
     tables = []

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gesscale.cli.output import API_VERSION
+from gesscale.api_version import API_VERSION
 from gesscale.document import as_document
 from testbed.arena.case import CaseResult
 from testbed.arena.experiments.experiment import Experiment

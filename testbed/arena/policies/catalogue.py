@@ -17,7 +17,7 @@ from testbed.arena.worlds.scenes import World
 def policy_names() -> Mapping[str, str]:
     """Return each policy's name with one line on what it does."""
     own = {
-        IDEAL: "the oracle: knows the load, and changes take no time (for the metrics, not to be had)",
+        IDEAL: "the oracle: knows load and backlog, and changes take no time (for the metrics, not to be had)",
         FORESIGHT: "the reference: knows the load and the capacities, and follows the cheapest plan of the run",
     }
     return dict(sorted({**names_of_gesscale(), **own}.items()))
@@ -34,7 +34,8 @@ def check_policy(name: str) -> None:
     if ":" in name:
         own_card(name)
     elif name not in policy_names():
-        hint = f"{suggestion(name, policy_names())} One's own is named {OWN}"
+        nearest = suggestion(name, policy_names())
+        hint = f"{nearest}{'' if nearest.endswith('?') else '.'} One's own is named {OWN}"
         message = unusable().get(name, f"there is no policy {name!r}; {hint}")
         raise InputError(message)
 

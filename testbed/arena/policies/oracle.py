@@ -1,5 +1,6 @@
 """Policies that know the load and the best placements: the oracle of the paper (Fig. 6), and who has a plan."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ Inflow = tuple[tuple[Workload, float], ...]
 
 
 IDEAL = "ideal"
-"""Has at each instant what the load needs, in a world in which changes take no time."""
+"""Has at each instant what load and backlog need, in a world in which changes take no time."""
 FORESIGHT = "foresight"
 """Follows the cheapest plan of the whole run, in the world of all others."""
 STATIC = "static"
@@ -25,6 +26,9 @@ ORACLES = frozenset({IDEAL, FORESIGHT})
 """They know all that is to come."""
 KNOW_THE_LOAD = ORACLES | {STATIC}
 """They are no auto-scalers: they know the whole load beforehand, or its peak. They win nothing."""
+
+_ROUNDING = 1e-6
+"""A share of what is carried that does not count as backlog."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -78,12 +82,32 @@ class OraclePolicy:
 
 
 def ideal_replicas(scene: Scene, best: Mapping[str, BestPlacements]) -> Callable[[str, float], int]:
-    """Return what tells how many replicas the load of an operator needs from an instant until the next sample."""
+    """Return what tells how many replicas the load and the backlog of an operator need until the next sample."""
+    plans = {name: _ideal_plan(scene, name, best[name]) for name in best}
 
     def replicas(operator: str, at_s: float) -> int:
-        return best[operator].least(needed_rows_per_s(scene, operator, at_s))[0]
+        plan = plans[operator]
+        return plan[min(int(at_s / scene.sample_s + 1e-9), len(plan) - 1)]
 
     return replicas
+
+
+def _ideal_plan(scene: Scene, operator: str, best: BestPlacements) -> tuple[int, ...]:
+    """Return the replicas of each sample: what the load is beyond all replicas waits, and is worked off afterwards."""
+    inflow = inflow_of(scene, operator)
+    samples = math.ceil(scene.duration_s / scene.sample_s - 1e-9)
+    most = samples + math.ceil(scene.drain_limit_s / scene.sample_s)
+    plan: list[int] = []
+    waiting_rows = 0.0
+    while len(plan) < samples or (waiting_rows > 0 and len(plan) < most):
+        rows = waiting_rows + scene.sample_s * inflow_rows_per_s(
+            inflow, len(plan) * scene.sample_s, scene.sample_s
+        )
+        replicas, _ = best.least(rows / scene.sample_s)
+        carried_rows = best[replicas][0] * scene.sample_s
+        waiting_rows = rows - carried_rows if rows > carried_rows * (1 + _ROUNDING) else 0.0
+        plan.append(replicas)
+    return (*plan, best.least(0.0)[0])
 
 
 def needed_rows_per_s(scene: Scene, operator: str, at_s: float) -> float:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gesscale.errors import GesscaleError, InputError
+from gesscale.errors import InputError
+from gesscale.extras import how_to_install
 from testbed.arena.case import CaseResult
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.judging.comparing import choose_baseline
@@ -44,7 +45,7 @@ def write_report(
     ------
     InputError
         There are no results, the baseline has none, or the file cannot be written.
-    GesscaleError
+    InputError
         Jinja2 or matplotlib is not installed.
     """
     chosen = choose_baseline(results, baseline, experiment)
@@ -72,7 +73,7 @@ def render(outcomes: Outcomes, *, settings: str) -> str:
 
     Raises
     ------
-    GesscaleError
+    InputError
         Jinja2 or matplotlib is not installed.
     """
     experiment = outcomes.experiment
@@ -107,8 +108,8 @@ def _environment() -> "Environment":
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError:
-        message = "report: expected jinja2, it is not installed; run: pip install 'gesscale[report]'"
-        raise GesscaleError(message) from None
+        message = f"report: expected jinja2, it is not installed; {how_to_install('report')}"
+        raise InputError(message) from None
     return Environment(
         loader=PackageLoader("testbed.arena.report"),
         autoescape=True,

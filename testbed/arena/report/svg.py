@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
-from gesscale.errors import GesscaleError
+from gesscale.errors import InputError
+from gesscale.extras import how_to_install
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -97,15 +98,15 @@ def blank_figure(width: float, height: float) -> "Iterator[Figure]":
 
     Raises
     ------
-    GesscaleError
+    InputError
         Matplotlib is not installed.
     """
     try:
         import matplotlib as mpl
         from matplotlib.figure import Figure
     except ImportError:
-        message = "report: expected matplotlib, it is not installed; run: pip install 'gesscale[report]'"
-        raise GesscaleError(message) from None
+        message = f"report: expected matplotlib, it is not installed; {how_to_install('report')}"
+        raise InputError(message) from None
     settings: dict[RcKeyType, Any] = {
         "svg.fonttype": "none",
         "svg.hashsalt": "gesscale-arena",

@@ -11,6 +11,7 @@ from tempfile import TemporaryFile
 from typing import IO, Any
 
 from gesscale.errors import GesscaleError, InputError
+from gesscale.extras import how_to_install
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.runs.running import ONE_THREAD, Play, play_case
@@ -113,7 +114,7 @@ def _context(master: str) -> Iterator[Any]:
         from pyspark import SparkConf, SparkContext
         from pyspark.java_gateway import launch_gateway
     except ImportError as error:
-        message = f"--spark: expected PySpark to be installed ({error}); pip install 'gesscale[spark]'"
+        message = f"--spark: expected PySpark to be installed ({error}); {how_to_install('spark')}"
         raise InputError(message) from error
     settings = {**_CONF, "spark.master": master, "spark.app.name": "gesscale arena"}
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))

@@ -17,7 +17,7 @@ from typing import Self
 
 from pydantic import TypeAdapter, ValidationError
 
-from gesscale.cli.output import API_VERSION
+from gesscale.api_version import API_VERSION
 from gesscale.errors import InputError
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment, experiment_of

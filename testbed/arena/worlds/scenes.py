@@ -1,6 +1,7 @@
 """From an experiment and a case to the world in which the case is played."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -114,6 +115,25 @@ def world_of(experiment: Experiment, case: Case) -> World:
         changes={name: change_effect(item) for name, item in physics.items()},
         slo_s=varied.slo_s,
     )
+
+
+def overload(world: World) -> Iterator[str]:
+    """Say of each operator whose load is beyond what all replicas carry together: how far, and for how long."""
+    scene = world.scene
+    for name, operator in scene.workflow.operators.items():
+        most = _most_rows_per_s(operator, world.best[name], len(scene.nodes))
+        peak = _peak_rows_per_s(scene, name)
+        if peak <= most:
+            continue
+        inflow, sample_s = inflow_of(scene, name), scene.sample_s
+        beyond = sum(
+            inflow_rows_per_s(inflow, index * sample_s, sample_s) > most
+            for index in range(math.ceil(scene.duration_s / sample_s))
+        )
+        yield (
+            f"operator {name!r} is offered up to {peak:.4g} rows/s, and all its replicas together carry {most:.4g}: "
+            f"for {beyond * sample_s / 60:.3g} min no policy can keep up"
+        )
 
 
 def _operator(name: str, section: OperatorSection, fog: FogNodes, engine: Engine) -> Operator:

@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 import yaml
 
-from gesscale.cli.latency_map.app import plain_errors
-from gesscale.cli.output import API_VERSION, Output, emit, stderr_console
+from gesscale.api_version import API_VERSION
+from gesscale.cli.latency_map.arguments import plain_errors
+from gesscale.cli.output import Output, OutputOption, emit, stderr_console
 from gesscale.errors import InputError
 from latency_map.pictures.canvas import check_target
 from testbed.simulator.figures import read_figures
@@ -31,7 +32,6 @@ from testbed.simulator.validation.tables import readings_tables, run_tables
 _PHYSICS = {"map": "map", "groupby": "group-by"}
 """The bundled constants of each query that a file of readings may name."""
 
-OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How to write the result.")]
 RunsOption = Annotated[
     list[Path] | None,
     typer.Option("--run", metavar="FOLDER", help="A recorded run, as the demo leaves it; repeatable."),
@@ -88,7 +88,7 @@ def validate(
 
 def refit(
     folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of recorded runs.")],
-    file: Annotated[Path, typer.Option("--file", "-f", help="The file of constants to write.")],
+    file: Annotated[Path, typer.Option("--to", metavar="FILE", help="The file of constants to write.")],
     about: Annotated[str, typer.Option(help="What the constants describe, in a sentence.")],
     physics: Annotated[
         str, typer.Option(help="Constants that runs do not determine are taken from here: a name or a file.")

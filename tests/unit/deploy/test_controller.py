@@ -84,6 +84,6 @@ def test_the_command_line_knows_its_arguments(deployment):
     (container,) = pod(deployment("."))["containers"]
     program, command, *arguments = [*container["command"], *container["args"]]
     assert program == "gesscale"
-    with get_command(app).commands[command].make_context(command, arguments) as context:
+    with get_command(app).get_command(None, command).make_context(command, arguments) as context:
         options = context.params
     assert options["kubernetes"] is True

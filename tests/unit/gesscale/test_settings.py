@@ -11,6 +11,7 @@ from gesscale.fields import SettingsGroup, model_within, parse_duration_s
 from gesscale.knowledge.keeping import KnowledgeLimits
 from gesscale.options import PolicyOptions
 from gesscale.settings import Settings, load_settings, settings_page
+from gesscale.settings.doubts import doubts
 from gesscale.workflow import BatchCap, Operator
 from latency_map.errors import glimpse
 
@@ -83,6 +84,60 @@ def test_settings_need_no_file() -> None:
 
 def test_only_variables_that_name_a_group_are_settings(load: Load) -> None:
     assert load(environ={"GESSCALE_NODE_WEIGHT": "0.5", "OTHER__KEY": "1"}) == load()
+
+
+def test_a_variable_with_one_underscore_too_few_is_refused(load: Load) -> None:
+    with pytest.raises(SettingsError, match="did you mean GESSCALE_LATENCY_MAP__MAX_AGE, with two"):
+        load(environ={"GESSCALE_LATENCY_MAP_MAX_AGE": "1h"})
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        # window: the period; history: five windows, 300 s at least; stale_after: three periods, 180 s at least.
+        ({}, (60, 60, 300, 180)),
+        ({"period": "10s"}, (10, 10, 300, 180)),
+        ({"period": "10m"}, (600, 600, 3000, 1800)),
+        ({"period": "10s", "window": "2m"}, (10, 120, 600, 180)),
+        ({"period": "10m", "history": "1h", "stale_after": "1m"}, (600, 600, 3600, 60)),
+        # history is 7 days at most.
+        ({"period": "30d"}, (2592000, 604800, 604800, 7776000)),
+    ],
+)
+def test_times_that_are_not_given_follow_the_period(
+    load: Load, given: dict[str, str], expected: tuple[float, ...]
+) -> None:
+    monitor = load(monitor=given).monitor
+    assert (monitor.period_s, monitor.window_s, monitor.history_s, monitor.stale_after_s) == expected
+
+
+@pytest.mark.parametrize(
+    ("groups", "said"),
+    [
+        ({}, []),
+        # 60 / 10: six windows hold each batch.
+        (
+            {"monitor": {"period": "10s", "window": "1m"}},
+            ["monitor.window (60 s)", "counts as evidence 6 times"],
+        ),
+        ({"monitor": {"period": "5m", "stale_after": "1s"}}, ["monitor.stale_after (1 s)"]),
+        ({"workflow": operators(max_replicas=4)}, []),
+        ({"workflow": operators(max_replicas=5)}, ["nearest.max_replicas (5)", "the 4 nodes"]),
+        (
+            {"workflow": operators(max_replicas=4), "plan": {"exclude_nodes": ["edge2"]}},
+            ["nearest.max_replicas (4)", "the 3 nodes"],
+        ),
+    ],
+)
+def test_what_hardly_anybody_wants_is_doubted(load: Load, groups: dict[str, Any], said: list[str]) -> None:
+    settings = load(**{"workflow": operators(max_replicas=4), **groups})
+    found = list(doubts(settings, ["edge1", "edge2", "edge3", "edge4"]))
+    assert len(found) == bool(said)
+    assert all(part in " ".join(found) for part in said)
+
+
+def test_replicas_are_not_doubted_before_the_nodes_are_known(load: Load) -> None:
+    assert list(doubts(load(workflow=operators(max_replicas=900)), ())) == []
 
 
 def test_files_are_found_from_the_settings_file_that_names_them(load: Load, tmp_path: Path) -> None:
@@ -288,7 +343,10 @@ def test_an_operator_may_be_named_like_a_setting(load: Load) -> None:
             "latency_map.max_age: expected a positive duration",
         ),
         ({"monitor": 3}, "monitor: expected a group of settings, got 3"),
-        ({"monitor": {"window": "10m"}}, "monitor: expected window <= history, got 600 s and 300 s"),
+        (
+            {"monitor": {"window": "10m", "history": "5m"}},
+            "monitor: expected window <= history, got 600 s and 300 s",
+        ),
         ({"monitor": {"source": "prometheus"}}, "monitor: source prometheus needs prometheus_url"),
         ({"monitor": {"source": "promtheus"}}, "monitor.source: expected 'driver' or 'prometheus'"),
         (

@@ -39,6 +39,13 @@ def as_json(result):
     return json.loads(result.stdout)
 
 
+def test_a_map_that_check_calls_unusable_is_warned_of(run):
+    # Four nodes are six pairs; b - d is not known.
+    result = run("choose", "--size", "2")
+    assert result.exit_code == 0
+    assert "is not usable for decisions as it is: 1 of 6 pairs have no delay" in result.stderr
+
+
 def test_nearest_ranks_all_other_nodes_unless_told(run):
     document = as_json(run("nearest", "--members", "a, b", "--output", "json"))
     no_delay = {"node": "d", "reason": "DelayUnknown", "detail": "the latency map has no round trip to b"}

@@ -62,7 +62,7 @@ def test_what_the_verdict_names_makes_the_map_usable(run, tmp_path):
     target = tmp_path / "repaired.json"
     said = json.loads(run("check", "--output", "json").stdout)["repairs"]
     options = [part for option in said for part in option.split()]
-    result = run("repair", *options, "-o", str(target), "--output", "json")
+    result = run("repair", *options, "--to", str(target), "--output", "json")
     assert result.exit_code == 0, result.output
     document = json.loads(result.stdout)
     assert document["usable"]
@@ -87,14 +87,14 @@ def test_without_a_target_the_map_goes_to_stdout_and_the_rest_to_stderr(run):
 
 
 def test_repair_writes_tables_by_default(run, tmp_path):
-    stdout = run("repair", "--drop-zeros", "-o", str(tmp_path / "out.json")).stdout
+    stdout = run("repair", "--drop-zeros", "--to", str(tmp_path / "out.json")).stdout
     assert "what was changed" in stdout
     assert "drop-zeros" in stdout
     assert "4 nodes, 6 pairs: not usable" in stdout
 
 
 def test_a_repair_that_finds_nothing_to_do_says_so(run, tmp_path):
-    options = ["repair", "--symmetrise", "max", "--fill", "path", "-o", str(tmp_path / "out.json")]
+    options = ["repair", "--symmetrise", "max", "--fill", "path", "--to", str(tmp_path / "out.json")]
     assert "nothing" in run(*options, text=SOUND).stdout
 
 

@@ -76,7 +76,9 @@ def test_own_round_trips_are_taken_off_and_pairs_that_cannot_be_met_named(plan, 
     measured = tmp_path / "own.csv"
     measured.write_text("from,to,rtt_ms\na,b,11\na,c,5\nb,c,0\n")
     own = tmp_path / "own.json"
-    assert CliRunner().invoke(app, ["import", str(measured), "--kind", "rtt", "-o", str(own)]).exit_code == 0
+    assert (
+        CliRunner().invoke(app, ["import", str(measured), "--kind", "rtt", "--to", str(own)]).exit_code == 0
+    )
     result = plan("--subnet", "10.9.0.0/24", "--measured", str(own), "--output", "json")
     added = [delay["added_ms"] for node in json.loads(result.stdout)["nodes"] for delay in node["delays"]]
     # a-b: 10 - 11 < 0; a-c: (25 - 5) / 2 = 10; b-c: 300 / 2 = 150

@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
-from latency_map import DelayKind, DelayUnit, LatencyMapError, MapForm, SideFiles, parse_map, parse_survey
+from latency_map import (
+    DelayKind,
+    DelayUnit,
+    LatencyMap,
+    LatencyMapError,
+    MapForm,
+    SideFiles,
+    parse_map,
+    parse_survey,
+)
+from latency_map.formats.matrix_csv import map_to_matrix
 
 RTT, ONE_WAY = DelayKind.RTT, DelayKind.ONE_WAY
 US, MS, S = DelayUnit.US, DelayUnit.MS, DelayUnit.S
@@ -218,3 +228,24 @@ def test_a_ping_table_counts_the_median_of_each_pair_and_says_where_the_largest_
     assert imported.notes[0].startswith("9 rows, at most 4 of one pair")
     with pytest.raises(LatencyMapError, match="line 10, column 4: b to a: expected a delay of at most"):
         parse_survey(text + "b,a,0,1e300\n" * 5, kind=RTT)
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ('# measured in May, by "Bob\n#again\nfrom,to,rtt_ms\n# the last\na,b,3\n', MapForm.EDGES),
+        ("# measured; in May\nrtt_ms;a;b\na;0;3\n # the last\nb;3;0\n", MapForm.MATRIX),
+        ("# measured in May\n0 3\n3 0\n", MapForm.BARE_MATRIX),
+        # The corner of a matrix may be this mark: a cell of its own begins no comment.
+        ("#,a,b\na,0,3\nb,3,0\n", MapForm.MATRIX),
+    ],
+)
+def test_lines_that_begin_with_a_hash_are_comments(text, form):
+    imported = parse_survey(text, unit=MS, kind=RTT)
+    assert imported.form is form
+    assert imported.survey.rtt_ms[0, 1] == 3
+
+
+def test_a_node_whose_name_begins_as_a_comment_is_written_and_read_again():
+    written = map_to_matrix(LatencyMap(names=("#1", "b"), rtt_ms=np.array([[0.0, 3.0], [3.0, 0.0]])))
+    assert parse_survey(written).survey.names == ("#1", "b")

@@ -48,6 +48,11 @@ def refusal(text, **options):
             ",a,b\nb,0,1\nb,1,0\n",
             "file, line 3, column 1: expected every node once, got 'b' on line 2 already",
         ),
+        (
+            "0,0;12,5\n12,5;0,0\n",
+            "file, line 2, column 2: expected a delay .*; write decimals with a point",
+        ),
+        ("a;b;3\nb;c;12,5\n", "file, line 2, column 3: .*got '12,5'; write decimals with a point"),
         ("node 1\n1,2 x\n", "file, line 2: expected 'node 1' or '1,2 55123', got '1,2 x'"),
         ("node 1\n1,2 5\n1,2 6\n", "file, line 3, column 1: expected every pair once"),
         (

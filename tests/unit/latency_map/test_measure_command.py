@@ -28,7 +28,7 @@ def measure(port, *arguments):
 def test_measure_writes_one_row_of_a_map(port, tmp_path):
     file = tmp_path / "row.json"
     result = measure(
-        port, "--target", "a=127.0.0.1", "--target", "b=a..b", "-o", str(file), "--output", "json"
+        port, "--target", "a=127.0.0.1", "--target", "b=a..b", "--to", str(file), "--output", "json"
     )
     assert result.exit_code == 0, result.output
     report = json.loads(result.stdout)
@@ -62,7 +62,7 @@ def test_targets_come_from_a_file_that_may_name_this_node_too(port, tmp_path):
 
 def test_when_nobody_answers_no_map_is_written_and_it_ends_with_exit_code_1(port, tmp_path):
     file = tmp_path / "row.json"
-    result = measure(port, "--target", "b=a..b", "-o", str(file))
+    result = measure(port, "--target", "b=a..b", "--to", str(file))
     assert result.exit_code == 1
     assert "none of 1 nodes answered, no map is written" in result.stderr
     assert "3 unknown host" in result.stdout
@@ -104,7 +104,7 @@ def agents(httpserver):
 
 def test_gather_makes_a_map_and_lists_who_did_not_answer(agents, tmp_path):
     file = tmp_path / "map.json"
-    result = run("gather", "--agents", ",".join(agents), "-o", str(file), "--output", "json")
+    result = run("gather", "--agents", ",".join(agents), "--to", str(file), "--output", "json")
     assert result.exit_code == 0, result.output
     report = json.loads(result.stdout)
     assert report["pairs"] == {"measured_both_ways": 1, "one_way": 1, "estimated": 0, "unknown": 1}
@@ -114,7 +114,7 @@ def test_gather_makes_a_map_and_lists_who_did_not_answer(agents, tmp_path):
     survey = read_survey(file).survey
     assert survey.names == ("a", "b", "c")
     assert survey.rtt_ms[1].tolist() == pytest.approx([12, 0, 10])
-    table = run("gather", "--agents", ",".join(agents), "-o", str(file)).stdout
+    table = run("gather", "--agents", ",".join(agents), "--to", str(file)).stdout
     assert "2 of 3 answered" in table
     assert "no figures from" in table
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import norm, qmc
 
 from gesscale.policies.gesscale2.analysis.demand import Forecast
 
@@ -124,5 +124,7 @@ def _repetitions(
 @lru_cache(maxsize=16)
 def _normal_draws(count: int, steps: int) -> Array:
     """Return draws that cover the normal distribution evenly, in pairs that cancel out; shape ``(count, steps)``."""
-    half = norm.ppf(np.clip(qmc.Sobol(steps, seed=2021).random(count // 2), 1e-3, 1 - 1e-3))
+    half = scipy.stats.norm.ppf(
+        np.clip(scipy.stats.qmc.Sobol(steps, seed=2021).random(count // 2), 1e-3, 1 - 1e-3)
+    )
     return np.concatenate([half, -half])

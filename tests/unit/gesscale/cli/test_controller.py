@@ -30,7 +30,7 @@ def flat(text):
 def test_its_settings_are_resources_and_nothing_else(gesscale, extra):
     code, _, said = gesscale("run", "--kubernetes", *extra)
     assert code == 2
-    assert "expected --kubernetes without --config, --set, --policy and --steps" in flat(said)
+    assert "expected --kubernetes without --config, --set, --policy, --steps and --output" in flat(said)
 
 
 def test_without_settings_or_a_cluster_there_is_nothing_to_run(gesscale):

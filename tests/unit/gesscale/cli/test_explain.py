@@ -138,15 +138,10 @@ def test_empty_knowledge_is_said(tmp_path: Path) -> None:
     assert "holds no decisions yet" in result.stderr
 
 
-def test_an_operator_without_decisions_is_said(path: Path) -> None:
+def test_an_operator_without_decisions_is_refused_with_those_there_are(path: Path) -> None:
     result = run("unknown", "--knowledge", path, "--output", "json")
-    assert result.exit_code == 0
-    assert json.loads(result.stdout) == {
-        "apiVersion": "gesscale.dev/v1",
-        "decisions": [],
-        "models": [],
-    }
-    assert "holds no decisions about operator 'unknown' yet" in result.stderr
+    assert isinstance(result.exception, InputError)
+    assert "expected an operator, got 'unknown'; known here: " in str(result.exception)
 
 
 def test_a_missing_file_is_an_error_and_stays_missing(tmp_path: Path) -> None:

@@ -151,7 +151,6 @@ def test_predict_as_a_table(gesscale_model, csv_file):
         ([HEADER, "1,0,2000"], ["--where", "replicas>1"], "no row left after --where replicas>1"),
         ([HEADER, "1,0,2000"], ["--where", "replicas"], "expected a condition such as"),
         ([HEADER, "1,0,2000"], ["--where", "replicas<many"], "line 2, column replicas: expected numbers"),
-        ([HEADER, "1,0,2000"], ["--law", "microbatch"], "expected a reading with batch_rows"),
         ([HEADER, '1,0,"2000'], [], "expected a readable CSV file"),
     ],
 )
@@ -192,8 +191,25 @@ def test_blank_batch_rows_are_unknown_ones(gesscale_model, csv_file):
     path = csv_file(HEADER + ",batch_rows", "1,0,2000,", "2,10,3500,", "3,20,5000,")
     assert gesscale_model("fit", path)[0] == 0
     code, _, err = gesscale_model("fit", path, "--law", "microbatch")
+    assert code == 0
+    assert "no reading has batch_rows" in err
+
+
+def test_readings_of_one_unknown_cap_tell_what_is_sustained_at_that_cap(gesscale_model, csv_file):
+    # 3,000 rows, s = 0.5 ms, T0 = 0.3 s, k = 4: T = 0.3 + 1.5 / n + 4 NDmax, rows/s = 3000 / T.
+    # n = 1, 0 ms: 1.8 s; 2, 0: 1.05 s; 2, 50 ms: 1.25 s; 4, 100 ms: 1.075 s. Asked, n = 3, 75 ms: 1.1 s, 2727 rows/s.
+    seconds = {"1,0": 1.8, "2,0": 1.05, "2,50": 1.25, "4,100": 1.075}
+    path = csv_file(HEADER, *(f"{where},{3000 / each}" for where, each in seconds.items()))
+    asked = ("--law", "microbatch", "--output", "json")
+    fitted = json.loads(gesscale_model("fit", path, *asked)[1])
+    assert fitted["parameters"]["s_ms_per_row"] == pytest.approx(0.5, rel=1e-3)
+    assert "no reading has batch_rows" in fitted["warnings"][0]
+    where = ("--replicas", 3, "--nd-max-ms", 75)
+    predicted = json.loads(gesscale_model("predict", path, *asked, *where)[1])
+    assert predicted["mid"] == pytest.approx(3000 / 1.1, rel=1e-3)
+    code, _, err = gesscale_model("predict", path, *asked, *where, "--batch-rows", 6000)
     assert code == 2
-    assert "batch_rows" in err
+    assert "expected readings with batch_rows" in err
 
 
 @pytest.mark.parametrize(

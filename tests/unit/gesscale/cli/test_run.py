@@ -1,6 +1,7 @@
 """``gesscale run``, ``once`` and ``recommend`` as an operator types them, against a driver that tells or lies."""
 
 import json
+import re
 import socket
 import sqlite3
 
@@ -99,8 +100,9 @@ def test_the_table_cuts_nothing_short_and_the_sentence_goes_to_stderr(gesscale, 
     monkeypatch.setenv("COLUMNS", "60")
     site.answer(lambda: Response("broken", status=500))
     code, out, err = gesscale("recommend", "-c", site.config)
-    assert code == 0
+    assert code == 1
     assert "…" not in out
+    assert "MetricsMissing" in out  # words are whole, however narrow the terminal
     assert "op: replicas unknown (MetricsMissing)" in err
 
 
@@ -153,7 +155,7 @@ def test_a_driver_that_tells_nothing_usable_is_a_decision_and_nothing_is_touched
     impatient = ("--set", "monitor.timeout=300ms")
     code, out, _ = gesscale(command, "-c", site.config, *ACTING, *impatient, "--output", "json")
     decision = only_decision(out)
-    assert (code, decision["reason"]) == (0, "MetricsMissing")
+    assert (code, decision["reason"]) == (1, "MetricsMissing")  # no operator could be read
     assert decision["analysis"]["detail"]
     assert decision["plan"]["placement"] == ["hub", "near"]
     assert site.cluster.orders == []
@@ -165,7 +167,7 @@ def test_a_driver_that_is_not_there_is_a_decision(gesscale, site):
     elsewhere = ("--set", f"workflow.operators.op.metrics_url={url}")
     code, out, _ = gesscale("once", "-c", site.config, *ACTING, *elsewhere, "--output", "json")
     decision = only_decision(out)
-    assert (code, decision["reason"]) == (0, "MetricsMissing")
+    assert (code, decision["reason"]) == (1, "MetricsMissing")  # no operator could be read
     assert url in decision["analysis"]["detail"]
     assert site.cluster.orders == []
 
@@ -173,7 +175,7 @@ def test_a_driver_that_is_not_there_is_a_decision(gesscale, site):
 def test_figures_that_are_too_old_are_a_decision(gesscale, site):
     site.serve(age_s=200.0)  # the default of monitor.stale_after is 180 s
     code, out, _ = gesscale("once", "-c", site.config, *ACTING, "--output", "json")
-    assert (code, only_decision(out)["reason"]) == (0, "MetricsStale")
+    assert (code, only_decision(out)["reason"]) == (1, "MetricsStale")
     assert site.cluster.orders == []
 
 
@@ -302,7 +304,8 @@ def test_a_knowledge_file_that_breaks_while_the_loop_runs_costs_no_step_and_no_r
             _break(site.knowledge, statement)
 
     site.serve_overload(before)
-    quick = ("--set", "monitor.period=1s")
+    # Batches take 2.5 s: a window as short as the period would hold none.
+    quick = ("--set", "monitor.period=1s", "--set", "monitor.window=60s")
     code, _, err = gesscale("run", "-c", site.config, "--steps", 3, *quick, *ACTING)
     assert code == 0
     assert err.splitlines()[-1].endswith("stopped after 3 steps")
@@ -369,3 +372,35 @@ def test_an_unknown_form_of_output_exits_2(gesscale, site):
     code, out, err = gesscale("recommend", "-c", site.config, "--output", "xml")
     assert (code, out) == (2, "")
     assert "'table', 'json'" in err
+
+
+def test_one_operator_that_tells_nothing_is_no_failure_of_the_command(gesscale, site):
+    site.serve_overload()
+    two = ("--set", "workflow.operators.other={driver_node: far, metrics_url: 'http://127.0.0.1:1'}")
+    code, out, _ = gesscale("recommend", "-c", site.config, *two, "-o", "json")
+    reasons = {each["operator"]: each["reason"] for each in json.loads(out)["decisions"]}
+    assert (code, reasons["other"]) == (0, "MetricsMissing")
+
+
+def test_run_writes_the_decisions_of_each_step_as_a_line_of_json(gesscale, site):
+    site.serve_overload()
+    code, out, err = gesscale(
+        "run", "-c", site.config, "--steps", 2, "--set", "monitor.period=1s", "-o", "json"
+    )
+    assert code == 0
+    assert [json.loads(line)["decisions"][0]["operator"] for line in out.splitlines()] == ["op", "op"]
+    assert re.search(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+ INFO gesscale.run: op: ", err, re.MULTILINE)
+
+
+def test_quiet_says_no_more_than_what_went_wrong(gesscale, site):
+    site.serve_overload()
+    doubtful = ("--set", "monitor.stale_after=1s")
+    code, out, err = gesscale("--quiet", "recommend", "-c", site.config, *doubtful)
+    assert code == 0
+    assert "Decisions" in out
+    assert err.startswith("warning: monitor.stale_after (1 s) is shorter than monitor.period (60 s)")
+    assert err.count("\n") == 1
+    assert gesscale("-q", "recommend", "-c", "nowhere.yaml")[2].startswith(
+        "error: settings file nowhere.yaml"
+    )
+    assert "op: " in gesscale("recommend", "-c", site.config)[2]  # it holds for one command

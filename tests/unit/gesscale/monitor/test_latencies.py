@@ -331,7 +331,7 @@ def test_a_prometheus_server_that_tells_nothing_is_said(httpserver: HTTPServer, 
 
 def test_a_missing_client_is_said_when_the_source_is_opened(monkeypatch):
     monkeypatch.setitem(sys.modules, "prometheus_api_client", None)
-    with pytest.raises(InputError, match=r"pip install 'gesscale\[prometheus\]'"):
+    with pytest.raises(InputError, match=r"pip install '\.\[prometheus\]'"):
         PrometheusLatencies(url="http://127.0.0.1:9090", timeout_s=1.0)
 
 

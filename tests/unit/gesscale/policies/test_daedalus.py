@@ -325,7 +325,7 @@ def test_figures_that_are_no_numbers_are_no_error(figure):
 
 def test_without_statsmodels_the_policy_says_what_to_install(monkeypatch):
     monkeypatch.setattr(card, "find_spec", lambda _: None)
-    with pytest.raises(SettingsError, match=r'needs statsmodels: pip install "gesscale\[daedalus\]"'):
+    with pytest.raises(SettingsError, match=r"needs statsmodels: pip install '\.\[daedalus\]'"):
         policy()
 
 

@@ -69,6 +69,6 @@ def test_the_file_is_the_one_that_is_named(gesscale, record, tmp_path):
     code, _, said = gesscale("page", record)
     assert (code, (record / "page.html").is_file()) == (0, True)
     assert f"open {record / 'page.html'} in a browser" in said
-    code, _, said = gesscale("page", record, "-o", tmp_path / "none" / "page.html")
+    code, _, said = gesscale("page", record, "--to", tmp_path / "none" / "page.html")
     assert code == 2
     assert "expected a file that can be written" in said

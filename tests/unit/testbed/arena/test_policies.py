@@ -38,7 +38,8 @@ def test_every_policy_of_gesscale_plays_and_the_oracle_too():
 
 def test_an_unknown_policy_is_refused_with_those_there_are():
     with pytest.raises(
-        InputError, match=r"there is no policy 'gescale'; did you mean 'gesscale'. .*FILE\.py:NAME"
+        InputError,
+        match=r"there is no policy 'gescale'; did you mean 'gesscale'\? One's own is named FILE\.py:NAME",
     ):
         check_policy("gescale")
 

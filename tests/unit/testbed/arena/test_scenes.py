@@ -8,11 +8,13 @@ import pytest
 from gesscale.errors import InputError
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import Experiment, experiment_of
+from testbed.arena.policies.oracle import ideal_replicas
 from testbed.arena.worlds.engines import ChangeEffect
 from testbed.arena.worlds.scenes import World, world_of
 from testbed.arena.worlds.streams import seed_of, stream
 from testbed.simulator.flink.plant import FlinkPlant
 from testbed.simulator.spark.plant import SparkPlant
+from testbed.workloads.workload import Workload
 
 LEAST = {"name": "mine", "policies": ["static"], "workloads": ["steps:1"], "nodes": {"topology": "edge8"}}
 DRAWN = {"generated": {"per_seed": True}, "count": 4}
@@ -266,6 +268,18 @@ def test_a_world_that_cannot_be_is_refused(settings, expected):
     with pytest.raises(InputError) as fault:
         world(**settings)
     assert expected in str(fault.value)
+
+
+def test_the_oracle_works_off_what_was_beyond_all_replicas():
+    # Two replicas at most. For 60 s twice as much is offered as they carry; 60 s more are needed to work it off, then
+    # one replica would do for 1 row/s. Samples are 10 s long.
+    small = {"operators": {"operator": {"max_replicas": 2}}}
+    plain = world("ideal", **small)
+    most = plain.best["operator"][2][0]
+    steep = Workload(name="steep", step_s=60.0, rows_per_s=(2 * most, 0.0, 1.0, 1.0), absolute=True)
+    scene = replace(plain.scene, workloads={"operator": steep})
+    replicas = ideal_replicas(scene, plain.best)
+    assert [replicas("operator", at_s) for at_s in (0.0, 50.0, 60.0, 110.0, 120.0, 1e6)] == [2, 2, 2, 2, 1, 1]
 
 
 @pytest.mark.parametrize("workload", ["steps:1", "steps:20"])

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from testbed.arena.judging.statistics import compare, geometric_mean_of_ratios, mean_interval
 
@@ -14,7 +14,7 @@ TEN = [3.0, 5.0, 4.0, 8.0, 1.0, 6.0, 2.0, 9.0, 4.0, 8.0]  # mean 5.0
 def test_the_interval_is_scipys_bootstrap_at_the_expanded_level():
     # n = 10: t(0.975, 9) = 2.2622, times sqrt(10/9) = 2.3846, so 0.855 % are left out at either end, not 2.5 %
     level = 1 - 2 * 0.00855
-    expected = stats.bootstrap(
+    expected = scipy.stats.bootstrap(
         (TEN,), np.mean, method="percentile", confidence_level=level, n_resamples=20_000, rng=1
     ).confidence_interval
     interval = mean_interval(TEN)

@@ -68,7 +68,7 @@ def test_each_operator_reads_what_the_one_before_it_writes(tmp_path: Path) -> No
         assert after.upstream == (before.name,)
     given = [SCENARIO.stream_options(operator, tmp_path) for operator in SCENARIO.operators]
     assert [options.get("output-topic") for options in given] == ["valid", None]
-    assert [options.get("output") for options in given] == [None, tmp_path / "sink"]
+    assert [options.get("to") for options in given] == [None, tmp_path / "sink"]
     assert len({options["checkpoint"] for options in given}) == len(given)
 
 

@@ -17,8 +17,8 @@ def test_processed_rows_are_where_the_sources_ended():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "--rides and --output"),
-        ({"rides": Path("rides")}, "--rides and --output"),
+        ({}, "--rides and --to"),
+        ({"rides": Path("rides")}, "--rides and --to"),
         ({"kafka": ROUTE, "cap_rows_per_replica": 5}, "maxOffsetsPerTrigger"),
         ({"kafka": ROUTE, "trigger_s": 0.0}, "trigger-s > 0"),
         ({"kafka": ROUTE, "trigger_s": float("nan")}, "trigger-s > 0"),

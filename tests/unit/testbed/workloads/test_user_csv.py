@@ -135,7 +135,7 @@ def test_the_load_of_a_file_is_the_file(tmp_path_factory, rows):
         ),
         (
             "timestamp,rows\n1 July,1\n",
-            ", line 2: timestamp: Value error, Invalid isoformat string: '1 July', got '1 July'",
+            ", line 2: timestamp: Invalid isoformat string: '1 July', got '1 July'",
         ),
         ("t_s,rows_per_s\n0,NaN\n", ", line 2: rows_per_s: Input should be a finite number, got 'NaN'"),
         (

@@ -69,17 +69,15 @@ def test_the_same_seeds_give_the_same_document_whatever_the_jobs(load, run_json)
 
 
 @pytest.mark.usefixtures("load")
-def test_ones_own_policy_plays_and_one_that_raises_loses_its_runs_only(
-    tmp_path, monkeypatch, arena, run_json
-):
+def test_ones_own_policy_plays_and_one_that_raises_loses_its_runs_only(tmp_path, monkeypatch, arena):
     (tmp_path / "mine.py").write_text(OWN_POLICY)
     monkeypatch.chdir(tmp_path)
     asked = ("--policies", "gesscale,mine.py:same,mine.py:Raises", "--workload", "mine.csv", "--seeds", 1)
-    done = arena("run", *asked, "--jobs", 1)
-    assert done.exit_code == 0
+    done = arena("run", *asked, "--jobs", 1, "--output", "json")
+    assert done.exit_code == 1  # a policy that never came through is no comparison
     assert "mine.py:Raises lost 1 run: policy" in done.stderr
     assert "raised ValueError: I give up" in done.stderr
-    runs = run_json(*asked, "--jobs", 1)["runs"]
+    runs = json.loads(done.stdout)["runs"]
     assert runs[1]["cost"] == runs[0]["cost"]
     assert runs[2]["cost"] is None
     assert "I give up" in runs[2]["lost"]
@@ -111,7 +109,7 @@ def test_kept_results_are_gone_on_with_compared_and_reported(load, tmp_path, are
     assert "against gesscale" in table.stdout
     assert "2 seeds are few" in table.stderr
     page = tmp_path / "page.html"
-    assert arena("report", folder, "-o", page).exit_code == 0
+    assert arena("report", folder, "--to", page).exit_code == 0
     assert "<html" in page.read_text()
 
 
@@ -197,3 +195,32 @@ def test_the_league_ranks_the_policies_and_names_the_winners(load, tmp_path, are
     assert "above foresight" in arena("league", folder).stdout
     with pytest.raises(InputError, match="expected replica-minutes, 0 or more, got -1"):
         arena("league", folder, "--price", -1)
+
+
+def test_a_load_beyond_all_replicas_is_said_before_it_is_played(tmp_path, arena):
+    file = tmp_path / "steep.csv"
+    file.write_text("t_s,rows_per_s\n0,100\n300,1000000\n420,100\n600,100\n")
+    done = arena("run", "--policies", "static", "--workload", file, "--seeds", 1, "--jobs", 1)
+    assert "warning: workload " in done.stderr
+    assert "is offered up to 1e+06 rows/s" in done.stderr
+    assert "for 2 min no policy can keep up" in done.stderr
+
+
+def test_a_league_without_the_oracle_is_measured_by_the_first_policy(load, tmp_path, arena):
+    folder = tmp_path / "results"
+    arena(
+        "run",
+        "--policies",
+        "static,gesscale",
+        "--workload",
+        load,
+        "--seeds",
+        1,
+        "--jobs",
+        1,
+        "--results",
+        folder,
+    )
+    done = arena("league", folder, "--output", "json")
+    assert json.loads(done.stdout)["baseline"] == "static"
+    assert "ideal was not played, so ratios are to static" in done.stderr

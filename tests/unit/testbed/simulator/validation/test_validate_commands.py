@@ -87,7 +87,7 @@ def test_a_picture_is_drawn(arena: Command, tmp_path: Path) -> None:
 
 def test_refit_writes_constants_that_validate_reads(arena: Command, tmp_path: Path, record: Path) -> None:
     file = tmp_path / "own.yaml"
-    code, _, err = arena("refit", record, "-f", file, "--about", "Mine.")
+    code, _, err = arena("refit", record, "--to", file, "--about", "Mine.")
     assert code == 0
     assert "11 constants by mine, the others as map" in err
     document = yaml.safe_load(file.read_text())
@@ -103,7 +103,7 @@ def test_refit_of_the_bundled_record_is_the_bundled_file(arena: Command, tmp_pat
     bundled = FOLDER / "local-cluster.yaml"
     file = tmp_path / "own.yaml"
     about = yaml.safe_load(bundled.read_text())["about"]
-    assert arena("refit", RECORDS / "demo-1", "-f", file, "--about", about)[0] == 0
+    assert arena("refit", RECORDS / "demo-1", "--to", file, "--about", about)[0] == 0
     written, kept = (yaml.safe_load(path.read_text())["figures"] for path in (file, bundled))
     assert {name: each["origin"] for name, each in written.items()} == {
         name: each["origin"] for name, each in kept.items()
@@ -127,8 +127,11 @@ def test_refit_of_the_bundled_record_is_the_bundled_file(arena: Command, tmp_pat
         (["validate", "--run", RECORDS / "demo-2", "--run", RECORDS / "demo-2"], "got two of 'demo-2'"),
         (["validate", "--run", RECORDS / "demo-2", "--picture", "a.gif"], "a.gif: expected a name that ends"),
         (["validate", "--readings", READINGS, "--picture", "a.png"], "--picture: expected runs to draw"),
-        (["refit", RECORDS / "demo-2", "-f", "nowhere/own.yaml", "--about", "x"], "cannot be written there"),
-        (["refit", "nowhere", "-f", "own.yaml", "--about", "x"], "nowhere"),
+        (
+            ["refit", RECORDS / "demo-2", "--to", "nowhere/own.yaml", "--about", "x"],
+            "cannot be written there",
+        ),
+        (["refit", "nowhere", "--to", "own.yaml", "--about", "x"], "nowhere"),
     ],
 )
 def test_wrong_input_ends_in_one_line_and_exit_2(

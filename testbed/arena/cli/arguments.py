@@ -1,30 +1,16 @@
-"""The command group, and the arguments that its commands share."""
+"""The arguments that the commands of the arena share."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from gesscale.cli.output import Output
 from gesscale.errors import InputError
 from gesscale.fields import parse_duration_s
-
-app = typer.Typer(
-    name="arena",
-    help="Policies against each other on simulated nodes: the same loads, many seeds, intervals.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
 
 ResultsFolderArgument = Annotated[
     Path, typer.Argument(metavar="RESULTS", help="A folder that `gesscale arena run --results` wrote.")
 ]
-Form = Annotated[Output, typer.Option("--output", help="How to write the result.")]
-
-
-@app.callback()
-def _options() -> None:
-    """Options of every arena command."""
 
 
 def duration_s(option: str, text: str) -> float:

@@ -1,15 +1,15 @@
-"""The command group, and what its commands share: arguments, reading a map, errors in one line."""
+"""What the commands on maps share: arguments, reading a map, errors in one line."""
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from gesscale.cli.output import Output, stderr_console
+from gesscale.cli.latency_map import max_nodes_asked
+from gesscale.cli.output import complain, stderr_console, warn
 from gesscale.errors import InputError
 from latency_map import (
     NO_SIDE_FILES,
@@ -25,19 +25,9 @@ from latency_map import (
     SideFiles,
     read_survey,
 )
-from latency_map.limits import DEFAULT_LIMITS, DEFAULT_NODES
-from latency_map.names import MAX_NODES
-
-app = typer.Typer(
-    help="Latency maps: import, check, repair, measure, look at them, choose nodes by them, emulate them. "
-    "Unit and kind of delays are never guessed.",
-    no_args_is_help=True,
-)
+from latency_map.limits import DEFAULT_LIMITS
 
 NOT_FEASIBLE = 3
-
-MAKE, JUDGE, USE = "Make a map", "Judge it", "Decide and emulate by it"
-"""The panels that the commands are listed in."""
 
 MapFile = Annotated[
     Path,
@@ -63,38 +53,26 @@ Symmetry = Annotated[
         " says when it was measured, else it is refused.",
     ),
 ]
-Form = Annotated[Output, typer.Option("--output", help="How to write the result.")]
 MapTarget = Annotated[
     Path | None,
-    typer.Option(
-        "-o", "--map", metavar="MAP", help="Where the map is written; without it, to stdout as JSON."
-    ),
+    typer.Option("--to", metavar="MAP", help="Where the map is written; without it, to stdout as JSON."),
 ]
 
 
-_limits = ContextVar("limits", default=DEFAULT_LIMITS)
-
-
-@app.callback()
-def _bound_maps(
-    context: typer.Context,
-    max_nodes: Annotated[
-        int,
-        typer.Option(
-            "--max-nodes",
-            min=1,
-            max=MAX_NODES,
-            help="Most nodes of a map that is read; memory grows with their square. Stands before the command.",
-        ),
-    ] = DEFAULT_NODES,
-) -> None:
-    token = _limits.set(MapLimits(nodes=max_nodes))
-    context.call_on_close(lambda: _limits.reset(token))
-
-
 def chosen_limits() -> MapLimits:
-    """Return how large a map may be that is read, as the user chose for the command that runs."""
-    return _limits.get()
+    """Return how large a map may be that is read, as the user chose for the command that runs.
+
+    Raises
+    ------
+    InputError
+        No map may be so large.
+    """
+    nodes = max_nodes_asked.get()
+    try:
+        return DEFAULT_LIMITS if nodes is None else MapLimits(nodes=nodes)
+    except ValueError as error:
+        message = f"--max-nodes: {error}"
+        raise InputError(message) from None
 
 
 @contextmanager
@@ -103,7 +81,7 @@ def plain_errors() -> Iterator[None]:
     try:
         yield
     except NoChoiceError as error:
-        stderr_console.print(f"not feasible: {error}", markup=False, highlight=False)
+        complain(f"not feasible: {error}")
         raise typer.Exit(NOT_FEASIBLE) from None
     except LatencyMapError as error:
         raise InputError(str(error)) from None
@@ -127,8 +105,7 @@ def load_survey(
     )
     for note in imported.notes:
         stderr_console.print(f"  {note}", markup=False, highlight=False)
-    for warning in imported.warnings:
-        stderr_console.print(f"warning: {warning}", markup=False, highlight=False)
+    warn(imported.warnings)
     return imported
 
 
@@ -138,10 +115,19 @@ def load_map(
     """Read a map that decisions can be made by, and say on stderr what the file was taken for."""
     survey = load_survey(file, unit, kind).survey
     try:
-        return survey.to_map(asymmetry)
+        latencies = survey.to_map(asymmetry)
     except LatencyMapError as error:
         message = f"{file}: {error}; gesscale latency-map check says which repair fixes it"
         raise LatencyMapError(message) from None
+    if missing := len(latencies.missing()):
+        pairs = len(latencies) * (len(latencies) - 1) // 2
+        warn(
+            [
+                f"{file} is not usable for decisions as it is: {missing} of {pairs} pairs have no delay; "
+                "gesscale latency-map check says which repair fixes it"
+            ]
+        )
+    return latencies
 
 
 def split_names(listing: str) -> list[str]:

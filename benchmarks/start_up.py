@@ -1,0 +1,93 @@
+"""What it takes until gesscale has said something: help, version, completion; as ratios to ``python -c pass``.
+
+Run ``python benchmarks/start_up.py [--runs 9] [--checkout FOLDER]``, with another checkout to compare an older one.
+It prints JSON: for each command line the median, least and greatest of the runs, in ms on the clock; the median of the
+processor time, which other work on the machine does not lengthen much; and the ratio of the latter to that of the
+baseline in the same run. Commands take turns.
+"""
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+BASELINE = "python -c pass"
+STARTED = "import sys; sys.argv[0] = 'gesscale'; from gesscale.cli.start import main; main()"
+HELP = (
+    "--version",
+    "--help",
+    "latency-map --help",
+    "arena --help",
+    "recommend --help",
+    "latency-map choose --help",
+)
+COMPLETED = (
+    "gesscale re",
+    "gesscale recommend --policy d",
+    "gesscale latency-map ch",
+    "gesscale arena run --workload ka",
+)
+
+
+def took_ms(words: list[str], environment: dict[str, str]) -> tuple[float, float]:
+    """Return what a process takes, on the clock and on a processor."""
+    before, began_s = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run(
+        [sys.executable, *words],
+        env={**os.environ, **environment},
+        capture_output=True,
+        check=True,
+        timeout=120,
+    )
+    wall_s, after = time.perf_counter() - began_s, resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return wall_s * 1000, cpu_s * 1000
+
+
+def commands(checkout: Path) -> dict[str, tuple[list[str], dict[str, str]]]:
+    """Return words and environment of each process by what it is called."""
+    path = {"PYTHONPATH": str(checkout)}
+    found: dict[str, tuple[list[str], dict[str, str]]] = {BASELINE: (["-c", "pass"], path)}
+    for line in HELP:
+        found[f"gesscale {line}"] = (["-c", STARTED, *line.split()], path)
+    for line in COMPLETED:
+        asked = {
+            "_GESSCALE_COMPLETE": "complete_bash",
+            "COMP_WORDS": line,
+            "COMP_CWORD": str(line.count(" ")),
+        }
+        found[f"{line}<TAB>"] = (["-c", STARTED], {**path, **asked})
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=9)
+    parser.add_argument("--checkout", type=Path, default=Path(__file__).parents[1])
+    options = parser.parse_args()
+    asked = commands(options.checkout)
+    timings: dict[str, list[tuple[float, float]]] = {name: [] for name in asked}
+    for _ in range(options.runs):
+        for name, (words, environment) in asked.items():
+            timings[name].append(took_ms(words, environment))
+    base_ms = statistics.median(cpu for _, cpu in timings[BASELINE])
+    report = {}
+    for name, runs in timings.items():
+        wall, cpu_ms = [wall for wall, _ in runs], statistics.median(cpu for _, cpu in runs)
+        report[name] = {
+            "median_ms": round(statistics.median(wall)),
+            "least_ms": round(min(wall)),
+            "greatest_ms": round(max(wall)),
+            "median_cpu_ms": round(cpu_ms),
+            "ratio_cpu": round(cpu_ms / base_ms, 1),
+        }
+    print(json.dumps(report, indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""A streaming job as it may be yours: rows from a source, work on each, a sink; and one line for gesscale.
+
+Run it by ``python examples/own_job/job.py``; Ctrl-C ends it.
+"""
+
+import os
+import shutil
+import sys
+import tempfile
+
+ROWS_PER_S = 1000
+TRIGGER_S = 2.0
+PORT = int(os.environ.get("PORT", "9108"))  # another one also goes into gesscale.yaml
+
+
+def main() -> None:
+    """Run the job until somebody ends it."""
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        sys.exit("job: Spark needs Java 17 or newer; install it (Debian: apt install default-jre-headless)")
+    try:
+        from pyspark.sql import SparkSession
+        from pyspark.sql import functions as f
+    except ModuleNotFoundError:
+        sys.exit("job: this needs PySpark; in a checkout of gesscale: pip install '.[spark]'")
+
+    import gesscale.spark
+
+    spark = (
+        SparkSession.builder.appName("own-job")
+        .master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.sql.shuffle.partitions", "2")
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("ERROR")
+
+    # The line for gesscale. Give cap_rows too, where the source has a cap on the rows of a batch.
+    attached = gesscale.spark.attach(spark, operator="hashes", port=PORT, trigger_s=TRIGGER_S)
+    if attached.url is None:
+        sys.exit(f"job: port {PORT} is in use; choose another one: PORT=9109 python examples/own_job/job.py")
+
+    rows = spark.readStream.format("rate").option("rowsPerSecond", ROWS_PER_S).load()
+    hashes = rows.select("timestamp", f.sha2(f.col("value").cast("string"), 256).alias("hash"))
+    with tempfile.TemporaryDirectory() as checkpoint:
+        query = (
+            hashes.writeStream.format("noop")
+            .option("checkpointLocation", checkpoint)
+            .trigger(processingTime=f"{TRIGGER_S} seconds")
+            .start()
+        )
+        print(f"job: running; figures at {attached.url}/batches", flush=True)
+        try:
+            query.awaitTermination()
+        except KeyboardInterrupt:
+            query.stop()
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,181 @@
+"""What ``gesscale run``, ``once`` and ``recommend`` do: one step of the loop, or one after the other."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from gesscale.api_version import API_VERSION
+from gesscale.assembly import build_loop
+from gesscale.cli.controller import host_and_port
+from gesscale.cli.output import Output, emit, emit_each, stderr_console, table, warn
+from gesscale.clock import SystemClock
+from gesscale.decision import Decision, OutcomeStatus, Reason, Verdict
+from gesscale.document import decision_document
+from gesscale.knowledge.history import SqliteHistory
+from gesscale.loop import ControlLoop
+from gesscale.service.access import is_loopback
+from gesscale.settings import Settings, load_settings
+from gesscale.settings.doubts import doubts
+from gesscale.settings.loading import naming
+
+if TYPE_CHECKING:
+    from gesscale.service.local import ServedLoop
+
+_LOG = logging.getLogger("gesscale.run")
+_PAST_DECISIONS = 1000
+
+NOT_FEASIBLE = {
+    Reason.AT_MAX_REPLICAS,
+    Reason.NO_CANDIDATE_NODE,
+    Reason.DELAY_EATS_GAIN,
+    Reason.LATENCY_MAP_MISSING,
+}
+
+
+NOT_READ = {Reason.METRICS_MISSING, Reason.METRICS_STALE}
+
+
+def settings_of(config: Path, overrides: list[str] | None, policy: str | None) -> Settings:
+    """Load settings with what was overridden on the command line."""
+    named = [] if policy is None else [naming(policy)]
+    return load_settings(config, [*(overrides or []), *named])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    """Where page, API and metrics of a loop are served, and the token that they ask for; empty for none."""
+
+    host: str
+    port: int
+    token: str
+
+    @classmethod
+    def at(cls, listen: str, token: str) -> "Serving":
+        """Return what ``--listen`` says.
+
+        Raises
+        ------
+        InputError
+            It is no place.
+        """
+        host, port = host_and_port(listen)
+        return cls(host=host, port=port, token=token)
+
+
+def go_on(settings: Settings, steps: int, output: Output, serving: Serving | None) -> None:
+    """Step once per period until a signal or so many steps; JSON and YAML get a document of each step."""
+    clock = SystemClock()
+    loop = build_loop(settings, clock.now_s())
+    clock.stop_on_signals()
+    _warn_of(settings, loop, clock.now_s())
+    done = 0
+    with ExitStack() as stack:
+        stack.enter_context(closing(loop.knowledge))
+        served = None if serving is None else stack.enter_context(_serve(loop, settings, serving))
+
+        def report(decisions: tuple[Decision, ...]) -> None:
+            nonlocal done
+            done += 1
+            for decision in decisions:
+                _LOG.info("%s: %s", decision.operator, decision.sentence)
+            emit_each(_document(decisions), output)
+            if served is not None:
+                served.report(decisions)
+            if done == steps:
+                clock.stop()
+
+        acting = "acting" if loop.acts else "advice only: set execute.mode to act to let it act"
+        _LOG.info("policy %s, every %g s, %s", loop.policy.name, settings.monitor.period_s, acting)
+        (served.loop if served else loop).run(
+            clock,
+            settings.monitor.period_s,
+            report,
+            at_once=True,
+            least_period_s=settings.monitor.least_period_s,
+        )
+    _LOG.info("stopped after %d steps", done)
+
+
+@contextmanager
+def _serve(loop: ControlLoop, settings: Settings, serving: Serving) -> "Iterator[ServedLoop]":
+    """Serve a loop for as long as the context lasts; the page begins with the decisions of earlier processes."""
+    from gesscale.service.local import ServedLoop
+
+    host, port, token = serving.host, serving.port, serving.token
+    with SqliteHistory(settings.knowledge.file) as history:
+        past = history.decisions(limit=_PAST_DECISIONS)
+    with closing(
+        ServedLoop(loop, settings, host=host, port=port, token=token, past=reversed(past))
+    ) as served:
+        _LOG.info("page, API and metrics at %s", served.url)
+        if not is_loopback(host):
+            who = "who knows the token" if token else "everybody who reaches this address"
+            _LOG.warning(
+                "--listen %s is not this machine only: %s can read loads, nodes and decisions, without encryption; "
+                "a port of 127.0.0.1 with an SSH tunnel is safer",
+                host,
+                who,
+            )
+        yield served
+
+
+def _warn_of(settings: Settings, loop: ControlLoop, now_s: float) -> None:
+    delays = loop.latencies.current(now_s).map
+    warn(doubts(settings, () if delays is None else delays.names))
+
+
+def step(settings: Settings, output: Output, *, advise_only: bool) -> None:
+    """Run one step and write what was decided.
+
+    Raises
+    ------
+    typer.Exit
+        With 1 where no operator could be read, or a change failed; with 3 where more is needed and not to be had.
+    """
+    now_s = SystemClock().now_s()
+    loop = build_loop(settings, now_s, advise_only=advise_only)
+    _warn_of(settings, loop, now_s)
+    with closing(loop.knowledge):
+        decisions = loop.step(now_s)
+    columns = ("operator", "replicas", "reason", "nodes", "MST, rows/s", "NDmax, ms", "outcome")
+    rows = [
+        (
+            decision.operator,
+            len(decision.plan.placement) or None,  # not known
+            decision.plan.reason.value,
+            ", ".join(decision.plan.placement),
+            decision.plan.mst.mid if decision.plan.mst else None,
+            decision.plan.nd_max_ms,
+            decision.outcome.status.value,
+        )
+        for decision in decisions
+    ]
+    emit(_document(decisions), output, [table("Decisions", columns, rows)])
+    if output is Output.TABLE:
+        for decision in decisions:
+            stderr_console.print(f"{decision.operator}: {decision.sentence}")
+        if decisions and (said := decisions[0].latency_map.sentence):
+            stderr_console.print(f"latency map: {said}")
+    unread = all(
+        decision.analysis.reading is None and decision.plan.reason in NOT_READ for decision in decisions
+    )
+    if unread or any(decision.outcome.status is OutcomeStatus.FAILED for decision in decisions):
+        raise typer.Exit(1)
+    if any(_is_wanting(decision) for decision in decisions):
+        raise typer.Exit(3)
+
+
+def _document(decisions: Sequence[Decision]) -> dict[str, object]:
+    return {
+        "apiVersion": API_VERSION,
+        "decisions": [decision_document(decision) for decision in decisions],
+    }
+
+
+def _is_wanting(decision: Decision) -> bool:
+    return decision.analysis.verdict is Verdict.MORE and decision.plan.reason in NOT_FEASIBLE

@@ -1,0 +1,119 @@
+"""What holds for every command: its line in the list, its example, its options; and how little a list imports."""
+
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from gesscale.built_in_policies import BUILT_IN
+from gesscale.cli import latency_map
+from gesscale.cli.app import COMMANDS, app
+from gesscale.policies import policy_names
+from testbed import cli as testbed
+from testbed.arena import cli as arena
+
+ROOT: Any = get_command(app)
+
+
+def leaves(group: Any, path: tuple[str, ...] = ("gesscale",)) -> Iterator[tuple[str, Any]]:
+    """Yield every command that is no group, with the words that lead to it."""
+    for name in group.list_commands(None):
+        command = group.get_command(None, name)
+        if hasattr(command, "list_commands"):  # a group
+            yield from leaves(command, (*path, name))
+        else:
+            yield " ".join((*path, name)), command
+
+
+LEAVES = dict(leaves(ROOT))
+TABLES = {
+    "": COMMANDS,
+    "latency-map": latency_map.COMMANDS,
+    "arena": arena.COMMANDS,
+    "testbed": testbed.COMMANDS,
+}
+
+
+def command_of(words: list[str]) -> Any:
+    """Return the command that a command line is for."""
+    found = ROOT.get_command(None, "testbed") if words[0] == "testbed" else ROOT
+    for word in words[1:]:
+        if not hasattr(found, "list_commands"):
+            break
+        found = found.get_command(None, word)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("group", "name"),
+    [(group, name) for group, table in TABLES.items() for name in table if table[name].help],
+)
+def test_a_command_is_listed_by_the_first_sentence_of_its_help(group, name):
+    loaded = command_of(["gesscale", *filter(None, [group]), name])
+    assert " ".join(loaded.help.split()).startswith(TABLES[group][name].help)
+
+
+@pytest.mark.parametrize("path", LEAVES)
+def test_a_command_shows_an_example_of_itself_with_options_that_it_has(path):
+    command = LEAVES[path]
+    assert command.epilog, path
+    example = shlex.split(command.epilog.removeprefix("Example: ").partition(" | ")[0].partition(" > ")[0])
+    assert command_of(example).callback is command.callback
+    known = {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
+    used = {word for word in example if word.startswith("-")}
+    assert path.endswith("latency-map agent") or used <= known  # the agent reads its options by itself
+
+
+@pytest.mark.parametrize("path", LEAVES)
+def test_output_is_always_the_form_and_a_file_goes_to(path):
+    by_name = {name: param for param in LEAVES[path].params for name in param.opts}
+    assert ("-o" in by_name) == ("--output" in by_name)
+    if "-o" in by_name:
+        assert by_name["-o"].bare_type() in {"Output", "PlanForm"}
+    if "--to" in by_name:
+        assert by_name["--to"].bare_type() == "Path"
+
+
+def test_the_names_of_the_policies_that_come_with_it_are_those_of_their_cards():
+    assert [*BUILT_IN] == [name for name in policy_names() if name in BUILT_IN]
+
+
+QUICK = """
+import os, sys
+from gesscale.cli.start import main
+def command(*words, **environment):
+    os.environ.update(environment)
+    sys.argv = ["gesscale", *words]
+    try:
+        main()
+    except SystemExit:
+        pass
+    for name in environment:
+        del os.environ[name]
+    heavy = {"numpy", "scipy", "networkx", "pyspark"} & {*sys.modules}
+    assert not heavy, (words, environment, heavy)
+command("--version")
+command("--help")
+command("latency-map", "--help")
+command("arena", "-h")
+command("testbed", "-h")
+for words in ("gesscale re", "gesscale latency-map ch", "gesscale policies show ge", "gesscale recommend --policy d",
+              "gesscale recommend --p"):
+    command(_GESSCALE_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=str(words.count(" ")))
+command("recommend", "--help")
+command("explain", "--help")
+command("policies", "show", "--help")
+"""
+
+
+def test_help_and_completion_import_nothing_heavy():
+    done = subprocess.run(
+        [sys.executable, "-c", QUICK], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    completed = done.stdout.splitlines()
+    assert {"recommend", "choose", "check", "gesscale2", "daedalus", "--policy"} <= {*completed}
