@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Protocol
 
 from gesscale.decision import Analysis, Decision, MapStatus, Outcome, Plan, Reason
@@ -57,7 +58,7 @@ class Node:
             raise ClusterError(message)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ClusterState:
     """The nodes, and where each operator's live replicas are.
 
@@ -90,7 +91,7 @@ class ClusterState:
         nodes = {name: node if node.problem else unfit.get(name, node) for name, node in self.nodes.items()}
         return replace(self, nodes=nodes)
 
-    @property
+    @cached_property
     def weights(self) -> Mapping[str, float]:
         """The capacity weight of each node."""
         return {name: node.weight for name, node in self.nodes.items()}

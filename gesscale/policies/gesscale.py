@@ -153,11 +153,12 @@ class GesscalePolicy(PerOperatorPolicy):
         now = self._sized(context, present)
         sized = {node: self._sized(context, (*present, node)) for node in ranked.nodes}
         helpful = [node for node, after in sized.items() if after.beats(now)]
+        present_said = str(now)
         rejections = ranked.rejections + tuple(
             Rejection(
                 node=node,
                 reason=self.passed_over if node in helpful else Reason.DELAY_EATS_GAIN,
-                detail=f"{after}; now {now}",
+                detail=f"{after}; now {present_said}",
             )
             for node, after in sized.items()
             if node not in helpful[:1]

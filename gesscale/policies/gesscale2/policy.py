@@ -6,7 +6,6 @@ are compared in one currency, and a decision says the bill of each number of rep
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import median
 from typing import NamedTuple
 
 import numpy as np
@@ -16,37 +15,29 @@ from gesscale.analyze.screening import screen
 from gesscale.decision import Analysis, CandidateBill, Plan, Reason, Rejection, Verdict
 from gesscale.observation import OperatorReading, WorkflowObservation
 from gesscale.options import PolicyOptions
-from gesscale.order import Order
 from gesscale.plan.placement import nd_max_ms, usable
 from gesscale.plan.staying import present_placement, stay, unknown_delays
 from gesscale.policies.gesscale2.analysis.bills import bills
-from gesscale.policies.gesscale2.analysis.demand import LoadHistory, offered_points
-from gesscale.policies.gesscale2.analysis.law import BatchSample, LawEvidence
-from gesscale.policies.gesscale2.analysis.outlook import Candidate, ChangeCost, Outlook
-from gesscale.policies.gesscale2.analysis.placements import Placements, RoundTrips, placements
+from gesscale.policies.gesscale2.analysis.capacity import predicted_mst, sample_of
+from gesscale.policies.gesscale2.analysis.changes import change_cost
+from gesscale.policies.gesscale2.analysis.demand import offered_points
+from gesscale.policies.gesscale2.analysis.law import BatchSample
+from gesscale.policies.gesscale2.analysis.outlook import Candidate, Outlook
+from gesscale.policies.gesscale2.analysis.placements import Placements, placements
 from gesscale.policies.gesscale2.analysis.scenarios import scenarios
 from gesscale.policies.gesscale2.memo import Gesscale2Memo
 from gesscale.policies.gesscale2.settings import Gesscale2Settings
 from gesscale.policies.memos import recalled
 from gesscale.ports import ClusterState, Knowledge
 from gesscale.workflow import Operator, Workflow
-from perfmodel import Estimate
 
 _STEPS = 24
 _FIRST_PERIOD_S = 60.0
 _STEPS_AN_OBJECTIVE = 3.0
 """In the time that a row may wait the load is looked at so often."""
-_STOP_CYCLES = 1.5
-"""A change that held batches up for more than so many triggers stopped the job."""
-_START_S, _RESTART_S = 8.0, 120.0
-"""What takes a new replica until it serves, and a restart of the query where none has been measured."""
-_SETTLE_CYCLES = 2.0
-"""So many triggers after a change its replicas have run a warm batch, and the next change may follow."""
-_CHANGES_COUNTED = 9
 _RESTING_CYCLES, _LATE_CYCLES = 1.2, 1.5
 """Rows of so many batches wait at any time; and so much earlier than the objective a batch has to begin."""
 _LEAST_ALLOWED_SHARE = 0.3
-_Z_90 = 1.645
 
 _Nodes = tuple[str, ...]
 
@@ -109,8 +100,13 @@ class Gesscale2Policy:
         if law is None or len(memo.load.points) < 2:
             return same
         operator = self.workflow.operators[reading.operator]
-        mst = _mst(
-            memo.law, operator, reading.placement, observation.node_weights, knowledge, _trigger_s(reading)
+        mst = predicted_mst(
+            memo.law,
+            operator,
+            reading.placement,
+            weights=observation.node_weights,
+            delays=knowledge.latencies.map,
+            trigger_s=_trigger_s(reading),
         )
         same = replace(same, mst=mst)
         sized = placements(
@@ -170,7 +166,9 @@ class Gesscale2Policy:
             if not is_warm or batch.ended_at_s <= memo.learned_until_s or not batch.nodes:
                 continue
             if batch.nodes not in samples:
-                samples[batch.nodes] = _sample(batch.nodes, driver_node, observation.node_weights, knowledge)
+                samples[batch.nodes] = sample_of(
+                    batch.nodes, driver_node, observation.node_weights, knowledge.latencies.map
+                )
             if (sample := samples[batch.nodes]) is not None:
                 yield replace(sample, rows=batch.rows, seconds=batch.seconds)
 
@@ -246,7 +244,14 @@ class Gesscale2Policy:
             reason=_reason_of_change(len(present), len(placement)),
             detail=detail,
             placement=placement,
-            mst=_mst(memo.law, operator, placement, cluster.weights, knowledge, _trigger_s(reading)),
+            mst=predicted_mst(
+                memo.law,
+                operator,
+                placement,
+                weights=cluster.weights,
+                delays=knowledge.latencies.map,
+                trigger_s=_trigger_s(reading),
+            ),
             nd_max_ms=nd_max_ms(knowledge.latencies.map, placement, operator.driver_node),
             rejections=(*free.rejections, *(Rejection(node=node, reason=Reason.FARTHER) for node in left)),
         )
@@ -324,29 +329,18 @@ class Gesscale2Policy:
             most=min(operator.max_replicas, len(sized.nodes)),
             steps_s=steps_s,
             offered=offered,
-            due=_due(offered, instants_s, memo.load, allowed_s),
+            due=memo.load.due(offered, instants_s, allowed_s),
             weights=played.weights,
             backlog_rows=max(0.0, (reading.backlog_rows or 0.0) + came - went),
             resting_s=_RESTING_CYCLES * trigger_s,
             allowed_s=allowed_s,
-            change=self._change_cost(operator, trigger_s, knowledge),
+            change=change_cost(
+                knowledge.orders.get(operator.name, ()),
+                trigger_s,
+                restarts=operator.restarts,
+                replica_minutes=self.sizing.change_price,
+            ),
             late_minute_price=self.sizing.late_minute_price,
-        )
-
-    def _change_cost(self, operator: Operator, trigger_s: float, knowledge: Knowledge) -> ChangeCost:
-        """Tell by the last changes whether one stops the query, and for how long."""
-        changes = knowledge.orders.get(operator.name, ())[:_CHANGES_COUNTED]
-        known = [each.downtime_s - trigger_s for each in changes if each.downtime_s is not None]
-        guess_s = _RESTART_S if operator.restarts else _START_S
-        took_s = max(0.0, median(known)) if known else guess_s
-        grown = [each.first_tasks_s for each in changes if each.first_tasks_s and _grows(each)]
-        start_s = median(grown) if grown else _START_S
-        settled = [each.settled_at_s - each.at_s for each in changes if each.settled_at_s is not None]
-        return ChangeCost(
-            stop_s=took_s if took_s > _STOP_CYCLES * trigger_s else 0.0,
-            start_s=start_s,
-            settle_s=median(settled) if settled else max(took_s, start_s) + _SETTLE_CYCLES * trigger_s,
-            replica_minutes=self.sizing.change_price,
         )
 
     def _in_words(self, bill: CandidateBill) -> str:
@@ -369,51 +363,8 @@ def _growth(feeding: Sequence[_Flow]) -> float:
     return max(1.0, sum(flow.planned for flow in feeding) / now) if now > 0 else 1.0
 
 
-def _grows(order: Order) -> bool:
-    return order.before is not None and len(order.placement) > order.before
-
-
 def _trigger_s(reading: OperatorReading) -> float:
     return reading.trigger_s or 1.0
-
-
-def _sample(
-    nodes: Sequence[str], driver_node: str, weights: Mapping[str, float], knowledge: Knowledge
-) -> BatchSample | None:
-    """Return a sample without rows that has the nodes' weight and delays; None where the map lacks one."""
-    trips = RoundTrips.of(nodes, driver_node, knowledge.latencies.map)
-    driver_rtt_s, pair_rtt_s = float(trips.driver_s.max()), float(trips.pairs_s.max())
-    if np.isnan(driver_rtt_s) or np.isnan(pair_rtt_s):
-        return None
-    weight = sum(weights.get(node, 1.0) for node in nodes)
-    return BatchSample(rows=0.0, seconds=0.0, weight=weight, driver_rtt_s=driver_rtt_s, pair_rtt_s=pair_rtt_s)
-
-
-def _mst(
-    evidence: LawEvidence,
-    operator: Operator,
-    nodes: Sequence[str],
-    weights: Mapping[str, float],
-    knowledge: Knowledge,
-    trigger_s: float,
-) -> Estimate | None:
-    """Predict the MST of a placement with an interval of 90 %; None where no law or not all its delays are known."""
-    law, sample = evidence.law(), _sample(nodes, operator.driver_node, weights, knowledge)
-    if law is None or sample is None:
-        return None
-    cap = operator.batch_rows(len(nodes))
-    mid = float(
-        law.rows_per_s(
-            np.array([sample.weight]),
-            np.array([sample.driver_rtt_s]),
-            np.array([sample.pair_rtt_s]),
-            None if cap is None else float(cap),
-            trigger_s,
-        )[0]
-    )
-    seconds = trigger_s if cap is None else max(trigger_s, cap / mid)
-    share = _Z_90 * evidence.spread_share(replace(sample, rows=mid * seconds, seconds=seconds))
-    return Estimate(low=mid / (1 + share), mid=mid, high=mid * (1 + share))
 
 
 def _moved(present: _Nodes, choice: _Nodes) -> int:
@@ -448,16 +399,3 @@ def _blocking_reason(
     if not present or not reading.batches or reading.backlog_rows is None:
         return Reason.METRICS_MISSING, "the replicas, the last batches or the backlog are not known"
     return unknown_delays(knowledge.latencies, present, operator.driver_node)
-
-
-def _due(offered: np.ndarray, instants_s: np.ndarray, load: LoadHistory, allowed_s: float) -> np.ndarray:
-    """Return the rows that have to be through at each instant: those that had been offered the allowed time before."""
-    times, rows = load.course()
-    past_s, past_rows = (times - times[-1])[:-1], (rows - rows[-1])[:-1]
-    known_s = np.concatenate([past_s, instants_s])
-    known = np.concatenate([np.broadcast_to(past_rows, (len(offered), len(past_rows))), offered], axis=1)
-    wanted_s = np.maximum(instants_s - allowed_s, known_s[0])
-    index = np.clip(np.searchsorted(known_s, wanted_s, side="right") - 1, 0, len(known_s) - 2)
-    share = (wanted_s - known_s[index]) / (known_s[index + 1] - known_s[index])
-    due: np.ndarray = known[:, index] * (1 - share) + known[:, index + 1] * share
-    return due

@@ -187,6 +187,33 @@ class LoadHistory(BaseModel):
             growth=float(slopes[1] * growth),
         )
 
+    def due(self, offered: Array, instants_s: Array, allowed_s: float) -> Array:
+        """Return the rows that have to be through at each instant: those that had been offered the allowed time before.
+
+        Parameters
+        ----------
+        offered
+            Shape ``(c, k + 1)``: rows offered from now until each instant, by course.
+        instants_s
+            Shape ``(k + 1,)``: seconds from now, the first one 0.
+        allowed_s
+            How old a row may be.
+
+        Returns
+        -------
+        ndarray
+            Of the shape of ``offered``; below 0 for rows that were offered before now.
+        """
+        times, rows = self.course()
+        past_s, past_rows = (times - times[-1])[:-1], (rows - rows[-1])[:-1]
+        known_s = np.concatenate([past_s, instants_s])
+        known = np.concatenate([np.broadcast_to(past_rows, (len(offered), len(past_rows))), offered], axis=1)
+        wanted_s = np.maximum(instants_s - allowed_s, known_s[0])
+        index = np.clip(np.searchsorted(known_s, wanted_s, side="right") - 1, 0, len(known_s) - 2)
+        share = (wanted_s - known_s[index]) / (known_s[index + 1] - known_s[index])
+        found: Array = known[:, index] * (1 - share) + known[:, index + 1] * share
+        return found
+
     def _level_and_growth(self, bucket_s: float) -> tuple[float, float]:
         """Return the mean rate of the last bucket, and how much that is above the one before; rows/s."""
         last = self.rates(bucket_s)[-2:].tolist()

@@ -53,16 +53,23 @@ class RoundTrips:
     @classmethod
     def of(cls, nodes: Sequence[str], driver_node: str, delays: LatencyMap | None) -> "RoundTrips":
         """Read them from a latency map; a node is 0 from itself without one, too."""
-        driver_s, pairs_s = np.full(len(nodes), np.nan), np.full((len(nodes), len(nodes)), np.nan)
+        pairs_s = np.full((len(nodes), len(nodes)), np.nan)
         if delays is not None:
             known = [index for index, node in enumerate(nodes) if node in delays]
             rows = delays.positions(nodes[index] for index in known)
             pairs_s[np.ix_(known, known)] = delays.rtt_ms[np.ix_(rows, rows)] / 1000
-            if driver_node in delays:
-                driver_s[known] = delays.rtt_ms[rows, delays.positions([driver_node])[0]] / 1000
         np.fill_diagonal(pairs_s, 0.0)
-        driver_s[[index for index, node in enumerate(nodes) if node == driver_node]] = 0.0
-        return cls(driver_s=driver_s, pairs_s=pairs_s)
+        return cls(driver_s=_driver_rtts_s(nodes, driver_node, delays), pairs_s=pairs_s)
+
+
+def _driver_rtts_s(nodes: Sequence[str], driver_node: str, delays: LatencyMap | None) -> Array:
+    rtts_s = np.full(len(nodes), np.nan)
+    if delays is not None and driver_node in delays:
+        known = [index for index, node in enumerate(nodes) if node in delays]
+        rows = delays.positions(nodes[index] for index in known)
+        rtts_s[known] = delays.rtt_ms[rows, delays.positions([driver_node])[0]] / 1000
+    rtts_s[[index for index, node in enumerate(nodes) if node == driver_node]] = 0.0
+    return rtts_s
 
 
 def placements(
@@ -140,7 +147,7 @@ def _nearest(free: Sequence[str], driver_node: str, delays: LatencyMap | None) -
     """Return the free nodes, or so many of them as are considered."""
     if len(free) <= MOST_FREE_NODES:
         return free
-    driver_s = RoundTrips.of(free, driver_node, delays).driver_s  # NaN is sorted last
+    driver_s = _driver_rtts_s(free, driver_node, delays)  # NaN is sorted last
     return [free[index] for index in np.argsort(driver_s, kind="stable")[:MOST_FREE_NODES]]
 
 

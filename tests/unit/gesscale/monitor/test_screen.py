@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gesscale.monitor.screen import screen
+from gesscale.monitor.screen import Screen, screen
 from gesscale.observation import Batch
 
 NOW_S = 1000.0
@@ -61,3 +61,18 @@ def test_zero_is_no_trigger_interval_and_no_cap_but_a_fine_backlog() -> None:
 def test_a_lower_number_that_ends_later_is_a_query_that_began_again() -> None:
     again = (batch(7, 990.0), batch(0, 995.0))
     assert screen(again, NOW_S) == (again, ())
+
+
+def test_a_screen_that_is_kept_says_in_each_step_what_a_new_one_says() -> None:
+    record = [
+        batch(number, 2.0 * number, backlog_rows=-1.0 if number % 7 == 0 else 5.0) for number in range(1, 300)
+    ]
+    record[50] = replace(record[50], rows=-5)
+    record[60] = replace(record[60], ended_at_s=record[59].ended_at_s)
+    record[70] = replace(
+        record[70], ended_at_s=record[70].ended_at_s + 600.0
+    )  # in the future, and then it is not
+    kept_screen = Screen()
+    for end in range(1, len(record) + 1):
+        window, now_s = record[max(0, end - 18) : end], 2.0 * end
+        assert kept_screen(window, now_s) == screen(window, now_s)

@@ -19,6 +19,8 @@ def test_the_load_rises_and_falls_between_its_bounds():
 def test_events_are_those_that_are_due():
     day = NexmarkDay(query=query_named("q5"), policy="static", day_s=240.0)
     assert day.events == int(sum(day.rates) * 10)
+    # their own time passes as the day's does in the mean
+    assert day.events / day.events_per_s == pytest.approx(240.0, rel=0.01)
 
 
 def test_a_query_that_reads_the_events_twice_works_half_as_long_on_each(tmp_path):

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from gesscale.decision import CandidateBill
 from gesscale.observation import Batch
+from gesscale.order import Order
 from gesscale.policies.gesscale2.analysis.bills import bills
+from gesscale.policies.gesscale2.analysis.changes import change_cost
 from gesscale.policies.gesscale2.analysis.demand import BUCKETS_KEPT, LoadHistory, Point, offered_points
 from gesscale.policies.gesscale2.analysis.law import BatchSample, BatchTimeLaw, LawEvidence
 from gesscale.policies.gesscale2.analysis.outlook import Candidate, ChangeCost, Outlook
@@ -365,6 +367,28 @@ def test_a_new_replica_does_not_count_until_it_has_started() -> None:
         change=ChangeCost(stop_s=0.0, start_s=0.0, settle_s=0.0, replica_minutes=0.0), backlog_rows=600.0
     )
     assert bills_of(slow, 2)[0].late_minutes > bills_of(quick, 2)[0].late_minutes
+
+
+def test_the_last_changes_tell_what_one_costs() -> None:
+    def order(at_s: float, *, nodes: int, first_tasks_s: float, settled_s: float) -> Order:
+        placement = tuple("abcd"[:nodes])
+        return Order(placement=placement, at_s=at_s, before=2).ended(
+            at_s + settled_s, 11.0, arrived=True, first_tasks_s=first_tasks_s
+        )
+
+    before = change_cost((), 10.0, restarts=False, replica_minutes=1.0)
+    # Batches went on within the trigger. New replicas needed 5, 15 and 6 s; a removal says nothing of that.
+    orders = [
+        order(400.0, nodes=3, first_tasks_s=5.0, settled_s=20.0),
+        order(300.0, nodes=1, first_tasks_s=90.0, settled_s=40.0),
+        order(200.0, nodes=4, first_tasks_s=15.0, settled_s=60.0),
+        order(100.0, nodes=3, first_tasks_s=6.0, settled_s=50.0),
+    ]
+    found = change_cost(orders, 10.0, restarts=False, replica_minutes=1.0)
+    assert (before.stop_s, before.start_s, before.settle_s) == (0.0, 8.0, 28.0)
+    assert (found.stop_s, found.start_s, found.settle_s) == (0.0, 6.0, 45.0)
+    # Nothing was measured yet, but a change is known to restart the query: the paper's two minutes.
+    assert change_cost((), 10.0, restarts=True, replica_minutes=1.0).stop_s == 120.0
 
 
 def test_until_a_change_has_settled_no_other_is_made() -> None:

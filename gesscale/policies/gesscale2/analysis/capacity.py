@@ -1,0 +1,75 @@
+"""What a placement is to the law: its weight and its delays, and the MST that the law predicts from them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from gesscale.policies.gesscale2.analysis.law import BatchSample, LawEvidence
+from gesscale.policies.gesscale2.analysis.placements import RoundTrips
+from gesscale.workflow import Operator
+from latency_map import LatencyMap
+from perfmodel import Estimate
+
+_Z_90 = 1.645
+
+
+def sample_of(
+    nodes: Sequence[str], driver_node: str, weights: Mapping[str, float], delays: LatencyMap | None
+) -> BatchSample | None:
+    """Return a sample without rows that has a placement's weight and delays; None where the map lacks one."""
+    trips = RoundTrips.of(nodes, driver_node, delays)
+    driver_rtt_s, pair_rtt_s = float(trips.driver_s.max()), float(trips.pairs_s.max())
+    if np.isnan(driver_rtt_s) or np.isnan(pair_rtt_s):
+        return None
+    weight = sum(weights.get(node, 1.0) for node in nodes)
+    return BatchSample(rows=0.0, seconds=0.0, weight=weight, driver_rtt_s=driver_rtt_s, pair_rtt_s=pair_rtt_s)
+
+
+def predicted_mst(
+    evidence: LawEvidence,
+    operator: Operator,
+    nodes: Sequence[str],
+    *,
+    weights: Mapping[str, float],
+    delays: LatencyMap | None,
+    trigger_s: float,
+) -> Estimate | None:
+    """Predict the MST of a placement with an interval of 90 %.
+
+    Parameters
+    ----------
+    evidence
+        What the batches have taught.
+    operator
+        Its driver and its batch cap.
+    nodes
+        The placement.
+    weights
+        Capacity weight by node; one that is not listed weighs 1.
+    delays
+        The latency map.
+    trigger_s
+        The trigger interval.
+
+    Returns
+    -------
+    Estimate or None
+        Rows/s; None where there is no law yet, or a delay is not known.
+    """
+    law, sample = evidence.law(), sample_of(nodes, operator.driver_node, weights, delays)
+    if law is None or sample is None:
+        return None
+    cap = operator.batch_rows(len(nodes))
+    mid = float(
+        law.rows_per_s(
+            np.array([sample.weight]),
+            np.array([sample.driver_rtt_s]),
+            np.array([sample.pair_rtt_s]),
+            None if cap is None else float(cap),
+            trigger_s,
+        )[0]
+    )
+    seconds = trigger_s if cap is None else max(trigger_s, cap / mid)
+    share = _Z_90 * evidence.spread_share(replace(sample, rows=mid * seconds, seconds=seconds))
+    return Estimate(low=mid / (1 + share), mid=mid, high=mid * (1 + share))

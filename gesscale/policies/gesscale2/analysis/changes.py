@@ -1,0 +1,54 @@
+"""What a change costs, by the last ones."""
+
+from collections.abc import Sequence
+from statistics import median
+
+from gesscale.order import Order
+from gesscale.policies.gesscale2.analysis.outlook import ChangeCost
+
+_CHANGES_COUNTED = 9
+_STOP_CYCLES = 1.5
+"""A change that held batches up for more than so many triggers stopped the job."""
+_START_S, _RESTART_S = 8.0, 120.0
+"""What takes a new replica until it serves, and a restart of the query where none has been measured."""
+_SETTLE_CYCLES = 2.0
+"""So many triggers after a change its replicas have run a warm batch, and the next change may follow."""
+
+
+def change_cost(
+    orders: Sequence[Order], trigger_s: float, *, restarts: bool, replica_minutes: float
+) -> ChangeCost:
+    """Tell by the last changes whether one stops the query, and how long it takes.
+
+    Parameters
+    ----------
+    orders
+        Of the operator, newest first.
+    trigger_s
+        The trigger interval.
+    restarts
+        Whether a change is known to restart the query.
+    replica_minutes
+        What a change costs on top.
+
+    Returns
+    -------
+    ChangeCost
+        The medians of the last nine changes; first guesses where there were none.
+    """
+    changes = orders[:_CHANGES_COUNTED]
+    held_s = [each.downtime_s - trigger_s for each in changes if each.downtime_s is not None]
+    took_s = max(0.0, median(held_s)) if held_s else _RESTART_S if restarts else _START_S
+    started_s = [each.first_tasks_s for each in changes if each.first_tasks_s is not None and _grows(each)]
+    start_s = median(started_s) if started_s else _START_S
+    settled_s = [each.settled_at_s - each.at_s for each in changes if each.settled_at_s is not None]
+    return ChangeCost(
+        stop_s=took_s if took_s > _STOP_CYCLES * trigger_s else 0.0,
+        start_s=start_s,
+        settle_s=median(settled_s) if settled_s else max(took_s, start_s) + _SETTLE_CYCLES * trigger_s,
+        replica_minutes=replica_minutes,
+    )
+
+
+def _grows(order: Order) -> bool:
+    return order.before is not None and len(order.placement) > order.before
