@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from importlib.metadata import entry_points
+from pathlib import Path
 
 import typer
 
@@ -32,11 +33,10 @@ def operators_of(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def _operators(config: object) -> Iterator[str]:
-    import yaml
+    from latency_map.errors import LatencyMapError
+    from latency_map.formats.yaml_text import read_yaml
 
     try:
-        with open(str(config), encoding="utf-8") as file:  # noqa: PTH123 - a path as it was typed
-            document = yaml.safe_load(file)
-        yield from document["workflow"]["operators"]
-    except (OSError, ValueError, KeyError, TypeError, yaml.YAMLError):
+        yield from read_yaml(Path(str(config)))["workflow"]["operators"]
+    except (LatencyMapError, OSError, KeyError, TypeError):
         return
