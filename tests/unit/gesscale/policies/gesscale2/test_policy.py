@@ -159,6 +159,26 @@ def test_it_remembers_what_it_learned() -> None:
     assert again.memo == second.memo
 
 
+@pytest.mark.parametrize("jump_s", [-86_400.0, -600.0, 1200.0, 86_400.0])
+def test_a_clock_that_jumps_removes_no_replica(jump_s: float) -> None:
+    # The driver's clock and ours go on a day away, the counter of offered rows goes on, a few batches are known since.
+    seen = stream(150, ("hub", "near"), minutes=9)
+    first, _ = decide(seen)
+    jumped = tuple(
+        replace(
+            each,
+            ended_at_s=each.ended_at_s + 540 + jump_s,
+            offered_rows_total=each.offered_rows_total + 150 * 540,
+        )
+        for each in seen.batches[:4]
+    )
+    later = replace(seen, at_s=jumped[-1].ended_at_s, batches=jumped, warm_batches=jumped)
+    analysis, plan = decide(later, knowledge=known(memos={"op": first.memo}))
+    assert len(plan.placement) >= 2
+    memo = Gesscale2Memo.model_validate_json(analysis.memo)
+    assert memo.load.forecast(60.0).rate == pytest.approx(150, rel=0.15)
+
+
 # When nothing changes
 
 
