@@ -82,8 +82,10 @@ def state_of(reading: Mapping[str, Any]) -> str:
 
     Examples
     --------
-    >>> state_of({"saturated_share": 1.0, "busy_share": 1.0}), state_of({"busy_share": 0.4, "input_rows_per_s": 9})
-    ('lagging', 'waiting')
+    >>> state_of({"saturated_share": 1.0, "busy_share": 1.0})
+    'lagging'
+    >>> state_of({"saturated_share": 0.0, "busy_share": 0.4, "input_rows_per_s": 9.0})
+    'waiting'
     """
     busy, saturated = _number(reading.get("busy_share")), _number(reading.get("saturated_share"))
     if busy is None or saturated is None:
