@@ -85,7 +85,7 @@ def _tidy():
 @pytest.mark.parametrize("master", ["local[2]", "local-cluster[2,1,1024]"])
 def test_a_cluster_gives_what_one_process_gives(asked, tmp_path, master):
     code, document, said, _, leader = arena(*asked, "--spark", master, "--results", tmp_path / "r")
-    assert code == 0, said
+    assert code == 1, said  # one policy has lost all its runs
     _, expected, _, _, _ = arena(*asked, "--jobs", 2)
     deaths = [run for run in document["runs"] if run["policy"].endswith("dies")]
     assert {run["lost"] for run in deaths} == {
