@@ -1,6 +1,7 @@
 """A page that is served from a journal that the test writes, step by step."""
 
 import contextlib
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
@@ -19,6 +20,7 @@ from latency_map.serving import PageServer
 
 EVIL = "<img src=x onerror=alert(1)>\"'&"
 PERIOD_S = 10.0
+RUN_HELD_S = 60.0  # bound of a wait, not an expectation
 
 
 def step_of(
@@ -89,6 +91,8 @@ class ServedJournal:
     def __init__(self, access: Access | None = None) -> None:
         self.journal, self.problems = Journal(), ()
         self.now_s, self.html = T0_S, page_html()
+        self.run_may_answer = threading.Event()
+        self.run_may_answer.set()
         self._access, self._port = access or Access(), 0
         self.start()
 
@@ -97,7 +101,13 @@ class ServedJournal:
         self._server = PageServer(
             "127.0.0.1",
             self._port,
-            {**pages_of(*told), "/": lambda _parameters: ("text/html", self.html)},
+            {
+                **pages_of(*told),
+                "/": lambda _parameters: ("text/html", self.html),
+                "/api/run": lambda parameters: (
+                    self.run_may_answer.wait(RUN_HELD_S) and pages_of(*told)["/api/run"](parameters)
+                ),
+            },
             streams=streams_of(*told),
             headers=HEADERS,
             guard=self._access,

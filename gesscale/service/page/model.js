@@ -28,7 +28,9 @@ export class RunModel {
     this.changed();
   }
 
+  // What the head says of the scaler; before the run is known, it would look like a run without workflows.
   takeHead(head) {
+    if (this.head === null) return;
     this.head = { ...this.head, ...head };
     this.changed();
   }

@@ -1,6 +1,7 @@
 """The page in Debian's Chromium: every view, live and recorded, small and wide, with what may go wrong."""
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -140,6 +141,17 @@ def test_the_page_survives_a_restart_of_the_scaler(chromium, world):
     until(chromium, ".connection", "live")
     world.add(step_of({"op": decided(T0_S + 10, detail="back again")}))
     until(chromium, "#time output", ":10")
+
+
+def test_a_run_that_answers_late_is_not_taken_for_one_without_workflows(chromium, world):
+    world.run_may_answer.clear()
+    see(chromium, DESKTOP, "light")
+    chromium.get(f"{world.url}/#/nodes")
+    until(chromium, "main", "The run is being fetched")
+    time.sleep(1)  # long enough for the first event, which needs no run, to be drawn
+    assert not chromium.find_elements(By.CSS_SELECTOR, "main h1")
+    world.run_may_answer.set()
+    until(chromium, "main h1", "Nodes")
 
 
 def test_a_page_of_another_version_says_so_and_is_loaded_again_by_a_click(chromium, world):
