@@ -17,6 +17,7 @@ COPIES = [
     *(ROOT / "deploy").rglob("*.conf"),
     ROOT / "deploy" / "images" / "Dockerfile",
     ROOT / "docs" / "k3s.md",
+    ROOT / "examples" / "k3s" / "README.md",
     ROOT / "docs" / "howto" / "packages.md",
 ]
 
