@@ -10,9 +10,11 @@ Needs git, kubectl, and the packages of the groups ``build`` and ``release`` in 
 
 import argparse
 import hashlib
+import io
 import json
 import shutil
 import sys
+import tarfile
 import tempfile
 import zipfile
 from collections.abc import Mapping
@@ -89,7 +91,8 @@ def verified(folder: Path, kubectl: str | None) -> str:
     """
     try:
         files = {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
-        listed = dict(reversed(line.split("  ")) for line in files[SUMS].decode().splitlines())
+        lines = (line.partition("  ") for line in files[SUMS].decode().splitlines())
+        listed = {name: digest for digest, _, name in lines}
         statement = json.loads(files[PROVENANCE])
         subjects = {each["name"]: each["digest"]["sha256"] for each in statement["subject"]}
         parameters = statement["predicate"]["buildDefinition"]["externalParameters"]
@@ -129,30 +132,43 @@ def _versions(files: Mapping[str, bytes]) -> dict[str, str]:
     """Return the version that each part itself states."""
     stated = {}
     for name, content in files.items():
-        if name.endswith(".whl"):
-            with tempfile.TemporaryFile() as file:
-                file.write(content)
-                with zipfile.ZipFile(file) as wheel:
-                    (about,) = (each for each in wheel.namelist() if each.endswith(".dist-info/METADATA"))
-                    stated[name] = _field(wheel.read(about).decode())
-        elif name.endswith(".tar.gz"):
-            (about,) = (
-                text
-                for path, text in unpacked(content).items()
-                if path.count("/") == 1 and "PKG-INFO" in path
-            )
-            stated[name] = _field(about.decode())
-        elif name.endswith(".tgz"):
-            stated[name] = str(yaml.safe_load(unpacked(content)["gesscale/Chart.yaml"])["version"])
-        elif name.endswith(".cdx.json"):
-            stated[name] = str(json.loads(content)["metadata"]["component"]["version"])
+        try:
+            found = _version(name, content)
+        except (
+            LookupError,
+            OSError,
+            TypeError,
+            ValueError,
+            tarfile.TarError,
+            yaml.YAMLError,
+            zipfile.BadZipFile,
+        ):
+            message = f"{name}: expected a file that states its version, got one that does not; do not use it"
+            raise ReleaseError(message) from None
+        if found is not None:
+            stated[name] = found
     return stated
 
 
-def _field(metadata: str) -> str:
-    return next(
-        line.removeprefix("Version: ") for line in metadata.splitlines() if line.startswith("Version: ")
-    )
+def _version(name: str, content: bytes) -> str | None:
+    if name.endswith(".whl"):
+        with zipfile.ZipFile(io.BytesIO(content)) as wheel:
+            (about,) = (each for each in wheel.namelist() if each.endswith(".dist-info/METADATA"))
+            return _field(wheel.read(about))
+    if name.endswith(".tar.gz"):
+        packed = unpacked(content)
+        (about,) = (path for path in packed if path.count("/") == 1 and path.endswith("/PKG-INFO"))
+        return _field(packed[about])
+    if name.endswith(".tgz"):
+        return str(yaml.safe_load(unpacked(content)["gesscale/Chart.yaml"])["version"])
+    if name.endswith(".cdx.json"):
+        return str(json.loads(content)["metadata"]["component"]["version"])
+    return None
+
+
+def _field(metadata: bytes) -> str:
+    (found,) = (line for line in metadata.decode().splitlines() if line.startswith("Version: "))
+    return found.removeprefix("Version: ")
 
 
 def _provenance(source: Source, files: Mapping[str, bytes]) -> bytes:

@@ -41,7 +41,6 @@ def read_cost_map(content: JsonReader) -> RawDelays:
         raise error_at(content.name, "", f"expected a cost map, got {kind_of(content.last_value())}")
     costs = _Costs(content)
     kind: DelayKind | None = None
-    stated_at = "meta.cost-type.cost-metric"
     for key in content.members():
         if key == "meta":
             kind = _kind(content.name, content.value())
@@ -51,7 +50,7 @@ def read_cost_map(content: JsonReader) -> RawDelays:
             content.skip()
     if kind is None:
         raise error_at(content.name, "meta", "expected the cost-type of the map, got none; add it")
-    return costs.delays(kind, stated_at)
+    return costs.delays(kind)
 
 
 class _Costs:
@@ -97,7 +96,7 @@ class _Costs:
     def _error(self, origin: str, destination: str, problem: str) -> LatencyMapError:
         return error_at(self.content.name, f"{self.key}.{origin}.{destination}", problem)
 
-    def delays(self, kind: DelayKind, stated_at: str) -> RawDelays:
+    def delays(self, kind: DelayKind) -> RawDelays:
         names = tuple(self.grid.numbers)
         check_file_names(self.content.name, names)
         values = self.grid.finish("cost")
@@ -108,7 +107,7 @@ class _Costs:
             values=values,
             place=lambda a, b: f"{self.key}.{names[a]}.{names[b]}",
             kind=kind,
-            stated_at=stated_at,
+            stated_at="meta.cost-type.cost-metric",
             notes=notes,
         )
 

@@ -27,7 +27,7 @@ from latency_map.formats.ping_text import read_fping, read_ping
 from latency_map.formats.pings_csv import read_pings
 from latency_map.formats.raw import RawDelays, SideFiles
 from latency_map.formats.recognise import MapForm, looks_like_json, recognise_json, recognise_text
-from latency_map.formats.scheduler_plugins import read_netperf, read_network_topology
+from latency_map.formats.scheduler_plugins_reading import read_netperf, read_network_topology
 from latency_map.formats.source import MapSource
 from latency_map.plausibility import find_implausible
 from latency_map.survey import Survey

@@ -1,5 +1,6 @@
 """A release: the same bytes each time, refused when changed, installed fresh, and its chart as Helm renders it."""
 
+import hashlib
 import io
 import os
 import shutil
@@ -74,6 +75,20 @@ def test_a_release_that_is_not_whole_is_found_out(made, tmp_path, change):
     assert done.returncode == 1
     assert "do not use this release" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_release_whose_parts_are_of_another_version_is_refused(made, tmp_path):
+    folder = tmp_path / "dist"
+    shutil.copytree(made, folder)
+    provenance, sums = folder / "provenance.json", folder / "SHA256SUMS"
+    before = hashlib.sha256(provenance.read_bytes()).hexdigest()
+    provenance.write_text(
+        provenance.read_text().replace(f'"version": "{PROJECT["version"]}"', '"version": "99.0"')
+    )
+    sums.write_text(sums.read_text().replace(before, hashlib.sha256(provenance.read_bytes()).hexdigest()))
+    done = release("verify", folder)
+    assert done.returncode == 1
+    assert f"expected version 99.0, got {PROJECT['version']}" in done.stderr
 
 
 def test_a_folder_that_is_no_release_is_refused(tmp_path):

@@ -71,7 +71,7 @@ def export_map(
 ) -> None:
     """Write a map for the network-aware plugins of Kubernetes' scheduler: whole milliseconds, rounded up.
 
-    A map with missing pairs is refused, as a pair that is left out would count as 0 there.
+    A map with missing pairs is refused: a pair that is left out is not unknown there, but 0 or the most there is.
     """
     if nodes is not None and form is ExportForm.NETPERF:
         wanted = ExportForm.NETWORK_TOPOLOGY.value
@@ -99,7 +99,7 @@ def _groups(latencies: LatencyMap, nodes: Path, topology_key: str) -> dict[str, 
     """Return the zone of each node of the map that the file has one for."""
     groups = {}
     for node in read_nodes(nodes, None, room_counts=False):
-        zone = node.labels.get(topology_key) or node.labels.get("zone", "")
+        zone = node.labels.get("zone" if topology_key == ZONE_LABEL else topology_key)
         if node.name in latencies and zone:
             groups[node.name] = zone
     return groups

@@ -114,6 +114,18 @@ def test_the_command_writes_what_kubectl_takes(csv, tmp_path):
     assert parse_survey(target.read_text()).survey.names == ("z1", "z2")
 
 
+def test_regions_are_taken_by_their_label_and_never_a_zone_instead(csv, tmp_path):
+    nodes = tmp_path / "nodes.yaml"
+    region = "topology.kubernetes.io/region"
+    nodes.write_text(
+        f"[{{name: a, labels: {{{region}: r1}}}}, {{name: b, zone: z2, labels: {{{region}: r2}}}}]"
+    )
+    arguments = (csv, "--format", "network-topology", "--nodes", nodes, "--topology-key", region)
+    assert parse_survey(run(*arguments).stdout).survey.names == ("r1", "r2")
+    nodes.write_text(f"[{{name: a, labels: {{{region}: r1}}}}, {{name: b, zone: z2}}]")
+    assert "expected a zone for every node of the map, got none for 'b'" in str(run(*arguments).exception)
+
+
 def test_the_command_refuses_what_it_cannot_write(csv, tmp_path):
     nodes = tmp_path / "nodes.yaml"
     nodes.write_text("[{name: a, zone: z1}]")
