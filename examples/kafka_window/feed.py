@@ -10,6 +10,7 @@ import os
 import random
 import shutil
 import signal
+import socket
 import sys
 import tempfile
 import time
@@ -55,6 +56,11 @@ def broker() -> Iterator[str]:
     if given := os.environ.get("BOOTSTRAP"):
         yield given
         return
+    with socket.socket() as probe:
+        if probe.connect_ex(("127.0.0.1", PORT)) == 0:
+            sys.exit(
+                f"feed: port {PORT} is in use; choose another one: BROKER_PORT=19192 python {sys.argv[0]}"
+            )
     with (
         tempfile.TemporaryDirectory() as place,
         running_broker(Path(place) / "kafka", port=PORT, partitions=PARTITIONS) as own,

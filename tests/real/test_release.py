@@ -29,7 +29,7 @@ IMPORTS = {
     "all": "pyspark.sql, sklearn, statsmodels",
 }  # fmt: skip
 EVERY_EXTRA = os.environ.get("GESSCALE_TEST_EXTRAS") == "all"
-"""Each in a fresh environment takes a quarter of an hour and 1 GB; one of them shows that extras work at all."""
+"""Each in a fresh environment takes half an hour and 1 GB; one of them shows that extras work at all."""
 CHOSEN = ["", *(PROJECT["optional-dependencies"] if EVERY_EXTRA else ["probe"])]
 
 
