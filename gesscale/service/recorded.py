@@ -19,7 +19,7 @@ from gesscale.service.documents import ONLY_WORKFLOW, cost_of, nodes_document, p
 from gesscale.settings import Settings, load_settings
 
 
-def write_page(folder: Path, file: Path) -> tuple[str, ...]:
+def write_page(folder: Path, file: Path, *, title: str = "") -> tuple[str, ...]:
     """Write a recorded run as one HTML file.
 
     Parameters
@@ -28,6 +28,8 @@ def write_page(folder: Path, file: Path) -> tuple[str, ...]:
         See `read_record`.
     file
         One that exists is replaced.
+    title
+        What the page says it shows. Default: the name of the folder.
 
     Returns
     -------
@@ -40,6 +42,8 @@ def write_page(folder: Path, file: Path) -> tuple[str, ...]:
         It is no record, or the file cannot be written.
     """
     document, faults = read_record(folder)
+    if title:
+        document["run"]["title"] = title
     try:
         file.write_text(html_of(document), "utf-8")
     except OSError as error:
@@ -67,7 +71,10 @@ def read_record(folder: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
         It is no record, or holds no decisions.
     """
     if not (folder / SETTINGS).is_file():
-        message = f"there is no {folder / SETTINGS}: expected a record, a folder as the demo writes it"
+        message = (
+            f"there is no {folder / SETTINGS}: expected a record, a folder as the demo writes it; of results of the "
+            "arena, gesscale arena course makes one"
+        )
         raise InputError(message)
     settings = load_settings(folder / SETTINGS, [], trusted=False, is_record=True)
     recording = read_recording(folder, settings.workflow.operators)

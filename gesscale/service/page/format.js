@@ -23,11 +23,26 @@ export function span(seconds) {
 const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
 
+// A simulated run has no date: its times count from its beginning.
+const YEAR_S = 365 * 86400;
+
+export function hasDate(at_s) {
+  return at_s >= YEAR_S;
+}
+
+function sinceBeginning(at_s) {
+  const whole = Math.round(at_s);
+  const two = (value) => String(value).padStart(2, "0");
+  return `${Math.floor(whole / 3600)}:${two(Math.floor(whole / 60) % 60)}:${two(whole % 60)}`;
+}
+
 export function clock(at_s) {
+  if (!hasDate(at_s)) return sinceBeginning(at_s);
   return CLOCK.format(new Date(at_s * 1000));
 }
 
 export function moment(at_s) {
+  if (!hasDate(at_s)) return sinceBeginning(at_s);
   const date = new Date(at_s * 1000);
   return `${DAY.format(date)}, ${CLOCK.format(date)}`;
 }

@@ -1,7 +1,7 @@
 // The page: head, views, time, and the view that the address names. Everything is drawn again when something changes.
 
 import { h, replaceContent } from "./dom.js";
-import { clock, moment, span } from "./format.js";
+import { clock, hasDate, moment, span } from "./format.js";
 import { VIEWS, goTo, linkTo, readAddress } from "./address.js";
 import { RunModel } from "./model.js";
 import { sourceOfThisPage } from "./source.js";
@@ -98,8 +98,14 @@ function drawTime(place) {
   end.textContent = recorded ? "End" : "Live";
   end.setAttribute("aria-pressed", String(place.at_s === null));
   const at_s = instants[Math.max(0, index)];
-  shown.textContent = at_s === undefined ? "" : recorded ? `${clock(at_s)}, ${Math.round(at_s - instants[0])} s` : moment(at_s);
+  shown.textContent = at_s === undefined ? "" : recorded ? recordedMoment(at_s) : moment(at_s);
   slider.setAttribute("aria-valuetext", shown.textContent);
+}
+
+// The time of day, and how far the run is.
+function recordedMoment(at_s) {
+  const since_s = at_s - instants[0];
+  return hasDate(at_s) ? `${clock(at_s)}, ${since_s < 600 ? `${Math.round(since_s)} s` : span(since_s)}` : clock(at_s);
 }
 
 function chooseInstant(index) {
