@@ -113,13 +113,14 @@ def _explain_resources(
     if file is not None:
         message = "expected --kubernetes without --knowledge and --config: it reads the status of resources"
         raise InputError(message)
-    from gesscale.cli.explain_resource import explained, read_resources
+    from gesscale.cli.explain_resource import explained, read_resources, say_how_to_look
 
     found = read_resources(name, namespace=namespace, kubeconfig=kubeconfig, context=context)
     if not found:
         stderr_console.print("there is no StreamAutoscaler")
     tables = [each for resource in found for each in explained(resource)]
     emit({"apiVersion": API_VERSION, "streamautoscalers": found}, output, tables)
+    say_how_to_look()
 
 
 def _knowledge_file(knowledge: Path | None, config: Path | None) -> Path:

@@ -7,7 +7,9 @@ from pathlib import Path
 from rich.console import Console
 
 from gesscale.errors import ClusterError
+from gesscale.service.recorded import write_page
 from testbed.cluster.topology import read_topology
+from testbed.demo.kubernetes.decisions import read_decisions, write_decisions
 from testbed.demo.kubernetes.stage import KubernetesStage
 from testbed.demo.kubernetes.watching import Witness
 from testbed.demo.record import Day
@@ -67,6 +69,7 @@ def play(scenario: Scenario, folder: Path, console: Console) -> bool:
         _follow(witness, rides.rows, scenario.day_s + scenario.drain_s)
         console.print(stage.kubectl("get", "streamautoscalers"), highlight=False)
         console.print(stage.kubectl("describe", "streamautoscaler", name), highlight=False)
+        decisions = read_decisions(stage.page_url)
     witness.record.rescales.extend(witness.rescales())
     arrivals = tuple(witness.arrivals())
     for arrival in arrivals:
@@ -81,7 +84,11 @@ def play(scenario: Scenario, folder: Path, console: Console) -> bool:
     checks = [check_both_directions(witness.record.rescales), _placed_check(witness), *check_rows(day)]
     title = f"policy {scenario.policy} on Kubernetes: {scenario.title}"
     more = {"policy": scenario.policy, "cleaning": rides.cleaning, "arrivals": arrivals}
-    return write_report(day, checks, title, folder, console, more=more)
+    kept = write_report(day, checks, title, folder, console, more=more)
+    write_decisions(decisions, scenario, cluster.topology, stage.driver_node, folder)
+    write_page(folder, folder / "page.html")
+    console.print(f"the run to look at, with a slider over its time: {folder}/page.html", highlight=False)
+    return kept
 
 
 def _follow(witness: Witness, rows: int, day_s: float) -> None:
