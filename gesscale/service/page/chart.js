@@ -6,6 +6,7 @@ import { clock, figure, moment } from "./format.js";
 const LEFT = 58;
 const RIGHT = 14;
 const TOP = 22;
+const SIGN_WIDTH = 9;
 
 // Round values for an axis from 0 to most, at least two.
 export function ticksUpTo(most, count) {
@@ -73,11 +74,22 @@ function panel({ title, unit, series, band, height }, { x, width, marks, at_s, l
       clock(last.from_s + share * (last.to_s - last.from_s)))) : null);
 }
 
+// Of marks that would cover each other, the first stays.
+function apart(marks, x) {
+  let end = -Infinity;
+  return marks.filter((mark) => {
+    if (x(mark.at_s) < end + SIGN_WIDTH) return false;
+    end = x(mark.at_s);
+    return true;
+  });
+}
+
 // panels: {title, unit, height, series: [{name, kind, stepped, values: [[at_s, value or null]]}], band: {low, high}}
 // marks: {at_s, kind, sign, words, href}; picked(at_s) is called with the instant of a click.
 export function timeCharts({ width, from_s, to_s, at_s, panels, marks, instants, picked }) {
   const end_s = to_s > from_s ? to_s : from_s + 1;
   const x = (instant_s) => LEFT + ((width - LEFT - RIGHT) * (instant_s - from_s)) / (end_s - from_s);
+  const shown = apart(marks, x);
   const nearest = (event) => {
     const box = charts.getBoundingClientRect();
     const wanted_s = from_s + ((event.clientX - box.left - LEFT) / (width - LEFT - RIGHT)) * (end_s - from_s);
@@ -99,11 +111,11 @@ export function timeCharts({ width, from_s, to_s, at_s, panels, marks, instants,
   };
   const strip = svg("svg", { class: "chart marks", width, height: 24, viewBox: `0 0 ${width} 24`, role: "group", "aria-label": "Changes over time" },
     svg("text", { class: "chart-title", x: 0, y: 16 }, "Changes"),
-    marks.map((mark) => svg("a", { href: mark.href, "aria-label": mark.words },
+    shown.map((mark) => svg("a", { href: mark.href, "aria-label": mark.words },
       svg("title", {}, mark.words),
       svg("text", { class: `sign ${mark.kind}`, x: x(mark.at_s), y: 17, "text-anchor": "middle" }, mark.sign))));
   const charts = h("div", { class: "charts", onpointermove: read, onclick: (event) => instants.length && !event.target.closest("a") && picked(nearest(event)) },
     marks.length ? strip : null,
-    panels.map((each, index) => panel(each, { x, width, marks, at_s, last: index === panels.length - 1 ? { from_s, to_s: end_s } : null })));
+    panels.map((each, index) => panel(each, { x, width, marks: shown, at_s, last: index === panels.length - 1 ? { from_s, to_s: end_s } : null })));
   return [charts, readout];
 }

@@ -17,7 +17,7 @@ export function findingsOf(model, place) {
     if (model.connection !== "recorded" && place.at_s === null && age_s > Math.max(LATE_PERIODS * workflow.period_s, 60)) {
       found.push({ level: "bad", title: workflow.name, text: `The newest step was ${span(age_s)} ago; there is to be one every ${span(workflow.period_s)}.`, todo: "Look at the log of the scaler." });
     }
-    const snapshot = model.workflows.length > 1 && workflow.name !== place.workflow ? new Map((model.points.get(workflow.name) ?? []).map((point) => [point.operator, point])) : model.snapshot(workflow.name, place.at_s);
+    const snapshot = snapshotOf(model, place, workflow);
     const maps = new Set();
     for (const { name } of workflow.operators) {
       const point = snapshot.get(name);
@@ -34,6 +34,11 @@ export function findingsOf(model, place) {
   return found.sort((a, b) => (a.level === b.level ? 0 : a.level === "bad" ? -1 : 1));
 }
 
+// Of a fleet, the moment that is looked at is one of the chosen workflow; the others are shown as they are now.
+function snapshotOf(model, place, workflow) {
+  return model.workflows.length > 1 && workflow.name !== place.workflow ? model.latest(workflow.name) : model.snapshot(workflow.name, place.at_s);
+}
+
 export function healthView(model, place) {
   const found = findingsOf(model, place);
   return [
@@ -45,7 +50,7 @@ export function healthView(model, place) {
       : h("p", { class: "well" }, "✔ All is well: metrics and latency map are fresh, and no step failed."),
     h("h2", {}, "Ages"),
     h("dl", { class: "facts" }, model.workflows.flatMap((workflow) => {
-      const newest = [...model.snapshot(workflow.name, place.at_s).values()].at(-1);
+      const newest = [...snapshotOf(model, place, workflow).values()].at(-1);
       const map_age = newest?.map_age_s ?? null;
       return [["newest step of " + workflow.name, `${moment(newest?.at_s ?? workflow.last_step_s)}, every ${span(workflow.period_s)}`], ["latency map of " + workflow.name, map_age === null ? "age not known: its source does not tell" : `measured ${span(map_age)} before`]];
     }).slice(0, 40).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),

@@ -14,7 +14,7 @@ export function workflowView(model, place, { narrow }) {
   const fleet = model.workflows.length > 1 && !place.workflow;
   const shown = fleet ? model.workflows : [chosen];
   const rows = shown.flatMap((workflow) => {
-    const snapshot = fleet ? newest(workflow, model) : model.snapshot(workflow.name, place.at_s);
+    const snapshot = fleet ? model.latest(workflow.name) : model.snapshot(workflow.name, place.at_s);
     return workflow.operators.map((operator) => ({ workflow, operator, point: snapshot.get(operator.name) ?? null }));
   });
   const title = fleet ? `${model.workflows.length} workflows` : chosen.name === "workflow" ? "Workflow" : chosen.name;
@@ -25,10 +25,6 @@ export function workflowView(model, place, { narrow }) {
     listOf(rows, place, fleet),
     legend(),
   ];
-}
-
-function newest(workflow, model) {
-  return new Map((model.points.get(workflow.name) ?? []).map((point) => [point.operator, point]));
 }
 
 function stateOf(row) {

@@ -105,6 +105,24 @@ def focused(driver: webdriver.Chrome, attribute: str) -> str:
     return driver.execute_script("return document.activeElement[arguments[0]]", attribute)
 
 
+def last_instant(driver: webdriver.Chrome) -> int:
+    """Return the number of the newest step, from 0."""
+    return int(driver.find_element(By.ID, "instant").get_attribute("max"))
+
+
+def show_again(driver: webdriver.Chrome) -> None:
+    """Bring a page to the front that froze in the background, by way of another tab."""
+    page = driver.current_window_handle
+    driver.switch_to.new_window("tab")
+    driver.close()
+    driver.switch_to.window(page)
+
+
+def cut_off(driver: webdriver.Chrome, is_off: bool) -> None:
+    conditions = {"offline": is_off, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+    driver.execute_cdp_cmd("Network.emulateNetworkConditions", conditions)
+
+
 def said(driver: webdriver.Chrome, selector: str = "main") -> str:
     return driver.execute_script("return document.querySelector(arguments[0]).innerText", selector)
 
@@ -141,6 +159,37 @@ def test_the_page_survives_a_restart_of_the_scaler(chromium, world):
     until(chromium, ".connection", "live")
     world.add(step_of({"op": decided(T0_S + 10, detail="back again")}))
     until(chromium, "#time output", ":10")
+
+
+def test_a_page_that_slept_has_every_step_that_it_missed(chromium, world):
+    look(chromium, f"{world.url}/#/operator")
+    until(chromium, "#time output", ":00:00")
+    chromium.execute_cdp_cmd("Page.setWebLifecycleState", {"state": "frozen"})  # as on a laptop that is shut
+    for missed in range(1, 8):
+        world.add(step_of({"op": decided(T0_S + 10 * missed)}))
+    chromium.execute_cdp_cmd("Page.setWebLifecycleState", {"state": "active"})
+    show_again(chromium)
+    until(chromium, "#time output", ":01:10")
+    assert last_instant(chromium) == 2 + 7  # from 0: three steps before, seven meanwhile
+
+
+def test_a_page_without_network_has_every_step_that_it_missed(chromium, world):
+    look(chromium, f"{world.url}/#/operator")
+    until(chromium, ".connection", "live")
+    chromium.execute_cdp_cmd("Network.enable", {})
+    cut_off(chromium, True)
+    try:
+        world.stop()  # what is open is cut: a laptop in another network
+        world.start()
+        until(chromium, ".connection", "not connected")
+        for missed in range(1, 6):
+            world.add(step_of({"op": decided(T0_S + 10 * missed)}))
+        assert last_instant(chromium) == 2
+    finally:
+        cut_off(chromium, False)
+    until(chromium, ".connection", "live")
+    until(chromium, "#time output", ":00:50")
+    assert last_instant(chromium) == 2 + 5
 
 
 def test_a_run_that_answers_late_is_not_taken_for_one_without_workflows(chromium, world):
