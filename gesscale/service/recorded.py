@@ -119,7 +119,11 @@ def _document(title: str, settings: Settings, recording: Recording) -> dict[str,
     ]
     costs = _costs(recording)
     points = [
-        point_of(document, costs.get((decision.operator, decision.at_s)))
+        point_of(
+            document,
+            costs.get((decision.operator, decision.at_s)),
+            recording.batches[decision.operator],
+        )
         for document, decision in zip(documents, recording.decisions, strict=True)
     ]
     newest = {point["operator"]: point for point in points}

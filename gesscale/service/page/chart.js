@@ -1,7 +1,7 @@
 // Charts over one shared time axis, one under the other; what happened is marked in all of them.
 
 import { h, svg } from "./dom.js";
-import { clock, figure, moment } from "./format.js";
+import { figure, moment, timeTicks } from "./format.js";
 
 const LEFT = 58;
 const RIGHT = 14;
@@ -69,9 +69,10 @@ function panel({ title, unit, series, band, height }, { x, width, marks, at_s, l
       ? svg("circle", { class: `dot ${each.kind}`, cx: x(each.values[0][0]), cy: y(each.values[0][1]), r: 3 }) : null),
     at_s === null ? null : svg("line", { class: "chosen", x1: x(at_s), x2: x(at_s), y1: TOP - 4, y2: bottom }),
     svg("line", { class: "pointer", x1: -9, x2: -9, y1: TOP, y2: bottom }),
-    last ? [0, 0.25, 0.5, 0.75, 1].filter((_, index) => width > 560 || index % 2 === 0).map((share) => svg("text",
-      { class: "tick", x: LEFT + share * (width - LEFT - RIGHT), y: height - 5, "text-anchor": share === 0 ? "start" : share === 1 ? "end" : "middle" },
-      clock(last.from_s + share * (last.to_s - last.from_s)))) : null);
+    last ? last.ticks.map(({ at_s: instant_s, text }) => [
+      svg("line", { class: "grid", x1: x(instant_s), x2: x(instant_s), y1: bottom, y2: bottom + 4 }),
+      svg("text", { class: "tick", x: Math.min(width - 24, x(instant_s)), y: height - 5, "text-anchor": "middle" }, text),
+    ]) : null);
 }
 
 // Of marks that would cover each other, the first stays.
@@ -116,6 +117,6 @@ export function timeCharts({ width, from_s, to_s, at_s, panels, marks, instants,
       svg("text", { class: `sign ${mark.kind}`, x: x(mark.at_s), y: 17, "text-anchor": "middle" }, mark.sign))));
   const charts = h("div", { class: "charts", onpointermove: read, onclick: (event) => instants.length && !event.target.closest("a") && picked(nearest(event)) },
     marks.length ? strip : null,
-    panels.map((each, index) => panel(each, { x, width, marks: shown, at_s, last: index === panels.length - 1 ? { from_s, to_s: end_s } : null })));
+    panels.map((each, index) => panel(each, { x, width, marks: shown, at_s, last: index === panels.length - 1 ? { ticks: timeTicks(from_s, end_s, width > 560 ? 8 : 4) } : null })));
   return [charts, readout];
 }

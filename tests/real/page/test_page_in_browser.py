@@ -280,10 +280,11 @@ def test_markup_in_names_and_reasons_is_text(chromium):
             assert chromium.get_log("browser") == []
 
 
-def test_a_fleet_of_a_thousand_operators_is_searched_and_shows_the_worst_first(chromium):
+@pytest.mark.parametrize("width", [PHONE, DESKTOP])
+def test_a_fleet_of_two_hundred_workflows_is_searched_and_shows_the_worst_first(chromium, width):
     with served() as world:
-        for number in range(100):
-            names = [f"op-{number:02d}-{each}" for each in range(10)]
+        for number in range(200):
+            names = [f"op-{number:03d}-{each}" for each in range(5)]
             steps = {each: decided(T0_S) for each in names}
             if number == 70:
                 steps[names[3]] = growing(T0_S)
@@ -292,18 +293,51 @@ def test_a_fleet_of_a_thousand_operators_is_searched_and_shows_the_worst_first(c
                     T0_S, reason=Reason.METRICS_STALE, verdict=Verdict.UNKNOWN, seen=False
                 )
             of = workflow(*(operator(each) for each in names))
-            world.add(step_of(steps, name=f"streams/w{number:02d}", of=of))
-        look(chromium, f"{world.url}/")
-        until(chromium, "main h1", "100 workflows")
+            world.add(step_of(steps, name=f"streams/w{number:03d}", of=of))
+        look(chromium, f"{world.url}/", width)
+        until(chromium, "main h1", "200 workflows")
         until(chromium, ".counts", "998 waiting")
-        rows = chromium.find_elements(By.CSS_SELECTOR, "main tbody th")
-        assert [row.text for row in rows[:2]] == ["streams/w70: op-70-3", "streams/w71: op-71-4"]
-        assert len(rows) == 200
-        press(chromium, By.CSS_SELECTOR, "input[type=search]", "op-42-7")
-        until(chromium, "main caption", "1 of 1000")
-        assert focused(chromium, "value") == "op-42-7"
-        click(chromium, By.PARTIAL_LINK_TEXT, "op-42-7")
-        until(chromium, "main h1", "op-42-7")
+        assert worst(chromium) == ["streams/w070: op-070-3", "streams/w071: op-071-4"]
+        assert len(chromium.find_elements(By.CSS_SELECTOR, "main tbody th")) == 200
+        search_by_keyboard(chromium, "op-142-2", width)
+        look(chromium, f"{world.url}/#/health", width)
+        until(chromium, "main", "op-071-4: MetricsStale")
+        until(chromium, "main caption", "The 100 of 200 whose step is oldest")
+        assert chromium.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("width", [PHONE, DESKTOP])
+def test_a_workflow_of_a_thousand_operators_is_searched_and_shows_the_worst_first(chromium, width):
+    names = [f"op-{number:03d}" for number in range(1000)]
+    of = workflow(*(operator(name) for name in names))
+    with served() as world:
+        world.add(step_of({**{name: decided(T0_S) for name in names}, "op-707": growing(T0_S)}, of=of))
+        look(chromium, f"{world.url}/", width)
+        until(chromium, ".counts", "999 waiting")
+        assert worst(chromium)[0] == "op-707"
+        until(chromium, "main .note", "1,000 operators")  # in place of a graph
+        search_by_keyboard(chromium, "op-142", width)
+
+
+def worst(driver: webdriver.Chrome) -> list[str]:
+    """Return the first two operators of the list."""
+    rows = driver.find_elements(By.CSS_SELECTOR, "[aria-label='Operators, worst first'] tbody th")
+    return [row.text for row in rows[:2]]
+
+
+def search_by_keyboard(driver: webdriver.Chrome, name: str, width: int) -> None:
+    """Show those of a state, then one operator, without a mouse."""
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+    press(driver, By.CSS_SELECTOR, ".counts .lagging", Keys.ENTER)
+    until(driver, "main caption", "1 of 1,000 operators")
+    press(driver, By.CSS_SELECTOR, ".counts .lagging", Keys.ENTER)
+    until(driver, "main caption", "1,000 operators")
+    press(driver, By.CSS_SELECTOR, "input[type=search]", name)
+    until(driver, "main caption", "1 of 1,000 operators")
+    assert focused(driver, "value") == name
+    press(driver, By.PARTIAL_LINK_TEXT, name, Keys.ENTER)
+    until(driver, "main h1", name)
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= width
 
 
 def test_nothing_yet_says_what_to_do(chromium):
