@@ -1,6 +1,6 @@
 """What a page that stays open for a day holds in memory: 24 hours of steps, sent as fast as a real Chromium takes them.
 
-Run ``PYTHONPATH=tests:. python benchmarks/page_memory.py [--hours 24]``; it needs Debian's chromium and chromium-driver.
+Run ``PYTHONPATH=tests:. python benchmarks/page_memory.py [--hours 24]``; it needs chromium and chromium-driver.
 Two scalers: one operator every 6 s, and a workflow of 20 operators every 60 s. The steps go through the journal, the
 server and its stream of events, and every one that the page gets to draw is drawn. It prints JSON: at each quarter of
 the day, after a forced garbage collection, the MB of JavaScript's heap, the elements and the listeners of the

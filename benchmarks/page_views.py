@@ -6,11 +6,14 @@ for the time to draw the list of 1,000 operators, in one workflow and in 200; fo
 one step, against the same when it keeps all that it ever keeps and twenty pages were told.
 """
 
+import contextlib
 import json
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
+from collections.abc import Iterable
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -21,13 +24,16 @@ from recorded_steps import T0_S, decided
 from selenium import webdriver
 
 RUNS = 7
+STEPS = 6000
+"""More than the journal keeps."""
+
 DRAWN_MS = """
 const done = arguments[0];
 const began = performance.now();
 dispatchEvent(new Event("resize"));
 requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - began)));
 """
-PAINTED_MS = "return performance.getEntriesByType('paint').find(each => each.name === 'first-contentful-paint')?.startTime"
+PAINTED_MS = "return performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
 FILES = ("", "page.css", "page.js")
 
 
@@ -101,28 +107,48 @@ def resident_mib() -> float:
     return int(status.partition("VmRSS:")[2].split()[0]) / 1024
 
 
+def watch(url: str) -> None:
+    """Follow a scaler as twenty pages do, until it ends or this process is ended."""
+
+    def drain(stream: Iterable[bytes]) -> None:
+        with contextlib.suppress(OSError):
+            for _ in stream:
+                pass
+
+    streams = [urlopen(f"{url}/api/events", timeout=60) for _ in range(20)]
+    for _ in streams:
+        urlopen(f"{url}/api/points?workflow=workflow", timeout=60).read()
+    print("all are open", flush=True)
+    threads = [threading.Thread(target=drain, args=(stream,)) for stream in streams]
+    for thread in threads:
+        thread.start()
+
+
 def memory() -> None:
     """Print the resident memory before and after; run in a process of its own."""
     with served() as world:
         world.add(step_of())
         urlopen(f"{world.url}/api/run", timeout=30).read()
         before = resident_mib()
-        streams = [urlopen(f"{world.url}/api/events", timeout=60) for _ in range(20)]
-        for number in range(6000):
-            world.add(step_of({"op": growing(T0_S + 6 * number)}))
-            for stream in streams:
-                for _ in range(3):  # of a step, then of an alive
-                    stream.readline()
-        after = resident_mib()
-        for stream in streams:
-            stream.close()
+        words = [sys.executable, __file__, "watch", world.url]
+        with subprocess.Popen(words, stdout=subprocess.PIPE) as watching:
+            assert watching.stdout is not None
+            watching.stdout.readline()
+            for number in range(STEPS):
+                world.add(step_of({"op": growing(T0_S + 6 * number)}))
+            after = resident_mib()
+            watching.kill()
     print(json.dumps({"one step": before, "full, twenty pages": after, "more": after - before}))
 
 
 def main() -> None:
-    if sys.argv[1:] == ["memory"]:
-        memory()
-        return
+    match sys.argv[1:]:
+        case ["memory"]:
+            memory()
+            return
+        case ["watch", url]:
+            watch(url)
+            return
     words = [sys.executable, __file__, "memory"]
     told = subprocess.run(words, capture_output=True, check=True, text=True, timeout=600).stdout
     found = {**pages(), "resident_mib": json.loads(told)}

@@ -19,8 +19,8 @@ from gesscale.ports import ClusterState, Knowledge, Latencies
 from gesscale.service.documents import cost_of, nodes_document, point_of, workflow_document
 from gesscale.workflow import Workflow
 
-MOST_BYTES = 6 << 20
-"""Of decisions that are kept: three thousand, five hours of one operator every 6 s, two days every minute."""
+MOST_BYTES = 4 << 20
+"""Of decisions that are kept: 2,500, four hours of one operator every 6 s, 40 hours every minute."""
 
 _LOG = logging.getLogger(__name__)
 _OVERHEAD_BYTES = 400

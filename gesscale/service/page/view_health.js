@@ -65,10 +65,10 @@ function agesOf(model, place) {
     const oldest = (take) => points.map(take).filter((each) => each !== null && each !== undefined).reduce((most, each) => Math.max(most, each), -1);
     return { workflow, at_s: points.length ? Math.max(...points.map((point) => point.at_s)) : workflow.last_step_s, batch_s: oldest((point) => point.metrics_age_s), map_s: oldest((point) => point.map_age_s) };
   }).sort((a, b) => a.at_s - b.at_s);
-  const age = (seconds, otherwise) => (seconds < 0 ? otherwise : `${span(seconds)} before`);
-  const heads = ["workflow", "newest step", "newest batch of its quietest operator", "latency map measured"].map((text) => ({ text }));
+  const age = (words, seconds, otherwise) => (seconds < 0 ? otherwise : `${words} ${span(seconds)} before`);
+  const heads = ["workflow", "newest step", "metrics", "latency map"].map((text) => ({ text }));
   return h("section", { "aria-label": "Ages" }, h("h2", {}, "Ages"),
-    table(rows.length > MOST_WORKFLOWS ? `The ${MOST_WORKFLOWS} of ${rows.length} whose step is oldest` : "At the newest step", heads, rows.slice(0, MOST_WORKFLOWS).map((row) => ({
-      cells: [row.workflow.name, `${moment(row.at_s)}, every ${span(row.workflow.period_s)}`, age(row.batch_s, "not known"), age(row.map_s, "not known: its source does not tell")],
+    table(rows.length > MOST_WORKFLOWS ? `The ${MOST_WORKFLOWS} of ${rows.length} whose step is oldest` : "At the newest step; of several operators the oldest figure", heads, rows.slice(0, MOST_WORKFLOWS).map((row) => ({
+      cells: [row.workflow.name, `${moment(row.at_s)}, every ${span(row.workflow.period_s)}`, age("newest batch", row.batch_s, "age not known"), age("measured", row.map_s, "age not known: its source does not tell")],
     }))));
 }
