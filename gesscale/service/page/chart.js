@@ -110,11 +110,11 @@ export function timeCharts({ width, from_s, to_s, at_s, panels, marks, instants,
     }));
     readout.textContent = `${moment(instant_s)}: ${parts.join(" · ")}`;
   };
-  const strip = svg("svg", { class: "chart marks", width, height: 24, viewBox: `0 0 ${width} 24`, role: "group", "aria-label": "Changes over time" },
-    svg("text", { class: "chart-title", x: 0, y: 16 }, "Changes"),
+  const strip = svg("svg", { class: "chart marks", width, height: 36, viewBox: `0 0 ${width} 36`, role: "group", "aria-label": "Changes over time" },
+    svg("text", { class: "chart-title", x: 0, y: 12 }, "Changes"),
     shown.map((mark) => svg("a", { href: mark.href, "aria-label": mark.words },
       svg("title", {}, mark.words),
-      svg("text", { class: `sign ${mark.kind}`, x: x(mark.at_s), y: 17, "text-anchor": "middle" }, mark.sign))));
+      svg("text", { class: `sign ${mark.kind}`, x: x(mark.at_s), y: 30, "text-anchor": "middle" }, mark.sign))));
   const charts = h("div", { class: "charts", onpointermove: read, onclick: (event) => instants.length && !event.target.closest("a") && picked(nearest(event)) },
     marks.length ? strip : null,
     panels.map((each, index) => panel(each, { x, width, marks: shown, at_s, last: index === panels.length - 1 ? { ticks: timeTicks(from_s, end_s, width > 560 ? 8 : 4) } : null })));

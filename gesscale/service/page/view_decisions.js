@@ -83,16 +83,16 @@ function bills(listed, point) {
   const least = Math.min(...listed.map((bill) => bill.total));
   const rows = [...listed].sort((a, b) => a.total - b.total).map((bill) => ({
     class: bill.replicas === point.placement.length && !(bill.moved && !point.add.length) ? "chosen" : null,
-    cells: [`${bill.replicas}${bill.moved ? `, ${bill.moved} moved` : ""}`, figure(bill.replica_minutes), figure(bill.late_minutes), figure(bill.changes),
-      h("span", { class: "bar", "--share": `${(100 * bill.total) / most}%` }, figure(bill.total)), bill.total > least ? `+${figure(bill.total - least)}` : "least"],
+    cells: [`${bill.replicas}${bill.moved ? `, ${bill.moved} moved` : ""}`, h("span", { class: "bar", "--share": `${(100 * bill.total) / most}%` }, figure(bill.total)),
+      bill.total > least ? `+${figure(bill.total - least)}` : "least", figure(bill.replica_minutes), figure(bill.late_minutes), figure(bill.changes)],
   }));
   return [h("h3", {}, "The bill of each number of replicas"),
-    table("In replica-minutes; late minutes and changes at their prices are in the total", [{ text: "replicas" }, { text: "replica-min", number: true }, { text: "late min", number: true }, { text: "changes", number: true }, { text: "total", number: true }, { text: "above the least", number: true }], rows)];
+    table("The bill is in replica-minutes; late minutes and changes are in it at their prices", [{ text: "replicas" }, { text: "bill", number: true }, { text: "above least", number: true }, { text: "replica-min", number: true }, { text: "late min", number: true }, { text: "changes", number: true }], rows)];
 }
 
 function rejections(listed, chosen, delayOf) {
   if (!listed.length) return null;
-  return [h("h3", {}, "Candidates that lost"), table("Nodes", [{ text: "node" }, { text: "reason" }, { text: "by how much" }], listed.map((each) => ({ cells: [each.node, each.reason, each.detail || lostBecause(each, chosen, delayOf)] })))];
+  return [h("h3", {}, "Candidates that lost"), table("Nodes that took no replica", [{ text: "node" }, { text: "reason" }, { text: "by how much" }], listed.map((each) => ({ cells: [each.node, each.reason, each.detail || lostBecause(each, chosen, delayOf)] })))];
 }
 
 function asked(model, place, workflow, operator, point, decision) {

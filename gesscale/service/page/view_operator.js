@@ -56,9 +56,14 @@ function facts(operator, now) {
     ["capacity (MST)", now.mst ? `${figure(now.mst.mid, "rows/s")} (${figure(now.mst.low)} to ${figure(now.mst.high)})` : "not known yet"],
     ["backlog", figure(now.backlog_rows, "rows")], ["saturated batches", percent(now.saturated_share)], ["time at work", percent(now.busy_share)],
     ["replicas", `${now.before.length} of ${operator.min_replicas} to ${operator.max_replicas}`], ["NDmax", figure(now.nd_max_ms, "ms")],
-    ["nodes", now.before.join(", ") || "not known"], ["driver on", operator.driver_node],
+    ["nodes", nodesOf(operator, now)],
   ];
   return h("dl", { class: "facts" }, pairs.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+}
+
+function nodesOf({ driver_node }, { before }) {
+  const named = before.map((node) => (node === driver_node ? `${node} (driver)` : node)).join(", ") || "not known";
+  return before.includes(driver_node) ? named : `${named}; driver on ${driver_node}`;
 }
 
 function chartsOf(points, place, width) {

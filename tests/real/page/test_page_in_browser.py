@@ -225,7 +225,7 @@ def test_a_decision_is_understood_in_three_clicks(chromium, world):
     assert "347 rows/s are expected, 2 replicas do 196" in text
     assert "NDmax 200 ms, MST 700 rows/s; now 640" in text
     bills = chromium.find_elements(By.CSS_SELECTOR, ".aside table:first-of-type tr.chosen")
-    assert bills[0].text.split() == ["3", "101", "0.3", "1.2", "105", "least"]
+    assert bills[0].text.split() == ["3", "105", "least", "101", "0.3", "1.2"]
     choose(chromium, ".aside select", "edge")
     until(chromium, ".aside .why", "NoRoom")
     assert "512 MiB are free" in said(chromium, ".aside [aria-live]")
@@ -338,6 +338,16 @@ def search_by_keyboard(driver: webdriver.Chrome, name: str, width: int) -> None:
     press(driver, By.PARTIAL_LINK_TEXT, name, Keys.ENTER)
     until(driver, "main h1", name)
     assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+def test_a_right_that_is_missing_comes_with_what_to_do(chromium, world):
+    world.problems = ("a right is missing: list pods in namespace taxi",)
+    look(chromium, f"{world.url}/#/health")
+    until(chromium, ".findings .bad", "list pods in namespace taxi")
+    until(chromium, ".findings .todo", "kubectl apply -k deploy/k3s")
+    until(chromium, "nav .ills", "1")
+    until(chromium, "main td", "measured 30")  # the age of the latency map
+    until(chromium, "main td", "newest batch")  # and of the metrics
 
 
 def test_nothing_yet_says_what_to_do(chromium):
