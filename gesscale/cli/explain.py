@@ -155,6 +155,11 @@ def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     yield "MST", estimate_in_words(analysis["mst"])
     yield "headroom (DT)", with_unit(analysis["headroom_pct"], "%")
     yield "model", _model(analysis["model"])
+    learned = analysis.get("learned", ())
+    yield (
+        "learned",
+        "\n".join(f"{each['name']} {each['value']:.3g} ± {each['deviation']:.2g}" for each in learned),
+    )
     yield "latency map", MapStatus(**decision.get("latency_map", {})).sentence
     yield "plan", joined(", ".join(plan["placement"]), _nd_max(plan))
     yield "MST planned", estimate_in_words(plan["mst"])
