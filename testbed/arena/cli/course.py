@@ -13,7 +13,7 @@ from testbed.arena.case import Case
 from testbed.arena.cli.arguments import ResultsFolderArgument
 from testbed.arena.cli.run import files_placed
 from testbed.arena.report.names import short_names
-from testbed.arena.runs.course import write_course
+from testbed.arena.runs.course import check_same, write_course
 from testbed.arena.runs.results import read_results
 
 
@@ -35,7 +35,7 @@ def course(
     ] = Path("course"),
 ) -> None:
     """Play one run again, and keep every decision and every batch of it: a record to look at and to replay."""
-    experiment, _ = read_results(folder)
+    experiment, results = read_results(folder)
     case = Case(
         policy=_known("--policy", policy, experiment.policies),
         workload=_known("--workload", workload or experiment.workloads[0], experiment.workloads),
@@ -46,6 +46,9 @@ def course(
         message = f"results {folder}: expected a run of the experiment, got seed {case.seed}, variant {case.variant!r}"
         raise InputError(message)
     result = write_course(experiment, case, target)
+    for kept in results:
+        if kept.case == case:
+            check_same(kept, result)
     write_page(target, target / "page.html", title=f"{policy} on {case.workload}, seed {case.seed}")
     if result.lost:
         stderr_console.print(f"the run was lost: {result.lost}")

@@ -11,7 +11,7 @@ from testbed.arena.case import Case, CaseResult, case_name
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.policies.oracle import KNOW_THE_LOAD
 from testbed.arena.report.names import short_names
-from testbed.arena.runs.course import write_course
+from testbed.arena.runs.course import check_same, write_course
 
 MOST_BYTES = 8 << 20
 """Of one page; that of a day with a step a minute has about 1 MB."""
@@ -51,6 +51,7 @@ def write_course_pages(
     folder = file.with_name(f"{file.stem}-courses")
     shutil.rmtree(folder, ignore_errors=True)
     drawn = _drawn(experiment, results, baseline)[:most]
+    kept = {result.case: result for result in results}
     pages: dict[Case, str] = {}
     names = {**short_names(experiment.workloads), **short_names(experiment.policies)}
     for number, case in enumerate(drawn, start=1):
@@ -58,7 +59,7 @@ def write_course_pages(
         say(f"course {number} of {len(drawn)}: {title}")
         name = f"{number:02d}-{case_name((names[case.workload], names[case.policy]))[:_LONGEST_NAME]}.html"
         try:
-            size = _write(experiment, case, folder / name, title)
+            size = _write(experiment, kept[case], folder / name, title)
         except InputError as error:
             say(f"note: no page of {title}: {error}")
             continue
@@ -82,9 +83,10 @@ def _drawn(experiment: Experiment, results: Sequence[CaseResult], baseline: str)
     return sorted(kept, key=lambda case: (case.policy != baseline, ranks[case.policy]))
 
 
-def _write(experiment: Experiment, case: Case, page: Path, title: str) -> int:
+def _write(experiment: Experiment, kept: CaseResult, page: Path, title: str) -> int:
     with tempfile.TemporaryDirectory(prefix="gesscale-course-") as record:
-        write_course(experiment, case, Path(record))
+        played = write_course(experiment, kept.case, Path(record))
+        check_same(kept, played)
         try:
             page.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:

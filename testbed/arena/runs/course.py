@@ -60,6 +60,22 @@ def write_course(experiment: Experiment, case: Case, folder: Path) -> CaseResult
     return result
 
 
+def check_same(kept: CaseResult, played: CaseResult) -> None:
+    """Check that a run that was played again is the one that was kept.
+
+    Raises
+    ------
+    InputError
+        Its figures differ: the kept one ran live, or was played by another version.
+    """
+    if (kept.metrics, kept.lost) != (played.metrics, played.lost):
+        message = (
+            "played again it has other figures than those that were kept: that run was live, whose own folder holds "
+            "its record, or another version of gesscale played it"
+        )
+        raise InputError(message)
+
+
 def _settings(varied: Experiment, case: Case, scene: Scene) -> str:
     """Return the settings of a loop that sees what this one saw."""
     metrics = scene.metrics

@@ -1,8 +1,10 @@
 """The demo on Kubernetes from beginning to end."""
 
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -69,7 +71,7 @@ def play(scenario: Scenario, folder: Path, console: Console) -> bool:
         _follow(witness, rides.rows, scenario.day_s + scenario.drain_s)
         console.print(stage.kubectl("get", "streamautoscalers"), highlight=False)
         console.print(stage.kubectl("describe", "streamautoscaler", name), highlight=False)
-        decisions = read_decisions(stage.page_url)
+        decisions = _decisions(stage, say)
     witness.record.rescales.extend(witness.rescales())
     arrivals = tuple(witness.arrivals())
     for arrival in arrivals:
@@ -85,10 +87,20 @@ def play(scenario: Scenario, folder: Path, console: Console) -> bool:
     title = f"policy {scenario.policy} on Kubernetes: {scenario.title}"
     more = {"policy": scenario.policy, "cleaning": rides.cleaning, "arrivals": arrivals}
     kept = write_report(day, checks, title, folder, console, more=more)
-    write_decisions(decisions, scenario, cluster.topology, stage.driver_node, folder)
-    write_page(folder, folder / "page.html")
-    console.print(f"the run to look at, with a slider over its time: {folder}/page.html", highlight=False)
+    if decisions:
+        write_decisions(decisions, scenario, cluster.topology, stage.driver_node, folder)
+        write_page(folder, folder / "page.html")
+        console.print(f"the run to look at, with a slider over its time: {folder}/page.html", highlight=False)
     return kept
+
+
+def _decisions(stage: KubernetesStage, say: Callable[[str], None]) -> list[dict[str, Any]]:
+    """Return what the controller decided; none where it does not tell, which costs the page and not the report."""
+    try:
+        return read_decisions(stage.page_url)
+    except ClusterError as error:
+        say(f"there will be no page of this run: {error}")
+        return []
 
 
 def _follow(witness: Witness, rows: int, day_s: float) -> None:

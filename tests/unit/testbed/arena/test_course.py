@@ -93,6 +93,14 @@ def test_a_load_whose_file_has_gone_costs_its_page_only(tmp_path, results):
     assert said[-1].startswith("note: no page of hpa-cpu on gone.csv, seed 0: ")
 
 
+def test_a_run_that_was_live_gets_no_page_of_a_simulated_one(tmp_path, results):
+    live = [replace(results[1], metrics={**results[1].metrics, "cost": 1.5})]
+    said = []
+    file = tmp_path / "report.html"
+    assert write_course_pages(EXPERIMENT, live, file, most=8, baseline="hpa-cpu", say=said.append) == {}
+    assert "played again it has other figures than those that were kept" in said[-1]
+
+
 def test_the_command_names_the_run_and_says_where_the_page_is(tmp_path, gesscale, results):
     with open_results(tmp_path / "mine", EXPERIMENT) as kept:
         for each in results:
