@@ -27,7 +27,7 @@ MOST_NODES = 150
 def point_of(
     document: Mapping[str, Any],
     cost: Mapping[str, Any] | None = None,
-    batches: Sequence[Batch] = (),
+    metrics_age_s: float | None = None,
 ) -> dict[str, Any]:
     """Return a decision in short: what a graph, a chart or a line of a table shows of it.
 
@@ -37,12 +37,9 @@ def point_of(
         The decision, as `gesscale.document.decision_document` writes it; one of an old record may lack parts.
     cost
         What the operator's newest order cost, as `cost_of` tells it; None where nothing was ordered.
-    batches
-        Of the operator, oldest first; those that ended after the decision tell nothing of it.
+    metrics_age_s
+        How old the operator's newest batch was; None where there was none.
     """
-    newest_s = next(
-        (each.ended_at_s for each in reversed(batches) if each.ended_at_s <= document["at_s"]), None
-    )
     analysis, plan, outcome, latency_map = (
         _part(document, name) for name in ("analysis", "plan", "outcome", "latency_map")
     )
@@ -73,7 +70,7 @@ def point_of(
         "mst": {name: _number(mst.get(name)) for name in ("low", "mid", "high")} if mst else None,
         "nd_max_ms": _number(analysis.get("nd_max_ms")),
         "planned_nd_max_ms": _number(plan.get("nd_max_ms")),
-        "metrics_age_s": None if newest_s is None else document["at_s"] - newest_s,
+        "metrics_age_s": metrics_age_s,
         "map_age_s": _number(latency_map.get("age_s")),
         "map_problem": "; ".join(
             str(latency_map[name]) for name in ("stale", "problem") if latency_map.get(name)

@@ -220,4 +220,5 @@ class Journal:
 def _point(step: SeenStep, decision: Decision, document: Mapping[str, Any]) -> dict[str, Any]:
     order, reading = step.known.latest(decision.operator), decision.analysis.reading
     batches = reading.batches if reading else ()
-    return point_of(document, None if order is None else cost_of(order, batches), batches)
+    cost = None if order is None else cost_of(order, batches)
+    return point_of(document, cost, decision.at_s - batches[-1].ended_at_s if batches else None)

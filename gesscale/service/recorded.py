@@ -3,7 +3,8 @@
 import base64
 import hashlib
 import json
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -118,11 +119,12 @@ def _document(title: str, settings: Settings, recording: Recording) -> dict[str,
         for each in recording.decisions
     ]
     costs = _costs(recording)
+    ends_s = {name: [batch.ended_at_s for batch in batches] for name, batches in recording.batches.items()}
     points = [
         point_of(
             document,
             costs.get((decision.operator, decision.at_s)),
-            recording.batches[decision.operator],
+            _age_s(ends_s[decision.operator], decision.at_s),
         )
         for document, decision in zip(documents, recording.decisions, strict=True)
     ]
@@ -147,6 +149,12 @@ def _document(title: str, settings: Settings, recording: Recording) -> dict[str,
         "decisions": {ONLY_WORKFLOW: documents},
         "nodes": {ONLY_WORKFLOW: nodes_document(_delays(settings), ClusterState(), drivers | placed)},
     }
+
+
+def _age_s(ends_s: Sequence[float], at_s: float) -> float | None:
+    """Return how old the newest batch was at an instant, of batches that end at these; None before the first."""
+    ended = bisect_right(ends_s, at_s)
+    return at_s - ends_s[ended - 1] if ended else None
 
 
 def _delays(settings: Settings) -> Latencies:

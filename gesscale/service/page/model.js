@@ -1,7 +1,6 @@
 // What is known of a run, whoever tells it: a scaler that runs, or a record.
 
-// Of one workflow, and of how many: who opens another one lets the history of the one before go.
-const MOST_POINTS = 6000;
+// Who opens another workflow lets the history of the one before go.
 const MOST_HISTORIES = 2;
 const MOST_DECISIONS = 60;
 
@@ -51,7 +50,7 @@ export class RunModel {
     if (fresh.some((point) => point.at_s <= last_s)) {
       all = [...new Map(all.map((point) => [keyOf(point), point])).values()].sort((a, b) => a.at_s - b.at_s);
     }
-    this.points.set(name, this.kept.has(name) ? all.slice(-MOST_POINTS) : newestOf(all));
+    this.points.set(name, this.kept.has(name) ? all.slice(-this.source.mostPoints) : newestOf(all));
     const workflow = this.workflows.find((each) => each.name === name);
     if (workflow && fresh.length) workflow.last_step_s = Math.max(workflow.last_step_s, ...fresh.map((point) => point.at_s));
   }
