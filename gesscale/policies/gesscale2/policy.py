@@ -108,7 +108,7 @@ class Gesscale2Policy:
             delays=knowledge.latencies.map,
             trigger_s=_trigger_s(reading),
         )
-        same = replace(same, mst=mst)
+        same = replace(same, mst=mst, learned=memo.law.parameters())
         sized = placements(
             law,
             operator,

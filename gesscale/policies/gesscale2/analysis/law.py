@@ -9,12 +9,14 @@ The fit is a ridge regression whose evidence fades by a factor for each batch, s
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
+
+from gesscale.decision import LearnedParameter
 
 Vector = NDArray[np.float64]
 
@@ -148,6 +150,24 @@ class LawEvidence(BaseModel):
             pair_trips=pair_trips,
         )
 
+    def parameters(self) -> tuple[LearnedParameter, ...]:
+        """Return the parameters of the law with how sure they are; none before any sample."""
+        law = self.law()
+        if law is None:
+            return ()
+        precision, _ = self._posterior()
+        return tuple(
+            LearnedParameter(
+                name=field.name, value=getattr(law, field.name), deviation=now, deviation_at_first=first
+            )
+            for field, now, first in zip(
+                fields(law),
+                np.sqrt(np.diag(np.linalg.inv(precision))).tolist(),
+                (_PRIOR_SPREAD * self._scale()).tolist(),
+                strict=True,
+            )
+        )
+
     def spread_share(self, sample: BatchSample) -> float:
         """Return the standard deviation of the law's time for a batch, as a share of the sample's."""
         precision, _ = self._posterior()
@@ -156,10 +176,14 @@ class LawEvidence(BaseModel):
 
     def _posterior(self) -> tuple[Vector, Vector]:
         """Return the precision of the parameters, and that times their means, with the first guesses."""
-        scale = np.array([1.0, self.row_s, self.row_s, self.row_s, 1.0, 1.0])
+        scale = self._scale()
         stiffness = np.diag((_PRIOR_SPREAD * scale) ** -2)
         gram, moments = self._sums()
         return gram + stiffness, moments + stiffness @ (_PRIOR * scale)
+
+    def _scale(self) -> Vector:
+        """Return what the first guesses are multiples of."""
+        return np.array([1.0, self.row_s, self.row_s, self.row_s, 1.0, 1.0])
 
     def _sums(self) -> tuple[Vector, Vector]:
         if len(self.gram) != TERMS * TERMS or len(self.moments) != TERMS:

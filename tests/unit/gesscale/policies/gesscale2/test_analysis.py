@@ -524,3 +524,18 @@ def test_bills_are_finite_and_no_part_is_negative(
         assert min(parts) >= 0
         assert math.isfinite(bill.total)
         assert bill.total == pytest.approx(parts[0] + price * parts[1] + parts[2])
+
+
+def test_what_is_learned_says_how_sure_it_is():
+    assert LawEvidence().parameters() == ()
+    # Batches of two sizes on one node, exactly 0.5 s + 1 ms a row: nothing tells of distance, all the rest is told.
+    sizes = [200.0, 1000.0] * 30
+    samples = [
+        BatchSample(rows=rows, seconds=0.5 + rows / 1000, weight=1.0, driver_rtt_s=0.0, pair_rtt_s=0.0)
+        for rows in sizes
+    ]
+    found = {each.name: each for each in LawEvidence().learned(samples).parameters()}
+    assert found["fixed_s"].value == pytest.approx(0.5, abs=0.05)
+    assert found["fixed_s"].deviation < found["fixed_s"].deviation_at_first / 2
+    for name in ("driver_trips", "pair_trips"):
+        assert found[name].deviation == pytest.approx(found[name].deviation_at_first)
