@@ -112,6 +112,7 @@ function modelOf(decision) {
 const LEARNED = {
   fixed_s: ["time of a batch that neither rows nor distance explain, s", 1], row_s: ["time of a row on one replica, ms", 1000], shared_row_s: ["time of a row that no replica shares, ms", 1000],
   driver_trips: ["round trips to the driver in a batch", 1], pair_trips: ["round trips between replicas in a batch", 1],
+  even_share: ["share of a row's time that waits for the slowest replica", 1],
 };
 
 function learnedOf(learned) {

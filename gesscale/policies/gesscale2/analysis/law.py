@@ -9,7 +9,7 @@ The fit is a ridge regression whose evidence fades by a factor for each batch, s
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -151,21 +151,32 @@ class LawEvidence(BaseModel):
         )
 
     def parameters(self) -> tuple[LearnedParameter, ...]:
-        """Return the parameters of the law with how sure they are; none before any sample."""
+        """Return the parameters of the law with how sure they are; none before any sample.
+
+        The two times of a row are told as their sum and the share that waits for the slowest replica: as long as all
+        replicas are equally fast, only the sum can be known.
+        """
         law = self.law()
         if law is None:
             return ()
+        row_s = law.row_s + law.even_row_s
+        told = np.delete(np.eye(TERMS), 2, axis=0)
+        told[1, 2] = 1.0
+        told = np.vstack([told, np.array([0, -1, 1, 0, 0, 0]) / (2 * row_s)])
         precision, _ = self._posterior()
+        known, guessed = np.linalg.inv(precision), np.diag((_PRIOR_SPREAD * self._scale()) ** 2)
+        now, first = (np.sqrt(np.diag(told @ spread @ told.T)).tolist() for spread in (known, guessed))
+        values = {
+            "fixed_s": law.fixed_s,
+            "row_s": row_s,
+            "shared_row_s": law.shared_row_s,
+            "driver_trips": law.driver_trips,
+            "pair_trips": law.pair_trips,
+            "even_share": law.even_row_s / row_s,
+        }
         return tuple(
-            LearnedParameter(
-                name=field.name, value=getattr(law, field.name), deviation=now, deviation_at_first=first
-            )
-            for field, now, first in zip(
-                fields(law),
-                np.sqrt(np.diag(np.linalg.inv(precision))).tolist(),
-                (_PRIOR_SPREAD * self._scale()).tolist(),
-                strict=True,
-            )
+            LearnedParameter(name=name, value=value, deviation=each, deviation_at_first=before)
+            for (name, value), each, before in zip(values.items(), now, first, strict=True)
         )
 
     def spread_share(self, sample: BatchSample) -> float:

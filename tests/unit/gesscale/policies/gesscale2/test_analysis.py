@@ -531,11 +531,22 @@ def test_what_is_learned_says_how_sure_it_is():
     # Batches of two sizes on one node, exactly 0.5 s + 1 ms a row: nothing tells of distance, all the rest is told.
     sizes = [200.0, 1000.0] * 30
     samples = [
-        BatchSample(rows=rows, seconds=0.5 + rows / 1000, weight=1.0, driver_rtt_s=0.0, pair_rtt_s=0.0)
+        BatchSample(
+            rows=rows,
+            seconds=0.5 + rows / 1000,
+            weight=1.0,
+            even_weight=1.0,
+            driver_rtt_s=0.0,
+            pair_rtt_s=0.0,
+        )
         for rows in sizes
     ]
     found = {each.name: each for each in LawEvidence().learned(samples).parameters()}
     assert found["fixed_s"].value == pytest.approx(0.5, abs=0.05)
-    assert found["fixed_s"].deviation < found["fixed_s"].deviation_at_first / 2
-    for name in ("driver_trips", "pair_trips"):
+    assert found["row_s"].value + found["shared_row_s"].value == pytest.approx(0.001, rel=0.05)
+    for name in ("fixed_s", "row_s"):
+        assert found[name].deviation < found[name].deviation_at_first / 2
+    # A lone replica tells nothing of distance, nor whether a batch waits for the slowest of several.
+    for name in ("driver_trips", "pair_trips", "even_share"):
         assert found[name].deviation == pytest.approx(found[name].deviation_at_first)
+    assert found["even_share"].value == pytest.approx(0.5)
