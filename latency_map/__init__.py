@@ -7,7 +7,15 @@ is checked and repaired; decisions are made by the `LatencyMap` that it amounts 
 
 from latency_map.choose.candidates import Candidate, CandidateRejection, Needs, Unfit, screen
 from latency_map.choose.choice import Choice, Method, least_nd_max_subset
-from latency_map.choose.ranking import RankedNode, Ranking, UnreachableNode, farthest, nearest
+from latency_map.choose.ranking import (
+    Distances,
+    RankedNode,
+    Ranking,
+    UnreachableNode,
+    by_distance,
+    farthest,
+    nearest,
+)
 from latency_map.delays import Asymmetry, DelayKind, DelayUnit
 from latency_map.errors import LatencyMapError, MissingDelayError, NoChoiceError, UnknownNodeError
 from latency_map.formats.importing import Imported
@@ -36,6 +44,7 @@ __all__ = [
     "Choice",
     "DelayKind",
     "DelayUnit",
+    "Distances",
     "Imported",
     "LatencyMap",
     "LatencyMapError",
@@ -54,6 +63,7 @@ __all__ = [
     "Unfit",
     "UnknownNodeError",
     "UnreachableNode",
+    "by_distance",
     "farthest",
     "least_nd_max_subset",
     "nearest",
