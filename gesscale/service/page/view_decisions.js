@@ -96,7 +96,11 @@ function rejections(listed, chosen, delayOf) {
   // A policy that does not say by how much: then at least how far the replicas would be apart.
   const ndMax = (...more) => figure(farthestPair([...new Set([...chosen, ...more])], delayOf)?.ms ?? null, "ms");
   const words = (each) => each.detail || `${meaning(each.reason)} With it NDmax is ${ndMax(each.node)}, without it ${ndMax()}.`;
-  return [h("h3", {}, "Candidates that lost"), table("Nodes", [{ text: "node" }, { text: "reason" }, { text: "by how much" }], listed.map((each) => ({ cells: [each.node, each.reason, words(each)] })))];
+  return [h("h3", {}, "Candidates that lost"), table("Nodes", [{ text: "node" }, { text: "reason" }, { text: "by how much" }], listed.flatMap((each) => [{ cells: [each.node, each.reason, words(each)] }, ...others(each)]))];
+}
+
+function others(last) {
+  return last.others ? [{ cells: [`${last.others} others`, last.reason, (last.other_nodes ?? []).join(", ") || "Only the nearest have figures."] }] : [];
 }
 
 function asked(model, place, workflow, operator, point, decision) {
