@@ -1,15 +1,14 @@
 """How sure a prediction is: noise, what the fit leaves open, and how far it reaches beyond the evidence."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from perfmodel.calibration import Calibration
 from perfmodel.curves import Curve, Points, Vector
 from perfmodel.hull import beyond
+from perfmodel.student import upper_quantile
 
 TAIL = 0.05
 """Probability below the low and above the high end: a 90 % interval."""
@@ -131,17 +130,11 @@ def bounds(curve: Curve, calibration: Calibration, seen: Outlook) -> tuple[Vecto
         The points.
     """
     share = calibration.noise * np.sqrt(1 + seen.variance / calibration.counts)
-    half_width = _quantile(calibration.freedom) * share * calibration.unit
+    half_width = upper_quantile(calibration.freedom, TAIL) * share * calibration.unit
     ends = (seen.middle - half_width, seen.middle, seen.middle + half_width)
     low, mid, high = np.sort([curve.rows_per_s(end, seen.points) for end in ends], axis=0)
     widen_low, widen_high = _widening(calibration, seen.beyond)
     return low * np.exp(-widen_low), mid, high * np.exp(widen_high)
-
-
-@lru_cache(maxsize=256)
-def _quantile(freedom: float) -> float:
-    """Return how many standard deviations of Student's distribution leave `TAIL` beyond them."""
-    return -float(scipy.special.stdtrit(freedom, TAIL))
 
 
 def _widening(calibration: Calibration, reached: Reach) -> tuple[Vector, Vector]:
