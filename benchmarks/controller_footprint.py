@@ -2,13 +2,14 @@
 
 Run ``python benchmarks/controller_footprint.py [MINUTES [WORLD...]]``. A real API server on loopback (the program of
 `testbed.kubernetes.build`) holds worlds in turn: a small one (1 operator, 3 nodes), ``pi`` (20 operators, 20 nodes)
-and a large one (50 operators on 100 nodes, 3,000 pods that take room). Nodes and pods are objects only; no kubelet runs
-them. Each operator has a driver outside the cluster, whose batches a local server tells; its load moves by a tenth up and down, so that
-statuses are written as on a real stream. In each world the controller runs as a user starts it, with its default
-period of 60 s. After two minutes of warming up it prints per world, for the minutes that follow: resident memory
-(VmRSS at the end), CPU seconds per minute, requests to the API server per minute by verb and kind (watches count once
-each time they are opened), and the ratios of the last world to the first. It also prints what reading by polling
-would have asked for at least: nodes, pods and resources listed once per period by each operator.
+and a large one (50 operators on 100 nodes, 3,000 pods that take room). Nodes and pods are objects only; no kubelet
+runs them. Each operator has a driver outside the cluster, whose batches a local server tells; its load moves by a
+tenth up and down, so that statuses are written as on a real stream. In each world the controller runs as a user
+starts it, with its default period of 60 s. After two minutes of warming up it prints per world, for the minutes that
+follow: resident memory (VmRSS at the end), CPU seconds per minute, requests to the API server per minute by verb and
+kind (watches count once each time they are opened), and the ratios of the last world to the first. It also prints
+what reading by polling would have asked for at least: nodes, pods and resources listed once per period by each
+operator.
 """
 
 import json
