@@ -69,11 +69,23 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejection:
-    """A candidate that was not chosen, and why."""
+    """A candidate that was not chosen, and why.
+
+    Attributes
+    ----------
+    detail
+        The figures, in a sentence.
+    others
+        How many more candidates lost for this reason, and are not listed.
+    other_nodes
+        Their names, where the reason is what these nodes are and not how far they are.
+    """
 
     node: str
     reason: Reason
     detail: str = ""
+    others: int = 0
+    other_nodes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,7 +234,7 @@ class Plan:
     nd_max_ms
         NDmax of that placement with the driver's node, round trip.
     rejections
-        The candidates that lost.
+        The candidates that lost, the nearest of each reason.
     bills
         The expected bill of each number of replicas; empty where the policy has none.
     again_in_s

@@ -6,9 +6,12 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any
 
-from gesscale.decision import Analysis, Decision
+from gesscale.decision import Analysis, Decision, Plan
 from gesscale.observation import OperatorReading
 from perfmodel import Model
+
+_OF_OTHERS = frozenset({"others", "other_nodes"})
+"""What only a rejection has that stands for more than one node."""
 
 
 def as_document(value: object) -> Any:  # noqa: PLR0911 - one return for each kind of value
@@ -97,10 +100,19 @@ def decision_document(decision: Decision) -> dict[str, Any]:
         "acted": decision.acted,
         "sentence": decision.sentence,
         "analysis": _analysis_document(decision.analysis),
-        "plan": {**as_document(decision.plan), "change": as_document(decision.plan.change)},
+        "plan": _plan_document(decision.plan),
         "outcome": as_document(decision.outcome),
         "latency_map": as_document(decision.latency_map),
     }
+
+
+def _plan_document(plan: Plan) -> dict[str, Any]:
+    bare = as_document(dataclasses.replace(plan, rejections=()))
+    rejections = [
+        {name: value for name, value in as_document(each).items() if value or name not in _OF_OTHERS}
+        for each in plan.rejections
+    ]
+    return {**bare, "rejections": rejections, "change": as_document(plan.change)}
 
 
 def _analysis_document(analysis: Analysis) -> dict[str, Any]:

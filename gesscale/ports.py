@@ -92,6 +92,19 @@ class ClusterState:
         return replace(self, nodes=nodes)
 
     @cached_property
+    def usable(self) -> tuple[str, ...]:
+        """The nodes that can take a replica, by name."""
+        return tuple(sorted(name for name, node in self.nodes.items() if not node.problem))
+
+    @cached_property
+    def unusable(self) -> Mapping[Reason, tuple[str, ...]]:
+        """The nodes that cannot, by name for each reason."""
+        found: dict[Reason, list[str]] = {}
+        for name in sorted(self.nodes.keys() - set(self.usable)):
+            found.setdefault(self.nodes[name].reason, []).append(name)
+        return {reason: tuple(names) for reason, names in found.items()}
+
+    @cached_property
     def weights(self) -> Mapping[str, float]:
         """The capacity weight of each node."""
         return {name: node.weight for name, node in self.nodes.items()}

@@ -5,27 +5,39 @@ is checked and repaired; decisions are made by the `LatencyMap` that it amounts 
 `latency_map.measure`.
 """
 
-from latency_map.choose.candidates import Candidate, CandidateRejection, Needs, Unfit, screen
-from latency_map.choose.choice import Choice, Method, least_nd_max_subset
-from latency_map.choose.ranking import RankedNode, Ranking, UnreachableNode, farthest, nearest
-from latency_map.delays import Asymmetry, DelayKind, DelayUnit
-from latency_map.errors import LatencyMapError, MissingDelayError, NoChoiceError, UnknownNodeError
-from latency_map.formats.importing import Imported
-from latency_map.formats.loading import (
-    LoadedMap,
-    parse_map,
-    parse_survey,
-    read_map,
-    read_side_files,
-    read_survey,
-    write_csv,
-    write_survey,
-)
-from latency_map.formats.raw import NO_SIDE_FILES, SideFiles
-from latency_map.formats.recognise import MapForm
-from latency_map.limits import LARGEST, MapLimits
-from latency_map.matrix import LatencyMap
-from latency_map.survey import Spread, Survey
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from latency_map.choose.candidates import Candidate, CandidateRejection, Needs, Unfit, screen
+    from latency_map.choose.choice import Choice, Method, least_nd_max_subset
+    from latency_map.choose.ranking import (
+        Distances,
+        RankedNode,
+        Ranking,
+        UnreachableNode,
+        by_distance,
+        farthest,
+        nearest,
+    )
+    from latency_map.delays import Asymmetry, DelayKind, DelayUnit
+    from latency_map.errors import LatencyMapError, MissingDelayError, NoChoiceError, UnknownNodeError
+    from latency_map.formats.importing import Imported
+    from latency_map.formats.loading import (
+        LoadedMap,
+        parse_map,
+        parse_survey,
+        read_map,
+        read_side_files,
+        read_survey,
+        write_csv,
+        write_survey,
+    )
+    from latency_map.formats.raw import NO_SIDE_FILES, SideFiles
+    from latency_map.formats.recognise import MapForm
+    from latency_map.limits import LARGEST, MapLimits
+    from latency_map.matrix import LatencyMap
+    from latency_map.survey import Spread, Survey
 
 __all__ = [
     "LARGEST",
@@ -36,6 +48,7 @@ __all__ = [
     "Choice",
     "DelayKind",
     "DelayUnit",
+    "Distances",
     "Imported",
     "LatencyMap",
     "LatencyMapError",
@@ -54,6 +67,7 @@ __all__ = [
     "Unfit",
     "UnknownNodeError",
     "UnreachableNode",
+    "by_distance",
     "farthest",
     "least_nd_max_subset",
     "nearest",
@@ -66,3 +80,56 @@ __all__ = [
     "write_csv",
     "write_survey",
 ]
+
+_MODULES = {
+    "LARGEST": "latency_map.limits",
+    "NO_SIDE_FILES": "latency_map.formats.raw",
+    "Asymmetry": "latency_map.delays",
+    "Candidate": "latency_map.choose.candidates",
+    "CandidateRejection": "latency_map.choose.candidates",
+    "Choice": "latency_map.choose.choice",
+    "DelayKind": "latency_map.delays",
+    "DelayUnit": "latency_map.delays",
+    "Distances": "latency_map.choose.ranking",
+    "Imported": "latency_map.formats.importing",
+    "LatencyMap": "latency_map.matrix",
+    "LatencyMapError": "latency_map.errors",
+    "LoadedMap": "latency_map.formats.loading",
+    "MapForm": "latency_map.formats.recognise",
+    "MapLimits": "latency_map.limits",
+    "Method": "latency_map.choose.choice",
+    "MissingDelayError": "latency_map.errors",
+    "Needs": "latency_map.choose.candidates",
+    "NoChoiceError": "latency_map.errors",
+    "RankedNode": "latency_map.choose.ranking",
+    "Ranking": "latency_map.choose.ranking",
+    "SideFiles": "latency_map.formats.raw",
+    "Spread": "latency_map.survey",
+    "Survey": "latency_map.survey",
+    "Unfit": "latency_map.choose.candidates",
+    "UnknownNodeError": "latency_map.errors",
+    "UnreachableNode": "latency_map.choose.ranking",
+    "by_distance": "latency_map.choose.ranking",
+    "farthest": "latency_map.choose.ranking",
+    "least_nd_max_subset": "latency_map.choose.choice",
+    "nearest": "latency_map.choose.ranking",
+    "parse_map": "latency_map.formats.loading",
+    "parse_survey": "latency_map.formats.loading",
+    "read_map": "latency_map.formats.loading",
+    "read_side_files": "latency_map.formats.loading",
+    "read_survey": "latency_map.formats.loading",
+    "screen": "latency_map.choose.candidates",
+    "write_csv": "latency_map.formats.loading",
+    "write_survey": "latency_map.formats.loading",
+}
+"""Where each name is: the agent on a small node needs none of them, nor NumPy, on which they rest."""
+
+
+def __getattr__(name: str) -> object:
+    """Import what is asked for."""
+    if name not in _MODULES:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    found = getattr(import_module(_MODULES[name]), name)
+    globals()[name] = found
+    return found

@@ -3,10 +3,11 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from latency_map.arrays import read_only, row_blocks
 from latency_map.delays import Asymmetry, DelayKind, Delays, DelayUnit, find_fault, round_trips_ms
@@ -136,6 +137,11 @@ class LatencyMap:
             return [self._positions[node] for node in nodes]
         except KeyError as error:
             raise UnknownNodeError(str(error.args[0]), self.names) from None
+
+    def known(self, nodes: Sequence[str]) -> NDArray[np.intp]:
+        """Return which of some nodes are in the map, as indices of the sequence."""
+        rows = map(self._positions.get, nodes, repeat(-1))
+        return np.flatnonzero(np.fromiter(rows, dtype=np.intp, count=len(nodes)) >= 0)
 
     def delay_ms(self, a: str, b: str) -> float | None:
         """Return the round trip of a pair.

@@ -7,22 +7,25 @@ or the auto-scaler.
 """
 
 from perfmodel.auto import AutoLaw, law_named
+from perfmodel.curves import Points
 from perfmodel.errors import ModelError
 from perfmodel.evidence import Conditions, Reading
 from perfmodel.laws import GesscaleLaw, MicroBatchLaw
-from perfmodel.model import Estimate, Estimator, FitErrors, Model, fit_errors
+from perfmodel.model import Estimate, Estimates, Estimator, FitErrors, Model, fit_errors
 from perfmodel.proportional import ProportionalLaw
 
 __all__ = [
     "AutoLaw",
     "Conditions",
     "Estimate",
+    "Estimates",
     "Estimator",
     "FitErrors",
     "GesscaleLaw",
     "MicroBatchLaw",
     "Model",
     "ModelError",
+    "Points",
     "ProportionalLaw",
     "Reading",
     "fit_errors",

@@ -7,15 +7,13 @@ would be a guess, and two sizes identify scale and shape instead.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
-import scipy
 
 from perfmodel.curves import Curve, Matrix, Points, Triple, Vector
 from perfmodel.errors import ModelError
+from perfmodel.least_squares import Loss, minimise
 
 ND_RESOLUTION_MS = 10.0
 """Differences of NDmax up to this, or `ND_RESOLUTION_SHARE` of it, do not tell the price of delay.
@@ -33,8 +31,7 @@ NOISE_PRIOR_READINGS = 2.0
 """How many readings that belief is worth."""
 OUTLIER_SIGMAS = 4.0
 """Residuals beyond so many robust standard deviations count less and less."""
-MAX_EVALUATIONS = 200
-_PASSES: tuple[Literal["soft_l1", "cauchy"], ...] = ("soft_l1", "cauchy")
+_PASSES: tuple[Loss, ...] = ("soft_l1", "cauchy")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +148,7 @@ def calibrate(curve: Curve, points: Points, rows_per_s: Vector, weights: Vector)
     limits = np.array(curve.lower)[free], np.array(curve.upper)[free]
     for loss in _PASSES:
         try:
-            chosen = _minimise(residuals, jacobian, chosen, limits, loss, scale)
+            chosen = minimise(residuals, jacobian, chosen, limits, loss, scale)
         except ValueError as fault:  # the solver lost its way among values of wildly different sizes
             message = f"law {curve.law}: the fit of {observed.size} readings broke down ({fault}); check them"
             raise ModelError(message) from fault
@@ -172,30 +169,6 @@ def calibrate(curve: Curve, points: Points, rows_per_s: Vector, weights: Vector)
         unit=unit,
         weight=weight,
     )
-
-
-def _minimise(
-    residuals: Callable[[Vector], Vector],
-    jacobian: Callable[[Vector], Matrix],
-    start: Vector,
-    limits: tuple[Vector, Vector],
-    loss: Literal["soft_l1", "cauchy"],
-    scale: float,
-) -> Vector:
-    found: Vector = scipy.optimize.least_squares(
-        residuals,
-        start,
-        jac=jacobian,
-        bounds=limits,
-        x_scale="jac",
-        loss=loss,
-        f_scale=scale,
-        ftol=1e-10,
-        xtol=1e-10,
-        gtol=1e-10,
-        max_nfev=MAX_EVALUATIONS,
-    ).x
-    return found
 
 
 def _robust_deviation(residuals: Vector, parameters: int) -> float:

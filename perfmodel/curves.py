@@ -147,7 +147,7 @@ class SustainableRate(Curve):
         """Return d MST / d (alpha, beta, gamma)."""
         alpha, beta, _ = theta
         power = points.capacity**beta
-        return np.column_stack([power, alpha * power * np.log(points.capacity), -points.nd_max_ms])
+        return np.array([power, alpha * power * np.log(points.capacity), -points.nd_max_ms]).T
 
 
 class BatchTime(Curve):
@@ -210,4 +210,4 @@ class BatchTime(Curve):
     @staticmethod
     def _columns(points: Points) -> Matrix:
         rows_per_node = points.batch_rows / points.capacity
-        return np.column_stack([rows_per_node / 1000, np.ones_like(rows_per_node), points.nd_max_ms / 1000])
+        return np.array([rows_per_node / 1000, np.ones_like(rows_per_node), points.nd_max_ms / 1000]).T

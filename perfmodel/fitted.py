@@ -18,7 +18,7 @@ from perfmodel.curves import Curve, Points, Vector
 from perfmodel.errors import ModelError
 from perfmodel.evidence import Conditions, Reading
 from perfmodel.interval import Outlook, bounds, outlook
-from perfmodel.model import Estimate
+from perfmodel.model import Estimate, Estimates
 
 CALIBRATED_FROM = 3
 """Distinct readings that make a model calibrated (the paper's third stage)."""
@@ -68,14 +68,22 @@ class FittedModel:
                 )
         seen = self._outlooks.get(conditions)
         if seen is None:
-            seen = self._outlooks[conditions] = self._outlook(conditions)
-        low, mid, high = bounds(self._curve, self._calibration, seen)
-        if not seen.beyond.inside:
+            seen = self._outlooks[conditions] = self._outlook(Points.of([conditions]))
+        low, mid, high = (float(end[0]) for end in bounds(self._curve, self._calibration, seen))
+        if not seen.beyond.inside[0]:
             reasons.append("extrapolated beyond the evidence")
         if mid < 0:
             reasons.append(f"the law gives {mid:.0f} rows/s, clipped at zero")
         low, mid, high = (max(0.0, end) for end in (low, mid, high))
         return Estimate(low=low, mid=mid, high=high, reason="; ".join(reasons))
+
+    def predict_all(self, points: Points) -> Estimates:
+        """Predict the MST of many points at once, as `predict` does of each."""
+        if self._usual_batch_rows is not None:
+            known = np.where(np.isnan(points.batch_rows), self._usual_batch_rows, points.batch_rows)
+            points = dataclasses.replace(points, batch_rows=known)
+        ends = bounds(self._curve, self._calibration, self._outlook(points))
+        return Estimates(*(np.maximum(end, 0.0) for end in ends))
 
     def aged(self, share: float) -> "FittedModel":
         """Return the model when all its readings count for a share of what they did: as it was, but less sure."""
@@ -100,15 +108,15 @@ class FittedModel:
         )
 
     def _contradiction(self, reading: Reading) -> float:
-        seen = self._outlook(reading)
-        if not seen.beyond.inside:
+        seen = self._outlook(Points.of([reading]))
+        if not seen.beyond.inside[0]:
             return math.nan
-        low, mid, high = bounds(self._curve, self._calibration, seen)
+        low, mid, high = (float(end[0]) for end in bounds(self._curve, self._calibration, seen))
         agrees = low <= reading.rows_per_s <= high
         return 0.0 if agrees else math.copysign(1.0, reading.rows_per_s - mid)
 
-    def _outlook(self, item: Conditions) -> Outlook:
-        return outlook(self._curve, self._calibration, self._evidence, item)
+    def _outlook(self, points: Points) -> Outlook:
+        return outlook(self._curve, self._calibration, self._evidence, points)
 
     def deviations(self, readings: Sequence[Reading]) -> Vector:
         """Return how far readings lie above (positive) or below the model, as shares of the readings."""

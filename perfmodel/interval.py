@@ -1,15 +1,14 @@
 """How sure a prediction is: noise, what the fit leaves open, and how far it reaches beyond the evidence."""
 
-import math
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
-import scipy
+from numpy.typing import NDArray
 
 from perfmodel.calibration import Calibration
-from perfmodel.curves import Curve, Points
-from perfmodel.evidence import Conditions
+from perfmodel.curves import Curve, Points, Vector
+from perfmodel.hull import beyond
+from perfmodel.student import upper_quantile
 
 TAIL = 0.05
 """Probability below the low and above the high end: a 90 % interval."""
@@ -31,7 +30,7 @@ WIDEST = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How far some conditions lie beyond the convex range of the evidence, in steps, with sign.
+    """How far some conditions lie beyond the convex range of the evidence, in steps, with sign; of one or of many.
 
     Attributes
     ----------
@@ -41,72 +40,65 @@ class Reach:
         Along NDmax in steps of `ND_STEP_MS`; positive towards more delay.
     """
 
-    shape: float
-    delay: float
+    shape: Vector
+    delay: Vector
 
     @property
-    def inside(self) -> bool:
+    def inside(self) -> NDArray[np.bool_]:
         """Whether the evidence surrounds the conditions, to its own resolution."""
-        return abs(self.shape) <= 0.05 and abs(self.delay) <= 0.05
+        inside: NDArray[np.bool_] = (np.abs(self.shape) <= 0.05) & (np.abs(self.delay) <= 0.05)
+        return inside
 
 
-def reach(evidence: tuple[tuple[float, float], ...], shape: float, nd_max_ms: float) -> Reach:
+def reach(evidence: tuple[tuple[float, float], ...], shape: Vector, nd_max_ms: Vector) -> Reach:
     """Measure how far conditions lie beyond the convex hull of the evidence.
-
-    The nearest point of the hull is a mixture of the evidence with non-negative shares that sum to one: a
-    small non-negative least-squares problem, in which the sum is given a large weight.
 
     Parameters
     ----------
     evidence
         Shape coordinate and NDmax in ms of each distinct reading.
     shape, nd_max_ms
-        The same of the conditions.
+        The same of the conditions, shape ``(m,)``.
 
     Examples
     --------
-    >>> reach(((0.0, 0.0), (1.0, 0.0)), shape=0.5, nd_max_ms=150.0)
-    Reach(shape=0.0, delay=1.5)
+    >>> reach(((0.0, 0.0), (1.0, 0.0)), shape=np.array([0.5]), nd_max_ms=np.array([150.0]))
+    Reach(shape=array([0.]), delay=array([1.5]))
     """
-    steps = np.array([(x, nd / ND_STEP_MS) for x, nd in evidence])
-    target = np.array([shape, nd_max_ms / ND_STEP_MS])
-    strict = 1e4
-    shares, _ = scipy.optimize.nnls(
-        np.vstack([(steps - target).T, np.full(len(steps), strict)]), np.array([0.0, 0.0, strict])
-    )
-    beyond = target - shares @ steps / shares.sum()
-    return Reach(*(round(float(step), 6) + 0.0 for step in beyond))
+    corners = tuple((x, nd / ND_STEP_MS) for x, nd in evidence)
+    steps = beyond(corners, np.array([shape, nd_max_ms / ND_STEP_MS]).T).round(6) + 0.0
+    return Reach(steps[:, 0], steps[:, 1])
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What a fitted curve says of one point, however much its evidence counts for.
+    """What a fitted curve says of some points, however much its evidence counts for.
 
     Attributes
     ----------
-    point
-        Where, of length 1.
+    points
+        Where, of length m.
     beyond
-        How far that is from the evidence.
+        How far these are from the evidence.
     middle
-        The curve, in its scale of comparison.
+        The curve, in its scale of comparison, shape ``(m,)``.
     variance
-        Of that, as a share squared and per unit of noise.
+        Of that, as a share squared and per unit of noise, shape ``(m,)``.
     """
 
-    point: Points
+    points: Points
     beyond: Reach
-    middle: float
-    variance: float
+    middle: Vector
+    variance: Vector
 
 
 def outlook(
     curve: Curve,
     calibration: Calibration,
     evidence: tuple[tuple[float, float], ...],
-    item: Conditions,
+    points: Points,
 ) -> Outlook:
-    """Evaluate a fitted curve at one point.
+    """Evaluate a fitted curve.
 
     Parameters
     ----------
@@ -114,60 +106,53 @@ def outlook(
         The formula and its fitted parameters.
     evidence
         As in `reach`.
-    item
-        The point.
+    points
+        Where.
     """
-    point = Points.of([item])
     theta = np.array(calibration.theta)
-    gradient = curve.gradient(theta, point)[0] / calibration.unit
+    gradient = curve.gradient(theta, points) / calibration.unit
     return Outlook(
-        point=point,
-        beyond=reach(evidence, float(curve.shape_coordinate(point)[0]), item.nd_max_ms),
-        middle=float(curve.evaluate(theta, point)[0]),
-        variance=float(gradient @ np.array(calibration.covariance) @ gradient),
+        points=points,
+        beyond=reach(evidence, curve.shape_coordinate(points), points.nd_max_ms),
+        middle=curve.evaluate(theta, points),
+        variance=(gradient @ np.array(calibration.covariance) * gradient).sum(axis=1),
     )
 
 
-def bounds(curve: Curve, calibration: Calibration, seen: Outlook) -> tuple[float, float, float]:
-    """Predict low, mid and high at one point in rows/s; below zero where Eq. 1 is.
+def bounds(curve: Curve, calibration: Calibration, seen: Outlook) -> tuple[Vector, Vector, Vector]:
+    """Predict low, mid and high in rows/s, each of shape ``(m,)``; below zero where Eq. 1 is.
 
     Parameters
     ----------
     curve, calibration
         The formula and its fitted parameters.
     seen
-        The point.
+        The points.
     """
-    share = calibration.noise * math.sqrt(1 + seen.variance / calibration.counts)
-    half_width = _quantile(calibration.freedom) * share * calibration.unit
-    ends = np.array([seen.middle - half_width, seen.middle, seen.middle + half_width])
-    low, mid, high = sorted(curve.rows_per_s(ends, seen.point).tolist())
+    share = calibration.noise * np.sqrt(1 + seen.variance / calibration.counts)
+    half_width = upper_quantile(calibration.freedom, TAIL) * share * calibration.unit
+    ends = (seen.middle - half_width, seen.middle, seen.middle + half_width)
+    low, mid, high = np.sort([curve.rows_per_s(end, seen.points) for end in ends], axis=0)
     widen_low, widen_high = _widening(calibration, seen.beyond)
-    return low * math.exp(-widen_low), mid, high * math.exp(widen_high)
+    return low * np.exp(-widen_low), mid, high * np.exp(widen_high)
 
 
-@lru_cache(maxsize=256)
-def _quantile(freedom: float) -> float:
-    """Return how many standard deviations of Student's distribution leave `TAIL` beyond them."""
-    return -float(scipy.special.stdtrit(freedom, TAIL))
-
-
-def _widening(calibration: Calibration, beyond: Reach) -> tuple[float, float]:
+def _widening(calibration: Calibration, reached: Reach) -> tuple[Vector, Vector]:
     """Return by how much, as logarithms, the low and the high end give way.
 
     A fitted parameter may err either way. A default is the optimistic end of its range. So beyond the evidence the
     truth lies below on the side of more nodes or more delay, and above on the other.
     """
     _, shape_fitted, delay_fitted = calibration.identified
-    low = high = 0.0
+    low = high = np.zeros_like(reached.shape)
     for steps, fitted, default_reach in (
-        (beyond.shape, shape_fitted, REACH_DEFAULT_SHAPE),
-        (beyond.delay, delay_fitted, REACH_DEFAULT_DELAY),
+        (reached.shape, shape_fitted, REACH_DEFAULT_SHAPE),
+        (reached.delay, delay_fitted, REACH_DEFAULT_DELAY),
     ):
         if fitted:
-            low += REACH_FITTED * abs(steps)
-            high += REACH_FITTED * abs(steps)
+            low = low + REACH_FITTED * np.abs(steps)
+            high = high + REACH_FITTED * np.abs(steps)
         else:
-            low += default_reach * max(steps, 0.0)
-            high += default_reach * max(-steps, 0.0)
-    return min(low, WIDEST), min(high, WIDEST)
+            low = low + default_reach * np.maximum(steps, 0.0)
+            high = high + default_reach * np.maximum(-steps, 0.0)
+    return np.minimum(low, WIDEST), np.minimum(high, WIDEST)

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+from perfmodel.curves import Points, Vector
 from perfmodel.errors import ModelError
 from perfmodel.evidence import Conditions, Reading
 
@@ -34,6 +35,18 @@ class Estimate:
         if not 0 <= self.low <= self.mid <= self.high:
             message = f"estimate: expected 0 <= low <= mid <= high, got {self.low}, {self.mid}, {self.high}"
             raise ModelError(message)
+
+
+class Estimates(NamedTuple):
+    """Predicted MSTs of m points: low, mid and high in rows/s, each of shape ``(m,)``."""
+
+    low: Vector
+    mid: Vector
+    high: Vector
+
+    def at(self, index: int) -> Estimate:
+        """Return one of them, without its reason."""
+        return Estimate(low=float(self.low[index]), mid=float(self.mid[index]), high=float(self.high[index]))
 
 
 class Model(Protocol):
@@ -69,6 +82,9 @@ class Model(Protocol):
 
     def predict(self, conditions: Conditions) -> Estimate:
         """Predict the MST under these conditions, rows/s."""
+
+    def predict_all(self, points: Points) -> Estimates:
+        """Predict the MST of many points at once, rows/s."""
 
 
 class Estimator(Protocol):

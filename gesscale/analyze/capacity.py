@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gesscale.observation import OperatorReading
 from gesscale.workflow import Operator
-from perfmodel import Conditions, Estimate, Estimator, Model, ModelError, Reading
+from perfmodel import Conditions, Estimate, Estimates, Estimator, Model, ModelError, Points, Reading
 
 
 def weight_of(placement: tuple[str, ...], node_weights: Mapping[str, float]) -> float:
@@ -79,3 +82,35 @@ def predict(
             batch_rows=operator.batch_rows(len(placement)),
         )
     )
+
+
+def predict_all(
+    model: Model | None,
+    replicas: int,
+    nd_max_ms: NDArray[np.float64],
+    operator: Operator,
+    weights: NDArray[np.float64],
+) -> Estimates | None:
+    """Predict the MST of many placements of equally many replicas, as `predict` does of each.
+
+    Parameters
+    ----------
+    model
+        The law; None where nothing is known.
+    replicas
+        In each placement.
+    nd_max_ms, weights
+        Of the placements, shape ``(m,)``.
+    operator
+        With its cap.
+
+    Returns
+    -------
+    Estimates or None
+        NaN where NDmax is; None without a model.
+    """
+    if model is None:
+        return None
+    batch_rows = operator.batch_rows(replicas)
+    rows = np.full(len(nd_max_ms), np.nan if batch_rows is None else batch_rows)
+    return model.predict_all(Points(capacity=weights, nd_max_ms=nd_max_ms, batch_rows=rows))

@@ -170,6 +170,11 @@ def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
         yield f"bill of {bill['replicas']} replicas{moved}", _bill(bill)
     for lost in plan["rejections"]:
         yield f"not {lost['node']}", joined(lost["reason"], lost["detail"])
+        if lost.get("others"):
+            yield (
+                f"nor {lost['others']} others",
+                joined(lost["reason"], ", ".join(lost.get("other_nodes", ()))),
+            )
 
 
 def _bill(bill: Mapping[str, Any]) -> str:

@@ -75,6 +75,8 @@ class _Rejection(_Part):
     node: str
     reason: str
     detail: str
+    others: Annotated[int, Field(ge=0)] = 0
+    other_nodes: list[str] = []
 
 
 class _Bill(_Part):

@@ -1,7 +1,7 @@
 """The lines of a record: a finished batch, or what was decided; their times and figures are bounded."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -153,6 +153,7 @@ class _RejectionPart(Part):
     node: str
     reason: str
     detail: str
+    other_nodes: tuple[str, ...] = ()
 
 
 class _PlanPart(Part):
@@ -215,10 +216,19 @@ def decision_of(document: dict[str, Any]) -> LiveDecision:
         status=line.outcome.status,
         seen=_seen(line, part),
         batches_seen=0 if part is None else part.batches,
-        rejections={each.node: (each.reason, each.detail) for each in plan.rejections},
+        rejections=_rejections(plan.rejections),
         latency_map=MapStatus(**line.latency_map.model_dump()),
         document=document,
     )
+
+
+def _rejections(listed: Iterable[_RejectionPart]) -> Mapping[str, tuple[str, str]]:
+    """Return reason and detail by node; of those that are only named the detail is not known."""
+    return {
+        node: (each.reason, each.detail if node == each.node else "")
+        for each in listed
+        for node in (each.node, *each.other_nodes)
+    }
 
 
 def _seen(line: _DecisionLine, part: _ReadingPart | None) -> OperatorReading | MissingReading:

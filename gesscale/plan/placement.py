@@ -4,14 +4,17 @@ The driver's node counts as a member of every placement: its round trips to the 
 """
 
 import zlib
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gesscale.decision import Reason, Rejection
+from gesscale.plan.rejecting import rejected
 from gesscale.ports import ClusterState
-from latency_map import LatencyMap, MissingDelayError, farthest, nearest
+from latency_map import LatencyMap, MissingDelayError, by_distance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +53,36 @@ def nd_max_ms(delays: LatencyMap | None, placement: Iterable[str], driver_node: 
         return None
 
 
+def nd_max_with_each_ms(
+    delays: LatencyMap | None, placement: Sequence[str], driver_node: str, nodes: Sequence[str]
+) -> NDArray[np.float64]:
+    """Return NDmax of a placement with each of some nodes in addition: `nd_max_ms` for many at once.
+
+    Parameters
+    ----------
+    delays, placement, driver_node
+        As for `nd_max_ms`.
+    nodes
+        None of them in the placement, m of them.
+
+    Returns
+    -------
+    ndarray
+        Shape ``(m,)``: round trip, ms; NaN where `nd_max_ms` knows none.
+    """
+    found = np.full(len(nodes), np.nan)
+    members = sorted({*placement, driver_node})
+    present_ms = nd_max_ms(delays, placement, driver_node)
+    if delays is not None and present_ms is not None and all(node in delays for node in members):
+        known = delays.known(nodes)
+        rows = delays.positions([nodes[index] for index in known.tolist()])
+        found[known] = delays.rtt_ms[delays.positions(members)].take(rows, axis=1).max(axis=0)
+        found = np.maximum(found, present_ms)
+    if members == [driver_node] and driver_node in nodes:
+        found[nodes.index(driver_node)] = 0.0
+    return found
+
+
 def usable(cluster: ClusterState, placement: Sequence[str]) -> NodeRanking:
     """Return the nodes that could take one more replica, in no order of preference.
 
@@ -65,15 +98,31 @@ def usable(cluster: ClusterState, placement: Sequence[str]) -> NodeRanking:
     NodeRanking
         By name; nodes that are not ready, cordoned, full, excluded or of the wrong architecture are rejections.
     """
-    free = [cluster.nodes[name] for name in sorted(cluster.nodes) if name not in placement]
+    held = set(placement)
+    rejections = [
+        each
+        for reason, names in cluster.unusable.items()
+        for each in rejected(
+            [name for name in names if name not in held],
+            reason,
+            lambda name: cluster.nodes[name].problem,
+            names_others=True,
+        )
+    ]
     return NodeRanking(
-        nodes=tuple(node.name for node in free if not node.problem),
-        rejections=tuple(
-            Rejection(node=node.name, reason=node.reason, detail=node.problem)
-            for node in free
-            if node.problem
-        ),
+        nodes=_without(cluster.usable, held),
+        rejections=tuple(sorted(rejections, key=lambda each: each.node)),
     )
+
+
+def _without(names: tuple[str, ...], out: Iterable[str]) -> tuple[str, ...]:
+    """Leave a few names out of many sorted ones."""
+    left = list(names)
+    for name in out:
+        index = bisect_left(left, name)
+        if left[index : index + 1] == [name]:
+            del left[index]
+    return tuple(left)
 
 
 def additions(
@@ -101,21 +150,49 @@ def additions(
     free = usable(cluster, placement)
     members = [node for node in sorted({*placement, driver_node}) if delays is not None and node in delays]
     if delays is None or not members:
-        unknown = [
-            (node, f"the latency map does not have {driver_node}, the driver's node") for node in free.nodes
-        ]
-        return NodeRanking(nodes=(), rejections=free.rejections + _of_unknown_delay(unknown))
-    ranking = nearest(delays, members, [node for node in free.nodes if node in delays])
-    unknown = [
-        (node, "the latency map does not have this node") for node in free.nodes if node not in delays
-    ] + [
-        (item.node, f"the latency map has no round trip to {', '.join(item.missing_to)}")
-        for item in ranking.unreachable
-    ]
-    return NodeRanking(
-        nodes=tuple(item.node for item in ranking.ranked),
-        rejections=free.rejections + _of_unknown_delay(unknown),
+        why = f"the latency map does not have {driver_node}, the driver's node"
+        unknown = rejected(free.nodes, Reason.DELAY_UNKNOWN, lambda _node: why)
+        return NodeRanking(nodes=(), rejections=free.rejections + unknown)
+    known = [free.nodes[index] for index in delays.known(free.nodes).tolist()]
+    ranking = by_distance(delays, members, known)
+    missing_to = {item.node: item.missing_to for item in ranking.unreachable}
+    strangers = [] if len(known) == len(free.nodes) else [node for node in free.nodes if node not in delays]
+    unknown = rejected(
+        [*strangers, *missing_to],
+        Reason.DELAY_UNKNOWN,
+        lambda node: (
+            f"the latency map has no round trip to {', '.join(missing_to[node])}"
+            if node in missing_to
+            else "the latency map does not have this node"
+        ),
     )
+    return NodeRanking(nodes=ranking.names, rejections=free.rejections + unknown)
+
+
+def nearest_first(
+    delays: LatencyMap | None, nodes: Sequence[str], driver_node: str, leaving_out: Iterable[str] = ()
+) -> tuple[str, ...]:
+    """Put nodes in the order of their round trip to the driver's node; those of unknown delay last, by name.
+
+    Parameters
+    ----------
+    delays
+        The latency map; None where there is none.
+    nodes
+        By name.
+    driver_node
+        The node of the Spark driver.
+    leaving_out
+        Nodes that are not returned.
+    """
+    left = _without(tuple(nodes), leaving_out)
+    if delays is None or driver_node not in delays:
+        return left
+    found = by_distance(delays, [driver_node], [left[index] for index in delays.known(left).tolist()])
+    lacking = {item.node for item in found.unreachable}
+    if len(found.names) == len(left):
+        return found.names
+    return (*found.names, *(node for node in left if node not in delays or node in lacking))
 
 
 def removals(delays: LatencyMap | None, placement: Sequence[str], driver_node: str) -> tuple[str, ...]:
@@ -138,8 +215,7 @@ def removals(delays: LatencyMap | None, placement: Sequence[str], driver_node: s
     """
     if delays is None or nd_max_ms(delays, placement, driver_node) is None:
         return ()
-    ranking = farthest(delays, {*placement, driver_node}, placement)
-    ranked = (item.node for item in ranking.ranked)
+    ranked = by_distance(delays, {*placement, driver_node}, placement, farthest_first=True).names
     return tuple(sorted(ranked, key=lambda node: node == driver_node))
 
 
@@ -182,7 +258,3 @@ def in_random_order(nodes: Iterable[str], seed: int, operator: str, at_s: float)
     """
     rng = np.random.default_rng([seed, zlib.crc32(operator.encode()), max(0, int(at_s))])
     return tuple(str(node) for node in rng.permutation(sorted(nodes)))
-
-
-def _of_unknown_delay(nodes: Iterable[tuple[str, str]]) -> tuple[Rejection, ...]:
-    return tuple(Rejection(node=node, reason=Reason.DELAY_UNKNOWN, detail=why) for node, why in nodes)

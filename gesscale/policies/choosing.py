@@ -1,13 +1,14 @@
 """The nodes of a plan: what every policy that changes something shares, and the two things each must say."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gesscale.decision import Analysis, Plan, Reason, Rejection, Verdict
 from gesscale.observation import OperatorReading
 from gesscale.options import PolicyOptions
 from gesscale.plan.placement import NodeRanking, additions, in_random_order, nd_max_ms, shrinking, usable
+from gesscale.plan.rejecting import rejected
 from gesscale.plan.staying import present_placement, stay, unknown_delays
 from gesscale.ports import ClusterState, Knowledge, Latencies
 from gesscale.workflow import Operator, Workflow
@@ -96,9 +97,9 @@ class ChoosingPolicy(ABC):
         """Why a node that would have done was not taken."""
         return Reason.FARTHER if self.latency_aware else Reason.NOT_SELECTED
 
-    def lost(self, nodes: Iterable[str]) -> tuple[Rejection, ...]:
-        """Return the nodes that would have done as candidates that lost."""
-        return tuple(Rejection(node=node, reason=self.passed_over) for node in nodes)
+    def lost(self, nodes: Sequence[str]) -> tuple[Rejection, ...]:
+        """Return the nodes that would have done, the best first, as candidates that lost."""
+        return rejected(nodes, self.passed_over)
 
     def changed(
         self,

@@ -5,22 +5,27 @@ gives up all the farthest replicas that the performance model does not need. MDL
 on nodes that it draws (paper V).
 """
 
+import math
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import takewhile
+from itertools import repeat, takewhile
 
-from gesscale.analyze.capacity import evidence_of, fit, predict, weight_of
+import numpy as np
+from numpy.typing import NDArray
+
+from gesscale.analyze.capacity import evidence_of, fit, predict, predict_all, weight_of
 from gesscale.analyze.load import drain_time_s, has_backlog, headroom_pct
 from gesscale.decision import Analysis, Plan, Reason, Rejection, Verdict
 from gesscale.observation import OperatorReading, WorkflowObservation
-from gesscale.plan.placement import nd_max_ms
+from gesscale.plan.placement import nd_max_ms, nd_max_with_each_ms
+from gesscale.plan.rejecting import rejected
 from gesscale.plan.sizing import SizedPlacement
 from gesscale.plan.staying import stay, unknown_delays
 from gesscale.policies.card import PolicyCard
 from gesscale.policies.choosing import PlanningContext
 from gesscale.policies.per_operator import PerOperatorPolicy
 from gesscale.ports import Knowledge, Latencies
-from perfmodel import Estimator, law_named
+from perfmodel import Estimates, Estimator, law_named
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,23 +156,26 @@ class GesscalePolicy(PerOperatorPolicy):
         analysis, cluster, present = context.analysis, context.cluster, context.placement
         ranked = self.candidates(context)
         now = self._sized(context, present)
-        sized = {node: self._sized(context, (*present, node)) for node in ranked.nodes}
-        helpful = [node for node, after in sized.items() if after.beats(now)]
+        grown = _Grown.by_one(context, ranked.nodes)
+        helps = grown.beat(now)
+        helpful = [ranked.nodes[index] for index in np.flatnonzero(helps).tolist()]
+        useless = [ranked.nodes[index] for index in np.flatnonzero(~helps).tolist()]
+        rank = dict(zip(ranked.nodes, range(len(ranked.nodes)), strict=True))
         present_said = str(now)
-        rejections = ranked.rejections + tuple(
-            Rejection(
-                node=node,
-                reason=self.passed_over if node in helpful else Reason.DELAY_EATS_GAIN,
-                detail=f"{after}; now {present_said}",
-            )
-            for node, after in sized.items()
-            if node not in helpful[:1]
+
+        def said(node: str) -> str:
+            return f"{grown.sized(rank[node])}; now {present_said}"
+
+        lost = (
+            *rejected(helpful[1:], self.passed_over, said),
+            *rejected(useless, Reason.DELAY_EATS_GAIN, said),
         )
+        rejections = (*ranked.rejections, *sorted(lost, key=lambda each: rank[each.node]))
         if not helpful:
-            reason = Reason.DELAY_EATS_GAIN if sized else Reason.NO_CANDIDATE_NODE
-            detail = "every free node is too far to help" if sized else "no node can take one more replica"
+            reason = Reason.DELAY_EATS_GAIN if useless else Reason.NO_CANDIDATE_NODE
+            detail = "every free node is too far to help" if useless else "no node can take one more replica"
             return replace(stay(analysis, cluster, reason, detail), rejections=rejections)
-        node, after = helpful[0], sized[helpful[0]]
+        node, after = helpful[0], self._sized(context, (*present, helpful[0]))
         best = "the nearest free node that helps" if self.latency_aware else "a random free node"
         detail = f"{analysis.detail}; {node} is {best}: {after}"
         return _change(context, after, detail, rejections)
@@ -204,6 +212,50 @@ class GesscalePolicy(PerOperatorPolicy):
         nd = nd_max_ms(context.latencies.map, nodes, operator.driver_node)
         weight = weight_of(nodes, context.cluster.weights)
         return SizedPlacement(nodes, nd, predict(context.analysis.model, nodes, nd, operator, weight))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Grown:
+    """The present placement with one more replica on each of m nodes, and what it promises then.
+
+    Attributes
+    ----------
+    nd_max_ms
+        Shape ``(m,)``; NaN where it is not known.
+    msts
+        Of shape ``(m,)``; None without a model.
+    """
+
+    present: tuple[str, ...]
+    nodes: tuple[str, ...]
+    nd_max_ms: NDArray[np.float64]
+    msts: Estimates | None
+
+    @classmethod
+    def by_one(cls, context: PlanningContext, nodes: tuple[str, ...]) -> "_Grown":
+        operator, present, weights = context.operator, context.placement, context.cluster.weights
+        nd_ms = nd_max_with_each_ms(context.latencies.map, present, operator.driver_node, nodes)
+        own = np.fromiter(map(weights.get, nodes, repeat(1.0)), dtype=float, count=len(nodes))
+        weight = weight_of(present, weights) + own
+        msts = predict_all(context.analysis.model, len(present) + 1, nd_ms, operator, weight)
+        return cls(present=present, nodes=nodes, nd_max_ms=nd_ms, msts=msts)
+
+    def beat(self, now: SizedPlacement) -> NDArray[np.bool_]:
+        """Say of each whether it can promise more than the present placement, see `SizedPlacement.beats`."""
+        if self.msts is None or now.mst is None:
+            return np.ones(len(self.nodes), dtype=bool)
+        beaten: NDArray[np.bool_] = self.msts.high <= now.mst.mid
+        return ~beaten
+
+    def sized(self, index: int) -> SizedPlacement:
+        """Return one of them."""
+        nd_ms = float(self.nd_max_ms[index])
+        known = not math.isnan(nd_ms)
+        return SizedPlacement(
+            tuple(sorted((*self.present, self.nodes[index]))),
+            nd_ms if known else None,
+            self.msts.at(index) if known and self.msts is not None else None,
+        )
 
 
 def _change(

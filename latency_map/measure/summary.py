@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
+from itertools import pairwise
+from statistics import fmean
 
 from latency_map.measure.probe import Reply, RttSample, Timeout, UnknownHost, Unreachable
 
@@ -55,18 +55,25 @@ def summarise(samples: Sequence[RttSample]) -> PairSummary:
     PairSummary
         What they say together.
     """
-    rtts_ms = np.array([sample.rtt_ms for sample in samples if isinstance(sample, Reply)])
-    steps_ms = np.abs(np.diff(rtts_ms))
-    median_ms, p95_ms = np.quantile(rtts_ms, (0.5, 0.95)) if len(rtts_ms) else (None, None)
+    rtts_ms = [sample.rtt_ms for sample in samples if isinstance(sample, Reply)]
+    steps_ms = [abs(later - earlier) for earlier, later in pairwise(rtts_ms)]
     return PairSummary(
-        median_ms=None if median_ms is None else float(median_ms),
-        p95_ms=None if p95_ms is None else float(p95_ms),
-        jitter_ms=float(steps_ms.mean()) if len(steps_ms) else None,
+        median_ms=_quantile(rtts_ms, 0.5) if rtts_ms else None,
+        p95_ms=_quantile(rtts_ms, 0.95) if rtts_ms else None,
+        jitter_ms=fmean(steps_ms) if steps_ms else None,
         replies=len(rtts_ms),
         timeouts=_count(samples, Timeout),
         unknown_host=_count(samples, UnknownHost),
         unreachable=_count(samples, Unreachable),
     )
+
+
+def _quantile(values: Sequence[float], share: float) -> float:
+    """Interpolate between the two values around a share of them; NumPy would double an agent's memory."""
+    ordered, place = sorted(values), share * (len(values) - 1)
+    below = int(place)
+    above = min(below + 1, len(values) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
 
 
 def _count(samples: Sequence[RttSample], kind: type[RttSample]) -> int:

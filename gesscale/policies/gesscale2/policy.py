@@ -12,10 +12,11 @@ import numpy as np
 
 from gesscale.analyze.evidence import warm
 from gesscale.analyze.screening import screen
-from gesscale.decision import Analysis, CandidateBill, Plan, Reason, Rejection, Verdict
+from gesscale.decision import Analysis, CandidateBill, Plan, Reason, Verdict
 from gesscale.observation import Batch, OperatorReading, WorkflowObservation
 from gesscale.options import PolicyOptions
-from gesscale.plan.placement import nd_max_ms, usable
+from gesscale.plan.placement import nd_max_ms, nearest_first, usable
+from gesscale.plan.rejecting import rejected
 from gesscale.plan.staying import present_placement, stay, unknown_delays
 from gesscale.policies.gesscale2.analysis.bills import bills
 from gesscale.policies.gesscale2.analysis.capacity import predicted_mst, sample_of
@@ -242,7 +243,7 @@ class Gesscale2Policy:
         if stale and not set(present) <= set(placement):
             kept = f"{detail}; but nothing is removed: {stale}"
             return replace(held, reason=Reason.LATENCY_MAP_STALE, detail=kept)
-        left = [node for node in free.nodes if node not in placement]
+        left = nearest_first(knowledge.latencies.map, free.nodes, operator.driver_node, leaving_out=placement)
         return replace(
             held,
             reason=_reason_of_change(len(present), len(placement)),
@@ -257,7 +258,7 @@ class Gesscale2Policy:
                 trigger_s=_trigger_s(reading),
             ),
             nd_max_ms=nd_max_ms(knowledge.latencies.map, placement, operator.driver_node),
-            rejections=(*free.rejections, *(Rejection(node=node, reason=Reason.FARTHER) for node in left)),
+            rejections=free.rejections + rejected(left, Reason.FARTHER),
         )
 
     def _priced(

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_serializer
 
 from gesscale.decision import Reason
 from gesscale.fields import MOST_REPLICAS, SHORTEST_S
@@ -89,6 +89,11 @@ class RulesMemo(Memo):
     samples: dict[Metric, MetricSamples]
     held: frozenset[str] = frozenset()
     answer: RulesAnswer | None = None
+
+    @field_serializer("held")
+    def _held_in_order(self, held: frozenset[str]) -> list[str]:
+        """Say the same in every process: a set has another order in each."""
+        return sorted(held)
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,12 @@ function bills(listed, point) {
 
 function rejections(listed, chosen, delayOf) {
   if (!listed.length) return null;
-  return [h("h3", {}, "Candidates that lost"), table("Nodes that took no replica", [{ text: "node" }, { text: "reason" }, { text: "by how much" }], listed.map((each) => ({ cells: [each.node, each.reason, each.detail || lostBecause(each, chosen, delayOf)] })))];
+  const rows = listed.flatMap((each) => [{ cells: [each.node, each.reason, each.detail || lostBecause(each, chosen, delayOf)] }, ...others(each)]);
+  return [h("h3", {}, "Candidates that lost"), table("Nodes that took no replica", [{ text: "node" }, { text: "reason" }, { text: "by how much" }], rows)];
+}
+
+function others(last) {
+  return last.others ? [{ cells: [`${last.others} others`, last.reason, (last.other_nodes ?? []).join(", ") || "Only the nearest have figures."] }] : [];
 }
 
 function asked(model, place, workflow, operator, point, decision) {

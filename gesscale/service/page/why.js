@@ -19,10 +19,12 @@ export function whyNot(node, operator, { now, decision, nodes, earlier, delayOf 
     return { word: fresh ? "chosen" : "in use", text: fresh ? `This decision put a replica here: ${now.reason}.` : "A replica is here." };
   }
   if (now.remove.includes(node)) return { word: "given up", text: `This decision took the replica from here: ${now.reason}. ${now.detail}` };
-  const said = decision?.plan?.rejections?.find((each) => each.node === node);
-  if (said) return { word: said.reason, text: lostBecause(said, [operator.driver_node, ...now.placement], delayOf) };
+  const said = decision?.plan?.rejections?.find((each) => each.node === node || each.other_nodes?.includes(node));
+  if (said) return { word: said.reason, text: said.node === node ? lostBecause(said, [operator.driver_node, ...now.placement], delayOf) : explained(said.reason, "") };
   const unfit = nodes?.unfit?.[node] ?? nodes?.unfit_for?.[operator.name]?.[node];
   if (unfit) return { word: unfit.reason, text: explained(unfit.reason, unfit.detail) };
+  const uncounted = (decision?.plan?.rejections ?? []).filter((each) => each.others && !each.other_nodes);
+  if (uncounted.length) return { word: uncounted.length === 1 ? uncounted[0].reason : "lost", text: `It is one of the candidates that lost and are only counted: ${uncounted.map((each) => `${each.others} ${each.reason}`).join(", ")}.` };
   const quiet = `No replica was to be added at ${moment(now.at_s)}: ${now.reason}. ${meaning(now.reason)}`;
   const before = earlier?.plan?.rejections?.find((each) => each.node === node);
   if (before) return { word: "not needed", text: `${quiet} When nodes were last compared, at ${moment(earlier.at_s)}: ${before.reason}, ${before.detail || meaning(before.reason)}` };

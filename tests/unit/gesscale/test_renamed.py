@@ -112,6 +112,19 @@ def test_a_recorded_decision_is_read_with_its_old_names():
     assert live.document is old
 
 
+def test_nodes_that_are_only_named_are_read_with_the_reason_they_share():
+    recorded = json.loads((DAY / "decisions.jsonl").read_text(encoding="utf-8").split("\n")[0])
+    others = {"others": 2, "other_nodes": ["b", "c"]}
+    recorded["plan"]["rejections"] = [
+        {"node": "a", "reason": "Cordoned", "detail": "it is cordoned", **others}
+    ]
+    assert decision_of(recorded).rejections == {
+        "a": ("Cordoned", "it is cordoned"),
+        "b": ("Cordoned", ""),
+        "c": ("Cordoned", ""),
+    }
+
+
 def test_a_kept_decision_is_read_with_its_old_names():
     old = json.loads((DAY / "decisions.jsonl").read_text(encoding="utf-8").split("\n")[0])
     row = {

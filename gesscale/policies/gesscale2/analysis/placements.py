@@ -65,10 +65,11 @@ class RoundTrips:
 def _driver_rtts_s(nodes: Sequence[str], driver_node: str, delays: LatencyMap | None) -> Array:
     rtts_s = np.full(len(nodes), np.nan)
     if delays is not None and driver_node in delays:
-        known = [index for index, node in enumerate(nodes) if node in delays]
-        rows = delays.positions(nodes[index] for index in known)
-        rtts_s[known] = delays.rtt_ms[rows, delays.positions([driver_node])[0]] / 1000
-    rtts_s[[index for index, node in enumerate(nodes) if node == driver_node]] = 0.0
+        known = delays.known(nodes)
+        rows = delays.positions([nodes[index] for index in known.tolist()])
+        rtts_s[known] = delays.rtt_ms[delays.positions([driver_node])[0]][rows] / 1000
+    if driver_node in nodes:
+        rtts_s[nodes.index(driver_node)] = 0.0
     return rtts_s
 
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from gesscale.policies.gesscale2.analysis.demand import Forecast
+from gesscale.policies.gesscale2.analysis.draws import normal_draws
 
 Array = NDArray[np.float64]
 
@@ -94,7 +94,7 @@ def _walks(ahead: Forecast, after: Array) -> Array:
 @lru_cache(maxsize=16)
 def _away(after: tuple[float, ...]) -> Array:
     """Return how far each walk is from the forecast, in spreads; shape ``(WALKS, steps)``."""
-    draws = _normal_draws(WALKS, len(after))
+    draws = normal_draws(WALKS, len(after))
     lengths = np.diff(np.array(after), prepend=0.0)
     away, distances = np.zeros_like(draws), np.zeros(WALKS)
     for step, buckets in enumerate(lengths):
@@ -119,12 +119,3 @@ def _repetitions(
     followed = np.interp(starts[best][:, None] + after, np.arange(known), rates)
     shift = ahead.rate - ahead.growth - rates[starts[best]]
     return followed + shift[:, None] * np.exp(-after / PRESENT_FADE_BUCKETS), likeness[best]
-
-
-@lru_cache(maxsize=16)
-def _normal_draws(count: int, steps: int) -> Array:
-    """Return draws that cover the normal distribution evenly, in pairs that cancel out; shape ``(count, steps)``."""
-    half = scipy.stats.norm.ppf(
-        np.clip(scipy.stats.qmc.Sobol(steps, seed=2021).random(count // 2), 1e-3, 1 - 1e-3)
-    )
-    return np.concatenate([half, -half])

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,23 @@ def test_a_decision_is_explained_with_its_numbers_model_and_losers(path: Path) -
         "6.2 s",
     ):
         assert words in result.stdout
+
+
+def test_candidates_that_are_only_counted_are_said(tmp_path: Path) -> None:
+    made = decision(1_000_000_000.0)
+    lost = (
+        Rejection(node="edge7", reason=Reason.FARTHER, detail="120 ms", others=983),
+        Rejection(node="edge8", reason=Reason.CORDONED, others=2, other_nodes=("edge9", "edge10")),
+    )
+    with SqliteKnowledge(tmp_path / "k.sqlite", now_s=0) as store:
+        store.remember(replace(made, plan=replace(made.plan, rejections=lost)))
+    said = run("--knowledge", tmp_path / "k.sqlite").stdout
+    assert "nor 983 others" in said
+    assert "edge9, edge10" in said
+    document = json.loads(run("--knowledge", tmp_path / "k.sqlite", "--output", "json").stdout)
+    kept = document["decisions"][0]["plan"]["rejections"]
+    assert [each.get("others") for each in kept] == [983, 2]
+    assert [each.get("other_nodes") for each in kept] == [None, ["edge9", "edge10"]]
 
 
 def test_json_holds_the_decisions_newest_first_and_the_models(path: Path) -> None:

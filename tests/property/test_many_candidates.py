@@ -1,0 +1,143 @@
+"""What is done with many candidates at once is what was done with each by itself."""
+
+import math
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from edge import observe, operator, reading, workflow
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gesscale.decision import Reason
+from gesscale.options import PolicyOptions
+from gesscale.plan.placement import nd_max_ms, nd_max_with_each_ms
+from gesscale.policies import policy_named
+from gesscale.ports import ClusterState, Knowledge, Latencies, Node
+from latency_map import DelayKind, DelayUnit, LatencyMap, by_distance
+from perfmodel import Conditions, GesscaleLaw, MicroBatchLaw, Points, ProportionalLaw, Reading
+
+NAMES = tuple(f"n{index:02d}" for index in range(30))
+ROUND_TRIPS_MS = (0.0, 3.0, 3.0, 7.0, 20.0, 90.0, 400.0, math.nan)  # few, so that many nodes are equally far
+
+
+@st.composite
+def maps(draw: st.DrawFn) -> LatencyMap:
+    rng = np.random.default_rng(draw(st.integers(0, 10_000)))
+    weights = np.array([*[1.0] * 7, draw(st.sampled_from([0.0, 0.3]))])
+    upper = np.triu(rng.choice(ROUND_TRIPS_MS, (30, 30), p=weights / weights.sum()), 1)
+    values = upper + upper.T
+    np.fill_diagonal(values, 0.0)
+    return LatencyMap.from_delays(NAMES, values, unit=DelayUnit.MS, kind=DelayKind.RTT)
+
+
+some_nodes = st.lists(st.sampled_from(NAMES), min_size=1, max_size=5, unique=True).map(tuple)
+
+
+@given(maps(), some_nodes, st.booleans())
+def test_nodes_are_ranked_by_distance_then_mean_then_name(delays, members, farthest_first):
+    reachable = [node for node in NAMES if all(delays.delay_ms(node, each) is not None for each in members)]
+    sign = -1 if farthest_first else 1
+    expected = sorted(
+        reachable,
+        key=lambda node: (
+            sign * delays.distance_ms(node, members),
+            sign * delays.mean_ms(node, members),
+            node,
+        ),
+    )
+    found = by_distance(delays, members, NAMES, farthest_first=farthest_first)
+    assert found.names == tuple(expected)
+    assert found.distance_ms.tolist() == [delays.distance_ms(node, members) for node in expected]
+    assert found.means_ms() == [delays.mean_ms(node, members) for node in expected]
+    assert [each.node for each in found.unreachable] == [node for node in NAMES if node not in reachable]
+
+
+@given(maps(), st.one_of(st.just(()), some_nodes), st.sampled_from([*NAMES, "stranger"]))
+def test_nd_max_with_each_node_is_that_of_the_larger_placement(delays, placement, driver_node):
+    free = tuple(node for node in (*NAMES, "stranger", "unheard-of") if node not in placement)
+    expected = [nd_max_ms(delays, (*placement, node), driver_node) for node in free]
+    found = nd_max_with_each_ms(delays, placement, driver_node, free).tolist()
+    assert [None if math.isnan(each) else each for each in found] == expected
+
+
+READINGS = [
+    Reading(replicas=n, nd_max_ms=nd_ms, rows_per_s=900 * n**0.8 - 2 * nd_ms, batch_rows=1000.0 * n)
+    for n, nd_ms in ((1, 0.0), (2, 30.0), (3, 90.0), (3, 120.0), (4, 60.0))
+]
+
+
+@pytest.mark.parametrize("law", [GesscaleLaw(), MicroBatchLaw(), ProportionalLaw()])
+@given(
+    evidence=st.lists(st.sampled_from(READINGS), min_size=1),
+    places=st.lists(st.tuples(st.floats(0.1, 20), st.floats(0, 900)), min_size=1),
+    batch_rows=st.sampled_from([None, 5000.0]),
+)
+def test_many_predictions_are_those_of_each(law, evidence, places, batch_rows):
+    model = law.fit(evidence)
+    rows = np.full(len(places), np.nan if batch_rows is None else batch_rows)
+    weights, delays_ms = np.array(places).T
+    many = model.predict_all(Points(capacity=weights, nd_max_ms=delays_ms, batch_rows=rows))
+    for index, (weight, nd_ms) in enumerate(places):
+        one = model.predict(Conditions(replicas=3, nd_max_ms=nd_ms, weight=weight, batch_rows=batch_rows))
+        assert tuple(end[index] for end in many) == pytest.approx((one.low, one.mid, one.high), rel=1e-12)
+
+
+@given(maps(), some_nodes, st.sampled_from(["gesscale", "mdl-nlunaware"]), st.integers(0, 4))
+def test_a_plan_takes_the_first_node_that_helps_and_counts_all_others(delays, placement, name, unready):
+    placement = tuple(sorted(placement))
+    nodes = {
+        node: Node(name=node, problem="it is not ready" if index < unready else "")
+        for index, node in enumerate(NAMES)
+    }
+    cluster = ClusterState(nodes=nodes, placements={"op": placement})
+    # 300 n - 2 NDmax: from 150 ms more on a replica brings nothing.
+    proof = tuple(
+        Reading(replicas=n, nd_max_ms=nd_ms, rows_per_s=300 * n - 2 * nd_ms, batch_rows=100.0 * n)
+        for n, nd_ms in ((1, 0.0), (2, 3.0), (3, 90.0), (4, 200.0))
+    )
+    known = Knowledge(readings={"op": proof}, latencies=Latencies(map=delays))
+    driver = replace(operator(), driver_node=placement[0], max_replicas=9)
+    policy = policy_named(name, workflow(driver), PolicyOptions())
+    seen = reading(placement, throughput=100, offered=900, saturated=1.0, backlog=9000)
+    analyses = policy.analyze(observe(seen), known)
+    plan = policy.plan(analyses, cluster, known)["op"]
+    if plan.reason is Reason.LATENCY_MAP_MISSING or plan.reason is Reason.DELAY_UNKNOWN:
+        assert plan.change is None
+        return
+    counted = Counter[Reason]()
+    for each in plan.rejections:
+        counted[each.reason] += 1 + each.others
+        assert len(each.other_nodes) in {0, each.others}
+    free = len(NAMES) - len(placement)
+    assert counted.total() == free - (plan.change is not None)
+    assert counted[Reason.NOT_READY] == sum(
+        bool(nodes[node].problem) for node in NAMES if node not in placement
+    )
+    model, present_ms = analyses["op"].model, nd_max_ms(delays, placement, placement[0])
+
+    def mst(nodes_then):
+        apart_ms = nd_max_ms(delays, nodes_then, placement[0])
+        if model is None or apart_ms is None:
+            return None
+        rows = 100.0 * len(nodes_then)
+        return model.predict(
+            Conditions(
+                replicas=len(nodes_then), nd_max_ms=apart_ms, weight=float(len(nodes_then)), batch_rows=rows
+            )
+        )
+
+    now = mst(placement) if present_ms is not None else None
+    usable = [node for node in NAMES if node not in placement and not nodes[node].problem]
+    ranked = usable if name == "mdl-nlunaware" else by_distance(delays, placement, usable).names
+    helpful = [
+        node
+        for node in ranked
+        if now is None or (then := mst((*placement, node))) is None or then.high > now.mid
+    ]
+    assert counted[Reason.DELAY_EATS_GAIN] == len(ranked) - len(helpful)
+    if name == "gesscale":
+        assert plan.change is None if not helpful else plan.change.add == (helpful[0],)
+    else:
+        assert plan.change is None if not helpful else set(plan.change.add) <= set(helpful)
