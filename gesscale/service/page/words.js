@@ -30,6 +30,7 @@ const REASONS = {
   PolicyFailed: "The policy raised an error, so nothing was changed.",
   ModelUncalibrated: "The model knows too little of this operator yet.",
   Paused: "A person has paused it.",
+  ChangeBudgetSpent: "As many operators as may change at once are changing; it waits for them.",
   AtMaxReplicas: "It needs more, but has as many replicas as it may have.",
   AtMinReplicas: "It needs fewer, but has as few replicas as it may have.",
   NoCandidateNode: "It needs more, but no node can take a replica.",
