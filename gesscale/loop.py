@@ -14,6 +14,7 @@ from gesscale.plan.change_budget import REPAIRS, ChangeBudget, changing_now, hel
 from gesscale.plan.directives import Directive, apply_directives
 from gesscale.plan.first_placement import place_first
 from gesscale.plan.settling import restore_lost, settled
+from gesscale.plan.staying import keep_on_doubt
 from gesscale.ports import (
     Clock,
     Cluster,
@@ -104,7 +105,8 @@ class ControlLoop:
         with self.timed("analyze"):
             analyses = self.policy.analyze(observation, known)
         with self.timed("plan"):
-            plans = restore_lost(self.policy.plan(analyses, state, known), state, known)
+            plans = restore_lost(self.policy.plan(analyses, state, known), analyses, state, known)
+            plans = keep_on_doubt(plans, analyses)
             plans = place_first(plans, self.directives, state, known)
             plans = apply_directives(plans, self.directives, state, known, now_s)
             plans = self._within_budget(plans, analyses, known, now_s)

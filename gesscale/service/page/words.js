@@ -13,7 +13,7 @@ const REASONS = {
   Overloaded: "More rows come than the placement can carry.",
   Underused: "Fewer replicas carry the load.",
   BetterNodes: "Other nodes carry more, or the same at less distance.",
-  ReplicaLost: "A replica died; it is started again.",
+  ReplicaLost: "A replica died; it is started again, elsewhere where none is left and its node cannot take it.",
   FirstPlacement: "The operator has just started; its first replicas are placed.",
   Overridden: "A person has fixed the replicas.",
   WithinTarget: "The present replicas are right.",
