@@ -53,7 +53,7 @@ class FaultWindow:
 
 
 class Faults:
-    """Which faults last at an instant.
+    """Which faults are active at an instant.
 
     Parameters
     ----------
@@ -64,8 +64,8 @@ class Faults:
     def __init__(self, windows: Iterable[FaultWindow] = ()) -> None:
         self.windows = tuple(windows)
 
-    def last(self, at_s: float, *faults: Fault) -> bool:
-        """Return whether one of these lasts at an instant."""
+    def active(self, at_s: float, *faults: Fault) -> bool:
+        """Return whether one of these is active at an instant."""
         return any(each.fault in faults and each.from_s <= at_s < each.until_s for each in self.windows)
 
     @classmethod
@@ -123,13 +123,13 @@ class FaultyMetrics:
     def observe(self, now_s: float) -> WorkflowObservation:
         """Read every operator, or say of each that it could not be read."""
         ahead_s = now_s - self.now_s()
-        hangs = self.faults.last(self.now_s(), Fault.METRICS_HANGING)
+        hangs = self.faults.active(self.now_s(), Fault.METRICS_HANGING)
         if hangs:
             self.hang()
         seen = self.inner.observe(self.now_s())
         if ahead_s:
             seen = _by_clock(seen, ahead_s)
-        if not (hangs or self.faults.last(self.now_s(), Fault.METRICS_GONE)):
+        if not (hangs or self.faults.active(self.now_s(), Fault.METRICS_GONE)):
             return seen
         said = "no answer in time" if hangs else "connection refused"
         names = (*seen.readings, *seen.missing_readings)
@@ -169,7 +169,7 @@ class FaultyLatencies:
     def current(self, now_s: float) -> Latencies:
         """Return the map, stale where that is the fault."""
         latencies = self.inner.current(now_s)
-        if not self.faults.last(self.now_s(), Fault.MAP_STALE):
+        if not self.faults.active(self.now_s(), Fault.MAP_STALE):
             return latencies
         return replace(latencies, standing=MapStatus(age_s=7200.0, stale="it was measured 2 h ago"))
 
@@ -184,14 +184,14 @@ class FaultyCluster:
 
     def state(self) -> ClusterState:
         """Return nodes and replicas; raises ClusterError while it cannot be read."""
-        if self.faults.last(self.now_s(), Fault.CLUSTER_UNREADABLE):
+        if self.faults.active(self.now_s(), Fault.CLUSTER_UNREADABLE):
             message = "the cluster does not answer"
             raise ClusterError(message)
         return self.inner.state()
 
     def apply(self, operator: str, placement: tuple[str, ...]) -> Outcome:
         """Order a placement; raises ClusterError while orders are refused."""
-        if self.faults.last(self.now_s(), Fault.CLUSTER_UNREADABLE, Fault.ORDERS_REFUSED):
+        if self.faults.active(self.now_s(), Fault.CLUSTER_UNREADABLE, Fault.ORDERS_REFUSED):
             message = f"operator {operator!r}: the order is refused"
             raise ClusterError(message)
         return self.inner.apply(operator, placement)
@@ -217,7 +217,7 @@ class LyingReports:
     def batches(self, operator: str) -> Sequence[Batch]:
         """Return the recent batches, those of a lie changed."""
         return [
-            _lie(batch) if self._faults.last(batch.ended_at_s, Fault.METRICS_LYING) else batch
+            _lie(batch) if self._faults.active(batch.ended_at_s, Fault.METRICS_LYING) else batch
             for batch in self._inner.batches(operator)
         ]
 
@@ -229,7 +229,7 @@ class LyingReports:
 
     def last_progress_at_s(self, operator: str, by_s: float) -> float | None:
         """Return what the plant returns; nothing while its drivers lie."""
-        lies = self._faults.last(by_s, Fault.METRICS_LYING)
+        lies = self._faults.active(by_s, Fault.METRICS_LYING)
         return None if lies else self._inner.last_progress_at_s(operator, by_s)
 
 
@@ -289,5 +289,5 @@ class FaultyClock:
         return False
 
     def _off_s(self, at_s: float) -> float:
-        ahead, behind = (self.faults.last(at_s, each) for each in (Fault.CLOCK_AHEAD, Fault.CLOCK_BEHIND))
+        ahead, behind = (self.faults.active(at_s, each) for each in (Fault.CLOCK_AHEAD, Fault.CLOCK_BEHIND))
         return self.began_s + self.off_s * (ahead - behind)

@@ -185,7 +185,7 @@ def long_run(
             watch.take_over(loop, plant_clock)
             loop.run(clock, scene.period_s, watch.decided, at_once=True, least_period_s=scene.least_period_s)
         restarted_s = plant_clock.now_s()
-        if not faults.last(restarted_s, Fault.RESTART):
+        if not faults.active(restarted_s, Fault.RESTART):
             return watch.finished()
         watch.report.restarts += 1
 
@@ -249,7 +249,7 @@ class _Watch:
 
     def _changed(self, decision: Decision, now_s: float) -> None:
         self.report.changes += 1
-        if decision.outcome.removed and self._faults.last(now_s, *DOUBTFUL):
+        if decision.outcome.removed and self._faults.active(now_s, *DOUBTFUL):
             self.report.doubtful_removals.append(decision)
         moves = [(node, True) for node in decision.outcome.added]
         moves += [(node, False) for node in decision.outcome.removed]
