@@ -35,11 +35,9 @@ def resident_mib() -> float:
 
 def document(report: LongRunReport) -> dict[str, object]:
     """Return a report as JSON."""
+    figures = {each.name: getattr(report, each.name) for each in dataclasses.fields(report)}
     removals = [decision.sentence for decision in report.doubtful_removals]
-    return {
-        **dataclasses.asdict(dataclasses.replace(report, doubtful_removals=[])),
-        "doubtful_removals": removals,
-    }
+    return {**figures, "doubtful_removals": removals, "reasons": dict(report.reasons)}
 
 
 def sound(report: LongRunReport) -> bool:
