@@ -1,8 +1,9 @@
 # Commands for everybody; each does all its set-up. `make lock` is for maintainers.
 SECONDS := 60
 SEED := 0
+DIST := dist
 
-.PHONY: demo check test fuzz lock
+.PHONY: demo check test fuzz release lock
 demo:
 	@./setup.sh demo
 	@.venv/bin/python -m testbed.demo
@@ -24,6 +25,12 @@ fuzz:
 	@./setup.sh demo
 	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests .venv/bin/python -m fuzz $(if $(INPUTS),--inputs $(INPUTS),--seconds $(SECONDS)) --seed $(SEED)
 
+# Makes wheel, source package, Helm chart, SBOM, checksums and provenance of the last commit, and checks them.
+release:
+	@./setup.sh check
+	@PATH="$(CURDIR)/.cache:$$PATH" .venv/bin/python deploy/release/release.py build $(DIST)
+	@.venv/bin/python deploy/release/release.py verify $(DIST)
+
 lock:
 	@.venv/bin/pip install --quiet uv
-	@.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --all-extras --group test --group lint --group build --generate-hashes --no-header pyproject.toml -o requirements.lock
+	@.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --all-extras --group test --group lint --group build --group release --generate-hashes --no-header pyproject.toml -o requirements.lock

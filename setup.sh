@@ -108,7 +108,7 @@ if [ "$purpose" = test ] && [ "$(id -u)" = 0 ]; then
     # Takes many minutes on a new machine and needs no package of Python's, so it begins before all else and goes on
     # beside the first tests; those that need it wait.
     mkdir -p $cache/kubernetes
-    nice -n 10 "$python" -c 'from testbed.kubernetes.build import POLICY_SOURCES, build; build(); build(POLICY_SOURCES)' \
+    nice -n 10 "$python" -c 'from testbed.kubernetes.build import HELM_SOURCES, POLICY_SOURCES, build; build(); build(POLICY_SOURCES); build(HELM_SOURCES)' \
       > $cache/kubernetes/build.log 2>&1 < /dev/null &
   else
     say "no Go: the tests on Kubernetes will say so and be skipped"

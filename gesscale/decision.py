@@ -78,6 +78,26 @@ class Rejection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LearnedParameter:
+    """A parameter of what a policy has learned by itself, without a `perfmodel.Model`.
+
+    Attributes
+    ----------
+    name
+        With its unit.
+    value, deviation
+        What is believed, and the standard deviation of that.
+    deviation_at_first
+        The same before any evidence: one that has hardly shrunk is still a first guess.
+    """
+
+    name: str
+    value: float
+    deviation: float
+    deviation_at_first: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
     """What Analyze concluded about one operator.
 
@@ -91,6 +111,8 @@ class Analysis:
         Readings for the performance model that this window yielded.
     model
         The model as fitted with that evidence; None where nothing could be fitted or the policy uses none.
+    learned
+        What stands in the place of a model; empty where there is one, or nothing was learned.
     mst
         Predicted MST of the present placement, rows/s.
     nd_max_ms
@@ -111,6 +133,7 @@ class Analysis:
     reading: OperatorReading | None = None
     evidence: tuple[Reading, ...] = ()
     model: Model | None = None
+    learned: tuple[LearnedParameter, ...] = ()
     mst: Estimate | None = None
     nd_max_ms: float | None = None
     headroom_pct: float | None = None

@@ -1,6 +1,8 @@
 """Packages that only some commands need: which extra installs each, and how."""
 
-HOW = "pip install '.[{extra}]' in a checkout of gesscale"
+from importlib.metadata import version
+
+HOW = "pip install '.[{extra}]' in a checkout of gesscale, or '{wheel}[{extra}]' beside its wheel file"
 """What works before the first publication; afterwards it is ``pip install 'gesscale[{extra}]'``."""
 
 _EXTRAS = {
@@ -23,7 +25,7 @@ _EXTRAS = {
 
 def how_to_install(extra: str) -> str:
     """Return the command that installs an extra."""
-    return HOW.format(extra=extra)
+    return HOW.format(extra=extra, wheel=f"./gesscale-{version('gesscale')}-py3-none-any.whl")
 
 
 def missing_package(error: ModuleNotFoundError) -> str | None:

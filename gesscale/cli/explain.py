@@ -113,13 +113,14 @@ def _explain_resources(
     if file is not None:
         message = "expected --kubernetes without --knowledge and --config: it reads the status of resources"
         raise InputError(message)
-    from gesscale.cli.explain_resource import explained, read_resources
+    from gesscale.cli.explain_resource import explained, read_resources, say_how_to_look
 
     found = read_resources(name, namespace=namespace, kubeconfig=kubeconfig, context=context)
     if not found:
         stderr_console.print("there is no StreamAutoscaler")
     tables = [each for resource in found for each in explained(resource)]
     emit({"apiVersion": API_VERSION, "streamautoscalers": found}, output, tables)
+    say_how_to_look()
 
 
 def _knowledge_file(knowledge: Path | None, config: Path | None) -> Path:
@@ -154,6 +155,11 @@ def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     yield "MST", estimate_in_words(analysis["mst"])
     yield "headroom (DT)", with_unit(analysis["headroom_pct"], "%")
     yield "model", _model(analysis["model"])
+    learned = analysis.get("learned", ())
+    yield (
+        "learned",
+        "\n".join(f"{each['name']} {each['value']:.3g} ± {each['deviation']:.2g}" for each in learned),
+    )
     yield "latency map", MapStatus(**decision.get("latency_map", {})).sentence
     yield "plan", joined(", ".join(plan["placement"]), _nd_max(plan))
     yield "MST planned", estimate_in_words(plan["mst"])

@@ -6,12 +6,23 @@ from typing import Any
 
 from rich.table import Table
 
-from gesscale.cli.output import estimate_in_words, joined, rate, table, with_unit
+from gesscale.cli.output import estimate_in_words, joined, rate, stderr_console, table, with_unit
 from gesscale.errors import InputError
 from gesscale.kubernetes.resource.order import OrderStatus, order_of, past_orders
 from gesscale.kubernetes.resource.spans import format_instant
 
+_PORT_FORWARD = (
+    "kubectl -n gesscale port-forward "
+    "\"$(kubectl -n gesscale get lease gesscale-controller -o jsonpath='{.spec.holderIdentity}' | cut -d_ -f1)\" 8080"
+)
+"""Brings the page of the controller that leads to this machine."""
+
 _COLUMNS = ("at", "replicas", "reason", "outcome", "downtime")
+
+
+def say_how_to_look() -> None:
+    """Say on stderr how to look at the controller's page from here."""
+    stderr_console.print(f"look at it: {_PORT_FORWARD}\nthen open http://localhost:8080")
 
 
 def read_resources(

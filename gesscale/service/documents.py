@@ -24,7 +24,11 @@ MOST_NODES = 150
 """Nodes whose delays are sent to a page; a map of more is cut down to those that matter."""
 
 
-def point_of(document: Mapping[str, Any], cost: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def point_of(
+    document: Mapping[str, Any],
+    cost: Mapping[str, Any] | None = None,
+    metrics_age_s: float | None = None,
+) -> dict[str, Any]:
     """Return a decision in short: what a graph, a chart or a line of a table shows of it.
 
     Parameters
@@ -33,6 +37,8 @@ def point_of(document: Mapping[str, Any], cost: Mapping[str, Any] | None = None)
         The decision, as `gesscale.document.decision_document` writes it; one of an old record may lack parts.
     cost
         What the operator's newest order cost, as `cost_of` tells it; None where nothing was ordered.
+    metrics_age_s
+        How old the operator's newest batch was; None where there was none.
     """
     analysis, plan, outcome, latency_map = (
         _part(document, name) for name in ("analysis", "plan", "outcome", "latency_map")
@@ -64,6 +70,7 @@ def point_of(document: Mapping[str, Any], cost: Mapping[str, Any] | None = None)
         "mst": {name: _number(mst.get(name)) for name in ("low", "mid", "high")} if mst else None,
         "nd_max_ms": _number(analysis.get("nd_max_ms")),
         "planned_nd_max_ms": _number(plan.get("nd_max_ms")),
+        "metrics_age_s": metrics_age_s,
         "map_age_s": _number(latency_map.get("age_s")),
         "map_problem": "; ".join(
             str(latency_map[name]) for name in ("stale", "problem") if latency_map.get(name)

@@ -19,8 +19,8 @@ from gesscale.ports import ClusterState, Knowledge, Latencies
 from gesscale.service.documents import cost_of, nodes_document, point_of, workflow_document
 from gesscale.workflow import Workflow
 
-MOST_BYTES = 6 << 20
-"""Of decisions that are kept: three thousand, five hours of one operator every 6 s, two days every minute."""
+MOST_BYTES = 4 << 20
+"""Of decisions that are kept: 2,500, four hours of one operator every 6 s, 40 hours every minute."""
 
 _LOG = logging.getLogger(__name__)
 _OVERHEAD_BYTES = 400
@@ -107,7 +107,7 @@ class Journal:
         """Keep decisions of an earlier process, oldest first; see `gesscale.document.decision_document`."""
         with self._changed:
             for document in documents:
-                self._keep(workflow, document, None)
+                self._keep(workflow, document, point_of(document))
 
     def add(self, step: SeenStep) -> None:
         """Keep a step, and wake who waits for one. What cannot be shown is logged: the scaler goes on."""
@@ -116,7 +116,8 @@ class Journal:
             self._steps[step.name] = step
             for decision in step.decisions:
                 try:
-                    self._keep(step.name, decision_document(decision), _cost(step, decision))
+                    document = decision_document(decision)
+                    self._keep(step.name, document, _point(step, decision, document))
                 except Exception:  # noqa: BLE001 - the page must not cost a step
                     _LOG.exception("workflow %s: a decision cannot be shown on the page", step.name)
             self._changed.notify_all()
@@ -200,13 +201,13 @@ class Journal:
         with self._changed:
             return self._number
 
-    def _keep(self, workflow: str, document: Mapping[str, Any], cost: Mapping[str, Any] | None) -> None:
+    def _keep(self, workflow: str, document: Mapping[str, Any], point: Mapping[str, Any]) -> None:
         entry = _Entry(
             number=self._number,
             workflow=workflow,
             operator=document["operator"],
             at_s=document["at_s"],
-            point=json.dumps(point_of(document, cost), separators=(",", ":")),
+            point=json.dumps(point, separators=(",", ":")),
             decision=zlib.compress(json.dumps(document, separators=(",", ":")).encode(), _LEVEL),
         )
         self._entries.append(entry)
@@ -216,6 +217,8 @@ class Journal:
             self._bytes -= self._entries.popleft().size
 
 
-def _cost(step: SeenStep, decision: Decision) -> dict[str, float | None] | None:
+def _point(step: SeenStep, decision: Decision, document: Mapping[str, Any]) -> dict[str, Any]:
     order, reading = step.known.latest(decision.operator), decision.analysis.reading
-    return None if order is None else cost_of(order, reading.batches if reading else ())
+    batches = reading.batches if reading else ()
+    cost = None if order is None else cost_of(order, batches)
+    return point_of(document, cost, decision.at_s - batches[-1].ended_at_s if batches else None)

@@ -3,7 +3,8 @@
 import base64
 import hashlib
 import json
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from gesscale.service.documents import ONLY_WORKFLOW, cost_of, nodes_document, p
 from gesscale.settings import Settings, load_settings
 
 
-def write_page(folder: Path, file: Path) -> tuple[str, ...]:
+def write_page(folder: Path, file: Path, *, title: str = "") -> tuple[str, ...]:
     """Write a recorded run as one HTML file.
 
     Parameters
@@ -28,6 +29,8 @@ def write_page(folder: Path, file: Path) -> tuple[str, ...]:
         See `read_record`.
     file
         One that exists is replaced.
+    title
+        What the page says it shows. Default: the name of the folder.
 
     Returns
     -------
@@ -40,6 +43,8 @@ def write_page(folder: Path, file: Path) -> tuple[str, ...]:
         It is no record, or the file cannot be written.
     """
     document, faults = read_record(folder)
+    if title:
+        document["run"]["title"] = title
     try:
         file.write_text(html_of(document), "utf-8")
     except OSError as error:
@@ -67,7 +72,10 @@ def read_record(folder: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
         It is no record, or holds no decisions.
     """
     if not (folder / SETTINGS).is_file():
-        message = f"there is no {folder / SETTINGS}: expected a record, a folder as the demo writes it"
+        message = (
+            f"there is no {folder / SETTINGS}: expected a record, a folder as the demo writes it; of results of the "
+            "arena, gesscale arena course makes one"
+        )
         raise InputError(message)
     settings = load_settings(folder / SETTINGS, [], trusted=False, is_record=True)
     recording = read_recording(folder, settings.workflow.operators)
@@ -111,8 +119,13 @@ def _document(title: str, settings: Settings, recording: Recording) -> dict[str,
         for each in recording.decisions
     ]
     costs = _costs(recording)
+    ends_s = {name: [batch.ended_at_s for batch in batches] for name, batches in recording.batches.items()}
     points = [
-        point_of(document, costs.get((decision.operator, decision.at_s)))
+        point_of(
+            document,
+            costs.get((decision.operator, decision.at_s)),
+            _age_s(ends_s[decision.operator], decision.at_s),
+        )
         for document, decision in zip(documents, recording.decisions, strict=True)
     ]
     newest = {point["operator"]: point for point in points}
@@ -136,6 +149,12 @@ def _document(title: str, settings: Settings, recording: Recording) -> dict[str,
         "decisions": {ONLY_WORKFLOW: documents},
         "nodes": {ONLY_WORKFLOW: nodes_document(_delays(settings), ClusterState(), drivers | placed)},
     }
+
+
+def _age_s(ends_s: Sequence[float], at_s: float) -> float | None:
+    """Return how old the newest batch was at an instant, of batches that end at these; None before the first."""
+    ended = bisect_right(ends_s, at_s)
+    return at_s - ends_s[ended - 1] if ended else None
 
 
 def _delays(settings: Settings) -> Latencies:

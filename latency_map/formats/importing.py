@@ -14,17 +14,20 @@ from latency_map.delays import (
     find_impossible,
 )
 from latency_map.errors import LatencyMapError, error_at
+from latency_map.formats.alto import read_cost_map
 from latency_map.formats.document_reading import read_document
 from latency_map.formats.edges_csv import read_edges, read_p2psim
 from latency_map.formats.goldpinger import read_check_all
 from latency_map.formats.graph_files import read_gml, read_graphml
 from latency_map.formats.json_text import JsonReader
 from latency_map.formats.links_json import read_links
+from latency_map.formats.liqo import read_liqo_answer, read_liqo_metrics
 from latency_map.formats.matrix_csv import read_bare_matrix, read_named_matrix
 from latency_map.formats.ping_text import read_fping, read_ping
 from latency_map.formats.pings_csv import read_pings
 from latency_map.formats.raw import RawDelays, SideFiles
 from latency_map.formats.recognise import MapForm, looks_like_json, recognise_json, recognise_text
+from latency_map.formats.scheduler_plugins_reading import read_netperf, read_network_topology
 from latency_map.formats.source import MapSource
 from latency_map.plausibility import find_implausible
 from latency_map.survey import Survey
@@ -39,15 +42,20 @@ _OF_TEXT: Mapping[MapForm, Callable[[MapSource, SideFiles], RawDelays]] = {
     MapForm.GRAPHML: read_graphml,
     MapForm.PING: read_ping,
     MapForm.FPING: read_fping,
+    MapForm.NETWORK_TOPOLOGY: read_network_topology,
+    MapForm.NETPERF: read_netperf,
+    MapForm.LIQO: read_liqo_metrics,
 }
-_OF_JSON: Mapping[MapForm, Callable[[JsonReader], RawDelays]] = {
-    MapForm.LINKS: read_links,
-    MapForm.GOLDPINGER: read_check_all,
+_OF_JSON: Mapping[MapForm, Callable[[JsonReader, SideFiles], RawDelays]] = {
+    MapForm.LINKS: lambda content, _: read_links(content),
+    MapForm.GOLDPINGER: lambda content, _: read_check_all(content),
+    MapForm.ALTO: lambda content, _: read_cost_map(content),
+    MapForm.LIQO_ANSWER: read_liqo_answer,
 }
 _WANTS = {
     "names": frozenset((MapForm.BARE_MATRIX, MapForm.EDGES, MapForm.P2PSIM)),
     "servers": frozenset((MapForm.PINGS,)),
-    "probed_from": frozenset((MapForm.PING, MapForm.FPING)),
+    "probed_from": frozenset((MapForm.PING, MapForm.FPING, MapForm.LIQO, MapForm.LIQO_ANSWER)),
 }
 Judge = Callable[[RawDelays, DelayUnit, DelayKind], None]
 Read = TypeVar("Read")
@@ -134,7 +142,10 @@ def import_source(
         if judge:
             judge(stated, unit, kind)
         return Imported(survey=survey, form=form, reason=reason, unit=unit, kind=kind)
-    raw = _read_json(source, _OF_JSON[form]) if form in _OF_JSON else _OF_TEXT[form](source, side_files)
+    if form in _OF_JSON:
+        raw = _read_json(source, lambda content: _OF_JSON[form](content, side_files))
+    else:
+        raw = _OF_TEXT[form](source, side_files)
     unit, kind = _meaning(source.name, raw, unit, kind)
     _refuse_impossible(source.name, raw, unit, kind)
     if judge:

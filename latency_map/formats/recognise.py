@@ -4,13 +4,16 @@ import re
 from enum import StrEnum
 
 from latency_map.errors import LatencyMapError, error_at
+from latency_map.formats.alto import KEYS_OF_COSTS
 from latency_map.formats.document import KIND
 from latency_map.formats.edges_csv import is_edge_heading
-from latency_map.formats.json_text import JsonReader
+from latency_map.formats.json_text import Json, JsonReader
 from latency_map.formats.labels import pair_columns
 from latency_map.formats.links_json import KEYS_OF_LINKS
+from latency_map.formats.liqo import METRIC
 from latency_map.formats.ping_text import FPING_BEGINS, PING_BEGINS
 from latency_map.formats.pings_csv import delay_column
+from latency_map.formats.scheduler_plugins import API_GROUP, CONFIG_MAP_KIND, TOPOLOGY_KIND
 from latency_map.formats.sheet import ROWS_LOOKED_AT, SheetRow, is_number, is_number_or_missing, rows_at_head
 from latency_map.formats.source import MapSource
 
@@ -18,6 +21,9 @@ _SHOWN_OF_PROGRAMS = 4000
 _PIECE_CHARACTERS = 1 << 16
 _DATED = re.compile(r"\[\d{1,20}\.\d{1,20}\] ")
 _GML = re.compile(r"^[ \t]*graph[ \t\r\n]*\[", re.MULTILINE)
+_LIQO = re.compile(rf"^(?:# (?:HELP|TYPE) )?{METRIC}[ {{]", re.MULTILINE)
+_KIND = r"^kind:[ \t]*{}[ \t]*\r?$"
+_VALUES_THAT_TELL = frozenset(("apiVersion", "kind", "status"))
 _P2PSIM = re.compile(
     r"^(topology[ \t]+\w+Graph\b|node[ \t]+\d+[ \t\r]*$|\d+[ \t]*,[ \t]*\d+[ \t]+-?\d+\s*$)", re.M
 )
@@ -38,6 +44,32 @@ class MapForm(StrEnum):
     GOLDPINGER = "goldpinger"
     PING = "ping"
     FPING = "fping"
+    ALTO = "alto"
+    LIQO = "liqo"
+    LIQO_ANSWER = "liqo-answer"
+    NETWORK_TOPOLOGY = "network-topology"
+    NETPERF = "netperf"
+
+
+_MARKS = (
+    (PING_BEGINS, _SHOWN_OF_PROGRAMS, MapForm.PING, "it has the line that ping begins with"),
+    (FPING_BEGINS, _SHOWN_OF_PROGRAMS, MapForm.FPING, "it has a line as fping writes them"),
+    (_LIQO, None, MapForm.LIQO, f"it has a line of the metric {METRIC}"),
+    (
+        re.compile(_KIND.format(TOPOLOGY_KIND), re.MULTILINE),
+        None,
+        MapForm.NETWORK_TOPOLOGY,
+        f"its kind is {TOPOLOGY_KIND}",
+    ),
+    (
+        re.compile(_KIND.format(CONFIG_MAP_KIND), re.MULTILINE),
+        None,
+        MapForm.NETPERF,
+        f"its kind is {CONFIG_MAP_KIND}",
+    ),
+    (_GML, None, MapForm.GML, "it has a graph in square brackets"),
+)
+"""What a text has within its first characters, how many these are, the form that it tells, and why."""
 
 
 def looks_like_json(source: MapSource) -> bool:
@@ -93,15 +125,29 @@ def recognise_json(source: MapSource) -> tuple[MapForm, str]:
 
 def _form_by_key(key: str, head: JsonReader) -> tuple[MapForm, str] | None:
     """Return the form that a key of an object tells, and why; else pass its value."""
+    if key in _VALUES_THAT_TELL:
+        return _form_by_value(key, head.value())
     begins = head.begins()
-    if key == "apiVersion" or (key == "kind" and head.value() == KIND):
-        return MapForm.DOCUMENT, "it is JSON with an apiVersion"
+    if key in KEYS_OF_COSTS and begins == "{":
+        return MapForm.ALTO, f"it is JSON with a {key}"
     if key == "responses" and begins == "{":
         return MapForm.GOLDPINGER, "it is JSON with the responses of pods"
     if key in KEYS_OF_LINKS and begins == "[":
         return MapForm.LINKS, f"it is JSON with a list of {key}"
-    if key != "kind":
-        head.skip()
+    head.skip()
+    return None
+
+
+def _form_by_value(key: str, value: Json) -> tuple[MapForm, str] | None:
+    """Return the form that the value of a key tells, and why."""
+    if key == "apiVersion" and isinstance(value, str) and value.startswith(f"{API_GROUP}/"):
+        return MapForm.NETWORK_TOPOLOGY, f"its apiVersion is that of a {TOPOLOGY_KIND}"
+    if key == "apiVersion" and value == "v1":
+        return MapForm.NETPERF, f"its apiVersion is that of a {CONFIG_MAP_KIND}"
+    if key == "apiVersion" or (key == "kind" and value == KIND):
+        return MapForm.DOCUMENT, "it is JSON with an apiVersion"
+    if key == "status" and value == "success":
+        return MapForm.LIQO_ANSWER, "it is JSON as Prometheus answers a query"
     return None
 
 
@@ -122,13 +168,9 @@ def recognise_text(source: MapSource) -> tuple[MapForm, str]:
     begins = head.lstrip()[:1000]
     if begins.startswith(("<?xml", "<graphml", "<!--", "<!DOCTYPE")):
         return MapForm.GRAPHML, "it is XML"
-    shown = head[:_SHOWN_OF_PROGRAMS]
-    if PING_BEGINS.search(shown):
-        return MapForm.PING, "it has the line that ping begins with"
-    if FPING_BEGINS.search(shown):
-        return MapForm.FPING, "it has a line as fping writes them"
-    if _GML.search(head):
-        return MapForm.GML, "it has a graph in square brackets"
+    for mark, shown, form, reason in _MARKS:
+        if mark.search(head[:shown]):
+            return form, reason
     first_line = next((line for line in begins.splitlines() if line.strip() and not line.startswith("#")), "")
     if _P2PSIM.match(first_line):
         return MapForm.P2PSIM, "it begins as a topology file of p2psim"

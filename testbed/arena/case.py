@@ -1,6 +1,6 @@
 """One run of the arena, and what came of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Annotated
 
@@ -70,3 +70,15 @@ class CaseResult:
     metrics: Mapping[str, float | Exact | bool | None] = field(default_factory=dict)
     series: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
     frontier: tuple[float, ...] = ()
+
+
+def case_name(words: Sequence[object]) -> str:
+    """Return a name for a folder or a file: letters, digits and dots, the rest as dashes.
+
+    Examples
+    --------
+    >>> case_name(("nyc-day", "mine.py:CARD", 0))
+    'nyc-day-mine.py-CARD-0'
+    """
+    text = "-".join(map(str, words))
+    return "".join(letter if letter.isalnum() or letter in ".-_" else "-" for letter in text).strip(".-")

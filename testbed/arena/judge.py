@@ -1,7 +1,7 @@
 """What came of a run that was looked at, simulated or live: its scores, its replicas, its distance to the frontier."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import lru_cache
 
@@ -19,6 +19,11 @@ from testbed.simulator.demand import BestPlacements
 from testbed.simulator.scene import Scene
 
 
+def let_go(decisions: tuple[Decision, ...]) -> None:
+    """Keep nothing: what came of decisions is seen in the samples."""
+    del decisions
+
+
 class Judge:
     """Looks on at a run and scores it; a `testbed.simulator.observer.Observer`.
 
@@ -32,11 +37,20 @@ class Judge:
         Whether replicas count as supply while they are restarted.
     with_series
         Whether the course is kept; of several operators, that of the first.
+    decided
+        Told the decisions of each step, for who keeps them.
     """
 
     def __init__(
-        self, scene: Scene, slo_s: float, *, restart_is_supply: bool, with_series: bool = False
+        self,
+        scene: Scene,
+        slo_s: float,
+        *,
+        restart_is_supply: bool,
+        with_series: bool = False,
+        decided: Callable[[tuple[Decision, ...]], None] = let_go,
     ) -> None:
+        self.decided = decided
         operators = scene.workflow.operators
         self._scorers = {
             name: Scorer(scene.duration_s, slo_s, restart_is_supply=restart_is_supply) for name in operators
@@ -61,9 +75,6 @@ class Judge:
     def completed(self, completion: Completion) -> None:
         """Score rows that reached a sink."""
         self._at_sinks.completed(completion)
-
-    def decided(self, decisions: tuple[Decision, ...]) -> None:
-        """Let decisions go: what came of them is seen in the samples."""
 
     def scores(self, ended_at_s: float) -> Mapping[str, Scores]:
         """Return the scores of each operator of a run that ended."""

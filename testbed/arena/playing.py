@@ -1,11 +1,14 @@
 """Playing one case: a policy in its world, under a referee, and what came of it."""
 
+from collections.abc import Callable
+
+from gesscale.decision import Decision
 from gesscale.errors import InputError
 from gesscale.policies.registry import own_card
 from gesscale.words import place_of
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment
-from testbed.arena.judge import Judge, result_of
+from testbed.arena.judge import Judge, let_go, result_of
 from testbed.arena.policies.catalogue import build_policy, check_policy
 from testbed.arena.policies.policy_guard import PolicyGuard, RunLost
 from testbed.arena.worlds.scenes import World, overload, world_of
@@ -16,7 +19,13 @@ _SEED_OF_POLICIES = 2**32
 """Seeds of policies are below; settings take any whole number, and JSON keeps it."""
 
 
-def play(experiment: Experiment, case: Case, *, with_series: bool = False) -> CaseResult:
+def play(
+    experiment: Experiment,
+    case: Case,
+    *,
+    with_series: bool = False,
+    decided: Callable[[tuple[Decision, ...]], None] = let_go,
+) -> CaseResult:
     """Play a case.
 
     Parameters
@@ -27,6 +36,8 @@ def play(experiment: Experiment, case: Case, *, with_series: bool = False) -> Ca
         One of its cases.
     with_series
         Whether the course of the run is kept, for figures.
+    decided
+        Told the decisions of each step.
 
     Returns
     -------
@@ -44,7 +55,13 @@ def play(experiment: Experiment, case: Case, *, with_series: bool = False) -> Ca
     world = world_of(experiment, case)
     scene = world.scene
     rules = varied.rules.model_copy(update={"seed": seed_of(case.seed, "policy") % _SEED_OF_POLICIES})
-    judge = Judge(scene, world.slo_s, restart_is_supply=varied.restart_is_supply, with_series=with_series)
+    judge = Judge(
+        scene,
+        world.slo_s,
+        restart_is_supply=varied.restart_is_supply,
+        with_series=with_series,
+        decided=decided,
+    )
     try:
         policy = PolicyGuard(
             lambda: build_policy(case.policy, world, rules),

@@ -1,6 +1,7 @@
 """The programs in Go, each kept by the hash of its sources.
 
 `control_plane/` is every part of Kubernetes, `network_policies/` enforces NetworkPolicies on a node as k3s does.
+A folder without sources of its own, such as `deploy/release/helm/`, names in its ``go.mod`` the tool of others.
 """
 
 import fcntl
@@ -14,6 +15,7 @@ from testbed.cluster.commands import run
 
 SOURCES = Path(__file__).parent / "control_plane"
 POLICY_SOURCES = Path(__file__).parent / "network_policies"
+HELM_SOURCES = Path(__file__).parents[2] / "deploy" / "release" / "helm"
 CACHE = Path(__file__).parents[2] / ".cache" / "kubernetes"
 VERSION = "v1.36.3"
 BUILD_TIMEOUT_S = 1500
@@ -97,7 +99,8 @@ def _compile(go: str, sources: Path, program: Path) -> None:
         (program.parent / name).unlink(missing_ok=True)
         (program.parent / name).symlink_to(program.name)
     scratch = program.with_name(f"{program.name}.new")
-    command = (go, "build", *_FLAGS, "-o", str(scratch), ".")
+    package = "." if any(sources.glob("*.go")) else "tool"
+    command = (go, "build", *_FLAGS, "-o", str(scratch), package)
     try:
         run(
             command,

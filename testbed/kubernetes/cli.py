@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from gesscale.cli.ending import end_as_ctrl_c_does
+from gesscale.cli.explain_resource import say_how_to_look
 from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
 from gesscale.errors import ClusterError
 from testbed.cluster import state
@@ -125,5 +126,7 @@ def _show(cluster: KubernetesTestBed, output: Output) -> None:
     stderr_console.print(
         f"use it: export KUBECONFIG={cluster.kubeconfig} PATH={cluster.kubectl.parent}:$PATH"
     )
+    stderr_console.print("where the controller runs in it (kubectl apply -k deploy/k3s):")
+    say_how_to_look()
     if not all(node["ready"] for node in nodes):
         raise typer.Exit(3)

@@ -4,7 +4,7 @@ import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from testbed.arena.case import Case, CaseResult
+from testbed.arena.case import Case, CaseResult, case_name
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.worlds.scenes import world_of
 from testbed.cluster.state import state_directory
@@ -15,7 +15,7 @@ from testbed.demo.scenario import Scenario, prepare_settings
 from testbed.demo.show import play_day
 from testbed.demo.stage import Stage
 from testbed.league.scoring import LiveRun, result_of_run
-from testbed.league.setting import case_name, demand_of, rides_s
+from testbed.league.setting import demand_of, rides_s
 from testbed.pipeline.ride_store import open_rides
 from testbed.pipeline.schedule import ReplaySchedule
 

@@ -1,6 +1,5 @@
 """What a live league plays: the demo's operator and nodes, and the arena's experiment that describes them."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -156,18 +155,6 @@ def demand_of(load: Workload, copies: int) -> Demand:
 def rides_s(demand: Demand) -> float:
     """Return how long the rides of a demand last, seconds."""
     return float(HALF_HOUR_S * len(demand.passengers))
-
-
-def case_name(words: Sequence[object]) -> str:
-    """Return a name for a folder: letters, digits and dots, the rest as dashes.
-
-    Examples
-    --------
-    >>> case_name(("nyc-day", "mine.py:CARD", 0))
-    'nyc-day-mine.py-CARD-0'
-    """
-    text = "-".join(map(str, words))
-    return "".join(letter if letter.isalnum() or letter in ".-_" else "-" for letter in text).strip(".-")
 
 
 def _seconds(value: float) -> str:

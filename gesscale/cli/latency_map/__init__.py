@@ -1,4 +1,4 @@
-"""``gesscale latency-map``: import, check, repair, measure, look at a map, choose nodes by it, emulate it."""
+"""``gesscale latency-map``: import, export, check, repair, measure, look at a map, choose nodes by it, emulate it."""
 
 from contextvars import ContextVar
 from typing import Annotated
@@ -43,6 +43,12 @@ COMMANDS = {
         target="gesscale.cli.latency_map.generating:generators",
         help="Generate a map: a star, clusters, or from places on the globe. The same seed gives the same map.",
         panel=MAKE,
+    ),
+    "export": Deferred(
+        target="gesscale.cli.latency_map.exporting:export_map",
+        help="Write a map for the network-aware plugins of Kubernetes' scheduler: whole milliseconds, rounded up.",
+        example="gesscale latency-map export map.json --format netperf | kubectl apply -f -",
+        panel=USE,
     ),
     "check": Deferred(
         target="gesscale.cli.latency_map.quality:check_map",
@@ -117,7 +123,7 @@ def _bound_maps(
 
 app = deferred_group(
     "latency-map",
-    "Latency maps: import, check, repair, measure, look at them, choose nodes by them, emulate them. "
+    "Latency maps: import, export, check, repair, measure, look at them, choose nodes by them, emulate them. "
     "Unit and kind of delays are never guessed.",
     COMMANDS,
     callback=_bound_maps,

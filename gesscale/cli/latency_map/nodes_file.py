@@ -56,7 +56,7 @@ class NodeRow(BaseModel):
         )
 
 
-def read_nodes(file: Path, pods: Path | None) -> tuple[Candidate, ...]:
+def read_nodes(file: Path, pods: Path | None, *, room_counts: bool = True) -> tuple[Candidate, ...]:
     """Read what nodes there are; say on stderr where they are taken to be empty.
 
     Parameters
@@ -65,6 +65,8 @@ def read_nodes(file: Path, pods: Path | None) -> tuple[Candidate, ...]:
         A list of `NodeRow` in YAML or JSON, or the output of ``kubectl get nodes -o json``.
     pods
         The output of ``kubectl get pods -A -o json``, for the room that is taken; None where it is not known.
+    room_counts
+        Whether the caller asks for room on the nodes, so that it is said where they are taken to be empty.
 
     Returns
     -------
@@ -78,7 +80,7 @@ def read_nodes(file: Path, pods: Path | None) -> tuple[Candidate, ...]:
     """
     document = _read(file)
     if isinstance(document, dict):
-        if pods is None:
+        if pods is None and room_counts:
             stderr_console.print(
                 f"note: the nodes of {file} are taken to be empty; --pods says what takes room there"
             )

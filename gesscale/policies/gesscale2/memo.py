@@ -2,6 +2,7 @@
 
 from gesscale.policies.gesscale2.analysis.demand import LoadHistory
 from gesscale.policies.gesscale2.analysis.law import LawEvidence
+from gesscale.policies.gesscale2.analysis.speeds import NodeSpeeds
 from gesscale.policies.memos import Memo
 
 
@@ -18,9 +19,12 @@ class Gesscale2Memo(Memo):
         Evidence for the law of batch times.
     load
         The offered load so far.
+    speeds
+        How fast the nodes are.
     """
 
     period_s: float
     learned_until_s: float = 0.0
     law: LawEvidence = LawEvidence()
     load: LoadHistory = LoadHistory()
+    speeds: NodeSpeeds = NodeSpeeds()

@@ -13,7 +13,7 @@ import numpy as np
 from gesscale.analyze.evidence import warm
 from gesscale.analyze.screening import screen
 from gesscale.decision import Analysis, CandidateBill, Plan, Reason, Rejection, Verdict
-from gesscale.observation import OperatorReading, WorkflowObservation
+from gesscale.observation import Batch, OperatorReading, WorkflowObservation
 from gesscale.options import PolicyOptions
 from gesscale.plan.placement import nd_max_ms, usable
 from gesscale.plan.staying import present_placement, stay, unknown_delays
@@ -104,17 +104,17 @@ class Gesscale2Policy:
             memo.law,
             operator,
             reading.placement,
-            weights=observation.node_weights,
+            weights=memo.speeds.weights(observation.node_weights),
             delays=knowledge.latencies.map,
             trigger_s=_trigger_s(reading),
         )
-        same = replace(same, mst=mst)
+        same = replace(same, mst=mst, learned=memo.law.parameters())
         sized = placements(
             law,
             operator,
             reading.placement,
             (),
-            weights=observation.node_weights,
+            weights=memo.speeds.weights(observation.node_weights),
             delays=knowledge.latencies.map,
             trigger_s=_trigger_s(reading),
             moves=False,
@@ -141,14 +141,20 @@ class Gesscale2Policy:
         elif at_s - memo.at_s < 3 * memo.period_s:  # after a longer silence the period is still the same
             memo = memo.model_copy(update={"period_s": at_s - memo.at_s})
         batches = reading.batches
+        bucket_s = self._bucket_s(memo, self.workflow.operators[reading.operator])
+        speeds = memo.speeds.learned(
+            {node: each for node, each in reading.by_node.items() if _worked(node, batches, at_s - bucket_s)},
+            observation.node_weights,
+            memo.period_s / bucket_s,
+        )
+        weights = speeds.weights(observation.node_weights)
         return memo.model_copy(
             update={
                 "at_s": at_s,
                 "learned_until_s": batches[-1].ended_at_s if batches else memo.learned_until_s,
-                "law": memo.law.learned(self._samples(reading, memo, observation, knowledge)),
-                "load": memo.load.learned(
-                    offered_points(batches), self._bucket_s(memo, self.workflow.operators[reading.operator])
-                ),
+                "law": memo.law.learned(self._samples(reading, memo, weights, knowledge)),
+                "load": memo.load.learned(offered_points(batches), bucket_s),
+                "speeds": speeds,
             }
         )
 
@@ -156,7 +162,7 @@ class Gesscale2Policy:
         self,
         reading: OperatorReading,
         memo: Gesscale2Memo,
-        observation: WorkflowObservation,
+        weights: Mapping[str, float],
         knowledge: Knowledge,
     ) -> Iterator[BatchSample]:
         """Yield the warm batches since the last step whose delays the latency map knows."""
@@ -166,9 +172,7 @@ class Gesscale2Policy:
             if not is_warm or batch.ended_at_s <= memo.learned_until_s or not batch.nodes:
                 continue
             if batch.nodes not in samples:
-                samples[batch.nodes] = sample_of(
-                    batch.nodes, driver_node, observation.node_weights, knowledge.latencies.map
-                )
+                samples[batch.nodes] = sample_of(batch.nodes, driver_node, weights, knowledge.latencies.map)
             if (sample := samples[batch.nodes]) is not None:
                 yield replace(sample, rows=batch.rows, seconds=batch.seconds)
 
@@ -248,7 +252,7 @@ class Gesscale2Policy:
                 memo.law,
                 operator,
                 placement,
-                weights=cluster.weights,
+                weights=memo.speeds.weights(cluster.weights),
                 delays=knowledge.latencies.map,
                 trigger_s=_trigger_s(reading),
             ),
@@ -275,7 +279,7 @@ class Gesscale2Policy:
             operator,
             present,
             free,
-            weights=cluster.weights,
+            weights=memo.speeds.weights(cluster.weights),
             delays=knowledge.latencies.map,
             trigger_s=_trigger_s(reading),
             moves=not knowledge.latencies.standing.stale,
@@ -361,6 +365,11 @@ def _growth(feeding: Sequence[_Flow]) -> float:
     """Return how many times as much as now the operators that feed one will hand on; never less."""
     now = sum(flow.now for flow in feeding)
     return max(1.0, sum(flow.planned for flow in feeding) / now) if now > 0 else 1.0
+
+
+def _worked(node: str, batches: Sequence[Batch], since_s: float) -> bool:
+    """Return whether a node had a part in all batches that ended since an instant: its replica is not new."""
+    return all(node in batch.nodes for batch in batches if batch.ended_at_s > since_s)
 
 
 def _trigger_s(reading: OperatorReading) -> float:

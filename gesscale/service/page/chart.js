@@ -1,11 +1,12 @@
 // Charts over one shared time axis, one under the other; what happened is marked in all of them.
 
 import { h, svg } from "./dom.js";
-import { clock, figure, moment } from "./format.js";
+import { figure, moment, timeTicks } from "./format.js";
 
 const LEFT = 58;
 const RIGHT = 14;
 const TOP = 22;
+const SIGN_WIDTH = 9;
 
 // Round values for an axis from 0 to most, at least two.
 export function ticksUpTo(most, count) {
@@ -68,9 +69,20 @@ function panel({ title, unit, series, band, height }, { x, width, marks, at_s, l
       ? svg("circle", { class: `dot ${each.kind}`, cx: x(each.values[0][0]), cy: y(each.values[0][1]), r: 3 }) : null),
     at_s === null ? null : svg("line", { class: "chosen", x1: x(at_s), x2: x(at_s), y1: TOP - 4, y2: bottom }),
     svg("line", { class: "pointer", x1: -9, x2: -9, y1: TOP, y2: bottom }),
-    last ? [0, 0.25, 0.5, 0.75, 1].filter((_, index) => width > 560 || index % 2 === 0).map((share) => svg("text",
-      { class: "tick", x: LEFT + share * (width - LEFT - RIGHT), y: height - 5, "text-anchor": share === 0 ? "start" : share === 1 ? "end" : "middle" },
-      clock(last.from_s + share * (last.to_s - last.from_s)))) : null);
+    last ? last.ticks.map(({ at_s: instant_s, text }) => [
+      svg("line", { class: "grid", x1: x(instant_s), x2: x(instant_s), y1: bottom, y2: bottom + 4 }),
+      svg("text", { class: "tick", x: Math.min(width - 24, x(instant_s)), y: height - 5, "text-anchor": "middle" }, text),
+    ]) : null);
+}
+
+// Of marks that would cover each other, the first stays.
+function apart(marks, x) {
+  let end = -Infinity;
+  return marks.filter((mark) => {
+    if (x(mark.at_s) < end + SIGN_WIDTH) return false;
+    end = x(mark.at_s);
+    return true;
+  });
 }
 
 // panels: {title, unit, height, series: [{name, kind, stepped, values: [[at_s, value or null]]}], band: {low, high}}
@@ -78,6 +90,7 @@ function panel({ title, unit, series, band, height }, { x, width, marks, at_s, l
 export function timeCharts({ width, from_s, to_s, at_s, panels, marks, instants, picked }) {
   const end_s = to_s > from_s ? to_s : from_s + 1;
   const x = (instant_s) => LEFT + ((width - LEFT - RIGHT) * (instant_s - from_s)) / (end_s - from_s);
+  const shown = apart(marks, x);
   const nearest = (event) => {
     const box = charts.getBoundingClientRect();
     const wanted_s = from_s + ((event.clientX - box.left - LEFT) / (width - LEFT - RIGHT)) * (end_s - from_s);
@@ -97,13 +110,13 @@ export function timeCharts({ width, from_s, to_s, at_s, panels, marks, instants,
     }));
     readout.textContent = `${moment(instant_s)}: ${parts.join(" · ")}`;
   };
-  const strip = svg("svg", { class: "chart marks", width, height: 24, viewBox: `0 0 ${width} 24`, role: "group", "aria-label": "Changes over time" },
-    svg("text", { class: "chart-title", x: 0, y: 16 }, "Changes"),
-    marks.map((mark) => svg("a", { href: mark.href, "aria-label": mark.words },
+  const strip = svg("svg", { class: "chart marks", width, height: 36, viewBox: `0 0 ${width} 36`, role: "group", "aria-label": "Changes over time" },
+    svg("text", { class: "chart-title", x: 0, y: 12 }, "Changes"),
+    shown.map((mark) => svg("a", { href: mark.href, "aria-label": mark.words },
       svg("title", {}, mark.words),
-      svg("text", { class: `sign ${mark.kind}`, x: x(mark.at_s), y: 17, "text-anchor": "middle" }, mark.sign))));
+      svg("text", { class: `sign ${mark.kind}`, x: x(mark.at_s), y: 30, "text-anchor": "middle" }, mark.sign))));
   const charts = h("div", { class: "charts", onpointermove: read, onclick: (event) => instants.length && !event.target.closest("a") && picked(nearest(event)) },
     marks.length ? strip : null,
-    panels.map((each, index) => panel(each, { x, width, marks, at_s, last: index === panels.length - 1 ? { from_s, to_s: end_s } : null })));
+    panels.map((each, index) => panel(each, { x, width, marks: shown, at_s, last: index === panels.length - 1 ? { ticks: timeTicks(from_s, end_s, width > 560 ? 8 : 4) } : null })));
   return [charts, readout];
 }

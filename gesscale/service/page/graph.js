@@ -24,12 +24,12 @@ export function columnsOf(operators) {
 function loadBar(point) {
   const capacity = point?.mst?.mid ?? null;
   const load = point?.input_rows_per_s ?? point?.throughput_rows_per_s ?? null;
-  const inner = CARD.width - 24;
-  if (load === null || !capacity) return svg("text", { class: "small", x: 12, y: 84 }, load === null ? "load not known" : `load ${figure(load)} rows/s, capacity not known yet`);
+  const inner = CARD.width - 26;
+  if (load === null || !capacity) return svg("text", { class: "small", x: 14, y: 84 }, load === null ? "load not known" : `load ${figure(load)} rows/s, capacity not known yet`);
   return [
-    svg("rect", { class: "capacity", x: 12, y: 74, width: inner, height: 7, rx: 3.5 }),
-    svg("rect", { class: load > capacity ? "load over" : "load", x: 12, y: 74, width: Math.max(3, inner * Math.min(1, load / capacity)), height: 7, rx: 3.5 }),
-    svg("text", { class: "small", x: 12, y: 96 }, `${figure(load)} of ${figure(capacity)} rows/s`),
+    svg("rect", { class: "capacity", x: 14, y: 74, width: inner, height: 7, rx: 3.5 }),
+    svg("rect", { class: load > capacity ? "load over" : "load", x: 14, y: 74, width: Math.max(3, inner * Math.min(1, load / capacity)), height: 7, rx: 3.5 }),
+    svg("text", { class: "small", x: 14, y: 96 }, `${figure(load)} of ${figure(capacity)} rows/s`),
   ];
 }
 

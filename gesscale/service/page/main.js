@@ -1,7 +1,7 @@
 // The page: head, views, time, and the view that the address names. Everything is drawn again when something changes.
 
 import { h, replaceContent } from "./dom.js";
-import { clock, moment, span } from "./format.js";
+import { clock, hasDate, moment, span } from "./format.js";
 import { VIEWS, goTo, linkTo, readAddress } from "./address.js";
 import { RunModel } from "./model.js";
 import { sourceOfThisPage } from "./source.js";
@@ -55,11 +55,16 @@ function nothingYet(place) {
     findingsOf(model, place).map((each) => h("p", { class: "problem" }, each.text))];
 }
 
+// Of several workflows, two views show all where none is chosen; the others show one.
+function isOverAll(place) {
+  return model.workflows.length > 1 && !place.workflow && ["workflow", "health"].includes(place.view);
+}
+
 function headOf(place) {
   const connection = { connecting: "○ connecting", live: "● live", lost: "✖ not connected", recorded: "◼ recorded run" }[model.connection];
-  const workflow = model.workflowNamed(place.workflow);
+  const workflow = isOverAll(place) ? null : model.workflowNamed(place.workflow);
   const fleet = model.workflows.length > 1 ? h("label", {}, "Workflow ", h("select", { "data-key": "workflow", onchange: (event) => goTo(place, { view: "workflow", workflow: event.target.value, operator: "", at_s: null, search: "" }) },
-    h("option", { value: "" }, `all ${model.workflows.length}`), model.workflows.map((each) => h("option", { value: each.name, selected: each.name === place.workflow }, each.name)))) : null;
+    h("option", { value: "" }, `all ${model.workflows.length}`), model.workflows.map((each) => h("option", { value: each.name, selected: each === workflow }, each.name)))) : null;
   const other = model.connection === "live" && model.head.build !== BUILD;
   return [
     h("p", { class: "brand" }, h("b", {}, "gesscale"), " ", h("span", { class: `connection ${model.connection}`, role: "status" }, connection)),
@@ -86,10 +91,9 @@ let instants = [];
 
 function drawTime(place) {
   const workflow = model.workflowNamed(place.workflow);
-  const fleet = model.workflows.length > 1 && !place.workflow && place.view === "workflow";
   const bar = part("time");
   if (!bar.childElementCount) bar.append(before, slider, after, shown, end);
-  instants = workflow && !fleet ? model.instantsOf(workflow.name) : [];
+  instants = workflow && !isOverAll(place) ? model.instantsOf(workflow.name) : [];
   bar.hidden = instants.length < 2;
   slider.max = Math.max(1, instants.length - 1);
   const index = place.at_s === null ? instants.length - 1 : instants.findLastIndex((each) => each <= place.at_s);
@@ -98,8 +102,14 @@ function drawTime(place) {
   end.textContent = recorded ? "End" : "Live";
   end.setAttribute("aria-pressed", String(place.at_s === null));
   const at_s = instants[Math.max(0, index)];
-  shown.textContent = at_s === undefined ? "" : recorded ? `${clock(at_s)}, ${Math.round(at_s - instants[0])} s` : moment(at_s);
+  shown.textContent = at_s === undefined ? "" : recorded ? recordedMoment(at_s) : moment(at_s);
   slider.setAttribute("aria-valuetext", shown.textContent);
+}
+
+// The time of day, and how far the run is.
+function recordedMoment(at_s) {
+  const since_s = at_s - instants[0];
+  return hasDate(at_s) ? `${clock(at_s)}, ${since_s < 600 ? `${Math.round(since_s)} s` : span(since_s)}` : clock(at_s);
 }
 
 function chooseInstant(index) {

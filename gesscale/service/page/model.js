@@ -1,7 +1,14 @@
 // What is known of a run, whoever tells it: a scaler that runs, or a record.
 
-const MOST_POINTS = 6000;
+// Who opens another workflow lets the history of the one before go.
+const MOST_HISTORIES = 2;
 const MOST_DECISIONS = 60;
+
+const keyOf = (point) => `${point.at_s} ${point.operator}`;
+
+function newestOf(points) {
+  return [...new Map(points.map((point) => [point.operator, point])).values()];
+}
 
 export class RunModel {
   constructor(source, changed) {
@@ -13,16 +20,17 @@ export class RunModel {
     this.points = new Map();
     this.decisions = new Map();
     this.nodes = new Map();
+    this.kept = new Set();
     this.loaded = new Set();
   }
 
+  // A run is told anew at the beginning and after a gap: histories are fetched again, so that no step is missing.
   takeRun(run) {
     this.head = run;
     this.workflows = run.workflows;
-    for (const workflow of run.workflows) {
-      if (!this.points.has(workflow.name)) this.points.set(workflow.name, []);
-      this.takePoints(workflow.name, workflow.points);
-    }
+    const names = new Set(run.workflows.map((each) => each.name));
+    for (const name of this.points.keys()) if (!names.has(name)) this.points.delete(name);
+    for (const workflow of run.workflows) this.takePoints(workflow.name, workflow.points);
     this.nodes.clear();
     this.loaded.clear();
     this.changed();
@@ -37,10 +45,12 @@ export class RunModel {
 
   takePoints(name, fresh) {
     const known = this.points.get(name) ?? [];
-    const keyOf = (point) => `${point.at_s} ${point.operator}`;
-    const keys = new Set(known.map(keyOf));
-    const all = [...known, ...fresh.filter((point) => !keys.has(keyOf(point)))].sort((a, b) => a.at_s - b.at_s);
-    this.points.set(name, all.slice(-MOST_POINTS));
+    const last_s = known.at(-1)?.at_s ?? -Infinity;
+    let all = [...known, ...fresh];
+    if (fresh.some((point) => point.at_s <= last_s)) {
+      all = [...new Map(all.map((point) => [keyOf(point), point])).values()].sort((a, b) => a.at_s - b.at_s);
+    }
+    this.points.set(name, this.kept.has(name) ? all.slice(-this.source.mostPoints) : newestOf(all));
     const workflow = this.workflows.find((each) => each.name === name);
     if (workflow && fresh.length) workflow.last_step_s = Math.max(workflow.last_step_s, ...fresh.map((point) => point.at_s));
   }
@@ -55,8 +65,11 @@ export class RunModel {
     return this.workflows.find((each) => each.name === name) ?? this.workflows[0] ?? null;
   }
 
-  // All points of a workflow, oldest first; the first time they are fetched.
+  // All points of a workflow, oldest first; the first time they are fetched. A workflow nobody looked at has its newest.
   pointsOf(name) {
+    this.kept.delete(name);
+    this.kept.add(name);
+    for (const other of [...this.kept].slice(0, -MOST_HISTORIES)) this.forget(other);
     if (!this.loaded.has(name)) {
       this.loaded.add(name);
       this.source.points(name).then((found) => {
@@ -67,8 +80,19 @@ export class RunModel {
     return this.points.get(name) ?? [];
   }
 
+  forget(name) {
+    this.kept.delete(name);
+    this.loaded.delete(name);
+    this.points.set(name, newestOf(this.points.get(name) ?? []));
+  }
+
   instantsOf(name) {
     return [...new Set(this.pointsOf(name).map((point) => point.at_s))];
+  }
+
+  // The newest point of each operator of a workflow, without its history.
+  latest(name) {
+    return new Map((this.points.get(name) ?? []).map((point) => [point.operator, point]));
   }
 
   // The newest point of each operator at an instant; null: now.

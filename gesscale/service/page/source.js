@@ -10,6 +10,9 @@ async function fetchJson(path, parameters = {}) {
 }
 
 export class LiveSource {
+  // Of one workflow; a page may stay open for weeks.
+  mostPoints = 6000;
+
   // Events are the sign of life. Where none come, as after a sleep or a restart, all is fetched again.
   follow(model) {
     let heard_ms = Date.now();
@@ -64,6 +67,8 @@ export class LiveSource {
 }
 
 export class RecordedSource {
+  mostPoints = Infinity;
+
   constructor(record) {
     this.record = record;
   }

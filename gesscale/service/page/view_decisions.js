@@ -1,12 +1,12 @@
 // What was decided, when and why; one opened shows all numbers and the candidates that lost.
 
 import { h, table } from "./dom.js";
-import { clock, figure, moment, percent, replicas } from "./format.js";
-import { explained, meaning, outcomeMeaning } from "./words.js";
+import { changeOf, clock, figure, moment, percent, replicas } from "./format.js";
+import { explained, outcomeMeaning } from "./words.js";
 import { goTo, linkTo } from "./address.js";
-import { delaysOf, farthestPair } from "./distances.js";
+import { delaysOf } from "./distances.js";
 import { chosenOperator, costWords, operatorChooser } from "./view_operator.js";
-import { whyNot } from "./why.js";
+import { lostBecause, whyNot } from "./why.js";
 
 const MOST_SHOWN = 300;
 
@@ -42,13 +42,12 @@ export function grouped(points, onlyChanges, open_s) {
 }
 
 function line({ quiet, first_s, newest, count }, place, opened) {
-  const nodes = [...newest.add.map((node) => `+${node}`), ...newest.remove.map((node) => `−${node}`)].join(" ");
   const kind = quiet ? "quiet" : !newest.acted ? "wished" : newest.add.length >= newest.remove.length ? "more" : "fewer";
   return h("li", { class: kind }, h("a", { href: linkTo(place, { open: `${newest.at_s}` }), "aria-current": opened === newest ? "true" : null, "data-key": `at ${newest.at_s}` },
     h("span", { class: `sign ${kind}`, "aria-hidden": "true" }, { quiet: "·", wished: "△", more: "▲", fewer: "▼" }[kind]),
     h("span", { class: "when" }, clock(newest.at_s)),
-    h("span", {}, h("b", {}, newest.reason), count > 1 ? h("span", { class: "what" }, ` · ${count} times since ${clock(first_s)}`) : "", " ",
-      h("span", { class: "what" }, quiet ? `· ${replicas(newest.placement.length)}` : `· ${newest.before.length} → ${newest.placement.length}: ${nodes}`))));
+    h("span", {}, h("b", {}, newest.reason), " ",
+      h("span", { class: "what" }, quiet ? `· ${replicas(newest.placement.length)}` : `· ${newest.before.length} → ${newest.placement.length}: ${changeOf(newest)}`, count > 1 ? `, ${count} times since ${clock(first_s)}` : ""))));
 }
 
 function detail(model, place, workflow, operator, point) {
@@ -84,26 +83,23 @@ function bills(listed, point) {
   const least = Math.min(...listed.map((bill) => bill.total));
   const rows = [...listed].sort((a, b) => a.total - b.total).map((bill) => ({
     class: bill.replicas === point.placement.length && !(bill.moved && !point.add.length) ? "chosen" : null,
-    cells: [`${bill.replicas}${bill.moved ? `, ${bill.moved} moved` : ""}`, figure(bill.replica_minutes), figure(bill.late_minutes), figure(bill.changes),
-      h("span", { class: "bar", "--share": `${(100 * bill.total) / most}%` }, figure(bill.total)), bill.total > least ? `+${figure(bill.total - least)}` : "least"],
+    cells: [`${bill.replicas}${bill.moved ? `, ${bill.moved} moved` : ""}`, h("span", { class: "bar", "--share": `${(100 * bill.total) / most}%` }, figure(bill.total)),
+      bill.total > least ? `+${figure(bill.total - least)}` : "least", figure(bill.replica_minutes), figure(bill.late_minutes), figure(bill.changes)],
   }));
   return [h("h3", {}, "The bill of each number of replicas"),
-    table("In replica-minutes; late minutes and changes at their prices are in the total", [{ text: "replicas" }, { text: "replica-min", number: true }, { text: "late min", number: true }, { text: "changes", number: true }, { text: "total", number: true }, { text: "above the least", number: true }], rows)];
+    table("The bill is in replica-minutes; late minutes and changes are in it at their prices", [{ text: "replicas" }, { text: "bill", number: true }, { text: "above least", number: true }, { text: "replica-min", number: true }, { text: "late min", number: true }, { text: "changes", number: true }], rows)];
 }
 
 function rejections(listed, chosen, delayOf) {
   if (!listed.length) return null;
-  // A policy that does not say by how much: then at least how far the replicas would be apart.
-  const ndMax = (...more) => figure(farthestPair([...new Set([...chosen, ...more])], delayOf)?.ms ?? null, "ms");
-  const words = (each) => each.detail || `${meaning(each.reason)} With it NDmax is ${ndMax(each.node)}, without it ${ndMax()}.`;
-  return [h("h3", {}, "Candidates that lost"), table("Nodes", [{ text: "node" }, { text: "reason" }, { text: "by how much" }], listed.map((each) => ({ cells: [each.node, each.reason, words(each)] })))];
+  return [h("h3", {}, "Candidates that lost"), table("Nodes that took no replica", [{ text: "node" }, { text: "reason" }, { text: "by how much" }], listed.map((each) => ({ cells: [each.node, each.reason, each.detail || lostBecause(each, chosen, delayOf)] })))];
 }
 
 function asked(model, place, workflow, operator, point, decision) {
   const nodes = model.nodesOf(workflow.name);
   const names = [...new Set([...(nodes?.names ?? []), ...(nodes?.not_in_map ?? []), ...point.placement, ...(decision.plan?.rejections ?? []).map((each) => each.node)])].sort();
   if (!names.length) return null;
-  const why = place.node ? whyNot(place.node, operator, { now: point, decision, nodes, earlier: null }) : null;
+  const why = place.node ? whyNot(place.node, operator, { now: point, decision, nodes, earlier: null, delayOf: delaysOf(nodes) }) : null;
   return [h("h3", {}, "Why not?"),
     h("p", {}, h("label", {}, "Why is no replica on ", h("select", { "data-key": "node", onchange: (event) => goTo(place, { node: event.target.value }) },
       h("option", { value: "" }, "choose a node"), names.map((name) => h("option", { value: name, selected: name === place.node }, name))))),

@@ -1,23 +1,28 @@
 // Whether the scaler itself is well, in words that say what to do.
 
-import { h } from "./dom.js";
+import { h, table } from "./dom.js";
 import { moment, span } from "./format.js";
 import { advice, explained } from "./words.js";
 import { linkTo } from "./address.js";
 
 const WANT_CARE = ["MetricsMissing", "MetricsStale", "LatencyMapMissing", "LatencyMapStale", "PolicyFailed", "ClusterUnavailable", "NoCandidateNode", "AtMaxReplicas", "DelayEatsGain"];
 const LATE_PERIODS = 3;
+const MOST_WORKFLOWS = 100;
+const SCALER_ADVICE = [
+  ["a right is missing", "Give the controller's role that right: kubectl apply -k deploy/k3s."],
+  ["the API server", "Look whether the API server answers, and whether a network policy or a certificate is in the way."],
+];
 
 // Findings {level: "bad" or "warn", title, text, todo, href}, the worst first.
 export function findingsOf(model, place) {
-  const found = (model.head?.problems ?? []).map((text) => ({ level: "bad", title: "The scaler", text, todo: "" }));
+  const found = (model.head?.problems ?? []).map((text) => ({ level: "bad", title: "The scaler", text, todo: SCALER_ADVICE.find(([begins]) => text.startsWith(begins))?.[1] ?? "" }));
   if (model.connection === "lost") found.push({ level: "bad", title: "This page", text: "The scaler does not answer; what is shown is old.", todo: "Look whether it runs, and whether kubectl port-forward or the tunnel is up. This page goes on by itself once it answers." });
   for (const workflow of model.workflows) {
     const age_s = (model.head.now_s ?? 0) - workflow.last_step_s;
     if (model.connection !== "recorded" && place.at_s === null && age_s > Math.max(LATE_PERIODS * workflow.period_s, 60)) {
       found.push({ level: "bad", title: workflow.name, text: `The newest step was ${span(age_s)} ago; there is to be one every ${span(workflow.period_s)}.`, todo: "Look at the log of the scaler." });
     }
-    const snapshot = model.workflows.length > 1 && workflow.name !== place.workflow ? new Map((model.points.get(workflow.name) ?? []).map((point) => [point.operator, point])) : model.snapshot(workflow.name, place.at_s);
+    const snapshot = snapshotOf(model, place, workflow);
     const maps = new Set();
     for (const { name } of workflow.operators) {
       const point = snapshot.get(name);
@@ -34,6 +39,11 @@ export function findingsOf(model, place) {
   return found.sort((a, b) => (a.level === b.level ? 0 : a.level === "bad" ? -1 : 1));
 }
 
+// Of a fleet, the moment that is looked at is one of the chosen workflow; the others are shown as they are now.
+function snapshotOf(model, place, workflow) {
+  return model.workflows.length > 1 && workflow.name !== place.workflow ? model.latest(workflow.name) : model.snapshot(workflow.name, place.at_s);
+}
+
 export function healthView(model, place) {
   const found = findingsOf(model, place);
   return [
@@ -42,12 +52,23 @@ export function healthView(model, place) {
       h("h2", {}, h("span", { "aria-hidden": "true" }, each.level === "bad" ? "✖ " : "▲ "), each.title),
       h("p", {}, each.text, each.href ? [" ", h("a", { href: each.href }, "Decision")] : null),
       each.todo ? h("p", { class: "todo" }, h("b", {}, "What to do: "), each.todo) : null)))
-      : h("p", { class: "well" }, "✔ All is well: metrics and latency map are fresh, and no step failed."),
-    h("h2", {}, "Ages"),
-    h("dl", { class: "facts" }, model.workflows.flatMap((workflow) => {
-      const newest = [...model.snapshot(workflow.name, place.at_s).values()].at(-1);
-      const map_age = newest?.map_age_s ?? null;
-      return [["newest step of " + workflow.name, `${moment(newest?.at_s ?? workflow.last_step_s)}, every ${span(workflow.period_s)}`], ["latency map of " + workflow.name, map_age === null ? "age not known: its source does not tell" : `measured ${span(map_age)} before`]];
-    }).slice(0, 40).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
+      : h("p", { class: "well" }, "✔ All is well: steps come to their end, metrics are fresh, the latency map can be used, and no change failed."),
+    agesOf(model, place),
+    h("p", { class: "note" }, "Looked at here: whether steps come to their end; the ages of metrics and latency map; what the cluster refuses, rights that are missing too; changes that failed; policies that raised; limits and nodes that ran out."),
   ];
+}
+
+// A line for each workflow, the one whose step is oldest first.
+function agesOf(model, place) {
+  const rows = model.workflows.map((workflow) => {
+    const points = [...snapshotOf(model, place, workflow).values()];
+    const oldest = (take) => points.map(take).filter((each) => each !== null && each !== undefined).reduce((most, each) => Math.max(most, each), -1);
+    return { workflow, at_s: points.length ? Math.max(...points.map((point) => point.at_s)) : workflow.last_step_s, batch_s: oldest((point) => point.metrics_age_s), map_s: oldest((point) => point.map_age_s) };
+  }).sort((a, b) => a.at_s - b.at_s);
+  const age = (words, seconds, otherwise) => (seconds < 0 ? otherwise : `${words} ${span(seconds)} before`);
+  const heads = ["workflow", "newest step", "metrics", "latency map"].map((text) => ({ text }));
+  return h("section", { "aria-label": "Ages" }, h("h2", {}, "Ages"),
+    table(rows.length > MOST_WORKFLOWS ? `The ${MOST_WORKFLOWS} of ${rows.length} whose step is oldest` : "At the newest step; of several operators the oldest figure", heads, rows.slice(0, MOST_WORKFLOWS).map((row) => ({
+      cells: [row.workflow.name, `${moment(row.at_s)}, every ${span(row.workflow.period_s)}`, age("newest batch", row.batch_s, "age not known"), age("measured", row.map_s, "age not known: its source does not tell")],
+    }))));
 }

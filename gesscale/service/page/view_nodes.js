@@ -101,7 +101,7 @@ function about(nodes, place, operator, seen) {
   if (!place.node) return box(h("p", {}, `Choose a node to see why it holds a replica of ${operator.name}, or why not.`),
     seen.worst ? h("p", {}, "The farthest pair of the placement, driver's node included, is ", h("b", {}, `${seen.worst.a} – ${seen.worst.b}`), `: NDmax ${figure(seen.worst.ms, "ms")}.`) : null);
   if (seen.now === null) return box(h("p", {}, "Nothing had been decided by then."));
-  const why = whyNot(place.node, operator, { now: seen.now, decision: seen.decision, nodes, earlier: seen.earlier });
+  const why = whyNot(place.node, operator, { now: seen.now, decision: seen.decision, nodes, earlier: seen.earlier, delayOf: seen.delayOf });
   const delays = seen.members.filter((name) => name !== place.node).map((name) => ({ cells: [name, figure(seen.delayOf(place.node, name))] }));
   return box(h("h2", {}, place.node), h("p", {}, h("b", { class: "why" }, why.word), " ", why.text),
     delays.length ? table("Round trips to the placement", [{ text: "node" }, { text: "ms", number: true }], delays) : null);

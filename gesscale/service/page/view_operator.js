@@ -1,7 +1,7 @@
 // One operator over time: what came, what it could do, what it had, and what was decided.
 
 import { h, table } from "./dom.js";
-import { figure, moment, percent, span } from "./format.js";
+import { changeOf, figure, moment, percent, span } from "./format.js";
 import { STATES, explained, outcomeMeaning } from "./words.js";
 import { goTo, linkTo } from "./address.js";
 import { timeCharts } from "./chart.js";
@@ -25,10 +25,9 @@ export function operatorChooser(model, place) {
 export function changeMarks(points, place) {
   return points.filter((point) => point.add.length || point.remove.length).map((point) => {
     const kind = !point.acted ? "wished" : point.add.length > point.remove.length ? "more" : point.add.length < point.remove.length ? "fewer" : "moved";
-    const nodes = [...point.add.map((node) => `+${node}`), ...point.remove.map((node) => `−${node}`)].join(" ");
     return {
       at_s: point.at_s, kind, sign: { wished: "△", more: "▲", fewer: "▼", moved: "◆" }[kind],
-      words: `${moment(point.at_s)}: ${nodes}, ${point.reason}${point.acted ? "" : ` (${outcomeMeaning(point.outcome)})`}`,
+      words: `${moment(point.at_s)}: ${changeOf(point)}, ${point.reason}${point.acted ? "" : ` (${outcomeMeaning(point.outcome)})`}`,
       href: linkTo(place, { view: "decisions", operator: point.operator, open: `${point.at_s}`, at_s: place.at_s }),
     };
   });
@@ -57,9 +56,14 @@ function facts(operator, now) {
     ["capacity (MST)", now.mst ? `${figure(now.mst.mid, "rows/s")} (${figure(now.mst.low)} to ${figure(now.mst.high)})` : "not known yet"],
     ["backlog", figure(now.backlog_rows, "rows")], ["saturated batches", percent(now.saturated_share)], ["time at work", percent(now.busy_share)],
     ["replicas", `${now.before.length} of ${operator.min_replicas} to ${operator.max_replicas}`], ["NDmax", figure(now.nd_max_ms, "ms")],
-    ["nodes", now.before.join(", ") || "not known"], ["driver on", operator.driver_node],
+    ["nodes", nodesOf(operator, now)],
   ];
   return h("dl", { class: "facts" }, pairs.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+}
+
+function nodesOf({ driver_node }, { before }) {
+  const named = before.map((node) => (node === driver_node ? `${node} (driver)` : node)).join(", ") || "not known";
+  return before.includes(driver_node) ? named : `${named}; driver on ${driver_node}`;
 }
 
 function chartsOf(points, place, width) {
@@ -87,20 +91,45 @@ function narrowHeight(width, height) {
 function modelOf(decision) {
   const body = () => {
     if (decision === undefined) return h("p", { class: "note" }, "It is being fetched.");
+    const learned = decision?.analysis?.learned ?? [];
+    if (learned.length) return learnedOf(learned);
     const fitted = decision?.analysis?.model;
     if (!fitted) return h("p", {}, "This decision tells of no fitted model: its policy has none, or knew too little of the operator by then.");
     const rows = Object.entries(fitted.parameters).map(([name, value]) => ({
-      cells: [`${SYMBOLS[name] ? `${SYMBOLS[name]} ` : ""}${name}`, Number(value.toPrecision(4)).toLocaleString("en"), fitted.fitted.includes(name) ? "fitted" : "a default, not fitted yet"],
+      cells: [`${SYMBOLS[name] ? `${SYMBOLS[name]} ` : ""}${name}`, Number(value.toPrecision(4)).toLocaleString("en"), fitted.fitted.includes(name) ? `fitted to ${fitted.readings_used} readings` : "a default, not fitted yet"],
     }));
     return [
       table(`Law ${fitted.law}`, [{ text: "parameter" }, { text: "value", number: true }, { text: "rests on" }], rows, { class: "scroll snug" }),
-      h("p", {}, `It rests on ${fitted.readings_used} readings and is ${fitted.calibrated ? "calibrated" : "not calibrated yet"}${fitted.drift ? "; newer readings contradict it (drift)" : ""}.`),
+      h("p", {}, `The model is ${fitted.calibrated ? "calibrated" : "not calibrated yet: that takes three different readings"}${fitted.drift ? "; newer readings contradict it (drift)" : ""}.`),
       fitted.warnings.map((warning) => h("p", { class: "note" }, warning)),
     ];
   };
   return h("section", { "aria-label": "Model" }, h("h2", {}, "The model"), body());
 }
 
+
+// By the name of a parameter: what it is, and by what its value is multiplied to be read.
+const LEARNED = {
+  fixed_s: ["time of a batch that neither rows nor distance explain, s", 1], row_s: ["time of a row on one replica, ms", 1000], shared_row_s: ["time of a row that no replica shares, ms", 1000],
+  driver_trips: ["round trips to the driver in a batch", 1], pair_trips: ["round trips between replicas in a batch", 1],
+  even_share: ["share of a row's time that waits for the slowest replica", 1],
+};
+
+function learnedOf(learned) {
+  const rows = learned.map((each) => {
+    const [words, factor] = LEARNED[each.name] ?? [each.name, 1];
+    const told = each.deviation < each.deviation_at_first / 2;
+    return { cells: [words, precise(factor * each.value), `± ${precise(factor * each.deviation)}`, told ? "the batches so far" : `a first guess, ± ${precise(factor * each.deviation_at_first)}: the batches say little of it yet`] };
+  });
+  return [
+    table("What the policy has learned of this operator", [{ text: "parameter" }, { text: "value", number: true }, { text: "deviation", number: true }, { text: "rests on" }], rows, { class: "scroll snug" }),
+    h("p", {}, "Each batch counts as evidence, an old one less than a new one. Capacity is what a full batch takes by these figures."),
+  ];
+}
+
+function precise(value) {
+  return Number(value.toPrecision(3)).toLocaleString("en", { maximumSignificantDigits: 3 });
+}
 
 export function costWords(cost) {
   if (!cost) return "not known";

@@ -1,47 +1,47 @@
 // Which operators are in trouble, in the order of the stream, and worst first.
 
 import { h, table } from "./dom.js";
-import { countOf, figure } from "./format.js";
+import { changeOf, clock, countOf, figure } from "./format.js";
 import { STATES, WORST_FIRST, meaning } from "./words.js";
 import { goTo, linkTo } from "./address.js";
 import { workflowGraph } from "./graph.js";
 
+const FEW = 8;
 const MOST_DRAWN = 60;
 const MOST_LISTED = 200;
+const LAST_CHANGES = 6;
 
 export function workflowView(model, place, { narrow }) {
   const chosen = model.workflowNamed(place.workflow);
   const fleet = model.workflows.length > 1 && !place.workflow;
   const shown = fleet ? model.workflows : [chosen];
   const rows = shown.flatMap((workflow) => {
-    const snapshot = fleet ? newest(workflow, model) : model.snapshot(workflow.name, place.at_s);
+    const snapshot = fleet ? model.latest(workflow.name) : model.snapshot(workflow.name, place.at_s);
     return workflow.operators.map((operator) => ({ workflow, operator, point: snapshot.get(operator.name) ?? null }));
   });
   const title = fleet ? `${model.workflows.length} workflows` : chosen.name === "workflow" ? "Workflow" : chosen.name;
   return [
     h("h1", {}, title),
-    counts(rows),
+    counts(rows, place),
     fleet ? null : graphOf(model, place, chosen, narrow),
     listOf(rows, place, fleet),
+    fleet ? null : lastChanges(model, place, chosen),
     legend(),
   ];
-}
-
-function newest(workflow, model) {
-  return new Map((model.points.get(workflow.name) ?? []).map((point) => [point.operator, point]));
 }
 
 function stateOf(row) {
   return row.point?.state ?? "unknown";
 }
 
-function counts(rows) {
+// Of many operators, a click on a state shows only those.
+function counts(rows, place) {
   const number = (state) => rows.filter((row) => stateOf(row) === state).length;
-  return h("p", { class: "counts" }, WORST_FIRST.filter(number).map((state) => h("span", { class: `badge ${state}` }, `${STATES[state].sign} ${number(state)} ${STATES[state].word}`)));
+  return h("p", { class: "counts" }, WORST_FIRST.filter(number).map((state) => h(rows.length < FEW ? "span" : "a", { class: `badge ${state}`, href: rows.length < FEW ? null : linkTo(place, { search: place.search === state ? "" : state }), "data-key": `count ${state}` }, `${STATES[state].sign} ${figure(number(state))} ${STATES[state].word}`)));
 }
 
 function graphOf(model, place, workflow, narrow) {
-  if (workflow.operators.length > MOST_DRAWN) return h("p", { class: "note" }, `A graph of ${workflow.operators.length} operators shows nothing; find yours below.`);
+  if (workflow.operators.length > MOST_DRAWN) return h("p", { class: "note" }, `A graph of ${figure(workflow.operators.length)} operators shows nothing; find yours below.`);
   return workflowGraph(workflow, model.snapshot(workflow.name, place.at_s), (operator) => linkTo(place, { view: "operator", workflow: workflow.name, operator }), narrow);
 }
 
@@ -60,13 +60,24 @@ function listOf(rows, place, fleet) {
       point ? h("span", { title: point.detail }, h("b", {}, point.reason), ` ${meaning(point.reason)}`) : "nothing has been decided yet",
     ],
   }));
-  const search = rows.length < 8 ? null : h("p", {}, h("label", {}, "Find ",
+  const search = rows.length < FEW ? null : h("p", {}, h("label", {}, "Find ",
     h("input", { type: "search", value: place.search, "data-key": "search", placeholder: "name, state or reason", oninput: (event) => goTo(place, { search: event.target.value }, { replace: true }) })));
   return h("section", { "aria-label": "Operators, worst first" },
     h("h2", {}, "Operators, worst first"),
     search,
-    lines.length ? table(found.length === rows.length ? `All ${rows.length}` : `${found.length} of ${rows.length}`, heads, lines) : h("p", {}, `No operator fits “${place.search}”.`),
+    lines.length ? table(found.length === rows.length ? `${figure(rows.length)} operator${rows.length === 1 ? "" : "s"}` : `${figure(found.length)} of ${figure(rows.length)} operators`, heads, lines) : h("p", {}, `No operator fits “${place.search}”.`),
     found.length > MOST_LISTED ? h("p", { class: "note" }, `The first ${MOST_LISTED} are shown; search for the others.`) : null);
+}
+
+function lastChanges(model, place, workflow) {
+  const points = model.pointsOf(workflow.name).filter((point) => (place.at_s === null || point.at_s <= place.at_s) && (point.add.length || point.remove.length));
+  if (!points.length) return null;
+  const lines = points.slice(-LAST_CHANGES).reverse().map((point) => ({ cells: [
+    h("a", { href: linkTo(place, { view: "decisions", workflow: workflow.name, operator: point.operator, open: `${point.at_s}` }) }, clock(point.at_s)),
+    point.operator, `${point.before.length} → ${point.placement.length}`, changeOf(point), h("span", { title: point.detail }, h("b", {}, point.reason), ` ${meaning(point.reason)}${point.acted ? "" : " Advised only."}`),
+  ] }));
+  return h("section", { "aria-label": "Last changes" }, h("h2", {}, "Last changes"),
+    table(points.length > LAST_CHANGES ? `The last ${LAST_CHANGES} of ${figure(points.length)}` : "All that are known", ["at", "operator", "replicas", "nodes", "why"].map((text) => ({ text })), lines));
 }
 
 function legend() {

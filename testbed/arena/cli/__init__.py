@@ -23,6 +23,11 @@ COMMANDS = {
         help="Write results as one HTML page: the course of a run of each policy, and the comparison.",
         example="gesscale arena report mine --to mine.html",
     ),
+    "course": Deferred(
+        target="testbed.arena.cli.course:course",
+        help="Play one run again, and keep every decision and every batch of it: a record to look at and to replay.",
+        example="gesscale arena course mine --policy gesscale2 --workload mine.csv --to mine-course",
+    ),
     "list": Deferred(
         target="testbed.arena.cli.catalogue:list_",
         help="List policies, workloads and experiments, each with a line on what it is and where it is from.",

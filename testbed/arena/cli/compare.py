@@ -27,6 +27,9 @@ from testbed.arena.judging.comparing import Compared, choose_baseline, choose_me
 from testbed.arena.report.numbers import figure
 from testbed.arena.runs.results import read_results
 
+MOST_COURSES = 200
+"""Pages of courses that one report links to."""
+
 _FEW = 8
 """Below so many seeds an interval is narrower than it says, which is worth a word."""
 
@@ -66,13 +69,27 @@ def report(
         Path, typer.Option("--to", metavar="FILE.html", help="Where the page is written.")
     ] = Path("report.html"),
     baseline: BaselineOption = None,
+    courses: Annotated[
+        int,
+        typer.Option(
+            "--courses",
+            metavar="N",
+            min=0,
+            max=MOST_COURSES,
+            help="So many courses get a page with every decision, in a folder beside; each run is played again.",
+        ),
+    ] = 8,
 ) -> None:
     """Write results as one HTML page: the course of a run of each policy, and the comparison."""
     experiment, results = read_results(folder)
+    from testbed.arena.report.course_pages import write_course_pages
     from testbed.arena.report.page import write_report
 
     base = choose_baseline(results, baseline, experiment)
-    write_report(experiment, results, file, baseline=base)
+    pages = write_course_pages(
+        experiment, results, file, most=courses, baseline=base, say=stderr_console.print
+    )
+    write_report(experiment, results, file, baseline=base, pages=pages)
     stderr_console.print(f"wrote {file}")
     say_what_lacks(folder, experiment, results)
 

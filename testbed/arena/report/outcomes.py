@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from testbed.arena.case import CaseResult
+from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.judging.statistics import Comparison, Interval, compare
 from testbed.arena.judging.summary import ResultGroup, group_results
@@ -19,11 +19,14 @@ class Outcomes:
     ----------
     baseline
         The policy that the others are compared with.
+    pages
+        Addresses of the pages of courses, relative to the report.
     """
 
     experiment: Experiment
     results: Sequence[CaseResult]
     baseline: str
+    pages: Mapping[Case, str] = field(default_factory=dict)
     _groups: Mapping[tuple[str, str, str], ResultGroup] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

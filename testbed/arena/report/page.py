@@ -2,13 +2,14 @@
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from gesscale.errors import InputError
 from gesscale.extras import how_to_install
-from testbed.arena.case import CaseResult
+from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.judging.comparing import choose_baseline
 from testbed.arena.judging.statistics import RESAMPLES
@@ -26,7 +27,12 @@ if TYPE_CHECKING:
 
 
 def write_report(
-    experiment: Experiment, results: Sequence[CaseResult], file: Path, *, baseline: str | None = None
+    experiment: Experiment,
+    results: Sequence[CaseResult],
+    file: Path,
+    *,
+    baseline: str | None = None,
+    pages: Mapping[Case, str] | None = None,
 ) -> None:
     """Write the report of an experiment.
 
@@ -40,6 +46,8 @@ def write_report(
         The HTML file; one that exists is replaced.
     baseline
         The policy that the others are compared with. Default: the experiment's first.
+    pages
+        Where the page of a course is, relative to the file; see `testbed.arena.report.course_pages`.
 
     Raises
     ------
@@ -50,8 +58,16 @@ def write_report(
     """
     chosen = choose_baseline(results, baseline, experiment)
     called, renamed = with_short_names(experiment, results)
+    found = pages or {}
     outcomes = Outcomes(
-        experiment=called, results=renamed, baseline=short_names(experiment.policies).get(chosen, chosen)
+        experiment=called,
+        results=renamed,
+        baseline=short_names(experiment.policies).get(chosen, chosen),
+        pages={
+            shown.case: quote(found[result.case])
+            for shown, result in zip(renamed, results, strict=True)
+            if result.case in found
+        },
     )
     text = render(outcomes, settings=about.as_yaml(experiment))
     try:

@@ -30,6 +30,8 @@ class Picture:
         What is written above it, and below the title.
     policy, workload
         What it is about, for the choice of either; empty where it is about all, or its section says so.
+    page
+        Where the page of the run is, relative to the report; empty where there is none.
     """
 
     svg: str
@@ -37,6 +39,7 @@ class Picture:
     caption: str
     policy: str = ""
     workload: str = ""
+    page: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +141,8 @@ def _courses(outcomes: Outcomes, workload: str, key: str) -> tuple[Picture, ...]
             f"provisioning error, backlog. {caption}"
         )
         svg = draw_course(result.series, scales, key=f"{key}-c{index}", label=label)
-        pictures.append(Picture(svg=svg, title=policy, caption=caption, policy=policy))
+        page = outcomes.pages.get(result.case, "")
+        pictures.append(Picture(svg=svg, title=policy, caption=caption, policy=policy, page=page))
     return tuple(pictures)
 
 

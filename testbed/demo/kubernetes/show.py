@@ -1,13 +1,17 @@
 """The demo on Kubernetes from beginning to end."""
 
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from gesscale.errors import ClusterError
+from gesscale.service.recorded import write_page
 from testbed.cluster.topology import read_topology
+from testbed.demo.kubernetes.decisions import read_decisions, write_decisions
 from testbed.demo.kubernetes.stage import KubernetesStage
 from testbed.demo.kubernetes.watching import Witness
 from testbed.demo.record import Day
@@ -67,6 +71,7 @@ def play(scenario: Scenario, folder: Path, console: Console) -> bool:
         _follow(witness, rides.rows, scenario.day_s + scenario.drain_s)
         console.print(stage.kubectl("get", "streamautoscalers"), highlight=False)
         console.print(stage.kubectl("describe", "streamautoscaler", name), highlight=False)
+        decisions = _decisions(stage, say)
     witness.record.rescales.extend(witness.rescales())
     arrivals = tuple(witness.arrivals())
     for arrival in arrivals:
@@ -81,7 +86,21 @@ def play(scenario: Scenario, folder: Path, console: Console) -> bool:
     checks = [check_both_directions(witness.record.rescales), _placed_check(witness), *check_rows(day)]
     title = f"policy {scenario.policy} on Kubernetes: {scenario.title}"
     more = {"policy": scenario.policy, "cleaning": rides.cleaning, "arrivals": arrivals}
-    return write_report(day, checks, title, folder, console, more=more)
+    kept = write_report(day, checks, title, folder, console, more=more)
+    if decisions:
+        write_decisions(decisions, scenario, cluster.topology, stage.driver_node, folder)
+        write_page(folder, folder / "page.html")
+        console.print(f"the run to look at, with a slider over its time: {folder}/page.html", highlight=False)
+    return kept
+
+
+def _decisions(stage: KubernetesStage, say: Callable[[str], None]) -> list[dict[str, Any]]:
+    """Return what the controller decided; none where it does not tell, which costs the page and not the report."""
+    try:
+        return read_decisions(stage.page_url)
+    except ClusterError as error:
+        say(f"there will be no page of this run: {error}")
+        return []
 
 
 def _follow(witness: Witness, rows: int, day_s: float) -> None:

@@ -105,6 +105,24 @@ def focused(driver: webdriver.Chrome, attribute: str) -> str:
     return driver.execute_script("return document.activeElement[arguments[0]]", attribute)
 
 
+def last_instant(driver: webdriver.Chrome) -> int:
+    """Return the number of the newest step, from 0."""
+    return int(driver.find_element(By.ID, "instant").get_attribute("max"))
+
+
+def show_again(driver: webdriver.Chrome) -> None:
+    """Bring a page to the front that froze in the background, by way of another tab."""
+    page = driver.current_window_handle
+    driver.switch_to.new_window("tab")
+    driver.close()
+    driver.switch_to.window(page)
+
+
+def cut_off(driver: webdriver.Chrome, is_off: bool) -> None:
+    conditions = {"offline": is_off, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+    driver.execute_cdp_cmd("Network.emulateNetworkConditions", conditions)
+
+
 def said(driver: webdriver.Chrome, selector: str = "main") -> str:
     return driver.execute_script("return document.querySelector(arguments[0]).innerText", selector)
 
@@ -143,6 +161,37 @@ def test_the_page_survives_a_restart_of_the_scaler(chromium, world):
     until(chromium, "#time output", ":10")
 
 
+def test_a_page_that_slept_has_every_step_that_it_missed(chromium, world):
+    look(chromium, f"{world.url}/#/operator")
+    until(chromium, "#time output", ":00:00")
+    chromium.execute_cdp_cmd("Page.setWebLifecycleState", {"state": "frozen"})  # as on a laptop that is shut
+    for missed in range(1, 8):
+        world.add(step_of({"op": decided(T0_S + 10 * missed)}))
+    chromium.execute_cdp_cmd("Page.setWebLifecycleState", {"state": "active"})
+    show_again(chromium)
+    until(chromium, "#time output", ":01:10")
+    assert last_instant(chromium) == 2 + 7  # from 0: three steps before, seven meanwhile
+
+
+def test_a_page_without_network_has_every_step_that_it_missed(chromium, world):
+    look(chromium, f"{world.url}/#/operator")
+    until(chromium, ".connection", "live")
+    chromium.execute_cdp_cmd("Network.enable", {})
+    cut_off(chromium, True)
+    try:
+        world.stop()  # what is open is cut: a laptop in another network
+        world.start()
+        until(chromium, ".connection", "not connected")
+        for missed in range(1, 6):
+            world.add(step_of({"op": decided(T0_S + 10 * missed)}))
+        assert last_instant(chromium) == 2
+    finally:
+        cut_off(chromium, False)
+    until(chromium, ".connection", "live")
+    until(chromium, "#time output", ":00:50")
+    assert last_instant(chromium) == 2 + 5
+
+
 def test_a_run_that_answers_late_is_not_taken_for_one_without_workflows(chromium, world):
     world.run_may_answer.clear()
     see(chromium, DESKTOP, "light")
@@ -176,7 +225,7 @@ def test_a_decision_is_understood_in_three_clicks(chromium, world):
     assert "347 rows/s are expected, 2 replicas do 196" in text
     assert "NDmax 200 ms, MST 700 rows/s; now 640" in text
     bills = chromium.find_elements(By.CSS_SELECTOR, ".aside table:first-of-type tr.chosen")
-    assert bills[0].text.split() == ["3", "101", "0.3", "1.2", "105", "least"]
+    assert bills[0].text.split() == ["3", "105", "least", "101", "0.3", "1.2"]
     choose(chromium, ".aside select", "edge")
     until(chromium, ".aside .why", "NoRoom")
     assert "512 MiB are free" in said(chromium, ".aside [aria-live]")
@@ -231,10 +280,11 @@ def test_markup_in_names_and_reasons_is_text(chromium):
             assert chromium.get_log("browser") == []
 
 
-def test_a_fleet_of_a_thousand_operators_is_searched_and_shows_the_worst_first(chromium):
+@pytest.mark.parametrize("width", [PHONE, DESKTOP])
+def test_a_fleet_of_two_hundred_workflows_is_searched_and_shows_the_worst_first(chromium, width):
     with served() as world:
-        for number in range(100):
-            names = [f"op-{number:02d}-{each}" for each in range(10)]
+        for number in range(200):
+            names = [f"op-{number:03d}-{each}" for each in range(5)]
             steps = {each: decided(T0_S) for each in names}
             if number == 70:
                 steps[names[3]] = growing(T0_S)
@@ -243,18 +293,61 @@ def test_a_fleet_of_a_thousand_operators_is_searched_and_shows_the_worst_first(c
                     T0_S, reason=Reason.METRICS_STALE, verdict=Verdict.UNKNOWN, seen=False
                 )
             of = workflow(*(operator(each) for each in names))
-            world.add(step_of(steps, name=f"streams/w{number:02d}", of=of))
-        look(chromium, f"{world.url}/")
-        until(chromium, "main h1", "100 workflows")
+            world.add(step_of(steps, name=f"streams/w{number:03d}", of=of))
+        look(chromium, f"{world.url}/", width)
+        until(chromium, "main h1", "200 workflows")
         until(chromium, ".counts", "998 waiting")
-        rows = chromium.find_elements(By.CSS_SELECTOR, "main tbody th")
-        assert [row.text for row in rows[:2]] == ["streams/w70: op-70-3", "streams/w71: op-71-4"]
-        assert len(rows) == 200
-        press(chromium, By.CSS_SELECTOR, "input[type=search]", "op-42-7")
-        until(chromium, "main caption", "1 of 1000")
-        assert focused(chromium, "value") == "op-42-7"
-        click(chromium, By.PARTIAL_LINK_TEXT, "op-42-7")
-        until(chromium, "main h1", "op-42-7")
+        assert worst(chromium) == ["streams/w070: op-070-3", "streams/w071: op-071-4"]
+        assert len(chromium.find_elements(By.CSS_SELECTOR, "main tbody th")) == 200
+        search_by_keyboard(chromium, "op-142-2", width)
+        look(chromium, f"{world.url}/#/health", width)
+        until(chromium, "main", "op-071-4: MetricsStale")
+        until(chromium, "main caption", "The 100 of 200 whose step is oldest")
+        assert chromium.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("width", [PHONE, DESKTOP])
+def test_a_workflow_of_a_thousand_operators_is_searched_and_shows_the_worst_first(chromium, width):
+    names = [f"op-{number:03d}" for number in range(1000)]
+    of = workflow(*(operator(name) for name in names))
+    with served() as world:
+        world.add(step_of({**{name: decided(T0_S) for name in names}, "op-707": growing(T0_S)}, of=of))
+        look(chromium, f"{world.url}/", width)
+        until(chromium, ".counts", "999 waiting")
+        assert worst(chromium)[0] == "op-707"
+        until(chromium, "main .note", "1,000 operators")  # in place of a graph
+        search_by_keyboard(chromium, "op-142", width)
+
+
+def worst(driver: webdriver.Chrome) -> list[str]:
+    """Return the first two operators of the list."""
+    rows = driver.find_elements(By.CSS_SELECTOR, "[aria-label='Operators, worst first'] tbody th")
+    return [row.text for row in rows[:2]]
+
+
+def search_by_keyboard(driver: webdriver.Chrome, name: str, width: int) -> None:
+    """Show those of a state, then one operator, without a mouse."""
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+    press(driver, By.CSS_SELECTOR, ".counts .lagging", Keys.ENTER)
+    until(driver, "main caption", "1 of 1,000 operators")
+    press(driver, By.CSS_SELECTOR, ".counts .lagging", Keys.ENTER)
+    until(driver, "main caption", "1,000 operators")
+    press(driver, By.CSS_SELECTOR, "input[type=search]", name)
+    until(driver, "main caption", "1 of 1,000 operators")
+    assert focused(driver, "value") == name
+    press(driver, By.PARTIAL_LINK_TEXT, name, Keys.ENTER)
+    until(driver, "main h1", name)
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+def test_a_right_that_is_missing_comes_with_what_to_do(chromium, world):
+    world.problems = ("a right is missing: list pods in namespace taxi",)
+    look(chromium, f"{world.url}/#/health")
+    until(chromium, ".findings .bad", "list pods in namespace taxi")
+    until(chromium, ".findings .todo", "kubectl apply -k deploy/k3s")
+    until(chromium, "nav .ills", "1")
+    until(chromium, "main td", "measured 30")  # the age of the latency map
+    until(chromium, "main td", "newest batch")  # and of the metrics
 
 
 def test_nothing_yet_says_what_to_do(chromium):

@@ -1,5 +1,7 @@
 """All of deploy/k3s as kubectl renders it: complete, restricted, and of one piece."""
 
+from importlib.metadata import version
+
 import pytest
 
 INSTALLED = (".", "overlays/raspberry-pi", "overlays/single-node")
@@ -90,7 +92,7 @@ def test_images_come_from_nowhere_but_the_node(render, look, folder):
     for name, pod in look.pods(render(folder)):
         for container in look.containers(pod):
             assert container["image"].startswith("localhost/gesscale-"), name
-            assert container["image"].endswith(":0.1.0"), name
+            assert container["image"].endswith(f":{version('gesscale')}"), name
             assert container["imagePullPolicy"] == "IfNotPresent", name
 
 

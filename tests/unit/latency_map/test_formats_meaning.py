@@ -175,7 +175,7 @@ def test_a_list_of_many_columns_takes_the_median_of_every_pair():
         (MATRIX.format("rtt_ms"), SideFiles(names=("x", "y")),
          "no --names with a file of the form matrix; it is for bare"),
         (PING, SideFiles(servers={}), "no --servers with a file of the form ping; it is for pings"),
-        ("a,b,1\n", SideFiles(probed_from="x"), "no --source with a file of the form edges; it is for fping, ping"),
+        ("a,b,1\n", SideFiles(probed_from="x"), "no --source with a file of the form edges; it is for fping, liqo"),
         ("0 5\n5 0\n", SideFiles(names=("x",)), "a name for each of its 2 nodes, got 1"),
         ("0 5\n5 0\n", SideFiles(names=("x", "x")), "every node once, got 'x' twice"),
         ("1 2 7\n", SideFiles(names=("x",)), "nodes by number from 1 to 1"),

@@ -184,3 +184,48 @@ def test_output_of_ping_without_a_target_is_refused():
             "ping: connect: Network is unreachable\n", form=form, side_files=SideFiles(probed_from="a")
         )
         assert said == f"file: expected the output of {form.value}, got no target in it"
+
+
+ALTO = '{"meta": {"cost-type": {"cost-mode": "%s", "cost-metric": "%s"}}, "cost-map": {"a": {"b": %s}}}'
+TOPOLOGY = "kind: NetworkTopology\nspec: {weights: [{topologyList: [{originList: %s}]}]}"
+ANSWER = '{"status": "success", "data": {"resultType": "vector", "result": [%s]}}'
+FIGURE = '{"metric": {"cluster_id": "b"}, "value": [1, "%s"]}'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"cost-map": {"a": {"b": 1}}}', "file, meta: expected the cost-type of the map, got none"),
+        ('{"meta": {}, "cost-map": {"a": {"b": 1}}}', "file, meta.cost-type: expected an object, got null"),
+        (ALTO % ("ordinal", "delay-rt", 1), "file, meta.cost-type.cost-mode: expected numerical, got 'ordinal'"),
+        (ALTO % ("numerical", "routingcost", 1), "file, .*: expected delay-rt or delay-ow, got 'routingcost'"),
+        (ALTO % ("numerical", "delay-rt", "[1, 2]"), "file, cost-map.a.b: expected a delay .*, got a list of 2"),
+        (ALTO % ("numerical", "delay-rt", -1), "file, cost-map.a.b: expected a delay of at least 0, got -1"),
+        ('{"cost-map": {"a": 5}}', "file, cost-map.a: expected an object of costs, got 5"),
+        ("# TYPE liqo_peer_latency_us gauge\n", "file: expected figures of liqo_peer_latency_us, got none"),
+        ('liqo_peer_latency_us{cluster_id="b"} fast\n', "file, line 1: expected a figure of liqo_peer"),
+        ("liqo_peer_latency_us 5\n", "file, line 1: expected a label cluster_id, got none"),
+        ('liqo_peer_latency_us{cluster_id="b"} -5\n', "file, line 1: expected microseconds of at least 0, got -5"),
+        ('liqo_peer_latency_us{cluster_id="b"} 5\n' * 2, "file, line 2: expected every peer once, got 'b' twice"),
+        ('liqo_peer_latency_us{cluster_id="here"} 5\n', "file: expected --source to be another cluster than its peers"),
+        ('{"status": "success", "data": {"resultType": "matrix"}}', "file, data.resultType: .* got 'matrix'"),
+        (ANSWER % FIGURE % "fast", r"file, data.result\[0\]: expected a number, got 'fast'"),
+        (ANSWER % '{"metric": {"__name__": "up"}, "value": [1, "1"]}', r"file, .*: expected liqo_peer_.*, got 'up'"),
+        (ANSWER % "5", r"file, data.result\[0\]: expected a metric and its value, got 5"),
+        (TOPOLOGY % "[]", "file, spec.weights: expected one list of costs, of zones or of regions, got none"),
+        (TOPOLOGY % "5", r"file, spec.weights\[0\].topologyList\[0\].originList: expected a list of mappings, got 5"),
+        (TOPOLOGY % "[{costList: [{destination: b}]}]", r"file, .*originList\[0\].origin: expected the name of a zone"),
+        (TOPOLOGY % "[{origin: a, costList: [{destination: b, networkCost: 1.5}]}]",
+         r"file, .*costList\[0\].networkCost: expected a whole number of at least 0, got 1.5"),
+        (TOPOLOGY % "[{origin: a, costList: [{destination: b}, {destination: b}]}]",
+         r"file, .*costList\[1\]: expected every pair once, got this one twice"),
+        ("kind: ConfigMap\ndata: {a: b}", "file, data: expected keys such as netperf.p90."),
+        ("kind: ConfigMap\ndata: {netperf.p90.latency.milliseconds.origin.a.destination.b: near}",
+         "file, data.netperf.*: expected milliseconds, got 'near'"),
+        ('{"apiVersion": "v1", "kind": "Pod"}', "file, kind: expected ConfigMap, got 'Pod'"),
+    ],
+)  # fmt: skip
+def test_bad_maps_of_other_systems_are_refused_with_the_place(text, message):
+    of_liqo = "liqo" in text or "vector" in text
+    said = refusal(text, side_files=SideFiles(probed_from="here" if of_liqo else None))
+    assert re.match(message, said), said

@@ -32,16 +32,31 @@ TEXTS = {
     MapForm.GOLDPINGER: '{"responses": {"a": {"response": {"podResults": {"b": {"OK": true}, "c": {"OK": true}}}}}}',
     MapForm.PING: "PING b (10.0.0.2)\nPING c (10.0.0.3)\n64 bytes from 10.0.0.3: time=1 ms\n",
     MapForm.FPING: "b : 1 1\nc : 1 1\n",
+    MapForm.ALTO: '{"meta": {"cost-type": {"cost-mode": "numerical", "cost-metric": "delay-rt"}},'
+    ' "cost-map": {"a": {"b": 1, "c": 1}}}',
+    MapForm.LIQO: 'liqo_peer_latency_us{cluster_id="b"} 1\nliqo_peer_latency_us{cluster_id="c"} 1\n',
+    MapForm.LIQO_ANSWER: '{"status": "success", "data": {"resultType": "vector", "result": ['
+    '{"metric": {"cluster_id": "b"}, "value": [1, "1"]}, {"metric": {"cluster_id": "c"}, "value": [1, "1"]}]}}',
+    MapForm.NETWORK_TOPOLOGY: "kind: NetworkTopology\nspec: {weights: [{topologyList: [{originList: ["
+    "{origin: a, costList: [{destination: b}, {destination: c}]}]}]}]}",
+    MapForm.NETPERF: "kind: ConfigMap\ndata:\n  netperf.p90.latency.milliseconds.origin.a.destination.b: '1'\n"
+    "  netperf.p90.latency.milliseconds.origin.a.destination.c: '1'\n",
     MapForm.DOCUMENT: '{"apiVersion": "gesscale.dev/v1", "kind": "LatencyMap", "unit": "ms", "delay": "rtt",'
     ' "nodes": ["a", "b", "c"], "rtt_ms": [[0, 1, 1], [1, 0, 1], [1, 1, 0]]}',
 }
 
 
 def read(form, nodes):
-    side_files = SideFiles(probed_from="a") if form in (MapForm.PING, MapForm.FPING) else SideFiles()
+    one_row = form in (MapForm.PING, MapForm.FPING, MapForm.LIQO, MapForm.LIQO_ANSWER)
+    side_files = SideFiles(probed_from="a" if one_row else None)
     limits = MapLimits(nodes=nodes, setting="the test")
     return parse_survey(
-        TEXTS[form], form=form, unit=DelayUnit.MS, kind=DelayKind.RTT, side_files=side_files, limits=limits
+        TEXTS[form],
+        form=form,
+        unit=None if "liqo" in form else DelayUnit.MS,
+        kind=DelayKind.RTT,
+        side_files=side_files,
+        limits=limits,
     )
 
 

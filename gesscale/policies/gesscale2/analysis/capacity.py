@@ -22,8 +22,15 @@ def sample_of(
     driver_rtt_s, pair_rtt_s = float(trips.driver_s.max()), float(trips.pairs_s.max())
     if np.isnan(driver_rtt_s) or np.isnan(pair_rtt_s):
         return None
-    weight = sum(weights.get(node, 1.0) for node in nodes)
-    return BatchSample(rows=0.0, seconds=0.0, weight=weight, driver_rtt_s=driver_rtt_s, pair_rtt_s=pair_rtt_s)
+    each = [weights.get(node, 1.0) for node in nodes]
+    return BatchSample(
+        rows=0.0,
+        seconds=0.0,
+        weight=sum(each),
+        even_weight=len(each) * min(each),
+        driver_rtt_s=driver_rtt_s,
+        pair_rtt_s=pair_rtt_s,
+    )
 
 
 def predicted_mst(
@@ -64,6 +71,7 @@ def predicted_mst(
     mid = float(
         law.rows_per_s(
             np.array([sample.weight]),
+            np.array([sample.even_weight]),
             np.array([sample.driver_rtt_s]),
             np.array([sample.pair_rtt_s]),
             None if cap is None else float(cap),

@@ -1,7 +1,9 @@
-"""The law of batch times, learned from every warm batch: T = T0 + a R / W + b R + k D + m P.
+"""The law of batch times, learned from every warm batch: T = T0 + a R / W + e R / V + b R + k D + m P.
 
-R are the rows of the batch, W the summed weight of its replicas, D the longest round trip to the driver and P the
-longest between two replicas. A query that only maps pays D, one that shuffles pays P as well: the evidence tells.
+R are the rows of the batch. W is the summed weight of its replicas, and V their number times the least weight: where
+rows are spread evenly, the batch waits for the slowest replica; where fast ones take more tasks, it does not. D is the
+longest round trip to the driver and P the longest between two replicas. A query that only maps pays D, one that
+shuffles pays P as well. In both the evidence tells.
 
 The fit is a ridge regression whose evidence fades by a factor for each batch, so that its sums are all that is kept.
 """
@@ -14,15 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
+from gesscale.decision import LearnedParameter
+
 Vector = NDArray[np.float64]
 
-TERMS = 5
+TERMS = 6
 FADE = 0.997
 """What remains of the evidence at each batch: half of it after 230 batches."""
 
-_PRIOR = np.array([0.3, 0.95, 0.02, 4.5, 0.5])
-_PRIOR_SPREAD = np.array([0.4, 0.5, 0.02, 2.0, 1.0])
-"""First guesses and their standard deviations: T0 in seconds, a and b as shares of what a row took, k and m in round
+_PRIOR = np.array([0.3, 0.475, 0.475, 0.02, 4.5, 0.5])
+_PRIOR_SPREAD = np.array([0.4, 0.354, 0.354, 0.02, 2.0, 1.0])
+"""First guesses and their standard deviations: T0 in seconds, a, e and b as shares of what a row took, k and m in round
 trips (measured on Spark 4: a batch that maps takes 4 to 5 of them)."""
 
 _LEAST_SHARE = 0.05
@@ -37,8 +41,8 @@ class BatchSample:
     ----------
     rows, seconds
         How many rows it had, and how long it took.
-    weight
-        Summed capacity weight of its replicas.
+    weight, even_weight
+        The capacity weights of its replicas: their sum, and their number times the least.
     driver_rtt_s, pair_rtt_s
         The longest round trip to the driver, and between two replicas, seconds.
     """
@@ -46,6 +50,7 @@ class BatchSample:
     rows: float
     seconds: float
     weight: float
+    even_weight: float
     driver_rtt_s: float
     pair_rtt_s: float
 
@@ -56,6 +61,7 @@ class BatchTimeLaw:
 
     fixed_s: float
     row_s: float
+    even_row_s: float
     shared_row_s: float
     driver_trips: float
     pair_trips: float
@@ -63,6 +69,7 @@ class BatchTimeLaw:
     def rows_per_s(
         self,
         weight: Vector,
+        even_weight: Vector,
         driver_rtt_s: Vector,
         pair_rtt_s: Vector,
         cap_rows: float | Vector | None,
@@ -72,7 +79,7 @@ class BatchTimeLaw:
 
         Parameters
         ----------
-        weight, driver_rtt_s, pair_rtt_s
+        weight, even_weight, driver_rtt_s, pair_rtt_s
             Shape ``(..., p)``: of each placement, as in `BatchSample`.
         cap_rows
             The most rows of a batch, one figure or shape ``(p,)``; None without a cap.
@@ -86,7 +93,7 @@ class BatchTimeLaw:
             grows with what waits; it counts what fits into an interval, or into twice the time that costs no rows.
         """
         overhead_s = self.fixed_s + self.driver_trips * driver_rtt_s + self.pair_trips * pair_rtt_s
-        each_s = self.row_s / weight + self.shared_row_s
+        each_s = self.row_s / weight + self.even_row_s / even_weight + self.shared_row_s
         if cap_rows is not None:
             return cap_rows / np.maximum(overhead_s + cap_rows * each_s, trigger_s)
         limit_s = np.maximum(trigger_s, 2 * overhead_s)
@@ -124,7 +131,7 @@ class LawEvidence(BaseModel):
             moments = FADE * moments + certainty * sample.seconds * terms
             most_rows *= FADE
             if sample.rows > most_rows:
-                most_rows, row_s = sample.rows, sample.seconds * sample.weight / sample.rows
+                most_rows, row_s = sample.rows, sample.seconds * sample.even_weight / sample.rows
         return LawEvidence(gram=_rounded(gram), moments=_rounded(moments), most_rows=most_rows, row_s=row_s)
 
     def law(self) -> BatchTimeLaw | None:
@@ -133,13 +140,43 @@ class LawEvidence(BaseModel):
             return None
         precision, moments = self._posterior()
         found = np.linalg.solve(precision, moments)
-        fixed_s, row_s, shared_row_s, driver_trips, pair_trips = np.maximum(found, 0.0).tolist()
+        fixed_s, row_s, even_row_s, shared_row_s, driver_trips, pair_trips = np.maximum(found, 0.0).tolist()
         return BatchTimeLaw(
             fixed_s=fixed_s,
-            row_s=max(row_s, _LEAST_SHARE * self.row_s),
+            row_s=row_s,
+            even_row_s=max(even_row_s, _LEAST_SHARE * self.row_s - row_s),
             shared_row_s=shared_row_s,
             driver_trips=driver_trips,
             pair_trips=pair_trips,
+        )
+
+    def parameters(self) -> tuple[LearnedParameter, ...]:
+        """Return the parameters of the law with how sure they are; none before any sample.
+
+        The two times of a row are told as their sum and the share that waits for the slowest replica: as long as all
+        replicas are equally fast, only the sum can be known.
+        """
+        law = self.law()
+        if law is None:
+            return ()
+        row_s = law.row_s + law.even_row_s
+        told = np.delete(np.eye(TERMS), 2, axis=0)
+        told[1, 2] = 1.0
+        told = np.vstack([told, np.array([0, -1, 1, 0, 0, 0]) / (2 * row_s)])
+        precision, _ = self._posterior()
+        known, guessed = np.linalg.inv(precision), np.diag((_PRIOR_SPREAD * self._scale()) ** 2)
+        now, first = (np.sqrt(np.diag(told @ spread @ told.T)).tolist() for spread in (known, guessed))
+        values = {
+            "fixed_s": law.fixed_s,
+            "row_s": row_s,
+            "shared_row_s": law.shared_row_s,
+            "driver_trips": law.driver_trips,
+            "pair_trips": law.pair_trips,
+            "even_share": law.even_row_s / row_s,
+        }
+        return tuple(
+            LearnedParameter(name=name, value=value, deviation=each, deviation_at_first=before)
+            for (name, value), each, before in zip(values.items(), now, first, strict=True)
         )
 
     def spread_share(self, sample: BatchSample) -> float:
@@ -150,10 +187,14 @@ class LawEvidence(BaseModel):
 
     def _posterior(self) -> tuple[Vector, Vector]:
         """Return the precision of the parameters, and that times their means, with the first guesses."""
-        scale = np.array([1.0, self.row_s, self.row_s, 1.0, 1.0])
+        scale = self._scale()
         stiffness = np.diag((_PRIOR_SPREAD * scale) ** -2)
         gram, moments = self._sums()
         return gram + stiffness, moments + stiffness @ (_PRIOR * scale)
+
+    def _scale(self) -> Vector:
+        """Return what the first guesses are multiples of."""
+        return np.array([1.0, self.row_s, self.row_s, self.row_s, 1.0, 1.0])
 
     def _sums(self) -> tuple[Vector, Vector]:
         if len(self.gram) != TERMS * TERMS or len(self.moments) != TERMS:
@@ -162,7 +203,8 @@ class LawEvidence(BaseModel):
 
 
 def _terms(sample: BatchSample) -> Vector:
-    return np.array([1.0, sample.rows / sample.weight, sample.rows, sample.driver_rtt_s, sample.pair_rtt_s])
+    spread = sample.rows / sample.weight, sample.rows / sample.even_weight
+    return np.array([1.0, *spread, sample.rows, sample.driver_rtt_s, sample.pair_rtt_s])
 
 
 def _rounded(values: Vector) -> tuple[float, ...]:

@@ -125,6 +125,7 @@ def placements(
     caps = [operator.batch_rows(int(count)) for count in counts]
     found = law.rows_per_s(
         np.cumsum(weight[orders], axis=1),
+        counts * np.minimum.accumulate(weight[orders], axis=1),
         np.maximum.accumulate(driver_s[orders], axis=1),
         _widest_pairs(pairs_s, orders),
         None if caps[0] is None else np.array(caps, dtype=float),

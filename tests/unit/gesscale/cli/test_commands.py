@@ -73,7 +73,7 @@ def test_output_is_always_the_form_and_a_file_goes_to(path):
     by_name = {name: param for param in LEAVES[path].params for name in param.opts}
     assert ("-o" in by_name) == ("--output" in by_name)
     if "-o" in by_name:
-        assert by_name["-o"].bare_type() in {"Output", "PlanForm"}
+        assert by_name["-o"].bare_type() in {"Output", "PlanForm", "ObjectForm"}
     if "--to" in by_name:
         assert by_name["--to"].bare_type() == "Path"
 

@@ -10,6 +10,7 @@ from gesscale.cli.explain import explain
 from gesscale.decision import (
     Analysis,
     Decision,
+    LearnedParameter,
     Outcome,
     OutcomeStatus,
     Plan,
@@ -47,6 +48,9 @@ def decision(at_s: float, operator: str = "nearest") -> Decision:
             detail="saturated in 3 of 3 batches",
             reading=reading,
             model=MODEL,
+            learned=(
+                LearnedParameter(name="row_s", value=0.00496, deviation=0.00006, deviation_at_first=0.0025),
+            ),
             mst=Estimate(low=1800, mid=1900, high=2000),
             nd_max_ms=0.0,
         ),
@@ -91,6 +95,7 @@ def test_a_decision_is_explained_with_its_numbers_model_and_losers(path: Path) -
         "1900 rows/s (1800 to 2000)",
         "extrapolated",
         "alpha 1900, beta 1 (default), gamma 0 (default); readings: 1, not calibrated",
+        "row_s 0.00496 ± 6e-05",
         "Farther: 120 ms [edge1, edge7]",
         "6.2 s",
     ):

@@ -53,6 +53,7 @@ def test_the_status_of_a_resource_is_explained(api, kubeconfig: Path) -> None:
     result = run(kubeconfig, "op")
     assert result.exit_code == 0, result.exception
     assert api.asked[0].path == "/apis/gesscale.dev/v1alpha1/namespaces/streams/streamautoscalers/op"
+    assert "look at it: kubectl -n gesscale port-forward " in result.stderr
     for words in (
         "streams/op: 20",  # and the rest of the instant
         "replicas 2 -> 3 (Overloaded, +mid): saturated",

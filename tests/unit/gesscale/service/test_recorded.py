@@ -28,6 +28,11 @@ def test_a_day_has_its_decisions_nodes_and_what_changes_cost(record):
     first = next(point for point in points if point["acted"])
     assert (first["add"], first["order"]["at_s"]) == (["edge2"], first["at_s"])
     assert first["order"]["first_tasks_s"] > 0
+    # Before the first batch nothing is known; a batch ends every 2 s or so, and is read at the next step.
+    ages_s = [point["metrics_age_s"] for point in points]
+    assert ages_s[0] is None
+    assert all(0 <= age_s < 40 for age_s in ages_s if age_s is not None)
+    assert sum(age_s is not None for age_s in ages_s) > 20
 
 
 def test_a_record_of_an_old_version_that_says_less_is_shown_as_far_as_it_goes():

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gesscale.decision import CandidateBill
-from gesscale.observation import Batch
+from gesscale.observation import Batch, NodeReading
 from gesscale.order import Order
 from gesscale.policies.gesscale2.analysis.bills import bills
 from gesscale.policies.gesscale2.analysis.changes import change_cost
@@ -19,20 +19,37 @@ from gesscale.policies.gesscale2.analysis.law import BatchSample, BatchTimeLaw, 
 from gesscale.policies.gesscale2.analysis.outlook import Candidate, ChangeCost, Outlook
 from gesscale.policies.gesscale2.analysis.placements import LEAST_GAIN, placements
 from gesscale.policies.gesscale2.analysis.scenarios import JUMP_CHANCE, scenarios
+from gesscale.policies.gesscale2.analysis.speeds import MOST_NODES, NodeSpeeds
 from latency_map import LatencyMap
 
-TRUE = BatchTimeLaw(fixed_s=0.5, row_s=0.005, shared_row_s=0.0, driver_trips=5.0, pair_trips=0.0)
+TRUE = BatchTimeLaw(
+    fixed_s=0.5, row_s=0.0, even_row_s=0.005, shared_row_s=0.0, driver_trips=5.0, pair_trips=0.0
+)
 
 
-def sample(rows: float, replicas: int, rtt_s: float) -> BatchSample:
-    """Return a batch as the true law has it."""
-    seconds = TRUE.fixed_s + TRUE.row_s * rows / replicas + TRUE.driver_trips * rtt_s
-    return BatchSample(rows=rows, seconds=seconds, weight=replicas, driver_rtt_s=rtt_s, pair_rtt_s=rtt_s / 2)
+def sample(rows: float, replicas: int, rtt_s: float, slowest: float = 1.0) -> BatchSample:
+    """Return a batch as the true law has it; all nodes weigh 1, or one of them less."""
+    even = replicas * slowest
+    return BatchSample(
+        rows=rows,
+        seconds=TRUE.fixed_s + TRUE.even_row_s * rows / even + TRUE.driver_trips * rtt_s,
+        weight=replicas - 1 + slowest,
+        even_weight=even,
+        driver_rtt_s=rtt_s,
+        pair_rtt_s=rtt_s / 2,
+    )
 
 
-def capacity(law: BatchTimeLaw, weight: float, rtt_s: float, cap_rows: float | None = 2400.0) -> float:
-    found = law.rows_per_s(np.array([weight]), np.array([rtt_s]), np.array([rtt_s / 2]), cap_rows, 10.0)
-    return float(found[0])
+def capacity(
+    law: BatchTimeLaw,
+    weight: float,
+    rtt_s: float,
+    cap_rows: float | None = 2400.0,
+    *,
+    even: float | None = None,
+) -> float:
+    placement = weight, even or weight, rtt_s, rtt_s / 2
+    return float(law.rows_per_s(*(np.array([each]) for each in placement), cap_rows, 10.0)[0])
 
 
 def test_no_batch_no_law() -> None:
@@ -66,14 +83,96 @@ def test_the_law_finds_capacity_where_it_has_not_been() -> None:
 
 
 def test_a_law_never_has_negative_parameters() -> None:
-    odd = [
-        BatchSample(rows=rows, seconds=3.0 - rows / 1000, weight=1, driver_rtt_s=0.0, pair_rtt_s=0.0)
-        for rows in range(100, 2000, 100)
-    ]
+    odd = [replace(sample(rows, 1, 0.0), seconds=3.0 - rows / 1000) for rows in range(100, 2000, 100)]
     law = LawEvidence().learned(odd).law()
     assert law is not None
-    assert min(law.fixed_s, law.shared_row_s, law.driver_trips, law.pair_trips) >= 0
-    assert law.row_s > 0
+    assert min(law.fixed_s, law.row_s, law.shared_row_s, law.driver_trips, law.pair_trips) >= 0
+    assert law.row_s + law.even_row_s > 0
+
+
+def test_the_law_learns_whether_a_batch_waits_for_its_slowest_replica() -> None:
+    # Four replicas, one of half the speed, and rows spread evenly: 4 * 0.5 = 2 of them do the work, not 3.5.
+    evidence = LawEvidence().learned(
+        sample(rows, replicas, 0.0, slowest)
+        for replicas, slowest in [(2, 1.0), (3, 0.5), (3, 1.0), (4, 1.0)]
+        for rows in range(400, 4800, 400)
+    )
+    law = evidence.law()
+    assert law is not None
+    # 9,600 rows: 0.5 + 0.005 * 9600 / 2 = 24.5 s, 392 rows/s.
+    assert capacity(law, 3.5, 0.0, 9600.0, even=2.0) == pytest.approx(392, rel=0.05)
+
+
+# The speeds of nodes
+
+
+def window(**rows_per_busy_s: float) -> dict[str, NodeReading]:
+    """Return what replicas did that were busy for half of a window."""
+    return {
+        node: NodeReading(throughput_rows_per_s=rows / 2, cpu_share=0.5)
+        for node, rows in rows_per_busy_s.items()
+    }
+
+
+def learned(*windows: dict[str, NodeReading], weights: dict[str, float] | None = None) -> NodeSpeeds:
+    speeds = NodeSpeeds()
+    for each in windows:
+        speeds = speeds.learned(each, weights or {})
+    return speeds
+
+
+def test_a_slow_node_is_known_after_some_windows() -> None:
+    # They differ by a factor of 2, log 0.69: one is 0.35 above the query, one 0.35 below it.
+    weights = learned(*[window(near=200, far=100)] * 20).weights({})
+    assert weights == pytest.approx({"near": math.sqrt(2), "far": math.sqrt(0.5)}, rel=0.01)
+
+
+def test_nodes_as_fast_as_reported_keep_their_weights() -> None:
+    reported = {"near": 2.0, "far": 1.0}
+    assert learned(*[window(near=210, far=100)] * 20, weights=reported).weights(reported) == reported
+
+
+def test_rows_that_become_costlier_make_no_node_slower() -> None:
+    apart = learned(*[window(near=200, far=100, mid=100)] * 20)
+    # All that still work take four times as long for a row; near, which is not there, stays as it was.
+    later = apart
+    for _ in range(20):
+        later = later.learned(window(far=25, mid=25), {})
+    assert later.logs == pytest.approx(apart.logs, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        {},
+        window(near=100),
+        {**window(near=100), "far": NodeReading(throughput_rows_per_s=0.0, cpu_share=0.0)},
+    ],
+    ids=["not measured", "one replica", "nothing done"],
+)
+def test_what_cannot_be_compared_teaches_no_speed(seen: dict[str, NodeReading]) -> None:
+    assert NodeSpeeds().learned(seen, {}) == NodeSpeeds()
+
+
+def test_a_node_that_is_throttled_is_slow_within_a_few_windows() -> None:
+    # 1 - 0.7^7 = 0.92 of the change is learned in seven windows.
+    speeds = learned(*[window(near=100, far=100)] * 20, *[window(near=100, far=40)] * 7)
+    apart = speeds.logs["near"] - speeds.logs["far"]
+    assert apart == pytest.approx(0.92 * math.log(100 / 40), rel=0.02)
+
+
+def test_more_steps_a_bucket_teach_no_more_of_speeds() -> None:
+    # 1 - (1 - 0.3 / 3)^3 = 0.27 of a difference of 0.69 after three thirds, 0.3 of it after a whole bucket.
+    thirds = NodeSpeeds()
+    for _ in range(3):
+        thirds = thirds.learned(window(near=200, far=100), {}, 1 / 3)
+    assert thirds.logs["near"] - thirds.logs["far"] == pytest.approx(0.27 * math.log(2), rel=0.01)
+
+
+def test_speeds_are_kept_of_a_bounded_number_of_nodes() -> None:
+    speeds = learned(*(window(near=100, **{f"node{index}": 50}) for index in range(2 * MOST_NODES)))
+    assert len(speeds.logs) == MOST_NODES
+    assert "near" in speeds.logs
 
 
 # The load
@@ -425,3 +524,29 @@ def test_bills_are_finite_and_no_part_is_negative(
         assert min(parts) >= 0
         assert math.isfinite(bill.total)
         assert bill.total == pytest.approx(parts[0] + price * parts[1] + parts[2])
+
+
+def test_what_is_learned_says_how_sure_it_is():
+    assert LawEvidence().parameters() == ()
+    # Batches of two sizes on one node, exactly 0.5 s + 1 ms a row: nothing tells of distance, all the rest is told.
+    sizes = [200.0, 1000.0] * 30
+    samples = [
+        BatchSample(
+            rows=rows,
+            seconds=0.5 + rows / 1000,
+            weight=1.0,
+            even_weight=1.0,
+            driver_rtt_s=0.0,
+            pair_rtt_s=0.0,
+        )
+        for rows in sizes
+    ]
+    found = {each.name: each for each in LawEvidence().learned(samples).parameters()}
+    assert found["fixed_s"].value == pytest.approx(0.5, abs=0.05)
+    assert found["row_s"].value + found["shared_row_s"].value == pytest.approx(0.001, rel=0.05)
+    for name in ("fixed_s", "row_s"):
+        assert found[name].deviation < found[name].deviation_at_first / 2
+    # A lone replica tells nothing of distance, nor whether a batch waits for the slowest of several.
+    for name in ("driver_trips", "pair_trips", "even_share"):
+        assert found[name].deviation == pytest.approx(found[name].deviation_at_first)
+    assert found["even_share"].value == pytest.approx(0.5)

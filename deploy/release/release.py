@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+"""Make a release and check one: wheel, source package, Helm chart, SBOM, checksums and provenance.
+
+    python deploy/release/release.py build dist                # of the last commit
+    python deploy/release/release.py verify dist               # nothing is missing, changed or added
+    python deploy/release/release.py verify dist --rebuild     # and it is what its commit makes, byte for byte
+
+Needs git, kubectl, and the packages of the groups ``build`` and ``release`` in pyproject.toml.
+"""
+
+import argparse
+import hashlib
+import io
+import json
+import shutil
+import sys
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import yaml
+from archives import unpacked
+from parts import ReleaseError, Source, bill_of_materials, checkout, helm_chart, python_packages, run
+
+ROOT = Path(__file__).parents[2]
+SUMS, PROVENANCE = "SHA256SUMS", "provenance.json"
+_STATEMENT, _PREDICATE = "https://in-toto.io/Statement/v1", "https://slsa.dev/provenance/v1"
+_TOOLS = ("setuptools", "cyclonedx-bom")
+
+
+def main() -> None:
+    """Do what the command line says."""
+    parser = argparse.ArgumentParser(description="Make a release, or check one.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    build = commands.add_parser("build", help="make a release of the last commit")
+    verify = commands.add_parser("verify", help="check a release")
+    for each in (build, verify):
+        each.add_argument("folder", type=Path, help="where the release is")
+        each.add_argument("--kubectl", default="kubectl", help="the program that renders deploy/k3s")
+    verify.add_argument("--rebuild", action="store_true", help="make it again of its commit, and compare")
+    given = parser.parse_args()
+    try:
+        if given.command == "build":
+            say = build_into(given.folder, given.kubectl)
+        else:
+            say = verified(given.folder, given.kubectl if given.rebuild else None)
+    except ReleaseError as fault:
+        sys.exit(f"release.py: {fault}")
+    sys.stdout.write(say + "\n")
+
+
+def build_into(folder: Path, kubectl: str) -> str:
+    """Write a release of the last commit into a folder that is empty or not there, and say so."""
+    if folder.exists() and any(folder.iterdir()):
+        message = f"{folder}: expected an empty folder, got files in it; name another one"
+        raise ReleaseError(message)
+    if run(["git", "status", "--porcelain", "--untracked-files=no"], ROOT):
+        sys.stderr.write("release.py: uncommitted changes are left out: a release is made of a commit\n")
+    files = release_of("HEAD", kubectl)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    return f"{len(files)} files in {folder}; check them: python deploy/release/release.py verify {folder}"
+
+
+def release_of(commit: str, kubectl: str) -> dict[str, bytes]:
+    """Return the files of a release by name."""
+    found = shutil.which(kubectl)
+    if found is None:
+        message = f"expected kubectl, got no program {kubectl}; install it or name it with --kubectl"
+        raise ReleaseError(message)
+    with tempfile.TemporaryDirectory() as place:
+        source = checkout(ROOT, commit, Path(place))
+        files = {**helm_chart(source, found), **bill_of_materials(source), **python_packages(source)}
+        files[PROVENANCE] = _provenance(source, files)
+    files[SUMS] = "".join(f"{digest}  {name}\n" for name, digest in _digests(files).items()).encode()
+    return files
+
+
+def verified(folder: Path, kubectl: str | None) -> str:
+    """Say that a release is whole; with kubectl, that its commit makes the same.
+
+    Raises
+    ------
+    ReleaseError
+        The first thing that is not as it should be.
+    """
+    try:
+        files = {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
+        lines = (line.partition("  ") for line in files[SUMS].decode().splitlines())
+        listed = {name: digest for digest, _, name in lines}
+        statement = json.loads(files[PROVENANCE])
+        subjects = {each["name"]: each["digest"]["sha256"] for each in statement["subject"]}
+        parameters = statement["predicate"]["buildDefinition"]["externalParameters"]
+        commit, expected = str(parameters["commit"]), str(parameters["version"])
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        message = f"{folder}: expected a release with {SUMS} and {PROVENANCE}, got: {error!r}"
+        raise ReleaseError(message) from None
+    found = {name: digest for name, digest in _digests(files).items() if name != SUMS}
+    _compare(f"{folder}, against {SUMS}", listed, found)
+    _compare(f"{folder}, against {PROVENANCE}", subjects, {k: v for k, v in found.items() if k != PROVENANCE})
+    for name, stated in _versions(files).items():
+        if stated != expected:
+            message = f"{folder}/{name}: expected version {expected}, got {stated}"
+            raise ReleaseError(message)
+    if kubectl is None:
+        return f"{folder}: version {expected} of commit {commit}, {len(files)} files, whole and unchanged"
+    _compare(f"{folder}, against commit {commit}", _digests(release_of(commit, kubectl)), _digests(files))
+    return f"{folder}: version {expected}, {len(files)} files, byte for byte what commit {commit} makes"
+
+
+def _compare(what: str, expected: Mapping[str, str], got: Mapping[str, str]) -> None:
+    for words, names in (
+        ("a file that is missing", expected.keys() - got.keys()),
+        ("a file that does not belong there", got.keys() - expected.keys()),
+        ("a file that is not the same", {name for name in expected if got.get(name) != expected[name]}),
+    ):
+        if names:
+            message = f"{what}: {words}: {', '.join(sorted(names))}; do not use this release"
+            raise ReleaseError(message)
+
+
+def _digests(files: Mapping[str, bytes]) -> dict[str, str]:
+    return {name: hashlib.sha256(files[name]).hexdigest() for name in sorted(files)}
+
+
+def _versions(files: Mapping[str, bytes]) -> dict[str, str]:
+    """Return the version that each part itself states."""
+    stated = {}
+    for name, content in files.items():
+        try:
+            found = _version(name, content)
+        except (
+            LookupError,
+            OSError,
+            TypeError,
+            ValueError,
+            tarfile.TarError,
+            yaml.YAMLError,
+            zipfile.BadZipFile,
+        ):
+            message = f"{name}: expected a file that states its version, got one that does not; do not use it"
+            raise ReleaseError(message) from None
+        if found is not None:
+            stated[name] = found
+    return stated
+
+
+def _version(name: str, content: bytes) -> str | None:
+    if name.endswith(".whl"):
+        with zipfile.ZipFile(io.BytesIO(content)) as wheel:
+            (about,) = (each for each in wheel.namelist() if each.endswith(".dist-info/METADATA"))
+            return _field(wheel.read(about))
+    if name.endswith(".tar.gz"):
+        packed = unpacked(content)
+        (about,) = (path for path in packed if path.count("/") == 1 and path.endswith("/PKG-INFO"))
+        return _field(packed[about])
+    if name.endswith(".tgz"):
+        return str(yaml.safe_load(unpacked(content)["gesscale/Chart.yaml"])["version"])
+    if name.endswith(".cdx.json"):
+        return str(json.loads(content)["metadata"]["component"]["version"])
+    return None
+
+
+def _field(metadata: bytes) -> str:
+    (found,) = (line for line in metadata.decode().splitlines() if line.startswith("Version: "))
+    return found.removeprefix("Version: ")
+
+
+def _provenance(source: Source, files: Mapping[str, bytes]) -> bytes:
+    """Write what was made of what, by what: an in-toto statement with SLSA's predicate, not signed.
+
+    It holds no hour and no machine, so that whoever makes the release again gets the same file.
+    """
+    subjects = [{"name": name, "digest": {"sha256": digest}} for name, digest in _digests(files).items()]
+    statement: dict[str, Any] = {
+        "_type": _STATEMENT,
+        "subject": subjects,
+        "predicateType": _PREDICATE,
+        "predicate": {
+            "buildDefinition": {
+                "buildType": "https://gesscale.dev/release/v1",
+                "externalParameters": {"commit": source.commit, "version": source.project["version"]},
+                "internalParameters": {"SOURCE_DATE_EPOCH": str(source.epoch_s)},
+                "resolvedDependencies": [{"uri": "git+gesscale", "digest": {"gitCommit": source.commit}}],
+            },
+            "runDetails": {
+                "builder": {
+                    "id": "deploy/release/release.py",
+                    "version": {
+                        "python": ".".join(map(str, sys.version_info[:2])),
+                        **{name: version(name) for name in _TOOLS},
+                    },
+                }
+            },
+        },
+    }
+    return (json.dumps(statement, indent=1) + "\n").encode()
+
+
+if __name__ == "__main__":
+    main()

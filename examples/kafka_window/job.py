@@ -1,0 +1,89 @@
+"""A job with state: the mean temperature of each sensor in windows of ten seconds, read from Kafka.
+
+Run it by ``python examples/kafka_window/job.py`` while feed.py writes; Ctrl-C ends it.
+"""
+
+import os
+import shutil
+import sys
+import tempfile
+
+BOOTSTRAP = os.environ.get("BOOTSTRAP", "127.0.0.1:19092")  # another one also goes into gesscale.yaml
+TOPIC = "readings"
+CAP_ROWS = 5000  # most rows of a batch: without a cap, one batch after a pause would take all that waits
+TRIGGER_S = 2.0
+PORT = int(os.environ.get("PORT", "9118"))  # the same
+
+
+def main() -> None:
+    """Run the job until somebody ends it."""
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        sys.exit("job: Spark needs Java 17 or newer; install it (Debian: apt install default-jre-headless)")
+    try:
+        from pyspark.sql import SparkSession
+        from pyspark.sql import functions as f
+    except ModuleNotFoundError:
+        sys.exit("job: this needs PySpark; in a checkout of gesscale: pip install '.[spark,kafka]'")
+
+    import gesscale.spark
+    from testbed.pipeline.kafka_jars import connector_jars
+
+    spark = (
+        SparkSession.builder.appName("kafka-window")
+        .master("local[2]")
+        # In a job of your own: .config("spark.jars.packages", "org.apache.spark:spark-sql-kafka-0-10_2.13:VERSION")
+        .config("spark.jars", ",".join(map(str, connector_jars().paths)))
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config(
+            "spark.sql.shuffle.partitions", "4"
+        )  # as many tasks share the state: no more replicas can help
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("ERROR")
+
+    attached = gesscale.spark.attach(
+        spark, operator="means", port=PORT, trigger_s=TRIGGER_S, cap_rows=CAP_ROWS, max_replicas=3
+    )
+    if attached.url is None:
+        sys.exit(
+            f"job: port {PORT} is in use; choose another one: PORT=9119 python examples/kafka_window/job.py"
+        )
+
+    rows = (
+        spark.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", BOOTSTRAP)
+        .option("subscribe", TOPIC)
+        .option("maxOffsetsPerTrigger", CAP_ROWS)
+        .load()
+    )
+    reading = f.from_json(f.col("value").cast("string"), "sensor STRING, celsius DOUBLE, at_s DOUBLE")
+    means = (
+        rows.select(reading.alias("reading"))
+        .select("reading.sensor", "reading.celsius", f.timestamp_seconds("reading.at_s").alias("at"))
+        .withWatermark("at", "5 seconds")  # a row that is later than this is left out
+        .groupBy(f.window("at", "10 seconds"), "sensor")
+        .agg(f.avg("celsius").alias("mean"), f.count("*").alias("rows"))
+    )
+    with tempfile.TemporaryDirectory() as checkpoint:
+        query = (
+            means.writeStream.format("console")
+            .option("numRows", 3)
+            .option("truncate", "false")
+            .option("checkpointLocation", checkpoint)
+            .outputMode("append")  # each window once, when it is complete
+            .trigger(processingTime=f"{TRIGGER_S} seconds")
+            .start()
+        )
+        print(f"job: running; figures at {attached.url}/batches", flush=True)
+        try:
+            query.awaitTermination()
+        except KeyboardInterrupt:
+            query.stop()
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

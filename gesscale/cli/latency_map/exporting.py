@@ -1,0 +1,122 @@
+"""``gesscale latency-map export``: a map as an object of Kubernetes that other schedulers read."""
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import yaml
+
+from gesscale.cli.latency_map.arguments import Kind, MapFile, Symmetry, Unit, load_map, plain_errors
+from gesscale.cli.latency_map.nodes_file import read_nodes
+from gesscale.cli.output import stderr_console
+from gesscale.errors import InputError
+from latency_map import LatencyMap
+from latency_map.formats.scheduler_plugins import between_groups, to_config_map, to_network_topology
+
+ZONE_LABEL = "topology.kubernetes.io/zone"
+
+
+class ExportForm(StrEnum):
+    """What a map is written as."""
+
+    NETWORK_TOPOLOGY = "network-topology"
+    NETPERF = "netperf"
+
+
+class ObjectForm(StrEnum):
+    """How an object of Kubernetes is written."""
+
+    YAML = "yaml"
+    JSON = "json"
+
+
+def export_map(
+    file: MapFile,
+    *,
+    form: Annotated[
+        ExportForm,
+        typer.Option(
+            "--format",
+            help="network-topology: costs between zones, a NetworkTopology of scheduler-plugins. netperf: costs between"
+            " nodes, the ConfigMap that its controller reads.",
+        ),
+    ],
+    unit: Unit = None,
+    kind: Kind = None,
+    asymmetry: Symmetry = None,
+    nodes: Annotated[
+        Path | None,
+        typer.Option(
+            "--nodes",
+            metavar="FILE",
+            help="Which zone each node is in: a list in YAML or JSON, or the output of kubectl get nodes -o json."
+            " Without it the names of the map are the zones.",
+        ),
+    ] = None,
+    topology_key: Annotated[
+        str, typer.Option("--topology-key", help="The label of nodes that has the zone, or the region.")
+    ] = ZONE_LABEL,
+    name: Annotated[
+        str, typer.Option("--name", help="Of the object.", show_default="net-topology, or netperf-metrics")
+    ] = "",
+    namespace: Annotated[str, typer.Option("--namespace", help="Of the object.")] = "default",
+    target: Annotated[
+        Path | None, typer.Option("--to", metavar="FILE", help="Where it is written; without it, to stdout.")
+    ] = None,
+    output: Annotated[
+        ObjectForm, typer.Option("--output", "-o", help="How the object is written.")
+    ] = ObjectForm.YAML,
+) -> None:
+    """Write a map for the network-aware plugins of Kubernetes' scheduler: whole milliseconds, rounded up.
+
+    A map with missing pairs is refused: a pair that is left out is not unknown there, but 0 or the most there is.
+    """
+    if nodes is not None and form is ExportForm.NETPERF:
+        wanted = ExportForm.NETWORK_TOPOLOGY.value
+        message = f"--nodes: expected it with --format {wanted}, got {form.value}; leave it out"
+        raise InputError(message)
+    with plain_errors():
+        latencies = load_map(file, unit, kind, asymmetry)
+        if nodes is not None:
+            latencies = between_groups(latencies, _groups(latencies, nodes, topology_key))
+        document = (
+            to_config_map(latencies, name=name or "netperf-metrics", namespace=namespace)
+            if form is ExportForm.NETPERF
+            else to_network_topology(
+                latencies,
+                name=name or "net-topology",
+                namespace=namespace,
+                topology_key=topology_key,
+                config_map="netperf-metrics",
+            )
+        )
+    _write(document, target, output)
+
+
+def _groups(latencies: LatencyMap, nodes: Path, topology_key: str) -> dict[str, str]:
+    """Return the zone of each node of the map that the file has one for."""
+    groups = {}
+    for node in read_nodes(nodes, None, room_counts=False):
+        zone = node.labels.get("zone" if topology_key == ZONE_LABEL else topology_key)
+        if node.name in latencies and zone:
+            groups[node.name] = zone
+    return groups
+
+
+def _write(document: dict[str, Any], target: Path | None, output: ObjectForm) -> None:
+    text = (
+        json.dumps(document, indent=2) + "\n"
+        if output is ObjectForm.JSON
+        else yaml.safe_dump(document, sort_keys=False)
+    )
+    if target is None:
+        typer.echo(text, nl=False)
+        return
+    try:
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        message = f"{target}: expected a file that can be written, got: {error.strerror or error}; choose another path"
+        raise InputError(message) from None
+    stderr_console.print(f"{document['kind']} {document['metadata']['name']} written to {target}")

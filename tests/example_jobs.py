@@ -1,0 +1,70 @@
+"""The examples' jobs as processes, until the test is done with them."""
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from urllib.request import urlopen
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+WAIT_S = 180
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextlib.contextmanager
+def started(program: Path, log: Path, environment: Mapping[str, str]) -> "Iterator[subprocess.Popen[bytes]]":
+    """Start a program, and end it as Ctrl-C's sibling SIGTERM does."""
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, str(program)],
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **environment},
+        )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(10)
+
+
+def await_batches(port: int, count: int, job: "subprocess.Popen[bytes]", log: Path) -> None:
+    """Wait until a job has ended some batches; fail with its log where it ends before."""
+    until_s = time.monotonic() + WAIT_S
+    while len(_batches(port)) < count and time.monotonic() < until_s:
+        assert job.poll() is None, log.read_text()
+        time.sleep(1)
+
+
+def recommend(settings: Path, *options: str) -> dict[str, object]:
+    """Return the only decision of ``gesscale recommend``."""
+    done = subprocess.run(
+        [sys.executable, "-m", "gesscale", "recommend", "-c", settings, *options, "-o", "json"],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (decision,) = json.loads(done.stdout)["decisions"]
+    return dict(decision)
+
+
+def _batches(port: int) -> list[dict[str, object]]:
+    try:
+        with urlopen(f"http://127.0.0.1:{port}/batches", timeout=2) as answer:
+            return list(json.load(answer)["batches"])
+    except OSError:
+        return []

@@ -1,0 +1,203 @@
+"""A release: the same bytes each time, refused when changed, installed fresh, and its chart as Helm renders it."""
+
+import hashlib
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+import venv
+from pathlib import Path
+
+import pytest
+import yaml
+
+from gesscale.extras import how_to_install
+from testbed.kubernetes.build import HELM_SOURCES, build, find_go, is_built
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(1500)]
+
+ROOT = Path(__file__).parents[2]
+MANAGED_BY = "app.kubernetes.io/managed-by"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+IMPORTS = {
+    "spark": "pyspark.sql, pyarrow, pandas", "kubernetes": "kubernetes, urllib3", "prometheus": "prometheus_api_client",
+    "probe": "ping3", "kafka": "confluent_kafka", "plots": "matplotlib", "report": "jinja2, pyarrow, matplotlib",
+    "daedalus": "statsmodels.tsa.arima.model", "autrascale": "sklearn.gaussian_process",
+    "all": "pyspark.sql, sklearn, statsmodels",
+}  # fmt: skip
+EVERY_EXTRA = os.environ.get("GESSCALE_TEST_EXTRAS") == "all"
+"""Each in a fresh environment takes half an hour and 1 GB; one of them shows that extras work at all."""
+CHOSEN = ["", *(PROJECT["optional-dependencies"] if EVERY_EXTRA else ["probe"])]
+
+
+def kubectl():
+    folders = [str(build().parent)] if is_built() else []
+    found = shutil.which(
+        "kubectl", path=os.pathsep.join([*folders, str(ROOT / ".cache"), os.environ["PATH"]])
+    )
+    return found or pytest.skip("needs kubectl; ./setup.sh test builds it")
+
+
+def release(*arguments):
+    command = (sys.executable, ROOT / "deploy" / "release" / "release.py", *arguments, "--kubectl", kubectl())
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    if not (ROOT / ".git").exists():
+        pytest.skip("needs a checkout: a release is made of a commit")
+    folder = tmp_path_factory.mktemp("release") / "dist"
+    done = release("build", folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_a_second_build_makes_the_same_bytes(made):
+    done = release("verify", made, "--rebuild")
+    assert done.returncode == 0, done.stderr
+    assert "byte for byte what commit" in done.stdout
+
+
+@pytest.mark.parametrize("change", ["changed", "missing", "added"])
+def test_a_release_that_is_not_whole_is_found_out(made, tmp_path, change):
+    folder = tmp_path / "dist"
+    shutil.copytree(made, folder)
+    (wheel,) = folder.glob("*.whl")
+    if change == "changed":
+        wheel.write_bytes(wheel.read_bytes() + b"\n")
+    elif change == "missing":
+        wheel.unlink()
+    else:
+        (folder / "extra.whl").write_bytes(b"")
+    done = release("verify", folder)
+    assert done.returncode == 1
+    assert "do not use this release" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_release_whose_parts_are_of_another_version_is_refused(made, tmp_path):
+    folder = tmp_path / "dist"
+    shutil.copytree(made, folder)
+    provenance, sums = folder / "provenance.json", folder / "SHA256SUMS"
+    before = hashlib.sha256(provenance.read_bytes()).hexdigest()
+    provenance.write_text(
+        provenance.read_text().replace(f'"version": "{PROJECT["version"]}"', '"version": "99.0"')
+    )
+    sums.write_text(sums.read_text().replace(before, hashlib.sha256(provenance.read_bytes()).hexdigest()))
+    done = release("verify", folder)
+    assert done.returncode == 1
+    assert f"expected version 99.0, got {PROJECT['version']}" in done.stderr
+
+
+def test_a_folder_that_is_no_release_is_refused(tmp_path):
+    done = release("verify", tmp_path)
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+    assert "expected a release with SHA256SUMS" in done.stderr
+    (tmp_path / "mine").touch()
+    assert "expected an empty folder" in release("build", tmp_path).stderr
+
+
+def test_the_extras_that_are_tried_are_those_of_the_project():
+    assert IMPORTS.keys() == PROJECT["optional-dependencies"].keys()
+
+
+@pytest.mark.parametrize("extra", CHOSEN, ids=lambda extra: extra or "base")
+def test_the_wheel_is_installed_into_a_fresh_environment(made, tmp_path, extra):
+    (wheel,) = made.glob("*.whl")
+    venv.create(tmp_path / "venv", with_pip=True)
+    programs = tmp_path / "venv" / "bin"
+    run(programs / "pip", "install", "-q", f"{wheel}[{extra}]" if extra else wheel)
+    assert run(programs / "gesscale", "--version", cwd=tmp_path) == f"gesscale {PROJECT['version']}\n"
+    run(
+        programs / "python",
+        "-c",
+        f"import {IMPORTS[extra]}" if extra else "import gesscale, testbed",
+        cwd=tmp_path,
+    )
+    if not extra:
+        # what a missing extra says must work as it is copied
+        said = run(
+            programs / "python",
+            "-c",
+            "from gesscale.extras import *; print(how_to_install('probe'))",
+            cwd=tmp_path,
+        )
+        assert said.strip() == how_to_install("probe")
+        (named,) = (word.strip("'") for word in said.split() if ".whl" in word)
+        shutil.copy(wheel, tmp_path)
+        run(programs / "pip", "install", "-q", "--dry-run", named, cwd=tmp_path)
+
+
+def run(*command, **options):
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=1200, check=False, env=environment, **options
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def helm(made, tmp_path_factory):
+    if not is_built(HELM_SOURCES) and find_go() is None:
+        pytest.skip("needs Go, to build Helm")
+    program = build(HELM_SOURCES)
+    (packed,) = made.glob("*.tgz")
+    home = tmp_path_factory.mktemp("helm")
+
+    def template(*arguments):
+        command = (
+            program,
+            "template",
+            "gesscale",
+            packed,
+            "--include-crds",
+            "--kube-version",
+            "1.36",
+            *arguments,
+        )
+        environment = {**os.environ, "HOME": str(home)}
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=60, check=False, env=environment
+        )
+
+    return template
+
+
+def by_name(text, managed_by):
+    """Return the objects by kind and name; the one label that differs on purpose is checked and taken off."""
+    objects = [each for each in yaml.load_all(text, yaml.CSafeLoader) if each]
+    assert {each["metadata"]["labels"].pop(MANAGED_BY) for each in objects} == {managed_by}
+    return {(each["kind"], each["metadata"]["name"]): each for each in objects}
+
+
+def test_helm_renders_the_chart_as_kustomize_renders_the_base(helm, tmp_path):
+    done = helm()
+    assert done.returncode == 0, done.stderr
+    archive = subprocess.run(
+        ["git", "archive", "HEAD", "deploy/k3s"], cwd=ROOT, capture_output=True, check=True
+    )
+    with tarfile.open(
+        fileobj=io.BytesIO(archive.stdout)
+    ) as committed:  # as the release is made of the commit
+        committed.extractall(tmp_path, filter="data")
+    base = run(kubectl(), "kustomize", str(tmp_path / "deploy" / "k3s"))
+    rendered, expected = by_name(done.stdout, "Helm"), by_name(base, "kustomize")
+    assert rendered.keys() == expected.keys()
+    for key, each in expected.items():
+        assert rendered[key] == each
+
+
+def test_values_arrive_and_wrong_ones_are_refused(helm):
+    done = helm("--set", "controller.replicas=1,monitoring.enabled=false,agent.image=r.example/agent:7")
+    objects = by_name(done.stdout, "Helm")
+    assert objects["Deployment", "gesscale-controller"]["spec"]["replicas"] == 1
+    (agent,) = objects["DaemonSet", "latency-agent"]["spec"]["template"]["spec"]["containers"]
+    assert agent["image"] == "r.example/agent:7"
+    assert "ConfigMap" not in {kind for kind, _ in objects}
+    for wrong in ("controller.replicas=0", "controler.replicas=1", "agent.image=r.example/agent"):
+        assert helm("--set", wrong).returncode != 0

@@ -1,0 +1,62 @@
+"""The Helm chart, made of what kustomize renders; `tests/real/test_release.py` renders it with Helm."""
+
+import copy
+import json
+import re
+import sys
+
+import pytest
+import yaml
+
+
+@pytest.fixture(scope="module")
+def chart(look):
+    folder = str(look.root / "deploy" / "release")
+    sys.path.insert(0, folder)
+    try:
+        import chart
+    finally:
+        sys.path.remove(folder)
+    return chart
+
+
+@pytest.fixture
+def files(chart, render):
+    made = chart.chart_files(render("."), version="1.2.3", description="scales streams")
+    return {path: content.decode() for path, content in made.items()}
+
+
+def test_every_object_has_a_file_and_the_definition_is_no_template(files, render):
+    assert len([path for path in files if path.startswith(("templates/", "crds/"))]) == len(render("."))
+    definition = files["crds/streamautoscalers.gesscale.dev.yaml"]
+    assert "{{" not in definition
+    assert yaml.safe_load(files["Chart.yaml"])["version"] == "1.2.3"
+
+
+def test_values_are_those_of_the_base_and_each_has_a_schema(chart, files, render, look):
+    values, schema = yaml.safe_load(files["values.yaml"]), json.loads(files["values.schema.json"])
+    controller = look.find(render("."), "Deployment", "gesscale-controller")
+    assert values["controller"]["replicas"] == controller["spec"]["replicas"]
+    (container,) = controller["spec"]["template"]["spec"]["containers"]
+    assert values["controller"]["resources"] == container["resources"]
+    assert schema["additionalProperties"] is False
+    for knob in chart.KNOBS:
+        group, key = knob.name.split(".")
+        assert schema["properties"][group]["properties"][key]["description"] == knob.about
+        assert schema["properties"][group]["additionalProperties"] is False
+
+
+def test_braces_of_an_object_stay_text(files):
+    rules = files["templates/configmap-gesscale-prometheus.yaml"]
+    # {{ $value }} of a rule: Helm writes what stands in quotes
+    assert '{{ "{{" }} $value {{ "}}" }}' in rules
+    own = re.sub(r'\{\{ "(\{\{|\}\})" \}\}', "", rules)
+    assert re.findall(r"\{\{.*?\}\}", own) == ["{{- if .Values.monitoring.enabled }}", "{{- end }}"]
+
+
+def test_a_value_whose_place_is_gone_is_an_error(chart, render):
+    objects = copy.deepcopy(render("."))
+    (deployment,) = (each for each in objects if each["kind"] == "Deployment")
+    del deployment["spec"]["replicas"]
+    with pytest.raises(LookupError, match=r"controller\.replicas: expected spec\.replicas in Deployment"):
+        chart.chart_files(objects, version="1.2.3", description="scales streams")

@@ -1,0 +1,123 @@
+"""The course of a run as a record with a page, and the report that leads there."""
+
+import re
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from gesscale.errors import InputError
+from gesscale.service.recorded import read_record
+from testbed.arena.case import Case
+from testbed.arena.experiments.experiment import experiment_of
+from testbed.arena.playing import play
+from testbed.arena.report.course_pages import write_course_pages
+from testbed.arena.report.page import write_report
+from testbed.arena.runs.course import write_course
+from testbed.arena.runs.results import open_results
+
+EXPERIMENT = experiment_of(
+    {
+        "name": "mine",
+        "policies": ["thr-nlaware", "hpa-cpu", "foresight"],
+        "workloads": ["steps:2"],
+        "seeds": 1,
+        "nodes": {"topology": "edge8"},
+    },
+    "mine.yaml",
+)
+"""Nine steps of 2 min with a step of the loop a minute: decisions at 0 or 1 min to 18 min, and until all is drained."""
+
+
+def case(policy):
+    return Case(policy=policy, workload="steps:2", seed=EXPERIMENT.seed_list[0])
+
+
+@pytest.fixture(scope="module")
+def results():
+    return [play(EXPERIMENT, case(policy), with_series=True) for policy in EXPERIMENT.policies]
+
+
+def test_the_course_is_the_run_that_was_judged_with_every_decision(tmp_path, results):
+    assert write_course(EXPERIMENT, case("thr-nlaware"), tmp_path).metrics == results[0].metrics
+    document, faults = read_record(tmp_path)
+    assert faults == ()
+    points = document["points"]["workflow"]
+    assert {after["at_s"] - before["at_s"] for before, after in pairwise(points)} == {60.0}
+    assert points[0]["at_s"] <= 60
+    assert points[-1]["at_s"] >= 18 * 60
+    assert sum(point["acted"] for point in points) >= results[0].metrics["reconfigurations"] > 0
+    assert document["run"]["workflows"][0]["policy"] == "thr-nlaware"
+    assert document["nodes"]["workflow"]["names"][0] == "edge1"  # the driver's
+
+
+def test_a_course_can_be_replayed_with_another_policy(tmp_path, gesscale):
+    write_course(EXPERIMENT, case("thr-nlaware"), tmp_path)
+    code, out, _ = gesscale("replay", tmp_path, "--policy", "ds2", "-o", "json")
+    assert code == 0
+    assert '"ds2"' in out
+
+
+def test_a_policy_that_knows_the_load_has_no_course(tmp_path):
+    with pytest.raises(InputError, match="foresight knows the load"):
+        write_course(EXPERIMENT, case("foresight"), tmp_path)
+
+
+def test_the_report_leads_to_so_many_pages_by_relative_links_the_baseline_first(tmp_path, results):
+    said = []
+    file = tmp_path / "mine report.html"
+    (tmp_path / "mine report-courses").mkdir()
+    (tmp_path / "mine report-courses" / "09-old.html").touch()
+    pages = write_course_pages(EXPERIMENT, results, file, most=1, baseline="hpa-cpu", say=said.append)
+    assert pages == {case("hpa-cpu"): "mine report-courses/01-steps-2-hpa-cpu.html"}
+    assert said == ["course 1 of 1: hpa-cpu on steps:2, seed 0"]
+    assert [each.name for each in (tmp_path / "mine report-courses").iterdir()] == ["01-steps-2-hpa-cpu.html"]
+    write_report(EXPERIMENT, results, file, pages=pages)
+    links = re.findall(r'<a href="([^"#][^"]*)"', file.read_text("utf-8"))
+    assert links == ["mine%20report-courses/01-steps-2-hpa-cpu.html"]
+    assert "hpa-cpu on steps:2, seed 0" in (tmp_path / pages[case("hpa-cpu")]).read_text("utf-8")
+
+
+def test_no_pages_leave_no_folder(tmp_path, results):
+    file = tmp_path / "report.html"
+    assert write_course_pages(EXPERIMENT, results, file, most=0, baseline="hpa-cpu", say=print) == {}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_load_whose_file_has_gone_costs_its_page_only(tmp_path, results):
+    gone = EXPERIMENT.changed({"workloads": [str(tmp_path / "gone.csv")]}, "the options")
+    played = [replace(results[1], case=replace(results[1].case, workload=gone.workloads[0]))]
+    said = []
+    file = tmp_path / "report.html"
+    assert write_course_pages(gone, played, file, most=8, baseline="hpa-cpu", say=said.append) == {}
+    assert said[-1].startswith("note: no page of hpa-cpu on gone.csv, seed 0: ")
+
+
+def test_a_run_that_was_live_gets_no_page_of_a_simulated_one(tmp_path, results):
+    live = [replace(results[1], metrics={**results[1].metrics, "cost": 1.5})]
+    said = []
+    file = tmp_path / "report.html"
+    assert write_course_pages(EXPERIMENT, live, file, most=8, baseline="hpa-cpu", say=said.append) == {}
+    assert "played again it has other figures than those that were kept" in said[-1]
+
+
+def test_the_command_names_the_run_and_says_where_the_page_is(tmp_path, gesscale, results):
+    with open_results(tmp_path / "mine", EXPERIMENT) as kept:
+        for each in results:
+            kept.add(each)
+    code, _, said = gesscale(
+        "arena", "course", tmp_path / "mine", "--policy", "hpa-cpu", "--to", tmp_path / "c"
+    )
+    assert (code, (tmp_path / "c" / "page.html").is_file()) == (0, True)
+    assert f"open {tmp_path / 'c' / 'page.html'} in a browser" in said
+    code, _, said = gesscale("arena", "course", tmp_path / "mine", "--policy", "hpa", "--to", tmp_path / "d")
+    assert code == 2
+    assert "--policy: expected one of the experiment, got 'hpa'" in said
+    code, _, said = gesscale(
+        "arena", "course", tmp_path / "mine", "--policy", "hpa-cpu", "--seed", 7, "--to", tmp_path / "d"
+    )
+    assert code == 2
+    assert "expected a run of the experiment, got seed 7" in said
+    code, _, said = gesscale("page", tmp_path / "mine")
+    assert code == 2
+    assert "gesscale arena course makes one" in said

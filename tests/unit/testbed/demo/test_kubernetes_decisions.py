@@ -1,0 +1,44 @@
+"""The decisions of the demo's controller, read from its page, and the record that they complete."""
+
+import json
+
+import pytest
+from page_world import growing, served, step_of
+from recorded_steps import T0_S, decided
+
+from gesscale.document import as_document
+from gesscale.errors import ClusterError
+from gesscale.observation import Batch
+from gesscale.service.recorded import read_record
+from latency_map import write_csv
+from testbed.cluster.topology import read_topology
+from testbed.demo.kubernetes.decisions import read_decisions, write_decisions
+from testbed.demo.scenario import KUBE3
+
+
+def test_what_the_controller_decided_makes_the_folder_a_record(tmp_path):
+    topology = read_topology(KUBE3.topology)
+    name = KUBE3.operators[0].name
+    with served() as world:
+        world.add(step_of({name: decided(T0_S - 10)}, name="streams/nearest"))
+        world.add(step_of({name: growing(T0_S)}, name="streams/nearest"))
+        decisions = read_decisions(world.url)
+    assert [(each["operator"], each["at_s"]) for each in decisions] == [(name, T0_S - 10), (name, T0_S)]
+    # as the demo itself has written them by then
+    batch = Batch(batch_id=0, ended_at_s=T0_S - 15, rows=9, seconds=1.0, nodes=("near",), trigger_s=2.0)
+    (tmp_path / "batches.jsonl").write_text(json.dumps({"operator": name, **as_document(batch)}) + "\n")
+    write_csv(topology.map, tmp_path / "latency.csv")
+    write_decisions(decisions, KUBE3, topology, "edge-a", tmp_path)
+    document, faults = read_record(tmp_path)
+    assert faults == ()
+    assert [point["add"] for point in document["points"]["workflow"]] == [[], ["mid"]]
+    (workflow,) = document["run"]["workflows"]
+    assert workflow["operators"][0]["driver_node"] == "edge-a"
+    assert set(document["nodes"]["workflow"]["names"]) == set(topology.map.names)
+
+
+def test_a_controller_that_does_not_answer_is_named():
+    with served() as world:
+        pass
+    with pytest.raises(ClusterError, match=rf"{world.url}/api/run.*see controller.log"):
+        read_decisions(world.url)
