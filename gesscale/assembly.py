@@ -17,6 +17,7 @@ from gesscale.monitor.kept_latencies import Bounds, KeptLatencies
 from gesscale.monitor.latencies import AgentLatencies, FileLatencies, PrometheusLatencies
 from gesscale.monitor.prometheus import PrometheusMetrics
 from gesscale.monitor.source import PERIODS
+from gesscale.plan.change_budget import ChangeBudget
 from gesscale.policies.guarded import GuardedPolicy
 from gesscale.ports import Cluster, KnowledgeStore, MetricSource
 from gesscale.settings import Settings
@@ -71,6 +72,7 @@ def build_loop(
         knowledge=open_knowledge(settings, now_s, advise_only=advise_only),
         acts=settings.execute.mode == "act" and not advise_only,
         rescale_timeout_s=settings.plan.rescale_timeout_s,
+        budget=ChangeBudget(settings.plan.max_changing_operators),
         excluded_nodes=frozenset(settings.plan.exclude_nodes),
     )
 

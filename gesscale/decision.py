@@ -36,6 +36,7 @@ class Reason(StrEnum):
     POLICY_FAILED = "PolicyFailed"
     MODEL_UNCALIBRATED = "ModelUncalibrated"
     PAUSED = "Paused"
+    CHANGE_BUDGET_SPENT = "ChangeBudgetSpent"
     # nothing can change
     AT_MAX_REPLICAS = "AtMaxReplicas"
     AT_MIN_REPLICAS = "AtMinReplicas"

@@ -10,9 +10,11 @@ from dataclasses import dataclass, field, replace
 from gesscale.decision import FIXED_SLOTS, Analysis, Decision, MapStatus, Outcome, OutcomeStatus, Plan
 from gesscale.errors import ClusterError
 from gesscale.observation import WorkflowObservation
+from gesscale.plan.change_budget import REPAIRS, ChangeBudget, changing_now, held_back, most_urgent_first
 from gesscale.plan.directives import Directive, apply_directives
 from gesscale.plan.first_placement import place_first
 from gesscale.plan.settling import restore_lost, settled
+from gesscale.plan.staying import keep_on_doubt
 from gesscale.ports import (
     Clock,
     Cluster,
@@ -56,6 +58,10 @@ class ControlLoop:
         A change that has not settled after this long no longer blocks the next one.
     directives
         What people say of single operators over the policy's head.
+    budget
+        How many operators may be in change at once; loops may share it.
+    scope
+        By which the budget knows this loop.
     timed
         Gives the context in which a phase runs, one of `PHASES`, so that its time can be measured.
     seen
@@ -71,6 +77,8 @@ class ControlLoop:
     rescale_timeout_s: float
     excluded_nodes: frozenset[str] = frozenset()
     directives: Mapping[str, Directive] = field(default_factory=dict)
+    budget: ChangeBudget = field(default_factory=ChangeBudget)
+    scope: str = ""
     timed: Callable[[str], AbstractContextManager[None]] = _untimed
     seen: Callable[[ClusterState, Latencies], None] = _unseen
 
@@ -97,9 +105,11 @@ class ControlLoop:
         with self.timed("analyze"):
             analyses = self.policy.analyze(observation, known)
         with self.timed("plan"):
-            plans = restore_lost(self.policy.plan(analyses, state, known), state, known)
+            plans = restore_lost(self.policy.plan(analyses, state, known), analyses, state, known)
+            plans = keep_on_doubt(plans, analyses)
             plans = place_first(plans, self.directives, state, known)
             plans = apply_directives(plans, self.directives, state, known, now_s)
+            plans = self._within_budget(plans, analyses, known, now_s)
         return tuple(
             self._execute(analyses[name], plan, latencies.standing, now_s) for name, plan in plans.items()
         )
@@ -132,7 +142,8 @@ class ControlLoop:
         while clock.wait_until(due_s):
             decisions = self.step(clock.now_s())
             report(decisions)
-            due_s = max(due_s + next_step_in_s(decisions, period_s, least_period_s), clock.now_s())
+            now_s, wait_s = clock.now_s(), next_step_in_s(decisions, period_s, least_period_s)
+            due_s = min(max(due_s + wait_s, now_s), now_s + wait_s)  # the clock may have been set back
 
     def _settle(self, observation: WorkflowObservation, now_s: float) -> Knowledge:
         known = self.knowledge.recall(now_s)
@@ -146,6 +157,25 @@ class ControlLoop:
             self.knowledge.settle(name, order)
         return self.knowledge.recall(now_s) if done else known
 
+    def _within_budget(
+        self, plans: Mapping[str, Plan], analyses: Mapping[str, Analysis], known: Knowledge, now_s: float
+    ) -> Mapping[str, Plan]:
+        changing = changing_now(plans, known, now_s, self.rescale_timeout_s)
+        wanting = [
+            plan
+            for name, plan in plans.items()
+            if plan.change is not None and self._may_change(analyses[name])
+        ]
+        first = [plan.operator for plan in wanting if plan.reason in REPAIRS]
+        ranked = most_urgent_first((plan for plan in wanting if plan.reason not in REPAIRS), analyses)
+        admitted = self.budget.admit(self.scope, {*changing, *first}, [plan.operator for plan in ranked])
+        waiting = [plan for plan in ranked if plan.operator not in admitted]
+        others = {*changing, *first, *admitted}
+        return {
+            **plans,
+            **{plan.operator: held_back(plan, others, self.budget.most or 0) for plan in waiting},
+        }
+
     def _cluster_state(self) -> ClusterState:
         try:
             return self.cluster.state().excluding(self.excluded_nodes)
@@ -156,10 +186,13 @@ class ControlLoop:
         directive = self.directives.get(operator)
         return self.acts and (directive is None or directive.acts)
 
+    def _may_change(self, analysis: Analysis) -> bool:
+        return self._may_act(analysis.operator) and not _has_fixed_slots(analysis)
+
     def _execute(self, analysis: Analysis, plan: Plan, standing: MapStatus, now_s: float) -> Decision:
         if plan.change is None:
             outcome = Outcome(status=OutcomeStatus.NOTHING_TO_DO)
-        elif analysis.reading is not None and analysis.reading.fixed_slots:
+        elif _has_fixed_slots(analysis):
             outcome = Outcome(status=OutcomeStatus.NOT_ALLOWED, detail=f"advice only: {FIXED_SLOTS}")
         elif not self._may_act(plan.operator):
             outcome = Outcome(status=OutcomeStatus.NOT_ALLOWED, detail="advice only: the mode is not act")
@@ -181,6 +214,10 @@ class ControlLoop:
         with self.timed("knowledge"):
             self.knowledge.remember(decision)
         return decision
+
+
+def _has_fixed_slots(analysis: Analysis) -> bool:
+    return analysis.reading is not None and analysis.reading.fixed_slots
 
 
 def next_step_in_s(decisions: Iterable[Decision], period_s: float, least_period_s: float | None) -> float:

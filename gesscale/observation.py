@@ -101,6 +101,9 @@ class OperatorReading:
         The trigger interval; None where unknown.
     fixed_slots
         Whether its tasks hold their slots for a long batch (Real-Time Mode): then its replicas are never changed.
+    doubt
+        Why the newest figures could not be believed, so that these are older ones and no replica may be removed by
+        them; empty where they could.
     """
 
     operator: str
@@ -118,6 +121,7 @@ class OperatorReading:
     batches: tuple[Batch, ...] = ()
     trigger_s: float | None = None
     fixed_slots: bool = False
+    doubt: str = ""
 
     @property
     def replicas(self) -> int:

@@ -151,12 +151,16 @@ class Knowledge:
         The latency map of this step.
     memos
         By operator, the last memo of the policy (`gesscale.decision.Analysis.memo`).
+    order_unknown
+        Operators whose newest order is dated later than now, as the clock was set back: `orders` has only older ones,
+        which are no longer in force.
     """
 
     readings: Mapping[str, tuple[Reading, ...]] = field(default_factory=dict)
     orders: Mapping[str, tuple[Order, ...]] = field(default_factory=dict)
     latencies: Latencies = field(default_factory=Latencies)
     memos: Mapping[str, str] = field(default_factory=dict)
+    order_unknown: frozenset[str] = frozenset()
 
     def pending(self, operator: str) -> Order | None:
         """Return the operator's newest order while it has not settled."""

@@ -11,15 +11,19 @@ WORKLOAD = "steps:10"
 
 
 def climb(
-    policy: str, engine: str, operators: Mapping[str, object] | None = None, **rules: object
+    policy: str,
+    engine: str,
+    operators: Mapping[str, object] | None = None,
+    workload: str = WORKLOAD,
+    **rules: object,
 ) -> CaseResult:
     """Return the run; its peak needs 80 % of what eight replicas can do."""
-    case = Case(workload=WORKLOAD, seed=0, policy=policy)
+    case = Case(workload=workload, seed=0, policy=policy)
     document = {
         "name": "staircase",
         "engine": engine,
         "policies": [policy],
-        "workloads": [WORKLOAD],
+        "workloads": [workload],
         "nodes": {"topology": "edge8"},
         "seeds": 1,
         "operators": operators or {"operator": {}},

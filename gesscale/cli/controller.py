@@ -24,6 +24,7 @@ def serve_controller(
     namespace: str | None,
     listen: str | None,
     allow_targets: Sequence[str],
+    max_changing_operators: int | None,
     token: str,
 ) -> None:
     """Run the controller until SIGINT or SIGTERM.
@@ -38,6 +39,8 @@ def serve_controller(
         ``HOST:PORT`` where probes, metrics and the page are served; None for all addresses and `PROBES_PORT`.
     allow_targets
         Where resources of any namespace may have us connect to; see `gesscale.kubernetes.controller.targets`.
+    max_changing_operators
+        So many operators of all workflows may be in change at once; None: any number.
     token
         See `gesscale.service.access.Access`.
 
@@ -63,6 +66,7 @@ def serve_controller(
     options = ControllerOptions(
         namespace=namespace,
         allowed_targets=tuple(AllowedTarget.parse(each) for each in allow_targets),
+        max_changing_operators=max_changing_operators,
     )
     controller = Controller(connection, options, version=version("gesscale"))
 

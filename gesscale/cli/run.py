@@ -76,6 +76,15 @@ def run(
             "namespace may name, besides their own pods and Services and the latency agents; repeatable."
         ),
     ] = None,
+    max_changing_operators: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="With --kubernetes: so many operators of all workflows may be in change at once, the others wait. "
+            "Without it: plan.max_changing_operators.",
+            show_default=False,
+        ),
+    ] = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Step at once and then once per period until Ctrl-C or SIGTERM; acts only where the mode is to act.
@@ -105,9 +114,15 @@ def run(
                 namespace=namespace,
                 listen=listen,
                 allow_targets=allow_target or (),
+                max_changing_operators=max_changing_operators,
                 token=token,
             )
         return
+    if max_changing_operators is not None:
+        message = (
+            "run: expected --max-changing-operators with --kubernetes; else set plan.max_changing_operators"
+        )
+        raise InputError(message)
     if config is None:
         message = "run: expected --config FILE, or --kubernetes to be the controller of a cluster"
         raise InputError(message)

@@ -63,7 +63,17 @@ class KnowledgeFile:
                 readings=_by_operator((row.operator, row.reading()) for row in readings),
                 orders=_by_operator((row.operator, row.order()) for row in orders),
                 memos={row.operator: row.text for row in memos},
+                order_unknown=self._ordered_later(now_s),
             )
+
+    def _ordered_later(self, now_s: float) -> frozenset[str]:
+        """Return the operators whose newest order is dated later."""
+        newest = self._connection.execute(
+            "SELECT operator, at_s, max(id) FROM placement_order GROUP BY operator "
+            "HAVING typeof(at_s) IN ('real', 'integer') AND at_s > ?",
+            (now_s,),
+        )
+        return frozenset(str(operator) for operator, _, _ in newest)
 
     def decisions(self, operator: str | None = None, limit: int = 20) -> tuple[dict[str, Any], ...]:
         """Return the last decisions, the newest first.

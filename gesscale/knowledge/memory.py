@@ -62,6 +62,9 @@ class MemoryKnowledge:
             readings={name: items for name, items in readings.items() if items},
             orders={name: items for name, items in orders.items() if items},
             memos={name: text for name, (at_s, text) in self._memos.items() if at_s <= now_s},
+            order_unknown=frozenset(
+                name for name, items in self._orders.items() if items and items[0].at_s > now_s
+            ),
         )
 
     def remember(self, decision: Decision) -> None:

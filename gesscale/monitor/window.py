@@ -3,7 +3,7 @@
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from gesscale.analyze.evidence import saturated, warm
@@ -66,7 +66,8 @@ def summarise(
     each once. Rates and the busy share cover the time up to the end of the newest batch, not up to now,
     because a batch that still runs is not known.
     """
-    kept, faults = (screen or Screen())(batches, now_s)
+    listed = tuple(batches)
+    kept, faults = (screen or Screen())(listed, now_s)
     if not kept:
         detail = f"none of its batches can be used: {faults[0]}" if faults else "no batch has ended yet"
         return MissingReading(operator=operator, detail=detail)
@@ -84,9 +85,11 @@ def summarise(
             f"it idled {now_s - heard_s:.0f} s ago, before the window of {window_s:g} s, and is silent since"
         )
         return MissingReading(operator=operator, detail=detail, stale=True)
-    return _reading(
+    reading = _reading(
         operator, kept, span, now_s=now_s, window_s=window_s, cpu_share=cpu_share, by_node=by_node
     )
+    dropped = (listed[-1].batch_id, listed[-1].ended_at_s) != (newest.batch_id, newest.ended_at_s)
+    return replace(reading, doubt=faults[-1]) if dropped else reading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,11 +1,12 @@
 """Orders that have not settled yet, what they cost, and replicas that were lost since."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
-from gesscale.decision import Plan, Reason
+from gesscale.decision import Analysis, Plan, Reason
 from gesscale.observation import Batch, OperatorReading
 from gesscale.order import Order
+from gesscale.plan.placement import additions, usable
 from gesscale.ports import ClusterState, Knowledge
 
 
@@ -68,7 +69,10 @@ def _began_on(order: Order, batches: Iterable[Batch]) -> list[float]:
 
 
 def restore_lost(
-    plans: Mapping[str, Plan], cluster: ClusterState, knowledge: Knowledge
+    plans: Mapping[str, Plan],
+    analyses: Mapping[str, Analysis],
+    cluster: ClusterState,
+    knowledge: Knowledge,
 ) -> Mapping[str, Plan]:
     """Bring back replicas that died since they were ordered; this takes precedence over any policy's plan.
 
@@ -76,37 +80,58 @@ def restore_lost(
     ----------
     plans
         What the policy wants, by operator.
+    analyses
+        The newest reading tells where the replicas were of an operator without an order.
     cluster
         The live replicas and the usable nodes.
     knowledge
-        Holds the orders.
+        Holds the orders and the latency map.
 
     Returns
     -------
     mapping of str to Plan
-        The same, with a plan of reason ReplicaLost where a usable node has lost its replica.
+        The same, with a plan of reason ReplicaLost where a usable node has lost its replica. Where no replica is left
+        and none of their nodes can be used, as many are placed on the usable nodes nearest to these.
     """
-    return {name: _restored(plan, cluster.seen_by(name), knowledge) for name, plan in plans.items()}
+    return {
+        name: _restored(plan, analyses[name], cluster.seen_by(name), knowledge)
+        for name, plan in plans.items()
+    }
 
 
-def _restored(plan: Plan, cluster: ClusterState, knowledge: Knowledge) -> Plan:
-    ordered = knowledge.latest(plan.operator)
-    if ordered is None or cluster.problem or plan.operator not in cluster.placements:
+def _restored(plan: Plan, analysis: Analysis, cluster: ClusterState, knowledge: Knowledge) -> Plan:
+    name = plan.operator
+    if cluster.problem or name not in cluster.placements or name in cluster.unplaced:
         return plan
-    live = set(cluster.placements[plan.operator])
-    there = live | set(cluster.coming.get(plan.operator, ()))
-    lost = [
-        name
-        for name in ordered.placement
-        if name not in there and name in cluster.nodes and not cluster.nodes[name].problem
-    ]
-    if not lost:
+    live = set(cluster.placements[name])
+    there = live | set(cluster.coming.get(name, ()))
+    ordered = None if name in knowledge.order_unknown else knowledge.latest(name)
+    were: tuple[str, ...] = ()
+    if ordered is not None:
+        were = ordered.placement
+    elif not there and analysis.reading is not None:
+        were = analysis.reading.placement
+    free = usable(cluster, sorted(live)).nodes
+    back = [node for node in were if node not in there and node in free]
+    detail = f"the replica on {', '.join(back)} is gone; it is started again"
+    if not there and not back:
+        back = _nearest(were, free, cluster, knowledge)
+        detail = f"no replica is left, and {', '.join(were)} cannot take one; it goes to the nearest nodes"
+    if not back:
         return plan
     return Plan(
-        operator=plan.operator,
+        operator=name,
         reason=Reason.REPLICA_LOST,
-        detail=f"the replica on {', '.join(lost)} is gone; it is started again",
+        detail=detail,
         before=tuple(sorted(live)),
-        placement=tuple(sorted({*live, *lost})),
+        placement=tuple(sorted({*live, *back})),
         rejections=plan.rejections,
     )
+
+
+def _nearest(
+    were: Sequence[str], free: Sequence[str], cluster: ClusterState, knowledge: Knowledge
+) -> list[str]:
+    """Return as many free nodes as there were others, the nearest to these first; any where delays are not known."""
+    near = additions(knowledge.latencies.map, cluster, were, were[0]).nodes if were else ()
+    return [*near, *(node for node in free if node not in near)][: len(were)]

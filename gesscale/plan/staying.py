@@ -1,6 +1,7 @@
 """Plans that change nothing, and why nothing may change."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from gesscale.decision import Analysis, Plan, Reason
 from gesscale.plan.placement import nd_max_ms
@@ -33,6 +34,36 @@ def stay(analysis: Analysis, cluster: ClusterState, reason: Reason | None = None
         placement=present,
         mst=analysis.mst,
         nd_max_ms=analysis.nd_max_ms,
+    )
+
+
+def keep_on_doubt(plans: Mapping[str, Plan], analyses: Mapping[str, Analysis]) -> Mapping[str, Plan]:
+    """Let no replica be removed by figures whose newest could not be believed; adding is allowed.
+
+    Parameters
+    ----------
+    plans, analyses
+        By operator.
+
+    Returns
+    -------
+    mapping of str to Plan
+        The same, with reason MetricsStale and no change where one would remove a replica on doubt.
+    """
+    return {name: _kept_on_doubt(plan, analyses[name]) for name, plan in plans.items()}
+
+
+def _kept_on_doubt(plan: Plan, analysis: Analysis) -> Plan:
+    doubt = analysis.reading.doubt if analysis.reading is not None else ""
+    if not doubt or plan.change is None or not plan.change.remove:
+        return plan
+    return replace(
+        plan,
+        reason=Reason.METRICS_STALE,
+        detail=f"{plan.detail}; but nothing is removed: {doubt}",
+        placement=plan.before,
+        mst=None,
+        nd_max_ms=None,
     )
 
 

@@ -102,6 +102,13 @@ class PlanSettings(SettingsGroup):
         description="A change that has not settled after this time no longer blocks the next. Default: well "
         "above the 120 s that the paper's restarts take.",
     )
+    max_changing_operators: int | None = Field(
+        None,
+        ge=1,
+        le=10_000,
+        description="So many operators may be in change at once; the most urgent go first, and the others wait. Lost "
+        "replicas come back at any time. Default: any number, as the changes of one do not stop the others.",
+    )
     exclude_nodes: tuple[str, ...] = Field(
         (), description="Nodes that are to take no new replica. Default: none; what runs there stays."
     )

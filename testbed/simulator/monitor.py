@@ -11,7 +11,7 @@ from gesscale.monitor.window import summarise
 from gesscale.observation import Batch, MissingReading, NodeReading, OperatorReading, WorkflowObservation
 from gesscale.ports import Latencies
 from latency_map import LatencyMap
-from testbed.simulator.plant import NO_EFFORT, Effort, Efforts, Plant, Tally
+from testbed.simulator.plant import NO_EFFORT, Effort, Efforts, Reports, Tally
 from testbed.simulator.scene import CpuAccount, MetricTraits
 
 
@@ -120,7 +120,7 @@ class SimulatedMetrics:
     """
 
     def __init__(
-        self, plant: Plant, operators: Sequence[str], traits: MetricTraits, rng: np.random.Generator
+        self, plant: Reports, operators: Sequence[str], traits: MetricTraits, rng: np.random.Generator
     ) -> None:
         self._plant = plant
         self._traits = traits

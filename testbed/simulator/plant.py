@@ -55,7 +55,23 @@ Efforts = Callable[[], Mapping[str, Effort]]
 """Returns by node what each replica did. It computes this when it is called, which may be at any time."""
 
 
-class Plant(Protocol):
+class Reports(Protocol):
+    """What the operators tell of themselves."""
+
+    def batches(self, operator: str) -> Sequence[Batch]:
+        """Return the recent batches of an operator, oldest first, a bounded number; to be read only."""
+        ...
+
+    def efforts(self, operator: str, batches: Sequence[Batch]) -> Efforts:
+        """Return a function for how the replicas shared the work of some of the recent batches."""
+        ...
+
+    def last_progress_at_s(self, operator: str, by_s: float) -> float | None:
+        """Return when an operator last reported up to an instant (a batch, or that it idles); None if never."""
+        ...
+
+
+class Plant(Reports, Protocol):
     """Operators at work. Time begins at 0; nothing happens but by `advance` and `order`."""
 
     def advance(self, until_s: float) -> None:
@@ -68,18 +84,6 @@ class Plant(Protocol):
 
     def state(self) -> ClusterState:
         """Return the nodes, and where replicas are kept; starting ones count."""
-        ...
-
-    def batches(self, operator: str) -> Sequence[Batch]:
-        """Return the recent batches of an operator, oldest first, a bounded number; to be read only."""
-        ...
-
-    def efforts(self, operator: str, batches: Sequence[Batch]) -> Efforts:
-        """Return a function for how the replicas shared the work of some of the recent batches."""
-        ...
-
-    def last_progress_at_s(self, operator: str, by_s: float) -> float | None:
-        """Return when an operator last reported up to an instant (a batch, or that it idles); None if never."""
         ...
 
     def completions(self) -> Sequence[Completion]:

@@ -13,10 +13,10 @@ from testbed.simulator.cluster import SimulatedCluster
 from testbed.simulator.demand import BestPlacements, best_placements
 from testbed.simulator.monitor import FixedLatencies, SimulatedMetrics
 from testbed.simulator.observer import Observer
-from testbed.simulator.plant import Plant
+from testbed.simulator.plant import Plant, Reports
 from testbed.simulator.scene import Scene
 
-__all__ = ["Observer", "simulate"]
+__all__ = ["Observer", "assemble", "simulate"]
 
 _REMEMBERED = KnowledgeLimits(decisions_per_operator=1, models_per_operator=1)
 """What policies recall is kept as everywhere; decisions and models are the observer's to keep."""
@@ -53,9 +53,44 @@ def simulate(
     float
         When the run ended, seconds since its beginning.
     """
+    loop, clock = assemble(scene, plant, policy, observer, seed=seed, best=best)
+    loop.run(
+        clock,
+        scene.period_s,
+        observer.decided,
+        least_period_s=scene.least_period_s,
+        at_once=scene.least_period_s is not None,  # so that a policy can ask from the beginning
+    )
+    return clock.now_s()
+
+
+def assemble(
+    scene: Scene,
+    plant: Plant,
+    policy: Policy,
+    observer: Observer,
+    *,
+    seed: int,
+    best: Mapping[str, BestPlacements] | None = None,
+    reports: Reports | None = None,
+) -> tuple[ControlLoop, SimulatedClock]:
+    """Put a loop over a plant together, for who wants other ports than `simulate` has.
+
+    Parameters
+    ----------
+    scene, plant, policy, observer, seed, best
+        As for `simulate`.
+    reports
+        What the plant tells of itself, where that is not the truth.
+
+    Returns
+    -------
+    tuple of ControlLoop and SimulatedClock
+        The clock lets the plant work, and tells the observer.
+    """
     gaps, jitter = (np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(2))
     cluster = SimulatedCluster(plant)
-    metrics = SimulatedMetrics(plant, tuple(scene.workflow.operators), scene.metrics, gaps)
+    metrics = SimulatedMetrics(reports or plant, tuple(scene.workflow.operators), scene.metrics, gaps)
     clock = SimulatedClock(
         scene=scene,
         plant=plant,
@@ -74,11 +109,4 @@ def simulate(
         acts=True,
         rescale_timeout_s=scene.rescale_timeout_s,
     )
-    loop.run(
-        clock,
-        scene.period_s,
-        observer.decided,
-        least_period_s=scene.least_period_s,
-        at_once=scene.least_period_s is not None,  # so that a policy can ask from the beginning
-    )
-    return clock.now_s()
+    return loop, clock

@@ -140,6 +140,16 @@ def test_what_is_dated_later_than_now_is_not_recalled(store: Store) -> None:
     assert latest.at_s == 1
 
 
+def test_an_operator_whose_newest_order_is_dated_later_is_told(store: Store) -> None:
+    # Ordered at 1 and, by a clock that ran ahead, at 5; once there is a new order, that one is in force.
+    store.remember(decision(1, added=("edge2",)))
+    store.remember(decision(5, added=("edge3",)))
+    assert store.recall(4).order_unknown == {"nearest"}
+    assert store.recall(5).order_unknown == set()
+    store.remember(decision(2, added=("edge2",)))
+    assert store.recall(4).order_unknown == set()
+
+
 def test_the_oldest_evidence_of_an_operator_is_forgotten(store: Store) -> None:
     store.remember(decision(0, "clean", evidence=(reading(0),)))
     for at_s in range(1, 6):

@@ -22,6 +22,7 @@ from gesscale.kubernetes.placement.watches import Watches
 from gesscale.kubernetes.resource.order import order_of
 from gesscale.kubernetes.resource.spec_groups import AGENTS_DNS
 from gesscale.kubernetes.resource.translate import GatheredWorkflows, Key, ManagedWorkflow, gather
+from gesscale.plan.change_budget import ChangeBudget
 from gesscale.service.journal import Journal
 from gesscale.service.metrics import ApiFigures, ScalerMetrics
 from latency_map.measure.threads import in_thread
@@ -49,6 +50,8 @@ class ControllerOptions:
         Of the election.
     allowed_targets
         Where the resources of any namespace may have us connect to, besides their own pods and Services.
+    max_changing_operators
+        So many operators of all workflows may be in change at once; None: any number.
     """
 
     namespace: str | None = None
@@ -56,6 +59,7 @@ class ControllerOptions:
     lease_name: str = LEASE_NAME
     times: ElectionTimes = field(default_factory=ElectionTimes)
     allowed_targets: tuple[AllowedTarget, ...] = ()
+    max_changing_operators: int | None = None
 
 
 class Controller:
@@ -104,6 +108,7 @@ class Controller:
         self.metrics = ScalerMetrics(version, self._api_figures)
         self.journal = Journal()
         self._reservations = Reservations()
+        self._budget = ChangeBudget(options.max_changing_operators)
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="report")
         documents = Documents(connection, self._watches.documents)
         events = Events(connection, self.identity, now_s=now_s)
@@ -116,6 +121,7 @@ class Controller:
             targets=Targets((*_OWN_TARGETS, *options.allowed_targets), self._watches.look),
             timed=self.metrics.timed,
             journal=self.journal,
+            budget=self._budget,
         )
         self._scheduler = WorkflowScheduler(
             context=context,
@@ -184,7 +190,9 @@ class Controller:
         """Start what is due."""
         generations, gathered = self._gather()
         self._scheduler.advance(gathered.workflows, term)
-        self.journal.keep_only({"/".join(key) for key in gathered.workflows})
+        names = {"/".join(key) for key in gathered.workflows}
+        self.journal.keep_only(names)
+        self._budget.keep_only(names)
         self._fault_reporter.report(
             gathered.faults,
             {key: generation for key, (_, generation) in generations.items()},

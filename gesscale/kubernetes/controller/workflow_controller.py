@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gesscale.assembly import open_monitor
@@ -24,6 +24,7 @@ from gesscale.kubernetes.resource.order import OrderStatus
 from gesscale.kubernetes.resource.translate import ManagedWorkflow
 from gesscale.loop import ControlLoop
 from gesscale.monitor.kept_latencies import KeptLatencies
+from gesscale.plan.change_budget import ChangeBudget
 from gesscale.plan.directives import Directive, Pause
 from gesscale.policies.guarded import GuardedPolicy
 from gesscale.ports import ClusterState, Knowledge, Latencies, MetricSource
@@ -53,6 +54,8 @@ class ControllerContext:
         Measures the phases of a step; see `gesscale.loop.ControlLoop`.
     journal
         Keeps the steps for the page.
+    budget
+        How many operators of all workflows may be in change at once.
     """
 
     connection: Connection
@@ -62,6 +65,7 @@ class ControllerContext:
     targets: Targets
     timed: Callable[[str], AbstractContextManager[None]]
     journal: Journal
+    budget: ChangeBudget = field(default_factory=ChangeBudget)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +174,8 @@ class WorkflowController:
             acts=True,
             rescale_timeout_s=workflow.rescale_timeout_s,
             directives=self._directives(workflow, built, now_s),
+            budget=self._context.budget,
+            scope=f"{workflow.namespace}/{workflow.name}",
             timed=self._context.timed,
             seen=lambda cluster, latencies: seen.append((cluster, latencies)),
         )

@@ -10,7 +10,14 @@ from gesscale.kubernetes.resource.status import Condition
 from gesscale.kubernetes.resource.translate import ResourceFault
 
 _METRICS_LACKING = {Reason.METRICS_MISSING, Reason.METRICS_STALE}
-_CANNOT_CHANGE = {Reason.CLUSTER_UNAVAILABLE, Reason.RECONFIGURING, Reason.POLICY_FAILED}
+_CANNOT_CHANGE = {
+    Reason.CLUSTER_UNAVAILABLE,
+    Reason.RECONFIGURING,
+    Reason.POLICY_FAILED,
+    Reason.CHANGE_BUDGET_SPENT,
+}
+_WAITS = {Reason.RECONFIGURING, Reason.CHANGE_BUDGET_SPENT}
+"""A change that goes on, of this operator or of others, is no fault."""
 _LIMITS = {
     Reason.AT_MAX_REPLICAS,
     Reason.AT_MIN_REPLICAS,
@@ -26,7 +33,7 @@ MEANING = {
     "Ready": "The operator is watched and could be scaled; its reason is that of the last decision.",
     "MetricsAvailable": "Its batches are seen (MetricsFound), and they are new enough.",
     "ModelFitted": "The performance model rests on enough readings to predict an MST.",
-    "AbleToScale": "A change could be made now: the cluster answers, and none is under way.",
+    "AbleToScale": "A change could be made now: the cluster answers, none is under way, and others leave room for one.",
     "ScalingActive": "Changes are carried out: mode Act, not paused, metrics there.",
     "ScalingLimited": "Something is wanted that cannot be had: a limit of replicas, nodes or what is known of delays.",
     "Paused": "spec.pause holds.",
@@ -132,7 +139,7 @@ def _dated(finding: ConditionFinding, stood: Condition | None, generation: int, 
 def _ready(decision: Decision, metrics: ConditionFinding, able: ConditionFinding) -> ConditionFinding:
     if not metrics.holds:
         return ConditionFinding("Ready", False, metrics.reason, metrics.message)
-    if not able.holds and able.reason != Reason.RECONFIGURING:
+    if not able.holds and able.reason not in _WAITS:
         return ConditionFinding("Ready", False, able.reason, able.message)
     return ConditionFinding("Ready", True, decision.plan.reason, decision.sentence)
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from edge import FakeCluster, FakeLatencies, FakeMetrics, observe, reading, workflow
 
-from gesscale.decision import Change, OutcomeStatus, Reason
+from gesscale.decision import Analysis, Change, OutcomeStatus, Plan, Reason, Verdict
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop, next_step_in_s
 from gesscale.observation import MissingReading
@@ -150,3 +150,61 @@ def test_a_policy_may_ask_for_its_next_step_within_bounds(asked, least_s, due_s)
     (decision,) = loop(FakeCluster({"op": ("hub",)}), observe(reading(("hub",)))).step(120.0)
     decisions = [replace(decision, plan=replace(decision.plan, again_in_s=each)) for each in asked]
     assert next_step_in_s(decisions, 60.0, least_s) == due_s
+
+
+class SetBack:
+    """A clock that an hour is taken from once, and that counts how long the loop waits."""
+
+    def __init__(self, waits):
+        self.at_s, self.waits, self.waited_s = 5000.0, waits, []
+
+    def now_s(self):
+        return self.at_s
+
+    def wait_until(self, at_s):
+        self.waited_s.append(at_s - self.at_s)
+        self.at_s = at_s - (3600.0 if len(self.waited_s) == 2 else 0.0)
+        return len(self.waited_s) < self.waits
+
+
+def test_a_clock_that_is_set_back_delays_the_next_step_by_no_more_than_a_period():
+    clock = SetBack(4)
+    loop(FakeCluster({"op": ("hub",)}), observe(reading(("hub",)))).run(clock, 60.0, lambda _: None)
+    assert clock.waited_s == [60.0, 60.0, 60.0, 60.0]
+
+
+IDLE = reading(("hub", "near"), throughput=20)
+
+
+def test_nothing_is_removed_by_figures_whose_newest_could_not_be_believed():
+    doubted = replace(IDLE, doubt="batch 7 is dropped: rows is -1, expected a finite number >= 0")
+    cluster = FakeCluster({"op": ("hub", "near")})
+    running = replace(loop(cluster, observe(doubted), observe(IDLE)), policy=GivesBack())
+    (decision,) = running.step(1000.0)
+    assert cluster.orders == []
+    assert decision.plan.reason is Reason.METRICS_STALE
+    assert decision.plan.detail.endswith("but nothing is removed: " + doubted.doubt)
+    running.step(1060.0)
+    assert cluster.orders == [("op", ("hub",))]
+
+
+class GivesBack:
+    """A policy that keeps the replica on the hub only."""
+
+    name = "gives-back"
+
+    def analyze(self, observation, knowledge):
+        del knowledge
+        return {
+            name: Analysis(operator=name, verdict=Verdict.FEWER, reason=Reason.UNDERUSED, reading=item)
+            for name, item in observation.readings.items()
+        }
+
+    def plan(self, analyses, cluster, knowledge):
+        del knowledge
+        return {
+            name: Plan(
+                operator=name, reason=Reason.UNDERUSED, before=cluster.placements[name], placement=("hub",)
+            )
+            for name in analyses
+        }

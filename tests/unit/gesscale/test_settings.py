@@ -289,7 +289,9 @@ def test_every_fault_is_listed_with_where_it_came_from(load: Load, tmp_path: Pat
 
 def test_an_unknown_key_like_no_other_gets_the_list_of_keys(load: Load) -> None:
     (fault,) = faults(load, plan={"zzz": 1})
-    assert fault.endswith("plan.zzz: there is no such setting; known here: exclude_nodes, rescale_timeout")
+    assert fault.endswith(
+        "plan.zzz: there is no such setting; known here: exclude_nodes, max_changing_operators, rescale_timeout"
+    )
 
 
 def test_the_prometheus_server_of_the_map_is_that_of_the_metrics_unless_told(load: Load) -> None:

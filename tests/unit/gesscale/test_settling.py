@@ -1,11 +1,13 @@
-"""When a change counts as settled."""
+"""When a change counts as settled, and which replicas come back."""
 
 from dataclasses import replace
 
-from edge import batches, reading
+from edge import batches, known, reading
 
+from gesscale.decision import Analysis, Plan, Reason, Verdict
 from gesscale.order import Order
-from gesscale.plan.settling import settled
+from gesscale.plan.settling import restore_lost, settled
+from gesscale.ports import ClusterState, Node
 
 CHANGE = Order(at_s=900.0, placement=("hub", "near"))
 
@@ -40,3 +42,47 @@ def test_it_is_noted_when_the_first_batch_on_the_ordered_nodes_began():
     none = settled(CHANGE, replace(seen(("hub",)), batches=()), 100.0)
     assert none is not None
     assert none.first_tasks_s is None
+
+
+STAYS = Plan(operator="op", reason=Reason.WITHIN_TARGET, before=(), placement=())
+NODES = {name: Node(name=name) for name in ("hub", "near", "mid", "far", "edge")}
+DOWN = {"near": Node(name="near", problem="down"), "mid": Node(name="mid", problem="down")}
+
+
+def restored(live, *, order=None, seen=None, nodes=NODES, **more):
+    """Return the plan for an operator whose replicas were seen on some nodes, and are on others now."""
+    told = None if seen is None else reading(seen)
+    analysis = Analysis(operator="op", verdict=Verdict.SAME, reason=Reason.WITHIN_TARGET, reading=told)
+    state = ClusterState(nodes=nodes, placements={"op": live}, **more.pop("state", {}))
+    orders = {} if order is None else {"op": (Order(at_s=900.0, placement=order, downtime_s=1.0),)}
+    return restore_lost({"op": STAYS}, {"op": analysis}, state, known(orders=orders, **more))["op"]
+
+
+def test_with_none_left_as_many_come_on_the_nearest_nodes_that_can_take_one():
+    # Of near and mid, both down, hub is 50 ms at most, far 190 ms, edge 290 ms.
+    plan = restored((), order=("mid", "near"), nodes={**NODES, **DOWN})
+    assert (plan.reason, plan.placement) == (Reason.REPLICA_LOST, ("far", "hub"))
+    assert "mid, near cannot take one" in plan.detail
+
+
+def test_without_an_order_they_come_back_where_the_newest_batch_ran():
+    assert restored((), seen=("mid", "near")).placement == ("mid", "near")
+    assert restored((), seen=("near",), nodes={**NODES, **DOWN}).placement == ("hub",)
+
+
+def test_while_one_is_left_or_coming_the_others_wait_for_their_nodes():
+    assert restored(("hub",), order=("hub", "near"), nodes={**NODES, **DOWN}) is STAYS
+    assert (
+        restored((), order=("near",), nodes={**NODES, **DOWN}, state={"coming": {"op": ("near",)}}) is STAYS
+    )
+    assert restored(("hub",), seen=("hub", "near")) is STAYS  # nobody ordered the other one
+
+
+def test_an_operator_of_which_nothing_is_known_is_left_alone():
+    assert restored(()) is STAYS
+    assert restored((), seen=("near",), state={"unplaced": frozenset({"op"})}) is STAYS
+
+
+def test_an_order_that_a_later_one_has_replaced_brings_nothing_back():
+    # The clock was set back: an order that is dated later is in force, which one is not known.
+    assert restored(("hub",), order=("hub", "near"), order_unknown=frozenset({"op"})) is STAYS

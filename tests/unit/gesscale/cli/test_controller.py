@@ -39,6 +39,15 @@ def test_without_settings_or_a_cluster_there_is_nothing_to_run(gesscale):
     assert "expected --config FILE, or --kubernetes" in flat(said)
 
 
+def test_the_change_budget_of_a_controller_is_its_own_option(gesscale):
+    code, _, said = gesscale("run", "--config", "x.yaml", "--max-changing-operators", "2")
+    assert code == 2
+    assert "else set plan.max_changing_operators" in flat(said)
+    code, _, said = gesscale("run", "--kubernetes", "--max-changing-operators", "0")
+    assert code == 2
+    assert "greater than or equal to 1" in flat(said)
+
+
 @pytest.mark.parametrize("place", ["nowhere:port", "127.0.0.1:99999"])
 def test_an_address_that_is_none_is_refused(gesscale, kubeconfig, place):
     code, _, said = gesscale("run", "--kubernetes", "--kubeconfig", kubeconfig, "--listen", place)

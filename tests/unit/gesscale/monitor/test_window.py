@@ -211,3 +211,14 @@ def test_a_batch_that_holds_its_slots_is_no_evidence() -> None:
     assert seen.fixed_slots
     assert seen.warm_batches == ()
     assert not reading([replace(batch, fixed_slots=0) for batch in steady()]).fixed_slots
+
+
+def test_a_newest_batch_that_cannot_be_believed_leaves_a_doubt() -> None:
+    good = steady()
+    assert reading(good).doubt == ""
+    wrong = replace(good[-1], rows=-1)
+    assert (
+        reading([*good[:-1], wrong]).doubt == "batch 9 is dropped: rows is -1, expected a finite number >= 0"
+    )
+    # One that came before the newest leaves none: the newest figures are right.
+    assert reading([*good[:-2], replace(good[-2], rows=-1), good[-1]]).doubt == ""

@@ -10,6 +10,7 @@ from gesscale.kubernetes.controller.targets import Targets
 from gesscale.kubernetes.controller.workflow_controller import ControllerContext, WorkflowController
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.resource.memory import MemoryStatus
+from gesscale.plan.change_budget import ChangeBudget
 from gesscale.service.journal import Journal
 
 ALIVE = pod("e1", "a")
@@ -21,6 +22,7 @@ class Scene:
     def __init__(self, *, status=None, **spec):
         self.api, self.world = FakeApi(), FakeCluster(pods=[ALIVE])
         self.api.put(status=status or {}, **by_hand("a", "b", **spec))
+        self.budget = ChangeBudget(1)
         self.steering = self.begin()
 
     def begin(self, term=1, now_s=EPOCH_S):
@@ -32,6 +34,7 @@ class Scene:
             reservations=Reservations(),
             targets=Targets((), FakeCluster().look),
             timed=lambda _: nullcontext(),
+            budget=self.budget,
         )
         statuses = {"op": self.api.seen["streams/op"]["status"]}
         self.steering = WorkflowController(self.api.workflow(), context, term, statuses, now_s)
@@ -64,6 +67,13 @@ def test_a_step_orders_remembers_and_tells(scene):
     assert step.known.pending("op").placement == ("a", "b")
     assert step.cluster.placements == {"op": ("a",)}
     assert step.applications["op"].placement == ("a",)
+
+
+def test_its_change_takes_room_in_the_budget_of_all_workflows(scene):
+    scene.step()
+    assert scene.budget.admit("streams/other", (), ("other",)) == []
+    scene.budget.keep_only({"streams/other"})
+    assert scene.budget.admit("streams/other", (), ("other",)) == ["other"]
 
 
 def test_the_second_step_orders_nothing_although_the_watch_lags(scene):

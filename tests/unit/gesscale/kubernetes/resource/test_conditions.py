@@ -102,6 +102,12 @@ def test_a_change_under_way_blocks_the_next_but_is_no_fault():
     assert judged["Ready"] == (True, "Reconfiguring")
 
 
+def test_an_operator_that_waits_for_the_changes_of_others_has_no_fault():
+    judged = found(decision(Reason.OVERLOADED, verdict=Verdict.MORE, planned=Reason.CHANGE_BUDGET_SPENT))
+    assert judged["AbleToScale"] == (False, "ChangeBudgetSpent")
+    assert judged["Ready"] == (True, "ChangeBudgetSpent")
+
+
 def test_a_cluster_that_does_not_answer_is_a_fault():
     judged = found(decision(Reason.OVERLOADED, verdict=Verdict.MORE, planned=Reason.CLUSTER_UNAVAILABLE))
     assert judged["AbleToScale"] == judged["Ready"] == (False, "ClusterUnavailable")

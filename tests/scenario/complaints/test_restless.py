@@ -1,0 +1,63 @@
+"""What users of other scalers saw while the load was steady or gone: no rest, no reason; see docs/complaints.md."""
+
+from dataclasses import replace
+
+from complaint_world import changes, lasting, run, under
+from spark_scenes import QUIET, drawn_delays
+from staircase import climb
+
+from gesscale.decision import Reason
+from testbed.simulator.faults import Fault
+
+
+def test_a_steady_load_comes_to_rest_although_each_change_costs() -> None:
+    """numaflow#1529: autoscaling "unable to stabilize", each added pod rebalances, "a spiraling downfall effect"."""
+    # 800 rows/s need two of 488. The first batch of a new replica takes 20 to 30 s longer, so rows wait after a change.
+    costly = replace(QUIET, batch_noise=0.05, task_noise=0.05, cold_least_s=20.0, cold_most_s=30.0)
+    (only,) = changes(run(under([800] * 20), physics=costly))
+    assert (only.at_s, len(only.plan.placement)) == (60, 2)
+
+
+def test_replicas_on_equal_nodes_stay_where_they_are() -> None:
+    """karpenter#2388: a node was replaced by the exact same kind, pods were evicted 6,000 times a day."""
+    assert changes(run(under([900] * 20, initial={"op": ("n2", "n4")}))) == []
+
+
+def test_a_move_to_better_nodes_comes_once() -> None:
+    """karpenter#2388: "should reach a stable state" while nothing else changes."""
+    scene = under([900] * 20, delays=drawn_delays(6, 3, 300.0), initial={"op": ("n3", "n5")})
+    (move,) = changes(run(scene))
+    assert move.plan.reason is Reason.BETTER_NODES
+
+
+def test_a_small_load_keeps_its_last_replica() -> None:
+    """ray#2317: idle nodes were killed and started again in turns."""
+    (only,) = changes(run(under([900] * 8 + [20] * 20, initial={"op": ("n0", "n1")})))
+    assert (only.plan.reason, len(only.plan.placement)) == (Reason.UNDERUSED, 1)
+
+
+def test_each_step_that_removes_nothing_says_why() -> None:
+    """ray#27986: it is hard to find out why the autoscaler "doesn't scale down a certain node"."""
+    # 1200 rows/s need three; 200 rows/s from 600 s on need one, but until 1500 s the map is stale.
+    notes = run(under([1200] * 10 + [200] * 20), faults=lasting(Fault.MAP_STALE, 300, 1500))
+    assert all(each.plan.detail for each in notes.decisions)
+    kept = [each for each in notes.decisions if 780 <= each.at_s < 1500]
+    assert {each.plan.reason for each in kept} == {Reason.LATENCY_MAP_STALE}
+    for each in kept:
+        assert (
+            "1 replicas: 2" in each.plan.detail
+        )  # the bills of both, in replica-minutes for the next 24 minutes
+        assert "but nothing is removed: it was measured 2 h ago" in each.plan.detail
+    assert [len(each.plan.placement) for each in changes(notes, 780)] == [1]
+
+
+def test_a_stop_that_takes_long_is_paid_less_often() -> None:
+    """flink-kubernetes-operator#711: the time to restart with its state was set by hand, wrong where it is long."""
+    # Nine steps of load on Flink, where each change stops the job; gesscale2 learns the stop from its own changes.
+    short, long = (
+        climb("gesscale2", "flink", {"operator": {"restart": restart}}, "steps:3").metrics["reconfigurations"]
+        for restart in ("10s", "240s")
+    )
+    assert isinstance(short, int | float)
+    assert isinstance(long, int | float)
+    assert long <= short / 2

@@ -1,0 +1,104 @@
+"""What users of other scalers saw when the load rose: too slow, too many, all at once; docs/complaints.md lists it."""
+
+from dataclasses import replace
+
+from complaint_world import changes, reasons, replicas_at, run, under
+from spark_scenes import QUIET
+
+from gesscale.decision import Outcome, OutcomeStatus, Reason
+from gesscale.loop import ControlLoop
+from gesscale.plan.change_budget import ChangeBudget
+from gesscale.ports import Cluster, ClusterState
+from gesscale.workflow import BatchCap, Operator, Workflow
+
+JUMP_S = 600.0
+
+
+def test_a_jump_is_answered_with_all_replicas_that_it_needs() -> None:
+    """keda#5171: all messages are ready, "but KEDA only scales up one pod at first", two minutes later the others."""
+    load = [300] * 10 + [2000] * 8
+    # 2000 / 488 = 4.1, so five; the paper's Gesscale adds one a step, and waits until each has settled.
+    (first, *_) = changes(run(under(load)), JUMP_S)
+    assert first.at_s == JUMP_S + 60
+    assert len(first.plan.placement) >= 5
+    paper = changes(run(under(load), "gesscale"), JUMP_S, JUMP_S + 480)
+    assert {len(each.outcome.added) for each in paper} == {1}
+
+
+def test_what_is_starting_is_not_ordered_again() -> None:
+    """keda#1323: pods that had not started took no messages, and each poll ordered as many again."""
+    # 800 rows/s need two; the second registers 200 s after its order.
+    notes = run(under([800] * 12), physics=replace(QUIET, start_s=200.0))
+    first, *later = changes(notes)
+    assert first.at_s == 60
+    assert reasons(notes, 61, 260) == {Reason.RECONFIGURING}
+    assert all(each.at_s >= 260 for each in later)
+    assert max(each.supply_replicas for each in notes.samples["op"]) <= 4
+
+
+def test_slow_replicas_are_not_removed_while_rows_wait() -> None:
+    """numaflow#1853: with slow starts and a massive backlog, it "would oscillate between scaling up and down"."""
+    slow = replace(QUIET, start_s=60.0, cold_least_s=60.0, cold_most_s=60.0)
+    notes = run(under([300] * 5 + [1500] * 20), physics=slow)
+    removals = [each for each in changes(notes) if each.outcome.removed]
+    # No more may wait than is offered in the objective, one minute: 1500 x 60 rows.
+    assert all(each.analysis.reading.backlog_rows <= 90_000 for each in removals)
+    assert len(changes(notes)) <= 4
+    assert replicas_at(notes, 1450) in {3, 4}  # 1500 / 488 = 3.1
+
+
+class IdleNode:
+    """A cluster whose replica on one node is there, and gets no work."""
+
+    def __init__(self, inner: Cluster, node: str) -> None:
+        self._inner, self._node, self._held = inner, node, False
+
+    def state(self) -> ClusterState:
+        state = self._inner.state()
+        held = (self._node,) if self._held else ()
+        placements = {name: tuple(sorted((*nodes, *held))) for name, nodes in state.placements.items()}
+        return replace(state, placements=placements)
+
+    def apply(self, operator: str, placement: tuple[str, ...]) -> Outcome:
+        self._held = self._node in placement
+        self._inner.apply(operator, tuple(node for node in placement if node != self._node))
+        return Outcome(status=OutcomeStatus.APPLIED, added=(self._node,))
+
+
+def test_a_replica_that_gets_no_work_is_named_and_nothing_more_is_ordered() -> None:
+    """dapr#8248: new pods "remain idle", and "no error messages or warnings" explain it."""
+
+    def idle(loop: ControlLoop) -> ControlLoop:
+        return replace(loop, cluster=IdleNode(loop.cluster, "n1"))
+
+    notes = run(under([800] * 15), wired=idle)
+    (order,) = changes(notes)
+    assert order.outcome.added == ("n1",)
+    last = notes.decisions[-1]  # the order was given up after five minutes, and it says why nothing follows
+    assert last.plan.detail == "replicas live on n0, n1, but the newest batch ran on n0"
+
+
+def test_only_so_many_operators_change_at_once() -> None:
+    """flink-kubernetes-operator#549: many jobs rescale at once, and the cluster has no room for all their pods."""
+    names, base = ("a", "b", "c"), under([200] * 3 + [800] * 8)
+    scene = replace(
+        base,
+        workflow=Workflow(
+            [
+                Operator(name=name, driver_node="n0", max_replicas=3, cap=BatchCap(rows_per_replica=6000))
+                for name in names
+            ]
+        ),
+        workloads=dict.fromkeys(names, base.workloads["op"]),
+        initial=dict.fromkeys(names, ("n0",)),
+    )
+    free = run(scene)
+    assert {each.operator for each in changes(free, 180, 241)} == set(names)
+    held = run(scene, wired=lambda loop: replace(loop, budget=ChangeBudget(1)))
+    steps = [each.at_s for each in changes(held, 180)]
+    assert len(steps) == len(set(steps))  # one operator a step
+    waiting = [each for each in held.decisions if each.plan.reason is Reason.CHANGE_BUDGET_SPENT]
+    assert len(waiting) >= 2  # two of the three, in the first step
+    assert all("at most 1 may be in change at once" in each.plan.detail for each in waiting)
+    # A change settles within a step, so in a few steps each of the three has had its turn.
+    assert {each.operator for each in changes(held, 180, 480)} == set(names)

@@ -1,0 +1,175 @@
+"""How many operators may be in change at once: in one loop, and over loops that share the budget."""
+
+from dataclasses import replace
+
+import pytest
+from edge import FakeCluster, FakeLatencies, FakeMetrics, known, observe, operator, reading, workflow
+
+from gesscale.decision import Analysis, CandidateBill, Plan, Reason, Verdict
+from gesscale.errors import ClusterError
+from gesscale.knowledge.memory import MemoryKnowledge
+from gesscale.loop import ControlLoop
+from gesscale.observation import MissingReading
+from gesscale.options import PolicyOptions
+from gesscale.order import Order
+from gesscale.plan.change_budget import ChangeBudget, changing_now, most_urgent_first
+from gesscale.policies import policy_named
+
+NAMES = ("a", "b", "c")
+
+
+def overloaded(name, backlog, at_s=1000.0):
+    return reading(
+        ("hub",), name=name, throughput=100, offered=150, saturated=1.0, backlog=backlog, at_s=at_s
+    )
+
+
+def loop(cluster, budget, *observations, names=NAMES, scope="", acts=True):
+    return ControlLoop(
+        metrics=FakeMetrics(list(observations)),
+        latencies=FakeLatencies(),
+        policy=policy_named("gesscale", workflow(*map(operator, names)), PolicyOptions()),
+        cluster=cluster,
+        knowledge=MemoryKnowledge(),
+        acts=acts,
+        rescale_timeout_s=120.0,
+        budget=budget,
+        scope=scope,
+    )
+
+
+def everywhere(*names):
+    return FakeCluster(dict.fromkeys(names, ("hub",)))
+
+
+def by_name(decisions):
+    return {each.operator: each for each in decisions}
+
+
+WORST_IS_B = observe(overloaded("a", 4000), overloaded("b", 9000), overloaded("c", 5000))
+
+
+def test_whose_rows_wait_longest_goes_first_and_the_others_are_told_why():
+    cluster = everywhere(*NAMES)
+    decisions = by_name(loop(cluster, ChangeBudget(1), WORST_IS_B).step(1000.0))
+    assert [name for name, _ in cluster.orders] == ["b"]
+    waiting = decisions["a"]
+    assert waiting.plan.reason is Reason.CHANGE_BUDGET_SPENT
+    assert waiting.plan.change is None
+    assert waiting.analysis.verdict is Verdict.MORE
+    assert "at most 1 may be in change at once, and as many are: b; else: Overloaded" in waiting.plan.detail
+
+
+def test_without_a_budget_all_change_at_once():
+    cluster = everywhere(*NAMES)
+    loop(cluster, ChangeBudget(), WORST_IS_B).step(1000.0)
+    assert sorted(name for name, _ in cluster.orders) == ["a", "b", "c"]
+
+
+def test_the_next_one_goes_once_the_first_has_settled():
+    cluster = everywhere(*NAMES)
+    settled = reading(("hub", "near"), name="b", throughput=100, at_s=1020.0)
+    later = observe(settled, overloaded("a", 4000), overloaded("c", 5000))
+    running = loop(cluster, ChangeBudget(1), WORST_IS_B, WORST_IS_B, later)
+    for at_s in (1000.0, 1010.0, 1020.0):
+        running.step(at_s)
+    assert [name for name, _ in cluster.orders] == ["b", "c"]
+
+
+def test_a_change_that_cannot_settle_holds_the_others_up_for_the_rescale_timeout_only():
+    cluster = everywhere(*NAMES)
+    gone = replace(
+        observe(overloaded("a", 4000), overloaded("c", 5000)),
+        missing_readings={"b": MissingReading(operator="b", detail="no answer")},
+    )
+    running = loop(cluster, ChangeBudget(1), WORST_IS_B, gone)
+    running.step(1000.0)
+    running.step(1119.0)
+    assert len(cluster.orders) == 1
+    running.step(1120.0)
+    assert [name for name, _ in cluster.orders] == ["b", "c"]
+
+
+def test_a_refused_order_gives_its_room_back():
+    class Refusing(FakeCluster):
+        def apply(self, operator, placement):
+            if operator == "b":
+                message = "refused"
+                raise ClusterError(message)
+            return super().apply(operator, placement)
+
+    cluster = Refusing(dict.fromkeys(NAMES, ("hub",)))
+    calm_b = observe(overloaded("a", 4000), reading(("hub",), name="b"), overloaded("c", 5000))
+    running = loop(cluster, ChangeBudget(1), WORST_IS_B, calm_b)
+    running.step(1000.0)
+    running.step(1010.0)
+    assert [name for name, _ in cluster.orders] == ["c"]
+
+
+def test_a_lost_replica_comes_back_whoever_changes():
+    cluster = everywhere(*NAMES)
+    cluster.placements["a"] = ("hub", "near")
+    running = loop(cluster, ChangeBudget(1), WORST_IS_B)
+    running.knowledge.remember(ordered("a", ("hub", "near"), 900.0))
+    running.knowledge.settle("a", Order(placement=("hub", "near"), at_s=900.0, downtime_s=1.0))
+    cluster.placements["a"] = ("hub",)
+    decisions = by_name(running.step(1000.0))
+    assert decisions["a"].plan.reason is Reason.REPLICA_LOST
+    assert cluster.orders == [("a", ("hub", "near"))]  # and it takes the room of the others
+
+
+def ordered(name, placement, at_s):
+    cluster = FakeCluster({name: ("hub",)})
+    (decision,) = loop(cluster, ChangeBudget(), observe(overloaded(name, 4000)), names=(name,)).step(at_s)
+    assert cluster.placements[name] == placement
+    return decision
+
+
+def test_loops_share_a_budget():
+    budget, one, other = ChangeBudget(1), everywhere("a"), everywhere("a")
+    busy = observe(overloaded("a", 4000))
+    first = loop(one, budget, busy, names=("a",), scope="streams/one")
+    second = loop(other, budget, busy, names=("a",), scope="streams/other")
+    first.step(1000.0)
+    (decision,) = second.step(1000.0)
+    assert decision.plan.reason is Reason.CHANGE_BUDGET_SPENT
+    assert "elsewhere" in decision.plan.detail
+    budget.keep_only({"streams/other"})  # the other workflow is deleted
+    second.step(1010.0)
+    assert other.orders == [("a", ("hub", "near"))]
+
+
+def test_advice_is_not_held_back():
+    decisions = loop(everywhere(*NAMES), ChangeBudget(1), WORST_IS_B, acts=False).step(1000.0)
+    assert {each.plan.reason for each in decisions} == {Reason.OVERLOADED}
+
+
+def test_more_comes_before_fewer_and_the_greatest_saving_first():
+    def plan(name, verdict, totals):
+        bills = tuple(
+            CandidateBill(replicas=count, replica_minutes=0, late_minutes=0, changes=0, total=total)
+            for count, total in enumerate(totals, start=1)
+        )
+        made = Plan(
+            operator=name, reason=Reason.OVERLOADED, before=("hub",), placement=("hub", "near"), bills=bills
+        )
+        return made, Analysis(operator=name, verdict=verdict, reason=Reason.OVERLOADED)
+
+    # Savings: a 50 - 40 = 10, b 90 - 30 = 60, c 900 - 1; c wants fewer.
+    made = [
+        plan("a", Verdict.MORE, (50, 40)),
+        plan("b", Verdict.MORE, (90, 30)),
+        plan("c", Verdict.FEWER, (900, 1)),
+    ]
+    ranked = most_urgent_first(
+        [each for each, _ in made], {analysis.operator: analysis for _, analysis in made}
+    )
+    assert [each.operator for each in ranked] == ["b", "a", "c"]
+
+
+@pytest.mark.parametrize(("age_s", "counts"), [(0, True), (119, True), (120, False), (-1, False)])
+def test_an_order_from_the_future_or_beyond_the_timeout_counts_no_more(age_s, counts):
+    pending = Order(placement=("hub",), at_s=1000.0 - age_s)
+    assert changing_now(("op",), known(orders={"op": (pending,)}), 1000.0, 120.0) == (
+        {"op"} if counts else set()
+    )

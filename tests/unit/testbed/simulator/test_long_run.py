@@ -1,0 +1,39 @@
+"""An hour of the live loop while every kind of fault strikes once."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from gesscale.decision import Reason
+from testbed.simulator.faults import Fault, Faults, FaultWindow
+from testbed.simulator.long_run import long_run, long_run_scene
+
+HOUR_S = 3600.0
+
+
+def test_an_hour_of_faults_costs_no_row_and_no_replica_on_doubt(tmp_path: Path) -> None:
+    # Nine faults of five minutes, a minute and a half apart: 9 x 390 s = 58.5 min.
+    windows = [FaultWindow(fault, 90.0 + 390 * at, 390.0 * (at + 1)) for at, fault in enumerate(Fault)]
+    hours: list[float] = []
+    scene = replace(long_run_scene(HOUR_S, seed=3), least_period_s=None)  # a step a minute
+    report = long_run(scene, Faults(windows), tmp_path / "knowledge.sqlite", hourly=hours.append)
+    assert report.decisions == report.steps * 3
+    assert report.rows_processed == report.rows_offered > 0
+    assert report.doubtful_removals == []
+    assert report.most_changing == 1  # as the budget says
+    assert report.restarts == 1
+    # A request that hangs adds its timeout of 5 s to the period of 60 s.
+    assert report.longest_pause_s <= 65.0
+    assert report.steps >= HOUR_S / 65
+    assert {Reason.METRICS_MISSING, Reason.CLUSTER_UNAVAILABLE} <= report.reasons.keys()
+    assert report.changes > 0
+    assert len(hours) == 1
+
+
+def test_faults_are_drawn_by_their_seed_one_at_a_time_and_every_kind_comes() -> None:
+    drawn = Faults.drawn(7, 86_400.0, mean_gap_s=600.0, least_s=60.0, most_s=900.0)
+    assert drawn.windows == Faults.drawn(7, 86_400.0, mean_gap_s=600.0, least_s=60.0, most_s=900.0).windows
+    assert drawn.windows != Faults.drawn(8, 86_400.0, mean_gap_s=600.0, least_s=60.0, most_s=900.0).windows
+    assert {each.fault for each in drawn.windows} == set(Fault)
+    ends = [0.0, *(each.until_s for each in drawn.windows)]
+    assert all(before < each.from_s for before, each in zip(ends, drawn.windows, strict=False))
+    assert all(60.0 <= each.until_s - each.from_s <= 900.0 for each in drawn.windows)
