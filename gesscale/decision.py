@@ -17,6 +17,7 @@ class Reason(StrEnum):
     OVERLOADED = "Overloaded"
     UNDERUSED = "Underused"
     BETTER_NODES = "BetterNodes"
+    IDLE_REPLICA = "IdleReplica"
     REPLICA_LOST = "ReplicaLost"
     FIRST_PLACEMENT = "FirstPlacement"
     OVERRIDDEN = "Overridden"

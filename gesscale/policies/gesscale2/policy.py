@@ -15,6 +15,7 @@ from gesscale.analyze.screening import screen
 from gesscale.decision import Analysis, CandidateBill, Plan, Reason, Verdict
 from gesscale.observation import Batch, OperatorReading, WorkflowObservation
 from gesscale.options import PolicyOptions
+from gesscale.order import Order
 from gesscale.plan.placement import nd_max_ms, nearest_first, usable
 from gesscale.plan.rejecting import rejected
 from gesscale.plan.staying import present_placement, stay, unknown_delays
@@ -39,6 +40,8 @@ _STEPS_AN_OBJECTIVE = 3.0
 _RESTING_CYCLES, _LATE_CYCLES = 1.2, 1.5
 """Rows of so many batches wait at any time; and so much earlier than the objective a batch has to begin."""
 _LEAST_ALLOWED_SHARE = 0.3
+_LIMIT_KEPT_S = 3600.0
+"""For so long no replica is added beyond those that get work."""
 
 _Nodes = tuple[str, ...]
 
@@ -154,7 +157,7 @@ class Gesscale2Policy:
                 "at_s": at_s,
                 "learned_until_s": batches[-1].ended_at_s if batches else memo.learned_until_s,
                 "law": memo.law.learned(self._samples(reading, memo, weights, knowledge)),
-                "load": memo.load.learned(offered_points(batches), bucket_s),
+                "load": memo.load.learned(offered_points(reading), bucket_s),
                 "speeds": speeds,
             }
         )
@@ -224,6 +227,9 @@ class Gesscale2Policy:
             return stay(analysis, cluster, *(unknown or ()))
         if (reason := _blocking_reason(reading, present, operator, cluster, knowledge)) is not None:
             return stay(analysis, cluster, *reason)
+        idle = _idle(present, reading, knowledge.latest(operator.name))
+        if idle and reading.saturated_share and reading.replicas >= operator.min_replicas:
+            return _without(idle, stay(analysis, cluster), reading)
         free = usable(cluster, present)
         memo = Gesscale2Memo.model_validate_json(text)
         choices = self._priced(memo, reading, operator, present, free.nodes, cluster, knowledge, growth)
@@ -233,11 +239,13 @@ class Gesscale2Policy:
         )
         held = replace(stay(analysis, cluster, Reason.WITHIN_TARGET), bills=found)
         if placement == present:
-            least = f"{analysis.detail}; {self._in_words(bill)} is the least bill"
+            held = replace(held, detail=f"{analysis.detail}; {self._in_words(bill)} is the least bill")
             if analysis.verdict is Verdict.MORE and bill.replicas == found[-1].replicas:
-                lacking, why = _why_no_more(operator, bill.replicas)
-                return replace(held, reason=lacking, detail=f"{least}; {why}", rejections=free.rejections)
-            return replace(held, detail=least)
+                lacking, why = _why_no_more(operator, bill.replicas, _work_limit(knowledge, reading))
+                held = replace(
+                    held, reason=lacking, detail=f"{held.detail}; {why}", rejections=free.rejections
+                )
+            return held
         detail = f"{analysis.detail}; {self._in_words(bill)}; {self._in_words(choices[present])}"
         stale = knowledge.latencies.standing.stale
         if stale and not set(present) <= set(placement):
@@ -285,6 +293,8 @@ class Gesscale2Policy:
             trigger_s=_trigger_s(reading),
             moves=not knowledge.latencies.standing.stale,
         )
+        if (limit := _work_limit(knowledge, reading)) is not None:
+            sized = sized.up_to(limit)
         outlook = self._outlook(memo, reading, operator, sized, len(present), knowledge, growth)
         listed = {present, *sized.nodes[min(outlook.least, len(present)) - 1 :]}
         choices = sorted(listed, key=lambda choice: (len(choice), _moved(present, choice)))
@@ -373,6 +383,28 @@ def _worked(node: str, batches: Sequence[Batch], since_s: float) -> bool:
     return all(node in batch.nodes for batch in batches if batch.ended_at_s > since_s)
 
 
+def _idle(present: _Nodes, reading: OperatorReading, order: Order | None) -> _Nodes:
+    """Return the replicas that have not worked since the last order, for so long that it was given up."""
+    if order is None or not order.given_up or set(order.placement) != set(present):
+        return ()
+    return tuple(node for node in present if node not in reading.placement)
+
+
+def _without(idle: _Nodes, plan: Plan, reading: OperatorReading) -> Plan:
+    detail = (
+        f"rows wait, and {', '.join(idle)} had no part in any batch for as long as a change may take; "
+        "has the source enough partitions?"
+    )
+    return replace(plan, reason=Reason.IDLE_REPLICA, detail=detail, placement=reading.placement)
+
+
+def _work_limit(knowledge: Knowledge, reading: OperatorReading) -> int | None:
+    """Return how many replicas get work, where others were given up lately as they got none."""
+    orders = knowledge.orders.get(reading.operator, ())
+    recent = (each for each in orders if 0 <= reading.at_s - each.at_s < _LIMIT_KEPT_S)
+    return next((len(each.placement) for each in recent if each.reason == Reason.IDLE_REPLICA), None)
+
+
 def _trigger_s(reading: OperatorReading) -> float:
     return reading.trigger_s or 1.0
 
@@ -381,7 +413,9 @@ def _moved(present: _Nodes, choice: _Nodes) -> int:
     return min(len(present), len(choice)) - len(set(present) & set(choice))
 
 
-def _why_no_more(operator: Operator, replicas: int) -> tuple[Reason, str]:
+def _why_no_more(operator: Operator, replicas: int, limit: int | None) -> tuple[Reason, str]:
+    if limit is not None and replicas >= limit:
+        return Reason.AT_MAX_REPLICAS, f"of more than {limit} the others got no work"
     if replicas >= operator.max_replicas:
         return Reason.AT_MAX_REPLICAS, f"max_replicas is {operator.max_replicas}"
     return Reason.NO_CANDIDATE_NODE, "no other node can take a replica"
@@ -403,7 +437,8 @@ def _blocking_reason(
     """Return why nothing may change, whatever it would cost."""
     if cluster.problem:
         return Reason.CLUSTER_UNAVAILABLE, cluster.problem
-    if set(present) != set(reading.placement) and reading.throughput_rows_per_s:
+    idle = _idle(present, reading, knowledge.latest(operator.name))
+    if set(present) != set(reading.placement) and reading.throughput_rows_per_s and not idle:
         live, read = ", ".join(present) or "no node", ", ".join(reading.placement)
         return Reason.RECONFIGURING, f"replicas live on {live}, but the newest batch ran on {read}"
     if not present or not reading.batches or reading.backlog_rows is None:

@@ -10,6 +10,7 @@ import yaml
 
 from gesscale.errors import ClusterError
 from gesscale.monitor.record_files import DECISIONS, SETTINGS
+from latency_map.formats.yaml_text import parse_yaml
 from latency_map.measure.fetch import ANYWHERE, FetchError
 from testbed.cluster.topology import Topology
 from testbed.demo.scenario import Scenario
@@ -65,7 +66,7 @@ def write_decisions(
     folder
         Holds the batches and the latency map already.
     """
-    settings = yaml.safe_load(scenario.settings(topology))
+    settings = parse_yaml(scenario.settings(topology), "the settings of the demo")
     for operator in settings["workflow"]["operators"].values():
         operator["driver_node"] = driver_node
     settings["execute"] = {"mode": "recommend"}

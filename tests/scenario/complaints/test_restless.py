@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from complaint_world import changes, lasting, run, under
 from spark_scenes import QUIET, drawn_delays
 from staircase import climb
@@ -30,9 +31,10 @@ def test_a_move_to_better_nodes_comes_once() -> None:
     assert move.plan.reason is Reason.BETTER_NODES
 
 
-def test_a_small_load_keeps_its_last_replica() -> None:
+@pytest.mark.parametrize("rest", [20, 0])
+def test_a_small_load_keeps_its_last_replica(rest: int) -> None:
     """ray#2317: idle nodes were killed and started again in turns."""
-    (only,) = changes(run(under([900] * 8 + [20] * 20, initial={"op": ("n0", "n1")})))
+    (only,) = changes(run(under([900] * 8 + [rest] * 20, initial={"op": ("n0", "n1")})))
     assert (only.plan.reason, len(only.plan.placement)) == (Reason.UNDERUSED, 1)
 
 

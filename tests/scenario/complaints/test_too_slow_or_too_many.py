@@ -72,10 +72,14 @@ def test_a_replica_that_gets_no_work_is_named_and_nothing_more_is_ordered() -> N
         return replace(loop, cluster=IdleNode(loop.cluster, "n1"))
 
     notes = run(under([800] * 15), wired=idle)
-    (order,) = changes(notes)
+    order, given_up = changes(notes)
     assert order.outcome.added == ("n1",)
-    last = notes.decisions[-1]  # the order was given up after five minutes, and it says why nothing follows
-    assert last.plan.detail == "replicas live on n0, n1, but the newest batch ran on n0"
+    # The order was given up after five minutes: the replica goes, and for an hour none is added.
+    assert given_up.plan.reason is Reason.IDLE_REPLICA
+    assert "n1 had no part in any batch" in given_up.plan.detail
+    last = next(each for each in reversed(notes.decisions) if each.at_s <= 840)  # the load ends at 900 s
+    assert last.plan.reason is Reason.AT_MAX_REPLICAS
+    assert last.plan.detail.endswith("of more than 1 the others got no work")
 
 
 def test_only_so_many_operators_change_at_once() -> None:

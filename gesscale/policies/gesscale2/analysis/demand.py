@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from gesscale.observation import Batch
+from gesscale.observation import Batch, OperatorReading
 
 Array = NDArray[np.float64]
 
@@ -279,17 +279,21 @@ def _thinned(points: Sequence[Point], bucket_s: float) -> tuple[Point, ...]:
     return tuple(each for each in kept if each.at_s >= oldest_s)
 
 
-def offered_points(batches: Sequence[Batch]) -> Sequence[Point]:
+def offered_points(reading: OperatorReading) -> Sequence[Point]:
     """Return how many rows had been offered when, of the newest run of the query.
 
-    Spark asks its sources while it plans a batch, so the counter belongs to the beginning of the batch.
+    Spark asks its sources while it plans a batch, so the counter belongs to the beginning of the batch. A query that
+    idles runs no batches: its sources have had no more rows until now.
     """
     points: list[Point] = []
     before: Batch | None = None
-    for batch in batches:
+    for batch in reading.batches:
         if before is not None and batch.began_again_since(before):
             points.clear()
         at_s, before = batch.ended_at_s - batch.seconds, batch
         if batch.offered_rows_total is not None and (not points or at_s > points[-1].at_s):
             points.append(Point(at_s, batch.offered_rows_total))
+    idles = reading.input_rows_per_s == 0 and reading.throughput_rows_per_s == 0
+    if idles and points and reading.at_s > points[-1].at_s:
+        points.append(Point(reading.at_s, points[-1].rows))
     return points

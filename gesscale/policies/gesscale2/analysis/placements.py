@@ -42,6 +42,15 @@ class Placements:
     rows_per_s: Array
     present_rows_per_s: float
 
+    def up_to(self, replicas: int) -> "Placements":
+        """Return those of at most so many replicas; the present ones carry no more than these."""
+        most = float(self.rows_per_s[:replicas].max())
+        return Placements(
+            nodes=self.nodes[:replicas],
+            rows_per_s=self.rows_per_s[:replicas],
+            present_rows_per_s=min(self.present_rows_per_s, most),
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundTrips:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from edge import delays, operator
+from edge import delays, operator, reading
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -258,9 +258,16 @@ def test_points_begin_again_with_the_query() -> None:
             offered_rows_total=offered,
         )
 
-    assert offered_points(
-        [batch(7, 10.0, 500.0), batch(8, 20.0, 600.0), batch(9, 30.0, 40.0), batch(10, 40.0, None)]
-    ) == [Point(28.0, 40.0)]
+    batches = (
+        batch(7, 10.0, 500.0),
+        batch(8, 20.0, 600.0),
+        batch(9, 30.0, 40.0),
+        batch(10, 40.0, None),
+    )
+    assert offered_points(reading(batches=batches)) == [Point(28.0, 40.0)]
+    # A query that idles runs no batch: what was offered then is all that is offered now.
+    idle = reading(batches=batches, at_s=200.0, throughput=0.0, offered=0.0)
+    assert offered_points(replace(idle, batches=batches)) == [Point(28.0, 40.0), Point(200.0, 40.0)]
 
 
 @given(
