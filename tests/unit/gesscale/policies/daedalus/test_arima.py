@@ -5,11 +5,9 @@ import pytest
 
 from gesscale.policies.daedalus.analysis.arima import Arima, fitted, forecast
 
-RNG = np.random.default_rng(1)
-
 
 def test_a_ramp_goes_on():
-    ramp = 100.0 + 5.0 * np.arange(60) + RNG.normal(0, 0.5, 60)
+    ramp = 100.0 + 5.0 * np.arange(60) + np.random.default_rng(1).normal(0, 0.5, 60)
     model = fitted(ramp)
     assert model.order[1] >= 1
     ahead = forecast(model, ramp, 30)
@@ -25,7 +23,7 @@ def test_parameters_stay_while_the_series_goes_on():
 
 
 def test_noise_about_a_level_stays_at_the_level():
-    noise = 1000 + RNG.normal(0, 50, 100)
+    noise = 1000 + np.random.default_rng(1).normal(0, 50, 100)
     ahead = forecast(fitted(noise), noise, 30)
     assert ahead == pytest.approx(np.full(30, 1000), rel=0.1)
 
@@ -41,7 +39,7 @@ def test_what_cannot_be_fitted_is_no_error(series):
 
 
 def test_no_forecast_is_below_nought():
-    falling = np.maximum(0.0, 100.0 - 2.0 * np.arange(48) + RNG.normal(0, 0.1, 48))
+    falling = np.maximum(0.0, 100.0 - 2.0 * np.arange(48) + np.random.default_rng(2).normal(0, 0.1, 48))
     assert forecast(fitted(falling), falling, 60).min() == 0
 
 
@@ -68,7 +66,7 @@ def test_a_peak_that_is_over_does_not_echo():
 
 
 def test_the_same_series_gives_the_same_model():
-    walk = 500 + np.cumsum(RNG.normal(0, 5, 80))
+    walk = 500 + np.cumsum(np.random.default_rng(1).normal(0, 5, 80))
     assert fitted(walk) == fitted(walk.copy())
 
 
