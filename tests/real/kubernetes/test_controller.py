@@ -148,6 +148,7 @@ def test_of_two_controllers_one_orders_and_a_frozen_one_does_nothing_when_it_tha
             until(lambda: two.leads, "the second takes over")
             world.patch("op", {"override": {"nodes": [near, far]}})
             until(lambda: world.order("op")["placement"] == [near, far], "an order of the second")
+            until(lambda: world.order("op").get("reason"), "its reason is written, after the order")
             of_second = world.order("op")
             assert of_second["term"] > of_first["term"]
             one.signal(signal.SIGCONT)
