@@ -128,9 +128,8 @@ def placements(
     )
     weight = np.array([weights.get(node, 1.0) for node in nodes])
     kept = np.arange(len(nodes)) < len(present)
-    orders = _orders(driver_s, pairs_s, weight, kept, moves=moves)[
-        :, : max(operator.max_replicas, len(present))
-    ]
+    most = max(operator.max_replicas, len(present))
+    orders = _orders(driver_s, pairs_s, weight, kept, most, moves=moves)
     counts = np.arange(1, orders.shape[1] + 1)
     caps = [operator.batch_rows(int(count)) for count in counts]
     found = law.rows_per_s(
@@ -163,17 +162,26 @@ def _nearest(free: Sequence[str], driver_node: str, delays: LatencyMap | None) -
 
 
 def _orders(
-    driver_s: Array, pairs_s: Array, weight: Array, kept: NDArray[np.bool_], *, moves: bool
+    driver_s: Array, pairs_s: Array, weight: Array, kept: NDArray[np.bool_], most: int, *, moves: bool
 ) -> Orders:
-    """Return orders in which nodes are taken, shape ``(o, n)``; the present ones come first in some of them."""
+    """Return the first ``most`` nodes of each order in which nodes are taken, shape ``(o, most)``; no two are equal.
+
+    The present ones come first in some of them.
+    """
     centres = np.argsort(driver_s, kind="stable")[:MOST_CENTRES]
-    distances = [driver_s, *(pairs_s[centre] + 1e-6 * driver_s for centre in centres)]
-    orders = []
-    for distance in distances:
-        orders += [np.lexsort((distance, ~kept)), np.lexsort((distance, -weight, ~kept))]
-        if moves:
-            orders += [np.lexsort((distance,)), np.lexsort((distance, -weight))]
-    return np.unique(np.array(orders), axis=0)
+    distances = np.concatenate([driver_s[None], pairs_s[centres] + 1e-6 * driver_s])
+    by_distance = np.argsort(distances, axis=1, kind="stable")
+    orders = [by_distance]
+    if (weight != weight[0]).any():
+        orders.append(_first(by_distance, -weight))
+    present_first = [_first(order, ~kept) for order in orders]
+    found = np.concatenate([*present_first, *orders] if moves else present_first)
+    return np.array(sorted(set(map(tuple, found[:, :most].tolist()))))
+
+
+def _first(orders: Orders, keys: NDArray[np.generic]) -> Orders:
+    """Put the nodes of the least key first in each order, and leave the order of equal ones."""
+    return np.take_along_axis(orders, np.argsort(keys[orders], axis=1, kind="stable"), axis=1)
 
 
 def _widest_pairs(pairs_s: Array, orders: Orders) -> Array:
