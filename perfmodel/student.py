@@ -56,11 +56,13 @@ def _continued_fraction(a: float, b: float, x: float) -> float:
     upper, lower = 1.0, 1 / (1 - (a + b) * x / (a + 1))
     found = lower
     for m in range(1, _MOST_TERMS):
-        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
-        for part in (even, odd):
-            lower, upper = 1 / (1 + part * lower), 1 + part / upper
-            found *= upper * lower
+        end = a + 2 * m
+        even = m * (b - m) * x / ((end - 1) * end)
+        lower, upper = 1 / (1 + even * lower), 1 + even / upper
+        found *= upper * lower
+        odd = -(a + m) * (a + b + m) * x / (end * (end + 1))
+        lower, upper = 1 / (1 + odd * lower), 1 + odd / upper
+        found *= upper * lower
         if abs(upper * lower - 1) < 1e-16:
             break
     return found

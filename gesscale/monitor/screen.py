@@ -22,14 +22,16 @@ class Screen:
 
     def __init__(self) -> None:
         self._checked: dict[int, _Checked] = {}  # by identity, for as long as the batch is held here
+        self._faultless: tuple[Batch, ...] = ()  # the newest record in which nothing was wrong
 
     def __call__(self, batches: Iterable[Batch], now_s: float) -> tuple[tuple[Batch, ...], tuple[str, ...]]:
         """Keep the batches that can be believed; see `screen`."""
-        kept: list[Batch] = []
         faults: list[str] = []
         listed = tuple(batches)
-        before: Batch | None = None
-        for batch in listed:
+        known = self._known(listed, now_s)
+        kept = list(listed[:known])
+        before = kept[-1] if kept else None
+        for batch in listed[known:]:
             checked = self._check(batch)
             if fault := checked.fault or _misplaced(batch, before, now_s):
                 faults.append(f"batch {batch.batch_id} is dropped: {fault}")
@@ -40,8 +42,22 @@ class Screen:
             before = checked.repaired
             kept.append(before)
         if len(self._checked) > 2 * len(listed) + _FORGET_BEYOND:
-            self._checked = {id(batch): self._checked[id(batch)] for batch in listed}
-        return tuple(kept), tuple(faults)
+            held = {id(batch) for batch in listed}
+            self._checked = {key: each for key, each in self._checked.items() if key in held}
+        if faults:
+            self._faultless = ()
+            return tuple(kept), tuple(faults)
+        self._faultless = listed
+        return listed, ()
+
+    def _known(self, listed: tuple[Batch, ...], now_s: float) -> int:
+        """Return how many batches at the beginning of a record ended the faultless one before it."""
+        former = self._faultless
+        if not listed or not former or former[-1].ended_at_s > now_s + CLOCK_TOLERANCE_S:
+            return 0
+        first = next((index for index, batch in enumerate(former) if batch is listed[0]), len(former))
+        count = len(former) - first
+        return count if former[first:] == listed[:count] else 0
 
     def _check(self, batch: Batch) -> "_Checked":
         checked = self._checked.get(id(batch))
