@@ -38,7 +38,8 @@ for query in QUERIES.values():
     done = JobWatch(SparkJobs(spark)).done_in(str(running.runId), newest)
     with_state = sum(tasks.with_state for tasks in done.values())
     found = asdict(compare(spark, query, source, stream.sink))
-    print("RESULT " + json.dumps({"name": query.name, "failure": failure and str(failure)[:500], "with_state": with_state, **found}), flush=True)
+    found |= {"name": query.name, "failure": failure and str(failure)[:500], "with_state": with_state}
+    print("RESULT " + json.dumps(found), flush=True)
 spark.stop()
 """
 
