@@ -82,6 +82,11 @@ class HostWork:
             "For how long its slots held a task, in the mean.", _JOBS, "batch_replica_busy_seconds"
         )
     )
+    state_partitions: int | None = _optional(
+        "Partitions of state whose tasks it ran, over the stages with state; none where the query keeps none.",
+        _JOBS,
+        "batch_replica_state_partitions",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,11 @@ from dataclasses import dataclass, field
 from gesscale.batch_record import BatchFigures
 from gesscale.errors import MetricsUnavailableError
 
+SEVERAL_PARTITIONS = 2
+"""A replica with so many partitions of state could leave one to a replica that has none."""
+HOLDS_NONE_YET = "added, holds none yet"
+"""What is said of a replica without state while another holds several partitions."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch(BatchFigures):
@@ -58,10 +63,13 @@ class NodeReading:
     cpu_share
         Its CPU utilisation, 0..1: the share of the window in which it computed; on Spark, in which its slots held a
         task.
+    state_partitions
+        How many partitions of state it had in the newest batch; None where the query keeps none, or nobody tells.
     """
 
     throughput_rows_per_s: float
     cpu_share: float
+    state_partitions: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +135,14 @@ class OperatorReading:
     def replicas(self) -> int:
         """Number of nodes that hold a replica."""
         return len(self.placement)
+
+    @property
+    def without_state(self) -> tuple[str, ...]:
+        """The nodes whose replica holds no state yet, while another holds several partitions; sorted."""
+        held = {node: each.state_partitions for node, each in self.by_node.items()}
+        if max((count or 0 for count in held.values()), default=0) < SEVERAL_PARTITIONS:
+            return ()
+        return tuple(sorted(node for node, count in held.items() if count == 0))
 
     @property
     def warm_rows_per_s(self) -> float | None:

@@ -152,6 +152,7 @@ def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     yield "backlog", with_unit(reading.get("backlog_rows"), "rows")
     yield "back pressure", _share(reading.get("saturated_share"))
     yield "placement", joined(", ".join(reading.get("placement", ())), _nd_max(analysis))
+    yield "state partitions", _state(reading.get("by_node") or {})
     yield "MST", estimate_in_words(analysis["mst"])
     yield "headroom (DT)", with_unit(analysis["headroom_pct"], "%")
     yield "model", _model(analysis["model"])
@@ -175,6 +176,20 @@ def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
                 f"nor {lost['others']} others",
                 joined(lost["reason"], ", ".join(lost.get("other_nodes", ()))),
             )
+
+
+def _state(by_node: Mapping[str, Mapping[str, Any]]) -> str:
+    from gesscale.observation import HOLDS_NONE_YET, SEVERAL_PARTITIONS
+
+    held = {node: each.get("state_partitions") for node, each in sorted(by_node.items())}
+    none_yet = (
+        f" ({HOLDS_NONE_YET})"
+        if max((n or 0 for n in held.values()), default=0) >= SEVERAL_PARTITIONS
+        else ""
+    )
+    return ", ".join(
+        f"{node} {count}{'' if count else none_yet}" for node, count in held.items() if count is not None
+    )
 
 
 def _bill(bill: Mapping[str, Any]) -> str:

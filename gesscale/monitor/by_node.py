@@ -41,12 +41,25 @@ class WorkByNode:
         known = [self.work[batch.ended_at_s] for batch in batches if batch.ended_at_s in self.work]
         if not self.work or len(known) < len(batches):
             return {}
-        return {node: _reading((work[node] for work in known if node in work), seconds) for node in placement}
+        newest = known[-1] if known else {}
+        has_state = any(work.state_partitions is not None for work in newest.values())
+        return {
+            node: _reading(
+                (work[node] for work in known if node in work),
+                seconds,
+                (newest[node].state_partitions if node in newest else 0) if has_state else None,
+            )
+            for node in placement
+        }
 
 
-def _reading(work: Iterable[HostWork], seconds: float) -> NodeReading:
+def _reading(work: Iterable[HostWork], seconds: float, state_partitions: int | None) -> NodeReading:
     rows = busy_s = 0.0
     for each in work:
         rows += each.rows
         busy_s += each.busy_s
-    return NodeReading(throughput_rows_per_s=rows / seconds, cpu_share=min(1.0, busy_s / seconds))
+    return NodeReading(
+        throughput_rows_per_s=rows / seconds,
+        cpu_share=min(1.0, busy_s / seconds),
+        state_partitions=state_partitions,
+    )

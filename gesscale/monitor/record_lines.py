@@ -122,6 +122,7 @@ _Figure = Annotated[FiniteFloat, Field(ge=-_LARGEST, le=_LARGEST)]
 class _NodePart(Part):
     throughput_rows_per_s: _Figure
     cpu_share: _Figure
+    state_partitions: Annotated[int, Field(ge=0)] | None = None
 
 
 class _ReadingPart(Part):

@@ -78,7 +78,8 @@ class Part(BaseModel):
 
 def _check_work(by_host: Mapping[str, HostWork] | None) -> Mapping[str, HostWork] | None:
     for work in (by_host or {}).values():
-        if not all(0 <= getattr(work, name) < math.inf for name in figures_of(HostWork)):
+        told = (getattr(work, name) for name in figures_of(HostWork))
+        if not all(figure is None or 0 <= figure < math.inf for figure in told):
             message = "expected finite figures >= 0"
             raise ValueError(message)
     return by_host
@@ -223,7 +224,12 @@ def _work_by_node(by_host: Mapping[str, HostWork], names: Mapping[str, str]) -> 
     for host, each in by_host.items():
         (node,) = nodes_of([host], names)
         also = found.get(node, HostWork(rows=0.0, busy_s=0.0))
-        found[node] = HostWork(rows=also.rows + each.rows, busy_s=also.busy_s + each.busy_s)
+        parts = [part for part in (also.state_partitions, each.state_partitions) if part is not None]
+        found[node] = HostWork(
+            rows=also.rows + each.rows,
+            busy_s=also.busy_s + each.busy_s,
+            state_partitions=sum(parts) if parts else None,
+        )
     return found
 
 

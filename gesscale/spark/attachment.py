@@ -144,6 +144,7 @@ def attach(
         trigger_s=trigger_s,
         max_replicas=max_replicas,
         offset_rows=offset_rows,
+        locality_wait_s=_locality_wait_s(spark),
     )
     from gesscale.spark.executors import ExecutorWatch
     from gesscale.spark.operator_state import OperatorState
@@ -280,6 +281,15 @@ def _first_replicas(spark: Any) -> int:
         return max(1, int(asked) if asked else int(spark.sparkContext.defaultParallelism))
     except Exception:  # noqa: BLE001 - Spark Connect has no context
         return 1
+
+
+def _locality_wait_s(spark: Any) -> float | None:
+    try:
+        conf = spark._jsc.sc().conf()
+        wait = conf.get("spark.locality.wait", "3s")
+        return float(conf.getTimeAsMs("spark.locality.wait.process", wait)) / 1000
+    except Exception:  # noqa: BLE001 - Spark Connect has no context
+        return None
 
 
 def _app_name(spark: Any) -> str:

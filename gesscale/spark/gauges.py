@@ -92,6 +92,10 @@ class OperatorGauges(Collector):
 
 def _work(last: Mapping[str, BatchRecord], name: str) -> dict[str, dict[str, float]]:
     return {
-        query: {host: getattr(work, name) for host, work in (batch.by_host or {}).items()}
+        query: {
+            host: figure
+            for host, work in (batch.by_host or {}).items()
+            if (figure := getattr(work, name)) is not None
+        }
         for query, batch in last.items()
     }

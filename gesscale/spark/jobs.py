@@ -15,10 +15,21 @@ _OF_A_BATCH = re.compile(r"runId = (?P<run>\S+)\s+batch = (?P<batch>\d+)\s*$")
 
 
 class TasksDone(NamedTuple):
-    """What the tasks of an executor did: records that they read, and the time that they took, seconds."""
+    """What the tasks of an executor did.
+
+    Attributes
+    ----------
+    records
+        How many they read.
+    seconds
+        The time that they took.
+    with_state
+        How many of them had a partition of state.
+    """
 
     records: int
     seconds: float
+    with_state: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +130,11 @@ class JobWatch:
         for stage in job.stages:
             for executor, tasks in self._store.tasks_done(stage).items():
                 also = sums.get(executor, TasksDone(0, 0.0))
-                sums[executor] = TasksDone(also.records + tasks.records, also.seconds + tasks.seconds)
+                sums[executor] = TasksDone(
+                    also.records + tasks.records,
+                    also.seconds + tasks.seconds,
+                    also.with_state + tasks.with_state,
+                )
         while len(self._done) > _REMEMBERED:
             del self._done[next(iter(self._done))]
 
@@ -148,6 +163,7 @@ def work_by_host(
     records = sum(tasks.records for tasks in done.values())
     if not done or not executors or (rows and not records):
         return None
+    has_state = any(tasks.with_state for tasks in done.values())
     members: dict[str, list[LiveExecutor]] = {}
     for each in {each.id: each for each in executors}.values():
         members.setdefault(each.node or each.host, []).append(each)
@@ -157,6 +173,7 @@ def work_by_host(
             busy_s=round(
                 sum(_of(done, here).seconds for here in listed) / sum(here.slots for here in listed), 3
             ),
+            state_partitions=sum(_of(done, here).with_state for here in listed) if has_state else None,
         )
         for host, listed in members.items()
     }

@@ -42,6 +42,8 @@ class QuerySettings:
         Counts the rows of an offset; None: as the table of `gesscale.spark.offsets` says.
     max_replicas
         How many replicas it may get; None where unknown.
+    locality_wait_s
+        How long a task waits for the executor that holds its state; None where unknown.
 
     Raises
     ------
@@ -56,6 +58,7 @@ class QuerySettings:
     trigger_s: float | None = None
     offset_rows: OffsetRows | None = None
     max_replicas: int | None = None
+    locality_wait_s: float | None = None
 
     def __post_init__(self) -> None:
         if not self.operator:

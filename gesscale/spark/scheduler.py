@@ -15,6 +15,8 @@ from gesscale.spark.pod_template import NODE_ATTRIBUTE, ORDER_ATTRIBUTE
 from gesscale.spark.reconcile import LiveExecutor
 
 TEMPLATE_SETTING = "spark.kubernetes.executor.podTemplateFile"
+_STATE_RDD = "StateStore"
+"""In the names of Spark's RDDs whose tasks open a partition of state."""
 _WHY = "gesscale: its node has left the placement"
 
 
@@ -122,6 +124,7 @@ class SparkJobs:
 
     def __init__(self, spark: Any) -> None:
         self._context = spark._jsc.sc()
+        self._graphs = spark._jvm.org.apache.spark.ui.scope.RDDOperationGraph
 
     def begun(self) -> int:
         """Return how many jobs there have been."""
@@ -147,18 +150,26 @@ class SparkJobs:
     def tasks_done(self, stage: int) -> Mapping[str, TasksDone]:
         """Return what the tasks of a stage's first attempt did, by executor."""
         summaries = self._context.statusStore().executorSummary(stage, 0)
-        executors = str(summaries.keys().mkString(","))
-        return {
-            executor: _tasks_done(summaries.apply(executor)) for executor in executors.split(",") if executor
-        }
+        executors = [each for each in str(summaries.keys().mkString(",")).split(",") if each]
+        has_state = bool(executors) and self._has_state(stage)
+        return {executor: _tasks_done(summaries.apply(executor), has_state) for executor in executors}
+
+    def _has_state(self, stage: int) -> bool:
+        """Return whether the tasks of a stage have a partition of state each: the graph of its RDDs names them."""
+        graph = self._context.statusStore().operationGraphForStage(stage)
+        return _STATE_RDD in str(self._graphs.makeDotFile(graph))
 
 
 def _text(option: Any) -> str:
     return str(option.get()) if option.isDefined() else ""  # py4j cannot pass `getOrElse` its function
 
 
-def _tasks_done(summary: Any) -> TasksDone:
-    return TasksDone(records=int(summary.inputRecords()), seconds=summary.taskTime() / 1000)
+def _tasks_done(summary: Any, has_state: bool) -> TasksDone:
+    return TasksDone(
+        records=int(summary.inputRecords()),
+        seconds=summary.taskTime() / 1000,
+        with_state=int(summary.succeededTasks()) if has_state else 0,
+    )
 
 
 def _attribute(attributes: Any, name: str) -> str | None:

@@ -1,13 +1,18 @@
 """Nexmark's command line: ``python -m testbed.nexmark COMMAND``."""
 
+import json
 import logging
+import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gesscale.cli.output import Output, OutputOption, emit, table
 from testbed.nexmark.queries import QUERIES, query_named
+
+if TYPE_CHECKING:
+    from testbed.nexmark.topic import EventTopic
 
 app = typer.Typer(
     name="nexmark", help="Stream a query of Nexmark, and verify what it wrote.", no_args_is_help=True
@@ -16,6 +21,7 @@ _Query = Annotated[str, typer.Argument(help=f"One of {', '.join(QUERIES)}.")]
 _Folder = Annotated[Path, typer.Option(help="Of checkpoint and sink.")]
 _Events = Annotated[int, typer.Option(help="How many events there are.")]
 _EventsPerS = Annotated[float, typer.Option(help="Events in a second of their own time.")]
+_Topic = Annotated[str, typer.Option(help="Name of the topic.")]
 _Seed = Annotated[int, typer.Option(help="Equal seeds give equal events.")]
 
 
@@ -42,6 +48,8 @@ def stream(
     state_partitions: Annotated[int, typer.Option(help="Partitions of the state.")] = 6,
     metrics_port: Annotated[int, typer.Option(help="Port of the listener; 0: any.")] = 9108,
     linger: Annotated[bool, typer.Option(help="Stay when all is processed, until SIGTERM.")] = False,
+    kafka: Annotated[str | None, typer.Option(help="Bootstrap server: a topic as the source.")] = None,
+    topic: _Topic = "nexmark",
 ) -> None:
     """Run a query until all is processed or SIGTERM comes; then exit 0."""
     from testbed.nexmark.source import NAME, NexmarkOptions
@@ -64,8 +72,44 @@ def stream(
             state_partitions=state_partitions,
             metrics_port=metrics_port,
             linger=linger,
+            topic=None if kafka is None else _event_topic(kafka, topic, cap_rows_per_replica),
         )
     )
+
+
+def _event_topic(kafka: str, topic: str, cap_rows_per_replica: int | None) -> "EventTopic":
+    from gesscale.errors import InputError
+    from testbed.nexmark.topic import EventTopic
+    from testbed.pipeline.kafka_jars import connector_jars
+
+    if cap_rows_per_replica is not None:
+        message = "nexmark: with --kafka the cap is fixed (maxOffsetsPerTrigger); give --cap-rows"
+        raise InputError(message)
+    return EventTopic(bootstrap=kafka, name=topic, jars=tuple(map(str, connector_jars().paths)))
+
+
+@app.command()
+def produce(
+    kafka: Annotated[str, typer.Option(help="Bootstrap server.")],
+    topic: _Topic = "nexmark",
+    events: _Events = 20_000,
+    events_per_s: _EventsPerS = 100.0,
+    seed: _Seed = 1,
+    partitions: Annotated[int, typer.Option(min=1, help="Of the topic, which is made.")] = 4,
+    step_s: Annotated[float, typer.Option(help="Length of a step of the load.")] = 1.0,
+    rates: Annotated[str, typer.Option(help="Events due per second, by step; without: all at once.")] = "",
+) -> None:
+    """Send the events to a topic of Kafka when they are due."""
+    from testbed.nexmark.source import NAME, NexmarkOptions
+    from testbed.nexmark.topic import EventTopic, produce_events
+
+    given = {
+        "events": events, "events_per_s": events_per_s, "seed": seed, "step_s": step_s, "rates": rates,
+        "start_at": time.time(),
+    }  # fmt: skip
+    options = NexmarkOptions.parse(NAME, {name: str(value) for name, value in given.items()})
+    sent = produce_events(options, EventTopic(bootstrap=kafka, name=topic), partitions=partitions)
+    typer.echo(json.dumps({"events": sent}))
 
 
 @app.command()

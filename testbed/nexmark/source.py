@@ -91,14 +91,10 @@ class NexmarkReader(AdmissionReader):
     def __init__(self, options: NexmarkOptions) -> None:
         super().__init__(options)
         self._options = options
-        self._workload = options.workload()
 
     def offered_rows(self) -> int:
         """Return how many events are due by now."""
-        since_s = time.time() - self._options.start_at
-        if self._workload is None or since_s >= self._workload.duration_s:
-            return self._options.events
-        return min(self._options.events, int(self._workload.offered_rows(since_s)))
+        return due_events(self._options, time.time())
 
     def read(self, partition: RowRange) -> Iterator[pa.RecordBatch]:
         """Make the events of one task, at the node's emulated capacity."""
@@ -130,6 +126,14 @@ class NexmarkBatch(DataSourceReader):  # type: ignore[misc] # pyspark is not fol
     def read(self, partition: RowRange) -> Iterator[pa.RecordBatch]:
         """Make the events of one task."""
         return _events(self._options, partition)
+
+
+def due_events(options: NexmarkOptions, now_s: float) -> int:
+    """Return how many events are due at an instant, seconds since the epoch."""
+    workload, since_s = options.workload(), now_s - options.start_at
+    if workload is None or since_s >= workload.duration_s:
+        return options.events
+    return min(options.events, int(workload.offered_rows(since_s)))
 
 
 def _events(options: NexmarkOptions, rows: RowRange) -> Iterator[pa.RecordBatch]:

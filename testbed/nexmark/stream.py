@@ -10,8 +10,10 @@ from typing import Any
 
 from gesscale.errors import GesscaleError
 from gesscale.spark import attach, count_output
+from gesscale.spark.offsets import sum_of_numbers
 from testbed.nexmark.queries import Query
 from testbed.nexmark.source import NAME, Nexmark, NexmarkOptions
+from testbed.nexmark.topic import EventTopic, read_events
 from testbed.pipeline.session import open_session
 
 _LOG = logging.getLogger(__name__)
@@ -25,6 +27,8 @@ STATE_SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
 }
 """Of a session that runs a query with state; the checkpoint is on storage that all nodes share."""
+LOCALITY_SETTINGS = {"spark.locality.wait": "0s"}
+"""Of the context: tasks do not wait for the replica that holds their state, so that an added one gets a part of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +51,8 @@ class NexmarkStream:
         Where `gesscale.spark` serves; 0 takes a free port.
     linger
         Go on serving metrics when everything is processed, until SIGTERM comes.
+    topic
+        Where the events come from in place of the source ``nexmark``.
     """
 
     query: Query
@@ -56,6 +62,7 @@ class NexmarkStream:
     state_partitions: int = 6
     metrics_port: int = 9108
     linger: bool = False
+    topic: EventTopic | None = None
 
     @property
     def sink(self) -> Path:
@@ -79,7 +86,8 @@ def run_stream(stream: NexmarkStream) -> None:
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
-    spark = open_nexmark_session(stream.query.name, stream.state_partitions)
+    jars = ",".join(stream.topic.jars) if stream.topic else ""
+    spark = open_nexmark_session(stream.query.name, stream.state_partitions, jars=jars)
     try:
         attachment = attach(
             spark,
@@ -95,7 +103,7 @@ def run_stream(stream: NexmarkStream) -> None:
         spark.stop()
 
 
-def open_nexmark_session(app: str, state_partitions: int) -> Any:
+def open_nexmark_session(app: str, state_partitions: int, *, jars: str = "") -> Any:
     """Open a session for queries with state.
 
     Parameters
@@ -104,8 +112,10 @@ def open_nexmark_session(app: str, state_partitions: int) -> Any:
         The application's name.
     state_partitions
         Partitions of the state of a query that first begins.
+    jars
+        Of Kafka's connector, separated by commas.
     """
-    spark = open_session(app)
+    spark = open_session(app, jars=jars, settings=LOCALITY_SETTINGS)
     for name, value in STATE_SETTINGS.items():
         spark.conf.set(name, value)
     spark.conf.set("spark.sql.shuffle.partitions", str(state_partitions))
@@ -127,7 +137,7 @@ def is_through(progress: Any, events: int) -> bool:
         return False
     ends = [source["endOffset"] for source in progress["sources"]]
     offsets = [json.loads(end) if isinstance(end, str) else end for end in ends]
-    return all(isinstance(offset, dict) and offset.get("rows") == events for offset in offsets)
+    return all(sum_of_numbers(offset) == events for offset in offsets)
 
 
 def start_query(spark: Any, stream: NexmarkStream, url: str | None) -> Any:
@@ -142,13 +152,8 @@ def start_query(spark: Any, stream: NexmarkStream, url: str | None) -> Any:
     url
         Where `gesscale.spark` serves the live replicas; None where it does not.
     """
-    given = stream.source.model_dump(exclude_none=True)
-    if url is not None:
-        given["replicas_url"] = f"{url}/replicas"
-    texts = {name: str(value) for name, value in given.items()}
-    events = spark.readStream.format(NAME).options(**texts).load()
     return (
-        count_output(stream.query.result(events))
+        count_output(stream.query.result(_events(spark, stream, url)))
         .writeStream.queryName(stream.query.name)
         .format("parquet")
         .option("path", str(stream.sink))
@@ -156,6 +161,16 @@ def start_query(spark: Any, stream: NexmarkStream, url: str | None) -> Any:
         .trigger(processingTime=f"{round(stream.trigger_s * 1000)} milliseconds")
         .start()
     )
+
+
+def _events(spark: Any, stream: NexmarkStream, url: str | None) -> Any:
+    if stream.topic is not None:
+        return read_events(spark, stream.topic, cap_rows=stream.source.cap_rows)
+    given = stream.source.model_dump(exclude_none=True)
+    if url is not None:
+        given["replicas_url"] = f"{url}/replicas"
+    texts = {name: str(value) for name, value in given.items()}
+    return spark.readStream.format(NAME).options(**texts).load()
 
 
 def _wait(query: Any, stream: NexmarkStream, stopping: threading.Event) -> None:

@@ -2,6 +2,8 @@
 
 import os
 import sys
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from gesscale.spark import place
@@ -16,7 +18,13 @@ _DEFAULTS = {
 }
 
 
-def open_session(app: str, *, jars: str = "", autoscaler: str | None = None) -> Any:
+def open_session(
+    app: str,
+    *,
+    jars: str = "",
+    autoscaler: str | None = None,
+    settings: Mapping[str, str] = MappingProxyType({}),
+) -> Any:
     """Open a session: what spark-submit or PYSPARK_SUBMIT_ARGS say holds, ``local[2]`` without them.
 
     Parameters
@@ -28,6 +36,8 @@ def open_session(app: str, *, jars: str = "", autoscaler: str | None = None) -> 
         where PYSPARK_SUBMIT_ARGS names jars, that is where they have to be named.
     autoscaler
         The StreamAutoscaler that chooses the executors' nodes; outside Kubernetes it changes nothing.
+    settings
+        Further settings of Spark, where they are not set from outside.
 
     Returns
     -------
@@ -46,7 +56,7 @@ def open_session(app: str, *, jars: str = "", autoscaler: str | None = None) -> 
 
     SparkContext._ensure_initialized()  # only then does SparkConf know what came from outside
     conf = SparkConf().setAppName(app)
-    for name, value in _DEFAULTS.items():
+    for name, value in {**_DEFAULTS, **settings}.items():
         conf.setIfMissing(name, value)
     builder = SparkSession.builder.config(conf=conf)
     if autoscaler is not None:

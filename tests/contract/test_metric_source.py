@@ -76,7 +76,7 @@ def served_record(batch: Batch) -> BatchRecord:
 
 
 def work_of_each(batch: Batch) -> HostWork:
-    return HostWork(rows=batch.rows / len(batch.nodes), busy_s=0.5)
+    return HostWork(rows=batch.rows / len(batch.nodes), busy_s=0.5, state_partitions=3)
 
 
 def prometheus_answer(operator: str, batches: Sequence[Batch], *, heard_s: float | None = None) -> str:
@@ -95,6 +95,7 @@ def prometheus_answer(operator: str, batches: Sequence[Batch], *, heard_s: float
         "batch_replica_info": lambda _: 1,
         "batch_replica_rows": lambda batch: work_of_each(batch).rows,
         "batch_replica_busy_seconds": lambda batch: work_of_each(batch).busy_s,
+        "batch_replica_state_partitions": lambda batch: work_of_each(batch).state_partitions,
     }
     hosts = [
         {
@@ -168,9 +169,11 @@ def test_reads_batches_rates_and_nodes(served: Served) -> None:
     assert one.output_rows_per_s == pytest.approx(40.0)
     assert (one.placement, two.placement) == (("10.77.0.3", "near"), ("10.77.0.3",))
     # Of 100 rows in 2 s half went to each of two replicas, which were busy for 0.5 s of them.
-    both = NodeReading(throughput_rows_per_s=25.0, cpu_share=0.25)
+    both = NodeReading(throughput_rows_per_s=25.0, cpu_share=0.25, state_partitions=3)
     assert one.by_node == {"10.77.0.3": both, "near": both}
-    assert two.by_node == {"10.77.0.3": NodeReading(throughput_rows_per_s=50.0, cpu_share=0.25)}
+    assert two.by_node == {
+        "10.77.0.3": NodeReading(throughput_rows_per_s=50.0, cpu_share=0.25, state_partitions=3)
+    }
 
 
 @pytest.mark.parametrize(

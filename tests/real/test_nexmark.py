@@ -14,6 +14,8 @@ PROGRAM = """
 import json, sys, tempfile, threading, time
 from dataclasses import asdict
 from pathlib import Path
+from gesscale.spark.jobs import JobWatch
+from gesscale.spark.scheduler import SparkJobs
 from testbed.nexmark.exactness import compare
 from testbed.nexmark.queries import QUERIES
 from testbed.nexmark.source import NexmarkOptions
@@ -32,8 +34,12 @@ for query in QUERIES.values():
         time.sleep(0.2)
     running.stop()
     failure = running.exception()
+    newest = max(each.batchId for each in running.recentProgress if "addBatch" in each.durationMs)
+    done = JobWatch(SparkJobs(spark)).done_in(str(running.runId), newest)
+    with_state = sum(tasks.with_state for tasks in done.values())
     found = asdict(compare(spark, query, source, stream.sink))
-    print("RESULT " + json.dumps({"name": query.name, "failure": failure and str(failure)[:500], **found}), flush=True)
+    found |= {"name": query.name, "failure": failure and str(failure)[:500], "with_state": with_state}
+    print("RESULT " + json.dumps(found), flush=True)
 spark.stop()
 """
 
@@ -54,3 +60,12 @@ def test_stream_and_batch_have_the_same_rows(results, name):
     assert found["failure"] is None
     assert found["expected"] > 0
     assert (found["missing"], found["unexpected"]) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    # 2 partitions for each stage with state: q5 has one for its windows and one for the most, q8 two counts and a join
+    ("name", "with_state"),
+    [("q1", 0), ("q2", 0), ("q3", 2), ("q5", 4), ("q8", 6), ("q11", 2)],
+)
+def test_tasks_with_state_are_counted(results, name, with_state):
+    assert results[name]["with_state"] == with_state

@@ -8,6 +8,7 @@ from gesscale.kubernetes.resource.spans import format_instant
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
 from gesscale.kubernetes.resource.status import Condition
 from gesscale.kubernetes.resource.translate import ResourceFault
+from gesscale.observation import HOLDS_NONE_YET
 
 _METRICS_LACKING = {Reason.METRICS_MISSING, Reason.METRICS_STALE}
 _CANNOT_CHANGE = {
@@ -38,6 +39,7 @@ MEANING = {
     "ScalingLimited": "Something is wanted that cannot be had: a limit of replicas, nodes or what is known of delays.",
     "Paused": "spec.pause holds.",
     "FixedSlots": "The query runs in Real-Time Mode: its replicas are watched, and never changed.",
+    "ReplicaWithoutState": "A replica holds no partition of the state yet, while another holds several.",
 }
 """Every condition with what True means."""
 TYPES = tuple(MEANING)
@@ -87,6 +89,7 @@ def findings_of(decision: Decision, spec: StreamAutoscalerSpec, now_s: float) ->
         _limited(decision),
         paused,
         slots,
+        _without_state(decision),
     )
 
 
@@ -209,6 +212,19 @@ def _fixed_slots(decision: Decision) -> ConditionFinding:
     if reading.fixed_slots:
         return ConditionFinding("FixedSlots", True, "RealTimeMode", FIXED_SLOTS)
     return ConditionFinding("FixedSlots", False, "MicroBatches", "slots are free between two batches")
+
+
+def _without_state(decision: Decision) -> ConditionFinding:
+    reading = decision.analysis.reading
+    if reading is None:
+        return ConditionFinding("ReplicaWithoutState", None, decision.analysis.reason, "no batch tells")
+    if reading.without_state:
+        message = f"{', '.join(reading.without_state)}: {HOLDS_NONE_YET}"
+        return ConditionFinding("ReplicaWithoutState", True, "HoldsNoneYet", message)
+    if all(each.state_partitions is None for each in reading.by_node.values()):
+        message = "the query keeps no state, or its driver does not tell who holds it"
+        return ConditionFinding("ReplicaWithoutState", False, "NoStateSeen", message)
+    return ConditionFinding("ReplicaWithoutState", False, "StateShared", "no replica waits for state")
 
 
 def _paused(spec: StreamAutoscalerSpec, now_s: float) -> ConditionFinding:

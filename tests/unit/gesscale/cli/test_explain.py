@@ -21,7 +21,7 @@ from gesscale.decision import (
 )
 from gesscale.errors import InputError, KnowledgeError
 from gesscale.knowledge.sqlite import SqliteKnowledge
-from gesscale.observation import OperatorReading
+from gesscale.observation import NodeReading, OperatorReading
 from perfmodel import Estimate, GesscaleLaw, Reading
 
 MODEL = GesscaleLaw().fit([Reading(replicas=1, nd_max_ms=0, rows_per_s=1900)])
@@ -37,6 +37,10 @@ def decision(at_s: float, operator: str = "nearest") -> Decision:
         busy_share=1.0,
         input_rows_per_s=2500.0,
         backlog_rows=30_000.0,
+        by_node={
+            "edge1": NodeReading(throughput_rows_per_s=1905.0, cpu_share=1.0, state_partitions=6),
+            "edge3": NodeReading(throughput_rows_per_s=0.0, cpu_share=0.0, state_partitions=0),
+        },
     )
     return Decision(
         at_s=at_s,
@@ -93,6 +97,7 @@ def test_a_decision_is_explained_with_its_numbers_model_and_losers(path: Path) -
         "2500 rows/s",
         "30000 rows",
         "100 % of the batches saturated",
+        "edge1 6, edge3 0 (added, holds none yet)",
         "1900 rows/s (1800 to 2000)",
         "extrapolated",
         "alpha 1900, beta 1 (default), gamma 0 (default); readings: 1, not calibrated",

@@ -1,6 +1,7 @@
 """What single replicas did in a window."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -34,6 +35,38 @@ def test_rows_and_busy_time_of_a_window_are_added_up_by_node() -> None:
 def test_nobody_is_busier_than_always() -> None:
     tell = WorkByNode({2.0: {"a": HostWork(rows=1, busy_s=2.5)}})
     assert tell([batch(2.0)], ("a",), 2.0)["a"].cpu_share == 1.0
+
+
+def held(**partitions: int | None) -> dict[str, HostWork]:
+    return {node: HostWork(rows=1, busy_s=0.1, state_partitions=count) for node, count in partitions.items()}
+
+
+def test_partitions_of_state_are_those_of_the_newest_batch() -> None:
+    tell = WorkByNode({2.0: held(a=6), 4.0: held(a=4, b=2)})
+    found = tell([batch(2.0), batch(4.0)], ("a", "b", "new"), 4.0)
+    assert {node: each.state_partitions for node, each in found.items()} == {"a": 4, "b": 2, "new": 0}
+    without = WorkByNode({2.0: held(a=None)})([batch(2.0)], ("a", "new"), 2.0)
+    assert {node: each.state_partitions for node, each in without.items()} == {"a": None, "new": None}
+
+
+@pytest.mark.parametrize(
+    ("partitions", "expected"),
+    [
+        ({"a": 4, "b": 2, "new": 0}, ("new",)),
+        ({"a": 1, "b": 1, "new": 0}, ()),  # fewer partitions than replicas: no one could leave it any
+        ({"a": 3, "b": 3}, ()),
+        ({"a": None}, ()),
+        ({}, ()),
+    ],
+)
+def test_who_holds_no_state_while_others_hold_several(
+    partitions: dict[str, int | None], expected: tuple[str, ...]
+) -> None:
+    by_node = {
+        node: NodeReading(throughput_rows_per_s=1.0, cpu_share=0.1, state_partitions=count)
+        for node, count in partitions.items()
+    }
+    assert replace(reading([batch(18.0)]), by_node=by_node).without_state == expected
 
 
 @pytest.mark.parametrize("works", [{}, {2.0: work(a=1)}])

@@ -51,7 +51,7 @@ def test_the_jobs_of_a_batch_add_up():
     spark.run(4, a=TasksDone(10, 1.0), b=TasksDone(20, 2.0))
     spark.run(4, a=TasksDone(1, 0.5))
     spark.stages[101] = {"b": TasksDone(0, 0.25)}  # the second stage of the second job
-    assert spark.watch.done_in(RUN, 4) == {"a": (11, 1.5), "b": (20, 2.25)}
+    assert spark.watch.done_in(RUN, 4) == {"a": (11, 1.5, 0), "b": (20, 2.25, 0)}
     assert spark.pauses_s == []
 
 
@@ -63,9 +63,9 @@ def test_other_batches_other_queries_and_other_jobs_do_not_count():
     spark.run(0, description="", a=TasksDone(4, 1.0))
     spark.run(4, a=TasksDone(8, 1.0))
     spark.run(5, a=TasksDone(16, 1.0))
-    assert spark.watch.done_in(RUN, 4) == {"a": (8, 1.0)}
-    assert spark.watch.done_in(RUN, 5) == {"a": (16, 1.0)}, "it ended before it was asked for"
-    assert spark.watch.done_in("9a9a", 4) == {"a": (2, 1.0)}
+    assert spark.watch.done_in(RUN, 4) == {"a": (8, 1.0, 0)}
+    assert spark.watch.done_in(RUN, 5) == {"a": (16, 1.0, 0)}, "it ended before it was asked for"
+    assert spark.watch.done_in("9a9a", 4) == {"a": (2, 1.0, 0)}
 
 
 def test_a_job_is_looked_at_once_when_it_has_ended():
@@ -80,7 +80,7 @@ def test_an_account_that_is_late_is_waited_for():
     spark = Spark()
     first = spark.run(0, ended=False, a=TasksDone(1, 1.0))
     spark.late.append(lambda: spark.end(first))
-    assert spark.watch.done_in(RUN, 0) == {"a": (1, 1.0)}
+    assert spark.watch.done_in(RUN, 0) == {"a": (1, 1.0, 0)}
     assert spark.pauses_s == [0.05]
 
 
@@ -89,7 +89,7 @@ def test_a_job_that_the_account_does_not_have_yet_is_waited_for():
     number = spark.run(0, a=TasksDone(1, 1.0))
     job, spark.jobs[number] = spark.jobs[number], None
     spark.late.append(lambda: spark.jobs.__setitem__(number, job))
-    assert spark.watch.done_in(RUN, 0) == {"a": (1, 1.0)}
+    assert spark.watch.done_in(RUN, 0) == {"a": (1, 1.0, 0)}
 
 
 def test_an_account_that_does_not_come_is_not_waited_for_for_ever():
@@ -99,7 +99,7 @@ def test_an_account_that_does_not_come_is_not_waited_for_for_ever():
     spark.run(1, ended=False)  # the next batch's goes on; no one waits for it
     spark.run(0, a=TasksDone(1, 1.0))
     spark.pauses_s.clear()
-    assert spark.watch.done_in(RUN, 0) == {"a": (1, 1.0)}
+    assert spark.watch.done_in(RUN, 0) == {"a": (1, 1.0, 0)}
     assert spark.pauses_s == []
 
 
@@ -107,7 +107,7 @@ def test_of_a_long_session_only_the_newest_jobs_are_looked_at_and_little_is_kept
     spark = Spark()
     for batch in range(1000):
         spark.run(batch, a=TasksDone(1, 1.0))
-    assert spark.watch.done_in(RUN, 999) == {"a": (1, 1.0)}
+    assert spark.watch.done_in(RUN, 999) == {"a": (1, 1.0, 0)}
     assert len(spark.looked_at) == 64
     for batch in range(1000, 1200):
         spark.run(batch, a=TasksDone(1, 1.0))
@@ -150,3 +150,21 @@ def test_a_source_that_does_not_count_its_records_tells_nothing_and_an_empty_bat
     assert work_by_host({}, known, 40) is None
     assert work_by_host({"1": TasksDone(40, 1.0)}, [], 40) is None
     assert work_by_host({"1": TasksDone(0, 1.0)}, known, 0) == {"h": HostWork(rows=0.0, busy_s=1.0)}
+
+
+def test_partitions_of_state_are_counted_by_host_where_the_query_keeps_any():
+    known = [executor("1", "a"), executor("2", "a"), executor("3", "b"), executor("4", "c")]
+    # Two stages with state: the first executor ran 2 + 1 of their tasks, the second 1, the third 4, the fourth none.
+    done = {"1": TasksDone(10, 1.0, 3), "2": TasksDone(0, 1.0, 1), "3": TasksDone(10, 1.0, 4)}
+    held = {host: work.state_partitions for host, work in work_by_host(done, known, 20).items()}
+    assert held == {"a": 4, "b": 4, "c": 0}
+    without = work_by_host({"1": TasksDone(10, 1.0)}, known, 10)
+    assert {work.state_partitions for work in without.values()} == {None}
+
+
+def test_the_stages_with_state_of_a_batch_add_up():
+    spark = Spark()
+    first = spark.run(4, a=TasksDone(10, 1.0), b=TasksDone(10, 1.0))
+    spark.stages[first + 100] = {"a": TasksDone(0, 0.5, 4), "b": TasksDone(0, 0.5, 2)}
+    spark.run(4, b=TasksDone(0, 0.5, 6))
+    assert spark.watch.done_in(RUN, 4) == {"a": (10, 1.5, 4), "b": (10, 2.0, 8)}

@@ -141,6 +141,16 @@ def test_fewer_partitions_of_state_than_replicas_are_said(caplog, partitions, is
     assert (f"its state has {partitions} partitions, and max_replicas is 4" in caplog.text) is is_said
 
 
+@pytest.mark.parametrize(
+    ("wait_s", "keeps_state", "is_said"), [(3.0, 1, 1), (3.0, 0, 0), (0.0, 1, 0), (None, 1, 0)]
+)
+def test_a_wait_that_keeps_state_from_an_added_replica_is_said(caplog, wait_s, keeps_state, is_said):
+    bench = Bench(locality_wait_s=wait_s)
+    bench.batch(stateOperators=[{"numShufflePartitions": 8}] * keeps_state)
+    bench.batch(batch_id=1, stateOperators=[{"numShufflePartitions": 8}] * keeps_state)
+    assert caplog.text.count("spark.locality.wait is 3 s") == is_said  # once, not for each batch
+
+
 def test_the_newest_active_query_is_served_and_old_ones_are_forgotten():
     bench = Bench()
     for number in range(10):
@@ -185,11 +195,15 @@ def test_borders_between_batches_are_told_and_the_ends_of_a_run_are_known():
 
 def test_what_replicas_did_is_told_with_the_batch_and_leaves_no_series_when_it_is_not():
     bench = Bench()
-    bench.done = {0: {"0": TasksDone(75, 0.25), "1": TasksDone(25, 0.125)}}
+    bench.done = {0: {"0": TasksDone(75, 0.25, 4), "1": TasksDone(25, 0.125)}}
     bench.batch()
     assert bench.asked == [("r1", 0)]
     (batch,) = bench.state.document(after=-1)["batches"]
-    assert batch["by_host"] == {"a": {"rows": 75.0, "busy_s": 0.25}, "b": {"rows": 25.0, "busy_s": 0.125}}
+    assert batch["by_host"] == {
+        "a": {"rows": 75.0, "busy_s": 0.25, "state_partitions": 4},
+        "b": {"rows": 25.0, "busy_s": 0.125, "state_partitions": 0},
+    }
+    assert bench.gauge("batch_replica_state_partitions", host="b") == 0
     assert bench.gauge("batch_replica_rows", host="a") == 75
     assert bench.gauge("batch_replica_busy_seconds", host="b") == 0.125
     bench.batch(batch_id=1)
@@ -210,6 +224,14 @@ def test_a_trigger_that_ran_no_batch_is_not_asked_about():
     bench = Bench()
     bench.state.progress("r1", "q1", {"timestamp": "1970-01-01T00:01:39.000Z", "durationMs": {}})
     assert bench.asked == []
+
+
+def test_a_query_without_state_has_no_series_of_its_partitions():
+    bench = Bench()
+    bench.done = {0: {"0": TasksDone(100, 0.25)}}
+    bench.batch()
+    assert bench.gauge("batch_replica_rows", host="a") == 100
+    assert bench.gauge("batch_replica_state_partitions", host="a") is None
 
 
 def test_jobs_that_cannot_be_asked_are_said_once_and_not_asked_again(caplog):

@@ -9,6 +9,7 @@ from gesscale.decision import Analysis, Decision, Outcome, OutcomeStatus, Plan, 
 from gesscale.kubernetes.resource.conditions import TYPES, conditions_of, findings_of, findings_of_fault
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
 from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault
+from gesscale.observation import NodeReading
 
 NOW = 1_800_000_000.0  # 2027-01-15T08:00:00Z
 
@@ -55,6 +56,26 @@ def found(made, **spec):
     return {finding.type: (finding.holds, finding.reason) for finding in judged}
 
 
+@pytest.mark.parametrize(
+    ("near", "expected"),
+    [(0, (True, "HoldsNoneYet")), (3, (False, "StateShared")), (None, (False, "NoStateSeen"))],
+)
+def test_a_replica_that_holds_no_state_yet(near, expected):
+    hub = None if near is None else 6 - near
+    by_node = {
+        node: NodeReading(throughput_rows_per_s=1.0, cpu_share=0.1, state_partitions=count)
+        for node, count in (("hub", hub), ("near", near))
+    }
+    calm = decision()
+    seen = replace(calm.analysis.reading, by_node=by_node)
+    made = replace(calm, analysis=replace(calm.analysis, reading=seen))
+    assert found(made)["ReplicaWithoutState"] == expected
+    (finding,) = (
+        each for each in findings_of(made, StreamAutoscalerSpec(), NOW) if each.type == "ReplicaWithoutState"
+    )
+    assert (finding.message == "near: added, holds none yet") is (near == 0)
+
+
 def test_a_calm_operator_that_may_be_scaled():
     assert found(decision(model=FittedModel()), mode="Act") == {
         "Ready": (True, "WithinTarget"),
@@ -65,6 +86,7 @@ def test_a_calm_operator_that_may_be_scaled():
         "ScalingLimited": (False, "DesiredWithinRange"),
         "Paused": (False, "NotPaused"),
         "FixedSlots": (False, "MicroBatches"),
+        "ReplicaWithoutState": (False, "NoStateSeen"),
     }
 
 
@@ -152,7 +174,7 @@ def test_a_pause_holds_until_its_end():
 
 
 def test_the_reason_of_a_pause_is_told():
-    (*_, paused, _slots) = findings_of(
+    (*_, paused, _slots, _state) = findings_of(
         decision(), StreamAutoscalerSpec.model_validate({"pause": {"reason": "disk is full"}}), NOW
     )
     assert paused.message == "until spec.pause is taken out: disk is full"

@@ -1,0 +1,140 @@
+"""The events of Nexmark through a Kafka topic: who sends them, and the frame that reads them."""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from gesscale.errors import GesscaleError
+from testbed.nexmark.events import SCHEMA, events
+from testbed.nexmark.source import NexmarkOptions, due_events
+
+_TICK_S = 0.05
+_FLUSH_S = 30.0
+_MOST_AT_ONCE = 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventTopic:
+    """A topic with events.
+
+    Attributes
+    ----------
+    bootstrap, name
+        Of the broker, such as ``127.0.0.1:9092``, and of the topic.
+    jars
+        Paths of the connector's jars, for who reads it.
+    """
+
+    bootstrap: str
+    name: str = "nexmark"
+    jars: tuple[str, ...] = ()
+
+
+def produce_events(options: NexmarkOptions, topic: EventTopic, *, partitions: int) -> int:
+    """Make the topic, send each event when it is due, and return when the broker has all of them.
+
+    Parameters
+    ----------
+    options
+        Which events, and when they are due.
+    topic
+        Where to; it does not exist yet.
+    partitions
+        Of the topic. The events go to them in turn: a batch reads as many of each, so that none is late.
+
+    Returns
+    -------
+    int
+        Events sent and acknowledged.
+
+    Raises
+    ------
+    GesscaleError
+        Where the broker does not take them.
+    """
+    from confluent_kafka import Producer
+
+    from testbed.pipeline.kafka_topic import create_topics
+
+    create_topics(topic.bootstrap, [topic.name], partitions=partitions)
+    failures: list[str] = []
+
+    def note(error: object, _message: object) -> None:
+        if error is not None:
+            failures.append(str(error))
+
+    producer = Producer({"bootstrap.servers": topic.bootstrap, "enable.idempotence": True, "linger.ms": 20})
+    sent = 0
+    while sent < options.events and not failures:
+        until = min(due_events(options, time.time()), sent + _MOST_AT_ONCE)
+        for number, value in enumerate(event_texts(options, sent, until), sent):
+            producer.produce(
+                topic.name, key=str(number), value=value, partition=number % partitions, on_delivery=note
+            )
+        waiting = producer.flush(_FLUSH_S) if until > sent else 0
+        if waiting:
+            failures.append(f"{waiting} events not acknowledged in {_FLUSH_S:.0f} s")
+        if until == sent:
+            time.sleep(_TICK_S)
+        sent = max(sent, until)
+    if failures:
+        message = f"kafka: events for topic {topic.name} at {topic.bootstrap} were not taken: {failures[0]}"
+        raise GesscaleError(message)
+    return sent
+
+
+def event_texts(options: NexmarkOptions, start: int, end: int) -> list[str]:
+    """Return the events [start, end) as JSON texts; fields of other kinds are left out.
+
+    Parameters
+    ----------
+    options
+        Which events.
+    start, end
+        Their numbers.
+    """
+    import json
+
+    made = events(start, end, events_per_s=options.events_per_s, seed=options.seed)
+    texts = made.set_column(made.schema.get_field_index("at"), "at", _as_text(made["at"]))
+    texts = texts.set_column(texts.schema.get_field_index("expires"), "expires", _as_text(texts["expires"]))
+    return [
+        json.dumps({name: value for name, value in event.items() if value is not None})
+        for event in texts.to_pylist()
+    ]
+
+
+def read_events(spark: Any, topic: EventTopic, *, cap_rows: int | None) -> Any:
+    """Return the events of a topic as a streaming frame with the columns of `testbed.nexmark.events.SCHEMA`.
+
+    Parameters
+    ----------
+    spark
+        A session that has the connector's jars.
+    topic
+        Where they are, from its beginning.
+    cap_rows
+        The cap on a batch; None where there is none.
+    """
+    from pyspark.sql import functions as f
+
+    source = (
+        spark.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", topic.bootstrap)
+        .option("subscribe", topic.name)
+        .option("startingOffsets", "earliest")
+    )
+    if cap_rows is not None:
+        source = source.option("maxOffsetsPerTrigger", cap_rows)
+    event = f.from_json(f.col("value").cast("string"), SCHEMA)
+    return source.load().select(event.alias("event")).select("event.*")
+
+
+def _as_text(times: pa.ChunkedArray) -> pa.Array:
+    """Write instants as ISO 8601 texts with microseconds."""
+    written = [
+        None if each is None else each.isoformat(timespec="microseconds") for each in times.to_pylist()
+    ]
+    return pa.array(written, pa.string())
