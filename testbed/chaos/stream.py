@@ -1,5 +1,6 @@
 """A query, its controller and the page between them: what chaos strikes, and what keeps it running."""
 
+import os
 import signal
 import sys
 import time
@@ -11,6 +12,7 @@ from gesscale.errors import ClusterError
 from testbed.chaos.exactness import GrowingSink, committed_rows
 from testbed.chaos.proxy import FaultyPage
 from testbed.cluster import processes
+from testbed.cluster.private import STATE_ROOT
 from testbed.cluster.processes import Mark, Process, Role
 from testbed.cluster.spark import LocalSpark
 from testbed.cluster.state import state_directory
@@ -71,12 +73,13 @@ class ChaosStream:
     def start_controller(self) -> None:
         """Start the controller, from its knowledge where there is one."""
         log = self.folder / "controller.log"
+        state_root = {STATE_ROOT: os.environ[STATE_ROOT]} if STATE_ROOT in os.environ else {}
         with (self.folder / "controllers.log").open("ab") as kept:
             kept.write(log.read_bytes() if log.exists() else b"")
         processes.start(
             (sys.executable, "-m", "testbed.chaos.controller", str(self.folder)),
             Mark(cluster=str(state_directory(self.spark.topology.name)), role=Role.CONTROLLER),
-            environment=processes.base_environment(),
+            environment={**processes.base_environment(), **state_root},
             log=log,
         )
 
