@@ -11,7 +11,7 @@ from typing import Any
 from latency_map.measure.fetch import ANYWHERE, FetchError
 
 _MAX_BYTES = 4 << 20
-_TIMEOUT_S, _LONGEST_HANG_S = 1.0, 30.0
+_TIMEOUT_S, _LONGEST_HANG_S = 2.5, 30.0
 
 
 class Behaviour(StrEnum):

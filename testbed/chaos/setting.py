@@ -94,9 +94,9 @@ class ChaosSetting:
             "monitor": {
                 "period": "2s",
                 "least_period": "2s",
-                "window": "10s",
-                "stale_after": "20s",
-                "timeout": "1s",
+                "window": "20s",
+                "stale_after": "40s",
+                "timeout": "3s",
             },
             "analyze": {"policy": "static"},
             "plan": {"rescale_timeout": "30s"},
