@@ -44,6 +44,11 @@ COMMANDS = {
         "it.",
         example="testbed league --results live --policies gesscale2,ds2",
     ),
+    "chaos": Deferred(
+        target="testbed.chaos.command:chaos",
+        help="Change placements at random while faults strike, on real Spark over emulated nodes, and count every row.",
+        example="testbed chaos --results chaos --seed 1 --changes 20",
+    ),
     "apply": Deferred(
         target="testbed.emulation.cli:apply",
         help="Delay what real nodes send to each other as a map says, and measure every pair; exits 3 beyond 2 ms or "

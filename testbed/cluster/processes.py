@@ -56,6 +56,7 @@ class Role(StrEnum):
     PRODUCER = "producer"
     CONTROL_PLANE = "control-plane"
     NODE = "node"
+    CONTROLLER = "controller"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

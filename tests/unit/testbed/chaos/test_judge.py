@@ -1,0 +1,92 @@
+"""The verdict on records of changes."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gesscale.errors import InputError
+from testbed.chaos.controller import removed_on_doubt
+from testbed.chaos.judge import ChangeRecord, by_fault, judge, markdown, read_records
+from testbed.chaos.plan import Fault
+
+GOOD = ChangeRecord(
+    number=0,
+    part=0,
+    fault=Fault.NONE,
+    target="",
+    before=("a", "b"),
+    placement=("b", "c"),
+    at_s=1.0,
+    fault_s=2.0,
+    converged_s=4.0,
+    rows=100,
+    rows_lost=0,
+    rows_doubled=0,
+)
+
+
+def test_rows_count_from_the_beginning_of_a_part() -> None:
+    records = [GOOD, replace(GOOD, number=1, rows=250), replace(GOOD, number=2, part=1, rows=30)]
+    verdict = judge(records)
+    assert verdict.kept
+    assert (verdict.changes, verdict.rows, verdict.removals) == (
+        3,
+        280,
+        3,
+    )  # 250 of part 0, 30 of part 1; a leaves
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"rows_lost": 1},
+        {"rows_doubled": 1},
+        {"converged_s": None},
+        {"removed_on_doubt": 1},
+        {"controller_ended": 1},
+    ],
+)
+def test_one_fault_is_enough(fault: dict[str, object]) -> None:
+    assert not judge([GOOD, replace(GOOD, number=1, **fault), replace(GOOD, number=2)]).kept
+
+
+def test_a_row_that_came_back_was_lost_all_the_same() -> None:
+    assert judge([replace(GOOD, rows_lost=5), replace(GOOD, number=1)]).rows_lost == 5
+
+
+def test_what_is_left_behind_is_a_fault() -> None:
+    assert not judge([GOOD], ["process 7 (executor)"]).kept
+
+
+def test_failed_batches_are_counted_and_no_fault() -> None:
+    verdict = judge([replace(GOOD, failed_batches=1, lost_tasks=2)])
+    assert verdict.kept
+    assert (verdict.failed_batches, verdict.lost_tasks) == (1, 2)
+
+
+def test_records_are_read_as_written_without_a_line_cut_short(tmp_path: Path) -> None:
+    file = tmp_path / "changes.jsonl"
+    assert read_records(file) == ()
+    file.write_text(GOOD.line() + GOOD.line()[:20])
+    assert read_records(file) == (GOOD,)
+    file.write_text("{}\n")
+    with pytest.raises(InputError, match="record of a change"):
+        read_records(file)
+
+
+def test_the_table_has_a_row_for_each_fault() -> None:
+    killed = replace(GOOD, fault=Fault.EXECUTOR_KILLED, converged_s=8.0)
+    rows = by_fault([killed, replace(killed, converged_s=10.0), replace(GOOD, converged_s=None)])
+    assert rows == [
+        ("none", "1", "–", "1 not in time", "1", "0", "0"),
+        ("executor-killed", "2", "9.0", "10.0", "2", "0", "0"),
+    ]
+    assert "| executor-killed | 2 | 9.0 |" in markdown(
+        "t", [killed, replace(killed, converged_s=10.0)], judge([killed])
+    )
+
+
+def test_only_removals_in_doubtful_steps_count() -> None:
+    lines = '{"removed": ["a"], "doubtful": false}\n{"removed": ["b", "c"], "doubtful": true}\n{"remo'
+    assert removed_on_doubt(lines) == 2

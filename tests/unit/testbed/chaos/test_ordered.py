@@ -1,0 +1,43 @@
+"""The policy that orders what was drawn."""
+
+from gesscale.decision import MapStatus, Reason
+from gesscale.observation import MissingReading, OperatorReading, WorkflowObservation
+from gesscale.ports import ClusterState, Knowledge, Latencies
+from testbed.chaos.ordered import OrderedPlacement
+
+READ = WorkflowObservation(
+    at_s=1.0,
+    readings={
+        "op": OperatorReading(
+            operator="op",
+            at_s=1.0,
+            placement=("a",),
+            throughput_rows_per_s=1.0,
+            saturated_share=0.0,
+            busy_share=0.5,
+        )
+    },
+)
+UNREAD = WorkflowObservation(at_s=1.0, missing_readings={"op": MissingReading(operator="op", detail="gone")})
+STALE = Knowledge(latencies=Latencies(standing=MapStatus(stale="too old")))
+
+
+def planned(seen: WorkflowObservation, cluster: ClusterState, known: Knowledge, *wanted: str):
+    policy = OrderedPlacement(lambda: {"op": wanted}, "a")
+    return policy.plan(policy.analyze(seen, known), cluster, known)["op"]
+
+
+def test_it_orders_what_is_wanted() -> None:
+    plan = planned(READ, ClusterState(placements={"op": ("a",)}), Knowledge(), "b", "c")
+    assert (plan.before, plan.placement) == (("a",), ("b", "c"))
+
+
+def test_it_changes_nothing_without_figures_or_driver() -> None:
+    assert planned(UNREAD, ClusterState(placements={"op": ("a",)}), Knowledge(), "b").change is None
+    assert planned(READ, ClusterState(), Knowledge(), "b").reason is Reason.CLUSTER_UNAVAILABLE
+
+
+def test_by_a_stale_map_it_adds_and_removes_nothing() -> None:
+    here = ClusterState(placements={"op": ("a",)})
+    assert planned(READ, here, STALE, "b").reason is Reason.LATENCY_MAP_STALE
+    assert planned(READ, here, STALE, "a", "b").placement == ("a", "b")
