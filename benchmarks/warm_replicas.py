@@ -3,7 +3,8 @@
     python benchmarks/warm_replicas.py --measure none --measure daemon --measure plugin --measure all
 
 Each measure has a query of its own on emulated nodes, at a steady load. A replica is added and removed some times.
-The JVM of a new replica competes for the machine's cores, which the emulated capacity (a service time per row) does not show.
+The JVM of a new replica competes for the machine's cores; the emulated capacity (a service time per row)
+does not show that.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import os
 import statistics
 import tempfile
 import time
+from itertools import pairwise
 from pathlib import Path
 
 from gesscale.spark.warm_up import warm_up_settings
@@ -47,7 +49,10 @@ def settings_of(measure: str) -> dict[str, str]:
     every = warm_up_settings()
     if measure in {"none", "archive"}:
         return {}
-    names = {"daemon": {"spark.python.daemon.module"}, "plugin": every.keys() - {"spark.python.daemon.module"}}
+    names = {
+        "daemon": {"spark.python.daemon.module"},
+        "plugin": every.keys() - {"spark.python.daemon.module"},
+    }
     return {name: value for name, value in every.items() if name in names.get(measure, every.keys())}
 
 
@@ -64,14 +69,16 @@ def await_batches(log: Path, more: int, limit_s: float = 60.0) -> None:
 
 def scale_up(spark: LocalSpark, log: Path) -> dict[str, float]:
     before = batches(log)
-    normal_s = statistics.median(later[1] - sooner[1] for sooner, later in zip(before[-6:], before[-5:], strict=False))
+    normal_s = statistics.median(
+        later[1] - sooner[1] for sooner, later in zip(before[-6:], before[-5:], strict=False)
+    )
     ordered = time.time()
     started = spark.start_replicas(["b"])
     spark.await_replicas(started)
     registered = time.time()
     await_batches(log, 5)
     ends = [end for _, end, _ in batches(log) if end > ordered - 2 * normal_s]
-    gap = max(later - sooner for sooner, later in zip(ends, ends[1:], strict=False))
+    gap = max(later - sooner for sooner, later in pairwise(ends))
     stop(started, grace_s=5.0)
     await_batches(log, 4)
     return {"gap_ratio": gap / normal_s, "normal_s": normal_s, "registered_s": registered - ordered}
@@ -86,7 +93,11 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             os.environ[state.STATE_ROOT] = str(folder / "state")
-            os.environ["XDG_CACHE_HOME"] = str(folder) if measure not in {"archive", "all"} else os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache"))
+            os.environ["XDG_CACHE_HOME"] = (
+                str(folder)
+                if measure not in {"archive", "all"}
+                else os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache"))
+            )
             (folder / "map.csv").write_text(",a,b\na,0,3\nb,3,0\n")
             (folder / "topology.yaml").write_text(
                 "name: warm\nlatency: {file: map.csv, unit: ms, kind: rtt}\ndriver_node: a\nsubnet: 10.77.213.0/24\n"

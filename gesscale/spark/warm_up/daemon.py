@@ -12,7 +12,13 @@ from collections.abc import Iterable
 
 from gesscale.spark.warm_up import MODULES_VARIABLE
 
-LIBRARIES = ("pyspark.worker", "pandas", "pyarrow", "pyspark.sql.pandas.serializers", "pyspark.sql.pandas.types")
+LIBRARIES = (
+    "pyspark.worker",
+    "pandas",
+    "pyarrow",
+    "pyspark.sql.pandas.serializers",
+    "pyspark.sql.pandas.types",
+)
 
 
 def import_all(modules: Iterable[str]) -> None:
