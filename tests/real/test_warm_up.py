@@ -67,7 +67,11 @@ def position(log: list[str], words: str) -> int:
 
 
 def test_the_first_task_comes_after_the_warm_up(tmp_path: Path) -> None:
-    for log in logs(tmp_path, warm_up_settings(["json"])):
+    both = logs(tmp_path, warm_up_settings(["json"]))
+    # Spark counts "boot" from the task's start to that of its worker: below 0, the worker was there before the task
+    assert "boot = -" not in both[0][position(both[0], "Times: total")]
+    assert "boot = -" in both[1][position(both[1], "Times: total")]
+    for log in both:
         assert position(log, "without a full warm-up") == -1, "\n".join(log)
         assert 0 <= position(log, "gesscale: warm-up over") < position(log, "gesscale: first task"), (
             "\n".join(log)
