@@ -8,6 +8,7 @@ from pathlib import Path
 
 from gesscale.errors import ClusterError, InputError
 from gesscale.extras import how_to_install
+from gesscale.spark.warm_up import JAR
 from testbed.cluster.commands import run
 
 EXECUTOR_CLASS = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
@@ -158,6 +159,7 @@ def _launcher_command() -> tuple[str, ...]:
         "SPARK_HOME": str(spark_home()),
         "SPARK_SCALA_VERSION": "2.13",
         "SPARK_EXECUTOR_MEMORY": f"{EXECUTOR_MEMORY_MB}m",
+        "SPARK_DIST_CLASSPATH": str(JAR),  # does nothing unless spark.plugins names what is in it
         **{name: os.environ[name] for name in ("JAVA_HOME", "PATH") if name in os.environ},
     }
     written = run(

@@ -1,0 +1,68 @@
+"""Build ``warm_up.jar`` from its source: the same bytes each time, with a JDK 17.
+
+    python -m gesscale.spark.warm_up.build
+
+The jar is in the tree, so nobody needs a compiler to use it; a test builds it again and compares.
+"""
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from importlib.util import find_spec
+from pathlib import Path
+
+from gesscale.errors import InputError
+from gesscale.spark.warm_up import JAR
+
+SOURCES = JAR.parent / "java"
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+_TIMEOUT_S = 120
+
+
+def build(jar: Path) -> None:
+    """Compile the source against PySpark's jars.
+
+    Parameters
+    ----------
+    jar
+        The file to write.
+
+    Raises
+    ------
+    InputError
+        Where there is no compiler or no PySpark, or the source does not compile.
+    """
+    compiler, spark = shutil.which("javac"), find_spec("pyspark")
+    if compiler is None or spark is None or spark.origin is None:
+        message = "the warm-up's jar needs javac 17 (apt-get install openjdk-17-jdk-headless) and PySpark"
+        raise InputError(message)
+    with tempfile.TemporaryDirectory() as folder:
+        command = (
+            *(
+                compiler,
+                "--release",
+                "17",
+                "-g:none",
+                "-nowarn",
+                "-proc:none",
+                "-implicit:none",
+                "-d",
+                folder,
+            ),
+            *("-cp", str(Path(spark.origin).parent / "jars" / "*")),
+            *(str(source) for source in sorted(SOURCES.rglob("*.java"))),
+        )
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+        if done.returncode:
+            message = f"javac refused {SOURCES}: {done.stderr[:2000]}"
+            raise InputError(message)
+        with zipfile.ZipFile(jar, "w", zipfile.ZIP_STORED) as archive:
+            for path in sorted(Path(folder).rglob("*.class")):
+                entry = zipfile.ZipInfo(path.relative_to(folder).as_posix(), _EPOCH)
+                archive.writestr(entry, path.read_bytes())
+
+
+if __name__ == "__main__":
+    build(Path(sys.argv[1]) if len(sys.argv) > 1 else JAR)

@@ -1,0 +1,87 @@
+"""Spark gives a new executor its first task only after its warm-up; one that fails stops nobody."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gesscale.spark.warm_up import warm_up_settings
+from latency_map.shell import command_line
+from testbed.cluster import processes, spark_command
+
+pytestmark = pytest.mark.real
+LOOPBACK = "127.0.0.1"
+PROGRAM = """
+import os, subprocess, sys, time
+from pyspark.sql import SparkSession
+from testbed.cluster import spark_command
+
+spark = SparkSession.builder.getOrCreate()
+sc = spark.sparkContext
+
+def same(frames):
+    yield from frames
+
+def work():
+    return spark.range(100, numPartitions=2).mapInPandas(same, "id long").count()
+
+def executor(number):
+    arguments = spark_command.executor_arguments(
+        "127.0.0.1", driver_address="127.0.0.1", driver_port=int(sc.getConf().get("spark.driver.port")),
+        application=sc.applicationId, executor_id=number)
+    with open(f"{sys.argv[1]}/{number}.log", "w") as log:
+        return subprocess.Popen(spark_command.executor_command(arguments, java_options=()), stdout=log, stderr=log)
+
+for number in (1, 2):  # the second learns from the first which worker to prepare
+    started = executor(number)
+    assert work() == 100
+    assert work() == 100
+    started.terminate()
+    started.wait(60)
+print("DONE", flush=True)
+spark.stop()
+"""
+
+
+def logs(folder: Path, settings: dict[str, str]) -> list[list[str]]:
+    (folder / "program.py").write_text(PROGRAM)
+    fixed = spark_command.driver_settings(LOOPBACK, driver_port=0, ui_port=0)
+    fixed = {name: value for name, value in fixed.items() if name != "spark.ui.port"} | {
+        "spark.ui.enabled": "false"
+    }
+    words = (word for name, value in {**settings, **fixed}.items() for word in ("--conf", f"{name}={value}"))
+    environment = {
+        **processes.base_environment(),
+        **spark_command.node_environment(LOOPBACK, folder, sys.executable),
+        "PYSPARK_SUBMIT_ARGS": command_line((*words, "pyspark-shell")),
+    }
+    program = (sys.executable, str(folder / "program.py"), str(folder))
+    done = subprocess.run(program, env=environment, capture_output=True, text=True, timeout=240, check=False)
+    assert "DONE" in done.stdout, done.stderr[-3000:]
+    return [(folder / f"{number}.log").read_text().splitlines() for number in (1, 2)]
+
+
+def position(log: list[str], words: str) -> int:
+    return next((number for number, line in enumerate(log) if words in line), -1)
+
+
+def test_the_first_task_comes_after_the_warm_up(tmp_path: Path) -> None:
+    both = logs(tmp_path, warm_up_settings(["json"]))
+    # Spark counts "boot" from the task's start to that of its worker: below 0, the worker was there before the task
+    assert "boot = -" not in both[0][position(both[0], "Times: total")]
+    assert "boot = -" in both[1][position(both[1], "Times: total")]
+    for log in both:
+        assert position(log, "without a full warm-up") == -1, "\n".join(log)
+        assert 0 <= position(log, "gesscale: warm-up over") < position(log, "gesscale: first task"), (
+            "\n".join(log)
+        )
+
+
+def test_a_warm_up_that_fails_stops_no_executor(tmp_path: Path) -> None:
+    # no time for it, and a module that does not exist
+    first, second = logs(tmp_path, warm_up_settings(["no_such_module"], timeout_s=0))
+    for log in (first, second):
+        assert position(log, "gesscale: this executor works without a full warm-up") >= 0
+        assert position(log, "gesscale: first task") >= 0
+    assert position(first, "no_such_module is not warm") >= 0
