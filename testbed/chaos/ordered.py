@@ -15,8 +15,8 @@ from gesscale.ports import ClusterState, Knowledge
 class OrderedPlacement:
     """Plans the wanted placement of an operator.
 
-    As other policies, it changes nothing without figures; but where no replica is left, there is nothing to remove, and no
-    figure would come before there is one.
+    As other policies, it changes nothing without figures; but where no replica is left, there is nothing to remove, and
+    no figure would come before there is one.
 
     Attributes
     ----------

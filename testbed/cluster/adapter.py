@@ -32,9 +32,9 @@ class _Executors:
 class LocalCluster:
     """Starts and removes executors on the emulated nodes of this machine, and never waits for them.
 
-    Whoever has to leave is asked once all new ones work, so that a move costs no capacity. One that only starts, and that
-    a newer order drops, is asked at once: it does no work yet, and its start would only delay the others. `state`
-    looks after what is under way: it asks them, and ends what is late.
+    Whoever has to leave is asked once all new ones work, so that a move costs no capacity. One that only starts, and
+    that a newer order drops, is asked at once: it does no work yet, and its start would only delay the others.
+    `state` looks after what is under way: it asks them, and ends what is late.
 
     Attributes
     ----------
