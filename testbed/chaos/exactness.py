@@ -54,7 +54,7 @@ def committed(checkpoint: Path) -> _Numbers:
             case {"rows": int(rows)}:
                 return np.arange(rows)
             case {**topics} if len(topics) == 1:
-                (ends,) = topics.values()
+                ends: dict[str, int] = next(iter(topics.values()))
                 each = [np.arange(int(end)) * PARTITIONS + int(number) for number, end in ends.items()]
                 return np.sort(np.concatenate(each))
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:

@@ -49,7 +49,8 @@ def strike(change: PlannedChange, before: tuple[str, ...], stream: "ChaosStream"
         case Fault.EXECUTOR_KILLED | Fault.DRIVER_KILLED | Fault.CONTROLLER_KILLED:
             return _kill(change, stream)
     target, lasting = _lasting(change, before, stream)
-    beyond_s = stream.network_timeout_s if change.fault is Fault.NODE_CUT_OFF_LONG else 0.0
+    # Spark looks for silent executors once in a timeout, so it gives one up after two of them at the latest.
+    beyond_s = 2 * stream.network_timeout_s if change.fault is Fault.NODE_CUT_OFF_LONG else 0.0
     with lasting:
         wait_s(beyond_s + change.lasts_s)
     return target

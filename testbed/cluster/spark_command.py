@@ -53,6 +53,8 @@ def driver_settings(
         "spark.storage.decommission.enabled": "false",
         "spark.executor.heartbeatInterval": "5s",
         "spark.network.timeout": f"{network_timeout_s}s",
+        # how often Spark looks for silent executors; its default, but no more than the timeout
+        "spark.network.timeoutInterval": f"{min(NETWORK_TIMEOUT_S, network_timeout_s)}s",
         # a killed executor must not use up the attempts of a task
         "spark.task.maxFailures": "16",
         "spark.ui.enabled": "true",
