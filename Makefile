@@ -33,4 +33,4 @@ release:
 
 lock:
 	@.venv/bin/pip install --quiet uv
-	@.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --all-extras --group test --group lint --group build --group release --generate-hashes --no-header pyproject.toml -o requirements.lock
+	@.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --all-extras --group test --group lint --group build --group release --group docs --generate-hashes --no-header pyproject.toml -o requirements.lock
