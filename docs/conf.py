@@ -6,7 +6,7 @@ The pages stay what a Git host shows. So the root of the site is that of the rep
 
 import re
 from importlib.metadata import version as version_of
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from sphinx.application import Sphinx
 from sphinx.util.typing import ExtensionMetadata
@@ -21,7 +21,7 @@ version = release = version_of("gesscale")
 
 root_doc = INDEX
 source_suffix = {".md": "markdown"}
-include_patterns = ["*.md", "docs/**", "examples/**", "**/README.md"]
+include_patterns = ["*.md", "docs/**", "examples/**", "deploy/k3s/*.md", "testbed/workloads/data/*.md"]
 exclude_patterns = [".*", "build", "dist", "shared", "reports"]
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 nitpicky = False
@@ -45,12 +45,20 @@ html_theme_options = {"top_of_page_buttons": []}
 
 def add_toctrees(_app: Sphinx, docname: str, source: list[str]) -> None:
     """Make the lists of the index the site's order: each section's links become one part of the sidebar."""
+    folder = PurePosixPath(docname).parent
+    if docname.endswith("/README") and docname != INDEX and folder.is_relative_to("docs"):
+        pages = sorted(set(re.findall(r"\]\(([\w]+\.md)\)", source[0])))
+        source[0] += _toctree("", pages)
     if docname != INDEX:
         return
     parts = re.split(r"^## (.+)$", source[0], flags=re.MULTILINE)
     for caption, text in zip(parts[1::2], parts[2::2], strict=True):
         pages = re.findall(r"\]\(([^)#:]+\.md)\)", text)
-        source[0] += f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n" + "\n".join(pages) + "\n```\n"
+        source[0] += _toctree(f":caption: {caption}\n", pages)
+
+
+def _toctree(caption: str, pages: list[str]) -> str:
+    return "\n".join(("\n```{toctree}", f":hidden:\n{caption}", *pages, "```\n"))
 
 
 def setup(app: Sphinx) -> ExtensionMetadata:
