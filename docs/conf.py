@@ -1,7 +1,7 @@
 """How the Markdown of this repository becomes a site: ``make docs``.
 
-The pages stay what a Git host shows. So the root of the site is that of the repository, its order is that of the lists in
-``docs/README.md``, and there is no page of which the Markdown holds more than headings, text and links.
+The pages stay what a Git host shows. So the root of the site is that of the repository, and its order is that of the
+lists in ``docs/README.md``. What ``--help`` says of each command is added while the site is built.
 """
 
 import re
@@ -10,9 +10,15 @@ from pathlib import Path, PurePosixPath
 
 from sphinx.application import Sphinx
 from sphinx.util.typing import ExtensionMetadata
+from typer import Context
+from typer.cli import get_docs_for_click
+from typer.main import get_command
+
+from gesscale.cli.app import app
 
 ROOT = Path(__file__).parents[1]
 INDEX = "docs/README"
+COMMANDS = "docs/reference/commands"
 
 project = "gesscale"
 author = "the authors of gesscale"
@@ -33,6 +39,7 @@ autodoc_typehints = "signature"
 default_role = "code"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
+napoleon_use_ivar = True
 
 html_theme = "furo"
 html_title = f"gesscale {release}"
@@ -43,12 +50,19 @@ templates_path = ["_templates"]
 html_theme_options = {"top_of_page_buttons": []}
 
 
-def add_toctrees(_app: Sphinx, docname: str, source: list[str]) -> None:
-    """Make the lists of the index the site's order: each section's links become one part of the sidebar."""
+def complete(_app: Sphinx, docname: str, source: list[str]) -> None:
+    """Add to a page what the site has beside its Markdown.
+
+    The lists of an index become the site's order: each section's links are one part of the sidebar. A link that shows
+    the name of a file shows the title of its page.
+    """
+    source[0] = re.sub(r"\[[\w./]+\.md\]\((?=[^)#:]+\.md[)#])", "[](", source[0])
     folder = PurePosixPath(docname).parent
     if docname.endswith("/README") and docname != INDEX and folder.is_relative_to("docs"):
         pages = sorted(set(re.findall(r"\]\(([\w]+\.md)\)", source[0])))
         source[0] += _toctree("", pages)
+    if docname == COMMANDS:
+        source[0] += "\n## Every option\n\n" + every_option()
     if docname != INDEX:
         return
     parts = re.split(r"^## (.+)$", source[0], flags=re.MULTILINE)
@@ -57,11 +71,18 @@ def add_toctrees(_app: Sphinx, docname: str, source: list[str]) -> None:
         source[0] += _toctree(f":caption: {caption}\n", pages)
 
 
+def every_option() -> str:
+    """Return what ``--help`` says of each command, as Markdown."""
+    command = get_command(app)
+    text = get_docs_for_click(obj=command, ctx=Context(command), indent=2, name="gesscale")
+    return re.sub(r"^(#{2,}) `(.+)`$", r"\1 \2", text, flags=re.MULTILINE)
+
+
 def _toctree(caption: str, pages: list[str]) -> str:
     return "\n".join(("\n```{toctree}", f":hidden:\n{caption}", *pages, "```\n"))
 
 
 def setup(app: Sphinx) -> ExtensionMetadata:
     """Register the hook."""
-    app.connect("source-read", add_toctrees)
+    app.connect("source-read", complete)
     return {"parallel_read_safe": True}
