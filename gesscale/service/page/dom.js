@@ -45,12 +45,17 @@ export function namesOf(names) {
   return names.flatMap((name, index) => [index ? ", " : null, nameOf(name)]);
 }
 
+function classOf(head) {
+  return [head.number && "number", head.spare && "wide"].filter(Boolean).join(" ") || null;
+}
+
+// heads: {text; number: figures stand on the right; bare: needs no head before it; spare: left out where it is narrow}
 export function table(caption, heads, rows, attributes) {
   // Where a table is stacked, its heads are not seen, and each cell that is not bare says what it is.
-  const cell = (value, index, tag) => h(tag, { class: heads[index].number ? "number" : null, scope: tag === "th" ? "row" : null, "data-head": heads[index].bare ? null : heads[index].text }, value ?? "–");
+  const cell = (value, index, tag) => h(tag, { class: classOf(heads[index]), scope: tag === "th" ? "row" : null, "data-head": heads[index].bare ? null : heads[index].text }, value ?? "–");
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption, "data-scroll": caption, ...attributes },
     h("table", {},
       h("caption", {}, caption),
-      h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col", class: head.number ? "number" : null }, head.text)))),
+      h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col", class: classOf(head) }, head.text)))),
       h("tbody", {}, rows.map((row) => h("tr", { class: row.class ?? null }, row.cells.map((value, index) => cell(value, index, index === 0 ? "th" : "td")))))));
 }

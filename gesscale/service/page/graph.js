@@ -71,18 +71,28 @@ function card(operator, point, points, [x, y], href) {
       loadBar(point), trace(points)));
 }
 
-export function workflowGraph(workflow, snapshot, historyOf, hrefOf, narrow) {
-  const columns = columnsOf(workflow.operators);
+// Operators without streams between them fill the width, line by line.
+function linesOf(operators, width) {
+  const inLine = Math.max(1, Math.floor((width + GAP.across) / (CARD.width + GAP.across)));
+  return Array.from({ length: Math.ceil(operators.length / inLine) }, (_, line) => operators.slice(line * inLine, (line + 1) * inLine));
+}
+
+export function workflowGraph(workflow, snapshot, historyOf, hrefOf, { width: room, narrow: isNarrow }) {
+  const isLoose = workflow.operators.every((each) => !each.upstream.length);
+  const narrow = isNarrow || isLoose;
+  const columns = isLoose ? linesOf(workflow.operators, room) : columnsOf(workflow.operators);
   const widest = Math.max(...columns.map((column) => column.length));
   const [along, across] = narrow ? [CARD.height, CARD.width] : [CARD.width, CARD.height];
+  const gap = isLoose ? GAP.across : GAP.along;
   const total = widest * (across + GAP.across) - GAP.across;
   const places = new Map();
   columns.forEach((column, depth) => column.forEach((operator, index) => {
-    const a = depth * (along + GAP.along) + 2;
-    const b = (total - (column.length * (across + GAP.across) - GAP.across)) / 2 + index * (across + GAP.across) + 2;
+    const a = depth * (along + gap) + 2;
+    const before = isLoose ? 0 : (total - (column.length * (across + GAP.across) - GAP.across)) / 2;
+    const b = before + index * (across + GAP.across) + 2;
     places.set(operator.name, narrow ? [b, a] : [a, b]);
   }));
-  const length = columns.length * (along + GAP.along) - GAP.along + 4;
+  const length = columns.length * (along + gap) - gap + 4;
   const [width, height] = narrow ? [total + 4, length] : [length, total + 4];
   const edges = workflow.operators.flatMap((operator) => operator.upstream.map((name) => {
     const [x1, y1] = places.get(name);

@@ -88,7 +88,7 @@ function bills(listed, point) {
       bill.total > least ? `+${figure(bill.total - least)}` : "least", figure(bill.replica_minutes), figure(bill.late_minutes), figure(bill.changes)],
   }));
   return [h("h3", {}, "The bill of each number of replicas"),
-    table("The bill is in replica-minutes; late minutes and changes are in it at their prices", [{ text: "replicas" }, { text: "bill", number: true }, { text: "above least", number: true }, { text: "replica-min", number: true }, { text: "late min", number: true }, { text: "changes", number: true }], rows)];
+    table("The bill is in replica-minutes; late minutes and changes are in it at their prices", [{ text: "replicas" }, { text: "bill", number: true }, { text: "above least", number: true, spare: true }, { text: "replica-min", number: true }, { text: "late min", number: true }, { text: "changes", number: true }], rows)];
 }
 
 function rejections(listed, chosen, delayOf) {

@@ -11,7 +11,7 @@ const MOST_DRAWN = 60;
 const MOST_LISTED = 200;
 const LAST_CHANGES = 6;
 
-export function workflowView(model, place, { narrow }) {
+export function workflowView(model, place, size) {
   const chosen = model.workflowNamed(place.workflow);
   const fleet = model.workflows.length > 1 && !place.workflow;
   const shown = fleet ? model.workflows : [chosen];
@@ -23,7 +23,7 @@ export function workflowView(model, place, { narrow }) {
   return [
     h("h1", {}, title),
     counts(rows, place),
-    fleet ? null : graphOf(model, place, chosen, narrow),
+    fleet ? null : graphOf(model, place, chosen, size),
     listOf(rows, place, fleet),
     fleet ? null : lastChanges(model, place, chosen),
     legend(),
@@ -40,13 +40,13 @@ function counts(rows, place) {
   return h("p", { class: "counts" }, WORST_FIRST.filter(number).map((state) => h(rows.length < FEW ? "span" : "a", { class: `badge ${state}`, href: rows.length < FEW ? null : linkTo(place, { search: place.search === state ? "" : state }), "data-key": `count ${state}` }, `${STATES[state].sign} ${figure(number(state))} ${STATES[state].word}`)));
 }
 
-function graphOf(model, place, workflow, narrow) {
+function graphOf(model, place, workflow, size) {
   if (workflow.operators.length > MOST_DRAWN) return h("p", { class: "note" }, `A graph of ${figure(workflow.operators.length)} operators shows nothing; find yours below.`);
   const snapshot = model.snapshot(workflow.name, place.at_s);
   const history = new Map(workflow.operators.map((each) => [each.name, []]));
   for (const point of model.pointsOf(workflow.name)) if (place.at_s === null || point.at_s <= place.at_s) history.get(point.operator)?.push(point);
   return [
-    workflowGraph(workflow, snapshot, (name) => history.get(name), (operator) => linkTo(place, { view: "operator", workflow: workflow.name, operator }), narrow),
+    workflowGraph(workflow, snapshot, (name) => history.get(name), (operator) => linkTo(place, { view: "operator", workflow: workflow.name, operator }), size),
     h("p", { class: "note" }, `Bar: load, of the capacity. Lines, over the last ${MOST_TRACED} steps: `, ["load", "capacity"].map((kind) => h("span", { class: "sample" }, h("span", { class: `swatch ${kind}` }), kind))),
   ];
 }
