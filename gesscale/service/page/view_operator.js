@@ -100,7 +100,7 @@ function modelOf(decision) {
       cells: [`${SYMBOLS[name] ? `${SYMBOLS[name]} ` : ""}${name}`, Number(value.toPrecision(4)).toLocaleString("en"), fitted.fitted.includes(name) ? `fitted to ${fitted.readings_used} readings` : "a default, not fitted yet"],
     }));
     return [
-      table(`Law ${fitted.law}`, [{ text: "parameter" }, { text: "value", number: true }, { text: "rests on" }], rows, { class: "scroll snug" }),
+      table(`Law ${fitted.law}`, [{ text: "parameter" }, { text: "value", number: true }, { text: "rests on" }], rows, { class: "scroll snug stack" }),
       h("p", {}, `The model is ${fitted.calibrated ? "calibrated" : "not calibrated yet: that takes three different readings"}${fitted.drift ? "; newer readings contradict it (drift)" : ""}.`),
       fitted.warnings.map((warning) => h("p", { class: "note" }, warning)),
     ];
@@ -123,7 +123,7 @@ function learnedOf(learned) {
     return { cells: [words, precise(factor * each.value), `± ${precise(factor * each.deviation)}`, told ? "the batches so far" : `a first guess, ± ${precise(factor * each.deviation_at_first)}: the batches say little of it yet`] };
   });
   return [
-    table("What the policy has learned of this operator", [{ text: "parameter" }, { text: "value", number: true }, { text: "deviation", number: true }, { text: "rests on" }], rows, { class: "scroll snug" }),
+    table("What the policy has learned of this operator", [{ text: "parameter" }, { text: "value", number: true }, { text: "deviation", number: true }, { text: "rests on" }], rows, { class: "scroll snug stack" }),
     h("p", {}, "Each batch counts as evidence, an old one less than a new one. Capacity is what a full batch takes by these figures."),
   ];
 }
