@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -54,14 +54,18 @@ def committed(checkpoint: Path) -> _Numbers:
             case {"rows": int(rows)}:
                 return np.arange(rows)
             case {**topics} if len(topics) == 1:
-                ends: dict[str, int] = next(iter(topics.values()))
-                each = [np.arange(int(end)) * PARTITIONS + int(number) for number, end in ends.items()]
-                return np.sort(np.concatenate(each))
+                return _of_topic(*topics.values())
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         message = f"checkpoint: expected the rows of batch {newest} in {log}, got: {error}; is it of another source?"
         raise InputError(message) from error
     message = f"checkpoint: expected the rows of batch {newest} in {log}, got something else"
     raise InputError(message)
+
+
+def _of_topic(ends: Any) -> _Numbers:
+    """Return which events are before the offsets of a topic's partitions."""
+    each = [np.arange(int(end)) * PARTITIONS + int(partition) for partition, end in ends.items()]
+    return np.sort(np.concatenate(each))
 
 
 @dataclass(slots=True)
