@@ -9,7 +9,7 @@ from pathlib import Path
 
 from testbed.chaos.changing import play_change
 from testbed.chaos.judge import ChaosVerdict
-from testbed.chaos.kubernetes.proxy import faulty_api
+from testbed.chaos.kubernetes.proxy import faulty_api, tls_to
 from testbed.chaos.kubernetes.stream import KubernetesStream
 from testbed.chaos.plan import PlannedChange, draw_plan
 from testbed.chaos.playing import SPARE_S, left_behind
@@ -57,7 +57,7 @@ def _running(
     rides = setting.write_rides(folder / "rides")
     scenario = replace(setting.scenario, max_replicas=len(cluster.node_names), period_s=5.0)
     on_cluster = KubernetesStage(cluster=cluster, scenario=scenario, folder=folder.resolve())
-    with faulty_api(cluster.api) as proxy:
+    with faulty_api(cluster.api_url, tls_to(cluster.authority)) as proxy:
         stream = KubernetesStream(stage=on_cluster, proxy=proxy, rides=rides)
         try:
             stage.say(f"starting the controller and the query: {folder}")

@@ -5,18 +5,27 @@ import json
 import socket
 import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
-
-from testbed.kubernetes.api import Api
 
 _TIMEOUT_S = 10.0
 _CHUNK = 1 << 16
+_PORT = 443
 _WRITES = frozenset({"POST", "PUT", "PATCH"})
 _HELD_BACK = frozenset({"connection", "transfer-encoding", "content-length", "host", "accept-encoding"})
+
+
+Connect = Callable[[str, int], http.client.HTTPConnection]
+
+
+def tls_to(authority: Path) -> Connect:
+    """Return what opens connections to an API server that is known by these certificates."""
+    context = ssl.create_default_context(cafile=str(authority))
+    return lambda host, port: http.client.HTTPSConnection(host, port, timeout=_TIMEOUT_S, context=context)
 
 
 class Trouble(StrEnum):
@@ -81,17 +90,18 @@ class FaultyApi(ThreadingHTTPServer):
 
     Parameters
     ----------
-    api
-        What is behind it; clients bring their own tokens.
+    url
+        Of what is behind it; clients bring their own tokens.
+    connect
+        Opens a connection to a host and port.
     """
 
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, url: str, connect: Connect) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.target = urlsplit(api.url)
-        self.context = ssl.create_default_context(cafile=str(api.authority))
+        self._target, self._connect = urlsplit(url), connect
         self.trouble, self.met = Trouble.NONE, 0
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()
@@ -120,14 +130,15 @@ class FaultyApi(ThreadingHTTPServer):
                     each.shutdown(socket.SHUT_RDWR)
 
     @contextmanager
-    def passing(self, upstream: http.client.HTTPConnection) -> Iterator[None]:
-        """Know a connection while it is in use, so that `cut` ends it."""
+    def upstream(self) -> Iterator[http.client.HTTPConnection]:
+        """Have a connection to what is behind it, known here so that `cut` ends it."""
+        upstream = self._connect(self._target.hostname or "", self._target.port or _PORT)
         upstream.connect()
         held: socket.socket = upstream.sock
         with self._lock:
             self._open.add(held)
         try:
-            yield
+            yield upstream
         finally:
             with self._lock:
                 self._open.discard(held)
@@ -153,13 +164,9 @@ class _Handler(BaseHTTPRequestHandler):
         if trouble := self.server.meets(self.command, self.path):
             self._refuse(trouble)
             return
-        target = self.server.target
-        upstream = http.client.HTTPSConnection(
-            target.hostname or "", target.port or 443, timeout=_TIMEOUT_S, context=self.server.context
-        )
         headers = {name: value for name, value in self.headers.items() if name.lower() not in _HELD_BACK}
         try:
-            with self.server.passing(upstream):
+            with self.server.upstream() as upstream:
                 upstream.request(self.command, self.path, body=body, headers=headers)
                 upstream.sock.settimeout(None if "watch=" in self.path else _TIMEOUT_S)
                 self._stream(upstream.getresponse())
@@ -173,13 +180,22 @@ class _Handler(BaseHTTPRequestHandler):
                 self.send_header(name, value)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        while part := answer.read1(_CHUNK):
-            self._chunk(part)
-        if "watch=" in self.path and self.server.meets("GET", self.path) is Trouble.GONE:
-            self._chunk(
-                json.dumps({"type": "ERROR", "object": json.loads(status_of(Trouble.GONE))}).encode() + b"\n"
-            )
+        try:
+            while part := answer.read1(_CHUNK):
+                self._chunk(part)
+        except (OSError, http.client.HTTPException):
+            if not self._is_too_old():
+                raise
+        if self._is_too_old():
+            self.server.meets(self.command, self.path)
+            event = {"type": "ERROR", "object": json.loads(status_of(Trouble.GONE))}
+            self._chunk(json.dumps(event).encode() + b"\n")
         self.wfile.write(b"0\r\n\r\n")
+
+    def _is_too_old(self) -> bool:
+        """Say whether this is a watch that is to end as an API server ends one of a version that is too old."""
+        trouble = self.server.trouble
+        return trouble is Trouble.GONE and refused(trouble, self.command, self.path)
 
     def _chunk(self, part: bytes) -> None:
         self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
@@ -203,9 +219,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def faulty_api(api: Api) -> Iterator[FaultyApi]:
-    """Serve the proxy for as long as the context lasts."""
-    proxy = FaultyApi(api)
+def faulty_api(url: str, connect: Connect) -> Iterator[FaultyApi]:
+    """Serve the proxy for as long as the context lasts; see `FaultyApi`."""
+    proxy = FaultyApi(url, connect)
     thread = threading.Thread(target=proxy.serve_forever, name="faulty-api", daemon=True)
     thread.start()
     try:
