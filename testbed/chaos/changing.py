@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from gesscale.errors import ClusterError
 from testbed.chaos.judge import ChangeRecord
 from testbed.chaos.plan import PlannedChange
 from testbed.pipeline.sink import SinkCount
 
+FIRST_BATCH_S = 300.0
 _POLL_S = 0.3
 
 
@@ -100,6 +102,24 @@ def play_change(change: PlannedChange, part: int, played: Played, within_s: floa
         removed_on_doubt=now.removed_on_doubt - tallies.removed_on_doubt,
         controller_ended=now.controller_ended - tallies.controller_ended,
     )
+
+
+def await_first_batch(played: Played, timeout_s: float = FIRST_BATCH_S) -> None:
+    """Wait until a query that was started has committed a batch; its start is no change.
+
+    Raises
+    ------
+    ClusterError
+        Where none is in time.
+    """
+    deadline_s = time.monotonic() + timeout_s
+    while played.committed() < 0:
+        if time.monotonic() > deadline_s:
+            message = (
+                f"expected a first batch within {timeout_s:g} s, there is none; see the logs in the results"
+            )
+            raise ClusterError(message)
+        time.sleep(_POLL_S)
 
 
 def in_words(record: ChangeRecord) -> str:
