@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
-from testbed.chaos.changing import play_change
+from testbed.chaos.changing import await_first_batch, play_change
 from testbed.chaos.judge import ChaosVerdict
 from testbed.chaos.plan import PlannedChange, draw_plan
 from testbed.chaos.proxy import faulty_page
@@ -103,6 +103,7 @@ def _running(setting: ChaosSetting, topology: Topology, folder: Path, stage: Sta
             await_query(spark, metrics_url)
             stream.order(stream.nodes())
             stream.start_controller()
+            await_first_batch(stream)
             yield stream
         finally:
             stream.stop()

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from testbed.chaos.changing import play_change
+from testbed.chaos.changing import await_first_batch, play_change
 from testbed.chaos.judge import ChaosVerdict
 from testbed.chaos.kubernetes.proxy import faulty_api, tls_to
 from testbed.chaos.kubernetes.stream import KubernetesStream
@@ -63,6 +63,7 @@ def _running(
             stage.say(f"starting the controller and the query: {folder}")
             on_cluster.set()
             stream.start()
+            await_first_batch(stream)
             yield stream
         finally:
             left += stream.stop()

@@ -2,7 +2,6 @@
 
 import json
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -32,7 +31,6 @@ _TROUBLES = {
     Fault.API_TOO_MANY: Trouble.TOO_MANY,
     Fault.API_ERROR: Trouble.ERROR,
 }
-_FIRST_BATCH_S = 300.0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -70,23 +68,9 @@ class KubernetesStream:
         return self.stage.folder / f"checkpoint-{self.stage.operator.name}"
 
     def start(self) -> None:
-        """Start controller and driver, and wait until a batch is committed.
-
-        Raises
-        ------
-        ClusterError
-            Where none is in time.
-        """
+        """Start controller and driver."""
         self.start_controller()
         self.stage.submit(self.rides)
-        deadline_s = time.monotonic() + _FIRST_BATCH_S
-        while self.committed() < 0:
-            if time.monotonic() > deadline_s:
-                message = (
-                    f"expected a batch within {_FIRST_BATCH_S:g} s, there is none; see {self.stage.folder}"
-                )
-                raise ClusterError(message)
-            time.sleep(1.0)
 
     def start_controller(self) -> None:
         """Start the controller as its users do, with a kubeconfig that leads to the proxy."""
