@@ -31,7 +31,7 @@ class Memo(BaseModel):
 M = TypeVar("M", bound=Memo)
 
 
-@lru_cache(maxsize=64)  # a memo is read when planned by, and again in the next step; it never changes
+@lru_cache(maxsize=16)  # a memo is read to plan by it, and again in the next step; nobody changes it
 def read(kind: type[M], text: str) -> M:
     """Return a memo that `Memo.model_dump_json` wrote.
 

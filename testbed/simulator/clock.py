@@ -57,6 +57,7 @@ class SimulatedClock:
             name: tuple(self.scene.source_shares(name).items()) for name in self.scene.workflow.operators
         }
         self._loads = tuple(self.scene.workloads.items())
+        self._needed = {name: self.best[name].least for name in self._shares}
         self._offered_rows = dict.fromkeys(self.scene.workloads, 0.0)
         self._tallies: dict[str, Tally] = {}
         self._tally()
@@ -98,7 +99,7 @@ class SimulatedClock:
             after = self._tallies[name]
             sample = Sample(  # by position, in the order of its fields: there are very many
                 from_s,
-                self.best[name].least(rows / lasted_s)[0],
+                self._needed[name](rows / lasted_s)[0],
                 tally.supply_replicas,
                 tally.serving_replicas,
                 (after.offered_rows - tally.offered_rows) / lasted_s,
