@@ -13,7 +13,7 @@ from recorded_steps import T0_S
 from typing_extensions import is_typeddict
 
 from gesscale.batch_record import BatchRecord, HostWork, figures_of
-from gesscale.decision import Analysis, MapStatus, Outcome, Plan
+from gesscale.decision import Analysis, Decision, MapStatus, Outcome, Plan
 from gesscale.monitor.records import BatchesDocument, ServedRecord
 from gesscale.ports import Node
 from gesscale.service import schema
@@ -85,6 +85,7 @@ def _decision() -> dict[str, Any]:
         "plan": plan,
         "outcome": Outcome,
         "latency_map": MapStatus,
+        "unfit": get_type_hints(Decision)["unfit"],
     }
     model = create_model("Decision", **{name: (form, ...) for name, form in (top | parts).items()})
     written: dict[str, Any] = _or_null(model.model_json_schema(mode="serialization"))

@@ -20,6 +20,12 @@ from gesscale.service.documents import ONLY_WORKFLOW, cost_of, nodes_document, p
 from gesscale.service.schema import OrderCost
 from gesscale.settings import Settings, load_settings
 
+_CUT_OFF = (
+    "The run is being read. If nothing more comes, this file is cut off: copy it again, or write it again by "
+    "<code>gesscale page FOLDER</code>."
+)
+"""What is left of a file that ends before its script, which would put the run in place of it."""
+
 
 def write_page(folder: Path, file: Path, *, title: str = "") -> tuple[str, ...]:
     """Write a recorded run as one HTML file.
@@ -101,6 +107,7 @@ def html_of(record: Mapping[str, Any]) -> str:
         .replace('<meta charset="utf-8">', head)
         .replace('<link rel="stylesheet" href="page.css">', f"<style>{style}</style>")
         .replace('<script type="module" src="page.js"></script>', "")
+        .replace("<noscript>", f'<p class="empty">{_CUT_OFF}</p><noscript>')
         .replace(
             "</body>",
             f'<script type="application/json" id="recorded">{data}</script>\n'
