@@ -113,6 +113,18 @@ def test_on_a_telephone_lists_are_stacked_and_no_name_breaks_at_a_hyphen(chromiu
 
 
 @pytest.mark.parametrize("width", [PHONE, DESKTOP])
+def test_a_workflow_with_a_branch_is_seen_whole(chromium, width):
+    branches = (operator("left", upstream=("source",)), operator("right", upstream=("source",)))
+    of = workflow(operator("source"), *branches, operator("sink", upstream=("left", "right")))
+    with served() as world:
+        world.add(step_of({name: decided(T0_S) for name in ("source", "left", "right", "sink")}, of=of))
+        look(chromium, f"{world.url}/", width)
+        until(chromium, ".card .name", "right")
+        assert len(chromium.find_elements(By.CSS_SELECTOR, ".edge")) == 4
+        assert all(seen >= whole for seen, whole in chromium.execute_script(WIDTHS, ".graph"))
+
+
+@pytest.mark.parametrize("width", [PHONE, DESKTOP])
 def test_a_fleet_of_two_hundred_workflows_is_searched_and_shows_the_worst_first(chromium, width):
     with served() as world:
         for number in range(200):
