@@ -17,6 +17,7 @@ from gesscale.ports import ClusterState, Latencies
 from gesscale.renamed import decision_with_new_names
 from gesscale.service.assets import page_html, page_script, page_style
 from gesscale.service.documents import ONLY_WORKFLOW, cost_of, nodes_document, point_of, workflow_document
+from gesscale.service.schema import OrderCost
 from gesscale.settings import Settings, load_settings
 
 _CUT_OFF = (
@@ -174,10 +175,10 @@ def _delays(settings: Settings) -> Latencies:
         return Latencies()
 
 
-def _costs(recording: Recording) -> dict[tuple[str, float], dict[str, float | None]]:
+def _costs(recording: Recording) -> dict[tuple[str, float], OrderCost]:
     """Return what each order cost, by operator and instant."""
 
-    def cost(decision: LiveDecision) -> dict[str, float | None]:
+    def cost(decision: LiveDecision) -> OrderCost:
         order = Order(placement=decision.planned, at_s=decision.at_s)
         return cost_of(order, recording.batches[decision.operator])
 
