@@ -163,7 +163,8 @@ class Storage:
             "bud", "--quiet", "--layers", "--pull-never", "--platform", f"linux/{wanted}", "--target", target,
             "--timestamp", str(self.epoch_s), "--build-arg", f"SOURCE_DATE_EPOCH={self.epoch_s}",
             "--build-arg", f"BASE={base}", "--build-arg", f"BUILD_BASE={build_base}",
-            "--build-arg", f"BUILDPLATFORM=linux/{native()}",  # BuildKit says it by itself
+            # BuildKit tells both by itself
+            "--build-arg", f"BUILDPLATFORM=linux/{native()}", "--build-arg", f"TARGETARCH={wanted}",
             "-v", f"{self.inputs / 'wheels'}:/fetched:ro", "-v", f"{self.folder / 'pip.conf'}:/etc/pip.conf:ro",
             "-f", str(images / "Dockerfile"), "--ignorefile", str(images / "Dockerfile.dockerignore"),
             "-t", name, str(self.source),
