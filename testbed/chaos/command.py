@@ -8,6 +8,7 @@ import typer
 from gesscale.cli.ending import end_as_ctrl_c_does
 from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
 from testbed.cluster import privilege
+from testbed.cluster.spark_command import spark_home
 
 _INTERRUPTED = 130
 
@@ -30,6 +31,7 @@ def chaos(
     The same command goes on where it was stopped. Exits 3 where a row was lost or doubled, a change did not converge,
     a replica was removed on doubt, or something was left behind.
     """
+    spark_home()  # without PySpark it ends here
     from testbed.chaos.judge import FAULT_COLUMNS, by_fault, read_records, summary
     from testbed.chaos.playing import CHANGES, play_chaos
     from testbed.chaos.setting import ChaosSetting
