@@ -326,7 +326,13 @@ class MapStatus:
 @quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """One step of the loop for one operator: what was seen, concluded, planned and done, by which latency map."""
+    """One step of the loop for one operator: what was seen, concluded, planned and done, by which latency map.
+
+    Attributes
+    ----------
+    unfit
+        The nodes that could take no replica of the operator then, whatever was planned.
+    """
 
     at_s: float
     operator: str
@@ -335,6 +341,7 @@ class Decision:
     plan: Plan
     outcome: Outcome
     latency_map: MapStatus = MapStatus()
+    unfit: tuple[Rejection, ...] = ()
 
     @property
     def acted(self) -> bool:

@@ -13,6 +13,7 @@ from gesscale.observation import WorkflowObservation
 from gesscale.plan.change_budget import REPAIRS, ChangeBudget, changing_now, held_back, most_urgent_first
 from gesscale.plan.directives import Directive, apply_directives
 from gesscale.plan.first_placement import place_first
+from gesscale.plan.placement import unfit
 from gesscale.plan.settling import restore_lost, settled
 from gesscale.plan.staying import keep_on_doubt
 from gesscale.ports import (
@@ -114,7 +115,8 @@ class ControlLoop:
             plans = apply_directives(plans, self.directives, state, known, now_s)
             plans = self._within_budget(plans, analyses, known, now_s)
         return tuple(
-            self._execute(analyses[name], plan, latencies.standing, now_s) for name, plan in plans.items()
+            self._execute(analyses[name], plan, latencies.standing, state, now_s)
+            for name, plan in plans.items()
         )
 
     def run(
@@ -194,7 +196,9 @@ class ControlLoop:
     def _may_change(self, analysis: Analysis) -> bool:
         return self._may_act(analysis.operator) and not _has_fixed_slots(analysis)
 
-    def _execute(self, analysis: Analysis, plan: Plan, standing: MapStatus, now_s: float) -> Decision:
+    def _execute(
+        self, analysis: Analysis, plan: Plan, standing: MapStatus, state: ClusterState, now_s: float
+    ) -> Decision:
         if plan.change is None:
             outcome = Outcome(status=OutcomeStatus.NOTHING_TO_DO)
         elif _has_fixed_slots(analysis):
@@ -215,6 +219,7 @@ class ControlLoop:
             plan=plan,
             outcome=outcome,
             latency_map=standing,
+            unfit=unfit(state.seen_by(plan.operator)),
         )
         with self.timed("knowledge"):
             self.knowledge.remember(decision)

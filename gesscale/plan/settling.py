@@ -74,7 +74,9 @@ def restore_lost(
     cluster: ClusterState,
     knowledge: Knowledge,
 ) -> Mapping[str, Plan]:
-    """Bring back replicas that died since they were ordered; this takes precedence over any policy's plan.
+    """Bring back replicas that died since they were ordered; this takes precedence over what a policy concludes.
+
+    A plan of reason Overridden stands as it is: somebody ordered it after that, so what it does not name stays away.
 
     Parameters
     ----------
@@ -102,6 +104,8 @@ def restore_lost(
 def _restored(plan: Plan, analysis: Analysis, cluster: ClusterState, knowledge: Knowledge) -> Plan:
     name = plan.operator
     if cluster.problem or name not in cluster.placements or name in cluster.unplaced:
+        return plan
+    if plan.reason is Reason.OVERRIDDEN and plan.change is not None:
         return plan
     live = set(cluster.placements[name])
     there = live | set(cluster.coming.get(name, ()))
