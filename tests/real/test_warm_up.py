@@ -10,7 +10,8 @@ from gesscale.spark.warm_up import DAEMON_SETTING, warm_up_settings
 from latency_map.shell import command_line
 from testbed.cluster import processes, spark_command
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.timeout(700)]
+PATIENT_S = 100  # a busy machine warms slowly
 LOOPBACK = "127.0.0.1"
 PROGRAM = """
 import os, subprocess, sys, time
@@ -22,7 +23,7 @@ from testbed.cluster import spark_command
 
 builder = SparkSession.builder
 if "warm" in sys.argv:
-    builder = gesscale.spark.warm_new_executors(builder, ["json"])
+    builder = gesscale.spark.warm_new_executors(builder, ["json"], timeout_s=100)
 spark = builder.getOrCreate()
 sc = spark.sparkContext
 
@@ -70,7 +71,7 @@ def logs(folder: Path, settings: dict[str, str], *, submitted: bool = False) -> 
     else:
         command = (sys.executable, *program)
         environment["PYSPARK_SUBMIT_ARGS"] = command_line((*words, "pyspark-shell"))
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
     assert "DONE" in done.stdout, done.stderr[-3000:]
     assert done.stdout.count("WARM True") == 2
     return [(folder / f"{number}.log").read_text().splitlines() for number in (1, 2)]
@@ -82,7 +83,9 @@ def position(log: list[str], words: str) -> int:
 
 @pytest.mark.parametrize("submitted", [False, True], ids=["by settings", "by a line of a submitted program"])
 def test_the_first_task_comes_after_the_warm_up(tmp_path: Path, *, submitted: bool) -> None:
-    both = logs(tmp_path, {} if submitted else warm_up_settings(["json"]), submitted=submitted)
+    both = logs(
+        tmp_path, {} if submitted else warm_up_settings(["json"], timeout_s=PATIENT_S), submitted=submitted
+    )
     # Spark counts "boot" from the task's start to that of its worker: below 0, the worker was there before the task
     assert "boot = -" not in both[0][position(both[0], "Times: total")]
     assert "boot = -" in both[1][position(both[1], "Times: total")]
@@ -103,6 +106,6 @@ def test_a_warm_up_that_fails_stops_no_executor(tmp_path: Path) -> None:
 
 
 def test_an_image_without_gesscale_uses_sparks_own_daemon(tmp_path: Path) -> None:
-    _, second = logs(tmp_path, {**warm_up_settings(), DAEMON_SETTING: "no_such_daemon"})
+    _, second = logs(tmp_path, {**warm_up_settings(timeout_s=PATIENT_S), DAEMON_SETTING: "no_such_daemon"})
     assert position(second, "no_such_daemon does not start here, Spark's own daemon does") >= 0
     assert "boot = -" in second[position(second, "Times: total")]  # a worker of it was there before the task

@@ -14,7 +14,8 @@ DAEMON_SETTING = "spark.gesscale.warmUp.daemon"
 WARM_SETTING = "spark.gesscale.warmUp.warm"
 """The driver's setting in which the plugin lists the executors that have ended their warm-up."""
 DAEMON = "gesscale.spark.warm_up.daemon"
-DEFAULT_TIMEOUT_S = 15
+DEFAULT_TIMEOUT_S = 30
+"""Nobody waits for an executor that warms up, so a slow node may take its time."""
 MODULES_VARIABLE = "GESSCALE_WARM_UP_MODULES"
 
 

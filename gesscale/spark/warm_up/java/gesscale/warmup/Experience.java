@@ -1,5 +1,11 @@
 package gesscale.warmup;
 
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.ObjectInputStream;
+import java.io.ObjectOutputStream;
+import java.io.ObjectStreamClass;
 import java.io.Serializable;
 import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
@@ -19,6 +25,26 @@ record Experience(ArrayList<PythonWorkerKey> workers, ArrayList<String> classes)
 
   static Experience of(SparkEnv env) throws Exception {
     return new Experience(PythonWorkerKey.inUse(env), loaded());
+  }
+
+  /** Returns this as bytes: Spark's messages know the classes of Spark's own class path only, and not this jar's. */
+  byte[] bytes() throws IOException {
+    var bytes = new ByteArrayOutputStream();
+    try (var out = new ObjectOutputStream(bytes)) {
+      out.writeObject(this);
+    }
+    return bytes.toByteArray();
+  }
+
+  static Experience read(byte[] bytes) throws IOException, ClassNotFoundException {
+    try (var in = new ObjectInputStream(new ByteArrayInputStream(bytes)) {
+      @Override
+      protected Class<?> resolveClass(ObjectStreamClass stored) throws ClassNotFoundException {
+        return Class.forName(stored.getName(), false, Experience.class.getClassLoader());
+      }
+    }) {
+      return (Experience) in.readObject();
+    }
   }
 
   /** Returns the classes by which this JVM works; none where it does not tell (jcmd VM.class_hierarchy, JDK 9 to 21). */

@@ -29,7 +29,7 @@ final class WarmExecutor implements ExecutorPlugin {
     FutureTask<Void> jvm = start("JVM", JvmWarmUp::run);
     FutureTask<Void> learnt = start("learnt", this::learn);
     try {
-      long deadlineNs = beganNs + TimeUnit.SECONDS.toNanos(plugin.conf().getTimeAsSeconds(TIMEOUT, "15s"));
+      long deadlineNs = beganNs + TimeUnit.SECONDS.toNanos(plugin.conf().getTimeAsSeconds(TIMEOUT, "30s"));
       for (FutureTask<Void> step : new FutureTask[] {jvm, learnt}) {
         step.get(Math.max(0, deadlineNs - System.nanoTime()), TimeUnit.NANOSECONDS);
       }
@@ -38,7 +38,7 @@ final class WarmExecutor implements ExecutorPlugin {
     }
     LOG.warn("gesscale: warm-up over after {} ms", (System.nanoTime() - beganNs) / 1_000_000);
     try {
-      plugin.send(new TakesTasks(plugin.executorID()));
+      plugin.send(plugin.executorID());
     } catch (Throwable error) {
       LOG.warn("gesscale: the driver counts this executor from its first task on", error);
     }
@@ -59,14 +59,15 @@ final class WarmExecutor implements ExecutorPlugin {
       return;
     }
     try {
-      context.send(Experience.of(SparkEnv.get()));
+      context.send(Experience.of(SparkEnv.get()).bytes());
     } catch (Throwable error) {
       LOG.warn("gesscale: later executors will start with cold Python workers", error);
     }
   }
 
   private Void learn() throws Exception {
-    if (context.ask("what do those have that work?") instanceof Experience experience) {
+    if (context.ask(WarmUp.QUESTION) instanceof byte[] bytes) {
+      Experience experience = Experience.read(bytes);
       FutureTask<Void> classes = start("classes", () -> Experience.load(experience.classes()));
       String daemon = context.conf().get(DAEMON, "");
       for (PythonWorkerKey key : experience.workers()) {

@@ -17,6 +17,9 @@ public final class WarmUp implements SparkPlugin {
   /** The driver's setting that lists the executors that have ended their warm-up, separated by commas. */
   static final String WARM = "spark.gesscale.warmUp.warm";
 
+  /** Asks the driver for the newest experience; other messages are an experience, or the id of an executor that is warm. */
+  static final String QUESTION = "?";
+
   @Override
   public DriverPlugin driverPlugin() {
     return new Remembering();
@@ -31,7 +34,7 @@ public final class WarmUp implements SparkPlugin {
   private static final class Remembering implements DriverPlugin {
     private final TreeSet<String> warm = new TreeSet<>();
     private SparkContext context;
-    private Experience last;
+    private byte[] last;
 
     @Override
     public Map<String, String> init(SparkContext driver, PluginContext plugin) {
@@ -41,13 +44,13 @@ public final class WarmUp implements SparkPlugin {
 
     @Override
     public synchronized Object receive(Object message) {
-      if (message instanceof Experience experience) {
+      if (message instanceof byte[] experience) {
         last = experience;
-      } else if (message instanceof TakesTasks executor) {
-        warm.add(executor.id());
+      } else if (!QUESTION.equals(message)) {
+        warm.add((String) message);
         context.conf().set(WARM, String.join(",", warm));
       } else {
-        return last; // a question; the others expect no answer
+        return last;
       }
       return null;
     }
