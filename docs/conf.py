@@ -5,6 +5,7 @@ lists in ``docs/README.md``. What ``--help`` says of each command is added while
 """
 
 import re
+import sys
 from importlib.metadata import version as version_of
 from pathlib import Path, PurePosixPath
 
@@ -29,7 +30,8 @@ root_doc = INDEX
 source_suffix = {".md": "markdown"}
 include_patterns = ["*.md", "docs/**", "examples/**", "deploy/k3s/*.md", "testbed/workloads/data/*.md"]
 exclude_patterns = [".*", "build", "dist", "shared", "reports"]
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+sys.path.insert(0, str(ROOT / "docs"))
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "glossary_links"]
 nitpicky = False
 myst_heading_anchors = 4  # the anchors of a Git host
 myst_enable_extensions = ["colon_fence"]
@@ -44,6 +46,8 @@ napoleon_use_ivar = True
 html_theme = "furo"
 html_title = f"gesscale {release}"
 html_additional_pages = {"index": "index.html"}
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
 templates_path = ["_templates"]

@@ -5,7 +5,7 @@ The live cluster, the simulator and the replay run this same file over other ada
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from gesscale.decision import FIXED_SLOTS, Analysis, Decision, MapStatus, Outcome, OutcomeStatus, Plan
 from gesscale.errors import ClusterError
@@ -32,9 +32,12 @@ PHASES = ("monitor", "analyze", "plan", "execute", "knowledge")
 """What a step spends its time on."""
 
 
+_NO_WATCH = nullcontext()
+
+
 def _untimed(phase: str) -> AbstractContextManager[None]:
     del phase
-    return nullcontext()
+    return _NO_WATCH
 
 
 def _unseen(cluster: ClusterState, latencies: Latencies) -> None:
@@ -99,10 +102,10 @@ class ControlLoop:
         with self.timed("monitor"):
             latencies = self.latencies.current(now_s)
             state = self._cluster_state()
-            observation = replace(self.metrics.observe(now_s), node_weights=state.weights)
+            observation = self.metrics.observe(now_s).with_weights(state.weights)
             self.seen(state, latencies)
         with self.timed("knowledge"):
-            known = replace(self._settle(observation, now_s), latencies=latencies)
+            known = self._settle(observation, now_s).with_latencies(latencies)
         with self.timed("analyze"):
             analyses = self.policy.analyze(observation, known)
         with self.timed("plan"):
@@ -162,6 +165,8 @@ class ControlLoop:
     def _within_budget(
         self, plans: Mapping[str, Plan], analyses: Mapping[str, Analysis], known: Knowledge, now_s: float
     ) -> Mapping[str, Plan]:
+        if self.budget.most is None:
+            return plans
         changing = changing_now(plans, known, now_s, self.rescale_timeout_s)
         wanting = [
             plan

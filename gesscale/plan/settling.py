@@ -115,6 +115,8 @@ def _restored(plan: Plan, analysis: Analysis, cluster: ClusterState, knowledge: 
         were = ordered.placement
     elif not there and analysis.reading is not None:
         were = analysis.reading.placement
+    if there and there.issuperset(were):
+        return plan
     free = usable(cluster, sorted(live)).nodes
     back = [node for node in were if node not in there and node in free]
     detail = f"the replica on {', '.join(back)} is gone; it is started again"

@@ -8,6 +8,7 @@ import typer
 from gesscale.cli.ending import end_as_ctrl_c_does
 from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
 from testbed.cluster import privilege
+from testbed.cluster.spark_command import spark_home
 
 _INTERRUPTED = 130
 
@@ -49,6 +50,7 @@ def chaos(
     The same command goes on where it was stopped. Exits 3 where a row was lost or doubled, a change did not converge,
     a replica was removed on doubt, or something was left behind.
     """
+    spark_home()  # without PySpark it ends here
     from testbed.chaos.judge import FAULT_COLUMNS, by_fault, summary
     from testbed.chaos.kubernetes.playing import play_chaos_on_kubernetes
     from testbed.chaos.plan import KUBERNETES_FAULTS, LOCAL_FAULTS, faults_named

@@ -29,7 +29,7 @@ from gesscale.policies.gesscale2.analysis.placements import Placements, placemen
 from gesscale.policies.gesscale2.analysis.scenarios import scenarios
 from gesscale.policies.gesscale2.memo import Gesscale2Memo
 from gesscale.policies.gesscale2.settings import Gesscale2Settings
-from gesscale.policies.memos import recalled
+from gesscale.policies.memos import read, recalled
 from gesscale.ports import ClusterState, Knowledge
 from gesscale.workflow import Operator, Workflow
 
@@ -194,7 +194,8 @@ class Gesscale2Policy:
             growth = _growth(feeding)
             plan = self._plan(analyses[name], cluster.seen_by(name), knowledge, growth)
             plans[name] = replace(plan, again_in_s=again_in_s)
-            flows[name] = self._flow(analyses[name], plans[name], growth)
+            if self.workflow.downstream(name):
+                flows[name] = self._flow(analyses[name], plans[name], growth)
         return {name: plans[name] for name in analyses}
 
     def _flow(self, analysis: Analysis, plan: Plan, growth: float) -> "_Flow":
@@ -202,7 +203,7 @@ class Gesscale2Policy:
         reading = analysis.reading
         if reading is None or analysis.memo is None or analysis.mst is None or plan.mst is None:
             return _Flow(0.0, 0.0)
-        memo = Gesscale2Memo.model_validate_json(analysis.memo)
+        memo = read(Gesscale2Memo, analysis.memo)
         bucket_s = self._bucket_s(memo, self.workflow.operators[analysis.operator])
         load = memo.load.forecast(bucket_s).rate * growth
         wanted = load + (reading.backlog_rows or 0.0) / self._slo_s(analysis.operator)
@@ -231,7 +232,7 @@ class Gesscale2Policy:
         if idle and reading.saturated_share and reading.replicas >= operator.min_replicas:
             return _without(idle, stay(analysis, cluster), reading)
         free = usable(cluster, present)
-        memo = Gesscale2Memo.model_validate_json(text)
+        memo = read(Gesscale2Memo, text)
         choices = self._priced(memo, reading, operator, present, free.nodes, cluster, knowledge, growth)
         found = tuple(choices.values())
         placement, bill = min(

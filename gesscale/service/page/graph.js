@@ -12,6 +12,7 @@ const TRACE = { top: 102, height: 38 };
 export const MOST_TRACED = 60;
 
 const GAP = { along: 56, across: 22 };
+const BESIDE = 40;
 
 export function columnsOf(operators) {
   const depth = new Map();
@@ -80,27 +81,35 @@ function linesOf(operators, width) {
 export function workflowGraph(workflow, snapshot, historyOf, hrefOf, { width: room, narrow: isNarrow }) {
   const isLoose = workflow.operators.every((each) => !each.upstream.length);
   const narrow = isNarrow || isLoose;
-  const columns = isLoose ? linesOf(workflow.operators, room) : columnsOf(workflow.operators);
+  const byDepth = isLoose ? linesOf(workflow.operators, room) : columnsOf(workflow.operators);
+  // Where it is narrow, one below the other; a stream that passes others by goes along the left.
+  const isList = isNarrow && !isLoose && byDepth.some((column) => column.length > 1);
+  const columns = isList ? byDepth.flat().map((each) => [each]) : byDepth;
+  const rowOf = new Map(columns.flatMap((column, row) => column.map((each) => [each.name, row])));
   const widest = Math.max(...columns.map((column) => column.length));
   const [along, across] = narrow ? [CARD.height, CARD.width] : [CARD.width, CARD.height];
-  const gap = isLoose ? GAP.across : GAP.along;
+  const gap = isLoose ? GAP.across : isList ? GAP.along / 2 : GAP.along;
   const total = widest * (across + GAP.across) - GAP.across;
   const places = new Map();
   columns.forEach((column, depth) => column.forEach((operator, index) => {
     const a = depth * (along + gap) + 2;
     const before = isLoose ? 0 : (total - (column.length * (across + GAP.across) - GAP.across)) / 2;
-    const b = before + index * (across + GAP.across) + 2;
+    const b = before + index * (across + GAP.across) + 2 + (isList ? BESIDE : 0);
     places.set(operator.name, narrow ? [b, a] : [a, b]);
   }));
   const length = columns.length * (along + gap) - gap + 4;
-  const [width, height] = narrow ? [total + 4, length] : [length, total + 4];
+  const [width, height] = narrow ? [total + 4 + (isList ? BESIDE : 0), length] : [length, total + 4];
   const edges = workflow.operators.flatMap((operator) => operator.upstream.map((name) => {
     const [x1, y1] = places.get(name);
     const [x2, y2] = places.get(operator.name);
+    if (isList && rowOf.get(operator.name) - rowOf.get(name) > 1) {
+      const [ay, by] = [y1 + CARD.height / 2, y2 + CARD.height / 2];
+      return svg("path", { class: "edge", d: `M${x1} ${ay}C${x1 - 1.3 * BESIDE} ${ay} ${x2 - 1.3 * BESIDE} ${by} ${x2} ${by}`, "marker-end": "url(#arrow)" });
+    }
     const [ax, ay, bx, by] = narrow
       ? [x1 + CARD.width / 2, y1 + CARD.height, x2 + CARD.width / 2, y2]
       : [x1 + CARD.width, y1 + CARD.height / 2, x2, y2 + CARD.height / 2];
-    const [cx, cy] = narrow ? [0, GAP.along / 2] : [GAP.along / 2, 0];
+    const [cx, cy] = narrow ? [0, gap / 2] : [gap / 2, 0];
     return svg("path", { class: "edge", d: `M${ax} ${ay}C${ax + cx} ${ay + cy} ${bx - cx} ${by - cy} ${bx} ${by}`, "marker-end": "url(#arrow)" });
   }));
   return h("div", { class: "scroll graph", "data-scroll": "graph" },

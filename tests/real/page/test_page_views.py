@@ -102,13 +102,26 @@ def test_on_a_telephone_lists_are_stacked_and_no_name_breaks_at_a_hyphen(chromiu
         made = replace(
             growing(T0_S), plan=replace(growing(T0_S).plan, placement=("hub", "edge-node-17", "near"))
         )
-        world.add(step_of({name: made}))
+        world.add(step_of({name: made, "x" * 200: growing(T0_S), "third": decided(T0_S)}))
         for view in ("workflow", "health", "decisions"):
             look(chromium, f"{world.url}/#/{view}", PHONE)
             until(chromium, "main", name if view == "workflow" else "")
-            assert all(seen >= whole for seen, whole in chromium.execute_script(WIDTHS, ".stack"))
+            # Operators without streams between them stand one below the other.
+            assert all(seen >= whole for seen, whole in chromium.execute_script(WIDTHS, ".stack, .graph"))
             lines = chromium.execute_script(LINES, "main .unbroken")
             assert set(lines) == {1}
+
+
+@pytest.mark.parametrize("width", [PHONE, DESKTOP])
+def test_a_workflow_with_a_branch_is_seen_whole(chromium, width):
+    branches = (operator("left", upstream=("source",)), operator("right", upstream=("source",)))
+    of = workflow(operator("source"), *branches, operator("sink", upstream=("left", "right")))
+    with served() as world:
+        world.add(step_of({name: decided(T0_S) for name in ("source", "left", "right", "sink")}, of=of))
+        look(chromium, f"{world.url}/", width)
+        until(chromium, ".card .name", "right")
+        assert len(chromium.find_elements(By.CSS_SELECTOR, ".edge")) == 4
+        assert all(seen >= whole for seen, whole in chromium.execute_script(WIDTHS, ".graph"))
 
 
 @pytest.mark.parametrize("width", [PHONE, DESKTOP])
