@@ -29,7 +29,7 @@ from gesscale.policies.gesscale2.analysis.placements import Placements, placemen
 from gesscale.policies.gesscale2.analysis.scenarios import scenarios
 from gesscale.policies.gesscale2.memo import Gesscale2Memo
 from gesscale.policies.gesscale2.settings import Gesscale2Settings
-from gesscale.policies.memos import recalled
+from gesscale.policies.memos import read, recalled, told
 from gesscale.ports import ClusterState, Knowledge
 from gesscale.workflow import Operator, Workflow
 
@@ -79,7 +79,7 @@ class Gesscale2Policy:
         )
         return replace(
             analysis,
-            memo=memo.model_dump_json(),
+            memo=told(memo),
             nd_max_ms=nd_max_ms(
                 knowledge.latencies.map, reading.placement, self.workflow.operators[name].driver_node
             ),
@@ -202,7 +202,7 @@ class Gesscale2Policy:
         reading = analysis.reading
         if reading is None or analysis.memo is None or analysis.mst is None or plan.mst is None:
             return _Flow(0.0, 0.0)
-        memo = Gesscale2Memo.model_validate_json(analysis.memo)
+        memo = read(Gesscale2Memo, analysis.memo)
         bucket_s = self._bucket_s(memo, self.workflow.operators[analysis.operator])
         load = memo.load.forecast(bucket_s).rate * growth
         wanted = load + (reading.backlog_rows or 0.0) / self._slo_s(analysis.operator)
@@ -231,7 +231,7 @@ class Gesscale2Policy:
         if idle and reading.saturated_share and reading.replicas >= operator.min_replicas:
             return _without(idle, stay(analysis, cluster), reading)
         free = usable(cluster, present)
-        memo = Gesscale2Memo.model_validate_json(text)
+        memo = read(Gesscale2Memo, text)
         choices = self._priced(memo, reading, operator, present, free.nodes, cluster, knowledge, growth)
         found = tuple(choices.values())
         placement, bill = min(
@@ -251,7 +251,7 @@ class Gesscale2Policy:
         if stale and not set(present) <= set(placement):
             kept = f"{detail}; but nothing is removed: {stale}"
             return replace(held, reason=Reason.LATENCY_MAP_STALE, detail=kept)
-        left = nearest_first(knowledge.latencies.map, free.nodes, operator.driver_node, leaving_out=placement)
+        taken, nearest = set(placement), nearest_first(knowledge.latencies.map, free.nodes, operator.driver_node)
         return replace(
             held,
             reason=_reason_of_change(len(present), len(placement)),
@@ -266,7 +266,7 @@ class Gesscale2Policy:
                 trigger_s=_trigger_s(reading),
             ),
             nd_max_ms=nd_max_ms(knowledge.latencies.map, placement, operator.driver_node),
-            rejections=free.rejections + rejected(left, Reason.FARTHER),
+            rejections=free.rejections + rejected([node for node in nearest if node not in taken], Reason.FARTHER),
         )
 
     def _priced(
