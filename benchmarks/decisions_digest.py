@@ -3,8 +3,8 @@
 Run ``PYTHONHASHSEED=0 python benchmarks/decisions_digest.py [--policies gesscale gesscale2] [--seeds 2] > before.json``
 before a change and after it, and compare the two files. It plays a fleet whose operators, nodes and delays differ (some
 delays are not known, some nodes are faster than others, some take no replica), and arena cases with their own seeds. A
-digest is over all that a decision says, each figure to its last digit: analysis, model, plan, bills, candidates that lost,
-sentences and memos. Without the environment variable sets of names are told in another order in each process.
+digest is over all that a decision says, each figure to its last digit: analysis, model, plan, bills, sentences, memos and
+candidates that lost. Without the environment variable sets of names are told in another order in each process.
 """
 
 import argparse
@@ -20,8 +20,8 @@ from fleet_step import BEGAN_S, PERIOD_S, Fleet
 from gesscale.decision import Decision
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
-from gesscale.observation import Batch, OperatorReading, WorkflowObservation
 from gesscale.monitor import summarise
+from gesscale.observation import Batch, OperatorReading, WorkflowObservation
 from gesscale.options import PolicyOptions
 from gesscale.policies.registry import policy_named
 from gesscale.ports import ClusterState, Knowledge, Node
@@ -82,7 +82,9 @@ class UnlikeFleet(Fleet):
     def observe(self, now_s: float) -> WorkflowObservation:
         """Return what every operator did; some tell nothing."""
         readings = {
-            name: self._seen(name, now_s) for name, index in self.index.items() if (index + int(now_s / 60)) % 17
+            name: self._seen(name, now_s)
+            for name, index in self.index.items()
+            if (index + int(now_s / 60)) % 17
         }
         return WorkflowObservation(at_s=now_s, readings=readings)
 
@@ -135,8 +137,9 @@ def fleet(policy: str, operators: int, nodes: int) -> dict[str, object]:
 
 def arena(policy: str, experiment: Experiment, workload: str, seed: int) -> dict[str, object]:
     """Return the digest of a policy's decisions in one case of the arena, and its scores."""
-    found, case = Digest(), Case(
-        workload=workload, seed=seed, policy=policy, variant=experiment.variant_names[0]
+    found, case = (
+        Digest(),
+        Case(workload=workload, seed=seed, policy=policy, variant=experiment.variant_names[0]),
     )
     result = play(experiment, case, decided=found.take)
     scores = hashlib.sha256(repr(replace(result)).encode()).hexdigest()[:16]

@@ -14,7 +14,6 @@ from latency_map.delays import Asymmetry, DelayKind, Delays, DelayUnit, find_fau
 from latency_map.errors import LatencyMapError, MissingDelayError, UnknownNodeError
 from latency_map.names import check_names
 
-
 T = TypeVar("T")
 
 MOST_FOUND = 8192
@@ -168,7 +167,8 @@ class LatencyMap:
             return answer
         if len(self._found) >= MOST_FOUND:
             self._found.clear()
-        return self._found.setdefault(question, find())
+        answer = self._found.setdefault(question, find())
+        return answer
 
     def delay_ms(self, a: str, b: str) -> float | None:
         """Return the round trip of a pair.

@@ -239,7 +239,7 @@ def awaits_placement(workflow: ManagedWorkflow, documents: Documents, context: C
         document = documents.newest((workflow.namespace, name)) or {}
         if resource.spec.mode != "Act" or group_of(document, "status").get("order"):
             continue
-        application = find_application(resource, context.look().pods.objects.values())
+        application = find_application(resource, context.look().index)
         if application.place is not None and not application.executors:
             return True
     return False

@@ -251,7 +251,10 @@ class Gesscale2Policy:
         if stale and not set(present) <= set(placement):
             kept = f"{detail}; but nothing is removed: {stale}"
             return replace(held, reason=Reason.LATENCY_MAP_STALE, detail=kept)
-        taken, nearest = set(placement), nearest_first(knowledge.latencies.map, free.nodes, operator.driver_node)
+        taken, nearest = (
+            set(placement),
+            nearest_first(knowledge.latencies.map, free.nodes, operator.driver_node),
+        )
         return replace(
             held,
             reason=_reason_of_change(len(present), len(placement)),
@@ -266,7 +269,8 @@ class Gesscale2Policy:
                 trigger_s=_trigger_s(reading),
             ),
             nd_max_ms=nd_max_ms(knowledge.latencies.map, placement, operator.driver_node),
-            rejections=free.rejections + rejected([node for node in nearest if node not in taken], Reason.FARTHER),
+            rejections=free.rejections
+            + rejected([node for node in nearest if node not in taken], Reason.FARTHER),
         )
 
     def _priced(

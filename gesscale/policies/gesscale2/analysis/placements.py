@@ -154,7 +154,9 @@ def placements(
     )
     best = np.argmax(np.where(ways.moved > 0, found * (1 - LEAST_GAIN), found), axis=0)
     return Placements(
-        nodes=tuple(ways.named(row, count) for row, count in zip(best.tolist(), counts.tolist(), strict=True)),
+        nodes=tuple(
+            ways.named(row, count) for row, count in zip(best.tolist(), counts.tolist(), strict=True)
+        ),
         rows_per_s=found[best, counts - 1],
         present_rows_per_s=float(found[ways.as_it_is, len(present) - 1]),
     )
