@@ -3,8 +3,8 @@
 Run ``PYTHONHASHSEED=0 python benchmarks/decisions_digest.py [--policies gesscale gesscale2] [--seeds 2] > before.json``
 before a change and after it, and compare the two files. It plays a fleet whose operators, nodes and delays differ (some
 delays are not known, some nodes are faster than others, some take no replica), and arena cases with their own seeds. A
-digest is over all that a decision says, each figure to its last digit: analysis, model, plan, bills, sentences, memos and
-candidates that lost. Without the environment variable sets of names are told in another order in each process.
+digest is over all that a decision says, each figure to its last digit: analysis, model, plan, bills, sentences, memos
+and candidates that lost. Without the environment variable sets of names are told in another order in each process.
 """
 
 import argparse

@@ -162,12 +162,13 @@ class LatencyMap:
         find
             Finds the answer. Nobody may change it.
         """
+        answer: T
         if question in self._found:
-            answer: T = self._found[question]
-            return answer
-        if len(self._found) >= MOST_FOUND:
-            self._found.clear()
-        answer = self._found.setdefault(question, find())
+            answer = self._found[question]
+        else:
+            if len(self._found) >= MOST_FOUND:
+                self._found.clear()
+            answer = self._found.setdefault(question, find())
         return answer
 
     def delay_ms(self, a: str, b: str) -> float | None:

@@ -16,7 +16,7 @@ from gesscale.decision import Analysis, CandidateBill, Plan, Reason, Verdict
 from gesscale.observation import Batch, OperatorReading, WorkflowObservation
 from gesscale.options import PolicyOptions
 from gesscale.order import Order
-from gesscale.plan.placement import nd_max_ms, nearest_first, usable
+from gesscale.plan.placement import NodeRanking, nd_max_ms, nearest_first, usable
 from gesscale.plan.rejecting import rejected
 from gesscale.plan.staying import present_placement, stay, unknown_delays
 from gesscale.policies.gesscale2.analysis.bills import bills
@@ -26,6 +26,7 @@ from gesscale.policies.gesscale2.analysis.demand import offered_points
 from gesscale.policies.gesscale2.analysis.law import BatchSample
 from gesscale.policies.gesscale2.analysis.outlook import Candidate, Outlook
 from gesscale.policies.gesscale2.analysis.placements import Placements, placements
+from gesscale.policies.gesscale2.analysis.rollout import Game
 from gesscale.policies.gesscale2.analysis.scenarios import scenarios
 from gesscale.policies.gesscale2.memo import Gesscale2Memo
 from gesscale.policies.gesscale2.settings import Gesscale2Settings
@@ -189,12 +190,22 @@ class Gesscale2Policy:
         plans: dict[str, Plan] = {}
         again_in_s = self.sizing.slo_s / _STEPS_AN_OBJECTIVE
         flows: dict[str, _Flow] = {}
-        for name in self.workflow.topological_order:
-            feeding = [flows[each] for each in self.workflow.upstream(name)]
-            growth = _growth(feeding)
-            plan = self._plan(analyses[name], cluster.seen_by(name), knowledge, growth)
-            plans[name] = replace(plan, again_in_s=again_in_s)
-            flows[name] = self._flow(analyses[name], plans[name], growth)
+        for names in self.workflow.generations:
+            growth = {name: _growth([flows[each] for each in self.workflow.upstream(name)]) for name in names}
+            begun = {
+                name: self._begin(analyses[name], cluster.seen_by(name), knowledge, growth[name])
+                for name in names
+            }
+            choices = {name: each for name, each in begun.items() if isinstance(each, _Choice)}
+            priced = bills([each.game for each in choices.values()])
+            concluded = {
+                name: self._conclude(each, cluster.seen_by(name), knowledge, found)
+                for (name, each), found in zip(choices.items(), priced, strict=True)
+            }
+            for name, each in begun.items():
+                plan = concluded[name] if isinstance(each, _Choice) else each
+                plans[name] = replace(plan, again_in_s=again_in_s)
+                flows[name] = self._flow(analyses[name], plans[name], growth[name])
         return {name: plans[name] for name in analyses}
 
     def _flow(self, analysis: Analysis, plan: Plan, growth: float) -> "_Flow":
@@ -216,7 +227,10 @@ class Gesscale2Policy:
         """Return over how long the load is averaged: rows may wait so long."""
         return max(memo.period_s, self._slo_s(operator.name))
 
-    def _plan(self, analysis: Analysis, cluster: ClusterState, knowledge: Knowledge, growth: float) -> Plan:
+    def _begin(
+        self, analysis: Analysis, cluster: ClusterState, knowledge: Knowledge, growth: float
+    ) -> "Plan | _Choice":
+        """Return the plan where there is nothing to choose, else what there is."""
         operator = self.workflow.operators[analysis.operator]
         present = present_placement(analysis, cluster)
         reading, text = analysis.reading, analysis.memo
@@ -232,7 +246,47 @@ class Gesscale2Policy:
             return _without(idle, stay(analysis, cluster), reading)
         free = usable(cluster, present)
         memo = read(Gesscale2Memo, text)
-        choices = self._priced(memo, reading, operator, present, free.nodes, cluster, knowledge, growth)
+        law = memo.law.law()
+        assert law is not None  # noqa: S101 - Analyze has judged by it
+        sized = placements(
+            law,
+            operator,
+            present,
+            free.nodes,
+            weights=memo.speeds.weights(cluster.weights),
+            delays=knowledge.latencies.map,
+            trigger_s=_trigger_s(reading),
+            moves=not knowledge.latencies.standing.stale,
+        )
+        if (limit := _work_limit(knowledge, reading)) is not None:
+            sized = sized.up_to(limit)
+        outlook = self._outlook(memo, reading, operator, sized, len(present), knowledge, growth)
+        listed = {present, *sized.nodes[min(outlook.least, len(present)) - 1 :]}
+        placed = sorted(listed, key=lambda choice: (len(choice), _moved(present, choice)))
+        return _Choice(
+            analysis=analysis,
+            reading=reading,
+            memo=memo,
+            present=present,
+            free=free,
+            placements=tuple(placed),
+            game=Game(outlook, [Candidate(len(choice), choice != present) for choice in placed]),
+        )
+
+    def _conclude(
+        self,
+        choice: "_Choice",
+        cluster: ClusterState,
+        knowledge: Knowledge,
+        priced: Sequence[CandidateBill],
+    ) -> Plan:
+        """Return the plan of the least bill."""
+        analysis, present, free, reading = choice.analysis, choice.present, choice.free, choice.reading
+        operator = self.workflow.operators[analysis.operator]
+        choices = {
+            placement: replace(bill, moved=_moved(present, placement))
+            for placement, bill in zip(choice.placements, priced, strict=True)
+        }
         found = tuple(choices.values())
         placement, bill = min(
             choices.items(), key=lambda one: (one[1].total, abs(one[1].replicas - len(present)), one[1].moved)
@@ -261,10 +315,10 @@ class Gesscale2Policy:
             detail=detail,
             placement=placement,
             mst=predicted_mst(
-                memo.law,
+                choice.memo.law,
                 operator,
                 placement,
-                weights=memo.speeds.weights(cluster.weights),
+                weights=choice.memo.speeds.weights(cluster.weights),
                 delays=knowledge.latencies.map,
                 trigger_s=_trigger_s(reading),
             ),
@@ -272,41 +326,6 @@ class Gesscale2Policy:
             rejections=free.rejections
             + rejected([node for node in nearest if node not in taken], Reason.FARTHER),
         )
-
-    def _priced(
-        self,
-        memo: Gesscale2Memo,
-        reading: OperatorReading,
-        operator: Operator,
-        present: _Nodes,
-        free: _Nodes,
-        cluster: ClusterState,
-        knowledge: Knowledge,
-        growth: float,
-    ) -> Mapping[_Nodes, CandidateBill]:
-        """Return the bills of the present placement and of the best of each number of replicas, the fewest first."""
-        law = memo.law.law()
-        assert law is not None  # noqa: S101 - Analyze has judged by it
-        sized = placements(
-            law,
-            operator,
-            present,
-            free,
-            weights=memo.speeds.weights(cluster.weights),
-            delays=knowledge.latencies.map,
-            trigger_s=_trigger_s(reading),
-            moves=not knowledge.latencies.standing.stale,
-        )
-        if (limit := _work_limit(knowledge, reading)) is not None:
-            sized = sized.up_to(limit)
-        outlook = self._outlook(memo, reading, operator, sized, len(present), knowledge, growth)
-        listed = {present, *sized.nodes[min(outlook.least, len(present)) - 1 :]}
-        choices = sorted(listed, key=lambda choice: (len(choice), _moved(present, choice)))
-        found = bills(outlook, [Candidate(len(choice), choice != present) for choice in choices])
-        return {
-            choice: replace(bill, moved=_moved(present, choice))
-            for choice, bill in zip(choices, found, strict=True)
-        }
 
     def _outlook(
         self,
@@ -367,6 +386,26 @@ class Gesscale2Policy:
 
 
 _JUDGED = frozenset({Reason.OVERLOADED, Reason.UNDERUSED, Reason.WITHIN_TARGET})
+
+
+class _Choice(NamedTuple):
+    """What an operator can choose from: the present placement, and the best of each number of replicas.
+
+    Attributes
+    ----------
+    placements
+        The fewest replicas first.
+    game
+        With a candidate for each of them.
+    """
+
+    analysis: Analysis
+    reading: OperatorReading
+    memo: Gesscale2Memo
+    present: _Nodes
+    free: NodeRanking
+    placements: tuple[_Nodes, ...]
+    game: Game
 
 
 class _Flow(NamedTuple):
