@@ -30,7 +30,7 @@ from latency_map.measure.threads import in_thread
 
 _LOG = logging.getLogger(__name__)
 _ROUND_S = 0.5
-_LEAST_ROUND_S = 0.1
+_LEAST_ROUND_S = 0.2
 """A fleet writes many statuses a second, and each change wakes; one round serves all that came meanwhile."""
 _ROUNDS_TO_WORRY = 20
 _THREADS = 2

@@ -10,49 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gesscale.policies.gesscale2.analysis.lanes import RULES, Counts, Lanes, lanes_of
 from gesscale.policies.gesscale2.analysis.outlook import Array, Candidate, Outlook
 
-Counts = NDArray[np.int64]
-
-
-class _Rule(NamedTuple):
-    """How a candidate goes on.
-
-    Attributes
-    ----------
-    headroom
-        It grows to the load and this share of it.
-    slack
-        It shrinks to the load and this share of it.
-    drain
-        Beside the load it has room for the backlog to drain within so many allowed times.
-    tolerated
-        A backlog of this share of the allowed time is none.
-    """
-
-    headroom: float
-    slack: float
-    drain: float
-    tolerated: float
-
-
-_NEVER = 1e9
 _LEAST_SPARE_SHARE = 0.25
-_RULES = (
-    _Rule(headroom=-0.60, slack=-0.50, drain=1.0, tolerated=0.4),
-    _Rule(headroom=-0.30, slack=-0.25, drain=1.0, tolerated=0.5),
-    _Rule(headroom=-0.10, slack=-0.05, drain=1.0, tolerated=0.6),
-    _Rule(headroom=-0.05, slack=0.00, drain=2.0, tolerated=0.4),
-    _Rule(headroom=0.00, slack=0.05, drain=3.0, tolerated=0.0),
-    _Rule(headroom=0.10, slack=0.15, drain=2.0, tolerated=0.0),
-    _Rule(headroom=0.25, slack=0.35, drain=1.0, tolerated=0.0),
-    _Rule(headroom=0.60, slack=0.60, drain=1.0, tolerated=0.0),
-    # For where a change stops the job: few changes, and a backlog drains by itself.
-    _Rule(headroom=0.00, slack=0.30, drain=_NEVER, tolerated=0.0),
-    _Rule(headroom=0.00, slack=0.80, drain=_NEVER, tolerated=0.0),
-    _Rule(headroom=0.00, slack=_NEVER, drain=_NEVER, tolerated=0.0),
-    _Rule(headroom=0.30, slack=1.00, drain=20.0, tolerated=0.0),
-)
 
 
 class Game(NamedTuple):
@@ -95,7 +56,7 @@ def play(games: Sequence[Game]) -> list[Paid]:
     found: dict[int, Paid] = {}
     for indices in alike.values():
         candidates, courses = len(games[indices[0]].candidates), len(games[indices[0]].outlook.weights)
-        at_once = max(1, MOST_LANES // (candidates * len(_RULES) * courses))
+        at_once = max(1, MOST_LANES // (candidates * len(RULES) * courses))
         for begin in range(0, len(indices), at_once):
             some = indices[begin : begin + at_once]
             found.update(zip(some, _play_alike([games[index] for index in some]), strict=True))
@@ -114,95 +75,7 @@ def _shape(game: Game) -> tuple[object, ...]:
     )
 
 
-class _Lanes(NamedTuple):
-    """What o operators of one shape meet, the same for all candidates; a lane is a course with a rule, l of them.
-
-    Attributes
-    ----------
-    steps_s
-        Shape ``(k,)``.
-    instants_s
-        Shape ``(k + 1,)``: when each step begins, and the last one ends, seconds from now.
-    offered, due
-        Shape ``(k + 1, o, 1, l)``: as in `Outlook`.
-    resting_rows, tolerated_rows
-        Shape ``(k, o, 1, l)``: rows that always wait, and so many more that may wait as if they did not.
-    high_load, low_load
-        Shape ``(k, o, 1, l)``: the loads to which a rule grows and shrinks, rows/s.
-    room_s
-        Shape ``(o, 1, l)``: in which a backlog is to drain.
-    rows_per_s
-        Shape ``(o, n)``: capacity of 1, 2, ... replicas.
-    grows_above, shrinks_at
-        Shape ``(o, w)``: loads above and up to which 0, 1, 2 ... replicas become more or fewer, rows/s.
-    least, most
-        Shape ``(o,)``: replicas.
-    start_s, stop_s, busy_s
-        Shape ``(o,)``: for how long a new replica does not count, the job stops, and no other change can be ordered.
-    """
-
-    steps_s: Array
-    instants_s: Array
-    offered: Array
-    due: Array
-    resting_rows: Array
-    tolerated_rows: Array
-    high_load: Array
-    low_load: Array
-    room_s: Array
-    rows_per_s: Array
-    grows_above: Array
-    shrinks_at: Array
-    least: Counts
-    most: Counts
-    start_s: Array
-    stop_s: Array
-    busy_s: Array
-
-
-def _lanes(outlooks: Sequence[Outlook]) -> _Lanes:
-    """Lay out what the candidates meet; in each step a rule knows the load of the step before."""
-    first = outlooks[0]
-    headroom, slack, drain, tolerated = (
-        np.repeat(column, len(first.weights)) for column in zip(*_RULES, strict=True)
-    )
-    offered, due = (
-        np.tile(np.array(rows).transpose(2, 0, 1)[:, :, None], len(_RULES))
-        for rows in ([each.offered for each in outlooks], [each.due for each in outlooks])
-    )
-    load = np.diff(offered, axis=0) / first.steps_s[:, None, None, None]
-    load = np.concatenate([load[:1], load[:-1]])  # no rule is asked in the first step
-    resting_s, allowed_s = (
-        np.array(column)[:, None, None]
-        for column in zip(*((each.resting_s, each.allowed_s) for each in outlooks), strict=True)
-    )
-    rows_per_s = np.array([each.rows_per_s for each in outlooks])
-    least, most = np.array([(each.least, each.most) for each in outlooks]).T[:, :, None]
-    count = np.arange(max(first.replicas, rows_per_s.shape[1]) + 1)
-    carried, carried_by_fewer = (rows_per_s.take(count - fewer, axis=1, mode="clip") for fewer in (1, 2))
-    changes = [each.change for each in outlooks]
-    return _Lanes(
-        steps_s=first.steps_s,
-        instants_s=np.cumsum([0.0, *first.steps_s]),
-        offered=offered,
-        due=due,
-        resting_rows=load * resting_s,
-        tolerated_rows=load * (tolerated * allowed_s),
-        high_load=load * (1 + headroom),
-        low_load=load * (1 + slack),
-        room_s=drain * allowed_s,
-        rows_per_s=rows_per_s,
-        grows_above=np.where(count < least, -np.inf, np.where(count < most, carried, np.inf)),
-        shrinks_at=np.where(count > most, np.inf, np.where(count > least, carried_by_fewer, -np.inf)),
-        least=least[:, 0],
-        most=most[:, 0],
-        start_s=np.array([each.start_s for each in changes]),
-        stop_s=np.array([each.stop_s for each in changes]),
-        busy_s=np.array([max(each.settle_s, each.stop_s) for each in changes]),
-    )
-
-
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _Course:
     """Where each candidate is in each lane, and what it paid; each array of shape ``(o, candidates, l)``.
 
@@ -240,8 +113,22 @@ class _Course:
 
 def _play_alike(games: Sequence[Game]) -> Iterator[Paid]:
     """Play operators of one shape."""
-    outlooks = [game.outlook for game in games]
-    lanes = _lanes(outlooks)
+    lanes = lanes_of([game.outlook for game in games])
+    course, changed = _at_first(games, lanes)
+    moved = changed.ravel().nonzero()[0]
+    _play_step(lanes, course, 0, moved, course.count.take(moved).astype(np.int64))
+    for step in range(1, len(lanes.steps_s)):
+        _play_step(lanes, course, step, *_by_rule(lanes, course, step))
+    _settle(lanes, course)
+    changes = np.bincount(np.concatenate(course.moved), minlength=course.count.size).astype(np.float64)
+    operators, candidates, _ = course.count.shape
+    each = operators, candidates, len(RULES), len(games[0].outlook.weights)
+    parts = (course.replica_s / 60, course.late_s / 60, changes)
+    return (Paid(*paid) for paid in zip(*(part.reshape(each) for part in parts), strict=True))
+
+
+def _at_first(games: Sequence[Game], lanes: Lanes) -> tuple[_Course, NDArray[np.bool_]]:
+    """Return where the candidates are at first, and which of them are a change."""
     counts, changed = (
         np.array([[getattr(each, name) for each in game.candidates] for game in games])[:, :, None]
         for name in Candidate._fields
@@ -252,28 +139,23 @@ def _play_alike(games: Sequence[Game]) -> Iterator[Paid]:
         return np.broadcast_to(np.array(values)[:, None, None], shape).copy()
 
     table = lanes.grows_above.shape[1] * np.arange(len(games))[:, None, None]
-    served = everywhere([-each.backlog_rows for each in outlooks])
+    served = everywhere([-game.outlook.backlog_rows for game in games])
     course = _Course(
-        np.broadcast_to(counts, shape).astype(np.float64),
-        np.broadcast_to(counts + table, shape).copy(),
-        everywhere([each.present_rows_per_s for each in outlooks]),
-        served,
-        lanes.due[0] - served,
-        *(np.zeros(shape) for _ in range(4)),
+        count=np.broadcast_to(counts, shape).astype(np.float64),
+        slot=np.broadcast_to(counts + table, shape).copy(),
+        rows_per_s=everywhere([game.outlook.present_rows_per_s for game in games]),
+        served=served,
+        overdue=lanes.due[0] - served,
+        stopped_s=np.zeros(shape),
+        settled_s=np.zeros(shape),
+        replica_s=np.zeros(shape),
+        late_s=np.zeros(shape),
         moved=[],
     )
-    moved = np.broadcast_to(changed, shape).ravel().nonzero()[0]
-    _play_step(lanes, course, 0, moved, np.broadcast_to(counts, shape).ravel().take(moved))
-    for step in range(1, len(lanes.steps_s)):
-        _play_step(lanes, course, step, *_by_rule(lanes, course, step))
-    _settle(lanes, course)
-    changes = np.bincount(np.concatenate(course.moved), minlength=served.size).astype(np.float64)
-    each = len(games), shape[1], len(_RULES), len(outlooks[0].weights)
-    parts = (course.replica_s / 60, course.late_s / 60, changes)
-    return (Paid(*paid) for paid in zip(*(part.reshape(each) for part in parts), strict=True))
+    return course, np.broadcast_to(changed, shape)
 
 
-def _by_rule(lanes: _Lanes, course: _Course, step: int) -> tuple[Counts, Counts]:
+def _by_rule(lanes: Lanes, course: _Course, step: int) -> tuple[Counts, Counts]:
     """Return where a rule wants another number of replicas, and how many."""
     low = lanes.offered[step] - course.served
     low -= lanes.resting_rows[step]
@@ -296,7 +178,10 @@ def _by_rule(lanes: _Lanes, course: _Course, step: int) -> tuple[Counts, Counts]
 def _operators(course: _Course, where: Counts) -> Counts:
     """Return whose the lanes at some flat indices are."""
     operators, candidates, lanes = course.count.shape
-    return where // (candidates * lanes) if operators > 1 else np.zeros(len(where), dtype=np.int64)
+    if operators == 1:
+        return np.zeros_like(where)
+    found: Counts = where // (candidates * lanes)
+    return found
 
 
 def _needed(rows_per_s: Array, operator: Counts, load: Array) -> Counts:
@@ -308,10 +193,11 @@ def _needed(rows_per_s: Array, operator: Counts, load: Array) -> Counts:
         rows.searchsorted(load[begin:end])
         for rows, begin, end in zip(rows_per_s, ends[:-1], ends[1:], strict=True)
     )
-    return np.concatenate([*parts]) + 1
+    needed: Counts = np.concatenate([*parts]) + 1
+    return needed
 
 
-def _play_step(lanes: _Lanes, course: _Course, step: int, moved: Counts, wanted: Counts) -> None:
+def _play_step(lanes: Lanes, course: _Course, step: int, moved: Counts, wanted: Counts) -> None:
     """Let one step pass, in which those at the indices ``moved`` change to so many replicas."""
     seconds = lanes.steps_s[step]
     held = _held_up(lanes, course, step, moved, wanted)
@@ -336,7 +222,7 @@ class _Held(NamedTuple):
     late_s: Array
 
 
-def _held_up(lanes: _Lanes, course: _Course, step: int, moved: Counts, wanted: Counts) -> _Held:
+def _held_up(lanes: Lanes, course: _Course, step: int, moved: Counts, wanted: Counts) -> _Held:
     """Begin the changes of a step, and play it for who is held up: first that, then the rest of it."""
     seconds = lanes.steps_s[step]
     operator = _operators(course, moved)
@@ -377,7 +263,7 @@ def _held_up(lanes: _Lanes, course: _Course, step: int, moved: Counts, wanted: C
     return _Held(who, served, late_s)
 
 
-def _settle(lanes: _Lanes, course: _Course) -> None:
+def _settle(lanes: Lanes, course: _Course) -> None:
     """Charge what is left: the work that waits, and the time until no row is late any more with all replicas."""
     load = (lanes.offered[-1] - lanes.offered[-2]) / lanes.steps_s[-1]
     most = np.take_along_axis(lanes.rows_per_s, lanes.most[:, None] - 1, axis=1)[:, :, None]

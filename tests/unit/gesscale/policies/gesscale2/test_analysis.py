@@ -18,6 +18,7 @@ from gesscale.policies.gesscale2.analysis.demand import BUCKETS_KEPT, LoadHistor
 from gesscale.policies.gesscale2.analysis.law import BatchSample, BatchTimeLaw, LawEvidence
 from gesscale.policies.gesscale2.analysis.outlook import Candidate, ChangeCost, Outlook
 from gesscale.policies.gesscale2.analysis.placements import LEAST_GAIN, placements
+from gesscale.policies.gesscale2.analysis.rollout import Game
 from gesscale.policies.gesscale2.analysis.scenarios import JUMP_CHANCE, scenarios
 from gesscale.policies.gesscale2.analysis.speeds import MOST_NODES, NodeSpeeds
 from latency_map import LatencyMap
@@ -402,7 +403,8 @@ def outlook(**changes: object) -> Outlook:
 
 
 def bills_of(asked: Outlook, *counts: int) -> tuple[CandidateBill, ...]:
-    return bills(asked, [Candidate(count, count != asked.replicas) for count in counts])
+    (found,) = bills([Game(asked, [Candidate(count, count != asked.replicas) for count in counts])])
+    return found
 
 
 def test_too_few_replicas_wait_and_are_late() -> None:
@@ -458,7 +460,7 @@ def test_where_the_load_is_beyond_all_replicas_more_of_them_are_still_better() -
 def test_better_nodes_are_worth_a_change_where_the_gain_lasts() -> None:
     # One replica carries 10 rows/s on its node and 20 on a better one, and 15 come: it is late, or two are held.
     asked = outlook(rows_per_s=np.array([20.0, 30.0, 40.0]))
-    stays, moves = bills(asked, [Candidate(1, changed=False), Candidate(1, changed=True)])
+    ((stays, moves),) = bills([Game(asked, [Candidate(1, changed=False), Candidate(1, changed=True)])])
     # Ten minutes of one replica and one change.
     assert moves.total == pytest.approx(11)
     assert stays.total > moves.total
