@@ -187,7 +187,8 @@ def _operators(course: _Course, where: Counts) -> Counts:
 def _needed(rows_per_s: Array, operator: Counts, load: Array) -> Counts:
     """Return how many replicas carry each load; operators are in ascending order."""
     if len(rows_per_s) == 1:
-        return rows_per_s[0].searchsorted(load) + 1
+        one: Counts = rows_per_s[0].searchsorted(load) + 1
+        return one
     ends = operator.searchsorted(np.arange(len(rows_per_s) + 1))
     parts = (
         rows.searchsorted(load[begin:end])
