@@ -115,6 +115,10 @@ def window(**rows_per_busy_s: float) -> dict[str, NodeReading]:
     }
 
 
+_UNTOLD = {"throughput_rows_per_s": 0.0, "cpu_share": 0.0}
+"""Of a replica whose task times are missing."""
+
+
 def learned(*windows: dict[str, NodeReading], weights: dict[str, float] | None = None) -> NodeSpeeds:
     speeds = NodeSpeeds()
     for each in windows:
@@ -131,6 +135,27 @@ def test_a_slow_node_is_known_after_some_windows() -> None:
 def test_nodes_as_fast_as_reported_keep_their_weights() -> None:
     reported = {"near": 2.0, "far": 1.0}
     assert learned(*[window(near=210, far=100)] * 20, weights=reported).weights(reported) == reported
+
+
+def test_a_node_whose_speed_changes_within_a_minute_is_followed_both_ways() -> None:
+    # Throttled to half its speed: log 0.69 apart as above. Each window brings it 0.3 of the rest nearer.
+    throttled = learned(window(near=200, far=200), *[window(near=200, far=100)] * 20)
+    assert throttled.weights({}) == pytest.approx({"near": math.sqrt(2), "far": math.sqrt(0.5)}, rel=0.01)
+    cooled = learned(*[window(near=200, far=100)] * 20, *[window(near=200, far=200)] * 20)
+    assert cooled.weights({}) == {}
+
+
+def test_a_node_whose_speed_jumps_in_every_window_is_no_slower_than_its_mean() -> None:
+    # Half as fast in every other window: its log goes from 0 to -0.35 and back, so it stays within these.
+    speeds = learned(*[window(near=200, far=100), window(near=200, far=200)] * 50)
+    assert -math.log(2) / 2 < speeds.logs["far"] < 0 < speeds.logs["near"] < math.log(2) / 2
+
+
+def test_a_replica_whose_task_times_are_missing_keeps_its_weight() -> None:
+    windows = [window(near=200, far=100), {**window(near=200, far=100), "dumb": NodeReading(**_UNTOLD)}] * 10
+    assert learned(*windows).weights({"dumb": 1.5}) == pytest.approx(
+        {"near": math.sqrt(2), "far": math.sqrt(0.5), "dumb": 1.5}, rel=0.01
+    )
 
 
 def test_rows_that_become_costlier_make_no_node_slower() -> None:
