@@ -15,7 +15,6 @@ from gesscale.analyze.screening import screen
 from gesscale.decision import Analysis, CandidateBill, Plan, Reason, Verdict
 from gesscale.observation import Batch, OperatorReading, WorkflowObservation
 from gesscale.options import PolicyOptions
-from gesscale.order import Order
 from gesscale.plan.placement import NodeRanking, nd_max_ms, nearest_first, usable
 from gesscale.plan.rejecting import rejected
 from gesscale.plan.staying import present_placement, stay, unknown_delays
@@ -24,6 +23,16 @@ from gesscale.policies.gesscale2.analysis.capacity import predicted_mst, sample_
 from gesscale.policies.gesscale2.analysis.changes import change_cost
 from gesscale.policies.gesscale2.analysis.demand import offered_points
 from gesscale.policies.gesscale2.analysis.law import BatchSample
+from gesscale.policies.gesscale2.analysis.limits import (
+    blocking_reason,
+    idle_replicas,
+    moved,
+    reason_of_change,
+    trigger_of_s,
+    why_no_more,
+    without_idle,
+    work_limit,
+)
 from gesscale.policies.gesscale2.analysis.outlook import Candidate, Outlook
 from gesscale.policies.gesscale2.analysis.placements import Placements, placements
 from gesscale.policies.gesscale2.analysis.rollout import Game
@@ -41,8 +50,6 @@ _STEPS_AN_OBJECTIVE = 3.0
 _RESTING_CYCLES, _LATE_CYCLES = 1.2, 1.5
 """Rows of so many batches wait at any time; and so much earlier than the objective a batch has to begin."""
 _LEAST_ALLOWED_SHARE = 0.3
-_LIMIT_KEPT_S = 3600.0
-"""For so long no replica is added beyond those that get work."""
 
 _Nodes = tuple[str, ...]
 
@@ -111,7 +118,7 @@ class Gesscale2Policy:
             reading.placement,
             weights=memo.speeds.weights(observation.node_weights),
             delays=knowledge.latencies.map,
-            trigger_s=_trigger_s(reading),
+            trigger_s=trigger_of_s(reading),
         )
         same = replace(same, mst=mst, learned=memo.law.parameters())
         sized = placements(
@@ -121,7 +128,7 @@ class Gesscale2Policy:
             (),
             weights=memo.speeds.weights(observation.node_weights),
             delays=knowledge.latencies.map,
-            trigger_s=_trigger_s(reading),
+            trigger_s=trigger_of_s(reading),
             moves=False,
         )
         load = memo.load.forecast(self._bucket_s(memo, operator)).rate
@@ -239,11 +246,11 @@ class Gesscale2Policy:
             if analysis.reason is Reason.MODEL_UNCALIBRATED:  # without delays no batch teaches anything
                 unknown = unknown_delays(knowledge.latencies, present, operator.driver_node)
             return stay(analysis, cluster, *(unknown or ()))
-        if (reason := _blocking_reason(reading, present, operator, cluster, knowledge)) is not None:
+        if (reason := blocking_reason(reading, present, operator, cluster, knowledge)) is not None:
             return stay(analysis, cluster, *reason)
-        idle = _idle(present, reading, knowledge.latest(operator.name))
+        idle = idle_replicas(present, reading, knowledge.latest(operator.name))
         if idle and reading.saturated_share and reading.replicas >= operator.min_replicas:
-            return _without(idle, stay(analysis, cluster), reading)
+            return without_idle(idle, stay(analysis, cluster), reading)
         free = usable(cluster, present)
         memo = read(Gesscale2Memo, text)
         law = memo.law.law()
@@ -255,14 +262,14 @@ class Gesscale2Policy:
             free.nodes,
             weights=memo.speeds.weights(cluster.weights),
             delays=knowledge.latencies.map,
-            trigger_s=_trigger_s(reading),
+            trigger_s=trigger_of_s(reading),
             moves=not knowledge.latencies.standing.stale,
         )
-        if (limit := _work_limit(knowledge, reading)) is not None:
+        if (limit := work_limit(knowledge, reading)) is not None:
             sized = sized.up_to(limit)
         outlook = self._outlook(memo, reading, operator, sized, len(present), knowledge, growth)
         listed = {present, *sized.nodes[min(outlook.least, len(present)) - 1 :]}
-        placed = sorted(listed, key=lambda choice: (len(choice), _moved(present, choice)))
+        placed = sorted(listed, key=lambda choice: (len(choice), moved(present, choice)))
         return _Choice(
             analysis=analysis,
             reading=reading,
@@ -284,7 +291,7 @@ class Gesscale2Policy:
         analysis, present, free, reading = choice.analysis, choice.present, choice.free, choice.reading
         operator = self.workflow.operators[analysis.operator]
         choices = {
-            placement: replace(bill, moved=_moved(present, placement))
+            placement: replace(bill, moved=moved(present, placement))
             for placement, bill in zip(choice.placements, priced, strict=True)
         }
         found = tuple(choices.values())
@@ -295,7 +302,7 @@ class Gesscale2Policy:
         if placement == present:
             held = replace(held, detail=f"{analysis.detail}; {self._in_words(bill)} is the least bill")
             if analysis.verdict is Verdict.MORE and bill.replicas == found[-1].replicas:
-                lacking, why = _why_no_more(operator, bill.replicas, _work_limit(knowledge, reading))
+                lacking, why = why_no_more(operator, bill.replicas, work_limit(knowledge, reading))
                 held = replace(
                     held, reason=lacking, detail=f"{held.detail}; {why}", rejections=free.rejections
                 )
@@ -311,7 +318,7 @@ class Gesscale2Policy:
         )
         return replace(
             held,
-            reason=_reason_of_change(len(present), len(placement)),
+            reason=reason_of_change(len(present), len(placement)),
             detail=detail,
             placement=placement,
             mst=predicted_mst(
@@ -320,7 +327,7 @@ class Gesscale2Policy:
                 placement,
                 weights=choice.memo.speeds.weights(cluster.weights),
                 delays=knowledge.latencies.map,
-                trigger_s=_trigger_s(reading),
+                trigger_s=trigger_of_s(reading),
             ),
             nd_max_ms=nd_max_ms(knowledge.latencies.map, placement, operator.driver_node),
             rejections=free.rejections
@@ -341,7 +348,7 @@ class Gesscale2Policy:
         slo_s, bucket_s, trigger_s = (
             self._slo_s(operator.name),
             self._bucket_s(memo, operator),
-            _trigger_s(reading),
+            trigger_of_s(reading),
         )
         periods = round(bucket_s / memo.period_s)
         steps_s = np.array([*[memo.period_s] * periods, *[bucket_s] * _STEPS])
@@ -424,66 +431,3 @@ def _growth(feeding: Sequence[_Flow]) -> float:
 def _worked(node: str, batches: Sequence[Batch], since_s: float) -> bool:
     """Return whether a node had a part in all batches that ended since an instant: its replica is not new."""
     return all(node in batch.nodes for batch in batches if batch.ended_at_s > since_s)
-
-
-def _idle(present: _Nodes, reading: OperatorReading, order: Order | None) -> _Nodes:
-    """Return the replicas that have not worked since the last order, for so long that it was given up."""
-    if order is None or not order.given_up or set(order.placement) != set(present):
-        return ()
-    return tuple(node for node in present if node not in reading.placement)
-
-
-def _without(idle: _Nodes, plan: Plan, reading: OperatorReading) -> Plan:
-    detail = (
-        f"rows wait, and {', '.join(idle)} had no part in any batch for as long as a change may take; "
-        "has the source enough partitions?"
-    )
-    return replace(plan, reason=Reason.IDLE_REPLICA, detail=detail, placement=reading.placement)
-
-
-def _work_limit(knowledge: Knowledge, reading: OperatorReading) -> int | None:
-    """Return how many replicas get work, where others were given up lately as they got none."""
-    orders = knowledge.orders.get(reading.operator, ())
-    recent = (each for each in orders if 0 <= reading.at_s - each.at_s < _LIMIT_KEPT_S)
-    return next((len(each.placement) for each in recent if each.reason == Reason.IDLE_REPLICA), None)
-
-
-def _trigger_s(reading: OperatorReading) -> float:
-    return reading.trigger_s or 1.0
-
-
-def _moved(present: _Nodes, choice: _Nodes) -> int:
-    return min(len(present), len(choice)) - len(set(present) & set(choice))
-
-
-def _why_no_more(operator: Operator, replicas: int, limit: int | None) -> tuple[Reason, str]:
-    if limit is not None and replicas >= limit:
-        return Reason.AT_MAX_REPLICAS, f"of more than {limit} the others got no work"
-    if replicas >= operator.max_replicas:
-        return Reason.AT_MAX_REPLICAS, f"max_replicas is {operator.max_replicas}"
-    return Reason.NO_CANDIDATE_NODE, "no other node can take a replica"
-
-
-def _reason_of_change(before: int, after: int) -> Reason:
-    if before == after:
-        return Reason.BETTER_NODES
-    return Reason.OVERLOADED if after > before else Reason.UNDERUSED
-
-
-def _blocking_reason(
-    reading: OperatorReading,
-    present: tuple[str, ...],
-    operator: Operator,
-    cluster: ClusterState,
-    knowledge: Knowledge,
-) -> tuple[Reason, str] | None:
-    """Return why nothing may change, whatever it would cost."""
-    if cluster.problem:
-        return Reason.CLUSTER_UNAVAILABLE, cluster.problem
-    idle = _idle(present, reading, knowledge.latest(operator.name))
-    if set(present) != set(reading.placement) and reading.throughput_rows_per_s and not idle:
-        live, read = ", ".join(present) or "no node", ", ".join(reading.placement)
-        return Reason.RECONFIGURING, f"replicas live on {live}, but the newest batch ran on {read}"
-    if not present or not reading.batches or reading.backlog_rows is None:
-        return Reason.METRICS_MISSING, "the replicas, the last batches or the backlog are not known"
-    return unknown_delays(knowledge.latencies, present, operator.driver_node)
