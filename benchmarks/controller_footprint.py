@@ -58,7 +58,7 @@ WORLDS = {
 }
 DEFAULT_WORLDS = ("small", "pi", "large")
 CHANGED_SHARE = 0.1
-ORDERS_AWAITED_S = 240.0
+ORDERS_AWAITED_S = 180.0
 WARM_UP_S = 120.0
 PERIOD_S = 60.0
 BATCH_S = 2.0
@@ -318,7 +318,7 @@ def orders_after_change(connection: Connection, world: str, operators: int) -> d
     ordered: dict[str, float] = {}
     while len(ordered) < len(told) and time.time() < began_s + ORDERS_AWAITED_S:
         time.sleep(10.0)
-        for page in connection.pages(STREAM_AUTOSCALERS, namespace=world):
+        for page in connection.pages(STREAM_AUTOSCALERS, namespace=world, page_size=100):
             for item in page["items"]:
                 at = item.get("status", {}).get("order", {}).get("at")
                 at_s = datetime.fromisoformat(at).timestamp() if at else 0.0
@@ -370,6 +370,7 @@ def measure(
             "by_kind_per_min": {kind: round(count / passed_min, 2) for kind, count in asked.most_common()},
             "threads": len(list(Path(f"/proc/{process.pid}/task").iterdir())),
         }
+        print(world, json.dumps(figures), file=sys.stderr, flush=True)
         figures["order_s_after_change"] = orders_after_change(connection, world, WORLDS[world][0])
     finally:
         process.send_signal(signal.SIGTERM)
