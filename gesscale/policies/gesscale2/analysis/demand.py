@@ -6,6 +6,7 @@ does within it does not matter.
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
@@ -136,12 +137,10 @@ class LoadHistory(BaseModel):
         last_s = self.points[-1].at_s if self.points else -math.inf
         if len(counted) < 2 or counted[-1].at_s <= last_s:
             return self
-        grown = self.model_copy(
-            update={
-                "points": _thinned((*self.points, *self._continued(counted)), bucket_s),
-                "counted_rows": counted[-1].rows,
-                "newest": _rate(*counted[-2:]),
-            }
+        grown = self._with(
+            points=_thinned((*self.points, *self._continued(counted)), bucket_s),
+            counted_rows=counted[-1].rows,
+            newest=_rate(*counted[-2:]),
         )
         scored = grown._scored(bucket_s)
         level, growth = scored._level_and_growth(bucket_s)
@@ -153,10 +152,32 @@ class LoadHistory(BaseModel):
             growth=growth,
             share=min(1.0, (counted[-1].at_s - last_s) / bucket_s),
         )
-        return scored.model_copy(update={"pending": (*scored.pending, latest)})
+        return scored.model_copy(update={"pending": (*scored.pending, latest)})  # no forecast knows these
+
+    @cached_property
+    def known_rates(self) -> dict[float, Array]:
+        """What `rates` found so far, by the length of a bucket."""
+        return {}
+
+    @cached_property
+    def known_forecasts(self) -> dict[float, Forecast]:
+        """What `forecast` found so far, by the length of a bucket."""
+        return {}
+
+    def _with(self, **changes: object) -> "LoadHistory":
+        """Return a copy with some fields changed, for which everything is found anew."""
+        copied = self.model_copy(update=changes)
+        for name in ("known_rates", "known_forecasts"):
+            vars(copied).pop(name, None)
+        return copied
 
     def rates(self, bucket_s: float) -> Array:
         """Return the mean rates of past buckets, oldest first, rows/s; of a part of one where no whole one is known."""
+        if bucket_s not in self.known_rates:
+            self.known_rates[bucket_s] = self._rates(bucket_s)
+        return self.known_rates[bucket_s]
+
+    def _rates(self, bucket_s: float) -> Array:
         if len(self.points) < 2:
             return np.zeros(0)
         times, rows = self.course()
@@ -174,6 +195,11 @@ class LoadHistory(BaseModel):
 
     def forecast(self, bucket_s: float) -> Forecast:
         """Forecast the next bucket; nothing is offered in it where nothing is known."""
+        if bucket_s not in self.known_forecasts:
+            self.known_forecasts[bucket_s] = self._forecast(bucket_s)
+        return self.known_forecasts[bucket_s]
+
+    def _forecast(self, bucket_s: float) -> Forecast:
         level, growth = self._level_and_growth(bucket_s)
         one, both, two = self.gram
         gram = np.array([[one, both], [both, two]]) + np.diag(_PRIOR_WEIGHTS)
@@ -249,14 +275,12 @@ class LoadHistory(BaseModel):
             largest = min(abs(error), _LARGEST_ERROR_SHARE * scale)
             squared_errors = fade * squared_errors + each.share * largest**2
             errors = fade * errors + each.share
-        return self.model_copy(
-            update={
-                "gram": tuple(float(f"{each:.6g}") for each in gram),
-                "moments": tuple(float(f"{each:.6g}") for each in moments),
-                "squared_errors": squared_errors,
-                "errors": errors,
-                "pending": self.pending[len(passed) :],
-            }
+        return self._with(
+            gram=tuple(float(f"{each:.6g}") for each in gram),
+            moments=tuple(float(f"{each:.6g}") for each in moments),
+            squared_errors=squared_errors,
+            errors=errors,
+            pending=self.pending[len(passed) :],
         )
 
 
