@@ -74,6 +74,7 @@ class LocalSpark:
         *,
         settings: Mapping[str, str] | None = None,
         environment: Mapping[str, str] | None = None,
+        network_timeout_s: int = spark_command.NETWORK_TIMEOUT_S,
     ) -> Process:
         """Start the driver program on the driver's node.
 
@@ -83,9 +84,11 @@ class LocalSpark:
             Arguments for the Python interpreter, such as ``("-m", "package.module")``; the program makes its
             session with ``SparkSession.builder.getOrCreate()`` and names no master.
         settings
-            Spark settings in addition to those of the cluster; those of the cluster cannot be overridden.
+            Spark settings in addition to those of the cluster; of those only the executors' warm-up can be overridden.
         environment
             Variables in addition to those of the cluster.
+        network_timeout_s
+            An executor that has been silent for so long is given up.
 
         Raises
         ------
@@ -98,10 +101,14 @@ class LocalSpark:
         spark_command.java_program()
         node = self.topology.driver
         fixed = spark_command.driver_settings(
-            node.address, driver_port=self.driver_port, ui_port=FIRST_UI_PORT + self.index
+            node.address,
+            driver_port=self.driver_port,
+            ui_port=FIRST_UI_PORT + self.index,
+            network_timeout_s=network_timeout_s,
         )
         properties = self.directory / f"driver-{self.operator}.properties"
-        properties.write_text(spark_command.properties_text({**(settings or {}), **fixed}), encoding="utf-8")
+        given = {**spark_command.warm_executors(), **(settings or {}), **fixed}
+        properties.write_text(spark_command.properties_text(given), encoding="utf-8")
         return processes.start(
             inside(self.topology.name, node.name, (sys.executable, *program)),
             self.mark(Role.DRIVER, node),

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from gesscale.errors import ClusterError, InputError
 from gesscale.extras import how_to_install
-from gesscale.spark.warm_up import JAR
+from gesscale.spark.warm_up import JAR, JARS_SETTING, warm_up_settings
 from testbed.cluster.commands import run
+from testbed.pipeline.session import WORKERS_IMPORT
 
 EXECUTOR_CLASS = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 EXECUTOR_MEMORY_MB = 512
@@ -18,9 +19,18 @@ SMALL_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 """One collector thread and the quick compiler only: many JVMs share few cores here."""
 
 _LAUNCHER_TIMEOUT_S = 60
+NETWORK_TIMEOUT_S = 60
 
 
-def driver_settings(address: str, *, driver_port: int, ui_port: int) -> dict[str, str]:
+def warm_executors() -> dict[str, str]:
+    """Return the settings by which new executors warm up before their first task; they have the jar already."""
+    settings = warm_up_settings(WORKERS_IMPORT)
+    return {**settings, "spark.driver.extraClassPath": settings.pop(JARS_SETTING)}
+
+
+def driver_settings(
+    address: str, *, driver_port: int, ui_port: int, network_timeout_s: int = NETWORK_TIMEOUT_S
+) -> dict[str, str]:
     """Return the Spark settings of a driver whose executors the test bed starts.
 
     Parameters
@@ -29,6 +39,8 @@ def driver_settings(address: str, *, driver_port: int, ui_port: int) -> dict[str
         Address of the driver's node.
     driver_port, ui_port
         Fixed ports, where executors register and where the REST interface answers.
+    network_timeout_s
+        An executor that has been silent for so long is given up.
     """
     return {
         # a Master inside the driver's JVM and no worker: executors come from outside only
@@ -45,7 +57,9 @@ def driver_settings(address: str, *, driver_port: int, ui_port: int) -> dict[str
         # off, or it would wait 30 s for blocks that are not needed
         "spark.storage.decommission.enabled": "false",
         "spark.executor.heartbeatInterval": "5s",
-        "spark.network.timeout": "60s",
+        "spark.network.timeout": f"{network_timeout_s}s",
+        # how often Spark looks for silent executors; its default, but no more than the timeout
+        "spark.network.timeoutInterval": f"{min(NETWORK_TIMEOUT_S, network_timeout_s)}s",
         # a killed executor must not use up the attempts of a task
         "spark.task.maxFailures": "16",
         "spark.ui.enabled": "true",

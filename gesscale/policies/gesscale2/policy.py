@@ -212,7 +212,8 @@ class Gesscale2Policy:
             for name, each in begun.items():
                 plan = concluded[name] if isinstance(each, _Choice) else each
                 plans[name] = replace(plan, again_in_s=again_in_s)
-                flows[name] = self._flow(analyses[name], plans[name], growth[name])
+                if self.workflow.downstream(name):
+                    flows[name] = self._flow(analyses[name], plans[name], growth[name])
         return {name: plans[name] for name in analyses}
 
     def _flow(self, analysis: Analysis, plan: Plan, growth: float) -> "_Flow":

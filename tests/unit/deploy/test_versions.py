@@ -10,13 +10,13 @@ ROOT = Path(__file__).parents[3]
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
 STATED = re.compile(
     r"gesscale-(?:controller|agent|taxi|\$target):([\w.]+)|newTag: (\S+)|-t gesscale:([\w.]+)"
-    r"|gesscale-([\d.]+)-py3|gesscale-chart-([\d.]+)\.tgz"
+    r"|gesscale-([\d.]+)-py3|gesscale-chart-([\d.]+)\.tgz|gesscale-(?:k3s|agent|controller)-([\d.]+)-a"
 )
 COPIES = [
     *(ROOT / "deploy").rglob("*.yaml"),
     *(ROOT / "deploy").rglob("*.conf"),
     ROOT / "deploy" / "images" / "Dockerfile",
-    ROOT / "docs" / "k3s.md",
+    ROOT / "docs" / "howto" / "k3s.md",
     ROOT / "examples" / "k3s" / "README.md",
     ROOT / "docs" / "howto" / "packages.md",
 ]

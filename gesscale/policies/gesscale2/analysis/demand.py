@@ -6,7 +6,7 @@ does within it does not matter.
 
 import math
 from collections.abc import Sequence
-from functools import cached_property
+from functools import lru_cache
 from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
@@ -137,10 +137,12 @@ class LoadHistory(BaseModel):
         last_s = self.points[-1].at_s if self.points else -math.inf
         if len(counted) < 2 or counted[-1].at_s <= last_s:
             return self
-        grown = self._with(
-            points=_thinned((*self.points, *self._continued(counted)), bucket_s),
-            counted_rows=counted[-1].rows,
-            newest=_rate(*counted[-2:]),
+        grown = self.model_copy(
+            update={
+                "points": _thinned((*self.points, *self._continued(counted)), bucket_s),
+                "counted_rows": counted[-1].rows,
+                "newest": _rate(*counted[-2:]),
+            }
         )
         scored = grown._scored(bucket_s)
         level, growth = scored._level_and_growth(bucket_s)
@@ -152,54 +154,18 @@ class LoadHistory(BaseModel):
             growth=growth,
             share=min(1.0, (counted[-1].at_s - last_s) / bucket_s),
         )
-        return scored.model_copy(update={"pending": (*scored.pending, latest)})  # no forecast knows these
-
-    @cached_property
-    def known_rates(self) -> dict[float, Array]:
-        """What `rates` found so far, by the length of a bucket."""
-        return {}
-
-    @cached_property
-    def known_forecasts(self) -> dict[float, Forecast]:
-        """What `forecast` found so far, by the length of a bucket."""
-        return {}
-
-    def _with(self, **changes: object) -> "LoadHistory":
-        """Return a copy with some fields changed, for which everything is found anew."""
-        copied = self.model_copy(update=changes)
-        for name in ("known_rates", "known_forecasts"):
-            vars(copied).pop(name, None)
-        return copied
+        return scored.model_copy(update={"pending": (*scored.pending, latest)})
 
     def rates(self, bucket_s: float) -> Array:
         """Return the mean rates of past buckets, oldest first, rows/s; of a part of one where no whole one is known."""
-        if bucket_s not in self.known_rates:
-            self.known_rates[bucket_s] = self._rates(bucket_s)
-        return self.known_rates[bucket_s]
-
-    def _rates(self, bucket_s: float) -> Array:
-        if len(self.points) < 2:
-            return np.zeros(0)
-        times, rows = self.course()
-        whole = min(int((times[-1] - times[0]) / bucket_s + 1e-6), BUCKETS_KEPT)
-        if not whole:
-            return np.array([(rows[-1] - rows[0]) / (times[-1] - times[0])])
-        ends_s = times[-1] - bucket_s * np.arange(whole, -1, -1)
-        found: Array = np.diff(np.interp(ends_s, times, rows)) / bucket_s
-        return found
+        return _rates(_Points(self.points), bucket_s)
 
     def course(self) -> tuple[Array, Array]:
         """Return the points as instants, seconds since the epoch, and rows."""
-        times, rows = np.array(self.points).T
-        return times, rows
+        return _course(_Points(self.points))
 
     def forecast(self, bucket_s: float) -> Forecast:
         """Forecast the next bucket; nothing is offered in it where nothing is known."""
-        if bucket_s not in self.known_forecasts:
-            self.known_forecasts[bucket_s] = self._forecast(bucket_s)
-        return self.known_forecasts[bucket_s]
-
-    def _forecast(self, bucket_s: float) -> Forecast:
         level, growth = self._level_and_growth(bucket_s)
         one, both, two = self.gram
         gram = np.array([[one, both], [both, two]]) + np.diag(_PRIOR_WEIGHTS)
@@ -275,13 +241,46 @@ class LoadHistory(BaseModel):
             largest = min(abs(error), _LARGEST_ERROR_SHARE * scale)
             squared_errors = fade * squared_errors + each.share * largest**2
             errors = fade * errors + each.share
-        return self._with(
-            gram=tuple(float(f"{each:.6g}") for each in gram),
-            moments=tuple(float(f"{each:.6g}") for each in moments),
-            squared_errors=squared_errors,
-            errors=errors,
-            pending=self.pending[len(passed) :],
+        return self.model_copy(
+            update={
+                "gram": tuple(float(f"{each:.6g}") for each in gram),
+                "moments": tuple(float(f"{each:.6g}") for each in moments),
+                "squared_errors": squared_errors,
+                "errors": errors,
+                "pending": self.pending[len(passed) :],
+            }
         )
+
+
+class _Points(tuple[Point, ...]):
+    """Points as the key of what is computed from them: equal ones are mostly the very same objects."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        return hash((len(self), self[-1:]))
+
+
+@lru_cache(maxsize=8)  # a step asks for those of the same points again and again
+def _course(points: _Points) -> tuple[Array, Array]:
+    columns = np.array(points).T
+    columns.setflags(write=False)
+    times, rows = columns
+    return times, rows
+
+
+@lru_cache(maxsize=8)
+def _rates(points: _Points, bucket_s: float) -> Array:
+    if len(points) < 2:
+        return np.zeros(0)
+    times, rows = _course(points)
+    whole = min(int((times[-1] - times[0]) / bucket_s + 1e-6), BUCKETS_KEPT)
+    if not whole:
+        return np.array([(rows[-1] - rows[0]) / (times[-1] - times[0])])
+    ends_s = times[-1] - bucket_s * np.arange(whole, -1, -1)
+    found: Array = np.diff(np.interp(ends_s, times, rows)) / bucket_s
+    found.setflags(write=False)
+    return found
 
 
 def _rate(before: Point, after: Point) -> float:
