@@ -1,7 +1,9 @@
 """What each number of replicas is expected to cost: every candidate is played against every course of the load.
 
-After its first step a candidate goes on by simple rules, of which the best counts (parallel rollout; Bertsekas,
-Reinforcement Learning and Optimal Control, 2019, section 2.4).
+After its first step a candidate goes on by simple rules. On each course the rule counts that is the cheapest there
+(hindsight optimization; Chong, Givan and Chang, A framework for simulation-based network control via hindsight
+optimization, CDC 2000). The loop decides again at each step, so it follows what the load does: one rule for all courses
+would charge a candidate for what nobody would do.
 """
 
 from collections.abc import Sequence
@@ -33,19 +35,18 @@ def bills(outlook: Outlook, candidates: Sequence[Candidate]) -> tuple[CandidateB
         outlook.late_minute_price * paid.late_minutes,
         outlook.change.replica_minutes * paid.changes,
     )
-    expected = (paid.replica_minutes + late + changes) @ outlook.weights
-    best = np.argmin(expected, axis=1)
-    picked = np.arange(len(candidates)), best
-    parts = [(part @ outlook.weights)[picked].tolist() for part in paid]
+    total = paid.replica_minutes + late + changes
+    best = np.argmin(total, axis=1)[:, None]
+    expected = [np.take_along_axis(part, best, axis=1)[:, 0] @ outlook.weights for part in (*paid, total)]
     return tuple(
         CandidateBill(
             replicas=candidate.replicas,
             replica_minutes=replicas,
-            late_minutes=late,
-            changes=changes,
-            total=float(total),
+            late_minutes=late_minutes,
+            changes=changed,
+            total=bill,
         )
-        for candidate, replicas, late, changes, total in zip(
-            candidates, *parts, expected[picked], strict=True
+        for candidate, replicas, late_minutes, changed, bill in zip(
+            candidates, *(each.tolist() for each in expected), strict=True
         )
     )
