@@ -1,4 +1,4 @@
-"""Who holds which partitions of state after a replica is added and removed, on the local cluster: docs/nexmark.md.
+"""Who holds which partitions of state after a replica comes and goes, on the local cluster: docs/evidence/nexmark.md.
 
 One driver runs case after case, each with a fresh checkpoint: two replicas, then a third one, then two again.
 

@@ -1,7 +1,7 @@
 """The record of a micro-batch: each figure is declared here, once.
 
 From these declarations follow the driver's ``/batches`` and its gauges, and the lines of a recorded run. So do what
-Monitor reads, which values it believes, and the table of docs/spark_metrics.md.
+Monitor reads, which values it believes, and the table of docs/reference/spark_metrics.md.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Draws the picture of `docs/architecture.md` from the imports: ``python tests/architecture.py`` writes it again."""
+"""Draws the picture of `docs/explanation/architecture.md` from the imports: ``python tests/architecture.py``."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import grimp
 import networkx as nx
 
-PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
+PAGE = Path(__file__).parents[1] / "docs" / "explanation" / "architecture.md"
 _PICTURE = re.compile(r"```mermaid\n.*?```", re.DOTALL)
 _VALUES = {f"gesscale.{name}" for name in ("ports", "order", "decision", "observation", "workflow")}
 _ALONE = {"gesscale.loop", "gesscale.assembly"}

@@ -14,16 +14,16 @@ _BORROWED = re.compile(r"(?:(?:That of|As in) (?P<file>[\w-]+)\.yaml\.|As (?P<na
 _HEAD = """\
 # The simulator's constants
 
-Written by `python tests/constants_page.py > docs/simulator_constants.md` from the files that the
+Written by `python tests/constants_page.py > docs/reference/simulator_constants.md` from the files that the
 simulator reads (`testbed/simulator/{spark,flink}/physics/`). The meaning of a constant is in
 `testbed/simulator/spark/constants.py` and `testbed/simulator/flink/physics.py`; how good they are in
-[simulator.md](simulator.md). *Measured* and *fitted* is what this project measured; *published* and *inferred* rests on
-what others printed; *assumed* has no source but a reason.
+[simulator.md](../explanation/simulator.md). *Measured* and *fitted* is what this project measured; *published* and
+*inferred* rests on what others printed; *assumed* has no source but a reason.
 """
 
 
 def constants_page() -> str:
-    """Return what docs/simulator_constants.md holds; a test compares the two."""
+    """Return what docs/reference/simulator_constants.md holds; a test compares the two."""
     parts = [_HEAD]
     for engine, folder in _FOLDERS.items():
         files = {file.stem: read_figures(file, folder) for file in sorted(folder.glob("*.yaml"))}

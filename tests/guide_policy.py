@@ -1,10 +1,10 @@
-"""The policy that docs/policies/write_your_own.md builds, as a file, and the commands with which it runs it."""
+"""The policy that docs/howto/write_a_policy.md builds, as a file, and the commands with which it runs it."""
 
 import re
 from pathlib import Path
 from textwrap import dedent
 
-GUIDE = (Path(__file__).parents[1] / "docs/policies/write_your_own.md").read_text("utf-8")
+GUIDE = (Path(__file__).parents[1] / "docs/howto/write_a_policy.md").read_text("utf-8")
 NAME = "steady.py:CARD"
 COMMANDS = tuple(line.split() for line in re.findall(r"^    gesscale (.*)$", GUIDE, re.MULTILINE))
 

@@ -91,7 +91,7 @@ class ListeningPods:
             ports = {each["port"] for each in rule.get("ports", ())}
             if ports == {53}:
                 rule["to"] = [{"ipBlock": {"cidr": f"{NAMES_SERVICE}/32"}}]
-            if ports == {6443}:  # what docs/k3s.md says of narrowing it
+            if ports == {6443}:  # what docs/howto/k3s.md says of narrowing it
                 rule["to"] = [{"ipBlock": {"cidr": f"{address}/32"}} for address in (api, API_SERVICE)]
                 rule["ports"] = [{"protocol": "TCP", "port": 443}]
         text = json.dumps(policy)

@@ -1,7 +1,7 @@
 """A policy of one's own in forty lines: keep a share of the capacity free.
 
 It says how much is needed; limits, nodes and delays are left to `ChoosingPolicy`. One that chooses nodes itself, has
-settings and remembers something is in docs/policies/write_your_own.md.
+settings and remembers something is in docs/howto/write_a_policy.md.
 """
 
 from collections.abc import Mapping

@@ -42,7 +42,7 @@ def schema() -> None:
     typer.echo(json.dumps(Settings.model_json_schema(), indent=2))
 
 
-@app.command(epilog="Example: gesscale config docs > docs/settings.md")
+@app.command(epilog="Example: gesscale config docs > docs/reference/settings.md")
 def docs() -> None:
     """Print the page of all settings (Markdown)."""
     from gesscale.settings import settings_page

@@ -15,7 +15,7 @@ def show() -> None:
     typer.echo(definition_yaml(), nl=False)
 
 
-@app.command(epilog="Example: gesscale crd docs > docs/streamautoscaler.md")
+@app.command(epilog="Example: gesscale crd docs > docs/reference/streamautoscaler.md")
 def docs() -> None:
     """Print the page of all members of a StreamAutoscaler (Markdown)."""
     from gesscale.kubernetes.resource.reference import reference_page

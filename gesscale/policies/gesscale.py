@@ -288,7 +288,7 @@ CARD = PolicyCard(
     source="Arkian, Pierre, Tordsson, Elmroth, Gesscale, ICCCN 2021",
     build=GesscalePolicy,
     accepts=("law", *_ACCEPTS),
-    guide="policies/gesscale.md",
+    guide="reference/policies/gesscale.md",
 )
 UNAWARE_CARD = PolicyCard(
     name="mdl-nlunaware",
@@ -296,5 +296,5 @@ UNAWARE_CARD = PolicyCard(
     source=f"{CARD.source}, section V",
     build=partial(GesscalePolicy, latency_aware=False),
     accepts=(*_ACCEPTS, "seed"),
-    guide="policies/gesscale.md",
+    guide="reference/policies/gesscale.md",
 )

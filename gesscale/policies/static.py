@@ -52,5 +52,5 @@ CARD = PolicyCard(
     summary="as many replicas as it began with",
     source="the baseline without a scaler",
     build=StaticPolicy,
-    guide="policies/thresholds.md",
+    guide="reference/policies/thresholds.md",
 )

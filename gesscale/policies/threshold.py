@@ -74,7 +74,7 @@ CARD = PolicyCard(
     source="Arkian, Pierre, Tordsson, Elmroth, Gesscale, ICCCN 2021, section V",
     build=ThresholdPolicy,
     accepts=_ACCEPTS,
-    guide="policies/thresholds.md",
+    guide="reference/policies/thresholds.md",
 )
 UNAWARE_CARD = PolicyCard(
     name="thr-nlunaware",
@@ -82,5 +82,5 @@ UNAWARE_CARD = PolicyCard(
     source=CARD.source,
     build=partial(ThresholdPolicy, latency_aware=False),
     accepts=(*_ACCEPTS, "seed"),
-    guide="policies/thresholds.md",
+    guide="reference/policies/thresholds.md",
 )

@@ -1,4 +1,4 @@
-"""Where the page, its API and its stream of steps are, by path; everything is read-only. The schema: `docs/page.md`."""
+"""Where the page, its API and its stream of steps are, by path; all read-only. The schema: `docs/howto/page.md`."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What the page shows, as JSON: a point for each decision, a workflow, its nodes. The schema: `docs/page.md`."""
+"""What the page shows, as JSON: a point for each decision, a workflow, its nodes. The schema: `docs/howto/page.md`."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence

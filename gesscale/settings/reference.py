@@ -16,7 +16,7 @@ from gesscale.settings.groups import Settings
 _HEAD = """\
 # Settings
 
-Written by `gesscale config docs > docs/settings.md`; change the descriptions in `gesscale/settings/`.
+Written by `gesscale config docs > docs/reference/settings.md`; change the descriptions in `gesscale/settings/`.
 
 An option (`--set monitor.period=30s`) wins over the environment (`GESSCALE_MONITOR__PERIOD=30s`), that
 over the YAML file, that over the default. A duration is a number of seconds or a number with a unit:
@@ -35,7 +35,7 @@ def settings_page() -> str:
     Returns
     -------
     str
-        What docs/settings.md holds; a test compares the two.
+        What docs/reference/settings.md holds; a test compares the two.
     """
     return _HEAD + "".join(
         f"| `{row.key}` | {row.kind} | {row.default} | {row.meaning} |\n" for row in setting_rows(Settings)

@@ -40,7 +40,7 @@ DEFAULTS = {
     "spark.executor.maxNumFailures": "1000000",
     "spark.executor.failuresValidityInterval": "1h",
 }
-"""Where the user says nothing; reasons: docs/spark_on_kubernetes.md."""
+"""Where the user says nothing; reasons: docs/howto/spark_on_kubernetes.md."""
 FIRST_ORDER_WITHIN_S = 20.0
 """A controller that lives needs a second or two; without one the job still starts."""
 _TRIES = 3

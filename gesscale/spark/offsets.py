@@ -1,6 +1,6 @@
 """How many rows an offset of a source stands for: a table of the sources that are known, by shape and description.
 
-What Spark reports of each was recorded on PySpark 4.3.0 (docs/spark_sources.md).
+What Spark reports of each was recorded on PySpark 4.3.0 (docs/reference/spark_sources.md).
 """
 
 import json

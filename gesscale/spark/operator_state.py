@@ -178,7 +178,7 @@ class OperatorState:
             self.say(
                 f"it keeps state, and spark.locality.wait is {wait_s:g} s: tasks wait so long for the replica that "
                 "holds their state, and one that is added may get none. With spark.locality.wait=0s it gets a part, "
-                "and partitions move more often: docs/nexmark.md has what was measured"
+                "and partitions move more often: docs/evidence/nexmark.md has what was measured"
             )
         partitions, most = batch.state_partitions, self.settings.max_replicas
         if partitions is not None and most is not None and partitions < most:

@@ -201,7 +201,7 @@ def _sentence(error: Exception) -> str:
     if getattr(error, "status", None) == 403:
         return (
             "the driver's ServiceAccount may not read it: its Role needs get and watch on this one object, "
-            f"see docs/spark_on_kubernetes.md ({error})"
+            f"see docs/howto/spark_on_kubernetes.md ({error})"
         )[:500]
     text = str(error) if isinstance(error, GesscaleError) else f"{type(error).__name__}: {error}"
     return text[:500]

@@ -1,6 +1,6 @@
 """The few calls into Spark's own scheduler; the only lines here that know its Java side.
 
-Verified on PySpark 4.3.0 with real pods, see docs/spark_on_kubernetes.md. The executors' template is read from the
+Verified on PySpark 4.3.0 with real pods: docs/howto/spark_on_kubernetes.md. The executors' template is read from the
 context's live settings for each executor that is built.
 """
 

@@ -18,7 +18,7 @@ class Scorer:
     convergence are taken over the measurement [0, T); what happens after T, while the backlog drains, counts for the
     excess time, for node_seconds, and for rows that came through late. One sample should begin at T: input in a sample
     that lasts beyond T counts as input after T too. Definitions: paper, section V-A.d; conventions and what is ours:
-    ``docs/metrics.md``.
+    ``docs/reference/metrics.md``.
     """
 
     __slots__ = ("_measured_s", "_passage", "_provision")

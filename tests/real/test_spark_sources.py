@@ -1,4 +1,4 @@
-"""Each row of the table in docs/spark_sources.md on a real Spark, and the modes in which nothing can be scaled."""
+"""Each row of docs/reference/spark_sources.md on a real Spark, and the modes in which nothing can be scaled."""
 
 import json
 import os

@@ -1,6 +1,6 @@
 """The scaling tests of the SEEP thesis (5.2.2 to 5.2.7) on the simulator: when the rules change what, and by how much.
 
-Times are those of `docs/papers/seep.md`.
+Times are those of `docs/evidence/papers/seep.md`.
 """
 
 from dataclasses import dataclass, field

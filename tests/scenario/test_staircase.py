@@ -6,7 +6,7 @@ from staircase import climb, supply
 from gesscale.policies import policy_names
 
 FOLLOWERS = sorted(name for name in policy_names() if name != "static" and not name.startswith("thr-"))
-"""All but who never changes, and thresholds, which fall asleep where replicas wait: docs/where_policies_break.md."""
+"""All but who never changes, and thresholds, which sleep where replicas wait: docs/evidence/where_policies_break.md."""
 
 
 @pytest.mark.parametrize("policy", FOLLOWERS)

@@ -11,7 +11,7 @@ from gesscale.kubernetes.resource.parts import NEVER
 _HEAD = """\
 # StreamAutoscaler
 
-Written by `gesscale crd docs > docs/streamautoscaler.md`; change the descriptions in
+Written by `gesscale crd docs > docs/reference/streamautoscaler.md`; change the descriptions in
 `gesscale/kubernetes/resource/` and `gesscale/settings/`.
 
 One StreamAutoscaler (`gesscale.dev/v1alpha1`, short name `sas`, namespaced) stands for one operator of a workflow: one
@@ -38,7 +38,7 @@ def reference_page() -> str:
     Returns
     -------
     str
-        What docs/streamautoscaler.md holds; a test compares the two.
+        What docs/reference/streamautoscaler.md holds; a test compares the two.
     """
     version = definition()["spec"]["versions"][0]
     schema = version["schema"]["openAPIV3Schema"]

@@ -115,7 +115,7 @@ class ConfigMapSpec(ResourcePart):
         str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", min_length=1, max_length=253)
     ] = Field(
         description="Name of the ConfigMap. The controller reads it once the namespace's owner has granted it that: "
-        "docs/k3s.md."
+        "docs/howto/k3s.md."
     )
     key: Annotated[str, StringConstraints(pattern=r"^[-._a-zA-Z0-9]+$", min_length=1, max_length=253)] = (
         Field(

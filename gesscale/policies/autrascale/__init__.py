@@ -11,6 +11,6 @@ CARD = PolicyCard(
     build=on_nodes_as_told(AutrascalePolicy),
     settings=AutrascaleSettings,
     accepts=ON_NODES,
-    guide="policies/autrascale.md",
+    guide="reference/policies/autrascale.md",
     needs=("autrascale", "sklearn"),
 )

@@ -11,6 +11,6 @@ CARD = PolicyCard(
     build=on_nodes_as_told(DaedalusPolicy),
     settings=DaedalusSettings,
     accepts=ON_NODES,
-    guide="policies/daedalus.md",
+    guide="reference/policies/daedalus.md",
     needs=("daedalus", "statsmodels"),
 )

@@ -11,5 +11,5 @@ CARD = PolicyCard(
     build=on_nodes_as_told(DhalionPolicy),
     settings=DhalionSettings,
     accepts=("back_pressure_threshold", *ON_NODES),
-    guide="policies/dhalion.md",
+    guide="reference/policies/dhalion.md",
 )

@@ -11,5 +11,5 @@ CARD = PolicyCard(
     build=on_nodes_as_told(DrsPolicy),
     settings=DrsSettings,
     accepts=ON_NODES,
-    guide="policies/drs.md",
+    guide="reference/policies/drs.md",
 )

@@ -11,5 +11,5 @@ CARD = PolicyCard(
     build=on_nodes_as_told(Ds2Policy),
     settings=Ds2Settings,
     accepts=ON_NODES,
-    guide="policies/ds2.md",
+    guide="reference/policies/ds2.md",
 )

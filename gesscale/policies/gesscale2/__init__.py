@@ -11,5 +11,5 @@ CARD = PolicyCard(
     build=Gesscale2Policy,
     settings=Gesscale2Settings,
     accepts=("stabilization_window_s",),
-    guide="policies/gesscale2.md",
+    guide="reference/policies/gesscale2.md",
 )

@@ -11,7 +11,7 @@ CPU_CARD = PolicyCard(
     build=on_nodes_as_told(HpaCpuPolicy),
     settings=HpaCpuSettings,
     accepts=ON_NODES,
-    guide="policies/hpa.md",
+    guide="reference/policies/hpa.md",
 )
 VARGA_CARD = PolicyCard(
     name="hpa-varga",
@@ -20,5 +20,5 @@ VARGA_CARD = PolicyCard(
     build=on_nodes_as_told(HpaVargaPolicy),
     settings=HpaVargaSettings,
     accepts=("back_pressure_threshold", *ON_NODES),
-    guide="policies/hpa.md",
+    guide="reference/policies/hpa.md",
 )

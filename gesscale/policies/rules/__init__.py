@@ -1,7 +1,7 @@
 """Scaling rules after SEEP: metrics, thresholds and times, in Python or in YAML, and the policy that follows them.
 
 The model of M. Rouaux (Framework for Dynamic Scaling in Master-Slave Stream Processing Systems, Imperial College
-London, 2014). docs/policies/rules.md is its guide.
+London, 2014). docs/reference/policies/rules.md is its guide.
 """
 
 from gesscale.policies.card import ON_NODES, PolicyCard
@@ -38,7 +38,7 @@ CARD = PolicyCard(
     build=rules_policy,
     settings=RulesSettings,
     accepts=ON_NODES,
-    guide="policies/rules.md",
+    guide="reference/policies/rules.md",
 )
 
 __all__ = [

@@ -13,7 +13,7 @@ class RulesSettings(Semantics):
     """The rules of SEEP, and how they are read."""
 
     rules: tuple[Rule, ...] = Field(
-        (), description="The rules. Default: those of docs/policies/rules.md, on lag and CPU."
+        (), description="The rules. Default: those of docs/reference/policies/rules.md, on lag and CPU."
     )
     file: OptionalFilePath = Field(
         None,

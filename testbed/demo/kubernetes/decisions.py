@@ -25,7 +25,7 @@ def read_decisions(url: str) -> list[dict[str, Any]]:
     Parameters
     ----------
     url
-        Of its page; see `docs/page.md`.
+        Of its page; see `docs/howto/page.md`.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What users of other scalers saw when metrics were gone, wrong or late; docs/complaints.md is the list."""
+"""What users of other scalers saw when metrics were gone, wrong or late; docs/evidence/complaints.md is the list."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

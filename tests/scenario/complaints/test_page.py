@@ -1,10 +1,10 @@
-"""docs/complaints.md names every scenario, and only scenarios that are there."""
+"""docs/evidence/complaints.md names every scenario, and only scenarios that are there."""
 
 import re
 from pathlib import Path
 
 HERE = Path(__file__).parent
-PAGE = (Path(__file__).parents[3] / "docs" / "complaints.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "evidence" / "complaints.md").read_text("utf-8")
 
 
 def test_the_page_names_just_the_scenarios() -> None:

@@ -1,4 +1,4 @@
-"""What users of other scalers saw while the load was steady or gone: no rest, no reason; see docs/complaints.md."""
+"""What users of other scalers saw when the load was steady or gone: no rest, no reason: docs/evidence/complaints.md."""
 
 from dataclasses import replace
 

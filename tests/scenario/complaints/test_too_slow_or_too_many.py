@@ -1,4 +1,4 @@
-"""What users of other scalers saw when the load rose: too slow, too many, all at once; docs/complaints.md lists it."""
+"""What users of other scalers saw when the load rose: too slow, too many, all at once: docs/evidence/complaints.md."""
 
 from dataclasses import replace
 

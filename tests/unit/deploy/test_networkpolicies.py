@@ -154,7 +154,7 @@ def test_the_api_servers_port_is_closed_towards_a_nodes_own_addresses(read):
 
 
 def test_the_docs_narrow_the_way_to_the_api_server_in_an_overlay(kustomize, look, tmp_path):
-    text = (look.root / "docs" / "k3s.md").read_text()
+    text = (look.root / "docs" / "howto" / "k3s.md").read_text()
     (patch,) = (block for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) if "api-server" in block)
     base = os.path.relpath(look.k3s / "base", tmp_path)
     (tmp_path / "kustomization.yaml").write_text(f"resources: [{base}]\n{patch}")

@@ -16,7 +16,7 @@ COPIES = [
     *(ROOT / "deploy").rglob("*.yaml"),
     *(ROOT / "deploy").rglob("*.conf"),
     ROOT / "deploy" / "images" / "Dockerfile",
-    ROOT / "docs" / "k3s.md",
+    ROOT / "docs" / "howto" / "k3s.md",
     ROOT / "examples" / "k3s" / "README.md",
     ROOT / "docs" / "howto" / "packages.md",
 ]

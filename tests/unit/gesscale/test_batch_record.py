@@ -1,11 +1,11 @@
-"""The table of docs/spark_metrics.md is that of the batch record."""
+"""The table of docs/reference/spark_metrics.md is that of the batch record."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 from gesscale.batch_record import PREFIX, BatchFigures, BatchRecord, HostWork, figures_of
 
-PAGE = Path(__file__).parents[3] / "docs" / "spark_metrics.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "spark_metrics.md"
 HEAD = f"| `/batches` | `/metrics`: `{PREFIX}...` | what | from |\n|---|---|---|---|\n"
 
 
@@ -19,7 +19,7 @@ def rows() -> Iterator[str]:
 def test_the_page_has_a_row_for_each_figure() -> None:
     table = HEAD + "".join(rows())
     assert f"\n\n{table}\n" in PAGE.read_text("utf-8"), (
-        f"docs/spark_metrics.md: replace the table by\n{table}"
+        f"docs/reference/spark_metrics.md: replace the table by\n{table}"
     )
 
 

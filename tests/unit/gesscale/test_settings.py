@@ -475,8 +475,10 @@ def test_every_setting_has_a_description_and_an_optional_one_the_reason_of_its_d
 
 
 def test_the_page_of_settings_is_up_to_date() -> None:
-    page = Path(__file__).parents[3] / "docs" / "settings.md"
-    assert page.read_text("utf-8") == settings_page(), "run: gesscale config docs > docs/settings.md"
+    page = Path(__file__).parents[3] / "docs" / "reference" / "settings.md"
+    assert page.read_text("utf-8") == settings_page(), (
+        "run: gesscale config docs > docs/reference/settings.md"
+    )
 
 
 def test_every_duration_takes_its_own_default() -> None:

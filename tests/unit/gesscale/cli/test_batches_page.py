@@ -10,7 +10,9 @@ from werkzeug import Response
 
 DOCS = Path(__file__).parents[4] / "docs"
 SAMPLE = json.loads(
-    re.findall(r"```json\n(.*?)```", (DOCS / "spark_metrics.md").read_text("utf-8"), re.DOTALL)[0]
+    re.findall(r"```json\n(.*?)```", (DOCS / "reference" / "spark_metrics.md").read_text("utf-8"), re.DOTALL)[
+        0
+    ]
 )
 LEAST = set(
     re.findall(

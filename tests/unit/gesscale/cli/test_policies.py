@@ -48,7 +48,7 @@ def test_no_policy_heeds_a_setting_that_there_is_not(name):
 def test_every_policy_has_its_page_and_the_overview_names_it(name):
     guide = said("show", name)["guide"]
     assert f"`{name}`" in (ROOT / guide).read_text(encoding="utf-8")
-    assert f"`{name}`" in (ROOT / "docs" / "policies" / "README.md").read_text(encoding="utf-8")
+    assert f"`{name}`" in (ROOT / "docs" / "reference" / "policies" / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_table_is_for_people():

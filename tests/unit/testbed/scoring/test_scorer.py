@@ -265,7 +265,7 @@ def test_cost_is_the_demand_and_what_both_accuracies_say(
 
 
 def test_the_page_of_metrics_tells_each_one_by_its_name() -> None:
-    page = (Path(__file__).parents[4] / "docs" / "metrics.md").read_text("utf-8")
+    page = (Path(__file__).parents[4] / "docs" / "reference" / "metrics.md").read_text("utf-8")
     table = [line for line in page.splitlines() if line.startswith("| `")]
     reported = {
         name for line in table for name in line.split("|")[1].replace("`", "").replace(" ", "").split(",")

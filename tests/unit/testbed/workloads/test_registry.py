@@ -7,7 +7,7 @@ from gesscale.errors import InputError
 from testbed.workloads.entry import WorkloadRequest
 from testbed.workloads.registry import entries, workload_named, workload_names
 
-PAGE = Path(__file__).parents[4] / "docs" / "workloads.md"
+PAGE = Path(__file__).parents[4] / "docs" / "reference" / "workloads.md"
 WINDOWS = [f"{entry.name}:any" for entry in entries() if "`any`" in entry.parameter]
 ALL = [*workload_names(), "nyc:2014-07-01", *WINDOWS, "kanis-spikes:random", "sine:10", "constant:1"]
 DRAWN = [entry.name for entry in entries() if entry.is_random] + WINDOWS
@@ -73,7 +73,7 @@ def workload_table() -> str:
 
 def test_the_page_holds_the_table_of_the_catalogue():
     assert workload_table() in PAGE.read_text("utf-8"), (
-        f"put this table into docs/workloads.md:\n{workload_table()}"
+        f"put this table into docs/reference/workloads.md:\n{workload_table()}"
     )
 
 

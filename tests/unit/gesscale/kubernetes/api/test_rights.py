@@ -65,7 +65,7 @@ def test_a_driver_reads_its_own_streamautoscaler_runs_pods_and_touches_nothing_e
 
 
 def test_the_docs_tell_a_drivers_rights_with_and_without_the_settings_that_make_them_few():
-    text = (ROOT / "docs" / "spark_on_kubernetes.md").read_text()
+    text = (ROOT / "docs" / "howto" / "spark_on_kubernetes.md").read_text()
     section = text.partition("## Rights of the driver")[2].partition("\n## ")[0]
     few, more = (yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", section, re.DOTALL))
     assert by_target(few["rules"]) == DRIVER

@@ -24,7 +24,7 @@ def test_the_file_that_is_applied_is_the_generated_one():
 
 
 def test_the_page_is_the_generated_one():
-    assert (ROOT / "docs/streamautoscaler.md").read_text("utf-8") == reference_page()
+    assert (ROOT / "docs/reference/streamautoscaler.md").read_text("utf-8") == reference_page()
 
 
 @pytest.mark.parametrize("schema", [SPEC, STATUS], ids=["spec", "status"])

@@ -1,4 +1,4 @@
-"""What docs/policies/rules.md shows is what there is."""
+"""What docs/reference/policies/rules.md shows is what there is."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ from gesscale.policies.rules import parse_rules, rules_yaml
 from gesscale.policies.rules.defaults import DEFAULT_RULES
 from gesscale.policies.rules.model import Metric
 
-GUIDE = (Path(__file__).parents[5] / "docs/policies/rules.md").read_text("utf-8")
+GUIDE = (Path(__file__).parents[5] / "docs/reference/policies/rules.md").read_text("utf-8")
 
 
 def blocks(language: str) -> list[str]:

@@ -12,8 +12,8 @@ DOCS = Path(__file__).parents[5] / "docs"
 
 
 def test_the_page_of_constants_is_what_the_files_say() -> None:
-    page = (DOCS / "simulator_constants.md").read_text("utf-8")
-    command = "python tests/constants_page.py > docs/simulator_constants.md"
+    page = (DOCS / "reference" / "simulator_constants.md").read_text("utf-8")
+    command = "python tests/constants_page.py > docs/reference/simulator_constants.md"
     assert page == constants_page(), f"run: {command}"
 
 
