@@ -4,31 +4,36 @@ Each operator is decided on its own. A late minute has a price in replica-minute
 are compared in one currency, and a decision says the bill of each number of replicas.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 import numpy as np
 
-from gesscale.analyze.evidence import warm
 from gesscale.analyze.screening import screen
 from gesscale.decision import Analysis, CandidateBill, Plan, Reason, Verdict
 from gesscale.observation import Batch, OperatorReading, WorkflowObservation
 from gesscale.options import PolicyOptions
-from gesscale.order import Order
 from gesscale.plan.placement import nd_max_ms, nearest_first, usable
 from gesscale.plan.rejecting import rejected
 from gesscale.plan.staying import present_placement, stay, unknown_delays
 from gesscale.policies.gesscale2.analysis.bills import bills
-from gesscale.policies.gesscale2.analysis.capacity import predicted_mst, sample_of
+from gesscale.policies.gesscale2.analysis.capacity import predicted_mst, warm_samples
 from gesscale.policies.gesscale2.analysis.changes import change_cost
 from gesscale.policies.gesscale2.analysis.demand import offered_points
-from gesscale.policies.gesscale2.analysis.law import BatchSample
 from gesscale.policies.gesscale2.analysis.outlook import Candidate, Outlook
 from gesscale.policies.gesscale2.analysis.placements import Placements, placements
 from gesscale.policies.gesscale2.analysis.scenarios import scenarios
+from gesscale.policies.gesscale2.flows import Flow, growth_of
+from gesscale.policies.gesscale2.limits import (
+    blocking_reason,
+    idle_replicas,
+    why_no_more,
+    without_idle,
+    work_limit,
+)
 from gesscale.policies.gesscale2.memo import Gesscale2Memo
 from gesscale.policies.gesscale2.settings import Gesscale2Settings
+from gesscale.policies.gesscale2.sharing import shared_out
 from gesscale.policies.memos import recalled
 from gesscale.ports import ClusterState, Knowledge
 from gesscale.workflow import Operator, Workflow
@@ -40,8 +45,6 @@ _STEPS_AN_OBJECTIVE = 3.0
 _RESTING_CYCLES, _LATE_CYCLES = 1.2, 1.5
 """Rows of so many batches wait at any time; and so much earlier than the objective a batch has to begin."""
 _LEAST_ALLOWED_SHARE = 0.3
-_LIMIT_KEPT_S = 3600.0
-"""For so long no replica is added beyond those that get work."""
 
 _Nodes = tuple[str, ...]
 
@@ -156,57 +159,53 @@ class Gesscale2Policy:
             update={
                 "at_s": at_s,
                 "learned_until_s": batches[-1].ended_at_s if batches else memo.learned_until_s,
-                "law": memo.law.learned(self._samples(reading, memo, weights, knowledge)),
+                "law": memo.law.learned(
+                    warm_samples(
+                        reading.batches,
+                        memo.learned_until_s,
+                        self.workflow.operators[reading.operator].driver_node,
+                        weights,
+                        knowledge.latencies.map,
+                    )
+                ),
                 "load": memo.load.learned(offered_points(reading), bucket_s),
                 "speeds": speeds,
             }
         )
-
-    def _samples(
-        self,
-        reading: OperatorReading,
-        memo: Gesscale2Memo,
-        weights: Mapping[str, float],
-        knowledge: Knowledge,
-    ) -> Iterator[BatchSample]:
-        """Yield the warm batches since the last step whose delays the latency map knows."""
-        driver_node = self.workflow.operators[reading.operator].driver_node
-        samples: dict[_Nodes, BatchSample | None] = {}
-        for batch, is_warm in zip(reading.batches, warm(reading.batches), strict=True):
-            if not is_warm or batch.ended_at_s <= memo.learned_until_s or not batch.nodes:
-                continue
-            if batch.nodes not in samples:
-                samples[batch.nodes] = sample_of(batch.nodes, driver_node, weights, knowledge.latencies.map)
-            if (sample := samples[batch.nodes]) is not None:
-                yield replace(sample, rows=batch.rows, seconds=batch.seconds)
 
     # Plan
 
     def plan(
         self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge
     ) -> Mapping[str, Plan]:
-        """Choose for every operator its nodes, after those that feed it; see `gesscale.ports.Policy`."""
+        """Choose for every operator its nodes; see `gesscale.ports.Policy`."""
+        return shared_out(cluster, lambda seen: self._plans(analyses, seen, knowledge))
+
+    def _plans(
+        self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge
+    ) -> Mapping[str, Plan]:
+        """Choose for every operator its nodes, after those that feed it, as if no other wanted them."""
         plans: dict[str, Plan] = {}
         again_in_s = self.sizing.slo_s / _STEPS_AN_OBJECTIVE
-        flows: dict[str, _Flow] = {}
+        flows: dict[str, Flow] = {}
         for name in self.workflow.topological_order:
             feeding = [flows[each] for each in self.workflow.upstream(name)]
-            growth = _growth(feeding)
+            growth = growth_of(feeding)
             plan = self._plan(analyses[name], cluster.seen_by(name), knowledge, growth)
             plans[name] = replace(plan, again_in_s=again_in_s)
             flows[name] = self._flow(analyses[name], plans[name], growth)
         return {name: plans[name] for name in analyses}
 
-    def _flow(self, analysis: Analysis, plan: Plan, growth: float) -> "_Flow":
+    def _flow(self, analysis: Analysis, plan: Plan, growth: float) -> Flow:
         """Return what an operator hands on now and by its plan: no more than reaches it or waits, nor than it can."""
         reading = analysis.reading
         if reading is None or analysis.memo is None or analysis.mst is None or plan.mst is None:
-            return _Flow(0.0, 0.0)
+            return Flow(0.0, 0.0)
         memo = Gesscale2Memo.model_validate_json(analysis.memo)
         bucket_s = self._bucket_s(memo, self.workflow.operators[analysis.operator])
         load = memo.load.forecast(bucket_s).rate * growth
         wanted = load + (reading.backlog_rows or 0.0) / self._slo_s(analysis.operator)
-        return _Flow(min(wanted / growth, analysis.mst.mid), min(wanted, plan.mst.mid))
+        return Flow(min(wanted / growth, analysis.mst.mid), min(wanted, plan.mst.mid))
 
     def _slo_s(self, operator: str) -> float:
         """Return an operator's share of the objective: all operators that a row passes have the same."""
@@ -225,13 +224,27 @@ class Gesscale2Policy:
             if analysis.reason is Reason.MODEL_UNCALIBRATED:  # without delays no batch teaches anything
                 unknown = unknown_delays(knowledge.latencies, present, operator.driver_node)
             return stay(analysis, cluster, *(unknown or ()))
-        if (reason := _blocking_reason(reading, present, operator, cluster, knowledge)) is not None:
+        if (reason := blocking_reason(reading, present, operator, cluster, knowledge)) is not None:
             return stay(analysis, cluster, *reason)
-        idle = _idle(present, reading, knowledge.latest(operator.name))
+        idle = idle_replicas(present, reading, knowledge.latest(operator.name))
         if idle and reading.saturated_share and reading.replicas >= operator.min_replicas:
-            return _without(idle, stay(analysis, cluster), reading)
-        free = usable(cluster, present)
+            return without_idle(idle, stay(analysis, cluster), reading)
         memo = Gesscale2Memo.model_validate_json(text)
+        return self._cheapest(memo, analysis, reading, operator, present, cluster, knowledge, growth)
+
+    def _cheapest(
+        self,
+        memo: Gesscale2Memo,
+        analysis: Analysis,
+        reading: OperatorReading,
+        operator: Operator,
+        present: _Nodes,
+        cluster: ClusterState,
+        knowledge: Knowledge,
+        growth: float,
+    ) -> Plan:
+        """Return the plan of the least bill; of equal ones that which changes the least."""
+        free = usable(cluster, present)
         choices = self._priced(memo, reading, operator, present, free.nodes, cluster, knowledge, growth)
         found = tuple(choices.values())
         placement, bill = min(
@@ -239,13 +252,13 @@ class Gesscale2Policy:
         )
         held = replace(stay(analysis, cluster, Reason.WITHIN_TARGET), bills=found)
         if placement == present:
-            held = replace(held, detail=f"{analysis.detail}; {self._in_words(bill)} is the least bill")
-            if analysis.verdict is Verdict.MORE and bill.replicas == found[-1].replicas:
-                lacking, why = _why_no_more(operator, bill.replicas, _work_limit(knowledge, reading))
-                held = replace(
-                    held, reason=lacking, detail=f"{held.detail}; {why}", rejections=free.rejections
-                )
-            return held
+            detail = f"{analysis.detail}; {self._in_words(bill)} is the least bill"
+            if analysis.verdict is not Verdict.MORE:
+                return replace(held, detail=detail)
+            if bill.replicas < found[-1].replicas:
+                return replace(held, reason=Reason.CHEAPER_TO_WAIT, detail=f"{detail}; so rows wait")
+            lacking, why = why_no_more(operator, bill.replicas, work_limit(knowledge, reading))
+            return replace(held, reason=lacking, detail=f"{detail}; {why}", rejections=free.rejections)
         detail = f"{analysis.detail}; {self._in_words(bill)}; {self._in_words(choices[present])}"
         stale = knowledge.latencies.standing.stale
         if stale and not set(present) <= set(placement):
@@ -293,7 +306,7 @@ class Gesscale2Policy:
             trigger_s=_trigger_s(reading),
             moves=not knowledge.latencies.standing.stale,
         )
-        if (limit := _work_limit(knowledge, reading)) is not None:
+        if (limit := work_limit(knowledge, reading)) is not None:
             sized = sized.up_to(limit)
         outlook = self._outlook(memo, reading, operator, sized, len(present), knowledge, growth)
         listed = {present, *sized.nodes[min(outlook.least, len(present)) - 1 :]}
@@ -365,44 +378,9 @@ class Gesscale2Policy:
 _JUDGED = frozenset({Reason.OVERLOADED, Reason.UNDERUSED, Reason.WITHIN_TARGET})
 
 
-class _Flow(NamedTuple):
-    """Rows/s that an operator hands on now, and will by its plan."""
-
-    now: float
-    planned: float
-
-
-def _growth(feeding: Sequence[_Flow]) -> float:
-    """Return how many times as much as now the operators that feed one will hand on; never less."""
-    now = sum(flow.now for flow in feeding)
-    return max(1.0, sum(flow.planned for flow in feeding) / now) if now > 0 else 1.0
-
-
 def _worked(node: str, batches: Sequence[Batch], since_s: float) -> bool:
     """Return whether a node had a part in all batches that ended since an instant: its replica is not new."""
     return all(node in batch.nodes for batch in batches if batch.ended_at_s > since_s)
-
-
-def _idle(present: _Nodes, reading: OperatorReading, order: Order | None) -> _Nodes:
-    """Return the replicas that have not worked since the last order, for so long that it was given up."""
-    if order is None or not order.given_up or set(order.placement) != set(present):
-        return ()
-    return tuple(node for node in present if node not in reading.placement)
-
-
-def _without(idle: _Nodes, plan: Plan, reading: OperatorReading) -> Plan:
-    detail = (
-        f"rows wait, and {', '.join(idle)} had no part in any batch for as long as a change may take; "
-        "has the source enough partitions?"
-    )
-    return replace(plan, reason=Reason.IDLE_REPLICA, detail=detail, placement=reading.placement)
-
-
-def _work_limit(knowledge: Knowledge, reading: OperatorReading) -> int | None:
-    """Return how many replicas get work, where others were given up lately as they got none."""
-    orders = knowledge.orders.get(reading.operator, ())
-    recent = (each for each in orders if 0 <= reading.at_s - each.at_s < _LIMIT_KEPT_S)
-    return next((len(each.placement) for each in recent if each.reason == Reason.IDLE_REPLICA), None)
 
 
 def _trigger_s(reading: OperatorReading) -> float:
@@ -413,34 +391,7 @@ def _moved(present: _Nodes, choice: _Nodes) -> int:
     return min(len(present), len(choice)) - len(set(present) & set(choice))
 
 
-def _why_no_more(operator: Operator, replicas: int, limit: int | None) -> tuple[Reason, str]:
-    if limit is not None and replicas >= limit:
-        return Reason.AT_MAX_REPLICAS, f"of more than {limit} the others got no work"
-    if replicas >= operator.max_replicas:
-        return Reason.AT_MAX_REPLICAS, f"max_replicas is {operator.max_replicas}"
-    return Reason.NO_CANDIDATE_NODE, "no other node can take a replica"
-
-
 def _reason_of_change(before: int, after: int) -> Reason:
     if before == after:
         return Reason.BETTER_NODES
     return Reason.OVERLOADED if after > before else Reason.UNDERUSED
-
-
-def _blocking_reason(
-    reading: OperatorReading,
-    present: tuple[str, ...],
-    operator: Operator,
-    cluster: ClusterState,
-    knowledge: Knowledge,
-) -> tuple[Reason, str] | None:
-    """Return why nothing may change, whatever it would cost."""
-    if cluster.problem:
-        return Reason.CLUSTER_UNAVAILABLE, cluster.problem
-    idle = _idle(present, reading, knowledge.latest(operator.name))
-    if set(present) != set(reading.placement) and reading.throughput_rows_per_s and not idle:
-        live, read = ", ".join(present) or "no node", ", ".join(reading.placement)
-        return Reason.RECONFIGURING, f"replicas live on {live}, but the newest batch ran on {read}"
-    if not present or not reading.batches or reading.backlog_rows is None:
-        return Reason.METRICS_MISSING, "the replicas, the last batches or the backlog are not known"
-    return unknown_delays(knowledge.latencies, present, operator.driver_node)

@@ -298,6 +298,56 @@ def test_the_operators_of_a_path_share_the_objective() -> None:
     assert late[0] < late[1]
 
 
+def side_by_side(
+    one: float, other: float, free: tuple[str, ...], room: int
+) -> tuple[dict[str, Plan], dict[str, set[str]]]:
+    """Return the plans of two operators on a hub, and the nodes that each adds; so much room is on each free node."""
+    policy = policy_named(
+        "gesscale2", workflow(operator("one", cap=None), operator("other", cap=None)), AnalyzeSettings()
+    )
+    seen = [
+        replace(stream(load, backlog=6000), operator=name) for name, load in (("one", one), ("other", other))
+    ]
+    cluster = ClusterState(
+        nodes={name: Node(name=name) for name in ("hub", *free)},
+        placements={"one": ("hub",), "other": ("hub",)},
+        room=dict.fromkeys(free, room),
+    )
+    plans = dict(policy.plan(policy.analyze(observe(*seen), known()), cluster, known()))
+    return plans, {name: set(plan.placement) - {"hub"} for name, plan in plans.items()}
+
+
+def test_a_scarce_node_goes_where_the_bill_falls_most() -> None:
+    # Each replica does 100 rows/s. One operator is offered 350, the other 120, and two nodes can take one replica each.
+    # Alone, each would take one at least.
+    free = ("near", "mid")
+    _, alone = side_by_side(350, 120, free, room=2)
+    assert alone["one"] == {"near", "mid"}
+    assert alone["other"]
+    # Without a node, the first falls 100 rows/s further behind, the second 20: so both go to the first, whichever it is.
+    plans, added = side_by_side(350, 120, free, room=1)
+    assert added == {"one": {"near", "mid"}, "other": set()}
+    assert plans["other"].reason is Reason.NO_CANDIDATE_NODE
+    assert {(each.node, each.reason) for each in plans["other"].rejections} == {
+        ("near", Reason.NO_ROOM),
+        ("mid", Reason.NO_ROOM),
+    }
+    assert side_by_side(120, 350, free, room=1)[1] == {"one": set(), "other": {"near", "mid"}}
+    # A third node is left for the second.
+    _, added = side_by_side(350, 120, ("near", "mid", "far", "edge"), room=1)
+    assert added["other"]
+    assert len(added["one"]) >= 2
+    assert not added["one"] & added["other"]
+
+
+def test_a_load_above_the_capacity_may_wait_where_that_is_cheaper() -> None:
+    # 104 of 100 rows/s: after ten minutes 24 s of rows wait, so no second replica is worth its time yet.
+    _, plan = decide(stream(104, minutes=8))
+    assert plan.change is None
+    assert plan.reason is Reason.CHEAPER_TO_WAIT
+    assert plan.detail.endswith("is the least bill; so rows wait")
+
+
 def bill(policy: str, workload: str, engine: str) -> float:
     """Return replica-minutes and ten for each late minute of one short run."""
     experiment = experiment_of(
