@@ -11,8 +11,27 @@ from collections.abc import Sequence
 import numpy as np
 
 from gesscale.decision import CandidateBill
-from gesscale.policies.gesscale2.analysis.outlook import Candidate, Outlook
-from gesscale.policies.gesscale2.analysis.rollout import play
+from gesscale.policies.gesscale2.analysis.outlook import Array, Candidate, Outlook
+from gesscale.policies.gesscale2.analysis.rollout import Counts, play
+
+
+def cheapest_rules(total: Array, weights: Array) -> Counts:
+    """Return by which rule each candidate goes on, on each course.
+
+    Parameters
+    ----------
+    total
+        Shape ``(candidates, rules, c)``: what each pays, replica-minutes.
+    weights
+        Shape ``(c,)``: of the courses. In hindsight they do not matter.
+
+    Returns
+    -------
+    ndarray
+        Shape ``(candidates, c)``.
+    """
+    del weights
+    return np.argmin(total, axis=1)
 
 
 def bills(outlook: Outlook, candidates: Sequence[Candidate]) -> tuple[CandidateBill, ...]:
@@ -36,7 +55,7 @@ def bills(outlook: Outlook, candidates: Sequence[Candidate]) -> tuple[CandidateB
         outlook.change.replica_minutes * paid.changes,
     )
     total = paid.replica_minutes + late + changes
-    best = np.argmin(total, axis=1)[:, None]
+    best = cheapest_rules(total, outlook.weights)[:, None]
     expected = [np.take_along_axis(part, best, axis=1)[:, 0] @ outlook.weights for part in (*paid, total)]
     return tuple(
         CandidateBill(
