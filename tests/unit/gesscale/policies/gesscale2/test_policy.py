@@ -1,5 +1,6 @@
 """gesscale2: what it decides, what it says of it, and when it leaves things as they are."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -174,6 +175,43 @@ def test_a_clock_that_jumps_removes_no_replica(jump_s: float) -> None:
     )
     later = replace(seen, at_s=jumped[-1].ended_at_s, batches=jumped, warm_batches=jumped)
     analysis, plan = decide(later, knowledge=known(memos={"op": first.memo}))
+    assert len(plan.placement) >= 2
+    memo = Gesscale2Memo.model_validate_json(analysis.memo)
+    assert memo.load.forecast(60.0).rate == pytest.approx(150, rel=0.15)
+
+
+@pytest.mark.parametrize("slo_s", [0.001, 5.0, 10.0])
+def test_an_objective_shorter_than_a_batch_keeps_what_carries_the_load(slo_s: float) -> None:
+    # A batch is 10 s long, so every row is late, however many replicas there are; 150 rows/s still need two.
+    _, plan = decide(stream(150, ("hub", "near")), slo=slo_s)
+    assert len(plan.placement) >= 2
+    assert all(math.isfinite(bill.total) for bill in plan.bills)
+
+
+def test_a_load_beyond_all_replicas_takes_all_and_says_so() -> None:
+    _, plan = decide(stream(5000, backlog=100_000))
+    assert plan.placement == tuple(sorted(NODES))
+    _, plan = decide(stream(5000, tuple(sorted(NODES)), backlog=100_000))
+    assert plan.change is None
+    assert plan.reason is Reason.AT_MAX_REPLICAS
+
+
+def test_what_no_batch_has_shown_is_predicted_from_the_first_one() -> None:
+    # One warm batch of 1,000 rows in 10 s is all that is known. 350 rows/s need four replicas; none has been seen.
+    seen = stream(350, backlog=6000)
+    seen = replace(seen, batches=seen.batches[-2:], warm_batches=seen.batches[-1:])
+    analysis, plan = decide(seen)
+    assert analysis.mst is not None
+    assert analysis.mst.low < 100 < analysis.mst.high
+    assert len(plan.placement) >= 4
+
+
+@pytest.mark.parametrize("field", ["rows", "offered_rows_total"])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1000, 0])
+def test_a_batch_that_cannot_be_removes_no_replica(field: str, value: float) -> None:
+    seen = stream(150, ("hub", "near"))
+    odd = (*seen.batches[:9], replace(seen.batches[9], **{field: value}), *seen.batches[10:])
+    analysis, plan = decide(replace(seen, batches=odd))
     assert len(plan.placement) >= 2
     memo = Gesscale2Memo.model_validate_json(analysis.memo)
     assert memo.load.forecast(60.0).rate == pytest.approx(150, rel=0.15)
