@@ -3,7 +3,7 @@ SECONDS := 60
 SEED := 0
 DIST := dist
 
-.PHONY: demo check test fuzz release lock
+.PHONY: demo check test docs fuzz release lock
 demo:
 	@./setup.sh demo
 	@.venv/bin/python -m testbed.demo
@@ -20,6 +20,12 @@ test:
 	@./check.sh
 	@PATH="$(CURDIR)/.cache:$$PATH" .venv/bin/pytest -n 2 --dist loadscope tests/real
 
+# Builds the docs as a site, with search and for reading without a network; a warning is an error.
+docs:
+	@./setup.sh check
+	@.venv/bin/sphinx-build -q -W --keep-going -j auto -c docs . build/docs
+	@echo "the docs: build/docs/index.html"
+
 # Plays mutants of valid inputs at every parser, for SECONDS or INPUTS; what it finds becomes a test.
 fuzz:
 	@./setup.sh demo
@@ -33,4 +39,4 @@ release:
 
 lock:
 	@.venv/bin/pip install --quiet uv
-	@.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --all-extras --group test --group lint --group build --group release --generate-hashes --no-header pyproject.toml -o requirements.lock
+	@.venv/bin/uv pip compile --quiet --universal --python-version 3.11 --all-extras --group test --group lint --group build --group release --group docs --generate-hashes --no-header pyproject.toml -o requirements.lock

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from gesscale.errors import InputError
 from gesscale.observation import OperatorReading
+from gesscale.quick_init import quick_init
 from gesscale.words import in_words
 from perfmodel import Estimate, Model, Reading
 
@@ -70,6 +71,7 @@ class Verdict(StrEnum):
     UNKNOWN = "Unknown"
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejection:
     """A candidate that was not chosen, and why.
@@ -111,6 +113,7 @@ class LearnedParameter:
     deviation_at_first: float
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
     """What Analyze concluded about one operator.
@@ -175,6 +178,7 @@ class Change:
         return None if old == new else cls(add=tuple(sorted(new - old)), remove=tuple(sorted(old - new)))
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateBill:
     """What a number of replicas is expected to cost over a policy's horizon.
@@ -220,6 +224,7 @@ class CandidateBill:
         return f"{self.replicas} replicas{moved}: {' + '.join(parts)} = {self.total:.0f}"
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """What Plan concluded for one operator.
@@ -276,6 +281,7 @@ class OutcomeStatus(StrEnum):
     FAILED = "Failed"
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """What Execute did.
@@ -318,9 +324,16 @@ class MapStatus:
         return "; ".join(part for part in (self.stale or age, self.problem) if part)
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """One step of the loop for one operator: what was seen, concluded, planned and done, by which latency map."""
+    """One step of the loop for one operator: what was seen, concluded, planned and done, by which latency map.
+
+    Attributes
+    ----------
+    unfit
+        The nodes that could take no replica of the operator then, whatever was planned.
+    """
 
     at_s: float
     operator: str
@@ -329,6 +342,7 @@ class Decision:
     plan: Plan
     outcome: Outcome
     latency_map: MapStatus = MapStatus()
+    unfit: tuple[Rejection, ...] = ()
 
     @property
     def acted(self) -> bool:

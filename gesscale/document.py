@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any
 
-from gesscale.decision import Analysis, Decision, Plan
+from gesscale.decision import Analysis, Decision, Plan, Rejection
 from gesscale.observation import OperatorReading
 from perfmodel import Model
 
@@ -103,16 +103,24 @@ def decision_document(decision: Decision) -> dict[str, Any]:
         "plan": _plan_document(decision.plan),
         "outcome": as_document(decision.outcome),
         "latency_map": as_document(decision.latency_map),
+        "unfit": _rejections_document(decision.unfit),
     }
 
 
 def _plan_document(plan: Plan) -> dict[str, Any]:
     bare = as_document(dataclasses.replace(plan, rejections=()))
-    rejections = [
+    return {
+        **bare,
+        "rejections": _rejections_document(plan.rejections),
+        "change": as_document(plan.change),
+    }
+
+
+def _rejections_document(rejections: Iterable[Rejection]) -> list[dict[str, Any]]:
+    return [
         {name: value for name, value in as_document(each).items() if value or name not in _OF_OTHERS}
-        for each in plan.rejections
+        for each in rejections
     ]
-    return {**bare, "rejections": rejections, "change": as_document(plan.change)}
 
 
 def _analysis_document(analysis: Analysis) -> dict[str, Any]:

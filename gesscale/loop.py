@@ -5,7 +5,7 @@ The live cluster, the simulator and the replay run this same file over other ada
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from gesscale.decision import FIXED_SLOTS, Analysis, Decision, MapStatus, Outcome, OutcomeStatus, Plan
 from gesscale.errors import ClusterError
@@ -13,6 +13,7 @@ from gesscale.observation import WorkflowObservation
 from gesscale.plan.change_budget import REPAIRS, ChangeBudget, changing_now, held_back, most_urgent_first
 from gesscale.plan.directives import Directive, apply_directives
 from gesscale.plan.first_placement import place_first
+from gesscale.plan.placement import unfit
 from gesscale.plan.settling import restore_lost, settled
 from gesscale.plan.staying import keep_on_doubt
 from gesscale.ports import (
@@ -31,9 +32,12 @@ PHASES = ("monitor", "analyze", "plan", "execute", "knowledge")
 """What a step spends its time on."""
 
 
+_NO_WATCH = nullcontext()
+
+
 def _untimed(phase: str) -> AbstractContextManager[None]:
     del phase
-    return nullcontext()
+    return _NO_WATCH
 
 
 def _unseen(cluster: ClusterState, latencies: Latencies) -> None:
@@ -98,10 +102,10 @@ class ControlLoop:
         with self.timed("monitor"):
             latencies = self.latencies.current(now_s)
             state = self._cluster_state()
-            observation = replace(self.metrics.observe(now_s), node_weights=state.weights)
+            observation = self.metrics.observe(now_s).with_weights(state.weights)
             self.seen(state, latencies)
         with self.timed("knowledge"):
-            known = replace(self._settle(observation, now_s), latencies=latencies)
+            known = self._settle(observation, now_s).with_latencies(latencies)
         with self.timed("analyze"):
             analyses = self.policy.analyze(observation, known)
         with self.timed("plan"):
@@ -111,7 +115,8 @@ class ControlLoop:
             plans = apply_directives(plans, self.directives, state, known, now_s)
             plans = self._within_budget(plans, analyses, known, now_s)
         return tuple(
-            self._execute(analyses[name], plan, latencies.standing, now_s) for name, plan in plans.items()
+            self._execute(analyses[name], plan, latencies.standing, state, now_s)
+            for name, plan in plans.items()
         )
 
     def run(
@@ -189,7 +194,9 @@ class ControlLoop:
     def _may_change(self, analysis: Analysis) -> bool:
         return self._may_act(analysis.operator) and not _has_fixed_slots(analysis)
 
-    def _execute(self, analysis: Analysis, plan: Plan, standing: MapStatus, now_s: float) -> Decision:
+    def _execute(
+        self, analysis: Analysis, plan: Plan, standing: MapStatus, state: ClusterState, now_s: float
+    ) -> Decision:
         if plan.change is None:
             outcome = Outcome(status=OutcomeStatus.NOTHING_TO_DO)
         elif _has_fixed_slots(analysis):
@@ -210,6 +217,7 @@ class ControlLoop:
             plan=plan,
             outcome=outcome,
             latency_map=standing,
+            unfit=unfit(state.seen_by(plan.operator)),
         )
         with self.timed("knowledge"):
             self.knowledge.remember(decision)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from gesscale.batch_record import BatchFigures
 from gesscale.errors import MetricsUnavailableError
+from gesscale.quick_init import quick_init
 
 SEVERAL_PARTITIONS = 2
 """A replica with so many partitions of state could leave one to a replica that has none."""
@@ -12,6 +13,7 @@ HOLDS_NONE_YET = "added, holds none yet"
 """What is said of a replica without state while another holds several partitions."""
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch(BatchFigures):
     """One finished micro-batch of an operator, as its driver reported it.
@@ -72,6 +74,7 @@ class NodeReading:
     state_partitions: int | None = None
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorReading:
     """An operator over one monitoring window.
@@ -168,6 +171,7 @@ class MissingReading:
     stale: bool = False
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowObservation:
     """Everything Monitor saw in one period.
@@ -191,3 +195,12 @@ class WorkflowObservation:
         if both := self.readings.keys() & self.missing_readings.keys():
             message = f"an operator is either read or unseen, not both: {sorted(both)}"
             raise MetricsUnavailableError(message)
+
+    def with_weights(self, node_weights: Mapping[str, float]) -> "WorkflowObservation":
+        """Return the same with the capacity weight of each node."""
+        return WorkflowObservation(
+            at_s=self.at_s,
+            readings=self.readings,
+            missing_readings=self.missing_readings,
+            node_weights=node_weights,
+        )

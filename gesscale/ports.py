@@ -9,6 +9,7 @@ from gesscale.decision import Analysis, Decision, MapStatus, Outcome, Plan, Reas
 from gesscale.errors import ClusterError
 from gesscale.observation import WorkflowObservation
 from gesscale.order import Order
+from gesscale.quick_init import quick_init
 from latency_map import LatencyMap
 from perfmodel import Reading
 
@@ -23,6 +24,7 @@ NODE_PROBLEMS = (
 """Why a node cannot take a replica, whatever its delays."""
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
     """An edge node that may hold a replica.
@@ -124,6 +126,7 @@ class ClusterState:
         return replace(self, nodes={**self.nodes, **excluded})
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Latencies:
     """How far apart the nodes are, as far as is known at one instant.
@@ -140,6 +143,7 @@ class Latencies:
     standing: MapStatus = field(default_factory=MapStatus)
 
 
+@quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knowledge:
     """What is known when a step begins; all a policy may know besides the observation and the cluster.
@@ -165,6 +169,16 @@ class Knowledge:
     memos: Mapping[str, str] = field(default_factory=dict)
     order_unknown: frozenset[str] = frozenset()
 
+    def with_latencies(self, latencies: Latencies) -> "Knowledge":
+        """Return the same with the latency map of this step."""
+        return Knowledge(
+            readings=self.readings,
+            orders=self.orders,
+            latencies=latencies,
+            memos=self.memos,
+            order_unknown=self.order_unknown,
+        )
+
     def pending(self, operator: str) -> Order | None:
         """Return the operator's newest order while it has not settled."""
         latest = self.latest(operator)
@@ -172,7 +186,8 @@ class Knowledge:
 
     def latest(self, operator: str) -> Order | None:
         """Return the operator's newest order, settled or not."""
-        return next(iter(self.orders.get(operator, ())), None)
+        orders = self.orders.get(operator)
+        return orders[0] if orders else None
 
 
 class Policy(Protocol):

@@ -97,10 +97,11 @@ class Workflow:
     """
 
     operators: Mapping[str, Operator]
-    _graph: "nx.DiGraph[str]" = field(init=False, repr=False, compare=False)
     _ancestors: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
     _order: tuple[str, ...] = field(init=False, repr=False, compare=False)
     _path_operators: Mapping[str, int] = field(init=False, repr=False, compare=False)
+    _upstream: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
+    _downstream: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
 
     def __init__(self, operators: Iterable[Operator]) -> None:
         listed = tuple(operators)
@@ -126,7 +127,8 @@ class Workflow:
             message = f"a workflow has no cycles, but its streams join {' -> '.join([*cycle, cycle[0]])}"
             raise InputError(message)
         object.__setattr__(self, "operators", named)
-        object.__setattr__(self, "_graph", graph)
+        object.__setattr__(self, "_upstream", {name: tuple(sorted(graph.predecessors(name))) for name in named})
+        object.__setattr__(self, "_downstream", {name: tuple(sorted(graph.successors(name))) for name in named})
         ancestors = {name: tuple(sorted(nx.ancestors(graph, name))) for name in named}
         object.__setattr__(self, "_ancestors", ancestors)
         order = tuple(nx.topological_sort(graph))
@@ -140,7 +142,7 @@ class Workflow:
 
     def upstream(self, name: str) -> tuple[str, ...]:
         """Return the operators that feed this one, by name."""
-        return tuple(sorted(self._graph.predecessors(name)))
+        return self._upstream[name]
 
     def ancestors(self, name: str) -> tuple[str, ...]:
         """Return all operators whose rows reach this one, by name."""
@@ -152,7 +154,7 @@ class Workflow:
 
     def downstream(self, name: str) -> tuple[str, ...]:
         """Return the operators that this one feeds, by name."""
-        return tuple(sorted(self._graph.successors(name)))
+        return self._downstream[name]
 
 
 def _path_operators(graph: "nx.DiGraph[str]", order: Sequence[str]) -> Mapping[str, int]:

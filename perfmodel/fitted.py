@@ -70,7 +70,7 @@ class FittedModel:
         if seen is None:
             seen = self._outlooks[conditions] = self._outlook(Points.of([conditions]))
         low, mid, high = (float(end[0]) for end in bounds(self._curve, self._calibration, seen))
-        if not seen.beyond.inside[0]:
+        if not seen.inside[0]:
             reasons.append("extrapolated beyond the evidence")
         if mid < 0:
             reasons.append(f"the law gives {mid:.0f} rows/s, clipped at zero")
@@ -109,7 +109,7 @@ class FittedModel:
 
     def _contradiction(self, reading: Reading) -> float:
         seen = self._outlook(Points.of([reading]))
-        if not seen.beyond.inside[0]:
+        if not seen.inside[0]:
             return math.nan
         low, mid, high = (float(end[0]) for end in bounds(self._curve, self._calibration, seen))
         agrees = low <= reading.rows_per_s <= high

@@ -78,18 +78,22 @@ class Outlook:
     ----------
     points
         Where, of length m.
-    beyond
-        How far these are from the evidence.
+    inside
+        Whether the evidence surrounds each, shape ``(m,)``.
     middle
         The curve, in its scale of comparison, shape ``(m,)``.
     variance
         Of that, as a share squared and per unit of noise, shape ``(m,)``.
+    low_factor, high_factor
+        By what the ends give way, as these are far from the evidence, shape ``(m,)``.
     """
 
     points: Points
-    beyond: Reach
+    inside: NDArray[np.bool_]
     middle: Vector
     variance: Vector
+    low_factor: Vector
+    high_factor: Vector
 
 
 def outlook(
@@ -111,11 +115,15 @@ def outlook(
     """
     theta = np.array(calibration.theta)
     gradient = curve.gradient(theta, points) / calibration.unit
+    reached = reach(evidence, curve.shape_coordinate(points), points.nd_max_ms)
+    widen_low, widen_high = _widening(calibration, reached)
     return Outlook(
         points=points,
-        beyond=reach(evidence, curve.shape_coordinate(points), points.nd_max_ms),
+        inside=reached.inside,
         middle=curve.evaluate(theta, points),
         variance=(gradient @ np.array(calibration.covariance) * gradient).sum(axis=1),
+        low_factor=np.exp(-widen_low),
+        high_factor=np.exp(widen_high),
     )
 
 
@@ -132,9 +140,8 @@ def bounds(curve: Curve, calibration: Calibration, seen: Outlook) -> tuple[Vecto
     share = calibration.noise * np.sqrt(1 + seen.variance / calibration.counts)
     half_width = upper_quantile(calibration.freedom, TAIL) * share * calibration.unit
     ends = (seen.middle - half_width, seen.middle, seen.middle + half_width)
-    low, mid, high = np.sort([curve.rows_per_s(end, seen.points) for end in ends], axis=0)
-    widen_low, widen_high = _widening(calibration, seen.beyond)
-    return low * np.exp(-widen_low), mid, high * np.exp(widen_high)
+    one, mid, other = (curve.rows_per_s(end, seen.points) for end in ends)  # rising, or falling
+    return np.minimum(one, other) * seen.low_factor, mid, np.maximum(one, other) * seen.high_factor
 
 
 def _widening(calibration: Calibration, reached: Reach) -> tuple[Vector, Vector]:

@@ -72,7 +72,7 @@ class _CurveLaw:
         model = _fitted(self._curve, usable, self.half_life_s)
         if self.half_life_s is None or now_s is None:
             return model
-        return model.aged(float(_shares([now_s - _newest(usable)], self.half_life_s)[0]))
+        return model.aged(float(_shares(np.array([now_s - _newest(usable)]), self.half_life_s)[0]))
 
     def _young(self, readings: Sequence[Reading], now_s: float | None) -> list[Reading]:
         if self.max_age_s is None:
@@ -126,10 +126,10 @@ def _fitted(curve: Curve, usable: _Evidence, half_life_s: float | None) -> Fitte
 def _weights(ordered: Sequence[Reading], half_life_s: float | None) -> Vector:
     if half_life_s is None:
         return np.ones(len(ordered))
-    return _shares([ordered[-1].at_s - reading.at_s for reading in ordered], half_life_s)
+    return _shares(np.array([ordered[-1].at_s - reading.at_s for reading in ordered]), half_life_s)
 
 
-def _shares(ages_s: Sequence[float], half_life_s: float) -> Vector:
+def _shares(ages_s: Vector, half_life_s: float) -> Vector:
     """Return what readings of these ages count for."""
     return np.maximum(0.5 ** (np.maximum(ages_s, 0.0) / half_life_s), 1e-6)
 

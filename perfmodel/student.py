@@ -53,16 +53,18 @@ def _tail_beyond(at: float, freedom: float) -> float:
 
 def _continued_fraction(a: float, b: float, x: float) -> float:
     """Evaluate the continued fraction of the incomplete beta function (Abramowitz and Stegun 26.5.8), by Lentz."""
-    upper, lower = 1.0, 1 / (1 - (a + b) * x / (a + 1))
+    both = a + b
+    upper, lower = 1.0, 1 / (1 - both * x / (a + 1))
     found = lower
     for m in range(1, _MOST_TERMS):
         end = a + 2 * m
         even = m * (b - m) * x / ((end - 1) * end)
         lower, upper = 1 / (1 + even * lower), 1 + even / upper
         found *= upper * lower
-        odd = -(a + m) * (a + b + m) * x / (end * (end + 1))
+        odd = -(a + m) * (both + m) * x / (end * (end + 1))
         lower, upper = 1 / (1 + odd * lower), 1 + odd / upper
-        found *= upper * lower
-        if abs(upper * lower - 1) < 1e-16:
+        factor = upper * lower
+        found *= factor
+        if factor == 1.0:  # the neighbours of 1 are farther away than any further term counts
             break
     return found

@@ -1,15 +1,23 @@
 """Draws the picture of `docs/explanation/architecture.md` from the imports: ``python tests/architecture.py``."""
 
-import re
+from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 
 import grimp
 import networkx as nx
 
-PAGE = Path(__file__).parents[1] / "docs" / "explanation" / "architecture.md"
-_PICTURE = re.compile(r"```mermaid\n.*?```", re.DOTALL)
+PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "architecture.svg"
 _VALUES = {f"gesscale.{name}" for name in ("ports", "order", "decision", "observation", "workflow")}
 _ALONE = {"gesscale.loop", "gesscale.assembly"}
+_ACROSS, _DOWN, _BOX = 150, 62, 28
+_HEAD = """\
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" \
+font-family="sans-serif" font-size="14" text-anchor="middle" fill="none" stroke="#557">
+<style>rect {{ fill: #eef; }} text {{ fill: #223; stroke: none; }}</style>
+<rect width="100%" height="100%" style="fill: #fff" stroke="none"/>
+<marker id="tip" markerWidth="8" markerHeight="8" refX="4" refY="4" orient="auto"><path d="M 0 0 L 8 4 L 0 8 z" \
+fill="#557" stroke="none"/></marker>"""
 
 
 def rooms() -> nx.DiGraph:
@@ -43,19 +51,70 @@ def _room(module: str, packages: set[str]) -> str:
 
 
 def picture() -> str:
-    """Return the picture in the language of mermaid, which GitHub draws."""
+    """Return the picture as SVG: an arrow leads down, from who imports to who is imported."""
     graph = rooms()
-    order = sorted(graph)
-    ids = {name: f"r{number}" for number, name in enumerate(order)}
-    lines = [f'    {ids[name]}["{name.removeprefix("gesscale.")}"]' for name in order]
-    lines += [f"    {ids[one]} --> {ids[other]}" for one, other in sorted(graph.edges)]
-    return "\n".join(("```mermaid", "graph TD", *lines, "```"))
+    rows, paths = _rows(graph)
+    middle = {
+        each: _middle(row, index, rows)
+        for row, each_row in enumerate(rows)
+        for index, each in enumerate(each_row)
+    }
+    lines = [_arrow([middle[each] for each in path]) for path in paths]
+    boxes = [_box(name.removeprefix("gesscale."), *middle[name]) for name in sorted(graph)]
+    width, height = _ACROSS * max(map(len, rows)), _DOWN * len(rows)
+    return "\n".join((_HEAD.format(width=width, height=height), *lines, *boxes, "</svg>\n"))
 
 
-def page_with_picture() -> str:
-    """Return the page as it is to be."""
-    return _PICTURE.sub(lambda _: picture(), PAGE.read_text("utf-8"))
+def _rows(graph: nx.DiGraph) -> tuple[list[list[str]], list[list[str]]]:
+    """Return who stands in which row, from left to right, and the way of each arrow through the rows between."""
+    row: dict[str, int] = {}
+    for name in nx.lexicographical_topological_sort(graph):
+        row[name] = max((row[other] + 1 for other in graph.predecessors(name)), default=0)
+    paths = [
+        [one, *(f"{one} {other} {at}" for at in range(row[one] + 1, row[other])), other]
+        for one, other in sorted(graph.edges)
+    ]
+    rows: list[list[str]] = [[] for _ in range(max(row.values()) + 1)]
+    for name in sorted(row):
+        rows[row[name]].append(name)
+    for path in paths:
+        for at, between in enumerate(path[1:-1], row[path[0]] + 1):
+            rows[at].append(between)
+    links = nx.Graph(step for path in paths for step in pairwise(path))
+    for sweep in range(40):  # each stands in the mean of its neighbours above, then of those below
+        for at, other in (
+            list(pairwise(range(len(rows)))) if sweep % 2 else list(pairwise(range(len(rows))[::-1]))
+        ):
+            place = {name: _middle(at, index, rows)[0] for index, name in enumerate(rows[at])}
+            rows[other].sort(key=lambda name: _mean(place[each] for each in links[name] if each in place))
+    return rows, paths
+
+
+def _mean(places: Iterable[float]) -> float:
+    known = list(places)
+    return sum(known) / len(known) if known else 0.0
+
+
+def _middle(row: int, index: int, rows: list[list[str]]) -> tuple[float, float]:
+    spare = (max(map(len, rows)) - len(rows[row])) / 2
+    return (spare + index + 0.5) * _ACROSS, (row + 0.5) * _DOWN
+
+
+def _arrow(points: list[tuple[float, float]]) -> str:
+    way = " ".join(
+        f"C {x0:g} {y0 + _DOWN / 2:g} {x1:g} {y1 - _DOWN / 2:g} {x1:g} {y1:g}"
+        for (x0, y0), (x1, y1) in pairwise([*points[:-1], (points[-1][0], points[-1][1] - _BOX / 2 - 6)])
+    )
+    return f'<path d="M {points[0][0]:g} {points[0][1]:g} {way}" marker-end="url(#tip)"/>'
+
+
+def _box(name: str, x: float, y: float) -> str:
+    width = 8.2 * len(name) + 16
+    return (
+        f'<rect x="{x - width / 2:g}" y="{y - _BOX / 2:g}" width="{width:g}" height="{_BOX}" rx="5"/>'
+        f'<text x="{x:g}" y="{y + 5:g}">{name}</text>'
+    )
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page_with_picture(), "utf-8")
+    PICTURE.write_text(picture(), "utf-8")

@@ -10,11 +10,13 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
 FOLDER = ROOT / ".cache" / "images"
 BASE = "debian:bookworm-slim"
 _CERTIFICATES = "/etc/certificates-of-the-builder.crt"
@@ -69,7 +71,7 @@ def built(target):
     """
     require_building()
     _prepare()
-    name = f"localhost/gesscale-{target}:0.1.0"
+    name = f"localhost/gesscale-{target}:{VERSION}"
     images = ROOT / "deploy" / "images"
     buildah(
         "bud", "--layers", "--pull-never", "--ignorefile", str(images / "Dockerfile.dockerignore"),

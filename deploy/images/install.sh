@@ -1,37 +1,45 @@
 #!/bin/sh
 # Fills the virtual environment of an image; steps of the Dockerfile's build stages.
-#   install.sh EXTRA...          the locked packages of these extras, by hash
+#   install.sh EXTRA...          the locked packages of these extras, by hash, for the platform TARGETARCH if it is set
 #   install.sh --only NAME...    these locked packages and what they need
 #   install.sh FILE.whl          the project itself
 #   install.sh --check           fails unless all that the installed packages require is there
-#   install.sh --kafka           Spark's Kafka connector and the broker's jars, from Maven Central
+#   install.sh --kafka FOLDER    into folders there: Spark's Kafka connector, and the broker's jars, from Maven Central
 set -eu
-pip() { /tools/bin/pip --python /opt/gesscale/bin/python --disable-pip-version-check "$@"; }
 site=$(/opt/gesscale/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+pip() { /tools/bin/pip --python /opt/gesscale/bin/python --disable-pip-version-check "$@"; }
+install() { # OPTION...: with --target pip takes the wheels of another platform, and puts programs below the packages
+  pip install -q --no-deps --target "$site" "$@"
+  [ ! -d "$site/bin" ] || { cp -r "$site/bin/." /opt/gesscale/bin && rm -r "$site/bin"; }
+}
+platforms() { # each glibc from the oldest that wheels are made for to that of Debian 12
+  case ${TARGETARCH:-} in amd64) machine=x86_64 ;; arm64) machine=aarch64 ;; *) return 0 ;; esac
+  for minor in $(seq 36 -1 17); do echo --platform "manylinux_2_${minor}_$machine"; done
+  echo --platform "manylinux2014_$machine" --platform "linux_$machine"
+}
 case $1 in
   *.whl)
-    pip install -q --no-deps "$1" ;;
+    install "$1" ;;
   --check)
     pip check ;;
   --kafka)
-    /opt/gesscale/bin/python - <<'PYTHON'
+    /opt/gesscale/bin/python - "$2" <<'PYTHON'
 import shutil
-from importlib.resources import files
+import sys
 from pathlib import Path
 from testbed.pipeline.kafka_jars import broker_jars, connector_jars
 
-spark = Path(str(files("pyspark"))) / "jars"
-for jar in connector_jars().paths:
-    shutil.copy(jar, spark)
-broker = Path("/opt/kafka")
-broker.mkdir()
-for jar in broker_jars().paths:
-    shutil.copy(jar, broker)
+for name, jars in {"spark": connector_jars(), "kafka": broker_jars()}.items():
+    folder = Path(sys.argv[1]) / name
+    folder.mkdir(parents=True)
+    for jar in jars.paths:
+        shutil.copy(jar, folder)
 PYTHON
     ;;
   *)
     python3 locked.py pyproject.toml requirements.lock "$@" > chosen.txt
-    pip install -q --no-deps --only-binary :all: --no-binary pyspark --require-hashes -r chosen.txt
+    # shellcheck disable=SC2046 # words of an option each
+    install --only-binary :all: --no-binary pyspark --require-hashes $(platforms) -r chosen.txt
     # The packages' tests, headers and examples are a fifth of the image and never imported by what runs in it. Not so
     # pyspark/testing: pyspark.sql imports it.
     find "$site" -depth -type d \( -name tests -o -name test \) ! -path '*/pyspark/*' -exec rm -rf {} +

@@ -6,8 +6,8 @@ import tarfile
 from collections.abc import Mapping
 
 
-def packed(files: Mapping[str, bytes], epoch_s: int) -> bytes:
-    """Pack files into a ``tar.gz`` that holds nothing of the machine or the hour.
+def packed(files: Mapping[str, bytes], epoch_s: int, *, zipped: bool = True) -> bytes:
+    """Pack files into a ``tar.gz``, or a ``tar``, that holds nothing of the machine or the hour.
 
     Parameters
     ----------
@@ -15,6 +15,8 @@ def packed(files: Mapping[str, bytes], epoch_s: int) -> bytes:
         Contents by path.
     epoch_s
         The time that all of them get, in seconds since 1970.
+    zipped
+        Whether to compress them; files that already are gain nothing.
 
     Returns
     -------
@@ -22,21 +24,18 @@ def packed(files: Mapping[str, bytes], epoch_s: int) -> bytes:
         The archive: paths in order, owned by root, readable by all.
     """
     content = io.BytesIO()
-    # Level and header are stated: the defaults write the hour, and may change.
-    with (
-        gzip.GzipFile(filename="", mode="wb", fileobj=content, mtime=epoch_s, compresslevel=9) as zipped,
-        tarfile.open(fileobj=zipped, mode="w", format=tarfile.PAX_FORMAT) as archive,
-    ):
+    with tarfile.open(fileobj=content, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for path in sorted(files):
             member = tarfile.TarInfo(path)
             member.size, member.mtime, member.mode = len(files[path]), epoch_s, 0o644
             archive.addfile(member, io.BytesIO(files[path]))
-    return content.getvalue()
+    # The level is stated, as the default may change.
+    return gzip.compress(content.getvalue(), compresslevel=9, mtime=epoch_s) if zipped else content.getvalue()
 
 
 def unpacked(archive: bytes) -> dict[str, bytes]:
-    """Return the files of a ``tar.gz`` by path; folders and links are left out."""
-    with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as opened:
+    """Return the files of a ``tar.gz`` or a ``tar`` by path; folders and links are left out."""
+    with tarfile.open(fileobj=io.BytesIO(archive), mode="r:*") as opened:
         return {
             member.name: content.read()
             for member in opened.getmembers()

@@ -1,5 +1,6 @@
 """The parts of a release, each made of the same commit and the same, byte for byte, wherever it is made."""
 
+import hashlib
 import io
 import json
 import os
@@ -8,7 +9,7 @@ import sys
 import tarfile
 import tempfile
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,11 @@ def bill_of_materials(source: Source) -> dict[str, bytes]:
     bill = json.loads(run(command, source.folder, given=wanted))
     name = f"gesscale-{source.project['version']}.cdx.json"
     return {name: (json.dumps(bill, indent=1, sort_keys=True) + "\n").encode()}
+
+
+def digests(files: Mapping[str, bytes]) -> dict[str, str]:
+    """Return the SHA-256 of files by name, in the order of the names."""
+    return {name: hashlib.sha256(files[name]).hexdigest() for name in sorted(files)}
 
 
 def run(

@@ -5,7 +5,9 @@
     python deploy/release/release.py verify dist               # nothing is missing, changed or added
     python deploy/release/release.py verify dist --rebuild     # and it is what its commit makes, byte for byte
 
-Needs git, kubectl, and the packages of the groups ``build`` and ``release`` in pyproject.toml.
+With ``--images INPUTS`` also an offline bundle for k3s, images included, for each platform that
+deploy/images/offline.py has fetched into that folder. Needs git, kubectl, and the packages of the groups ``build`` and
+``release`` in pyproject.toml.
 """
 
 import argparse
@@ -24,7 +26,8 @@ from typing import Any
 
 import yaml
 from archives import unpacked
-from parts import ReleaseError, Source, bill_of_materials, checkout, helm_chart, python_packages, run
+from bundle import k3s_bundle
+from parts import ReleaseError, Source, bill_of_materials, checkout, digests, helm_chart, python_packages, run
 
 ROOT = Path(__file__).parents[2]
 SUMS, PROVENANCE = "SHA256SUMS", "provenance.json"
@@ -41,34 +44,37 @@ def main() -> None:
     for each in (build, verify):
         each.add_argument("folder", type=Path, help="where the release is")
         each.add_argument("--kubectl", default="kubectl", help="the program that renders deploy/k3s")
+        each.add_argument(
+            "--images", type=Path, metavar="INPUTS", help="with images, of what offline.py fetched"
+        )
     verify.add_argument("--rebuild", action="store_true", help="make it again of its commit, and compare")
     given = parser.parse_args()
     try:
         if given.command == "build":
-            say = build_into(given.folder, given.kubectl)
+            say = build_into(given.folder, given.kubectl, given.images)
         else:
-            say = verified(given.folder, given.kubectl if given.rebuild else None)
+            say = verified(given.folder, given.kubectl if given.rebuild else None, given.images)
     except ReleaseError as fault:
         sys.exit(f"release.py: {fault}")
     sys.stdout.write(say + "\n")
 
 
-def build_into(folder: Path, kubectl: str) -> str:
+def build_into(folder: Path, kubectl: str, inputs: Path | None = None) -> str:
     """Write a release of the last commit into a folder that is empty or not there, and say so."""
     if folder.exists() and any(folder.iterdir()):
         message = f"{folder}: expected an empty folder, got files in it; name another one"
         raise ReleaseError(message)
     if run(["git", "status", "--porcelain", "--untracked-files=no"], ROOT):
         sys.stderr.write("release.py: uncommitted changes are left out: a release is made of a commit\n")
-    files = release_of("HEAD", kubectl)
+    files = release_of("HEAD", kubectl, inputs)
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         (folder / name).write_bytes(content)
     return f"{len(files)} files in {folder}; check them: python deploy/release/release.py verify {folder}"
 
 
-def release_of(commit: str, kubectl: str) -> dict[str, bytes]:
-    """Return the files of a release by name."""
+def release_of(commit: str, kubectl: str, inputs: Path | None) -> dict[str, bytes]:
+    """Return the files of a release by name; with inputs, the images of their platforms too."""
     found = shutil.which(kubectl)
     if found is None:
         message = f"expected kubectl, got no program {kubectl}; install it or name it with --kubectl"
@@ -76,12 +82,30 @@ def release_of(commit: str, kubectl: str) -> dict[str, bytes]:
     with tempfile.TemporaryDirectory() as place:
         source = checkout(ROOT, commit, Path(place))
         files = {**helm_chart(source, found), **bill_of_materials(source), **python_packages(source)}
-        files[PROVENANCE] = _provenance(source, files)
-    files[SUMS] = "".join(f"{digest}  {name}\n" for name, digest in _digests(files).items()).encode()
+        bases = _bases(inputs)
+        carried = {name: content for name, content in files.items() if name.endswith((".whl", ".tgz"))}
+        for platform in bases:
+            files |= k3s_bundle(source, found, inputs, platform, carried)
+        files[PROVENANCE] = _provenance(source, files, bases)
+    files[SUMS] = "".join(f"{digest}  {name}\n" for name, digest in digests(files).items()).encode()
     return files
 
 
-def verified(folder: Path, kubectl: str | None) -> str:
+def _bases(inputs: Path | None) -> dict[str, str]:
+    """Return the digest of the root file system of each platform that was fetched."""
+    if inputs is None:
+        return {}
+    found = {file.stem.removeprefix("base-"): file for file in sorted(inputs.glob("base-*64.tar"))}
+    if not found:
+        message = f"{inputs}: expected base-PLATFORM.tar, got none; run: python deploy/images/offline.py fetch {inputs}"
+        raise ReleaseError(message)
+    return {
+        platform: hashlib.file_digest(file.open("rb"), "sha256").hexdigest()
+        for platform, file in found.items()
+    }
+
+
+def verified(folder: Path, kubectl: str | None, inputs: Path | None = None) -> str:
     """Say that a release is whole; with kubectl, that its commit makes the same.
 
     Raises
@@ -100,7 +124,7 @@ def verified(folder: Path, kubectl: str | None) -> str:
     except (OSError, KeyError, TypeError, ValueError) as error:
         message = f"{folder}: expected a release with {SUMS} and {PROVENANCE}, got: {error!r}"
         raise ReleaseError(message) from None
-    found = {name: digest for name, digest in _digests(files).items() if name != SUMS}
+    found = {name: digest for name, digest in digests(files).items() if name != SUMS}
     _compare(f"{folder}, against {SUMS}", listed, found)
     _compare(f"{folder}, against {PROVENANCE}", subjects, {k: v for k, v in found.items() if k != PROVENANCE})
     for name, stated in _versions(files).items():
@@ -109,7 +133,9 @@ def verified(folder: Path, kubectl: str | None) -> str:
             raise ReleaseError(message)
     if kubectl is None:
         return f"{folder}: version {expected} of commit {commit}, {len(files)} files, whole and unchanged"
-    _compare(f"{folder}, against commit {commit}", _digests(release_of(commit, kubectl)), _digests(files))
+    _compare(
+        f"{folder}, against commit {commit}", digests(release_of(commit, kubectl, inputs)), digests(files)
+    )
     return f"{folder}: version {expected}, {len(files)} files, byte for byte what commit {commit} makes"
 
 
@@ -122,10 +148,6 @@ def _compare(what: str, expected: Mapping[str, str], got: Mapping[str, str]) -> 
         if names:
             message = f"{what}: {words}: {', '.join(sorted(names))}; do not use this release"
             raise ReleaseError(message)
-
-
-def _digests(files: Mapping[str, bytes]) -> dict[str, str]:
-    return {name: hashlib.sha256(files[name]).hexdigest() for name in sorted(files)}
 
 
 def _versions(files: Mapping[str, bytes]) -> dict[str, str]:
@@ -161,6 +183,10 @@ def _version(name: str, content: bytes) -> str | None:
         return _field(packed[about])
     if name.endswith(".tgz"):
         return str(yaml.safe_load(unpacked(content)["gesscale/Chart.yaml"])["version"])
+    if name.endswith(".tar"):
+        packed = unpacked(content)
+        (wheel,) = (path for path in packed if path.endswith(".whl"))
+        return _version(wheel, packed[wheel])
     if name.endswith(".cdx.json"):
         return str(json.loads(content)["metadata"]["component"]["version"])
     return None
@@ -171,12 +197,12 @@ def _field(metadata: bytes) -> str:
     return found.removeprefix("Version: ")
 
 
-def _provenance(source: Source, files: Mapping[str, bytes]) -> bytes:
+def _provenance(source: Source, files: Mapping[str, bytes], bases: Mapping[str, str]) -> bytes:
     """Write what was made of what, by what: an in-toto statement with SLSA's predicate, not signed.
 
     It holds no hour and no machine, so that whoever makes the release again gets the same file.
     """
-    subjects = [{"name": name, "digest": {"sha256": digest}} for name, digest in _digests(files).items()]
+    subjects = [{"name": name, "digest": {"sha256": digest}} for name, digest in digests(files).items()]
     statement: dict[str, Any] = {
         "_type": _STATEMENT,
         "subject": subjects,
@@ -186,7 +212,13 @@ def _provenance(source: Source, files: Mapping[str, bytes]) -> bytes:
                 "buildType": "https://gesscale.dev/release/v1",
                 "externalParameters": {"commit": source.commit, "version": source.project["version"]},
                 "internalParameters": {"SOURCE_DATE_EPOCH": str(source.epoch_s)},
-                "resolvedDependencies": [{"uri": "git+gesscale", "digest": {"gitCommit": source.commit}}],
+                "resolvedDependencies": [
+                    {"uri": "git+gesscale", "digest": {"gitCommit": source.commit}},
+                    *(
+                        {"name": f"base-{platform}.tar", "digest": {"sha256": digest}}
+                        for platform, digest in bases.items()
+                    ),
+                ],
             },
             "runDetails": {
                 "builder": {

@@ -10,6 +10,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
+from gesscale.errors import InputError
+from gesscale.extras import missing_package
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deferred:
@@ -27,6 +30,8 @@ class Deferred:
         The heading under which it is listed.
     settings
         Further parameters of `typer.Typer.command`.
+    extra
+        The extra that brings all that it needs; empty where the package that is missing says which.
     """
 
     target: str
@@ -34,11 +39,23 @@ class Deferred:
     example: str = ""
     panel: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    extra: str = ""
 
     def load(self, name: str) -> Any:
-        """Import the command, and give it this name."""
+        """Import the command, and give it this name.
+
+        Raises
+        ------
+        InputError
+            A package is missing that ``extra`` brings.
+        """
         module, _, attribute = self.target.partition(":")
-        found = getattr(import_module(module), attribute)
+        try:
+            found = getattr(import_module(module), attribute)
+        except ModuleNotFoundError as error:
+            if not self.extra or (said := missing_package(error, self.extra)) is None:
+                raise
+            raise InputError(said) from None
         if isinstance(found, typer.Typer):
             command: Any = get_group(found)
             command.name = name

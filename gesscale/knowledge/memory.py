@@ -42,7 +42,7 @@ class MemoryKnowledge:
         self._models: dict[str, deque[tuple[int, dict[str, Any]]]] = {}
         self._newest_model: dict[str, Model] = {}
         self._decisions: dict[str, deque[tuple[int, Decision]]] = {}
-        self._orders: dict[str, deque[Order]] = {}
+        self._orders: dict[str, _Orders] = {}
         self._memos: dict[str, tuple[float, str]] = {}
         self._numbers = count()
         if known is not None:
@@ -54,17 +54,12 @@ class MemoryKnowledge:
     def recall(self, now_s: float) -> Knowledge:
         """Return readings and orders that are not dated later than now."""
         readings = {name: evidence.until(now_s) for name, evidence in self._readings.items()}
-        orders = {
-            name: tuple([item for item in items if item.at_s <= now_s])
-            for name, items in self._orders.items()
-        }
+        orders = {name: orders.until(now_s) for name, orders in self._orders.items()}
         return Knowledge(
             readings={name: items for name, items in readings.items() if items},
             orders={name: items for name, items in orders.items() if items},
             memos={name: text for name, (at_s, text) in self._memos.items() if at_s <= now_s},
-            order_unknown=frozenset(
-                name for name, items in self._orders.items() if items and items[0].at_s > now_s
-            ),
+            order_unknown=frozenset(name for name, orders in self._orders.items() if orders.newest_s > now_s),
         )
 
     def remember(self, decision: Decision) -> None:
@@ -95,8 +90,9 @@ class MemoryKnowledge:
 
     def remember_order(self, operator: str, order: Order) -> None:
         """Keep an order, whoever gave it."""
-        kept = deque[Order](maxlen=self._limits.orders_per_operator)
-        self._orders.setdefault(operator, kept).appendleft(order)
+        if operator not in self._orders:
+            self._orders[operator] = _Orders(self._limits.orders_per_operator)
+        self._orders[operator].add(order)
 
     def settle(self, operator: str, order: Order) -> None:
         """Keep an order that has settled or was given up.
@@ -106,12 +102,8 @@ class MemoryKnowledge:
         KnowledgeError
             When no order of that operator and instant is known.
         """
-        orders = self._orders.get(operator, deque())
-        for index, known in enumerate(orders):
-            if known.at_s == order.at_s:
-                orders[index] = order
-                return
-        raise unknown_order(operator, order)
+        if operator not in self._orders or not self._orders[operator].replace(order):
+            raise unknown_order(operator, order)
 
     def decisions(self, operator: str | None = None, limit: int = 20) -> tuple[dict[str, Any], ...]:
         """Return the last decisions as documents, the newest first."""
@@ -134,6 +126,45 @@ class MemoryKnowledge:
 def _tells(model: Model) -> tuple[object, ...]:
     """Return what makes a new version of a model, see `is_new_version`."""
     return model.law, model.parameters, model.fitted, model.calibrated, model.drift
+
+
+class _Orders:
+    """An operator's orders, a bounded number; handing out all is cheap.
+
+    Attributes
+    ----------
+    newest_s
+        When the newest was given.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.newest_s = -math.inf
+        self._most = most
+        self._kept: tuple[Order, ...] = ()  # newest first
+        self._latest_s = -math.inf
+
+    def add(self, order: Order) -> None:
+        """Keep an order as the newest."""
+        self._keep((order, *self._kept)[: self._most])
+
+    def replace(self, order: Order) -> bool:
+        """Put an order in the place of that of the same instant; return whether there was one."""
+        for index, known in enumerate(self._kept):
+            if known.at_s == order.at_s:
+                self._keep((*self._kept[:index], order, *self._kept[index + 1 :]))
+                return True
+        return False
+
+    def until(self, now_s: float) -> tuple[Order, ...]:
+        """Return the orders that are not dated later, newest first."""
+        if self._latest_s <= now_s:
+            return self._kept
+        return tuple(order for order in self._kept if order.at_s <= now_s)
+
+    def _keep(self, orders: tuple[Order, ...]) -> None:
+        self._kept = orders
+        self.newest_s = orders[0].at_s if orders else -math.inf
+        self._latest_s = max((order.at_s for order in orders), default=-math.inf)
 
 
 class _Evidence:

@@ -101,7 +101,8 @@ class _OnHosts(Part):
     ] = None
 
 
-_ServedRecord = create_model("_ServedRecord", __base__=_OnHosts, **figures_read_as(READ_AS))
+ServedRecord = create_model("ServedRecord", __base__=_OnHosts, **figures_read_as(READ_AS))
+"""A record of ``/batches`` as far as Monitor reads it."""
 
 
 class BatchesDocument(Part):
@@ -116,7 +117,7 @@ class BatchesDocument(Part):
 
 _NAMES = {
     *(each.alias or name for name, each in BatchesDocument.model_fields.items()),
-    *_ServedRecord.model_fields,
+    *ServedRecord.model_fields,
     *figures_of(HostWork),
 }
 """Ours; the other names of a document are the sender's."""
@@ -207,7 +208,7 @@ def to_batches(records: Iterable[object], hosts: Mapping[str, str], *, ahead_s: 
     work: dict[float, Mapping[str, HostWork]] = {}
     for position, candidate in enumerate(records):
         try:
-            record = _ServedRecord.model_validate(candidate)
+            record = ServedRecord.model_validate(candidate)
         except ValidationError as error:
             faults.append(f"record {position} is dropped: {_first_fault_of_answer(error)}")
             continue

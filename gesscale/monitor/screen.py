@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, fields, replace
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from gesscale.batch_record import BatchFigures, figures_of
@@ -14,7 +15,10 @@ CLOCK_TOLERANCE_S = 5.0
 _LEAST_S = 0.001
 _FORGET_BEYOND = 64
 _FIGURES = tuple(each.name for each in fields(BatchFigures) if each.default is MISSING)
+_told = attrgetter(*_FIGURES)
 _OPTIONAL = {name: figure for name, figure in figures_of(BatchFigures).items() if name not in _FIGURES}
+_told_with_zero = attrgetter(*[name for name, figure in _OPTIONAL.items() if figure.zero_tells])
+_told_above_zero = attrgetter(*[name for name, figure in _OPTIONAL.items() if not figure.zero_tells])
 
 
 class Screen:
@@ -101,9 +105,9 @@ def screen(batches: Iterable[Batch], now_s: float) -> tuple[tuple[Batch, ...], t
 
 
 def _fault(batch: Batch) -> str:
-    for name in _FIGURES:
-        if not 0 <= (value := getattr(batch, name)) < math.inf:
-            return f"{name} is {value}, expected a finite number >= 0"
+    for index, value in enumerate(_told(batch)):
+        if not 0 <= value < math.inf:
+            return f"{_FIGURES[index]} is {value}, expected a finite number >= 0"
     if not _LEAST_S <= batch.seconds <= batch.ended_at_s:
         return (
             f"it took {batch.seconds:g} s, expected at least the millisecond that Spark counts in and "
@@ -124,15 +128,26 @@ def _misplaced(batch: Batch, before: Batch | None, now_s: float) -> str:
     return ""
 
 
-def _sanitized(batch: Batch) -> tuple[Batch, list[str]]:
+def _can_be_believed(batch: Batch) -> bool:
+    """Say whether every optional figure can be: what follows here is for the few batches of which one cannot."""
+    for value in _told_with_zero(batch):
+        if value is not None and not 0 <= value < math.inf:
+            return False
+    for value in _told_above_zero(batch):  # noqa: SIM110 - all() makes a generator for each batch
+        if value is not None and not 0 < value < math.inf:
+            return False
+    return True
+
+
+def _sanitized(batch: Batch) -> tuple[Batch, Sequence[str]]:
+    if _can_be_believed(batch):
+        return batch, ()
     doubted = [
         name
         for name, figure in _OPTIONAL.items()
         if (value := getattr(batch, name)) is not None
         and not (0 < value < math.inf or (figure.zero_tells and value == 0))
     ]
-    if not doubted:
-        return batch, doubted
     unknown: dict[str, Any] = dict.fromkeys(doubted)
     return replace(batch, **unknown), [
         f"batch {batch.batch_id}: {name} is {getattr(batch, name)} and counts as unknown" for name in doubted

@@ -149,8 +149,11 @@ def _reading(
     newest = kept[-1]
     placement = tuple(sorted(set(newest.nodes)))
     inside = kept[span.first :]
+    began = [batch.ended_at_s - batch.seconds for batch in inside]
     seen_s = max(_LEAST_S, span.until_s - span.begin_s - _unseen_s(inside))
-    busy_s = sum(batch.ended_at_s - max(_started_s(batch), span.begin_s) for batch in inside)
+    busy_s = sum(
+        [batch.ended_at_s - max(at_s, span.begin_s) for batch, at_s in zip(inside, began, strict=True)]
+    )
     back = min(span.first, 2)  # so many batches before it decide whether one is saturated or warm
     judged = kept[span.first - back :]
     at_limit, is_warm = saturated(judged)[back:], warm(judged)[back:]
@@ -159,7 +162,7 @@ def _reading(
         at_s=now_s,
         placement=placement,
         input_rows_per_s=_input_rows_per_s(kept, span),
-        throughput_rows_per_s=sum(batch.rows for batch in inside) / seen_s,
+        throughput_rows_per_s=sum([batch.rows for batch in inside]) / seen_s,
         backlog_rows=newest.backlog_rows,
         saturated_share=sum(at_limit) / len(inside) if inside else 0.0,
         busy_share=min(1.0, busy_s / seen_s),
@@ -168,8 +171,8 @@ def _reading(
         by_node=by_node(inside, placement, seen_s) if by_node else {},
         warm_batches=tuple(
             batch
-            for batch, evidence in zip(inside, is_warm, strict=True)
-            if evidence and not batch.fixed_slots and _started_s(batch) >= now_s - window_s
+            for batch, at_s, evidence in zip(inside, began, is_warm, strict=True)
+            if evidence and not batch.fixed_slots and at_s >= now_s - window_s
         ),
         batches=tuple(kept),
         trigger_s=newest.trigger_s,
@@ -179,9 +182,7 @@ def _reading(
 
 def _output_rows_per_s(inside: Sequence[Batch], newest: Batch, seen_s: float) -> float | None:
     known = [batch.output_rows for batch in inside if batch.output_rows is not None]
-    if len(known) < len(inside) or newest.output_rows is None:
-        return None
-    return sum(known) / seen_s
+    return sum(known) / seen_s if len(known) == len(inside) and newest.output_rows is not None else None
 
 
 def _input_rows_per_s(kept: Sequence[Batch], span: _Span) -> float | None:
@@ -192,18 +193,18 @@ def _input_rows_per_s(kept: Sequence[Batch], span: _Span) -> float | None:
     """
     if span.first == len(kept):
         return 0.0  # it idles: no source had a row to offer in the whole window
-    known = [(index, batch) for index, batch in enumerate(kept) if batch.offered_rows_total is not None]
-    if not known or known[-1][0] < span.first:
+    told = (index for index in range(len(kept) - 1, -1, -1) if kept[index].offered_rows_total is not None)
+    index = next(told, -1)
+    if index < span.first:
         return None
-    index, base = known[-1]
-    for earlier_index, earlier in reversed(known[:-1]):
-        if index < span.first or base.began_again_since(earlier):
+    last = base = kept[index]
+    for earlier in told:
+        if index < span.first or base.began_again_since(kept[earlier]):
             break
-        index, base = earlier_index, earlier
+        index, base = earlier, kept[earlier]
     from_s = _started_s(base)
     if span.rested and index < span.first:
         from_s = max(from_s, span.begin_s)
-    last = known[-1][1]
     to_s = span.until_s if span.idles else _started_s(last)
     return (_offered(last) - _offered(base)) / (to_s - from_s) if to_s > from_s else None
 

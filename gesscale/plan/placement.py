@@ -115,6 +115,27 @@ def usable(cluster: ClusterState, placement: Sequence[str]) -> NodeRanking:
     )
 
 
+def unfit(cluster: ClusterState) -> tuple[Rejection, ...]:
+    """Return the nodes that can take no replica, and why.
+
+    Parameters
+    ----------
+    cluster
+        The nodes, as they are to one operator.
+
+    Returns
+    -------
+    tuple of Rejection
+        By name, the first of each reason; the others are counted, so that a decision can keep them all.
+    """
+    found = [
+        each
+        for reason, names in cluster.unusable.items()
+        for each in rejected(names, reason, lambda name: cluster.nodes[name].problem)
+    ]
+    return tuple(sorted(found, key=lambda each: each.node))
+
+
 def _without(names: tuple[str, ...], out: Iterable[str]) -> tuple[str, ...]:
     """Leave a few names out of many sorted ones."""
     left = list(names)

@@ -74,7 +74,9 @@ def restore_lost(
     cluster: ClusterState,
     knowledge: Knowledge,
 ) -> Mapping[str, Plan]:
-    """Bring back replicas that died since they were ordered; this takes precedence over any policy's plan.
+    """Bring back replicas that died since they were ordered; this takes precedence over what a policy concludes.
+
+    A plan of reason Overridden stands as it is: somebody ordered it after that, so what it does not name stays away.
 
     Parameters
     ----------
@@ -103,6 +105,8 @@ def _restored(plan: Plan, analysis: Analysis, cluster: ClusterState, knowledge: 
     name = plan.operator
     if cluster.problem or name not in cluster.placements or name in cluster.unplaced:
         return plan
+    if plan.reason is Reason.OVERRIDDEN and plan.change is not None:
+        return plan
     live = set(cluster.placements[name])
     there = live | set(cluster.coming.get(name, ()))
     ordered = None if name in knowledge.order_unknown else knowledge.latest(name)
@@ -111,6 +115,8 @@ def _restored(plan: Plan, analysis: Analysis, cluster: ClusterState, knowledge: 
         were = ordered.placement
     elif not there and analysis.reading is not None:
         were = analysis.reading.placement
+    if there and there.issuperset(were):
+        return plan
     free = usable(cluster, sorted(live)).nodes
     back = [node for node in were if node not in there and node in free]
     detail = f"the replica on {', '.join(back)} is gone; it is started again"

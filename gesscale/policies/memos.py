@@ -3,6 +3,7 @@
 So a policy stays a pure function, and what it remembers outlives the process, a failover and a replay.
 """
 
+from functools import lru_cache
 from typing import ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -30,6 +31,18 @@ class Memo(BaseModel):
 M = TypeVar("M", bound=Memo)
 
 
+@lru_cache(maxsize=16)  # a memo is read to plan by it, and again in the next step; nobody changes it
+def read(kind: type[M], text: str) -> M:
+    """Return a memo that `Memo.model_dump_json` wrote.
+
+    Raises
+    ------
+    pydantic.ValidationError
+        Where it is none of this kind.
+    """
+    return kind.model_validate_json(text)
+
+
 def recalled(kind: type[M], policy: str, operator: str, knowledge: Knowledge) -> M | None:
     """Return what a policy remembers of an operator.
 
@@ -54,7 +67,7 @@ def recalled(kind: type[M], policy: str, operator: str, knowledge: Knowledge) ->
     if text is None:
         return None
     try:
-        memo = kind.model_validate_json(text)
+        memo = read(kind, text)
     except ValidationError:
         return None
     return memo if memo.policy == policy else None

@@ -1,13 +1,13 @@
-"""Where the page, its API and its stream of steps are, by path; all read-only. The schema: `docs/howto/page.md`."""
+"""Where the page, its API and its stream of steps are, by path; all read-only. The form: `schema`."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import version
-from typing import Any
 
 from gesscale.api_version import API_VERSION
 from gesscale.service.assets import build_number, page_html, page_script, page_style
 from gesscale.service.journal import Journal
+from gesscale.service.schema import Head
 from latency_map.serving import Page, Stream, json_body
 
 ALIVE_S = 15.0
@@ -74,13 +74,13 @@ def streams_of(
     return {"/api/events": steps}
 
 
-def _head(problems: tuple[str, ...], now_s: float) -> dict[str, Any]:
+def _head(problems: tuple[str, ...], now_s: float) -> Head:
     return {
         "apiVersion": API_VERSION,
         "version": version("gesscale"),
         "build": build_number(),
         "now_s": now_s,
-        "problems": problems,
+        "problems": [*problems],
     }
 
 

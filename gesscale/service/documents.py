@@ -1,4 +1,4 @@
-"""What the page shows, as JSON: a point for each decision, a workflow, its nodes. The schema: `docs/howto/page.md`."""
+"""What the page shows, as JSON: a point for each decision, a workflow, its nodes. Their form: `schema`."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -9,6 +9,7 @@ from gesscale.document import as_document
 from gesscale.observation import Batch
 from gesscale.order import Order
 from gesscale.ports import ClusterState, Latencies, Node
+from gesscale.service.schema import Capacity, Nodes, OrderCost, Point, Unfit, WorkflowDocument
 from gesscale.workflow import Workflow
 
 ONLY_WORKFLOW = "workflow"
@@ -26,9 +27,9 @@ MOST_NODES = 150
 
 def point_of(
     document: Mapping[str, Any],
-    cost: Mapping[str, Any] | None = None,
+    cost: OrderCost | None = None,
     metrics_age_s: float | None = None,
-) -> dict[str, Any]:
+) -> Point:
     """Return a decision in short: what a graph, a chart or a line of a table shows of it.
 
     Parameters
@@ -67,7 +68,7 @@ def point_of(
         "backlog_rows": _number(reading.get("backlog_rows")),
         "saturated_share": _number(reading.get("saturated_share")),
         "busy_share": _number(reading.get("busy_share")),
-        "mst": {name: _number(mst.get(name)) for name in ("low", "mid", "high")} if mst else None,
+        "mst": _capacity(mst) if mst else None,
         "nd_max_ms": _number(analysis.get("nd_max_ms")),
         "planned_nd_max_ms": _number(plan.get("nd_max_ms")),
         "metrics_age_s": metrics_age_s,
@@ -105,7 +106,7 @@ def state_of(reading: Mapping[str, Any]) -> str:
     return "waiting" if any(_number(rate) for rate in rates) else "idle"
 
 
-def cost_of(order: Order, batches: Sequence[Batch]) -> dict[str, float | None]:
+def cost_of(order: Order, batches: Sequence[Batch]) -> OrderCost:
     """Return what an order cost.
 
     Parameters
@@ -117,9 +118,8 @@ def cost_of(order: Order, batches: Sequence[Batch]) -> dict[str, float | None]:
 
     Returns
     -------
-    dict
-        ``at_s``, when it was ordered; ``downtime_s``, the longest time between two ends of batches around it;
-        ``first_tasks_s``, from the order to the beginning of the first batch on just its nodes. None where not known.
+    OrderCost
+        The downtime is the longest time between two ends of batches around it. None where not known.
     """
     at_s, ordered = order.at_s, set(order.placement)
     reaches_back = bool(batches) and batches[0].ended_at_s <= at_s
@@ -143,7 +143,7 @@ def cost_of(order: Order, batches: Sequence[Batch]) -> dict[str, float | None]:
 
 def workflow_document(
     name: str, workflow: Workflow, *, period_s: float, policy: str, last_step_s: float
-) -> dict[str, Any]:
+) -> WorkflowDocument:
     """Return a workflow as the page's graph needs it.
 
     Parameters
@@ -177,7 +177,7 @@ def workflow_document(
     }
 
 
-def nodes_document(latencies: Latencies, cluster: ClusterState, used: Collection[str]) -> dict[str, Any]:
+def nodes_document(latencies: Latencies, cluster: ClusterState, used: Collection[str]) -> Nodes:
     """Return the nodes: their delays, and why they can take no replica.
 
     Parameters
@@ -191,10 +191,8 @@ def nodes_document(latencies: Latencies, cluster: ClusterState, used: Collection
 
     Returns
     -------
-    dict
-        ``rtt_ms`` is the matrix of round trips by ``names``, null where it is not known; ``left_out`` says how many
-        nodes of the map are not in it. ``unfit`` says by node why it can take no replica at all, and ``unfit_for`` by
-        operator and node why it can take none of this one.
+    Nodes
+        A round trip that is not known is None.
     """
     known = () if latencies.map is None else latencies.map.names
     names = sorted(known, key=lambda node: (node not in used, node))[:MOST_NODES]
@@ -209,7 +207,12 @@ def nodes_document(latencies: Latencies, cluster: ClusterState, used: Collection
     }
 
 
-def _unfit(nodes: Mapping[str, Node]) -> dict[str, dict[str, str]]:
+def _capacity(mst: Mapping[str, Any]) -> Capacity:
+    low, mid, high = (_number(mst.get(name)) for name in ("low", "mid", "high"))
+    return {"low": low, "mid": mid, "high": high}
+
+
+def _unfit(nodes: Mapping[str, Node]) -> dict[str, Unfit]:
     return {
         name: {"reason": node.reason.value, "detail": node.problem}
         for name, node in nodes.items()

@@ -17,6 +17,7 @@ from gesscale.decision import Decision
 from gesscale.document import decision_document
 from gesscale.ports import ClusterState, Knowledge, Latencies
 from gesscale.service.documents import cost_of, nodes_document, point_of, workflow_document
+from gesscale.service.schema import Nodes, Point, RunningWorkflow
 from gesscale.workflow import Workflow
 
 MOST_BYTES = 4 << 20
@@ -131,7 +132,7 @@ class Journal:
                 self._newest = {name: kept for name, kept in self._newest.items() if name in names}
                 self._steps = {name: kept for name, kept in self._steps.items() if name in names}
 
-    def workflows(self) -> list[dict[str, Any]]:
+    def workflows(self) -> list[RunningWorkflow]:
         """Return every workflow that was stepped, with the newest point of each operator as JSON in ``points``."""
         with self._changed:
             return [
@@ -174,7 +175,7 @@ class Journal:
             )
         return None if found is None else zlib.decompress(found)
 
-    def nodes(self, workflow: str) -> dict[str, Any] | None:
+    def nodes(self, workflow: str) -> Nodes | None:
         """Return the nodes of a workflow as of its newest step; None where there has been none."""
         with self._changed:
             step = self._steps.get(workflow)
@@ -201,7 +202,7 @@ class Journal:
         with self._changed:
             return self._number
 
-    def _keep(self, workflow: str, document: Mapping[str, Any], point: Mapping[str, Any]) -> None:
+    def _keep(self, workflow: str, document: Mapping[str, Any], point: Point) -> None:
         entry = _Entry(
             number=self._number,
             workflow=workflow,
@@ -217,7 +218,7 @@ class Journal:
             self._bytes -= self._entries.popleft().size
 
 
-def _point(step: SeenStep, decision: Decision, document: Mapping[str, Any]) -> dict[str, Any]:
+def _point(step: SeenStep, decision: Decision, document: Mapping[str, Any]) -> Point:
     order, reading = step.known.latest(decision.operator), decision.analysis.reading
     batches = reading.batches if reading else ()
     cost = None if order is None else cost_of(order, batches)

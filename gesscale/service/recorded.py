@@ -17,7 +17,14 @@ from gesscale.ports import ClusterState, Latencies
 from gesscale.renamed import decision_with_new_names
 from gesscale.service.assets import page_html, page_script, page_style
 from gesscale.service.documents import ONLY_WORKFLOW, cost_of, nodes_document, point_of, workflow_document
+from gesscale.service.schema import OrderCost
 from gesscale.settings import Settings, load_settings
+
+_CUT_OFF = (
+    "The run is being read. If nothing more comes, this file is cut off: copy it again, or write it again by "
+    "<code>gesscale page FOLDER</code>."
+)
+"""What is left of a file that ends before its script, which would put the run in place of it."""
 
 
 def write_page(folder: Path, file: Path, *, title: str = "") -> tuple[str, ...]:
@@ -100,6 +107,7 @@ def html_of(record: Mapping[str, Any]) -> str:
         .replace('<meta charset="utf-8">', head)
         .replace('<link rel="stylesheet" href="page.css">', f"<style>{style}</style>")
         .replace('<script type="module" src="page.js"></script>', "")
+        .replace("<noscript>", f'<p class="empty">{_CUT_OFF}</p><noscript>')
         .replace(
             "</body>",
             f'<script type="application/json" id="recorded">{data}</script>\n'
@@ -167,10 +175,10 @@ def _delays(settings: Settings) -> Latencies:
         return Latencies()
 
 
-def _costs(recording: Recording) -> dict[tuple[str, float], dict[str, float | None]]:
+def _costs(recording: Recording) -> dict[tuple[str, float], OrderCost]:
     """Return what each order cost, by operator and instant."""
 
-    def cost(decision: LiveDecision) -> dict[str, float | None]:
+    def cost(decision: LiveDecision) -> OrderCost:
         order = Order(placement=decision.planned, at_s=decision.at_s)
         return cost_of(order, recording.batches[decision.operator])
 

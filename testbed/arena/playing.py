@@ -10,7 +10,7 @@ from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.judge import Judge, let_go, result_of
 from testbed.arena.policies.catalogue import build_policy, check_policy
-from testbed.arena.policies.policy_guard import PolicyGuard, RunLost
+from testbed.arena.policies.policy_guard import PolicyGuard, RunLost, alarm_set
 from testbed.arena.worlds.scenes import World, overload, world_of
 from testbed.arena.worlds.streams import seed_of
 from testbed.simulator.simulation import simulate
@@ -63,15 +63,17 @@ def play(
         decided=decided,
     )
     try:
-        policy = PolicyGuard(
-            lambda: build_policy(case.policy, world, rules),
-            case.policy,
-            scene.workflow,
-            time_limit_s=varied.time_limit_s,
-        )
-        ended_at_s = simulate(
-            scene, world.plant, policy, judge, seed=seed_of(case.seed, "metrics"), best=world.best
-        )
+        with alarm_set() as alarm:
+            policy = PolicyGuard(
+                lambda: build_policy(case.policy, world, rules),
+                case.policy,
+                scene.workflow,
+                time_limit_s=varied.time_limit_s,
+                alarm=alarm,
+            )
+            ended_at_s = simulate(
+                scene, world.plant, policy, judge, seed=seed_of(case.seed, "metrics"), best=world.best
+            )
     except RunLost as lost:
         return CaseResult(case=case, lost=str(lost))
     return result_of(case, world, judge, ended_at_s)

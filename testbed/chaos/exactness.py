@@ -1,34 +1,71 @@
 """Whether the rows that a query has committed are in its sink, each once: asked while it runs."""
 
 import json
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from gesscale.errors import InputError
+from testbed.nexmark.events import AUCTIONS, BEGINS_S, BID, EPOCH, PERSONS, events
 from testbed.pipeline.sink import SinkCount, committed_files, count_keys
 
+PARTITIONS = 4
+"""Of the topic; event n is in partition n modulo this, so that offsets tell which events were read."""
+_SLIDE_US, _SLIDES = 2_000_000, 5
+"""The windows of query q5: 10 s long, one every 2 s, so that each event is in five."""
+_Numbers = NDArray[np.int64]
 
-def committed_rows(checkpoint: Path) -> tuple[int, int]:
-    """Return the newest committed batch, -1 before the first, and how many rows it and those before it have.
+
+class Exactness(Protocol):
+    """Counts the rows of a query's sink against those that must be there by now."""
+
+    def count(self) -> SinkCount:
+        """Count them; raises InputError where the sink is damaged."""
+        ...
+
+
+def newest_commit(checkpoint: Path) -> int:
+    """Return the newest committed batch, -1 before the first."""
+    return max((int(path.name) for path in (checkpoint / "commits").glob("[0-9]*")), default=-1)
+
+
+def committed(checkpoint: Path) -> _Numbers:
+    """Return the numbers of the rows that are committed.
 
     Raises
     ------
     InputError
         Where the log of offsets is not understood.
     """
-    newest = max((int(path.name) for path in (checkpoint / "commits").glob("[0-9]*")), default=-1)
+    newest = newest_commit(checkpoint)
     if newest < 0:
-        return newest, 0
+        return np.empty(0, np.int64)
     log = checkpoint / "offsets" / str(newest)
     try:
-        return newest, int(json.loads(log.read_text().splitlines()[-1])["rows"])
-    except (OSError, ValueError, LookupError, TypeError) as error:
+        match json.loads(log.read_text().splitlines()[-1]):
+            case {"rows": int(rows)}:
+                return np.arange(rows)
+            case {**topics} if len(topics) == 1:
+                return _of_topic(*topics.values())
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         message = f"checkpoint: expected the rows of batch {newest} in {log}, got: {error}; is it of another source?"
         raise InputError(message) from error
+    message = f"checkpoint: expected the rows of batch {newest} in {log}, got something else"
+    raise InputError(message)
+
+
+def _of_topic(ends: Any) -> _Numbers:
+    """Return which events are before the offsets of a topic's partitions."""
+    each = [np.arange(int(end)) * PARTITIONS + int(partition) for partition, end in ends.items()]
+    return np.sort(np.concatenate(each))
 
 
 @dataclass(slots=True)
@@ -39,13 +76,16 @@ class GrowingSink:
     ----------
     folder
         Of the sink.
+    columns
+        Which are read.
     """
 
     folder: Path
-    _rides: dict[str, NDArray[np.int64]] = field(default_factory=dict, init=False)
+    columns: tuple[str, ...]
+    _tables: dict[str, pa.Table] = field(default_factory=dict, init=False)
 
-    def count(self, rows: int) -> SinkCount:
-        """Count the first rows, numbered from 0; later ones belong to a batch that is being committed.
+    def read(self) -> list[pa.Table]:
+        """Return what the committed files hold.
 
         Raises
         ------
@@ -53,17 +93,109 @@ class GrowingSink:
             Where the sink is damaged.
         """
         if not (self.folder / "_spark_metadata").is_dir():
-            return SinkCount(rows=0, distinct=0, duplicated=0, missing=rows)
+            return []
         files = committed_files(self.folder)
         for file in files:
-            if file.name not in self._rides:
+            if file.name not in self._tables:
                 try:
-                    self._rides[file.name] = pq.ParquetFile(file).read(columns=["ride"])["ride"].to_numpy()
+                    self._tables[file.name] = pq.ParquetFile(file).read(columns=list(self.columns))
                 except (OSError, ValueError) as error:
                     message = (
                         f"sink: the committed file {file} cannot be read ({error}); the output is damaged"
                     )
                     raise InputError(message) from error
-        rides = np.concatenate([np.empty(0, np.int64), *(self._rides[file.name] for file in files)])
-        early = rides[rides < rows]
-        return count_keys(early, np.zeros_like(early), rows)
+        return [self._tables[file.name] for file in files]
+
+
+@dataclass(slots=True)
+class NumberedRows:
+    """Of a query whose result has a row for each row, or for some of them, with its number.
+
+    Attributes
+    ----------
+    checkpoint, sink
+        Of the query.
+    expected
+        Which of the committed rows give a row of the result, by their numbers.
+    """
+
+    checkpoint: Path
+    sink: GrowingSink
+    expected: Callable[[_Numbers], NDArray[np.bool_]] = lambda numbers: np.ones(numbers.size, np.bool_)
+
+    def count(self) -> SinkCount:
+        """Count the rows that are committed; others belong to a batch that is being committed."""
+        must_be = committed(self.checkpoint)
+        must_be = must_be[self.expected(must_be)]
+        (column,) = self.sink.columns
+        found = np.concatenate(
+            [np.empty(0, np.int64), *(table[column].to_numpy() for table in self.sink.read())]
+        )
+        early = found[np.isin(found, must_be)]
+        return count_keys(early, np.zeros_like(early), must_be.size)
+
+
+def is_bid(numbers: _Numbers) -> NDArray[np.bool_]:
+    """Say which events are bids, by their numbers."""
+    return numbers % EPOCH >= PERSONS + AUCTIONS
+
+
+@dataclass(slots=True)
+class HotWindows:
+    """Of Nexmark's query q5: the windows that have closed, each with its auctions of most bids.
+
+    All windows up to the newest that is written must be there: Spark writes them in the order of their ends.
+
+    Attributes
+    ----------
+    sink
+        Of the query.
+    events_per_s, seed
+        Of the events.
+    """
+
+    sink: GrowingSink
+    events_per_s: float
+    seed: int
+
+    def count(self) -> SinkCount:
+        """Compare all windows up to the newest one with what a batch over the same events gives."""
+        found: Counter[tuple[int, int, int]] = Counter()
+        for table in self.sink.read():
+            ends = table["window_end"].cast(pa.timestamp("us")).cast(pa.int64()).to_pylist()
+            found.update(zip(ends, table["auction"].to_pylist(), table["bids"].to_pylist(), strict=True))
+        if not found:
+            return SinkCount(rows=0, distinct=0, duplicated=0, missing=0)
+        expected = Counter(hot_auctions(max(end for end, _, _ in found), self.events_per_s, self.seed))
+        wrong = (found - expected).total()  # rows that came twice, and rows that are false
+        return SinkCount(
+            rows=found.total(),
+            distinct=(found & expected).total(),
+            duplicated=wrong,
+            missing=(expected - found).total(),
+        )
+
+
+def hot_auctions(until_us: int, events_per_s: float, seed: int) -> list[tuple[int, int, int]]:
+    """Return the result of query q5 up to an instant: the end of the window, the auction, its bids.
+
+    Parameters
+    ----------
+    until_us
+        The end of the last window, microseconds since the epoch.
+    events_per_s, seed
+        Of the events.
+    """
+    last = int((until_us / 1e6 - BEGINS_S) * events_per_s) + 1
+    made = events(0, max(1, last), events_per_s=events_per_s, seed=seed)
+    bids = made.filter(pc.equal(made["kind"], BID))
+    at_us = bids["at"].cast(pa.int64()).to_numpy()
+    first_end = (at_us // _SLIDE_US + 1) * _SLIDE_US
+    ends = np.concatenate([first_end + shift * _SLIDE_US for shift in range(_SLIDES)])
+    auctions = np.tile(bids["auction"].to_numpy(), _SLIDES)
+    early = ends <= until_us
+    counts = Counter(zip(ends[early].tolist(), auctions[early].tolist(), strict=True))
+    most: dict[int, int] = {}
+    for (end, _), times in counts.items():
+        most[end] = max(times, most.get(end, 0))
+    return [(end, auction, times) for (end, auction), times in counts.items() if times == most[end]]

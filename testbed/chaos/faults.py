@@ -3,15 +3,20 @@
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING
 
+from testbed.chaos.changing import wait_s
 from testbed.chaos.plan import Fault, PlannedChange
 from testbed.chaos.proxy import Behaviour
 from testbed.chaos.setting import MAP_MAX_AGE_S, write_map
-from testbed.chaos.stream import ChaosStream, wait_s
 from testbed.cluster.commands import run
 from testbed.cluster.namespaces import DEVICE, namespace
 from testbed.cluster.relay_link import set_delay
 from testbed.cluster.topology import Topology
+from testbed.pipeline.kafka_broker import KafkaBroker
+
+if TYPE_CHECKING:
+    from testbed.chaos.stream import ChaosStream
 
 SLOWER = 10
 _PAGES: Mapping[Fault, Behaviour] = {
@@ -21,7 +26,7 @@ _PAGES: Mapping[Fault, Behaviour] = {
 }
 
 
-def strike(change: PlannedChange, before: tuple[str, ...], stream: ChaosStream) -> str:
+def strike(change: PlannedChange, before: tuple[str, ...], stream: "ChaosStream") -> str:
     """Carry a fault out and take it back.
 
     Parameters
@@ -44,12 +49,14 @@ def strike(change: PlannedChange, before: tuple[str, ...], stream: ChaosStream) 
         case Fault.EXECUTOR_KILLED | Fault.DRIVER_KILLED | Fault.CONTROLLER_KILLED:
             return _kill(change, stream)
     target, lasting = _lasting(change, before, stream)
+    # Spark looks for silent executors once in a timeout, so it gives one up after two of them at the latest.
+    beyond_s = 2 * stream.network_timeout_s if change.fault is Fault.NODE_CUT_OFF_LONG else 0.0
     with lasting:
-        wait_s(change.lasts_s)
+        wait_s(beyond_s + change.lasts_s)
     return target
 
 
-def _kill(change: PlannedChange, stream: ChaosStream) -> str:
+def _kill(change: PlannedChange, stream: "ChaosStream") -> str:
     if change.fault is Fault.DRIVER_KILLED:
         stream.kill_driver()
         return "driver"
@@ -63,28 +70,39 @@ def _kill(change: PlannedChange, stream: ChaosStream) -> str:
 
 
 def _lasting(
-    change: PlannedChange, before: tuple[str, ...], stream: ChaosStream
+    change: PlannedChange, before: tuple[str, ...], stream: "ChaosStream"
 ) -> tuple[str, AbstractContextManager[None]]:
     topology = stream.spark.topology
     if change.fault is Fault.MAP_STALE:
         return "map", _stale(topology, stream)
     if change.fault in _PAGES:
         return "page", stream.page.behaving(_PAGES[change.fault])
+    if change.fault is Fault.BROKER_KILLED and stream.topic is not None:
+        return "broker", _gone(stream.topic.broker)
     held = sorted({*before, *change.placement} - {topology.driver_node})
     victim = change.victim(held or [each.name for each in topology.nodes if each is not topology.driver])
     if victim is None:
         return "", nullcontext()
-    of_link = _cut_off if change.fault is Fault.NODE_CUT_OFF else _slowed
+    of_link = _slowed if change.fault is Fault.LINK_SLOWED else _cut_off
     return victim, of_link(topology, victim)
 
 
 @contextmanager
-def _stale(topology: Topology, stream: ChaosStream) -> Iterator[None]:
+def _stale(topology: Topology, stream: "ChaosStream") -> Iterator[None]:
     write_map(topology, time.time() - 2 * MAP_MAX_AGE_S, stream.folder)
     try:
         yield
     finally:
         write_map(topology, time.time(), stream.folder)
+
+
+@contextmanager
+def _gone(broker: KafkaBroker) -> Iterator[None]:
+    broker.kill()
+    try:
+        yield
+    finally:
+        broker.start()
 
 
 @contextmanager

@@ -13,7 +13,10 @@ from gesscale.ports import ClusterState, Knowledge
 
 @dataclass(frozen=True, slots=True)
 class OrderedPlacement:
-    """Plans the wanted placement of an operator; as other policies, it changes nothing without figures.
+    """Plans the wanted placement of an operator.
+
+    As other policies, it changes nothing without figures; but where no replica is left, there is nothing to remove, and
+    no figure would come before there is one.
 
     Attributes
     ----------
@@ -62,10 +65,10 @@ class OrderedPlacement:
             return stay(
                 analysis, cluster, Reason.CLUSTER_UNAVAILABLE, cluster.problem or "its driver does not run"
             )
-        placement = wanted.get(name)
-        if analysis.reading is None or placement is None:
+        placement, before = wanted.get(name), cluster.placements[name]
+        there = {*before, *cluster.coming.get(name, ())}
+        if placement is None or (analysis.reading is None and there):
             return stay(analysis, cluster)
-        before = cluster.placements[name]
         stale = knowledge.latencies.standing.stale
         if stale and set(before) - set(placement):
             return stay(analysis, cluster, Reason.LATENCY_MAP_STALE, stale)

@@ -22,7 +22,42 @@ class Fault(StrEnum):
     METRICS_LIE = "metrics-lie"
     METRICS_GONE = "metrics-gone"
     MAP_STALE = "map-stale"
+    BROKER_KILLED = "broker-killed"
+    NODE_CUT_OFF_LONG = "node-cut-off-long"
+    API_CONFLICT = "api-409"
+    API_GONE = "api-410"
+    API_TOO_MANY = "api-429"
+    API_ERROR = "api-500"
+    API_RESTARTED = "api-restarted"
+    KUBELET_KILLED = "kubelet-killed"
+    POD_DELETED = "pod-deleted"
 
+
+LOCAL_FAULTS = (
+    Fault.NONE,
+    Fault.EXECUTOR_KILLED,
+    Fault.DRIVER_KILLED,
+    Fault.CONTROLLER_KILLED,
+    Fault.NODE_CUT_OFF,
+    Fault.LINK_SLOWED,
+    Fault.METRICS_HANG,
+    Fault.METRICS_LIE,
+    Fault.METRICS_GONE,
+    Fault.MAP_STALE,
+)
+"""Of any query on the local cluster."""
+KUBERNETES_FAULTS = (
+    Fault.NONE,
+    Fault.CONTROLLER_KILLED,
+    Fault.API_CONFLICT,
+    Fault.API_GONE,
+    Fault.API_TOO_MANY,
+    Fault.API_ERROR,
+    Fault.API_RESTARTED,
+    Fault.KUBELET_KILLED,
+    Fault.POD_DELETED,
+)
+"""On Kubernetes."""
 
 LONGEST_DELAY_S, SHORTEST_FAULT_S, LONGEST_FAULT_S = 3.0, 2.0, 6.0
 
@@ -60,7 +95,36 @@ class PlannedChange:
         return ordered[int(self.choice * len(ordered))] if ordered else None
 
 
-def draw_plan(seed: int, changes: int, nodes: Sequence[str], most_replicas: int) -> tuple[PlannedChange, ...]:
+def faults_named(names: str) -> tuple[Fault, ...]:
+    """Return faults by their names, separated by commas.
+
+    Raises
+    ------
+    InputError
+        At a name that is none, or none at all.
+
+    Examples
+    --------
+    >>> [fault.name for fault in faults_named("none, map-stale")]
+    ['NONE', 'MAP_STALE']
+    """
+    found = []
+    for name in (each.strip() for each in names.split(",")):
+        try:
+            found.append(Fault(name))
+        except ValueError:
+            message = f"faults: expected some of {', '.join(Fault)}, got {name!r}"
+            raise InputError(message) from None
+    return tuple(found)
+
+
+def draw_plan(
+    seed: int,
+    changes: int,
+    nodes: Sequence[str],
+    most_replicas: int,
+    faults: Sequence[Fault] = LOCAL_FAULTS,
+) -> tuple[PlannedChange, ...]:
     """Draw the changes of a run. A longer run of the same seed begins with the same changes.
 
     Parameters
@@ -73,11 +137,13 @@ def draw_plan(seed: int, changes: int, nodes: Sequence[str], most_replicas: int)
         Those that may hold replicas.
     most_replicas
         The most of a placement; the fewest is one.
+    faults
+        Which may strike.
 
     Returns
     -------
     tuple of PlannedChange
-        Every ten changes have each fault once, in an order of their own.
+        As many changes as there are faults have each of them once, in an order of their own.
 
     Raises
     ------
@@ -90,16 +156,19 @@ def draw_plan(seed: int, changes: int, nodes: Sequence[str], most_replicas: int)
             "replicas; choose another topology"
         )
         raise InputError(message)
-    return tuple(islice(_changes(Random(seed), sorted(nodes), most_replicas), changes))  # noqa: S311 - not a secret
+    draw = Random(seed)  # noqa: S311 - not a secret
+    return tuple(islice(_changes(draw, sorted(nodes), most_replicas, faults), changes))
 
 
-def _changes(draw: Random, nodes: Sequence[str], most_replicas: int) -> Iterator[PlannedChange]:
+def _changes(
+    draw: Random, nodes: Sequence[str], most_replicas: int, faults: Sequence[Fault]
+) -> Iterator[PlannedChange]:
     before: tuple[str, ...] = ()
     number = 0
     while True:
-        faults = list(Fault)
-        draw.shuffle(faults)
-        for fault in faults:
+        shuffled = list(faults)
+        draw.shuffle(shuffled)
+        for fault in shuffled:
             placement = before
             while placement == before:
                 size = draw.randint(1, min(most_replicas, len(nodes)))

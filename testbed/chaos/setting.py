@@ -10,10 +10,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
+from gesscale.errors import InputError
 from latency_map import Survey, write_survey
+from testbed.chaos.plan import KUBERNETES_FAULTS, LOCAL_FAULTS, Fault
+from testbed.cluster.spark_command import NETWORK_TIMEOUT_S
 from testbed.cluster.topology import Topology
-from testbed.demo.scenario import DEMO, Scenario
+from testbed.demo.scenario import DEMO, Scenario, TaxiOperator
 
+RIDES = "rides"
+QUERIES = (RIDES, "q1", "q5")
 SETTINGS, MAP, WANTED, STEPS = "gesscale.yaml", "latency.json", "wanted.json", "steps.jsonl"
 MAP_MAX_AGE_S = 3600.0
 
@@ -38,6 +43,21 @@ class ChaosSetting:
         So long the rows of a run of the query last; then another one begins.
     within_s
         A change has to converge in this time.
+    query
+        What runs: ``rides``, the demo's, or one of Nexmark: ``q1`` without state, ``q5`` with a shuffle and state.
+    kafka
+        Whether the events come through a topic of a real broker; with a query of Nexmark only.
+    faults
+        Which may strike.
+    network_timeout_s
+        An executor that has been silent for so long is given up by Spark.
+    kubernetes
+        Whether it is played on a Kubernetes, with the real controller.
+
+    Raises
+    ------
+    InputError
+        Where these do not go together.
     """
 
     seed: int
@@ -46,13 +66,41 @@ class ChaosSetting:
     rows_per_s: int = 200
     part_s: int = 3600
     within_s: float = 120.0
+    query: str = RIDES
+    kafka: bool = False
+    faults: tuple[Fault, ...] = LOCAL_FAULTS
+    network_timeout_s: int = NETWORK_TIMEOUT_S
+    kubernetes: bool = False
+
+    def __post_init__(self) -> None:
+        if self.query not in QUERIES:
+            message = f"chaos: expected a query of {', '.join(QUERIES)}, got {self.query!r}"
+            raise InputError(message)
+        if self.kafka and self.query == RIDES:
+            message = "chaos: the query rides does not read Kafka; choose q1 or q5"
+            raise InputError(message)
+        if self.kubernetes and self.query != RIDES:
+            message = f"chaos: on Kubernetes expected the query {RIDES}, got {self.query!r}"
+            raise InputError(message)
+        if not self.faults:
+            message = "chaos: expected a fault at least; none is one too"
+            raise InputError(message)
+        local = {*LOCAL_FAULTS, Fault.NODE_CUT_OFF_LONG, *([Fault.BROKER_KILLED] if self.kafka else [])}
+        possible = {*KUBERNETES_FAULTS} if self.kubernetes else local
+        if impossible := [each.value for each in self.faults if each not in possible]:
+            message = f"chaos: fault {impossible[0]} cannot strike here" + (
+                "; it needs --kafka" if impossible[0] == Fault.BROKER_KILLED else ""
+            )
+            raise InputError(message)
 
     @property
     def scenario(self) -> Scenario:
         """The demo's operator, with short batches."""
+        operator = TaxiOperator() if self.query == RIDES else TaxiOperator(name=self.query)
         return replace(
             DEMO,
             topology=self.topology,
+            operators=(operator,),
             day_s=float(self.part_s),
             rides_s=float(self.part_s),
             copies=1,
@@ -60,9 +108,14 @@ class ChaosSetting:
             cap_rows=600,
         )
 
+    @property
+    def events(self) -> int:
+        """How many rows a run of the query is offered."""
+        return self.rows_per_s * self.part_s
+
     def write_rides(self, folder: Path) -> Path:
         """Write rides at the rate of this setting, numbered from 0; return their folder."""
-        rides = self.rows_per_s * self.part_s
+        rides = self.events
         gap, begins = timedelta(seconds=1) / self.rows_per_s, datetime(2015, 1, 6, 4)
         micros = np.arange(rides) * round(gap / timedelta(microseconds=1))
         table = pa.table(

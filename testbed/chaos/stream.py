@@ -1,26 +1,29 @@
 """A query, its controller and the page between them: what chaos strikes, and what keeps it running."""
 
 import os
-import signal
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from gesscale.errors import ClusterError
-from testbed.chaos.exactness import GrowingSink, committed_rows
+from testbed.chaos.changing import Tallies
+from testbed.chaos.controller import removed_on_doubt
+from testbed.chaos.exactness import newest_commit
+from testbed.chaos.faults import strike
+from testbed.chaos.plan import PlannedChange
 from testbed.chaos.proxy import FaultyPage
+from testbed.chaos.setting import STEPS, write_wanted
+from testbed.chaos.sources import Driver, EventTopic
 from testbed.cluster import processes
 from testbed.cluster.private import STATE_ROOT
 from testbed.cluster.processes import Mark, Process, Role
 from testbed.cluster.spark import LocalSpark
 from testbed.cluster.state import state_directory
-from testbed.demo.query import DRIVER_S, stream_program
+from testbed.demo.query import DRIVER_S
 from testbed.pipeline.sink import SinkCount
 
-_KILL_S = 0.0
-_LOST_TASK, _FETCH_FAILURE = "Lost task", "FetchFailed"
+LOST_TASK, FETCH_FAILURE = "Lost task", "FetchFailed"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -33,30 +36,27 @@ class ChaosStream:
         Its application.
     page
         What the controller reads in place of the driver's page.
-    options
-        Of the driver program.
+    driver
+        Its driver program.
+    topic
+        Where its events come from; None where it makes its rows itself.
     folder
         Where everything of this part is.
+    network_timeout_s
+        An executor that has been silent for so long is given up by Spark.
     failed_batches, controller_ended
         How often the driver, and the controller, ended without having been killed.
     """
 
     spark: LocalSpark
     page: FaultyPage
-    options: dict[str, object]
+    driver: Driver
+    topic: EventTopic | None
     folder: Path
+    network_timeout_s: int
     failed_batches: int = 0
     controller_ended: int = 0
-    _sink: GrowingSink = field(init=False)
     _logs: int = field(default=0, init=False)
-
-    def __post_init__(self) -> None:
-        self._sink = GrowingSink(self.folder / "sink")
-
-    @property
-    def checkpoint(self) -> Path:
-        """The query's."""
-        return Path(str(self.options["checkpoint"]))
 
     def start_driver(self) -> None:
         """Start the driver, from its checkpoint where there is one, and wait until executors can register.
@@ -67,7 +67,7 @@ class ChaosStream:
             Where it does not come up.
         """
         self._keep_log()
-        self.spark.start_driver(stream_program(self.options))
+        self.spark.start_driver(self.driver.program, network_timeout_s=self.network_timeout_s)
         self.spark.await_driver(DRIVER_S)
 
     def start_controller(self) -> None:
@@ -85,27 +85,37 @@ class ChaosStream:
 
     def kill_executor(self, node: str) -> None:
         """Kill the executor on a node."""
-        _kill([each for each in self.spark.running(Role.EXECUTOR) if each.mark.node == node])
+        processes.kill([each for each in self.spark.running(Role.EXECUTOR) if each.mark.node == node])
 
     def kill_driver(self) -> None:
         """Kill the driver, its JVM included, and start it again."""
-        _kill(self._of(Role.DRIVER))
+        processes.kill(self._of(Role.DRIVER))
         self.start_driver()
 
     def kill_controller(self) -> None:
         """Kill the controller, and start it again."""
-        _kill(self._of(Role.CONTROLLER))
+        processes.kill(self._of(Role.CONTROLLER))
         self.start_controller()
 
     def keep_running(self) -> None:
         """Start again what has ended by itself, and count it."""
+        if self.topic is not None:
+            self.topic.check()
         if self.spark.driver() is None:
             self.failed_batches += 1
-            _kill(self._of(Role.DRIVER))
+            processes.kill(self._of(Role.DRIVER))
             self.start_driver()
         if not self._of(Role.CONTROLLER):
             self.controller_ended += 1
             self.start_controller()
+
+    def order(self, placement: tuple[str, ...]) -> None:
+        """Say where the replicas are to be; see `testbed.chaos.changing.Played`."""
+        write_wanted(self.spark.operator, placement, self.folder)
+
+    def strike(self, change: PlannedChange, before: tuple[str, ...]) -> str:
+        """Carry a fault out and take it back; see `testbed.chaos.changing.Played`."""
+        return strike(change, before, self)
 
     def nodes(self) -> tuple[str, ...]:
         """Return the nodes on which an executor's process runs, sorted."""
@@ -123,18 +133,23 @@ class ChaosStream:
 
     def committed(self) -> int:
         """Return the newest committed batch."""
-        return committed_rows(self.checkpoint)[0]
+        return newest_commit(self.driver.checkpoint)
 
     def count(self) -> SinkCount:
         """Count the rows of all committed batches in the sink."""
-        return self._sink.count(committed_rows(self.checkpoint)[1])
+        return self.driver.rows.count()
 
-    def lost_tasks(self) -> tuple[int, int]:
-        """Return how many lost tasks and fetch failures the driver's logs tell of."""
+    def tallies(self) -> Tallies:
+        """Return what has been counted so far, by the logs of the driver and the steps of the loop."""
         logs = [*self.folder.glob("driver-*.log"), self._log]
         texts = [log.read_text(errors="replace") for log in logs if log.exists()]
-        return sum(text.count(_LOST_TASK) for text in texts), sum(
-            text.count(_FETCH_FAILURE) for text in texts
+        steps = self.folder / STEPS
+        return Tallies(
+            failed_batches=self.failed_batches,
+            lost_tasks=sum(text.count(LOST_TASK) for text in texts),
+            fetch_failures=sum(text.count(FETCH_FAILURE) for text in texts),
+            removed_on_doubt=removed_on_doubt(steps.read_text()) if steps.exists() else 0,
+            controller_ended=self.controller_ended,
         )
 
     def stop(self) -> None:
@@ -155,12 +170,3 @@ class ChaosStream:
     def _of(self, role: Role) -> list[Process]:
         cluster = str(state_directory(self.spark.topology.name))
         return [each for each in processes.find(cluster) if each.mark.role is role]
-
-
-def _kill(those: Sequence[Process]) -> None:
-    processes.stop(those, grace_s=_KILL_S, first=signal.SIGKILL)
-
-
-def wait_s(seconds: float) -> None:
-    """Wait; nothing where the time is over."""
-    time.sleep(max(0.0, seconds))

@@ -32,8 +32,9 @@ class _Executors:
 class LocalCluster:
     """Starts and removes executors on the emulated nodes of this machine, and never waits for them.
 
-    Whoever has to leave is asked once all new ones work, so that a move costs no capacity. `state` looks after what
-    is under way: it asks them, and ends what is late.
+    Whoever has to leave is asked once all new ones work, so that a move costs no capacity. One that only starts, and
+    that a newer order drops, is asked at once: it does no work yet, and its start would only delay the others.
+    `state` looks after what is under way: it asks them, and ends what is late.
 
     Attributes
     ----------
@@ -120,8 +121,11 @@ class LocalCluster:
         self._held_up[spark.operator] = held_up - free
         ordered = self._ordered.get(spark.operator)
         surplus: list[Process] = []
-        if ordered is not None and set(ordered) <= executors.ready.keys():
-            surplus = [process for node, process in executors.ready.items() if node not in ordered]
+        if ordered is not None:
+            dropped = dict(executors.starting)
+            if set(ordered) <= executors.ready.keys():
+                dropped |= executors.ready
+            surplus = [process for node, process in dropped.items() if node not in ordered]
         processes.ask(surplus, signal.SIGPWR)
         self._leaving_since_s |= dict.fromkeys(surplus, self.clock_s())
         return self._executors(spark) if surplus or free else executors

@@ -222,6 +222,11 @@ def stop(
     return tuple(handles[fd] for fd in left)
 
 
+def kill(processes: Iterable[Process]) -> None:
+    """End processes by SIGKILL, as a crash does."""
+    stop(processes, grace_s=0.0, first=signal.SIGKILL)
+
+
 def ask(processes: Iterable[Process], number: signal.Signals) -> None:
     """Send processes a signal, and do not wait; those that have gone are left out."""
     for process in processes:

@@ -74,6 +74,7 @@ class LocalSpark:
         *,
         settings: Mapping[str, str] | None = None,
         environment: Mapping[str, str] | None = None,
+        network_timeout_s: int = spark_command.NETWORK_TIMEOUT_S,
     ) -> Process:
         """Start the driver program on the driver's node.
 
@@ -86,6 +87,8 @@ class LocalSpark:
             Spark settings in addition to those of the cluster; those of the cluster cannot be overridden.
         environment
             Variables in addition to those of the cluster.
+        network_timeout_s
+            An executor that has been silent for so long is given up.
 
         Raises
         ------
@@ -98,7 +101,10 @@ class LocalSpark:
         spark_command.java_program()
         node = self.topology.driver
         fixed = spark_command.driver_settings(
-            node.address, driver_port=self.driver_port, ui_port=FIRST_UI_PORT + self.index
+            node.address,
+            driver_port=self.driver_port,
+            ui_port=FIRST_UI_PORT + self.index,
+            network_timeout_s=network_timeout_s,
         )
         properties = self.directory / f"driver-{self.operator}.properties"
         properties.write_text(spark_command.properties_text({**(settings or {}), **fixed}), encoding="utf-8")

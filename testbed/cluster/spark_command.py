@@ -20,7 +20,12 @@ SMALL_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _LAUNCHER_TIMEOUT_S = 60
 
 
-def driver_settings(address: str, *, driver_port: int, ui_port: int) -> dict[str, str]:
+NETWORK_TIMEOUT_S = 60
+
+
+def driver_settings(
+    address: str, *, driver_port: int, ui_port: int, network_timeout_s: int = NETWORK_TIMEOUT_S
+) -> dict[str, str]:
     """Return the Spark settings of a driver whose executors the test bed starts.
 
     Parameters
@@ -29,6 +34,8 @@ def driver_settings(address: str, *, driver_port: int, ui_port: int) -> dict[str
         Address of the driver's node.
     driver_port, ui_port
         Fixed ports, where executors register and where the REST interface answers.
+    network_timeout_s
+        An executor that has been silent for so long is given up.
     """
     return {
         # a Master inside the driver's JVM and no worker: executors come from outside only
@@ -45,7 +52,9 @@ def driver_settings(address: str, *, driver_port: int, ui_port: int) -> dict[str
         # off, or it would wait 30 s for blocks that are not needed
         "spark.storage.decommission.enabled": "false",
         "spark.executor.heartbeatInterval": "5s",
-        "spark.network.timeout": "60s",
+        "spark.network.timeout": f"{network_timeout_s}s",
+        # how often Spark looks for silent executors; its default, but no more than the timeout
+        "spark.network.timeoutInterval": f"{min(NETWORK_TIMEOUT_S, network_timeout_s)}s",
         # a killed executor must not use up the attempts of a task
         "spark.task.maxFailures": "16",
         "spark.ui.enabled": "true",

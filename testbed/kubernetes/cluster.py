@@ -9,7 +9,7 @@ from pathlib import Path
 from gesscale.errors import ClusterError, InputError
 from latency_map import LatencyMapError
 from latency_map.formats.yaml_text import read_yaml
-from testbed.cluster import lifecycle, state
+from testbed.cluster import lifecycle, processes, state
 from testbed.cluster.commands import run
 from testbed.cluster.lifecycle import DelayBackend
 from testbed.cluster.namespaces import DEVICE, inside, namespace
@@ -17,12 +17,18 @@ from testbed.cluster.private import make_private, require_private
 from testbed.cluster.topology import Topology
 from testbed.kubernetes.api import Api, ready_nodes, wait_until
 from testbed.kubernetes.build import build
-from testbed.kubernetes.control_plane import START_TIMEOUT_S, start_control_plane, wait_for_accounts
+from testbed.kubernetes.control_plane import (
+    API_SERVER,
+    START_TIMEOUT_S,
+    start_api_server,
+    start_control_plane,
+    wait_for_accounts,
+)
 from testbed.kubernetes.credentials import ADMIN, Files
 from testbed.kubernetes.images import bundled_images, write_archive
 from testbed.kubernetes.kubectl import run_kubectl
 from testbed.kubernetes.network import PodNetwork, network_commands
-from testbed.kubernetes.nodes import load_images, start_node
+from testbed.kubernetes.nodes import kill_kubelet, load_images, start_kubelet, start_node
 from testbed.kubernetes.sweeping import KubernetesSwept, down
 from testbed.kubernetes.tools import Tools, find_tools, obstacle
 
@@ -147,6 +153,46 @@ class KubernetesTestBed:
         """
         self._set_link(node, "up")
 
+    def kill_api_server(self) -> None:
+        """End the API server by SIGKILL; pods run on."""
+        processes.kill(self._api_servers())
+
+    def start_api_server(self) -> None:
+        """Undo `kill_api_server`, and wait until it answers.
+
+        Raises
+        ------
+        ClusterError
+            Where it does not in time.
+        """
+        start_api_server(self.topology, program=build(), files=self.files)
+        wait_until(
+            lambda: self.api.get("/readyz") == "ok",
+            what="the API server is ready again",
+            timeout_s=START_TIMEOUT_S,
+            look_at=self.files.log(API_SERVER),
+        )
+
+    def kill_kubelet(self, node: str) -> None:
+        """End the kubelet of a node by SIGKILL; its pods run on.
+
+        Raises
+        ------
+        ClusterError
+            Where none runs.
+        """
+        kill_kubelet(self.topology, node)
+
+    def start_kubelet(self, node: str) -> None:
+        """Undo `kill_kubelet`.
+
+        Raises
+        ------
+        ClusterError
+            Where the node has ended.
+        """
+        start_kubelet(self.topology, node, program=build(), tools=find_tools(), files=self.files)
+
     def not_ready(self) -> tuple[str, ...]:
         """Return the nodes that are not ready now.
 
@@ -167,6 +213,14 @@ class KubernetesTestBed:
             Where something cannot be removed.
         """
         return down(self.topology.name)
+
+    def _api_servers(self) -> list[processes.Process]:
+        found = processes.find(str(state.state_directory(self.topology.name)))
+        return [
+            each
+            for each in found
+            if each.mark.role is processes.Role.CONTROL_PLANE and each.mark.operator == API_SERVER
+        ]
 
     def _set_link(self, node: str, direction: str) -> None:
         if node not in self.node_names:

@@ -15,6 +15,7 @@ from testbed.kubernetes.credentials import ADMIN, Files, write_kubeconfig, write
 from testbed.kubernetes.network import SERVICES, PodNetwork
 
 API_PORT = 443
+API_SERVER = "kube-apiserver"
 START_TIMEOUT_S = 90.0
 UNREACHABLE_AFTER_S = 8
 """Silence after which a node counts as unreachable; Kubernetes has 50 s, tests should not wait as long."""
@@ -56,7 +57,7 @@ def start_control_plane(topology: Topology, kubelets: tuple[str, ...], *, progra
     write_signing_key(files)
     write_audit_policy(files)
     _start(topology, files, program, "etcd", ("--data-dir", str(files.directory / "etcd")))
-    _start(topology, files, program, "kube-apiserver", _api_server_flags(files, address))
+    start_api_server(topology, program=program, files=files)
     api = Api(url=url, authority=files.authority, token=tokens[ADMIN])
     wait_until(
         lambda: files.authority.exists() and api.get("/readyz") == "ok",
@@ -82,6 +83,12 @@ def start_control_plane(topology: Topology, kubelets: tuple[str, ...], *, progra
         look_at=files.log("coredns"),
     )
     return api
+
+
+def start_api_server(topology: Topology, *, program: Path, files: Files) -> None:
+    """Start the API server, also again after its end: what it stores is etcd's."""
+    address = PodNetwork(topology=topology).address(topology.driver.host)
+    _start(topology, files, program, API_SERVER, _api_server_flags(files, address))
 
 
 def wait_for_accounts(api: Api, files: Files) -> None:

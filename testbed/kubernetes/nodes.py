@@ -17,7 +17,7 @@ from gesscale.errors import ClusterError
 from testbed.cluster import processes
 from testbed.cluster.commands import run
 from testbed.cluster.namespaces import inside
-from testbed.cluster.processes import Mark, Role
+from testbed.cluster.processes import Mark, Process, Role
 from testbed.cluster.state import state_directory
 from testbed.cluster.topology import Topology
 from testbed.kubernetes import control_groups
@@ -43,6 +43,12 @@ until [ -e "$5" ]; do sleep 0.1; done
 "$4" kubelet --config kubelet.yaml --kubeconfig "$5" --hostname-override "$2" --node-ip "$6" >kubelet.log 2>&1 &
 wait
 """
+_KUBELET_SCRIPT = """\
+cd "$1"
+exec "$4" kubelet --config kubelet.yaml --kubeconfig "$5" --hostname-override "$2" --node-ip "$6" >>kubelet.log 2>&1
+"""
+_OWN = ("mount", "uts", "ipc", "pid", "net")
+"""Namespaces of a node."""
 _WITHOUT_FLOOR = (
     "memory.available",
     "nodefs.available",
@@ -60,11 +66,11 @@ def start_node(topology: Topology, name: str, *, program: Path, tools: Tools, fi
     ClusterError
         Where it cannot be started.
     """
-    directory = files.node(name)
+    directory, node = files.node(name), topology.node(name)
     _require_usable(directory)
     for folder in ("lib", "log", "cni"):
         (directory / folder).mkdir(parents=True)
-    node, network = topology.node(name), PodNetwork(topology=topology)
+    network = PodNetwork(topology=topology)
     (directory / "resolv.conf").touch()
     (directory / "containerd.toml").write_text(
         containerd_settings(directory, tools, snapshotter=_snapshotter(directory)), encoding="utf-8"
@@ -74,15 +80,73 @@ def start_node(topology: Topology, name: str, *, program: Path, tools: Tools, fi
     group = control_groups.create(topology.name, name)
     settings = kubelet_settings(directory, group, host_memory_bytes=_host_memory_bytes())
     (directory / "kubelet.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
-    address = network.address(node.host)
-    arguments = (directory, name, tools.containerd, program, files.kubeconfig(name), address)
     own = ("unshare", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc", "--")
     processes.start(
-        inside(topology.name, name, (*own, "sh", "-ec", _SCRIPT, "node", *map(str, arguments))),
+        inside(
+            topology.name,
+            name,
+            (*own, "sh", "-ec", _SCRIPT, "node", *_arguments(topology, name, program, tools, files)),
+        ),
         Mark(cluster=str(state_directory(topology.name)), role=Role.NODE, node=name),
         environment={**processes.base_environment(), "PATH": tools.path},
         log=directory / "node.log",
     )
+
+
+def kill_kubelet(topology: Topology, name: str) -> None:
+    """End a node's kubelet by SIGKILL; its pods run on.
+
+    Raises
+    ------
+    ClusterError
+        Where none runs.
+    """
+    processes.kill([_part(topology, name, "kubelet")])
+
+
+def start_kubelet(topology: Topology, name: str, *, program: Path, tools: Tools, files: Files) -> None:
+    """Start the kubelet of a node again, beside the containerd that has its pods.
+
+    Raises
+    ------
+    ClusterError
+        Where the node has ended, or it cannot be started.
+    """
+    beside = _part(topology, name, "containerd")
+    way_in = ("nsenter", f"--target={beside.pid}", *(f"--{each}" for each in _OWN), "--")
+    arguments = _arguments(topology, name, program, tools, files)
+    processes.start(
+        (*way_in, "sh", "-ec", _KUBELET_SCRIPT, "node", *arguments),
+        Mark(cluster=str(state_directory(topology.name)), role=Role.NODE, node=name),
+        environment={**processes.base_environment(), "PATH": tools.path},
+        log=files.node(name) / "kubelet-again.log",
+    )
+
+
+def _arguments(topology: Topology, name: str, program: Path, tools: Tools, files: Files) -> tuple[str, ...]:
+    """Return the arguments of the scripts."""
+    address = PodNetwork(topology=topology).address(topology.node(name).host)
+    return tuple(
+        map(str, (files.node(name), name, tools.containerd, program, files.kubeconfig(name), address))
+    )
+
+
+def _part(topology: Topology, name: str, part: str) -> Process:
+    """Return the process of a node that is its kubelet, or its containerd."""
+    for process in processes.find(str(state_directory(topology.name))):
+        if process.mark.role is Role.NODE and process.mark.node == name:
+            words = _command_line(process.pid)
+            if part in (Path(words[0]).name, *words[1:2]):
+                return process
+    message = f"node {name!r}: expected its {part} to run, there is none; look at the logs in its directory"
+    raise ClusterError(message)
+
+
+def _command_line(pid: int) -> list[str]:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8", errors="replace").split("\0")
+    except OSError:  # it has just ended
+        return [""]
 
 
 def load_images(names: Iterable[str], archive: Path, *, tools: Tools, files: Files) -> None:

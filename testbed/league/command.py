@@ -10,6 +10,7 @@ from gesscale.cli.output import Output, OutputOption, emit, stderr_console
 from testbed.arena.cli.arguments import duration_s
 from testbed.arena.cli.run import files_placed
 from testbed.cluster import privilege
+from testbed.cluster.spark_command import spark_home
 
 POLICIES = "gesscale2,gesscale,ds2,drs"
 LOADS = ("nyc-day", "spikes", "steps")
@@ -54,6 +55,7 @@ def league(
 
     The same command goes on where it was stopped. Exits 1 where runs are still broken after all attempts.
     """
+    spark_home()  # without PySpark it ends here
     from testbed.demo.stage import Stage
     from testbed.league.playing import play_league
     from testbed.league.setting import LeagueSetting

@@ -11,7 +11,8 @@ from testbed.nexmark.events import SCHEMA, events
 from testbed.nexmark.source import NexmarkOptions, due_events
 
 _TICK_S = 0.05
-_FLUSH_S = 30.0
+_FLUSH_S = 120.0
+"""A broker that was killed has so long to come back."""
 _MOST_AT_ONCE = 2000
 
 

@@ -9,7 +9,7 @@ import subprocess
 import time
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gesscale.errors import GesscaleError
@@ -17,25 +17,60 @@ from testbed.cluster.commands import run
 from testbed.cluster.spark_command import java_program
 from testbed.pipeline.kafka_jars import broker_jars
 
-_START_TIMEOUT_S = 60.0
+_START_TIMEOUT_S = 180.0
 _STOP_TIMEOUT_S = 15.0
 _HEAP = ("-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, kw_only=True)
 class KafkaBroker:
-    """A broker that runs.
+    """A broker on data that outlive its process.
 
     Attributes
     ----------
     bootstrap
         Its address, such as ``127.0.0.1:19092``.
-    pid
+    command, environment
         Of its process.
+    log
+        Where its output goes, also after it was started again.
     """
 
     bootstrap: str
-    pid: int
+    command: Sequence[str]
+    environment: Mapping[str, str]
+    log: Path
+    _process: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
+
+    @property
+    def pid(self) -> int:
+        """Of its process; 0 where none runs."""
+        return 0 if self._process is None else self._process.pid
+
+    def start(self) -> None:
+        """Start it, and wait until it answers.
+
+        Raises
+        ------
+        GesscaleError
+            Where it ends, or does not answer in time; with the end of its log.
+        """
+        with self.log.open("a") as out:
+            self._process = subprocess.Popen(
+                self.command, stdout=out, stderr=subprocess.STDOUT, env=dict(self.environment)
+            )
+        _await_broker(self._process, self.bootstrap, self.log)
+
+    def kill(self) -> None:
+        """End it by SIGKILL, as a crash does."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(_STOP_TIMEOUT_S)
+
+    def stop(self) -> None:
+        """End it in order."""
+        if self._process is not None:
+            _stop(self._process)
 
 
 @contextlib.contextmanager
@@ -81,19 +116,17 @@ def running_broker(
         properties.write_text(broker_properties(folder, host, port, controller_port, partitions))
         java_command = [java_program(), *_HEAP, "-cp", jars.class_path]
         _format_storage(java_command, properties)
-        log = folder / "broker.log"
-        with log.open("w") as out:
-            process = subprocess.Popen(
-                [*way_in, *java_command, "kafka.Kafka", str(properties)],
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                env=dict(environment),
-            )
+        broker = KafkaBroker(
+            bootstrap=f"{host}:{port}",
+            command=[*way_in, *java_command, "kafka.Kafka", str(properties)],
+            environment=environment,
+            log=folder / "broker.log",
+        )
         try:
-            _await_broker(process, f"{host}:{port}", log)
-            yield KafkaBroker(f"{host}:{port}", process.pid)
+            broker.start()
+            yield broker
         finally:
-            _stop(process)
+            broker.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -57,6 +57,7 @@ class SimulatedClock:
             name: tuple(self.scene.source_shares(name).items()) for name in self.scene.workflow.operators
         }
         self._loads = tuple(self.scene.workloads.items())
+        self._needed = {name: self.best[name].least for name in self._shares}
         self._offered_rows = dict.fromkeys(self.scene.workloads, 0.0)
         self._tallies: dict[str, Tally] = {}
         self._tally()
@@ -96,14 +97,14 @@ class SimulatedClock:
             for source, share in self._shares[name]:
                 rows += share * fresh[source]
             after = self._tallies[name]
-            sample = Sample(
-                t_s=from_s,
-                demand_replicas=self.best[name].least(rows / lasted_s)[0],
-                supply_replicas=tally.supply_replicas,
-                serving_replicas=tally.serving_replicas,
-                input_rows_per_s=(after.offered_rows - tally.offered_rows) / lasted_s,
-                processed_rows_per_s=(after.processed_rows - tally.processed_rows) / lasted_s,
-                reconfigurations=self.cluster.take_orders(name) if has_orders else 0,
+            sample = Sample(  # by position, in the order of its fields: there are very many
+                from_s,
+                self._needed[name](rows / lasted_s)[0],
+                tally.supply_replicas,
+                tally.serving_replicas,
+                (after.offered_rows - tally.offered_rows) / lasted_s,
+                (after.processed_rows - tally.processed_rows) / lasted_s,
+                self.cluster.take_orders(name) if has_orders else 0,
             )
             observer.sampled(name, sample)
         for completion in self.plant.completions():

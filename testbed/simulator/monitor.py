@@ -153,7 +153,7 @@ class SimulatedMetrics:
         until_s = now_s - traits.delay_s
         return summarise(
             operator,
-            _between(self._plant.batches(operator), now_s - traits.history_s, until_s),
+            _told(self._plant.batches(operator), now_s - traits.history_s, until_s, now_s),
             now_s=now_s,
             window_s=traits.window_s,
             stale_after_s=traits.stale_after_s,
@@ -187,13 +187,16 @@ class FixedLatencies:
         return self._latencies
 
 
-def _between(batches: Sequence[Batch], since_s: float, until_s: float) -> list[Batch]:
-    """Return the batches that ended between two instants, and the newest one however old, as the live reader does."""
+def _told(batches: Sequence[Batch], since_s: float, until_s: float, now_s: float) -> list[Batch]:
+    """Return the batches that ended between two instants, and the newest one however old, as the live reader does.
+
+    One that says that it ends after now is told as it is: it is false, not late.
+    """
     recent: list[Batch] = []
     for batch in reversed(batches):
         if batch.ended_at_s < since_s and recent:
             break
-        if batch.ended_at_s <= until_s:
+        if batch.ended_at_s <= until_s or batch.ended_at_s > now_s:
             recent.append(batch)
     recent.reverse()
     return recent

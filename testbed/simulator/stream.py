@@ -31,10 +31,10 @@ class SourceStream:
     def event_span(self, from_row: float, until_row: float) -> tuple[float, float]:
         """Return when the first and the last of these rows were offered, seconds."""
         # A row is there once it is whole, and that is before a pause which begins with it, not when the pause ends.
-        from_s, until_s = (
-            self.workload.offered_at_s(math.nextafter(row, 0.0)) for row in (from_row + 1, until_row)
-        )
-        return from_s, max(from_s, until_s)
+        offered_at_s = self.workload.offered_at_s
+        from_s = offered_at_s(math.nextafter(from_row + 1, 0.0))
+        until_s = offered_at_s(math.nextafter(until_row, 0.0))
+        return from_s, until_s if until_s > from_s else from_s
 
     def forget(self, until_row: float) -> None:
         """Do nothing: a workload is defined by its steps."""

@@ -11,7 +11,7 @@ from cluster_contract import ClusterContract, Site
 
 from gesscale.decision import Outcome, OutcomeStatus
 from gesscale.errors import ClusterError
-from testbed.cluster import lifecycle, privilege, state
+from testbed.cluster import lifecycle, privilege, spark_rest, state
 from testbed.cluster.adapter import LocalCluster
 from testbed.cluster.processes import Role
 from testbed.cluster.spark import LocalSpark, open_spark
@@ -141,6 +141,20 @@ def test_an_executor_that_never_registers_is_killed_and_nobody_leaves_for_it(
     cluster.state()
     until(lambda: not cluster.state().coming["nearest"], "its end")
     assert cluster.state().placements == {"nearest": ("b",)}
+
+
+def test_an_executor_that_starts_and_is_no_longer_ordered_ends_before_it_works(
+    cluster: LocalCluster, tmp_path: Path
+) -> None:
+    spark = started(cluster, tmp_path)
+    cluster.apply("nearest", ("b", "c"))
+    dropped = next(each for each in spark.running(Role.EXECUTOR) if each.mark.node == "c")
+    cluster.apply("nearest", ("a", "b"))  # while both start
+    until(lambda: dropped not in spark.running(Role.EXECUTOR), "the end of the executor on c")
+    until(lambda: cluster.state().placements == {"nearest": ("a", "b")}, "those that are ordered")
+    application = spark_rest.application_id(spark.base_url)
+    known = {each.executor_id for each in spark_rest.executors(spark.base_url, application)}
+    assert dropped.mark.serial not in known  # it never registered
 
 
 def test_a_driver_that_ends_at_once_is_said(cluster: LocalCluster) -> None:

@@ -3,13 +3,13 @@
 import json
 
 import pytest
-from images import ROOT, archived, buildah, built, in_image
+from images import ROOT, VERSION, archived, buildah, built, in_image
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1500)]
 
 
 def test_the_controllers_image_runs_gesscale_as_nobody():
-    assert in_image("controller", "gesscale", "--version") == "gesscale 0.1.0"
+    assert in_image("controller", "gesscale", "--version") == f"gesscale {VERSION}"
     assert in_image("controller", "id", "-u") == "65532"
 
 

@@ -1,5 +1,6 @@
 """A release: the same bytes each time, refused when changed, installed fresh, and its chart as Helm renders it."""
 
+import base64
 import hashlib
 import io
 import os
@@ -9,6 +10,7 @@ import sys
 import tarfile
 import tomllib
 import venv
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -99,6 +101,19 @@ def test_a_folder_that_is_no_release_is_refused(tmp_path):
     assert "expected a release with SHA256SUMS" in done.stderr
     (tmp_path / "mine").touch()
     assert "expected an empty folder" in release("build", tmp_path).stderr
+
+
+def test_the_wheel_holds_every_file_of_the_page_with_its_hash_and_the_licence(made):
+    (wheel,) = made.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        (record,) = (name for name in names if name.endswith(".dist-info/RECORD"))
+        hashes = dict(line.split(",")[:2] for line in archive.read(record).decode().splitlines())
+        for file in (ROOT / "gesscale" / "service" / "page").iterdir():
+            name = str(file.relative_to(ROOT))
+            digest = hashlib.sha256(archive.read(name)).digest()
+            assert hashes[name] == f"sha256={base64.urlsafe_b64encode(digest).decode().rstrip('=')}"
+    assert any(name.endswith("/licenses/LICENSE") for name in names)
 
 
 def test_the_extras_that_are_tried_are_those_of_the_project():

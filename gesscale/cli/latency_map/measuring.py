@@ -57,6 +57,8 @@ def measure(
     try:
         way = allowed_method(method, say=stderr_console.print)
     except LatencyMapError as error:  # the question was right, this process may not ask it
+        if isinstance(error.__context__, ModuleNotFoundError):
+            raise error.__context__ from None
         complain(f"error: {error}")
         raise typer.Exit(FAILED) from None
     measured_at_s = time.time()

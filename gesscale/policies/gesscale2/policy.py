@@ -34,7 +34,7 @@ from gesscale.policies.gesscale2.limits import (
 from gesscale.policies.gesscale2.memo import Gesscale2Memo
 from gesscale.policies.gesscale2.settings import Gesscale2Settings
 from gesscale.policies.gesscale2.sharing import shared_out
-from gesscale.policies.memos import recalled
+from gesscale.policies.memos import read, recalled
 from gesscale.ports import ClusterState, Knowledge
 from gesscale.workflow import Operator, Workflow
 
@@ -193,7 +193,8 @@ class Gesscale2Policy:
             growth = growth_of(feeding)
             plan = self._plan(analyses[name], cluster.seen_by(name), knowledge, growth)
             plans[name] = replace(plan, again_in_s=again_in_s)
-            flows[name] = self._flow(analyses[name], plans[name], growth)
+            if self.workflow.downstream(name):
+                flows[name] = self._flow(analyses[name], plans[name], growth)
         return {name: plans[name] for name in analyses}
 
     def _flow(self, analysis: Analysis, plan: Plan, growth: float) -> Flow:
@@ -201,7 +202,7 @@ class Gesscale2Policy:
         reading = analysis.reading
         if reading is None or analysis.memo is None or analysis.mst is None or plan.mst is None:
             return Flow(0.0, 0.0)
-        memo = Gesscale2Memo.model_validate_json(analysis.memo)
+        memo = read(Gesscale2Memo, analysis.memo)
         bucket_s = self._bucket_s(memo, self.workflow.operators[analysis.operator])
         load = memo.load.forecast(bucket_s).rate * growth
         wanted = load + (reading.backlog_rows or 0.0) / self._slo_s(analysis.operator)
@@ -229,7 +230,7 @@ class Gesscale2Policy:
         idle = idle_replicas(present, reading, knowledge.latest(operator.name))
         if idle and reading.saturated_share and reading.replicas >= operator.min_replicas:
             return without_idle(idle, stay(analysis, cluster), reading)
-        memo = Gesscale2Memo.model_validate_json(text)
+        memo = read(Gesscale2Memo, text)
         return self._cheapest(memo, analysis, reading, operator, present, cluster, knowledge, growth)
 
     def _cheapest(

@@ -12,7 +12,8 @@ const SIGN_WIDTH = 9;
 export function ticksUpTo(most, count) {
   const rough = most / count;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough);
+  const steps = [1, 2, 5, 10].map((each) => each * power);
+  const step = steps.find((each) => each >= rough && each <= most) ?? steps.findLast((each) => each <= most);
   return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, index) => index * step);
 }
 
@@ -31,7 +32,7 @@ export function thinned(values, most) {
 }
 
 // What is stepped holds until the next value that is known; a line breaks where none is.
-function pathOf(values, x, y, stepped) {
+export function pathOf(values, x, y, stepped) {
   let text = "";
   let broken = true;
   for (const [at_s, value] of values) {

@@ -33,12 +33,23 @@ export function placesOf(names, rtt_ms) {
   return places;
 }
 
+// Turned so that they are spread most from left to right.
+function turned(places) {
+  const middle = (at) => places.reduce((sum, place) => sum + place[at], 0) / places.length;
+  const [midX, midY] = [middle(0), middle(1)];
+  const product = (a, b) => places.reduce((sum, [x, y]) => sum + [x - midX, y - midY][a] * [x - midX, y - midY][b], 0);
+  const angle = 0.5 * Math.atan2(2 * product(0, 1), product(0, 0) - product(1, 1));
+  const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
+  return places.map(([x, y]) => [cos * x + sin * y, cos * y - sin * x]);
+}
+
 // Into a box, with room for labels; then apart, so that none covers another.
-export function fitted(places, width, height, apart) {
+export function fitted(unturned, width, height, apart) {
+  const places = turned(unturned);
   const [xs, ys] = [places.map((place) => place[0]), places.map((place) => place[1])];
   const [left, right, low, high] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
-  const scale = Math.min((width - 120) / Math.max(right - left, 1e-6), (height - 90) / Math.max(high - low, 1e-6));
-  const spot = places.map(([x, y]) => [width / 2 + scale * (x - (left + right) / 2), height / 2 + scale * (y - (low + high) / 2)]);
+  const scale = Math.min((width - 100) / Math.max(right - left, 1e-6), (height - 76) / Math.max(high - low, 1e-6));
+  const spot = places.map(([x, y]) => [width / 2 + scale * (x - (left + right) / 2), height / 2 - 14 + scale * (y - (low + high) / 2)]);
   for (let round = 0; round < 60; round += 1) {
     for (let a = 0; a < spot.length; a += 1) {
       for (let b = a + 1; b < spot.length; b += 1) {
@@ -51,7 +62,7 @@ export function fitted(places, width, height, apart) {
       }
     }
   }
-  return spot.map(([x, y]) => [Math.min(width - 46, Math.max(46, x)), Math.min(height - 34, Math.max(26, y))]);
+  return spot.map(([x, y]) => [Math.min(width - 46, Math.max(46, x)), Math.min(height - 50, Math.max(22, y))]);
 }
 
 // A function that gives the round trip between two nodes of the map, ms; null where it is not known.

@@ -1,6 +1,7 @@
 // Elements from values. Text is always text: nothing that comes from outside is ever read as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
+const LONGEST_NAME = 32;
 
 function filled(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes ?? {})) {
@@ -35,11 +36,26 @@ export function replaceContent(element, content) {
   if (again && selection && selection[0] !== null) again.setSelectionRange(...selection);
 }
 
+// A name breaks at no hyphen, unless it is longer than any line. Several: one after the other.
+export function nameOf(text) {
+  return h("span", { class: text.length <= LONGEST_NAME ? "unbroken" : null }, text);
+}
+
+export function namesOf(names) {
+  return names.flatMap((name, index) => [index ? ", " : null, nameOf(name)]);
+}
+
+function classOf(head) {
+  return [head.number && "number", head.spare && "wide"].filter(Boolean).join(" ") || null;
+}
+
+// heads: {text; number: figures stand on the right; bare: needs no head before it; spare: left out where it is narrow}
 export function table(caption, heads, rows, attributes) {
-  const cell = (value, index, tag) => h(tag, { class: heads[index].number ? "number" : null, scope: tag === "th" ? "row" : null }, value ?? "–");
+  // Where a table is stacked, its heads are not seen, and each cell that is not bare says what it is.
+  const cell = (value, index, tag) => h(tag, { class: classOf(heads[index]), scope: tag === "th" ? "row" : null, "data-head": heads[index].bare ? null : heads[index].text }, value ?? "–");
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption, "data-scroll": caption, ...attributes },
     h("table", {},
       h("caption", {}, caption),
-      h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col", class: head.number ? "number" : null }, head.text)))),
+      h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col", class: classOf(head) }, head.text)))),
       h("tbody", {}, rows.map((row) => h("tr", { class: row.class ?? null }, row.cells.map((value, index) => cell(value, index, index === 0 ? "th" : "td")))))));
 }

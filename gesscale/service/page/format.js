@@ -63,8 +63,8 @@ export function shortened(text, most) {
 }
 
 // What a decision changes, by node.
-export function changeOf(point) {
-  return [...point.add.map((node) => `+${node}`), ...point.remove.map((node) => `−${node}`)].join(" ");
+export function changesOf(point) {
+  return [...point.add.map((node) => `+${node}`), ...point.remove.map((node) => `−${node}`)];
 }
 
 // How many replicas there are, and how many there are to be.

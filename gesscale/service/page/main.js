@@ -102,14 +102,14 @@ function drawTime(place) {
   end.textContent = recorded ? "End" : "Live";
   end.setAttribute("aria-pressed", String(place.at_s === null));
   const at_s = instants[Math.max(0, index)];
-  shown.textContent = at_s === undefined ? "" : recorded ? recordedMoment(at_s) : moment(at_s);
+  shown.replaceChildren(...(at_s === undefined ? [] : recorded ? recordedMoment(at_s) : [moment(at_s)]));
   slider.setAttribute("aria-valuetext", shown.textContent);
 }
 
 // The time of day, and how far the run is.
 function recordedMoment(at_s) {
   const since_s = at_s - instants[0];
-  return hasDate(at_s) ? `${clock(at_s)}, ${since_s < 600 ? `${Math.round(since_s)} s` : span(since_s)}` : clock(at_s);
+  return hasDate(at_s) ? [`${clock(at_s)}, ${since_s < 600 ? `${Math.round(since_s)} s` : span(since_s)}`, h("span", { class: "wide" }, " after the start")] : [clock(at_s)];
 }
 
 function chooseInstant(index) {

@@ -1,12 +1,12 @@
 // What was decided, when and why; one opened shows all numbers and the candidates that lost.
 
-import { h, table } from "./dom.js";
-import { changeOf, clock, figure, moment, percent, replicas } from "./format.js";
+import { h, nameOf, namesOf, table } from "./dom.js";
+import { changesOf, clock, figure, moment, percent, replicas } from "./format.js";
 import { explained, outcomeMeaning } from "./words.js";
 import { goTo, linkTo } from "./address.js";
 import { delaysOf } from "./distances.js";
 import { chosenOperator, costWords, operatorChooser } from "./view_operator.js";
-import { lostBecause, whyNot } from "./why.js";
+import { lastComparison, lostBecause, unfitThen, whyNot } from "./why.js";
 
 const MOST_SHOWN = 300;
 
@@ -47,7 +47,7 @@ function line({ quiet, first_s, newest, count }, place, opened) {
     h("span", { class: `sign ${kind}`, "aria-hidden": "true" }, { quiet: "·", wished: "△", more: "▲", fewer: "▼" }[kind]),
     h("span", { class: "when" }, clock(newest.at_s)),
     h("span", {}, h("b", {}, newest.reason), " ",
-      h("span", { class: "what" }, quiet ? `· ${replicas(newest.placement.length)}` : `· ${newest.before.length} → ${newest.placement.length}: ${changeOf(newest)}`, count > 1 ? `, ${count} times since ${clock(first_s)}` : ""))));
+      h("span", { class: "what" }, quiet ? `· ${replicas(newest.placement.length)}` : [`· ${newest.before.length} → ${newest.placement.length}:`, changesOf(newest).map((change) => [" ", nameOf(change)])], count > 1 ? `, ${count} times since ${clock(first_s)}` : ""))));
 }
 
 function detail(model, place, workflow, operator, point) {
@@ -59,9 +59,10 @@ function detail(model, place, workflow, operator, point) {
   return h("section", { class: "aside", "aria-label": "One decision" },
     head,
     pairs("Seen", [["load", figure(point.input_rows_per_s, "rows/s")], ["throughput", figure(point.throughput_rows_per_s, "rows/s")], ["backlog", figure(point.backlog_rows, "rows")],
-      ["saturated batches", percent(point.saturated_share)], ["placement", point.before.join(", ") || "not known"], ["latency map", point.map_problem || "usable"]]),
-    pairs("Concluded", [["verdict", [point.verdict, decision.analysis?.detail ? `: ${decision.analysis.detail}` : ""]], ["capacity now", estimate(decision.analysis?.mst)], ["capacity planned", estimate(decision.plan?.mst)],
-      ["headroom", figure(decision.analysis?.headroom_pct, "%")], ["NDmax", `${figure(point.nd_max_ms)} → ${figure(point.planned_nd_max_ms, "ms")}`]]),
+      ["saturated batches", percent(point.saturated_share)], ["placement", point.before.length ? namesOf(point.before) : "not known"], ["latency map", point.map_problem || "usable"]]),
+    pairs("Concluded", [["verdict", [point.verdict, decision.analysis?.detail ? `: ${decision.analysis.detail}` : ""]], ["capacity now", estimate(decision.analysis?.mst)], changed && ["capacity planned", estimate(decision.plan?.mst)],
+      decision.analysis?.headroom_pct != null && ["headroom", figure(decision.analysis.headroom_pct, "%")],
+      ["NDmax", changed ? `${figure(point.nd_max_ms)} → ${figure(point.planned_nd_max_ms, "ms")}` : figure(point.nd_max_ms ?? point.planned_nd_max_ms, "ms")]].filter(Boolean)),
     bills(decision.plan?.bills ?? [], point),
     rejections(decision.plan?.rejections ?? [], [operator.driver_node, ...point.placement], delaysOf(model.nodesOf(workflow.name))),
     pairs("What came of it", [["outcome", [outcomeMeaning(point.outcome), point.problem ? ` ${point.problem}` : ""]], ...(changed && point.acted ? [["cost", costWords(model.costsOf(workflow.name, operator.name).get(point.at_s))]] : [])]),
@@ -87,24 +88,27 @@ function bills(listed, point) {
       bill.total > least ? `+${figure(bill.total - least)}` : "least", figure(bill.replica_minutes), figure(bill.late_minutes), figure(bill.changes)],
   }));
   return [h("h3", {}, "The bill of each number of replicas"),
-    table("The bill is in replica-minutes; late minutes and changes are in it at their prices", [{ text: "replicas" }, { text: "bill", number: true }, { text: "above least", number: true }, { text: "replica-min", number: true }, { text: "late min", number: true }, { text: "changes", number: true }], rows)];
+    table("The bill is in replica-minutes; late minutes and changes are in it at their prices", [{ text: "replicas" }, { text: "bill", number: true }, { text: "above least", number: true, spare: true }, { text: "replica-min", number: true }, { text: "late min", number: true }, { text: "changes", number: true }], rows)];
 }
 
 function rejections(listed, chosen, delayOf) {
   if (!listed.length) return null;
-  const rows = listed.flatMap((each) => [{ cells: [each.node, each.reason, each.detail || lostBecause(each, chosen, delayOf)] }, ...others(each)]);
+  const rows = listed.flatMap((each) => [{ cells: [nameOf(each.node), each.reason, each.detail || lostBecause(each, chosen, delayOf)] }, ...others(each)]);
   return [h("h3", {}, "Candidates that lost"), table("Nodes that took no replica", [{ text: "node" }, { text: "reason" }, { text: "by how much" }], rows)];
 }
 
 function others(last) {
-  return last.others ? [{ cells: [`${last.others} others`, last.reason, (last.other_nodes ?? []).join(", ") || "Only the nearest have figures."] }] : [];
+  return last.others ? [{ cells: [`${last.others} others`, last.reason, last.other_nodes?.length ? namesOf(last.other_nodes) : "Only the nearest have figures."] }] : [];
 }
 
 function asked(model, place, workflow, operator, point, decision) {
   const nodes = model.nodesOf(workflow.name);
-  const names = [...new Set([...(nodes?.names ?? []), ...(nodes?.not_in_map ?? []), ...point.placement, ...(decision.plan?.rejections ?? []).map((each) => each.node)])].sort();
+  const isNewest = model.latest(workflow.name).get(operator.name) === point;
+  const unfit = unfitThen(decision, operator, isNewest ? nodes : null);
+  const names = [...new Set([...(nodes?.names ?? []), ...(nodes?.not_in_map ?? []), ...point.placement, ...(decision.plan?.rejections ?? []).map((each) => each.node), ...Object.keys(unfit)])].sort();
   if (!names.length) return null;
-  const why = place.node ? whyNot(place.node, operator, { now: point, decision, nodes, earlier: null, delayOf: delaysOf(nodes) }) : null;
+  const earlier = lastComparison(model, workflow, operator, point.at_s);
+  const why = place.node ? whyNot(place.node, operator, { now: point, decision, unfit, earlier, delayOf: delaysOf(nodes) }) : null;
   return [h("h3", {}, "Why not?"),
     h("p", {}, h("label", {}, "Why is no replica on ", h("select", { "data-key": "node", onchange: (event) => goTo(place, { node: event.target.value }) },
       h("option", { value: "" }, "choose a node"), names.map((name) => h("option", { value: name, selected: name === place.node }, name))))),

@@ -1,6 +1,6 @@
 // Whether the scaler itself is well, in words that say what to do.
 
-import { h, table } from "./dom.js";
+import { h, nameOf, table } from "./dom.js";
 import { moment, span } from "./format.js";
 import { advice, explained } from "./words.js";
 import { linkTo } from "./address.js";
@@ -69,6 +69,6 @@ function agesOf(model, place) {
   const heads = ["workflow", "newest step", "metrics", "latency map"].map((text) => ({ text }));
   return h("section", { "aria-label": "Ages" }, h("h2", {}, "Ages"),
     table(rows.length > MOST_WORKFLOWS ? `The ${MOST_WORKFLOWS} of ${rows.length} whose step is oldest` : "At the newest step; of several operators the oldest figure", heads, rows.slice(0, MOST_WORKFLOWS).map((row) => ({
-      cells: [row.workflow.name, `${moment(row.at_s)}, every ${span(row.workflow.period_s)}`, age("newest batch", row.batch_s, "age not known"), age("measured", row.map_s, "age not known: its source does not tell")],
-    }))));
+      cells: [nameOf(row.workflow.name), `${moment(row.at_s)}, every ${span(row.workflow.period_s)}`, age("newest batch", row.batch_s, "age not known"), age("measured", row.map_s, "age not known: its source does not tell")],
+    })), { class: "scroll stack" }));
 }

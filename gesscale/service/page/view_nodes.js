@@ -1,13 +1,16 @@
 // The nodes by their delays: where replicas run, where none can, and why not on this one.
 
-import { h, svg, table } from "./dom.js";
+import { h, nameOf, svg, table } from "./dom.js";
 import { figure, shortened } from "./format.js";
 import { goTo, linkTo } from "./address.js";
 import { delaysOf, farthestPair, fitted, placesOf } from "./distances.js";
 import { chosenOperator, operatorChooser } from "./view_operator.js";
-import { whyNot } from "./why.js";
+import { lastComparison, unfitThen, whyNot } from "./why.js";
 
 const MOST_IN_HEAT_MAP = 60;
+const MOST_NEAREST = 20;
+const FEW_ON_MAP = 40;
+const ROOM_FOR_WORDS = 130;
 const KINDS = { replica: ["●", "holds a replica"], driver: ["▣", "runs the driver only"], free: ["○", "free"], unfit: ["✕", "can take none"] };
 
 export function nodesView(model, place, { width, narrow }) {
@@ -24,7 +27,7 @@ export function nodesView(model, place, { width, narrow }) {
     head,
     h("p", { class: "chooser" }, h("a", { href: linkTo(place, { as: "" }), "aria-current": heat ? null : "true", "data-key": "as map" }, "Map"), " ", h("a", { href: linkTo(place, { as: "heat" }), "aria-current": heat ? "true" : null, "data-key": "as heat" }, "Heat map")),
     nodes.problem ? h("p", { class: "problem" }, `The cluster could not be read: ${nodes.problem}`) : null,
-    h("div", { class: "beside" }, heat ? heatMap(nodes, place, seen, width) : nodeMap(nodes, place, seen, narrow ? width : Math.min(width - 380, 860)), about(nodes, place, operator, seen)),
+    h("div", { class: "beside" }, heat ? heatMap(nodes, place, seen, width) : nodeMap(nodes, place, seen, narrow ? width : width - 368), about(nodes, place, operator, seen)),
     nodes.left_out ? h("p", { class: "note" }, `${nodes.left_out} nodes of the map are left out; those in use are all here.`) : null,
     nodes.not_in_map.length ? h("p", { class: "note" }, `Not in the latency map: ${nodes.not_in_map.join(", ")}.`) : null,
   ];
@@ -32,37 +35,30 @@ export function nodesView(model, place, { width, narrow }) {
 
 function looked(model, workflow, operator, place, nodes, now) {
   const decision = now ? model.decision(workflow.name, operator.name, now.at_s) : null;
-  const compared = model.pointsOf(workflow.name).findLast((point) => point.operator === operator.name && now && point.at_s < now.at_s && point.add.length);
-  const earlier = compared ? model.decision(workflow.name, operator.name, compared.at_s) : null;
+  const earlier = now ? lastComparison(model, workflow, operator, now.at_s) : null;
   const delayOf = delaysOf(nodes);
   const placement = now?.placement ?? [];
   const members = [...new Set([operator.driver_node, ...placement])].filter((name) => nodes.names.includes(name));
-  const unfitFor = nodes.unfit_for[operator.name] ?? {};
-  const kindOf = (name) => placement.includes(name) ? "replica" : name === operator.driver_node ? "driver" : nodes.unfit[name] || unfitFor[name] ? "unfit" : "free";
-  return { now, decision, earlier, delayOf, members, kindOf, worst: farthestPair(members, delayOf), driver: operator.driver_node };
+  const unfit = unfitThen(decision, operator, place.at_s === null ? nodes : null);
+  const kindOf = (name) => placement.includes(name) ? "replica" : name === operator.driver_node ? "driver" : unfit[name] ? "unfit" : "free";
+  return { now, decision, earlier, delayOf, members, kindOf, unfit, worst: farthestPair(members, delayOf), driver: operator.driver_node };
 }
 
 function nodeMap(nodes, place, seen, width) {
-  const height = Math.max(340, Math.min(560, 0.72 * width));
-  const spots = fitted(placesOf(nodes.names, nodes.rtt_ms), width, height, nodes.names.length > 40 ? [26, 26] : [84, 46]);
+  const few = nodes.names.length <= FEW_ON_MAP;
+  const height = Math.max(340, Math.min(560, 0.58 * width));
+  const spots = fitted(placesOf(nodes.names, nodes.rtt_ms), width, height, few ? [84, 62] : [26, 26]);
   const spotOf = new Map(nodes.names.map((name, index) => [name, spots[index]]));
-  const labels = [];
-  const line = (a, b, kind, words) => {
+  const selected = spotOf.has(place.node) ? place.node : null;
+  const from = selected ?? seen.driver;
+  const line = (a, b, kind) => {
     const [[x1, y1], [x2, y2]] = [spotOf.get(a), spotOf.get(b)];
-    const along = (share) => [x1 + share * (x2 - x1), y1 + share * (y2 - y1) - 5];
-    const room = (spot) => Math.min(...spots.map((other) => Math.hypot(spot[0] - other[0], 2 * (spot[1] - other[1]))));
-    const [x, y] = (kind === "told" ? [0.8, 0.72] : [0.5, 0.4, 0.6, 0.3, 0.7]).map(along).reduce((best, spot) => (room(spot) > room(best) + 8 ? spot : best));
-    if (words) labels.push(svg("text", { class: "small halo", x, y, "text-anchor": "middle" }, words));
     return svg("line", { class: `link ${kind}`, x1, y1, x2, y2 });
   };
-  const selected = spotOf.has(place.node) ? place.node : null;
+  const isWorst = (a, b) => seen.worst && seen.worst.a === a && seen.worst.b === b;
   const links = selected
-    ? seen.members.filter((name) => name !== selected).map((name) => line(selected, name, "told", figure(seen.delayOf(selected, name), "ms")))
-    : seen.members.flatMap((a, index) => seen.members.slice(index + 1).map((b) => {
-      const worst = seen.worst && seen.worst.a === a && seen.worst.b === b;
-      return line(a, b, worst ? "worst" : "", worst ? `NDmax ${figure(seen.worst.ms, "ms")}` : null);
-    }));
-  const few = nodes.names.length <= 40;
+    ? seen.members.filter((name) => name !== selected).map((name) => line(selected, name, "told"))
+    : seen.members.flatMap((a, index) => seen.members.slice(index + 1).map((b) => line(a, b, isWorst(a, b) ? "worst" : "")));
   const told = nodes.names.map((name) => {
     const [x, y] = spotOf.get(name);
     const kind = seen.kindOf(name);
@@ -72,11 +68,20 @@ function nodeMap(nodes, place, seen, width) {
         svg("title", {}, `${name}: ${KINDS[kind][1]}\nround trips: ${delays}`),
         svg("circle", { r: few ? 13 : 7 }),
         kind === "free" ? null : svg("text", { class: "kind", y: few ? 4.5 : 3.5, "text-anchor": "middle" }, KINDS[kind][0]),
-        few || kind === "replica" || name === selected ? svg("text", { class: "name halo", y: few ? 29 : 20, "text-anchor": "middle" }, shortened(name, 14), name === seen.driver ? svg("tspan", { class: "small" }, " driver") : null) : null));
+        few || kind === "replica" || name === selected ? svg("text", { class: "name halo", y: few ? 29 : 20, "text-anchor": "middle" }, shortened(name, 14)) : null,
+        few && spotOf.has(from) ? svg("text", { class: "small halo", y: 43, "text-anchor": "middle" }, [name === seen.driver ? "driver" : "", name === from ? "" : figure(seen.delayOf(from, name), "ms")].filter(Boolean).join(", ")) : null));
   });
   return h("figure", { class: "nodes" },
-    h("div", { class: "scroll", "data-scroll": "map" }, svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Nodes; the nearer, the shorter the round trip" }, links, told, labels)),
-    h("figcaption", {}, "The nearer two nodes stand, the shorter the round trip between them. ", Object.values(KINDS).map(([sign, words]) => h("span", { class: "sample" }, `${sign} ${words}`))));
+    h("div", { class: "scroll", "data-scroll": "map" }, svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Nodes; the nearer, the shorter the round trip" }, links, told, selected ? null : worstWords(seen.worst, spotOf))),
+    h("figcaption", {}, "The nearer two nodes stand, the shorter the round trip between them. ", few && spotOf.has(from) ? `At each node: its round trip to ${from}. ` : null,
+      Object.values(KINDS).map(([sign, words]) => h("span", { class: "sample" }, `${sign} ${words}`))));
+}
+
+// In the middle of the longest line, where it is long enough.
+function worstWords(worst, spotOf) {
+  if (!worst) return null;
+  const [[x1, y1], [x2, y2]] = [spotOf.get(worst.a), spotOf.get(worst.b)];
+  return Math.abs(x2 - x1) < ROOM_FOR_WORDS ? null : svg("text", { class: "small halo", x: (x1 + x2) / 2, y: (y1 + y2) / 2 - 6, "text-anchor": "middle" }, `NDmax ${figure(worst.ms, "ms")}`);
 }
 
 function heatMap(nodes, place, seen, width) {
@@ -99,10 +104,21 @@ function about(nodes, place, operator, seen) {
     h("option", { value: "" }, "choose one"), [...nodes.names, ...nodes.not_in_map].map((name) => h("option", { value: name, selected: name === place.node }, name)))));
   const box = (...content) => h("section", { class: "aside", "aria-label": "One node" }, chooser, content);
   if (!place.node) return box(h("p", {}, `Choose a node to see why it holds a replica of ${operator.name}, or why not.`),
-    seen.worst ? h("p", {}, "The farthest pair of the placement, driver's node included, is ", h("b", {}, `${seen.worst.a} – ${seen.worst.b}`), `: NDmax ${figure(seen.worst.ms, "ms")}.`) : null);
+    seen.worst ? h("p", {}, "The farthest pair of the placement, driver's node included, is ", h("b", {}, nameOf(seen.worst.a), " – ", nameOf(seen.worst.b)), `: NDmax ${figure(seen.worst.ms, "ms")}.`) : null,
+    nearest(nodes, place, seen));
   if (seen.now === null) return box(h("p", {}, "Nothing had been decided by then."));
-  const why = whyNot(place.node, operator, { now: seen.now, decision: seen.decision, nodes, earlier: seen.earlier, delayOf: seen.delayOf });
-  const delays = seen.members.filter((name) => name !== place.node).map((name) => ({ cells: [name, figure(seen.delayOf(place.node, name))] }));
-  return box(h("h2", {}, place.node), h("p", {}, h("b", { class: "why" }, why.word), " ", why.text),
+  const why = whyNot(place.node, operator, seen);
+  const delays = seen.members.filter((name) => name !== place.node).map((name) => ({ cells: [nameOf(name), figure(seen.delayOf(place.node, name))] }));
+  return box(h("h2", {}, nameOf(place.node)), h("p", {}, h("b", { class: "why" }, why.word), " ", why.text),
     delays.length ? table("Round trips to the placement", [{ text: "node" }, { text: "ms", number: true }], delays) : null);
+}
+
+// All delays to the driver's node without pointing at anything; the nearest first.
+function nearest(nodes, place, seen) {
+  const far = (name) => (name === seen.driver ? 0 : seen.delayOf(name, seen.driver) ?? Infinity);
+  const rows = [...nodes.names].sort((a, b) => far(a) - far(b)).slice(0, MOST_NEAREST).map((name) => {
+    const [sign, words] = KINDS[seen.kindOf(name)];
+    return { cells: [h("a", { href: linkTo(place, { node: name }) }, nameOf(name)), figure(far(name)), `${sign} ${words}`] };
+  });
+  return table(rows.length < nodes.names.length ? `The ${MOST_NEAREST} of ${nodes.names.length} nearest to the driver` : "The nearest to the driver first", [{ text: "node" }, { text: "ms", number: true }, { text: "is" }], rows);
 }

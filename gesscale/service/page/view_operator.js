@@ -1,7 +1,7 @@
 // One operator over time: what came, what it could do, what it had, and what was decided.
 
-import { h, table } from "./dom.js";
-import { changeOf, figure, moment, percent, span } from "./format.js";
+import { h, namesOf, table } from "./dom.js";
+import { changesOf, figure, moment, percent, span } from "./format.js";
 import { STATES, explained, outcomeMeaning } from "./words.js";
 import { goTo, linkTo } from "./address.js";
 import { timeCharts } from "./chart.js";
@@ -27,7 +27,7 @@ export function changeMarks(points, place) {
     const kind = !point.acted ? "wished" : point.add.length > point.remove.length ? "more" : point.add.length < point.remove.length ? "fewer" : "moved";
     return {
       at_s: point.at_s, kind, sign: { wished: "△", more: "▲", fewer: "▼", moved: "◆" }[kind],
-      words: `${moment(point.at_s)}: ${changeOf(point)}, ${point.reason}${point.acted ? "" : ` (${outcomeMeaning(point.outcome)})`}`,
+      words: `${moment(point.at_s)}: ${changesOf(point).join(" ")}, ${point.reason}${point.acted ? "" : ` (${outcomeMeaning(point.outcome)})`}`,
       href: linkTo(place, { view: "decisions", operator: point.operator, open: `${point.at_s}`, at_s: place.at_s }),
     };
   });
@@ -62,8 +62,8 @@ function facts(operator, now) {
 }
 
 function nodesOf({ driver_node }, { before }) {
-  const named = before.map((node) => (node === driver_node ? `${node} (driver)` : node)).join(", ") || "not known";
-  return before.includes(driver_node) ? named : `${named}; driver on ${driver_node}`;
+  const named = before.length ? namesOf(before.map((node) => (node === driver_node ? `${node} (driver)` : node))) : "not known";
+  return before.includes(driver_node) ? named : [named, "; driver on ", namesOf([driver_node])];
 }
 
 function chartsOf(points, place, width) {
@@ -79,7 +79,8 @@ function chartsOf(points, place, width) {
   return h("section", { "aria-label": "Over time" },
     h("h2", {}, "Over time"),
     h("ul", { class: "legend" }, [["load", "load"], ["throughput", "throughput"], ["capacity", "capacity of the model, with its interval"]].map(([kind, words]) => h("li", {}, h("span", { class: `swatch ${kind}` }), words)),
-      h("li", {}, h("span", { class: "sign more" }, "▲"), " replicas added"), h("li", {}, h("span", { class: "sign fewer" }, "▼"), " removed"), h("li", {}, h("span", { class: "sign wished" }, "△"), " advised only")),
+      h("li", {}, h("span", { class: "sign more" }, "▲"), " replicas added"), h("li", {}, h("span", { class: "sign fewer" }, "▼"), " removed"), h("li", {}, h("span", { class: "sign wished" }, "△"), " advised only"),
+      points.some((point) => point.acted && point.add.length && point.add.length === point.remove.length) ? h("li", {}, h("span", { class: "sign moved" }, "◆"), " moved") : null),
     timeCharts({ width, from_s: points[0].at_s, to_s: points.at(-1).at_s, at_s: place.at_s, panels, marks: changeMarks(points, place), instants: points.map((point) => point.at_s),
       picked: (at_s) => goTo(place, { at_s }, { replace: true }) }));
 }
@@ -99,7 +100,7 @@ function modelOf(decision) {
       cells: [`${SYMBOLS[name] ? `${SYMBOLS[name]} ` : ""}${name}`, Number(value.toPrecision(4)).toLocaleString("en"), fitted.fitted.includes(name) ? `fitted to ${fitted.readings_used} readings` : "a default, not fitted yet"],
     }));
     return [
-      table(`Law ${fitted.law}`, [{ text: "parameter" }, { text: "value", number: true }, { text: "rests on" }], rows, { class: "scroll snug" }),
+      table(`Law ${fitted.law}`, [{ text: "parameter" }, { text: "value", number: true }, { text: "rests on" }], rows, { class: "scroll snug stack" }),
       h("p", {}, `The model is ${fitted.calibrated ? "calibrated" : "not calibrated yet: that takes three different readings"}${fitted.drift ? "; newer readings contradict it (drift)" : ""}.`),
       fitted.warnings.map((warning) => h("p", { class: "note" }, warning)),
     ];
@@ -122,7 +123,7 @@ function learnedOf(learned) {
     return { cells: [words, precise(factor * each.value), `± ${precise(factor * each.deviation)}`, told ? "the batches so far" : `a first guess, ± ${precise(factor * each.deviation_at_first)}: the batches say little of it yet`] };
   });
   return [
-    table("What the policy has learned of this operator", [{ text: "parameter" }, { text: "value", number: true }, { text: "deviation", number: true }, { text: "rests on" }], rows, { class: "scroll snug" }),
+    table("What the policy has learned of this operator", [{ text: "parameter" }, { text: "value", number: true }, { text: "deviation", number: true }, { text: "rests on" }], rows, { class: "scroll snug stack" }),
     h("p", {}, "Each batch counts as evidence, an old one less than a new one. Capacity is what a full batch takes by these figures."),
   ];
 }

@@ -1,17 +1,17 @@
 // Which operators are in trouble, in the order of the stream, and worst first.
 
-import { h, table } from "./dom.js";
-import { changeOf, clock, countOf, figure } from "./format.js";
+import { h, nameOf, table } from "./dom.js";
+import { changesOf, clock, countOf, figure } from "./format.js";
 import { STATES, WORST_FIRST, meaning } from "./words.js";
 import { goTo, linkTo } from "./address.js";
-import { workflowGraph } from "./graph.js";
+import { MOST_TRACED, workflowGraph } from "./graph.js";
 
 const FEW = 8;
 const MOST_DRAWN = 60;
 const MOST_LISTED = 200;
 const LAST_CHANGES = 6;
 
-export function workflowView(model, place, { narrow }) {
+export function workflowView(model, place, size) {
   const chosen = model.workflowNamed(place.workflow);
   const fleet = model.workflows.length > 1 && !place.workflow;
   const shown = fleet ? model.workflows : [chosen];
@@ -23,7 +23,7 @@ export function workflowView(model, place, { narrow }) {
   return [
     h("h1", {}, title),
     counts(rows, place),
-    fleet ? null : graphOf(model, place, chosen, narrow),
+    fleet ? null : graphOf(model, place, chosen, size),
     listOf(rows, place, fleet),
     fleet ? null : lastChanges(model, place, chosen),
     legend(),
@@ -40,24 +40,30 @@ function counts(rows, place) {
   return h("p", { class: "counts" }, WORST_FIRST.filter(number).map((state) => h(rows.length < FEW ? "span" : "a", { class: `badge ${state}`, href: rows.length < FEW ? null : linkTo(place, { search: place.search === state ? "" : state }), "data-key": `count ${state}` }, `${STATES[state].sign} ${figure(number(state))} ${STATES[state].word}`)));
 }
 
-function graphOf(model, place, workflow, narrow) {
+function graphOf(model, place, workflow, size) {
   if (workflow.operators.length > MOST_DRAWN) return h("p", { class: "note" }, `A graph of ${figure(workflow.operators.length)} operators shows nothing; find yours below.`);
-  return workflowGraph(workflow, model.snapshot(workflow.name, place.at_s), (operator) => linkTo(place, { view: "operator", workflow: workflow.name, operator }), narrow);
+  const snapshot = model.snapshot(workflow.name, place.at_s);
+  const history = new Map(workflow.operators.map((each) => [each.name, []]));
+  for (const point of model.pointsOf(workflow.name)) if (place.at_s === null || point.at_s <= place.at_s) history.get(point.operator)?.push(point);
+  return [
+    workflowGraph(workflow, snapshot, (name) => history.get(name), (operator) => linkTo(place, { view: "operator", workflow: workflow.name, operator }), size),
+    h("p", { class: "note" }, `Bar: load, of the capacity. Lines, over the last ${MOST_TRACED} steps: `, ["load", "capacity"].map((kind) => h("span", { class: "sample" }, h("span", { class: `swatch ${kind}` }), kind))),
+  ];
 }
 
 function listOf(rows, place, fleet) {
   const wanted = place.search.toLowerCase();
   const found = rows.filter((row) => `${row.workflow.name} ${row.operator.name} ${stateOf(row)} ${row.point?.reason ?? ""}`.toLowerCase().includes(wanted));
   found.sort((a, b) => WORST_FIRST.indexOf(stateOf(a)) - WORST_FIRST.indexOf(stateOf(b)) || (b.point?.backlog_rows ?? 0) - (a.point?.backlog_rows ?? 0));
-  const heads = [{ text: "operator" }, { text: "state" }, { text: "load, rows/s", number: true }, { text: "capacity, rows/s", number: true },
-    { text: "backlog, rows", number: true }, { text: "replicas", number: true }, { text: "NDmax, ms", number: true }, { text: "newest decision" }];
+  const heads = [{ text: "operator" }, { text: "state", bare: true }, { text: "load, rows/s", number: true }, { text: "capacity, rows/s", number: true },
+    { text: "backlog, rows", number: true }, { text: "replicas", number: true }, { text: "NDmax, ms", number: true }, { text: "newest decision", bare: true }];
   const lines = found.slice(0, MOST_LISTED).map(({ workflow, operator, point }) => ({
     cells: [
-      h("a", { href: linkTo(place, { view: "operator", workflow: workflow.name, operator: operator.name }) }, fleet ? `${workflow.name}: ${operator.name}` : operator.name),
+      h("a", { href: linkTo(place, { view: "operator", workflow: workflow.name, operator: operator.name }) }, fleet ? [nameOf(`${workflow.name}:`), " ", nameOf(operator.name)] : nameOf(operator.name)),
       h("span", { class: `badge ${point?.state ?? "unknown"}` }, `${STATES[point?.state ?? "unknown"].sign} ${STATES[point?.state ?? "unknown"].word}`),
       figure(point?.input_rows_per_s), figure(point?.mst?.mid), figure(point?.backlog_rows),
       point ? `${countOf(point)} of ${operator.max_replicas}` : "–", figure(point?.nd_max_ms),
-      point ? h("span", { title: point.detail }, h("b", {}, point.reason), ` ${meaning(point.reason)}`) : "nothing has been decided yet",
+      point ? inShort(point) : "nothing has been decided yet",
     ],
   }));
   const search = rows.length < FEW ? null : h("p", {}, h("label", {}, "Find ",
@@ -65,8 +71,13 @@ function listOf(rows, place, fleet) {
   return h("section", { "aria-label": "Operators, worst first" },
     h("h2", {}, "Operators, worst first"),
     search,
-    lines.length ? table(found.length === rows.length ? `${figure(rows.length)} operator${rows.length === 1 ? "" : "s"}` : `${figure(found.length)} of ${figure(rows.length)} operators`, heads, lines) : h("p", {}, `No operator fits “${place.search}”.`),
+    lines.length ? table(found.length === rows.length ? `${figure(rows.length)} operator${rows.length === 1 ? "" : "s"}` : `${figure(found.length)} of ${figure(rows.length)} operators`, heads, lines, { class: "scroll stack" }) : h("p", {}, `No operator fits “${place.search}”.`),
     found.length > MOST_LISTED ? h("p", { class: "note" }, `The first ${MOST_LISTED} are shown; search for the others.`) : null);
+}
+
+// The reason, and the first of what the decision says of it; all of it is a click away.
+function inShort(point) {
+  return h("span", { title: point.detail }, h("b", {}, point.reason), ` ${point.detail.split("; ")[0] || meaning(point.reason)}`);
 }
 
 function lastChanges(model, place, workflow) {
@@ -74,10 +85,10 @@ function lastChanges(model, place, workflow) {
   if (!points.length) return null;
   const lines = points.slice(-LAST_CHANGES).reverse().map((point) => ({ cells: [
     h("a", { href: linkTo(place, { view: "decisions", workflow: workflow.name, operator: point.operator, open: `${point.at_s}` }) }, clock(point.at_s)),
-    point.operator, `${point.before.length} → ${point.placement.length}`, changeOf(point), h("span", { title: point.detail }, h("b", {}, point.reason), ` ${meaning(point.reason)}${point.acted ? "" : " Advised only."}`),
+    nameOf(point.operator), `${point.before.length} → ${point.placement.length}`, changesOf(point).map((change, index) => [index ? " " : null, nameOf(change)]), [inShort(point), point.acted ? null : " Advised only."],
   ] }));
   return h("section", { "aria-label": "Last changes" }, h("h2", {}, "Last changes"),
-    table(points.length > LAST_CHANGES ? `The last ${LAST_CHANGES} of ${figure(points.length)}` : "All that are known", ["at", "operator", "replicas", "nodes", "why"].map((text) => ({ text })), lines));
+    table(points.length > LAST_CHANGES ? `The last ${LAST_CHANGES} of ${figure(points.length)}` : "All that are known", ["at", "operator", "replicas", "nodes", "why"].map((text) => ({ text, bare: text === "why" })), lines, { class: "scroll stack" }));
 }
 
 function legend() {

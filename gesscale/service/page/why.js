@@ -4,6 +4,9 @@ import { figure, moment } from "./format.js";
 import { explained, meaning } from "./words.js";
 import { farthestPair } from "./distances.js";
 
+// With these, the present replicas carry the load.
+const ENOUGH = ["WithinTarget", "FewerWouldNotSustain", "AtMinReplicas", "DrainingBacklog", "Underused"];
+
 // Why a candidate lost, and by how much. A policy may not say that: then at least how far the replicas would be apart.
 export function lostBecause(rejection, chosen, delayOf) {
   if (rejection.detail) return explained(rejection.reason, rejection.detail);
@@ -12,8 +15,21 @@ export function lostBecause(rejection, chosen, delayOf) {
   return withIt === null ? meaning(rejection.reason) : `${meaning(rejection.reason)} With it NDmax is ${figure(withIt, "ms")}, without it ${figure(ndMax() ?? 0, "ms")}.`;
 }
 
-// Returns {word, text}. What the decision of that instant says comes first, then what the node is, then older decisions.
-export function whyNot(node, operator, { now, decision, nodes, earlier, delayOf }) {
+// The nodes that could take no replica of an operator when a decision was made, {reason, detail} by name. A decision lists the
+// first of each reason; what the cluster says of all of them is known of the newest step only.
+export function unfitThen(decision, operator, newest) {
+  const told = (decision?.unfit ?? []).map((each) => [each.node, each]);
+  return { ...newest?.unfit_for[operator.name], ...newest?.unfit, ...Object.fromEntries(told) };
+}
+
+// The decision before an instant that last compared nodes: undefined while it is fetched, null where there is none.
+export function lastComparison(model, workflow, operator, before_s) {
+  const found = model.pointsOf(workflow.name).findLast((point) => point.operator === operator.name && point.at_s < before_s && point.add.length);
+  return found ? model.decision(workflow.name, operator.name, found.at_s) : null;
+}
+
+// Returns {word, text}. What the decision of that instant says comes first, then what the node was, then older decisions.
+export function whyNot(node, operator, { now, decision, unfit, earlier, delayOf }) {
   if (now.placement.includes(node)) {
     const fresh = now.add.includes(node);
     return { word: fresh ? "chosen" : "in use", text: fresh ? `This decision put a replica here: ${now.reason}.` : "A replica is here." };
@@ -21,12 +37,13 @@ export function whyNot(node, operator, { now, decision, nodes, earlier, delayOf 
   if (now.remove.includes(node)) return { word: "given up", text: `This decision took the replica from here: ${now.reason}. ${now.detail}` };
   const said = decision?.plan?.rejections?.find((each) => each.node === node || each.other_nodes?.includes(node));
   if (said) return { word: said.reason, text: said.node === node ? lostBecause(said, [operator.driver_node, ...now.placement], delayOf) : explained(said.reason, "") };
-  const unfit = nodes?.unfit?.[node] ?? nodes?.unfit_for?.[operator.name]?.[node];
-  if (unfit) return { word: unfit.reason, text: explained(unfit.reason, unfit.detail) };
+  if (unfit[node]) return { word: unfit[node].reason, text: explained(unfit[node].reason, unfit[node].detail) };
   const uncounted = (decision?.plan?.rejections ?? []).filter((each) => each.others && !each.other_nodes);
   if (uncounted.length) return { word: uncounted.length === 1 ? uncounted[0].reason : "lost", text: `It is one of the candidates that lost and are only counted: ${uncounted.map((each) => `${each.others} ${each.reason}`).join(", ")}.` };
-  const quiet = `No replica was to be added at ${moment(now.at_s)}: ${now.reason}. ${meaning(now.reason)}`;
+  const isEnough = ENOUGH.includes(now.reason);
+  const word = isEnough ? "not needed" : "no change";
+  const quiet = `No replica was to be added at ${moment(now.at_s)}: ${explained(now.reason, now.detail)}${now.detail ? "." : ""}`;
   const before = earlier?.plan?.rejections?.find((each) => each.node === node);
-  if (before) return { word: "not needed", text: `${quiet} When nodes were last compared, at ${moment(earlier.at_s)}: ${before.reason}, ${before.detail || meaning(before.reason)}` };
-  return { word: "not needed", text: `${quiet} The replicas on ${now.placement.join(", ") || "no node"} were enough for this policy.` };
+  if (before) return { word, text: `${quiet} When nodes were last compared, at ${moment(earlier.at_s)}: ${explained(before.reason, before.detail)}` };
+  return { word, text: isEnough ? `${quiet} The replicas on ${now.placement.join(", ") || "no node"} were enough for this policy.` : quiet };
 }

@@ -12,7 +12,7 @@ from gesscale.words import suggestion
 from testbed.arena.case import Case
 from testbed.arena.cli.arguments import ResultsFolderArgument
 from testbed.arena.cli.run import files_placed
-from testbed.arena.report.names import short_names
+from testbed.arena.report.names import course_title, short_names
 from testbed.arena.runs.course import check_same, write_course
 from testbed.arena.runs.results import read_results
 
@@ -49,7 +49,7 @@ def course(
     for kept in results:
         if kept.case == case:
             check_same(kept, result)
-    write_page(target, target / "page.html", title=f"{policy} on {case.workload}, seed {case.seed}")
+    write_page(target, target / "page.html", title=course_title(experiment, case))
     if result.lost:
         stderr_console.print(f"the run was lost: {result.lost}")
     stderr_console.print(f"open {target / 'page.html'} in a browser")

@@ -75,6 +75,8 @@ def shown(value: object) -> str:
 
 
 def _fault_of_names(answers: Mapping[object, object], workflow: Workflow) -> str:
+    if answers.keys() == workflow.operators.keys():
+        return ""
     missing = [name for name in workflow.operators if name not in answers]
     unknown = [name for name in answers if name not in workflow.operators]
     if missing:

@@ -17,8 +17,8 @@ from testbed.arena.policies.answer_checks import fault_of_analyses, fault_of_pla
 
 _Answer = TypeVar("_Answer")
 
-_INSIST_S = 0.05
-"""An interruption that a policy swallows is repeated after this long."""
+_LOOK_S = 0.05
+"""So often it is looked whether the time is over. An interruption that a policy swallows is repeated, too."""
 
 _REAL_TIME_FACTOR = 10
 """Seconds of real time that count as one of thinking: who waits for ever loses, who is kept from the CPU does not."""
@@ -47,6 +47,8 @@ class PolicyGuard:
         What it scales.
     time_limit_s
         Real time that it may think, over all its steps.
+    alarm
+        Interrupts it. One that is set for the whole run saves setting one for each step, as is done without it.
 
     Attributes
     ----------
@@ -62,9 +64,16 @@ class PolicyGuard:
     """
 
     def __init__(
-        self, build: Callable[[], Policy], called: str, workflow: Workflow, *, time_limit_s: float
+        self,
+        build: Callable[[], Policy],
+        called: str,
+        workflow: Workflow,
+        *,
+        time_limit_s: float,
+        alarm: "Alarm | None" = None,
     ) -> None:
         self._called, self._workflow, self._limit_s = called, workflow, time_limit_s
+        self._ringing_after = ringing_after if alarm is None else alarm.ringing_after
         self._at_s: float | None = None
         self.thought_s = 0.0
         self._policy, self.name = self._judged("its making", lambda: _named(build()))
@@ -111,9 +120,9 @@ class PolicyGuard:
         return plans
 
     def _judged(self, method: str, ask: Callable[[], _Answer]) -> _Answer:
-        thought, fault = _stopwatch(), None
+        thought, fault, left_s = _stopwatch(), None, self._limit_s - self.thought_s
         try:
-            with interrupted_after(self._limit_s - self.thought_s):
+            with self._ringing_after(left_s, thought):
                 answer = ask()
         except KeyboardInterrupt:
             raise
@@ -137,40 +146,66 @@ class PolicyGuard:
         raise RunLost(message) from cause
 
 
-@contextmanager
-def interrupted_after(seconds: float) -> Iterator[None]:
-    """Raise `OutOfTime` in what takes longer than this, again and again until it gives in.
+class Alarm:
+    """Raises `OutOfTime` in what takes too long; see `alarm_set`."""
 
-    Parameters
-    ----------
-    seconds
-        Of computing, or `_REAL_TIME_FACTOR` times as many of real time.
-        Outside the main thread, where no signal arrives, nothing is interrupted.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    armed, thought = True, _stopwatch()
+    def __init__(self) -> None:
+        self._thought: Callable[[], float] | None = None
+        self._seconds = 0.0
 
-    def interrupt(signum: int, frame: FrameType | None) -> None:
+    @contextmanager
+    def ringing_after(self, seconds: float, thought: Callable[[], float]) -> Iterator[None]:
+        """Raise `OutOfTime` in what takes longer than this, again and again until it gives in.
+
+        Parameters
+        ----------
+        seconds
+            Of computing, or `_REAL_TIME_FACTOR` times as many of real time.
+        thought
+            Tells how many of them have passed.
+        """
+        self._seconds, self._thought = seconds, thought
+        try:
+            yield
+        finally:
+            self._thought = None
+
+    def look(self, signum: int, frame: FrameType | None) -> None:
+        """Ring if it is time."""
         del signum, frame
-        if armed and thought() >= seconds:
+        if self._thought is not None and self._thought() >= self._seconds:
             raise OutOfTime
 
+
+@contextmanager
+def alarm_set() -> Iterator[Alarm]:
+    """Set an alarm that looks at the time every 50 ms, by a signal.
+
+    Outside the main thread, where no signal arrives, it never rings.
+    """
+    alarm = Alarm()
+    if threading.current_thread() is not threading.main_thread():
+        yield alarm
+        return
     began_s = time.perf_counter()
-    former = signal.signal(signal.SIGALRM, interrupt)
-    due_s, interval_s = 0.0, 0.0
+    former = signal.signal(signal.SIGALRM, alarm.look)
+    due_s, interval_s = signal.setitimer(signal.ITIMER_REAL, _LOOK_S, _LOOK_S)
     try:
-        due_s, interval_s = signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3), _INSIST_S)
-        yield
+        yield alarm
     finally:
-        armed = False  # first of all: no signal is handled before the next call
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, signal.SIG_DFL if former is None else former)
         if due_s > 0:  # somebody's own alarm was set before: it is still to come
             signal.setitimer(
                 signal.ITIMER_REAL, max(due_s - (time.perf_counter() - began_s), 1e-3), interval_s
             )
+
+
+@contextmanager
+def ringing_after(seconds: float, thought: Callable[[], float]) -> Iterator[None]:
+    """Set an alarm for a while and let it ring; see `Alarm.ringing_after`."""
+    with alarm_set() as alarm, alarm.ringing_after(seconds, thought):
+        yield
 
 
 def _stopwatch() -> Callable[[], float]:

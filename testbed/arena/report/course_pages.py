@@ -10,7 +10,7 @@ from gesscale.service.recorded import write_page
 from testbed.arena.case import Case, CaseResult, case_name
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.policies.oracle import KNOW_THE_LOAD
-from testbed.arena.report.names import short_names
+from testbed.arena.report.names import course_title, short_names
 from testbed.arena.runs.course import check_same, write_course
 
 MOST_BYTES = 8 << 20
@@ -55,7 +55,7 @@ def write_course_pages(
     pages: dict[Case, str] = {}
     names = {**short_names(experiment.workloads), **short_names(experiment.policies)}
     for number, case in enumerate(drawn, start=1):
-        title = f"{names[case.policy]} on {names[case.workload]}, seed {case.seed}"
+        title = course_title(experiment, case)
         say(f"course {number} of {len(drawn)}: {title}")
         name = f"{number:02d}-{case_name((names[case.workload], names[case.policy]))[:_LONGEST_NAME]}.html"
         try:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
-from testbed.arena.case import CaseResult
+from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment
 
 
@@ -53,3 +53,9 @@ def with_short_names(
         )
         for result in results
     ]
+
+
+def course_title(experiment: Experiment, case: Case) -> str:
+    """Return what the page of a run is called."""
+    names = {**short_names(experiment.workloads), **short_names(experiment.policies)}
+    return f"{names[case.policy]} on {names[case.workload]}, seed {case.seed}"

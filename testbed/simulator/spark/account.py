@@ -47,7 +47,7 @@ class Account:
         """Return work and waiting until an instant, seconds of replicas."""
         if at_s >= self._until_s:
             return self.worked_s + self._work, self.waited_s + self._waiting
-        share = max(0.0, at_s - self._from_s) / (self._until_s - self._from_s)
+        share = (at_s - self._from_s if at_s > self._from_s else 0.0) / (self._until_s - self._from_s)
         return self.worked_s + share * self._work, self.waited_s + share * self._waiting
 
     def keep(self, replicas: int, at_s: float) -> None:

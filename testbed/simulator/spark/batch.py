@@ -201,16 +201,17 @@ def run_batch(
         work_s += second.work_s
         waiting_s += second.waiting_s + slots * exchange_s
         done_s = max(second.ends_s)
-    return BatchTimeline(
-        seconds=done_s,
-        tasks_from_s=begun_s,
-        tasks_until_s=until_s,
-        ends_s=first.ends_s,
-        tasks=first.tasks,
-        work_s=work_s / executor_set.slots_each,
-        waiting_s=waiting_s / executor_set.slots_each,
-        first_slot=first_slot,
-        state=second,
+    lanes = executor_set.slots_each
+    return BatchTimeline(  # by position, in the order of its fields: there are very many
+        done_s,
+        begun_s,
+        until_s,
+        first.ends_s,
+        first.tasks,
+        work_s / lanes,
+        waiting_s / lanes,
+        first_slot,
+        second,
     )
 
 
@@ -250,12 +251,7 @@ def _one_each(
         taken_s = [load_s * pace * factor for load_s, pace, factor in zip(loads_s, paces, factors)]  # noqa: B905 - factors have no end
     if warming_s:
         taken_s = [each_s + warming_s[slot] * tasks[slot] for slot, each_s in enumerate(taken_s)]
-    return BatchStage(
-        from_s=begun_s,
-        ends_s=[begun_s + each_s for each_s in taken_s],
-        tasks=tasks,
-        work_s=sum(taken_s),
-    )
+    return BatchStage(begun_s, [begun_s + each_s for each_s in taken_s], tasks, sum(taken_s))
 
 
 def _in_waves(

@@ -208,11 +208,7 @@ class SparkPlant:
             for topic in topics:
                 topic.publish(emitted, at_s, event_from_s, event_until_s)
             if not topics:
-                self._completions.append(
-                    Completion(
-                        rows=rows, offered_from_s=event_from_s, offered_until_s=event_until_s, at_s=at_s
-                    )
-                )
+                self._completions.append(Completion(rows, event_from_s, event_until_s, at_s))
             return emitted
 
         return emit

@@ -13,7 +13,7 @@ from gesscale.workflow import Operator
 from testbed.simulator.fog import Fog
 from testbed.simulator.plant import Efforts, Tally
 from testbed.simulator.spark.account import Account
-from testbed.simulator.spark.batch import BatchTimeline, first_slot_matters, run_batch
+from testbed.simulator.spark.batch import BatchTimeline, run_batch
 from testbed.simulator.spark.constants import SparkPhysics
 from testbed.simulator.spark.efforts import Done, efforts
 from testbed.simulator.spark.idling import IdleReports
@@ -113,14 +113,14 @@ class Query:
         """Return its counters at the present."""
         account, replica_pool = self._account, self._replica_pool
         work_s, waiting_s = account.at(at_s)
-        return Tally(
-            offered_rows=self._stream.offered_rows(at_s),
-            processed_rows=float(self._done_rows),
-            work_s=work_s,
-            waiting_s=waiting_s,
-            replica_seconds=account.replica_seconds(at_s),
-            supply_replicas=len(replica_pool),
-            serving_replicas=len(replica_pool.shift_at(at_s).members),
+        return Tally(  # by position, in the order of its fields: one for each sample
+            self._stream.offered_rows(at_s),
+            float(self._done_rows),
+            work_s,
+            waiting_s,
+            account.replica_seconds(at_s),
+            len(replica_pool),
+            len(replica_pool.shift_at(at_s).members),
         )
 
     def efforts(self, batches: Sequence[Batch]) -> Efforts:
@@ -201,7 +201,7 @@ class Query:
             return
         cap_rows = self.operator.batch_rows(max(1, len(self._replica_pool.shift_at(at_s).members)))
         rows = waiting_rows if cap_rows is None else min(waiting_rows, cap_rows)
-        self._running = _Running(begun_s=at_s, rows=rows, offered_rows=offered_rows, cap_rows=cap_rows)
+        self._running = _Running(at_s, rows, offered_rows, cap_rows)
         self._work(self._running, at_s)
 
     def _work(self, running: _Running, at_s: float) -> None:
@@ -211,15 +211,16 @@ class Query:
             self.next_s = shift.until_s
             return
         physics = self.physics
-        cold_s = [replica.cold_s for replica in shift.members]
         timeline = run_batch(
             physics,
             shift.executor_set,
             running.rows,
-            cold_s=cold_s if any(cold_s) else (),
+            cold_s=shift.cold_s(),
             batch_factor=next(self._batch_factors),
             task_factors=self._task_factors,
-            first_slot=self._drawn_slot(shift),
+            first_slot=int(self._slot_draws.random() * len(shift.executor_set.paces))
+            if shift.draws_slot
+            else 0,
         )
         timeline.seconds += self._held_up_s
         self._held_up_s = 0.0
@@ -253,9 +254,10 @@ class Query:
         self._number += 1
         if len(self.batches) == 2 * BATCHES_KEPT:
             del self.batches[:BATCHES_KEPT]
-        self._replica_pool.worked(shift.members)
+        self._replica_pool.worked(shift)
         self._running = None
-        self.next_s = max(at_s, self._tick_s(running.begun_s))
+        due_s = self._tick_s(running.begun_s)
+        self.next_s = due_s if due_s > at_s else at_s
 
     def _lose(self, running: _Running, node: str, at_s: float) -> None:
         shift, timeline = running.shift, running.timeline
@@ -294,10 +296,6 @@ class Query:
         self._account.keep(len(self._replica_pool), at_s)
         if self._running is not None and self._running.timeline is None:
             self.next_s = self._replica_pool.shift_at(at_s).until_s
-
-    def _drawn_slot(self, shift: MembershipPeriod) -> int:
-        slots = len(shift.executor_set.paces)
-        return int(self._slot_draws.random() * slots) if first_slot_matters(self.physics, slots) else 0
 
     def _tick_s(self, after_s: float) -> float:
         trigger_s = self.physics.trigger_s

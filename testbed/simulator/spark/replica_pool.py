@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from testbed.simulator.fog import Fog
-from testbed.simulator.spark.batch import ExecutorSet
+from testbed.simulator.spark.batch import ExecutorSet, first_slot_matters
 from testbed.simulator.spark.constants import SparkPhysics
 
 _WARM_S = 1e-3
@@ -49,6 +49,10 @@ class MembershipPeriod:
         Where they are.
     executor_set
         What a batch needs to know of them.
+    draws_slot
+        Whether it counts which slot is asked first.
+    are_warm
+        Whether all of them are known to be warm; once they are, they stay so.
     """
 
     from_s: float
@@ -56,6 +60,16 @@ class MembershipPeriod:
     members: tuple[Replica, ...]
     nodes: tuple[str, ...]
     executor_set: ExecutorSet
+    draws_slot: bool
+    are_warm: bool = False
+
+    def cold_s(self) -> Sequence[float]:
+        """Return what the first task of each takes longer; nothing where all are warm."""
+        if self.are_warm:
+            return ()
+        cold_s = [replica.cold_s for replica in self.members]
+        self.are_warm = not any(cold_s)
+        return () if self.are_warm else cold_s
 
 
 class ReplicaPool:
@@ -137,9 +151,11 @@ class ReplicaPool:
             shift = self._shift = self._find_shift(at_s)
         return shift
 
-    def worked(self, members: Sequence[Replica]) -> None:
+    def worked(self, shift: MembershipPeriod) -> None:
         """Note that executors have done their part of a batch."""
-        for replica in members:
+        if shift.are_warm:
+            return
+        for replica in shift.members:
             if replica.cold_s:
                 physics = self._physics
                 replica.cold_s *= physics.warm_up_fade if replica.batches else physics.warm_up_share
@@ -152,12 +168,14 @@ class ReplicaPool:
         ready = (replica for replica in replicas if replica.ready_at_s <= at_s)
         members = tuple(sorted(ready, key=lambda replica: replica.node))
         nodes = tuple(replica.node for replica in members)
+        executor_set = ExecutorSet.of(
+            nodes, self._driver_node, self._fog, at_s, slots_each=self._physics.slots_per_replica
+        )
         return MembershipPeriod(
             from_s=at_s,
             until_s=min((each.ready_at_s for each in replicas if each.ready_at_s > at_s), default=math.inf),
             members=members,
             nodes=nodes,
-            executor_set=ExecutorSet.of(
-                nodes, self._driver_node, self._fog, at_s, slots_each=self._physics.slots_per_replica
-            ),
+            executor_set=executor_set,
+            draws_slot=first_slot_matters(self._physics, len(executor_set.paces)),
         )

@@ -87,7 +87,7 @@ def test_what_is_not_there_is_named(locked, names, complaint):
 
 def test_the_dockerfile_makes_the_images_that_the_manifests_name(images, look):
     text = (images / "Dockerfile").read_text()
-    stages = re.findall(r"^FROM \S+ AS (\S+)$", text, flags=re.MULTILINE)
+    stages = re.findall(r"^FROM .+ AS (\S+)$", text, flags=re.MULTILINE)
     named = set(re.findall(r"name: gesscale-(\w+)$", "".join(
         path.read_text() for path in look.k3s.rglob("kustomization.yaml")
     ), flags=re.MULTILINE))  # fmt: skip
@@ -110,9 +110,10 @@ def test_all_that_the_dockerfile_copies_is_there_and_let_through(images, look):
 
 def test_one_image_comes_from_outside_and_whoever_builds_may_name_it_by_digest(images):
     text = (images / "Dockerfile").read_text()
-    stages = re.findall(r"^FROM (\S+) AS (\S+)$", text, re.MULTILINE)
+    stages = re.findall(r"^FROM (?:--platform=\S+ )?(\S+) AS (\S+)$", text, re.MULTILINE)
     assert len(stages) == len(re.findall(r"^FROM ", text, re.MULTILINE))
-    assert {base for base, _ in stages} - {name for _, name in stages} == {"${BASE}"}
+    assert {base for base, _ in stages} - {name for _, name in stages} == {"${BASE}", "${BUILD_BASE}"}
+    assert re.findall(r"^ARG BUILD_BASE=(\S+)$", text, re.MULTILINE) == ["${BASE}"]
     assert set(re.findall(r"--from=(\S+)", text)) <= {name for _, name in stages}
     assert re.findall(r"^ARG BASE=(\S+)$", text, re.MULTILINE) == ["debian:bookworm-slim"]
 

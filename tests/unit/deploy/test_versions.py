@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[3]
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
 STATED = re.compile(
     r"gesscale-(?:controller|agent|taxi|\$target):([\w.]+)|newTag: (\S+)|-t gesscale:([\w.]+)"
-    r"|gesscale-([\d.]+)-py3|gesscale-chart-([\d.]+)\.tgz"
+    r"|gesscale-([\d.]+)-py3|gesscale-chart-([\d.]+)\.tgz|gesscale-(?:k3s|agent|controller)-([\d.]+)-a"
 )
 COPIES = [
     *(ROOT / "deploy").rglob("*.yaml"),

@@ -10,7 +10,7 @@ from gesscale.errors import ClusterError
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
 from gesscale.options import PolicyOptions
-from gesscale.plan.placement import additions, usable
+from gesscale.plan.placement import additions, unfit, usable
 from gesscale.policies import policy_named
 from gesscale.ports import ClusterState, Node
 
@@ -116,3 +116,15 @@ def test_what_runs_on_an_excluded_node_stays_but_is_not_started_again():
     (gone,) = excluding.step(1020.0)
     assert gone.plan.reason is not Reason.REPLICA_LOST
     assert cluster.placements["op"] == ("hub",)
+
+
+def test_nodes_that_can_take_none_are_counted_beyond_the_first_ten_of_each_reason():
+    silent = {
+        f"n{rank:04d}": Node(name=f"n{rank:04d}", problem="silent", reason=Reason.NOT_READY)
+        for rank in range(1000)
+    }
+    full = {"a": Node(name="a", problem="no memory", reason=Reason.NO_ROOM), "b": Node(name="b")}
+    found = unfit(ClusterState(nodes={**silent, **full}))
+    assert [each.node for each in found] == ["a", *(f"n{rank:04d}" for rank in range(10))]
+    assert (found[0].reason, found[0].detail, found[0].others) == (Reason.NO_ROOM, "no memory", 0)
+    assert (found[-1].detail, found[-1].others, found[-1].other_nodes) == ("silent", 990, ())

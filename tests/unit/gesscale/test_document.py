@@ -12,6 +12,7 @@ from gesscale.decision import (
     OutcomeStatus,
     Plan,
     Reason,
+    Rejection,
     Verdict,
 )
 from gesscale.document import as_document, decision_document
@@ -80,6 +81,7 @@ def test_a_decision_keeps_how_many_batches_it_came_from_but_not_the_batches() ->
             placement=("edge1", "edge2"),
         ),
         outcome=Outcome(status=OutcomeStatus.APPLIED, added=("edge2",)),
+        unfit=(Rejection(node="edge3", reason=Reason.CORDONED, detail="by a person"),),
     )
     document = decision_document(made)
     reading = document["analysis"]["reading"]
@@ -88,3 +90,4 @@ def test_a_decision_keeps_how_many_batches_it_came_from_but_not_the_batches() ->
     assert document["sentence"] == "replicas 1 -> 2 (Overloaded, +edge2): more"
     assert document["acted"] is True
     assert document["plan"]["change"] == {"add": ["edge2"], "remove": []}
+    assert document["unfit"] == [{"node": "edge3", "reason": "Cordoned", "detail": "by a person"}]

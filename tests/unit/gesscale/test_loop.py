@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from edge import FakeCluster, FakeLatencies, FakeMetrics, observe, reading, workflow
 
-from gesscale.decision import Analysis, Change, OutcomeStatus, Plan, Reason, Verdict
+from gesscale.decision import Analysis, Change, OutcomeStatus, Plan, Reason, Rejection, Verdict
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop, next_step_in_s
 from gesscale.observation import MissingReading
@@ -37,6 +37,15 @@ def test_a_step_acts_and_remembers():
     known = running.knowledge.recall(1000.0)
     assert known.pending("op").placement == ("hub", "near")
     assert [item.rows_per_s for item in known.readings["op"]] == [100]
+
+
+def test_a_decision_keeps_what_made_nodes_unfit_even_where_nothing_was_to_be_done():
+    far = Node(name="far", problem="the kubelet is silent", reason=Reason.NOT_READY)
+    cluster = FakeCluster({"op": ("hub",)})
+    cluster.nodes = {**cluster.nodes, "far": far}
+    (decision,) = loop(cluster, observe(IDLE)).step(1000.0)
+    assert decision.plan.rejections == ()
+    assert decision.unfit == (Rejection(node="far", reason=Reason.NOT_READY, detail="the kubelet is silent"),)
 
 
 def test_advice_never_acts():

@@ -49,13 +49,13 @@ NODES = {name: Node(name=name) for name in ("hub", "near", "mid", "far", "edge")
 DOWN = {"near": Node(name="near", problem="down"), "mid": Node(name="mid", problem="down")}
 
 
-def restored(live, *, order=None, seen=None, nodes=NODES, **more):
+def restored(live, *, order=None, seen=None, nodes=NODES, plan=STAYS, **more):
     """Return the plan for an operator whose replicas were seen on some nodes, and are on others now."""
     told = None if seen is None else reading(seen)
     analysis = Analysis(operator="op", verdict=Verdict.SAME, reason=Reason.WITHIN_TARGET, reading=told)
     state = ClusterState(nodes=nodes, placements={"op": live}, **more.pop("state", {}))
     orders = {} if order is None else {"op": (Order(at_s=900.0, placement=order, downtime_s=1.0),)}
-    return restore_lost({"op": STAYS}, {"op": analysis}, state, known(orders=orders, **more))["op"]
+    return restore_lost({"op": plan}, {"op": analysis}, state, known(orders=orders, **more))["op"]
 
 
 def test_with_none_left_as_many_come_on_the_nearest_nodes_that_can_take_one():
@@ -86,3 +86,15 @@ def test_an_operator_of_which_nothing_is_known_is_left_alone():
 def test_an_order_that_a_later_one_has_replaced_brings_nothing_back():
     # The clock was set back: an order that is dated later is in force, which one is not known.
     assert restored(("hub",), order=("hub", "near"), order_unknown=frozenset({"op"})) is STAYS
+
+
+def test_what_somebody_orders_by_hand_is_newer_than_the_order_and_brings_nothing_back():
+    by_hand = replace(STAYS, reason=Reason.OVERRIDDEN, placement=("far",))
+    assert restored((), order=("hub", "near"), plan=by_hand) is by_hand
+    assert restored(("hub",), order=("hub", "near"), plan=replace(by_hand, before=("hub",))).placement == (
+        "far",
+    )
+    # One that changes nothing names nothing: what was ordered before is still in force.
+    assert restored((), order=("hub",), plan=replace(by_hand, placement=())).reason is Reason.REPLICA_LOST
+    concluded = replace(by_hand, reason=Reason.OVERLOADED)
+    assert restored((), order=("hub", "near"), plan=concluded).placement == ("hub", "near")

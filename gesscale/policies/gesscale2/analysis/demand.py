@@ -6,6 +6,7 @@ does within it does not matter.
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
@@ -157,20 +158,11 @@ class LoadHistory(BaseModel):
 
     def rates(self, bucket_s: float) -> Array:
         """Return the mean rates of past buckets, oldest first, rows/s; of a part of one where no whole one is known."""
-        if len(self.points) < 2:
-            return np.zeros(0)
-        times, rows = self.course()
-        whole = min(int((times[-1] - times[0]) / bucket_s + 1e-6), BUCKETS_KEPT)
-        if not whole:
-            return np.array([(rows[-1] - rows[0]) / (times[-1] - times[0])])
-        ends_s = times[-1] - bucket_s * np.arange(whole, -1, -1)
-        found: Array = np.diff(np.interp(ends_s, times, rows)) / bucket_s
-        return found
+        return _rates(_Points(self.points), bucket_s)
 
     def course(self) -> tuple[Array, Array]:
         """Return the points as instants, seconds since the epoch, and rows."""
-        times, rows = np.array(self.points).T
-        return times, rows
+        return _course(_Points(self.points))
 
     def forecast(self, bucket_s: float) -> Forecast:
         """Forecast the next bucket; nothing is offered in it where nothing is known."""
@@ -258,6 +250,37 @@ class LoadHistory(BaseModel):
                 "pending": self.pending[len(passed) :],
             }
         )
+
+
+class _Points(tuple[Point, ...]):
+    """Points as the key of what is computed from them: equal ones are mostly the very same objects."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        return hash((len(self), self[-1:]))
+
+
+@lru_cache(maxsize=8)  # a step asks for those of the same points again and again
+def _course(points: _Points) -> tuple[Array, Array]:
+    columns = np.array(points).T
+    columns.setflags(write=False)
+    times, rows = columns
+    return times, rows
+
+
+@lru_cache(maxsize=8)
+def _rates(points: _Points, bucket_s: float) -> Array:
+    if len(points) < 2:
+        return np.zeros(0)
+    times, rows = _course(points)
+    whole = min(int((times[-1] - times[0]) / bucket_s + 1e-6), BUCKETS_KEPT)
+    if not whole:
+        return np.array([(rows[-1] - rows[0]) / (times[-1] - times[0])])
+    ends_s = times[-1] - bucket_s * np.arange(whole, -1, -1)
+    found: Array = np.diff(np.interp(ends_s, times, rows)) / bucket_s
+    found.setflags(write=False)
+    return found
 
 
 def _rate(before: Point, after: Point) -> float:

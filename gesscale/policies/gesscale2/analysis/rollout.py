@@ -92,6 +92,10 @@ class _Course:
 
     Attributes
     ----------
+    count, held
+        How many replicas it has: as an index, and as a figure to sum up.
+    grows_above, shrinks_at
+        Loads above and up to which that many become more or fewer, rows/s.
     overdue
         Rows that have to be through and are not; below 0 where there is time left.
     settled_s
@@ -99,6 +103,9 @@ class _Course:
     """
 
     count: Counts
+    held: Array
+    grows_above: Array
+    shrinks_at: Array
     rows_per_s: Array
     served: Array
     overdue: Array
@@ -131,8 +138,12 @@ def play(outlook: Outlook, candidates: Sequence[Candidate]) -> Paid:
     shape = (len(candidates), len(lanes.room_s))
     counts, changed = (np.repeat(column, shape[1]) for column in zip(*candidates, strict=True))
     served = np.full(shape, -outlook.backlog_rows)
+    count = counts.reshape(shape)
     course = _Course(
-        counts.reshape(shape),
+        count,
+        count.astype(float),
+        lanes.grows_above.take(count),
+        lanes.shrinks_at.take(count),
         np.full(shape, outlook.present_rows_per_s),
         served,
         lanes.due[0] - served,
@@ -185,8 +196,8 @@ def _by_rule(outlook: Outlook, lanes: _Lanes, course: _Course, step: int) -> tup
         np.maximum(rows, 0.0, out=rows)
         np.divide(rows, lanes.room_s, out=rows)
         np.add(rows, load, out=rows)
-    moves = high > lanes.grows_above.take(course.count)
-    moves |= low <= lanes.shrinks_at.take(course.count)
+    moves = high > course.grows_above
+    moves |= low <= course.shrinks_at
     moves &= course.settled_s <= lanes.instants_s[step]
     moved = np.flatnonzero(moves)
     growing, shrinking = (outlook.rows_per_s.searchsorted(load.take(moved)) + 1 for load in (high, low))
@@ -203,13 +214,15 @@ def _play_step(
     served = course.rows_per_s * seconds
     served += course.served
     np.minimum(served, lanes.offered[step + 1], out=served)
-    served.ravel()[held.who] = held.served
+    if held is not None:
+        served.ravel()[held.who] = held.served
     overdue = lanes.due[step + 1] - served
     late_s = share_above_0(course.overdue, overdue)
     late_s *= seconds
     course.late_s += late_s
-    course.late_s.ravel()[held.who] = held.late_s
-    course.replica_s += course.count * seconds
+    if held is not None:
+        course.late_s.ravel()[held.who] = held.late_s
+    course.replica_s += course.held * seconds
     course.served, course.overdue = served, overdue
 
 
@@ -223,12 +236,17 @@ class _Held(NamedTuple):
 
 def _held_up(
     outlook: Outlook, lanes: _Lanes, course: _Course, step: int, moved: Counts, wanted: Counts
-) -> _Held:
-    """Begin the changes of a step, and play it for who is held up: first that, then the rest of it."""
+) -> _Held | None:
+    """Begin the changes of a step, and play it for who is held up: first that, then the rest of it; None if nobody."""
     seconds, change = outlook.steps_s[step], outlook.change
-    count, rows_per_s, stopped_s = course.count.ravel(), course.rows_per_s.ravel(), course.stopped_s.ravel()
+    if not moved.size and (change.stop_s <= 0 or not course.stopped_s.any()):
+        return None
+    rows_per_s, stopped_s = course.rows_per_s.ravel(), course.stopped_s.ravel()
     before, after = rows_per_s.take(moved), outlook.rows_per_s.take(wanted - 1)
-    count[moved], rows_per_s[moved] = wanted, after
+    course.count.ravel()[moved] = course.held.ravel()[moved] = wanted
+    course.grows_above.ravel()[moved] = lanes.grows_above.take(wanted)
+    course.shrinks_at.ravel()[moved] = lanes.shrinks_at.take(wanted)
+    rows_per_s[moved] = after
     course.changes.ravel()[moved] += 1
     course.settled_s.ravel()[moved] = lanes.instants_s[step] + max(change.settle_s, change.stop_s)
     if change.stop_s > 0:

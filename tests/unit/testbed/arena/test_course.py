@@ -12,6 +12,7 @@ from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import experiment_of
 from testbed.arena.playing import play
 from testbed.arena.report.course_pages import write_course_pages
+from testbed.arena.report.names import course_title
 from testbed.arena.report.page import write_report
 from testbed.arena.runs.course import write_course
 from testbed.arena.runs.results import open_results
@@ -101,6 +102,14 @@ def test_a_run_that_was_live_gets_no_page_of_a_simulated_one(tmp_path, results):
     assert "played again it has other figures than those that were kept" in said[-1]
 
 
+def test_a_page_is_called_by_the_name_of_a_file_and_not_by_a_path_of_this_machine(tmp_path):
+    file = str(tmp_path / "mine.csv")
+    experiment = EXPERIMENT.model_copy(update={"workloads": (file,)})
+    assert course_title(experiment, replace(case("hpa-cpu"), workload=file)).startswith(
+        "hpa-cpu on mine.csv, seed "
+    )
+
+
 def test_the_command_names_the_run_and_says_where_the_page_is(tmp_path, gesscale, results):
     with open_results(tmp_path / "mine", EXPERIMENT) as kept:
         for each in results:
@@ -110,6 +119,8 @@ def test_the_command_names_the_run_and_says_where_the_page_is(tmp_path, gesscale
     )
     assert (code, (tmp_path / "c" / "page.html").is_file()) == (0, True)
     assert f"open {tmp_path / 'c' / 'page.html'} in a browser" in said
+    title = f"hpa-cpu on steps:2, seed {EXPERIMENT.seed_list[0]}"
+    assert f'"title":"{title}"' in (tmp_path / "c" / "page.html").read_text()
     code, _, said = gesscale("arena", "course", tmp_path / "mine", "--policy", "hpa", "--to", tmp_path / "d")
     assert code == 2
     assert "--policy: expected one of the experiment, got 'hpa'" in said

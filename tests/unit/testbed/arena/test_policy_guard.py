@@ -2,6 +2,7 @@
 
 import signal
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from gesscale.observation import WorkflowObservation
 from gesscale.ports import ClusterState, Knowledge, Node
 from gesscale.workflow import Operator, Workflow
 from perfmodel import Estimate
-from testbed.arena.policies.policy_guard import OutOfTime, PolicyGuard, RunLost, interrupted_after
+from testbed.arena.policies.policy_guard import OutOfTime, PolicyGuard, RunLost, alarm_set, ringing_after
 
 WORKFLOW = Workflow([Operator(name="map", driver_node="a", min_replicas=1, max_replicas=3)])
 CLUSTER = ClusterState(
@@ -243,7 +244,7 @@ def test_somebodys_own_alarm_is_put_back():
     before = signal.signal(signal.SIGALRM, lambda *_: rung.append(1))
     former = signal.setitimer(signal.ITIMER_REAL, 500.0)
     try:
-        with interrupted_after(60.0):
+        with alarm_set():
             assert signal.getitimer(signal.ITIMER_REAL)[0] <= 60.0
         assert 400.0 < signal.getitimer(signal.ITIMER_REAL)[0] <= 500.0
         signal.raise_signal(signal.SIGALRM)
@@ -254,7 +255,7 @@ def test_somebodys_own_alarm_is_put_back():
 
 
 def test_an_interruption_is_no_exception_that_a_policy_could_take_for_its_own():
-    with pytest.raises(OutOfTime), interrupted_after(0.01):
+    with pytest.raises(OutOfTime), ringing_after(0.01, time.process_time):
         swallow_and_loop()
     assert not issubclass(OutOfTime, Exception)
 

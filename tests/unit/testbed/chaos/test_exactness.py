@@ -1,15 +1,28 @@
 """Counting the rows of a sink while it grows."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
-from testbed.chaos.exactness import GrowingSink, committed_rows
+from gesscale.errors import InputError
+from testbed.chaos.exactness import (
+    GrowingSink,
+    HotWindows,
+    NumberedRows,
+    committed,
+    hot_auctions,
+    is_bid,
+    newest_commit,
+)
+from testbed.nexmark.events import BEGINS_S, BID, events
 
 
-def commit(folder: Path, batch: int, rides: list[int], end: int | None) -> None:
+def commit(folder: Path, batch: int, rides: list[int], end: object) -> None:
     """Write a batch as Spark does: to the sink's log first, then to the checkpoint, unless end is None."""
     log, checkpoint = folder / "sink" / "_spark_metadata", folder / "checkpoint"
     for each in (log, checkpoint / "commits", checkpoint / "offsets"):
@@ -18,22 +31,89 @@ def commit(folder: Path, batch: int, rides: list[int], end: int | None) -> None:
     pq.write_table(pa.table({"ride": pa.array(rides, pa.int64())}), folder / "sink" / name)
     (log / str(batch)).write_text("v1\n" + json.dumps({"path": f"file:///x/{name}", "action": "add"}))
     if end is not None:
-        (checkpoint / "offsets" / str(batch)).write_text(f'v1\n{{}}\n{{"rows":{end}}}')
+        offset = {"rows": end} if isinstance(end, int) else end
+        (checkpoint / "offsets" / str(batch)).write_text(f"v1\n{{}}\n{json.dumps(offset)}")
         (checkpoint / "commits" / str(batch)).write_text("v1\n{}")
 
 
+def rides_of(folder: Path) -> NumberedRows:
+    return NumberedRows(checkpoint=folder / "checkpoint", sink=GrowingSink(folder / "sink", ("ride",)))
+
+
 def test_rows_of_a_batch_that_is_being_committed_do_not_count(tmp_path: Path) -> None:
-    assert committed_rows(tmp_path / "checkpoint") == (-1, 0)
-    sink = GrowingSink(tmp_path / "sink")
+    assert newest_commit(tmp_path / "checkpoint") == -1
+    assert committed(tmp_path / "checkpoint").size == 0
+    rides = rides_of(tmp_path)
     commit(tmp_path, 0, [0, 1, 2], end=3)
     commit(tmp_path, 1, [3, 4], end=None)
-    assert committed_rows(tmp_path / "checkpoint") == (0, 3)
-    assert sink.count(3).exactly_once
+    assert newest_commit(tmp_path / "checkpoint") == 0
+    assert (rides.count().rows, rides.count().exactly_once) == (3, True)
     commit(tmp_path, 1, [3, 4], end=5)
-    assert sink.count(5).exactly_once
+    assert (rides.count().rows, rides.count().exactly_once) == (5, True)
 
 
 def test_lost_and_doubled_rows_are_found(tmp_path: Path) -> None:
     commit(tmp_path, 0, [0, 1, 1, 3], end=5)
-    count = GrowingSink(tmp_path / "sink").count(5)
+    count = rides_of(tmp_path).count()
     assert (count.duplicated, count.missing) == (1, 2)  # 1 is there twice; 2 and 4 are not there
+
+
+def test_offsets_of_a_topic_tell_which_events_were_read(tmp_path: Path) -> None:
+    # Event n is in partition n modulo 4: two of partition 0 are 0 and 4, one of 1 is 1, none of 2, one of 3 is 3.
+    commit(tmp_path, 0, [], end={"nexmark": {"0": 2, "1": 1, "2": 0, "3": 1}})
+    assert committed(tmp_path / "checkpoint").tolist() == [0, 1, 3, 4]
+
+
+def test_the_offsets_of_another_source_are_refused(tmp_path: Path) -> None:
+    commit(tmp_path, 0, [], end={"seconds": 3, "of": 4})
+    with pytest.raises(InputError, match="rows of batch 0"):
+        committed(tmp_path / "checkpoint")
+
+
+def test_bids_are_known_by_their_numbers() -> None:
+    kinds = events(0, 120, events_per_s=10.0, seed=1)["kind"].to_numpy()
+    assert (is_bid(np.arange(120)) == (kinds == BID)).all()
+
+
+RATE = 50.0
+
+
+def write_windows(folder: Path, rows: list[tuple[int, int, int]]) -> HotWindows:
+    commit(folder, 0, [], end=1)
+    table = {
+        "window_end": pa.array([end for end, _, _ in rows], pa.timestamp("us", tz="UTC")),
+        "auction": pa.array([auction for _, auction, _ in rows], pa.int64()),
+        "bids": pa.array([bids for _, _, bids in rows], pa.int64()),
+    }
+    pq.write_table(pa.table(table), folder / "sink" / "part-0.parquet")
+    sink = GrowingSink(folder / "sink", ("window_end", "auction", "bids"))
+    return HotWindows(sink=sink, events_per_s=RATE, seed=1)
+
+
+def by_definition(end_s: float) -> list[tuple[int, int, int]]:
+    """Count the bids of one window by its definition: ten seconds long, its end is not in it."""
+    made = events(0, int(60 * RATE), events_per_s=RATE, seed=1).to_pylist()
+    counts = Counter(
+        event["auction"]
+        for event in made
+        if event["kind"] == BID and end_s - 10 <= event["at"].timestamp() - BEGINS_S < end_s
+    )
+    end_us = round((BEGINS_S + end_s) * 1e6)
+    return [(end_us, auction, bids) for auction, bids in counts.items() if bids == max(counts.values())]
+
+
+def test_windows_are_as_they_are_defined() -> None:
+    expected = [row for end_s in range(2, 22, 2) for row in by_definition(end_s)]
+    assert sorted(hot_auctions(round((BEGINS_S + 20) * 1e6), RATE, 1)) == sorted(expected)
+
+
+def test_windows_that_are_lost_false_or_doubled_are_found(tmp_path: Path) -> None:
+    rows = [row for end_s in range(2, 22, 2) for row in by_definition(end_s)]
+    assert write_windows(tmp_path / "good", rows).count().exactly_once
+    lost = write_windows(tmp_path / "lost", rows[1:]).count()
+    assert (lost.missing, lost.duplicated) == (1, 0)
+    doubled = write_windows(tmp_path / "doubled", [*rows, rows[3]]).count()
+    assert (doubled.missing, doubled.duplicated) == (0, 1)
+    end, auction, bids = rows[-1]
+    false = write_windows(tmp_path / "false", [*rows[:-1], (end, auction, bids - 1)]).count()
+    assert (false.missing, false.duplicated) == (1, 1)  # the row that must be there is not, another one is

@@ -1,8 +1,12 @@
 """The policy that orders what was drawn."""
 
+from dataclasses import replace
+
 from gesscale.decision import MapStatus, Reason
 from gesscale.observation import MissingReading, OperatorReading, WorkflowObservation
-from gesscale.ports import ClusterState, Knowledge, Latencies
+from gesscale.order import Order
+from gesscale.plan.settling import restore_lost
+from gesscale.ports import ClusterState, Knowledge, Latencies, Node
 from testbed.chaos.ordered import OrderedPlacement
 
 READ = WorkflowObservation(
@@ -41,3 +45,14 @@ def test_by_a_stale_map_it_adds_and_removes_nothing() -> None:
     here = ClusterState(placements={"op": ("a",)})
     assert planned(READ, here, STALE, "b").reason is Reason.LATENCY_MAP_STALE
     assert planned(READ, here, STALE, "a", "b").placement == ("a", "b")
+
+
+def test_with_no_replica_left_it_needs_no_figures() -> None:
+    known = Knowledge(orders={"op": (Order(at_s=0.0, placement=("a", "c")),)})
+    nobody = ClusterState(placements={"op": ()}, nodes={name: Node(name=name) for name in "abc"})
+    policy = OrderedPlacement(lambda: {"op": ("b",)}, "a")
+    analyses = policy.analyze(UNREAD, known)
+    plans = restore_lost(policy.plan(analyses, nobody, known), analyses, nobody, known)
+    assert plans["op"].placement == ("b",)  # and not a and c, which were ordered before
+    coming = replace(nobody, coming={"op": ("c",)})
+    assert planned(UNREAD, coming, known, "b").change is None

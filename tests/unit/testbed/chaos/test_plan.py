@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from gesscale.errors import InputError
-from testbed.chaos.plan import Fault, draw_plan
+from testbed.chaos.plan import LOCAL_FAULTS, Fault, draw_plan, faults_named
 
 NODES = [f"edge{number}" for number in range(1, 9)]
 
@@ -17,9 +17,18 @@ def test_a_longer_run_of_a_seed_begins_with_the_same_changes() -> None:
 
 
 def test_each_block_of_changes_has_every_fault_once() -> None:
-    plan = draw_plan(1, 3 * len(Fault), NODES, 4)
-    for first in range(0, len(plan), len(Fault)):
-        assert {change.fault for change in plan[first : first + len(Fault)]} == set(Fault)
+    plan = draw_plan(1, 3 * len(LOCAL_FAULTS), NODES, 4)
+    for first in range(0, len(plan), len(LOCAL_FAULTS)):
+        block = plan[first : first + len(LOCAL_FAULTS)]
+        assert {change.fault for change in block} == set(LOCAL_FAULTS)
+
+
+def test_only_faults_that_are_named_strike() -> None:
+    named = faults_named("none,broker-killed")
+    assert named == (Fault.NONE, Fault.BROKER_KILLED)
+    assert {change.fault for change in draw_plan(1, 20, NODES, 4, named)} == set(named)
+    with pytest.raises(InputError, match="got 'earthquake'"):
+        faults_named("none,earthquake")
 
 
 def test_each_change_changes_something_within_the_bounds() -> None:

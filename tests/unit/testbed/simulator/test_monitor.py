@@ -6,6 +6,7 @@ from spark_scenes import QUIET, Notes, equal_delays, one_operator, physics_of, p
 
 from gesscale.observation import NodeReading, OperatorReading
 from gesscale.options import PolicyOptions
+from testbed.simulator.faults import Fault, Faults, FaultWindow, LyingReports
 from testbed.simulator.monitor import CpuTrail, FixedLatencies, SimulatedMetrics
 from testbed.simulator.plant import Tally
 from testbed.simulator.scene import CpuAccount, MetricTraits, Scene, SimulatedNode
@@ -67,6 +68,17 @@ def test_late_metrics_know_nothing_of_the_newest_batches_and_of_the_newest_cpu_u
 def test_figures_that_are_later_than_is_allowed_are_stale() -> None:
     decided = play(scene(delay_s=200.0, history_s=600.0), "thr-nlaware", physics=QUIET, rules=NEVER).decisions
     assert {each.plan.reason.value for each in decided[4:29]} == {"MetricsStale"}
+
+
+def test_a_batch_that_says_it_ends_in_the_future_is_told_so_that_the_figures_are_doubted() -> None:
+    plant = SparkPlant(scene(), physics_of(scene(), QUIET), seed=1)
+    plant.advance(53.0)
+    # Batches end 2.7 s after each tenth second. That of 52.7 s is number 4, and 4 modulo 3 is 1: it ends in a day.
+    reports = LyingReports(plant, Faults([FaultWindow(Fault.METRICS_LYING, 50.0, 60.0)]))
+    metrics = SimulatedMetrics(reports, ["op"], MetricTraits(), np.random.default_rng(1))
+    reading = metrics.observe(53.0).readings["op"]
+    assert reading.batches[-1].batch_id == 3
+    assert reading.doubt.startswith("batch 4 is dropped: it ends")
 
 
 def test_gaps_come_as_often_as_the_scene_says_and_are_told_as_such() -> None:

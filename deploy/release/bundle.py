@@ -1,0 +1,111 @@
+"""The offline bundle for k3s: one archive with all that a node or a server needs, and what is in its images."""
+
+import io
+import json
+import sys
+import tarfile
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from archives import packed
+from parts import ReleaseError, Source, digests, run
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "images"))
+from offline import PACKAGES, ImageError, Storage
+
+MANIFESTS = {
+    "gesscale": "deploy/k3s",
+    "raspberry-pi": "deploy/k3s/overlays/raspberry-pi",
+    "single-node": "deploy/k3s/overlays/single-node",
+}
+_STATUS = "var/lib/dpkg/status"
+
+
+def k3s_bundle(
+    source: Source, kubectl: str, inputs: Path, platform: str, carried: Mapping[str, bytes]
+) -> dict[str, bytes]:
+    """Build the images for a platform; return the bundle and the SBOM of each image by name.
+
+    Parameters
+    ----------
+    source
+        What all is made of.
+    kubectl
+        The program that renders the manifests.
+    inputs
+        The folder that ``offline.py fetch`` has filled.
+    platform
+        ``amd64`` or ``arm64``.
+    carried
+        Files of the release that go into the bundle too, by name.
+
+    Raises
+    ------
+    ReleaseError
+        An image cannot be built.
+    """
+    version = source.project["version"]
+    files = dict(carried)
+    bills: dict[str, bytes] = {}
+    with tempfile.TemporaryDirectory() as place:
+        storage = Storage(Path(place) / "storage", source.folder, inputs, source.epoch_s)
+        try:
+            for target in PACKAGES:
+                image = storage.archive(target, platform, Path(place))
+                files[f"images/{image.name}"] = image.read_bytes()
+                name = f"gesscale-{target}-{version}-{platform}.cdx.json"
+                bills[name] = _bill(source, target, inputs / f"base-{platform}.tar", platform)
+        except ImageError as fault:
+            raise ReleaseError(str(fault)) from None
+        finally:
+            storage.remove()
+    for name, folder in MANIFESTS.items():
+        files[f"manifests/{name}.yaml"] = run(
+            [kubectl, "kustomize", str(source.folder / folder)], source.folder
+        )
+    files |= {f"sbom/{name}": bill for name, bill in bills.items()}
+    files["install.sh"] = (source.folder / "deploy" / "release" / "install.sh").read_bytes()
+    files["SHA256SUMS"] = "".join(f"{digest}  {name}\n" for name, digest in digests(files).items()).encode()
+    name = f"gesscale-k3s-{version}-{platform}"
+    placed = {f"{name}/{path}": content for path, content in files.items()}
+    return {f"{name}.tar": packed(placed, source.epoch_s, zipped=False), **bills}
+
+
+def _bill(source: Source, target: str, base: Path, platform: str) -> bytes:
+    """Return the SBOM of an image: Debian's packages of its base, and Python's of the lock."""
+    locked = source.folder / "deploy" / "images" / "locked.py"
+    chosen = run(
+        [sys.executable, str(locked), "pyproject.toml", "requirements.lock", *PACKAGES[target]], source.folder
+    )
+    command = [
+        sys.executable, "-m", "cyclonedx_py", "requirements", "-", "--pyproject", "pyproject.toml",
+        "--mc-type", "container", "--output-reproducible", "--output-format", "JSON", "--spec-version", "1.6",
+    ]  # fmt: skip
+    bill = json.loads(run(command, source.folder, given=chosen))
+    bill["metadata"]["component"]["name"] = f"gesscale-{target}"
+    bill["components"] += [_component(package, platform) for package in _installed(base)]
+    return (json.dumps(bill, indent=1, sort_keys=True) + "\n").encode()
+
+
+def _installed(base: Path) -> Iterator[dict[str, str]]:
+    """Yield the fields of each package of Debian in a root file system."""
+    with tarfile.open(base) as root:
+        names = (f"./{_STATUS}", _STATUS)
+        member = next((each for each in root if each.name in names), None)
+        status = root.extractfile(member) if member else None
+        if status is None:
+            message = f"{base}: expected Debian's {_STATUS}, got none"
+            raise ReleaseError(message)
+        text = io.TextIOWrapper(status, encoding="utf-8").read()
+    for block in text.split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in block.splitlines() if ": " in line and line[0] != " ")
+        if fields.get("Status") == "install ok installed":
+            yield fields
+
+
+def _component(package: Mapping[str, str], platform: str) -> dict[str, Any]:
+    name, version = package["Package"], package["Version"]
+    purl = f"pkg:deb/debian/{name}@{version}?arch={package.get('Architecture', platform)}&distro=bookworm"
+    return {"type": "library", "bom-ref": purl, "name": name, "version": version, "purl": purl}

@@ -1,0 +1,171 @@
+"""Draws the pictures of ``docs/explanation/models.md`` from data that is here: ``python docs/pictures/models.py``."""
+
+import csv
+import json
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from perfmodel import Conditions, GesscaleLaw, MicroBatchLaw, Reading
+
+ROOT = Path(__file__).parents[2]
+FOLDER = Path(__file__).parent
+COLOURS = ("#0b6e8a", "#d1662a", "#6b8f2a")
+DISTORTED_CPU = 0.9
+"""Share of the host's cores from which its readings are distorted; see tests/data/README.md."""
+STEP = 11
+"""Of the recorded day: 115 s after it began."""
+
+
+def readings(**wanted: float) -> list[Reading]:
+    """Return the measured points of the query that only maps, without distorted ones."""
+    with (ROOT / "tests/data/spark_saturation_readings.csv").open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if float(row["host_cpu"]) < DISTORTED_CPU]
+    return [
+        Reading(
+            replicas=int(row["replicas"]),
+            nd_max_ms=float(row["nd_max_ms"]),
+            rows_per_s=float(row["mst_rows_per_s"]),
+            batch_rows=float(row["batch_rows"]),
+            tasks=int(row["tasks"]),
+        )
+        for row in rows
+        if row["query"] == "map" and all(float(row[name]) == value for name, value in wanted.items())
+    ]
+
+
+def axes(title: str, x: str, y: str, at: Axes) -> Axes:
+    """Name what a picture shows."""
+    at.set_title(title, fontsize=10, loc="left")
+    at.set_xlabel(x)
+    at.set_ylabel(y)
+    at.spines[["top", "right"]].set_visible(False)
+    at.set_ylim(bottom=0)
+    return at
+
+
+def draw_eq1() -> Figure:
+    """Draw Eq. 1 by replicas and by delay, with its interval."""
+    measured = readings(batch_rows=12000, tasks=12)
+    model = GesscaleLaw().fit(measured)
+    figure = Figure(figsize=(9, 3.4), layout="constrained")
+    by_replicas, by_delay = figure.subplots(1, 2, sharey=True)
+    for colour, delay in zip(COLOURS, (0.0, 150.0), strict=False):
+        points = [each for each in measured if each.nd_max_ms == delay]
+        by_replicas.plot(
+            [each.replicas for each in points], [each.rows_per_s for each in points], "o", color=colour
+        )
+        _band(
+            by_replicas, np.linspace(1, 6, 26), colour, f"NDmax {delay:.0f} ms",
+            [model.predict(Conditions(replicas=n, nd_max_ms=delay)) for n in np.linspace(1, 6, 26)],
+        )  # fmt: skip
+    points = [each for each in measured if each.replicas == 3]
+    by_delay.plot(
+        [each.nd_max_ms for each in points], [each.rows_per_s for each in points], "o", color=COLOURS[2]
+    )
+    delays = np.linspace(0, 300, 31)
+    _band(
+        by_delay, delays, COLOURS[2], "3 replicas",
+        [model.predict(Conditions(replicas=3, nd_max_ms=each)) for each in delays],
+    )  # fmt: skip
+    axes("Each replica more brings a little less", "replicas n", "MST, rows/s", by_replicas).legend()
+    axes("Each millisecond costs the same", "NDmax, ms", "", by_delay).legend()
+    return figure
+
+
+def draw_micro_batch() -> Figure:
+    """Draw the micro-batch law: how long a batch takes, and what that means for the cap."""
+    measured = readings(tasks=12)
+    model = MicroBatchLaw().fit(measured)
+    figure = Figure(figsize=(9, 3.4), layout="constrained")
+    duration, capacity = figure.subplots(1, 2)
+    each_one = np.linspace(500, 12000, 24)
+    for colour, delay in zip(COLOURS, (0.0, 150.0), strict=False):
+        points = [each for each in measured if each.nd_max_ms == delay]
+        duration.plot(
+            [(each.batch_rows or 0) / each.replicas for each in points],
+            [(each.batch_rows or 0) / each.rows_per_s for each in points],
+            "o", color=colour,
+        )  # fmt: skip
+        mid = [
+            rows / model.predict(Conditions(replicas=1, nd_max_ms=delay, batch_rows=rows, tasks=12)).mid
+            for rows in each_one
+        ]
+        duration.plot(each_one, mid, color=colour, label=f"NDmax {delay:.0f} ms")
+    caps = np.linspace(1000, 24000, 24)
+    for colour, delay in zip(COLOURS, (0.0, 150.0), strict=False):
+        _band(
+            capacity, caps, colour, f"3 replicas, NDmax {delay:.0f} ms",
+            [
+                model.predict(Conditions(replicas=3, nd_max_ms=delay, batch_rows=rows, tasks=12))
+                for rows in caps
+            ],
+        )  # fmt: skip
+        points = [each for each in measured if each.nd_max_ms == delay and each.replicas == 3]
+        capacity.plot(
+            [each.batch_rows for each in points], [each.rows_per_s for each in points], "o", color=colour
+        )
+    axes(
+        "A batch: a fixed part, the rows, the delay", "rows of the batch per replica, B / n", "T, s", duration
+    ).legend()
+    axes(
+        "Larger batches pay the fixed parts less often", "rows of a batch, B", "MST, rows/s", capacity
+    ).legend()
+    return figure
+
+
+def draw_bills() -> Figure:
+    """Draw what `gesscale2` would have compared in one step of a recorded day."""
+    command = (
+        *(sys.executable, "-m", "gesscale", "replay", "tests/data/records/day_of_gesscale"),
+        *("--policy", "gesscale2", "--set", "analyze.gesscale2.slo=12s", "--output", "json"),
+    )
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    decision = json.loads(told.stdout)["steps"][STEP]["decision"]
+    bills = decision["plan"]["bills"]
+    figure = Figure(figsize=(7.5, 3.4), layout="constrained")
+    plot = figure.subplots()
+    below = np.zeros(len(bills))
+    names = [str(each["replicas"]) for each in bills]
+    for colour, label, part in zip(
+        COLOURS,
+        ("replica-minutes", "late minutes, at 10 each", "changes, at 1 each"),
+        (_part(bills, "replica_minutes", 1), _part(bills, "late_minutes", 10), _part(bills, "changes", 1)),
+        strict=True,
+    ):
+        plot.bar(names, part, bottom=below, color=colour, label=label, width=0.6)
+        below += part
+    for name, total in zip(names, below, strict=True):
+        plot.annotate(f"{total:.0f}", (name, total), ha="center", va="bottom")
+    load = decision["analysis"]["reading"]["input_rows_per_s"]
+    present = len(decision["plan"]["before"])
+    least = names[int(np.argmin(below))]
+    title = f"{load:.0f} rows/s arrive, {present} replicas run: the least bill is that of {least}"
+    axes(title, "replicas until the next step", "bill, replica-minutes", plot).legend(
+        loc="upper center", ncols=3
+    )
+    plot.set_ylim(0, 1.25 * below.max())
+    return figure
+
+
+def _part(bills: Iterable[dict[str, float]], name: str, price: float) -> np.ndarray:
+    return np.array([price * each[name] for each in bills])
+
+
+def _band(at: Axes, x: np.ndarray, colour: str, label: str, predicted: list) -> None:
+    at.plot(x, [each.mid for each in predicted], color=colour, label=label)
+    at.fill_between(
+        x, [each.low for each in predicted], [each.high for each in predicted], color=colour, alpha=0.15, lw=0
+    )
+
+
+if __name__ == "__main__":
+    mpl.rcParams["font.size"] = 9
+    for file, draw in (("eq1", draw_eq1), ("micro_batch", draw_micro_batch), ("bills", draw_bills)):
+        draw().savefig(FOLDER / f"model_{file}.png", dpi=120, metadata={"Software": None})

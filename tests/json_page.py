@@ -1,0 +1,193 @@
+"""Writes the page of the JSON that is served, and a JSON schema of each document: ``python tests/json_page.py``."""
+
+import dataclasses
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from page_world import growing, step_of
+from pydantic import TypeAdapter, create_model
+from recorded_steps import T0_S
+from typing_extensions import is_typeddict
+
+from gesscale.batch_record import BatchRecord, HostWork, figures_of
+from gesscale.decision import Analysis, Decision, MapStatus, Outcome, Plan
+from gesscale.monitor.records import BatchesDocument, ServedRecord
+from gesscale.ports import Node
+from gesscale.service import schema
+from gesscale.service.api import pages_of
+from gesscale.service.journal import Journal
+
+REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
+SERVED = {
+    "run": ("`/api/run`", schema.Run),
+    "points": ("`/api/points?workflow=W[&operator=O]`", schema.Points),
+    "nodes": ("`/api/nodes?workflow=W`", schema.Nodes),
+    "alive": ("Event `alive` of `/api/events`", schema.Head),
+    "step": ("Event `step` of `/api/events`", schema.Step),
+}
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+_HEAD = """\
+# JSON that is served
+
+Written by `python tests/json_page.py` from the types in `gesscale/service/schema.py`. Times are seconds since the
+epoch. What is not known is null. A reader must expect members that are not listed here: later versions add some.
+
+A driver's `/batches`, which you may write yourself: [its sample and members](spark_metrics.md#the-pages-themselves),
+[schema](schemas/batches.json). The rest of this page is [the API of the page](../howto/page.md#what-is-served).
+"""
+
+
+def samples() -> dict[str, Any]:
+    """Return one answer of each path, of a scaler that has stepped twice, with what differs by version made fixed."""
+    journal = Journal()
+    nodes = {each: Node(name=each) for each in ("hub", "near", "mid", "edge", "far")}
+    nodes["edge"] = Node(name="edge", problem="its kubelet does not report")
+    journal.add(step_of(at_s=T0_S - 10))
+    journal.add(step_of({"op": growing(T0_S)}, nodes=nodes))
+    pages = pages_of(journal, lambda: ("a problem, in a sentence",), lambda: T0_S + 1)
+    where = {"workflow": ["workflow"], "operator": ["op"], "at_s": [str(T0_S)]}
+    told = {
+        name: json.loads(pages[f"/api/{name}"](where)[1]) for name in ("run", "points", "nodes", "decision")
+    }
+    told["run"] |= {"version": "0.1.0", "build": "0123456789ab"}
+    told["points"]["points"] = told["points"]["points"][-1:]
+    told["alive"] = {name: member for name, member in told["run"].items() if name != "workflows"}
+    told["step"] = {"workflow": "workflow", "points": told["points"]["points"]}
+    return told
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """Return the JSON schema of each document, by its name."""
+    made = {name: TypeAdapter(form).json_schema() for name, (_, form) in SERVED.items()}
+    made["decision"] = _decision()
+    made["batches"] = _batches()
+    return {name: {"$schema": _DRAFT, **_untitled(each)} for name, each in made.items()}
+
+
+def _decision() -> dict[str, Any]:
+    """Return that of what `gesscale.document.decision_document` writes, from the values that it writes."""
+    hints = get_type_hints(Analysis)
+    plain = {
+        each.name: (hints[each.name], ...)
+        for each in dataclasses.fields(Analysis)
+        if each.name not in {"reading", "model", "memo"}
+    }
+    nested: dict[str, Any] = {"reading": (dict[str, Any] | None, ...), "model": (dict[str, Any] | None, ...)}
+    analysis = create_model("Analysis", **plain, **nested)
+    plan = create_model("Plan", **{each: (hint, ...) for each, hint in get_type_hints(Plan).items()})
+    top: dict[str, Any] = {"at_s": float, "operator": str, "policy": str, "reason": str, "acted": bool}
+    parts = {
+        "sentence": str,
+        "analysis": analysis,
+        "plan": plan,
+        "outcome": Outcome,
+        "latency_map": MapStatus,
+        "unfit": get_type_hints(Decision)["unfit"],
+    }
+    model = create_model("Decision", **{name: (form, ...) for name, form in (top | parts).items()})
+    written: dict[str, Any] = _or_null(model.model_json_schema(mode="serialization"))
+    for name in ("Analysis", "Plan"):
+        written["$defs"][name]["description"] = {"Analysis": Analysis, "Plan": Plan}[name].__doc__
+    return written
+
+
+def _batches() -> dict[str, Any]:
+    """Return that of a driver's answer: required is what Monitor cannot do without."""
+    document, record = BatchesDocument.model_json_schema(), TypeAdapter(BatchRecord).json_schema()
+    record["required"] = ServedRecord.model_json_schema()["required"]
+    for form, of in ((record, BatchRecord), (record["$defs"]["HostWork"], HostWork)):
+        for name, figure in figures_of(of).items():
+            form["properties"][name]["description"] = figure.text
+    document["$defs"] = record.pop("$defs") | {"Batch": record}
+    document["properties"]["batches"]["items"] = {"$ref": "#/$defs/Batch"}
+    return document
+
+
+def _or_null(form: Any) -> Any:
+    """Let every number be null too: a figure that is not known, or not finite, is written so."""
+    if isinstance(form, list):
+        return [_or_null(each) for each in form]
+    if not isinstance(form, dict):
+        return form
+    bare = {name: _or_null(each) for name, each in form.items()}
+    return bare | {"type": ["number", "null"]} if form.get("type") == "number" else bare
+
+
+def _untitled(form: Any) -> Any:
+    if isinstance(form, list):
+        return [_untitled(each) for each in form]
+    if not isinstance(form, dict):
+        return form
+    return {
+        name: _untitled(each)
+        for name, each in form.items()
+        if not (name == "title" and isinstance(each, str))
+    }
+
+
+def json_page() -> str:
+    """Return what docs/reference/json.md holds; a test compares the two."""
+    parts, shown, told = [_HEAD], set(), samples()
+    for name, (title, document) in SERVED.items():
+        parts.append(f"\n## {title}\n\n{_sample(told[name], name)}")
+        for form in _forms(document):
+            if form not in shown:
+                shown.add(form)
+                parts.append(_table(form))
+    parts.append(
+        "\n## `/api/decision?workflow=W&operator=O&at_s=T`\n\nOne decision, as `gesscale explain --output json` writes "
+        f"it; null where it is not kept.\n\n{_sample(told['decision'], 'decision')}"
+    )
+    return "\n".join(parts)
+
+
+def _sample(document: object, name: str) -> str:
+    text = re.sub(
+        r"\[\s+([^][{}]*?)\s+\]",  # a list of plain values in one line
+        lambda found: f"[{' '.join(found[1].split())}]",
+        json.dumps(document, indent=1),
+    )
+    return f"[Schema](schemas/{name}.json). For instance:\n\n```json\n{text}\n```\n"
+
+
+def _forms(form: Any) -> Iterator[Any]:
+    """Yield a document, then those within it."""
+    if is_typeddict(form):
+        yield form
+        for hint in get_type_hints(form).values():
+            yield from _forms(hint)
+    else:
+        for part in getattr(form, "__args__", ()):
+            yield from _forms(part)
+
+
+def _table(form: type[Any]) -> str:
+    written = TypeAdapter(form).json_schema()
+    rows = [
+        f"| `{name}` | {_kind(hint)} | {written['properties'][name].get('description', '')} |"
+        for name, hint in get_type_hints(form).items()
+    ]
+    return "\n".join((f"{form.__doc__}\n", "| Member | Type | Is |", "|---|---|---|", *rows, ""))
+
+
+def _kind(hint: Any) -> str:
+    words = {str: "text", float: "number", int: "whole number", bool: "true or false", type(None): "null"}
+    if hint in words:
+        return words[hint]
+    if is_typeddict(hint):
+        return "object"
+    parts = [_kind(each) for each in hint.__args__]
+    name = getattr(hint, "__origin__", None)
+    if name is list:
+        return f"list of {parts[0]}"
+    return f"object of {parts[1]}" if name is dict else " or ".join(parts)
+
+
+if __name__ == "__main__":
+    (REFERENCE / "json.md").write_text(json_page(), "utf-8")
+    (REFERENCE / "schemas").mkdir(exist_ok=True)
+    for each, form in schemas().items():
+        (REFERENCE / "schemas" / f"{each}.json").write_text(json.dumps(form, indent=1) + "\n", "utf-8")

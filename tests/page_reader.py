@@ -1,0 +1,80 @@
+"""How a test reads a page in a browser, and what it does there; the page may be drawn again at any time."""
+
+from browser import see
+from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import Select, WebDriverWait
+
+PHONE, DESKTOP = 360, 1400
+SETTLE_S = 60  # bound of a wait, not an expectation
+TITLES = {
+    "workflow": "Workflow",
+    "operator": "op",
+    "nodes": "Nodes",
+    "decisions": "Decisions",
+    "health": "Health",
+}
+
+
+def look(driver: webdriver.Chrome, address: str, width: int = DESKTOP, colours: str = "light") -> None:
+    """Open an address anew, and wait until its view is drawn."""
+    see(driver, width, colours)
+    driver.get("about:blank")
+    driver.get_log("browser")
+    driver.get(address)
+    until(driver, "main h1")
+
+
+def until(driver: webdriver.Chrome, selector: str, text: str = "") -> None:
+    """Wait until an element of the page, which may be drawn again meanwhile, is there and says something."""
+    found = "return [...document.querySelectorAll(arguments[0])].some(each => each.textContent.includes(arguments[1]))"
+    WebDriverWait(driver, SETTLE_S).until(lambda _: driver.execute_script(found, selector, text))
+
+
+def click(driver: webdriver.Chrome, by: str, what: str) -> None:
+    """Click an element, which may be drawn again just now."""
+    WebDriverWait(driver, SETTLE_S, ignored_exceptions=[StaleElementReferenceException]).until(
+        lambda _: driver.find_element(by, what).click() or True
+    )
+
+
+def press(driver: webdriver.Chrome, by: str, what: str, *keys: str) -> None:
+    """Press keys on an element, which may be drawn again just now."""
+    WebDriverWait(driver, SETTLE_S, ignored_exceptions=[StaleElementReferenceException]).until(
+        lambda _: driver.find_element(by, what).send_keys(*keys) or True
+    )
+
+
+def choose(driver: webdriver.Chrome, selector: str, value: str) -> None:
+    """Choose from a list, which may be drawn again just now."""
+    WebDriverWait(driver, SETTLE_S, ignored_exceptions=[StaleElementReferenceException]).until(
+        lambda _: Select(driver.find_element(By.CSS_SELECTOR, selector)).select_by_value(value) or True
+    )
+
+
+def focused(driver: webdriver.Chrome, attribute: str) -> str:
+    """Return what the element with the focus says, by the name of a JavaScript attribute."""
+    return driver.execute_script("return document.activeElement[arguments[0]]", attribute)
+
+
+def last_instant(driver: webdriver.Chrome) -> int:
+    """Return the number of the newest step, from 0."""
+    return int(driver.find_element(By.ID, "instant").get_attribute("max"))
+
+
+def show_again(driver: webdriver.Chrome) -> None:
+    """Bring a page to the front that froze in the background, by way of another tab."""
+    page = driver.current_window_handle
+    driver.switch_to.new_window("tab")
+    driver.close()
+    driver.switch_to.window(page)
+
+
+def cut_off(driver: webdriver.Chrome, is_off: bool) -> None:
+    conditions = {"offline": is_off, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+    driver.execute_cdp_cmd("Network.emulateNetworkConditions", conditions)
+
+
+def said(driver: webdriver.Chrome, selector: str = "main") -> str:
+    return driver.execute_script("return document.querySelector(arguments[0]).innerText", selector)

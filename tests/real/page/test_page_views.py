@@ -1,0 +1,200 @@
+"""What each view of the page says, in Debian's Chromium, small and wide."""
+
+from dataclasses import replace
+from importlib.resources import files
+
+import pytest
+from browser import NEEDS_CHROMIUM, contrast, pairs_of_colours
+from edge import operator, workflow
+from page_reader import DESKTOP, PHONE, TITLES, choose, click, focused, look, press, said, until
+from page_world import growing, served, step_of
+from recorded_steps import T0_S, decided
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from gesscale.decision import Reason, Verdict
+
+WIDTHS = (
+    "return [...document.querySelectorAll(arguments[0])].map(each => [each.clientWidth, each.scrollWidth])"
+)
+LINES = "return [...document.querySelectorAll(arguments[0])].map(each => each.getClientRects().length)"
+FOLDER = files("gesscale.service") / "page"
+TEXTS = "h1, h2, h3, p, a, b, dt, dd, th, td, caption, label, li, summary, text, span, button, select, output"
+
+pytestmark = [pytest.mark.real, NEEDS_CHROMIUM]
+
+
+@pytest.mark.parametrize("colours", ["light", "dark"])
+@pytest.mark.parametrize("width", [PHONE, DESKTOP])
+@pytest.mark.parametrize("view", TITLES)
+def test_each_view_fits_its_window_and_can_be_read(chromium, world, view, width, colours):
+    look(chromium, f"{world.url}/#/{view}", width, colours)
+    assert said(chromium, "main h1").startswith(TITLES[view])
+    assert chromium.execute_script("return document.documentElement.scrollWidth") <= width
+    too_weak = {
+        pair: where for pair, where in pairs_of_colours(chromium, TEXTS).items() if contrast(pair) < 4.5
+    }
+    assert too_weak == {}  # WCAG 2.1, 1.4.3 (AA)
+    assert chromium.get_log("browser") == []  # no error, and nothing that the policy for content had to stop
+
+
+def test_a_decision_is_understood_in_three_clicks(chromium, world):
+    look(chromium, f"{world.url}/")
+    click(chromium, By.LINK_TEXT, "Decisions")
+    until(chromium, ".timeline", "+mid")
+    click(chromium, By.PARTIAL_LINK_TEXT, "+mid")
+    until(chromium, ".aside", "Candidates that lost")
+    text = said(chromium, ".aside")
+    assert "347 rows/s are expected, 2 replicas do 196" in text
+    assert "NDmax 200 ms, MST 700 rows/s; now 640" in text
+    bills = chromium.find_elements(By.CSS_SELECTOR, ".aside table:first-of-type tr.chosen")
+    assert bills[0].text.split() == ["3", "105", "least", "101", "0.3", "1.2"]
+    choose(chromium, ".aside select", "edge")
+    until(chromium, ".aside .why", "NoRoom")
+    assert "512 MiB are free" in said(chromium, ".aside [aria-live]")
+
+
+def test_why_not_is_answered_for_a_node_and_for_a_moment_without_a_change(chromium, world):
+    look(chromium, f"{world.url}/#/nodes?node=edge&at={T0_S - 20}")
+    until(chromium, ".aside .why", "NotReady")  # as the decision of that moment says
+    assert "the kubelet was silent" in said(chromium, ".aside")
+    for node in ("edge", "far"):  # edge was ready by then, far not cordoned yet
+        look(chromium, f"{world.url}/#/nodes?node={node}&at={T0_S - 10}")
+        until(chromium, ".aside .why", "not needed")
+        assert "The present replicas are right: all is well." in said(chromium, ".aside")
+    look(chromium, f"{world.url}/#/nodes")
+    until(chromium, ".aside tbody tr", "✕ can take none")
+    assert "far\t200\t✕ can take none" in said(chromium, ".aside table")
+
+
+def test_replicas_that_are_not_enough_are_not_called_enough(chromium, world):
+    world.add(step_of({"op": decided(T0_S + 10, reason=Reason.RECONFIGURING, verdict=Verdict.UNKNOWN)}))
+    look(chromium, f"{world.url}/#/decisions?open={T0_S + 10}&node=far")
+    until(chromium, ".aside .why", "no change")
+    text = said(chromium, ".aside [aria-live]")
+    assert "The change before has not settled yet" in text
+    assert "enough" not in text
+    assert "NDmax 200 ms, MST 700 rows/s; now 640" in text  # when nodes were last compared
+
+
+def test_small_charts_have_two_figures_on_their_axis(chromium, recorded):
+    look(chromium, f"{recorded}#/operator", PHONE)
+    until(chromium, ".charts", "Backlog")
+    figures = chromium.execute_script(
+        "return [...document.querySelectorAll('.chart:not(.marks)')].map("
+        "chart => [...chart.querySelectorAll('.tick[text-anchor=end]')].map(tick => tick.textContent))"
+    )
+    assert len(figures) == 4  # rates, replicas, NDmax, backlog
+    assert all(len(each) >= 2 for each in figures)
+    # An axis up to 4.9 ms: steps of 5 would leave the 0 alone.
+    assert ticks_up_to(chromium, 4.9) == [0, 2, 4]
+
+
+def ticks_up_to(driver: webdriver.Chrome, most: float) -> list[float]:
+    script = (FOLDER / "chart.js").read_text().partition("export function ticksUpTo")[2].partition("\n}\n")[0]
+    return driver.execute_script(f"return (function {script}}})(arguments[0], 2)", most)
+
+
+def test_on_a_telephone_lists_are_stacked_and_no_name_breaks_at_a_hyphen(chromium):
+    name = "op-of-a-long-name-70-3"
+    with served() as world:
+        made = replace(
+            growing(T0_S), plan=replace(growing(T0_S).plan, placement=("hub", "edge-node-17", "near"))
+        )
+        world.add(step_of({name: made, "x" * 200: growing(T0_S), "third": decided(T0_S)}))
+        for view in ("workflow", "health", "decisions"):
+            look(chromium, f"{world.url}/#/{view}", PHONE)
+            until(chromium, "main", name if view == "workflow" else "")
+            # Operators without streams between them stand one below the other.
+            assert all(seen >= whole for seen, whole in chromium.execute_script(WIDTHS, ".stack, .graph"))
+            lines = chromium.execute_script(LINES, "main .unbroken")
+            assert set(lines) == {1}
+
+
+@pytest.mark.parametrize("width", [PHONE, DESKTOP])
+def test_a_workflow_with_a_branch_is_seen_whole(chromium, width):
+    branches = (operator("left", upstream=("source",)), operator("right", upstream=("source",)))
+    of = workflow(operator("source"), *branches, operator("sink", upstream=("left", "right")))
+    with served() as world:
+        world.add(step_of({name: decided(T0_S) for name in ("source", "left", "right", "sink")}, of=of))
+        look(chromium, f"{world.url}/", width)
+        until(chromium, ".card .name", "right")
+        assert len(chromium.find_elements(By.CSS_SELECTOR, ".edge")) == 4
+        assert all(seen >= whole for seen, whole in chromium.execute_script(WIDTHS, ".graph"))
+
+
+@pytest.mark.parametrize("width", [PHONE, DESKTOP])
+def test_a_fleet_of_two_hundred_workflows_is_searched_and_shows_the_worst_first(chromium, width):
+    with served() as world:
+        for number in range(200):
+            names = [f"op-{number:03d}-{each}" for each in range(5)]
+            steps = {each: decided(T0_S) for each in names}
+            if number == 70:
+                steps[names[3]] = growing(T0_S)
+            if number == 71:
+                steps[names[4]] = decided(
+                    T0_S, reason=Reason.METRICS_STALE, verdict=Verdict.UNKNOWN, seen=False
+                )
+            of = workflow(*(operator(each) for each in names))
+            world.add(step_of(steps, name=f"streams/w{number:03d}", of=of))
+        look(chromium, f"{world.url}/", width)
+        until(chromium, "main h1", "200 workflows")
+        until(chromium, ".counts", "998 waiting")
+        assert worst(chromium) == ["streams/w070: op-070-3", "streams/w071: op-071-4"]
+        assert len(chromium.find_elements(By.CSS_SELECTOR, "main tbody th")) == 200
+        search_by_keyboard(chromium, "op-142-2", width)
+        look(chromium, f"{world.url}/#/health", width)
+        until(chromium, "main", "op-071-4: MetricsStale")
+        until(chromium, "main caption", "The 100 of 200 whose step is oldest")
+        assert chromium.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("width", [PHONE, DESKTOP])
+def test_a_workflow_of_a_thousand_operators_is_searched_and_shows_the_worst_first(chromium, width):
+    names = [f"op-{number:03d}" for number in range(1000)]
+    of = workflow(*(operator(name) for name in names))
+    with served() as world:
+        world.add(step_of({**{name: decided(T0_S) for name in names}, "op-707": growing(T0_S)}, of=of))
+        look(chromium, f"{world.url}/", width)
+        until(chromium, ".counts", "999 waiting")
+        assert worst(chromium)[0] == "op-707"
+        until(chromium, "main .note", "1,000 operators")  # in place of a graph
+        search_by_keyboard(chromium, "op-142", width)
+
+
+def worst(driver: webdriver.Chrome) -> list[str]:
+    """Return the first two operators of the list."""
+    rows = driver.find_elements(By.CSS_SELECTOR, "[aria-label='Operators, worst first'] tbody th")
+    return [row.text for row in rows[:2]]
+
+
+def search_by_keyboard(driver: webdriver.Chrome, name: str, width: int) -> None:
+    """Show those of a state, then one operator, without a mouse."""
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+    press(driver, By.CSS_SELECTOR, ".counts .lagging", Keys.ENTER)
+    until(driver, "main caption", "1 of 1,000 operators")
+    press(driver, By.CSS_SELECTOR, ".counts .lagging", Keys.ENTER)
+    until(driver, "main caption", "1,000 operators")
+    press(driver, By.CSS_SELECTOR, "input[type=search]", name)
+    until(driver, "main caption", "1 of 1,000 operators")
+    assert focused(driver, "value") == name
+    press(driver, By.PARTIAL_LINK_TEXT, name, Keys.ENTER)
+    until(driver, "main h1", name)
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+def test_nothing_yet_says_what_to_do(chromium):
+    with served() as world:
+        look(chromium, f"{world.url}/")
+        until(chromium, "main .empty", "No step has been taken")
+
+
+def test_a_right_that_is_missing_comes_with_what_to_do(chromium, world):
+    world.problems = ("a right is missing: list pods in namespace taxi",)
+    look(chromium, f"{world.url}/#/health")
+    until(chromium, ".findings .bad", "list pods in namespace taxi")
+    until(chromium, ".findings .todo", "kubectl apply -k deploy/k3s")
+    until(chromium, "nav .ills", "1")
+    until(chromium, "main td", "measured 30")  # the age of the latency map
+    until(chromium, "main td", "newest batch")  # and of the metrics

@@ -1,0 +1,74 @@
+"""Every command that needs an extra, without its packages: one line that says how to install it, and exit code 2."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from edge import delays
+
+from gesscale.extras import how_to_install
+from latency_map import write_csv
+
+WITHOUT = [
+    "confluent_kafka", "jinja2", "kubernetes", "matplotlib", "pandas", "ping3", "prometheus_api_client", "py4j",
+    "pyarrow", "pyspark", "sklearn", "statsmodels", "urllib3",
+]  # fmt: skip
+EACH = """
+import contextlib, io, json, sys
+for package in json.loads(sys.argv[1]):
+    sys.modules[package] = None  # what an import then meets is a ModuleNotFoundError
+from gesscale.cli.start import main
+answers = []
+for words in json.loads(sys.argv[2]):
+    sys.argv = ["gesscale", *words.split()]
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+        try:
+            main()
+        except SystemExit as ended:
+            answers.append((ended.code, said.getvalue()))
+print(json.dumps(answers))
+"""
+NEEDS = {
+    "run --kubernetes": "kubernetes",
+    "explain nearest --kubernetes": "kubernetes",
+    "testbed prepare": "spark",
+    "testbed workflow": "spark",
+    "testbed nexmark": "spark",
+    "testbed league --results live": "spark",
+    "testbed chaos --results chaos": "spark",
+    "arena course --policy static --to course.jsonl": "report",
+    "latency-map show map.csv --unit ms --kind rtt --picture map.png": "plots",
+    "latency-map measure --source a --target b=127.0.0.1 --method icmp": "probe",
+    "recommend -c settings.yaml --policy daedalus": "daedalus",
+    "recommend -c settings.yaml --policy autrascale": "autrascale",
+    "recommend -c settings.yaml --set monitor.source=prometheus --set monitor.prometheus_url=http://x:9": "prometheus",
+}
+SETTINGS = """
+workflow: {operators: {a: {driver_node: hub, metrics_url: "http://127.0.0.1:9"}}}
+latency_map: {file: map.csv, unit: ms, kind: rtt}
+"""
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory):
+    """Run all of them in one process, and give what each said by its words."""
+    folder = tmp_path_factory.mktemp("without")
+    write_csv(delays(), folder / "map.csv")
+    (folder / "settings.yaml").write_text(SETTINGS)
+    done = subprocess.run(
+        [sys.executable, "-c", EACH, json.dumps(WITHOUT), json.dumps([*NEEDS])],
+        cwd=folder, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return dict(zip(NEEDS, json.loads(done.stdout), strict=True))
+
+
+@pytest.mark.parametrize("words", NEEDS)
+def test_a_command_without_its_package_says_how_to_install_it(said, words):
+    code, complaint = said[words]
+    assert code == 2, complaint
+    (line,) = (line for line in complaint.splitlines() if line.startswith("error: "))
+    # the map's pictures know nothing of gesscale, so they only name the extra
+    assert how_to_install(NEEDS[words]) in line or f"the extra {NEEDS[words]} of gesscale" in line

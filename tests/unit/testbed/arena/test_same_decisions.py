@@ -1,0 +1,76 @@
+"""Whoever makes the loop, the simulator or the scores faster changes no decision and no score.
+
+The digests are of every sentence, placement and score of small runs: two operators, nodes that fail, links that slow
+down, gaps and late steps, on either engine. Scores count to nine digits, as other processors may round the last ones
+otherwise. A change that is meant to change a decision changes them, too: the test that fails shows the new one.
+"""
+
+import hashlib
+import json
+
+import pytest
+
+from testbed.arena.case import Case
+from testbed.arena.experiments.experiment import Experiment, read_experiment
+from testbed.arena.playing import play
+
+TWO = {
+    "first": {"max_replicas": 6, "service_ms_per_row": 3},
+    "second": {"upstream": ["first"], "selectivity": 0.6, "max_replicas": 6},
+}
+FAILURES = [
+    {"node": "node-02", "from": "20m", "until": "40m"},
+    {"node": "node-01", "from": "65m", "until": "75m"},
+]
+SLOWDOWNS = [{"one": "node-01", "other": "node-03", "from": "10m", "until": "70m", "added_ms": 600}]
+WORLDS = {
+    "faults": (
+        "steps",
+        {"faults.failures": FAILURES, "faults.slowdowns": SLOWDOWNS, "metrics.gap_share": 0.2},
+    ),
+    "two": ("nyc:any", {"operators": TWO, "metrics.jitter": "20s", "least_period": "5s"}),
+    "flink": ("spikes", {"engine": "flink", "faults.failures": FAILURES, "metrics.delay": "30s"}),
+}
+DIGESTS = {
+    "faults/gesscale": "570b8f4e3716d1d9",
+    "faults/gesscale2": "bc567979890ee85d",
+    "faults/ds2": "e0d7f8a7dc73fd49",
+    "faults/rules": "908c906f526d9918",
+    "two/gesscale": "015143ea5288ab1c",
+    "two/gesscale2": "b564549339cfd66e",
+    "two/ds2": "38d999608c0f7302",
+    "two/rules": "fdd6b8ca11e696f7",
+    "flink/gesscale": "c9274799db154300",
+    "flink/gesscale2": "ff8fd33fbb4070d0",
+    "flink/ds2": "c46951e5096d9ad1",
+    "flink/rules": "aa22fab5ab807d78",
+}
+
+
+def world(name: str) -> Experiment:
+    _, changes = WORLDS[name]
+    league = read_experiment("league").changed({"variants": {}, "length": "90m"})
+    return league.changed(changes)
+
+
+def digest(name: str, policy: str) -> str:
+    said: list[object] = []
+    result = play(
+        world(name),
+        Case(workload=WORLDS[name][0], seed=100, policy=policy),
+        decided=lambda decisions: said.extend(
+            (each.at_s, each.operator, each.sentence, each.plan.placement, each.outcome.status)
+            for each in decisions
+        ),
+    )
+    assert not result.lost
+    scores = {
+        metric: f"{value:.9g}" if isinstance(value, float) else value
+        for metric, value in result.metrics.items()
+    }
+    return hashlib.sha256(json.dumps([said, scores]).encode()).hexdigest()[:16]
+
+
+@pytest.mark.parametrize("case", DIGESTS)
+def test_decisions_and_scores_are_those_of_before(case):
+    assert digest(*case.split("/")) == DIGESTS[case]

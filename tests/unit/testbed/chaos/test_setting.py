@@ -1,0 +1,29 @@
+"""What can be played together."""
+
+import pytest
+
+from gesscale.errors import InputError
+from testbed.chaos.plan import KUBERNETES_FAULTS, Fault
+from testbed.chaos.setting import ChaosSetting
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"query": "q7"}, "expected a query of rides, q1, q5, got 'q7'"),
+        ({"kafka": True}, "does not read Kafka"),
+        ({"faults": ()}, "a fault at least"),
+        ({"faults": (Fault.BROKER_KILLED,)}, "it needs --kafka"),
+        ({"faults": (Fault.KUBELET_KILLED,)}, "kubelet-killed cannot strike here"),
+        ({"kubernetes": True}, "cannot strike here"),
+        ({"kubernetes": True, "faults": KUBERNETES_FAULTS, "query": "q5"}, "on Kubernetes"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(given: dict[str, object], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        ChaosSetting(seed=1, **given)  # type: ignore[arg-type] # fields of the setting
+
+
+def test_a_broker_may_be_killed_where_there_is_one() -> None:
+    setting = ChaosSetting(seed=1, query="q5", kafka=True, faults=(Fault.BROKER_KILLED, Fault.NONE))
+    assert setting.scenario.operators[0].name == "q5"
