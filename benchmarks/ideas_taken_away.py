@@ -5,8 +5,9 @@ plays loads of the experiment ``league``, with delays and from a cold start, on 
 so on, which the league does not score. ``as it is`` is the policy with nothing taken away. What is in the file is not
 played again, so the same command goes on where it was stopped.
 
-It prints JSON: for each engine and idea the bill at 1, 10 and 100 as a ratio to that of ``ideal`` in the same worlds
-(geometric mean over the loads), late minutes and changes of a run.
+At the end come `foresight`, the cheapest plan of who knows the load, and the same where a change costs it what it costs
+the policy. It prints JSON: for each engine and idea the bill at 1, 10 and 100 as a ratio to that of ``ideal`` in the
+same worlds (geometric mean over the loads), late minutes and changes of a run.
 
 An idea is taken away by another function in the place of one that the policy calls, so the policy needs no switches.
 """
@@ -31,22 +32,27 @@ from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import read_experiment
 from testbed.arena.judging.standings import PRICES
 from testbed.arena.playing import play
+from testbed.arena.policies import foresight
+from testbed.arena.policies.fluid_plan import Fluid
+from testbed.arena.policies.oracle import FORESIGHT, IDEAL
 
 FIRST_SEED = 100
 LOADS = "nyc:any,kanis-cosine,kanis-spikes,daedalus-traffic,seep-random-peaks,steps"
 ENGINES = {"default": "spark", "plant=flink": "flink"}
-AS_IT_IS, IDEAL = "as it is", "ideal"
+AS_IT_IS = "as it is"
 DRAWN_BY = 7
 
 _courses, _choose, _cost, _billed = policy.scenarios, policy.placements, policy.change_cost, policy.bills
+_fluid = foresight.fluid_of
 
 
 class Idea(NamedTuple):
-    """What stands for an idea: a function of a module, and what takes its place."""
+    """What stands for an idea: a function of a module, and what takes its place; and whose idea it is."""
 
     module: Any
     name: str
     instead: Callable[..., Any]
+    of: str = "gesscale2"
 
 
 def _one_rule(total: Any, weights: Any) -> Any:
@@ -110,6 +116,11 @@ def _one_by_one(outlook: Any, candidates: Any) -> Any:
     )
 
 
+def _charged(world: Any, operator: str) -> Fluid:
+    """Charge the plan of `foresight` for a change as `gesscale2` is."""
+    return replace(_fluid(world, operator), change_price=1.0)
+
+
 IDEAS: Mapping[str, Idea | None] = {
     AS_IT_IS: None,
     "one rule for all courses": Idea(bills, "cheapest_rules", _one_rule),
@@ -121,6 +132,8 @@ IDEAS: Mapping[str, Idea | None] = {
     "a change is taken to cost 8 s": Idea(policy, "change_cost", _assumed_cost),
     "drawn nodes": Idea(policy, "placements", _drawn_nodes),
     "no moves": Idea(policy, "placements", _no_moves),
+    FORESIGHT: Idea(foresight, "fluid_of", foresight.fluid_of, FORESIGHT),
+    "foresight that pays for changes": Idea(foresight, "fluid_of", _charged, FORESIGHT),
 }
 
 
@@ -136,6 +149,12 @@ def without(idea: Idea | None) -> Iterator[None]:
         yield
     finally:
         setattr(idea.module, idea.name, kept)
+
+
+def player(name: str) -> str:
+    """Return the policy that plays an idea's runs."""
+    idea = IDEAS.get(name)
+    return IDEAL if name == IDEAL else "gesscale2" if idea is None else idea.of
 
 
 def paid(case: Case) -> tuple[float, float, float]:
@@ -194,7 +213,7 @@ def main() -> None:
             f"{name}|{variant}|{load}|{seed}": Case(
                 workload=load,
                 seed=seed,
-                policy=IDEAL if name == IDEAL else "gesscale2",
+                policy=player(name),
                 variant=variant,
             )
             for seed in range(FIRST_SEED, FIRST_SEED + asked.seeds)
