@@ -26,8 +26,9 @@ import numpy as np
 
 from gesscale.policies.gesscale2 import policy
 from gesscale.policies.gesscale2.analysis import bills
-from gesscale.policies.gesscale2.analysis.placements import Placements
-from gesscale.policies.gesscale2.analysis.scenarios import LEAST_BUCKETS, Scenarios
+from gesscale.policies.gesscale2.analysis.changes import change_cost
+from gesscale.policies.gesscale2.analysis.placements import Placements, placements
+from gesscale.policies.gesscale2.analysis.scenarios import LEAST_BUCKETS, Scenarios, scenarios
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import read_experiment
 from testbed.arena.judging.standings import PRICES
@@ -42,8 +43,13 @@ ENGINES = {"default": "spark", "plant=flink": "flink"}
 AS_IT_IS = "as it is"
 DRAWN_BY = 7
 
-_courses, _choose, _cost, _billed = policy.scenarios, policy.placements, policy.change_cost, policy.bills
-_fluid = foresight.fluid_of
+_courses, _choose, _cost, _billed, _fluid = (
+    scenarios,
+    placements,
+    change_cost,
+    bills.bills,
+    foresight.fluid_of,
+)
 
 
 class Idea(NamedTuple):
@@ -162,8 +168,10 @@ def paid(case: Case) -> tuple[float, float, float]:
     result = play(read_experiment("league"), case)
     if result.lost:
         raise RuntimeError(f"{case}: {result.lost}")
-    found = result.metrics
-    return found["node_seconds"] / 60, found["lag_above_slo_s"] / 60, found["scaling_actions"]
+    paid_s, late_s, changes = (
+        float(result.metrics[name] or 0.0) for name in ("node_seconds", "lag_above_slo_s", "scaling_actions")
+    )
+    return paid_s / 60, late_s / 60, changes
 
 
 def table(results: Mapping[str, Sequence[float]]) -> dict[str, Any]:

@@ -31,7 +31,8 @@ def cheapest_rules(total: Array, weights: Array) -> Counts:
         Shape ``(candidates, c)``.
     """
     del weights
-    return np.argmin(total, axis=1)
+    cheapest: Counts = np.argmin(total, axis=1)
+    return cheapest
 
 
 def bills(outlook: Outlook, candidates: Sequence[Candidate]) -> tuple[CandidateBill, ...]:
