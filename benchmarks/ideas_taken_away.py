@@ -131,7 +131,7 @@ IDEAS: Mapping[str, Idea | None] = {
     AS_IT_IS: None,
     "one rule for all courses": Idea(bills, "cheapest_rules", _one_rule),
     "one replica a step": Idea(policy, "bills", _one_by_one),
-    "what a replica does, instead of the law": Idea(policy, "placements", _true_rate),
+    "what a replica does instead of the law": Idea(policy, "placements", _true_rate),
     "10 % headroom instead of courses": Idea(policy, "scenarios", _fixed_headroom),
     "no repetitions of the past": Idea(policy, "scenarios", _no_repetitions),
     "no forecast": Idea(policy, "scenarios", _last_load),
