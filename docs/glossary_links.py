@@ -41,7 +41,7 @@ def pattern() -> re.Pattern[str]:
     words = "|".join(
         re.escape(word) if word.isupper() else f"(?i:{re.escape(word)})(?:e?s)?" for word in longest_first
     )
-    return re.compile(rf"(?<![\w.-])(?:{words})(?![\w-])")
+    return re.compile(rf"(?<![\w.-])(?:{words})(?![\w-]|\.\w)")
 
 
 def word_of(found: str) -> str:

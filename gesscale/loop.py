@@ -165,6 +165,8 @@ class ControlLoop:
     def _within_budget(
         self, plans: Mapping[str, Plan], analyses: Mapping[str, Analysis], known: Knowledge, now_s: float
     ) -> Mapping[str, Plan]:
+        if self.budget.most is None:
+            return plans
         changing = changing_now(plans, known, now_s, self.rescale_timeout_s)
         wanting = [
             plan

@@ -127,8 +127,12 @@ class Workflow:
             message = f"a workflow has no cycles, but its streams join {' -> '.join([*cycle, cycle[0]])}"
             raise InputError(message)
         object.__setattr__(self, "operators", named)
-        object.__setattr__(self, "_upstream", {name: tuple(sorted(graph.predecessors(name))) for name in named})
-        object.__setattr__(self, "_downstream", {name: tuple(sorted(graph.successors(name))) for name in named})
+        object.__setattr__(
+            self, "_upstream", {name: tuple(sorted(graph.predecessors(name))) for name in named}
+        )
+        object.__setattr__(
+            self, "_downstream", {name: tuple(sorted(graph.successors(name))) for name in named}
+        )
         ancestors = {name: tuple(sorted(nx.ancestors(graph, name))) for name in named}
         object.__setattr__(self, "_ancestors", ancestors)
         order = tuple(nx.topological_sort(graph))

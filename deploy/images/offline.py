@@ -46,6 +46,7 @@ def main() -> None:
     for each in (fetching, building):
         each.add_argument("inputs", type=Path, help="the folder of what was fetched")
     building.add_argument("images", type=Path, help="where the images are written")
+    building.add_argument("--target", choices=PACKAGES, action="append", help="only this image; repeatable")
     for each in (fetching, building):
         each.add_argument("--platform", choices=MACHINES, default=native(), help="of the nodes")
     given = parser.parse_args()
@@ -55,7 +56,7 @@ def main() -> None:
             return
         epoch_s = int(run("git", "-C", str(ROOT), "show", "-s", "--format=%ct", "HEAD"))
         storage = Storage(Path(tempfile.mkdtemp()), ROOT, given.inputs, epoch_s)
-        for target in PACKAGES:
+        for target in given.target or PACKAGES:
             sys.stdout.write(f"{storage.archive(target, given.platform, given.images)}\n")
         storage.remove()
     except ImageError as fault:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sys
 import tarfile
 import tempfile
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from archives import packed
+from packaging.requirements import Requirement
 from parts import ReleaseError, Source, digests, run
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "images"))
@@ -21,6 +23,11 @@ MANIFESTS = {
     "single-node": "deploy/k3s/overlays/single-node",
 }
 _STATUS = "var/lib/dpkg/status"
+_ENVIRONMENT = {
+    "python_version": "3.11", "python_full_version": "3.11.2", "sys_platform": "linux", "os_name": "posix",
+    "implementation_name": "cpython", "platform_python_implementation": "CPython", "platform_system": "Linux",
+}  # fmt: skip
+"""Python and system of the images, as markers of the lock ask for them."""
 
 
 def k3s_bundle(
@@ -81,12 +88,23 @@ def _bill(source: Source, target: str, base: Path, platform: str) -> bytes:
     )
     command = [
         sys.executable, "-m", "cyclonedx_py", "requirements", "-", "--pyproject", "pyproject.toml",
-        "--mc-type", "container", "--output-reproducible", "--output-format", "JSON", "--spec-version", "1.6",
+        "--mc-type", "application", "--output-reproducible", "--output-format", "JSON", "--spec-version", "1.6",
     ]  # fmt: skip
-    bill = json.loads(run(command, source.folder, given=chosen))
-    bill["metadata"]["component"]["name"] = f"gesscale-{target}"
+    bill = json.loads(run(command, source.folder, given=_of_the_images(chosen.decode()).encode()))
+    bill["metadata"]["component"] |= {"name": f"gesscale-{target}", "type": "container"}
     bill["components"] += [_component(package, platform) for package in _installed(base)]
     return (json.dumps(bill, indent=1, sort_keys=True) + "\n").encode()
+
+
+def _of_the_images(lock: str) -> str:
+    """Leave out what the lock has for another Python or another system than that of the images."""
+    blocks = re.findall(r"^\S.*\n(?:[ #].*\n)*", lock, flags=re.MULTILINE)
+    return "".join(
+        block
+        for block in blocks
+        if (wanted := Requirement(block.partition("\\")[0].strip()).marker) is None
+        or wanted.evaluate(_ENVIRONMENT)
+    )
 
 
 def _installed(base: Path) -> Iterator[dict[str, str]]:

@@ -6,6 +6,7 @@ on nodes that it draws (paper V).
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import repeat, takewhile
@@ -25,7 +26,10 @@ from gesscale.policies.card import PolicyCard
 from gesscale.policies.choosing import PlanningContext
 from gesscale.policies.per_operator import PerOperatorPolicy
 from gesscale.ports import Knowledge, Latencies
-from perfmodel import Estimates, Estimator, law_named
+from perfmodel import Estimate, Estimates, Estimator, law_named
+
+_Concluded = Callable[..., Analysis]
+"""Makes an analysis of what is left to say: the verdict where it is not Same, the reason, the detail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +57,10 @@ class GesscalePolicy(PerOperatorPolicy):
         evidence = evidence_of(reading, told_nd, weight, self.options.back_pressure_threshold)
         model = fit((*evidence, *knowledge.readings.get(name, ())), self._law(), observation.at_s)
         mst = predict(model, reading.placement, nd, operator, weight)
-        seen = Analysis(
+        concluded = partial(
+            Analysis,
             operator=name,
             verdict=Verdict.SAME,
-            reason=Reason.WITHIN_TARGET,
             reading=reading,
             evidence=evidence,
             model=model,
@@ -64,11 +68,11 @@ class GesscalePolicy(PerOperatorPolicy):
             nd_max_ms=nd,
         )
         if reading.saturated_share > self.options.back_pressure_threshold:
-            return self._analyze_saturated(seen, reading, observation)
+            return self._analyze_saturated(concluded, reading, observation)
         if held_up := self._held_up(reading.operator, observation, knowledge):
             detail = f"rows that are to come wait at {', '.join(held_up)}"
-            return replace(seen, reason=Reason.DRAINING_BACKLOG, detail=detail)
-        return self._analyze_headroom(seen, reading, knowledge.latencies)
+            return concluded(reason=Reason.DRAINING_BACKLOG, detail=detail)
+        return self._analyze_headroom(concluded, mst, reading, knowledge.latencies)
 
     def _held_up(
         self, operator: str, observation: WorkflowObservation, knowledge: Knowledge
@@ -90,7 +94,7 @@ class GesscalePolicy(PerOperatorPolicy):
         )
 
     def _analyze_saturated(
-        self, seen: Analysis, reading: OperatorReading, observation: WorkflowObservation
+        self, concluded: _Concluded, reading: OperatorReading, observation: WorkflowObservation
     ) -> Analysis:
         pushed_back = [
             consumer
@@ -99,55 +103,52 @@ class GesscalePolicy(PerOperatorPolicy):
             and other.saturated_share > self.options.back_pressure_threshold
         ]
         if pushed_back:
-            return replace(
-                seen,
+            return concluded(
                 reason=Reason.NOT_ROOT_OF_OVERLOAD,
                 detail=f"saturated, but held back by {', '.join(pushed_back)}",
             )
         drain_s = drain_time_s(reading)
         if drain_s is not None and drain_s <= self.options.recovery_target_s:
-            return replace(
-                seen,
+            return concluded(
                 reason=Reason.DRAINING_BACKLOG,
                 detail=f"the backlog of {reading.backlog_rows or 0:.0f} rows drains within {drain_s:.0f} s",
             )
         offered = "" if reading.input_rows_per_s is None else f", offered {reading.input_rows_per_s:.0f}"
         observed = reading.warm_rows_per_s or reading.throughput_rows_per_s
-        return replace(
-            seen,
+        return concluded(
             verdict=Verdict.MORE,
             reason=Reason.OVERLOADED,
             detail=f"saturated at {observed:.0f} rows/s{offered}",
         )
 
-    def _analyze_headroom(self, seen: Analysis, reading: OperatorReading, latencies: Latencies) -> Analysis:
+    def _analyze_headroom(
+        self, concluded: _Concluded, mst: Estimate | None, reading: OperatorReading, latencies: Latencies
+    ) -> Analysis:
         if has_backlog(reading):
-            return replace(
-                seen,
+            return concluded(
                 reason=Reason.DRAINING_BACKLOG,
                 detail=f"a backlog of {reading.backlog_rows or 0:.0f} rows is being processed",
             )
         driver_node = self.workflow.operators[reading.operator].driver_node
         if (unknown := unknown_delays(latencies, reading.placement, driver_node)) is not None:
-            return replace(seen, reason=unknown[0], detail=unknown[1])
-        if seen.mst is None:
+            return concluded(reason=unknown[0], detail=unknown[1])
+        if mst is None:
             stale = latencies.standing.stale
-            return replace(
-                seen,
+            return concluded(
                 reason=Reason.MODEL_UNCALIBRATED,
                 detail="there is no reading of saturation yet, so the model knows no MST"
                 + (f"; none is taken now: {stale}" if stale else ""),
             )
-        headroom = headroom_pct(seen.mst.low, reading.throughput_rows_per_s)
+        headroom = headroom_pct(mst.low, reading.throughput_rows_per_s)
         detail = (
-            f"throughput {reading.throughput_rows_per_s:.0f} of at least {seen.mst.low:.0f} rows/s, "
+            f"throughput {reading.throughput_rows_per_s:.0f} of at least {mst.low:.0f} rows/s, "
             f"headroom {headroom:.0f} %, threshold {self.options.headroom_threshold_pct:.0f} %"
         )
         if headroom >= self.options.headroom_threshold_pct:
-            return replace(
-                seen, verdict=Verdict.FEWER, reason=Reason.UNDERUSED, detail=detail, headroom_pct=headroom
+            return concluded(
+                verdict=Verdict.FEWER, reason=Reason.UNDERUSED, detail=detail, headroom_pct=headroom
             )
-        return replace(seen, detail=detail, headroom_pct=headroom)
+        return concluded(reason=Reason.WITHIN_TARGET, detail=detail, headroom_pct=headroom)
 
     # Plan
 

@@ -1,6 +1,7 @@
 """What a user adds to a PySpark streaming job: a line before the query starts, on Kubernetes one before the session.
 
     builder = gesscale.spark.place(SparkSession.builder, autoscaler="taxi")
+    builder = gesscale.spark.warm_new_executors(builder)  # optional: no batch waits for a cold executor
     spark = builder.getOrCreate()
     gesscale.spark.attach(spark, operator="nearest", port=9108, cap_rows=12000, trigger_s=2.0)
 
@@ -13,5 +14,6 @@ Sinks of files and ``foreachBatch`` do not count what they write; ``gesscale.spa
 from gesscale.spark.attachment import Attachment, attach
 from gesscale.spark.first_placement import place
 from gesscale.spark.output import count_output
+from gesscale.spark.warm_up.turning_on import warm_new_executors
 
-__all__ = ["Attachment", "attach", "count_output", "place"]
+__all__ = ["Attachment", "attach", "count_output", "place", "warm_new_executors"]

@@ -38,7 +38,7 @@ class ExecutorWatch:
             members = tuple(self._executors())
             now_s = self._clock_s()
             self._note_first_tasks(members, now_s)
-            staying = [each for each in members if each.id not in self._leaving]
+            staying = [each for each in members if each.is_warm and each.id not in self._leaving]
             executors = ExecutorSnapshot(hosts=hosts_of(staying), at_s=now_s, members=members)
             self._seen.append(executors)
             return executors

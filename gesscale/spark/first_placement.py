@@ -1,14 +1,10 @@
 """Before the session exists: the first executors' template and the settings that let their nodes be chosen later."""
 
 import logging
-import os
-import re
-import shlex
 import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -19,6 +15,7 @@ from gesscale.kubernetes.resource.groups import group_of
 from gesscale.spark.orders import OrderReader
 from gesscale.spark.pod_template import PodPlacement, executor_template
 from gesscale.spark.scheduler import TEMPLATE_SETTING, write_template
+from gesscale.spark.session_settings import SessionSettings
 
 if TYPE_CHECKING:
     from gesscale.kubernetes.api.connection import Connection
@@ -102,7 +99,7 @@ def place(
     InputError
         Where the name, the user's pod template or a setting cannot work with it.
     """
-    settings = _Settings(builder)
+    settings = SessionSettings(builder)
     master = settings.get("spark.master")
     if not master.startswith("k8s://"):
         _LOG.warning(
@@ -193,7 +190,7 @@ def read_base_template(where: str) -> dict[str, Any]:
     return found
 
 
-def _check(settings: "_Settings") -> None:
+def _check(settings: SessionSettings) -> None:
     if settings.get("spark.dynamicAllocation.enabled").lower() == "true":
         message = (
             "gesscale.spark.place: spark.dynamicAllocation.enabled is true, and two would choose the executors; "
@@ -245,59 +242,3 @@ def _first_placement(
         autoscaler, problem,
     )  # fmt: skip
     return FirstPlacement(), namespace
-
-
-class _Settings:
-    """What the session will be made with, without starting its JVM: that would settle its memory and jars."""
-
-    def __init__(self, builder: Any) -> None:
-        from pyspark import SparkConf, SparkContext
-
-        self._options: Mapping[str, Any] = builder._options
-        if SparkContext._jvm is None and "PYSPARK_GATEWAY_PORT" in os.environ:
-            SparkContext._ensure_initialized()  # spark-submit's JVM: it runs already
-        self._outside: Mapping[str, str] = (
-            submit_settings(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
-            if SparkContext._jvm is None
-            else dict(SparkConf().getAll())
-        )
-
-    def get(self, name: str) -> str:
-        return str(self._options.get(name) or self._outside.get(name) or "")
-
-
-def submit_settings(arguments: str) -> dict[str, str]:
-    """Return the settings among the arguments of spark-submit; the properties file that they name is read too.
-
-    Examples
-    --------
-    >>> submit_settings("--master local[2] --conf spark.a=b=c --conf=spark.d=e pyspark-shell")
-    {'spark.master': 'local[2]', 'spark.a': 'b=c', 'spark.d': 'e'}
-    """
-    words = [part for word in shlex.split(arguments) for part in _split_option(word)]
-    filed: dict[str, str] = {}
-    found: dict[str, str] = {}
-    for option, value in pairwise(words):
-        if option == "--master":
-            found["spark.master"] = value
-        elif option == "--properties-file":
-            filed = _properties(Path(value))
-        elif option in {"--conf", "-c"} and "=" in value:
-            name, _, text = value.partition("=")
-            found[name] = text
-    return filed | found
-
-
-def _properties(path: Path) -> dict[str, str]:
-    """Read a properties file as Spark writes them; one that cannot be read is spark-submit's to complain about."""
-    try:
-        lines = [line.strip() for line in path.read_text("utf-8").splitlines()]
-    except (OSError, UnicodeDecodeError):
-        return {}
-    pairs = [re.split(r"\s*[=:]\s*|\s+", line, maxsplit=1) for line in lines if line and line[0] not in "#!"]
-    return {pair[0]: pair[1].strip() for pair in pairs if len(pair) == 2}
-
-
-def _split_option(word: str) -> list[str]:
-    option, equals, value = word.partition("=")
-    return [option, value] if equals and option in {"--conf", "--master", "--properties-file"} else [word]

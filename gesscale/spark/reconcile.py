@@ -24,6 +24,8 @@ class LiveExecutor:
         Whether it was ever given a task.
     slots
         How many tasks it runs at a time.
+    is_warm
+        Whether Spark gives it tasks by now; see `gesscale.spark.warm_up`.
     """
 
     id: str
@@ -33,6 +35,7 @@ class LiveExecutor:
     added_at_s: float | None = None
     has_worked: bool = False
     slots: int = 1
+    is_warm: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +78,7 @@ class Actions:
     missing
         Nodes that are to hold an executor and hold none that works.
     surplus
-        Ids of executors that are to go, now or once nothing is missing any more.
+        Ids of executors that are to go, now or once nothing is missing any more and the new ones are warm.
     """
 
     total: int
@@ -137,9 +140,10 @@ def reconcile(
     others = [each for each in executors if each.id not in held]
     surplus = tuple(each.id for each in others if each.id not in leaving)
     missing = tuple(sorted(set(nodes) - set(holders)))
+    may_remove = may_remove and not missing and all(each.is_warm for each in executors if each.id in held)
     return Actions(
         total=len(set(nodes)) + (len(others) if missing else 0),
-        decommission=surplus if may_remove and not missing else (),
+        decommission=surplus if may_remove else (),
         withdraw=_withdraw(order, missing, {each.id for each in executors}, pods),
         missing=missing,
         surplus=surplus,

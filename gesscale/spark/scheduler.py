@@ -13,6 +13,7 @@ from typing import Any
 from gesscale.spark.jobs import Job, TasksDone
 from gesscale.spark.pod_template import NODE_ATTRIBUTE, ORDER_ATTRIBUTE
 from gesscale.spark.reconcile import LiveExecutor
+from gesscale.spark.warm_up import PLUGIN, PLUGINS_SETTING, WARM_SETTING
 
 TEMPLATE_SETTING = "spark.kubernetes.executor.podTemplateFile"
 _STATE_RDD = "StateStore"
@@ -90,21 +91,31 @@ def live_executors(spark: Any) -> list[LiveExecutor]:
     context = spark._jsc.sc()
     listed = context.statusStore().executorList(True)
     is_local = context.isLocal()
-    found = [_executor(listed.apply(index)) for index in range(listed.size())]
+    warm = _warm(context)
+    found = [_executor(listed.apply(index), warm) for index in range(listed.size())]
     # one that is just registering has no address yet
     return [each for each in found if each.host and (each.id != "driver" or is_local)]
 
 
-def _executor(summary: Any) -> LiveExecutor:
-    attributes = summary.attributes()
+def _warm(context: Any) -> frozenset[str] | None:
+    """Return who has ended the warm-up; None where executors take tasks as soon as they are known."""
+    if PLUGIN not in str(context.conf().get(PLUGINS_SETTING, "")):
+        return None
+    return frozenset(str(context.conf().get(WARM_SETTING, "")).split(","))
+
+
+def _executor(summary: Any, warm: frozenset[str] | None) -> LiveExecutor:
+    attributes, identity = summary.attributes(), str(summary.id())
+    has_worked = bool(summary.totalTasks() > 0)
     return LiveExecutor(
-        id=str(summary.id()),
+        id=identity,
         host=str(summary.hostPort()).rpartition(":")[0],
         node=_attribute(attributes, NODE_ATTRIBUTE),
         order=_attribute(attributes, ORDER_ATTRIBUTE) or "",
         added_at_s=summary.addTime().getTime() / 1000,
-        has_worked=bool(summary.totalTasks() > 0),
+        has_worked=has_worked,
         slots=max(1, int(summary.maxTasks())),
+        is_warm=has_worked or warm is None or identity in warm,
     )
 
 

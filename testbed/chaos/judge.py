@@ -36,8 +36,8 @@ class ChangeRecord:
         Of this part so far: rows that the query has committed, those of them that the sink lacks, and those that are
         in it more than once.
     failed_batches, lost_tasks, fetch_failures
-        During this change: batches that ended the query, tasks that Spark had to run again, and shuffle data that
-        could not be fetched, by the driver's log.
+        During this change: batches that ended the query, tasks that Spark had to run again, and those of them whose
+        data could not be fetched, by the driver's log.
     removed_on_doubt
         Replicas whose removal the loop ordered in a step without believable metrics, or with a stale map.
     controller_ended

@@ -23,7 +23,7 @@ from testbed.cluster.state import state_directory
 from testbed.demo.query import DRIVER_S
 from testbed.pipeline.sink import SinkCount
 
-LOST_TASK, FETCH_FAILURE = "Lost task", "FetchFailed"
+LOST_TASK, FETCH_FAILURE = "Lost task", "FetchFailed("
 
 
 @dataclass(slots=True, kw_only=True)

@@ -84,7 +84,7 @@ class LocalSpark:
             Arguments for the Python interpreter, such as ``("-m", "package.module")``; the program makes its
             session with ``SparkSession.builder.getOrCreate()`` and names no master.
         settings
-            Spark settings in addition to those of the cluster; those of the cluster cannot be overridden.
+            Spark settings in addition to those of the cluster; of those only the executors' warm-up can be overridden.
         environment
             Variables in addition to those of the cluster.
         network_timeout_s
@@ -107,7 +107,8 @@ class LocalSpark:
             network_timeout_s=network_timeout_s,
         )
         properties = self.directory / f"driver-{self.operator}.properties"
-        properties.write_text(spark_command.properties_text({**(settings or {}), **fixed}), encoding="utf-8")
+        given = {**spark_command.warm_executors(), **(settings or {}), **fixed}
+        properties.write_text(spark_command.properties_text(given), encoding="utf-8")
         return processes.start(
             inside(self.topology.name, node.name, (sys.executable, *program)),
             self.mark(Role.DRIVER, node),

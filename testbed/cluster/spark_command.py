@@ -8,8 +8,9 @@ from pathlib import Path
 
 from gesscale.errors import ClusterError, InputError
 from gesscale.extras import how_to_install
-from gesscale.spark.warm_up import JAR
+from gesscale.spark.warm_up import JAR, JARS_SETTING, warm_up_settings
 from testbed.cluster.commands import run
+from testbed.pipeline.session import WORKERS_IMPORT
 
 EXECUTOR_CLASS = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 EXECUTOR_MEMORY_MB = 512
@@ -18,9 +19,13 @@ SMALL_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 """One collector thread and the quick compiler only: many JVMs share few cores here."""
 
 _LAUNCHER_TIMEOUT_S = 60
-
-
 NETWORK_TIMEOUT_S = 60
+
+
+def warm_executors() -> dict[str, str]:
+    """Return the settings by which new executors warm up before their first task; they have the jar already."""
+    settings = warm_up_settings(WORKERS_IMPORT)
+    return {**settings, "spark.driver.extraClassPath": settings.pop(JARS_SETTING)}
 
 
 def driver_settings(

@@ -13,7 +13,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from gesscale.errors import InputError
 from gesscale.words import first_fault
 from testbed.pipeline.live_replicas import LiveReplicas
-from testbed.pipeline.schedule import split_rows
+from testbed.pipeline.schedule import split_by_speed, split_rows
 
 _ANY_ROWS = 2**31 - 1  # the cap per replica is applied when a batch is planned, not by Spark's fixed limit
 
@@ -26,7 +26,7 @@ class AdmissionOptions(BaseModel):
     cap_rows, cap_rows_per_replica
         The cap on a batch, fixed or in proportion to the live replicas; at most one of them.
     tasks_per_slot
-        Tasks of a batch for each live replica.
+        Tasks of a batch for each live replica, all alike; None: one for each, or by their speeds where these differ.
     replicas_url
         Where the live replicas can be asked for; without it, or without an answer, one is assumed.
     """
@@ -35,7 +35,7 @@ class AdmissionOptions(BaseModel):
 
     cap_rows: PositiveInt | None = None
     cap_rows_per_replica: PositiveInt | None = None
-    tasks_per_slot: PositiveInt = 1
+    tasks_per_slot: PositiveInt | None = None
     replicas_url: str | None = None
 
     @model_validator(mode="after")
@@ -121,6 +121,11 @@ class AdmissionReader(DataSourceStreamReader):  # type: ignore[misc] # pyspark i
         return {"rows": self.offered_rows()}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[Any]:
-        """Split a batch into as many tasks as there are slots, times ``tasks_per_slot``."""
-        tasks = self._replicas.count() * self._admission.tasks_per_slot
-        return [RowRange(low, high) for low, high in split_rows(start["rows"], end["rows"], tasks)]
+        """Split a batch into tasks for the live replicas."""
+        replicas, each = self._replicas.count(), self._admission.tasks_per_slot
+        first, last = start["rows"], end["rows"]
+        if each is None:
+            ranges = split_by_speed(first, last, replicas, self._replicas.slowest_share())
+        else:
+            ranges = split_rows(first, last, replicas * each)
+        return [RowRange(low, high) for low, high in ranges]

@@ -88,7 +88,7 @@ def stream(
     trigger_s: Annotated[float, typer.Option(help="Trigger interval.")] = 2.0,
     service_ms_per_row: Annotated[float, typer.Option(help="Emulated time for a row.")] = 0.0,
     metrics_port: Annotated[int, typer.Option(help="Port of the listener; 0: any.")] = 9108,
-    tasks_per_slot: Annotated[int, typer.Option(help="Tasks of a batch per replica.")] = 1,
+    tasks_per_slot: Annotated[int | None, typer.Option(help="Tasks of a batch per replica.")] = None,
     expected_rows: Annotated[int | None, typer.Option(help="With Kafka: stop after so many rows.")] = None,
     linger: Annotated[bool, typer.Option(help="Stay when all is processed, until SIGTERM.")] = False,
     kafka: Annotated[str | None, typer.Option(help="Bootstrap server: topics instead of files.")] = None,

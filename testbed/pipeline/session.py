@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from gesscale.spark import place
+from gesscale.spark import place, warm_new_executors
 from latency_map.shell import command_line
 
+WORKERS_IMPORT = ("testbed.pipeline.operator", "testbed.pipeline.replay", "testbed.nexmark.source")
+"""What the Python workers of the test bed's programs need, beside pandas and PyArrow."""
 _QUIET = "--conf spark.ui.showConsoleProgress=false"  # a shell's default is true
 _DEFAULTS = {
     "spark.ui.enabled": "false",
@@ -35,7 +37,8 @@ def open_session(
         Further jars, separated by commas. They must be there when the JVM starts, so under spark-submit, or
         where PYSPARK_SUBMIT_ARGS names jars, that is where they have to be named.
     autoscaler
-        The StreamAutoscaler that chooses the executors' nodes; outside Kubernetes it changes nothing.
+        The StreamAutoscaler that chooses the executors' nodes; outside Kubernetes it chooses none. New executors are
+        warm then.
     settings
         Further settings of Spark, where they are not set from outside.
 
@@ -60,5 +63,5 @@ def open_session(
         conf.setIfMissing(name, value)
     builder = SparkSession.builder.config(conf=conf)
     if autoscaler is not None:
-        builder = place(builder, autoscaler)
+        builder = warm_new_executors(place(builder, autoscaler), WORKERS_IMPORT)
     return builder.getOrCreate()

@@ -55,7 +55,7 @@ class StreamOptions:
     metrics_port
         Where `gesscale.spark` serves; 0 takes a free port.
     tasks_per_slot
-        Tasks of a batch for each live replica.
+        Tasks of a batch for each live replica; None: by their speeds.
     expected_rows
         Stop when so many rows are processed; None: all of the replay, or with Kafka never.
     linger
@@ -80,7 +80,7 @@ class StreamOptions:
     trigger_s: float = 2.0
     service_s_per_row: float = 0.0
     metrics_port: int = 9108
-    tasks_per_slot: int = 1
+    tasks_per_slot: int | None = None
     expected_rows: int | None = None
     linger: bool = False
     kafka: KafkaRoute | None = None

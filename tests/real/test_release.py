@@ -147,6 +147,16 @@ def test_the_wheel_is_installed_into_a_fresh_environment(made, tmp_path, extra):
         run(programs / "pip", "install", "-q", "--dry-run", named, cwd=tmp_path)
 
 
+def test_an_older_python_is_refused_in_one_line(made, tmp_path):
+    command = (
+        sys.executable, "-m", "pip", "download", "--no-index", "--find-links", made, "--no-deps",
+        "--only-binary", ":all:", "--python-version", "3.10", "-d", tmp_path, "gesscale",
+    )  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode != 0
+    assert "requires a different Python: 3.10.0 not in '>=3.11'" in done.stderr
+
+
 def run(*command, **options):
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(

@@ -6,18 +6,25 @@ from pathlib import Path
 
 import pytest
 
-from gesscale.spark.warm_up import warm_up_settings
+from gesscale.spark.warm_up import DAEMON_SETTING, warm_up_settings
 from latency_map.shell import command_line
 from testbed.cluster import processes, spark_command
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.timeout(700)]
+PATIENT_S = 100  # a busy machine warms slowly
 LOOPBACK = "127.0.0.1"
 PROGRAM = """
 import os, subprocess, sys, time
+import gesscale.spark
 from pyspark.sql import SparkSession
+from gesscale.spark.scheduler import live_executors
+from gesscale.spark.warm_up import JAR
 from testbed.cluster import spark_command
 
-spark = SparkSession.builder.getOrCreate()
+builder = SparkSession.builder
+if "warm" in sys.argv:
+    builder = gesscale.spark.warm_new_executors(builder, ["json"], timeout_s=100)
+spark = builder.getOrCreate()
 sc = spark.sparkContext
 
 def same(frames):
@@ -30,13 +37,16 @@ def executor(number):
     arguments = spark_command.executor_arguments(
         "127.0.0.1", driver_address="127.0.0.1", driver_port=int(sc.getConf().get("spark.driver.port")),
         application=sc.applicationId, executor_id=number)
+    # an image without the jar: it comes from the driver
+    words = [word.replace(str(JAR), "") for word in spark_command.executor_command(arguments, java_options=())]
     with open(f"{sys.argv[1]}/{number}.log", "w") as log:
-        return subprocess.Popen(spark_command.executor_command(arguments, java_options=()), stdout=log, stderr=log)
+        return subprocess.Popen(words, stdout=log, stderr=log, cwd=sys.argv[1])
 
 for number in (1, 2):  # the second learns from the first which worker to prepare
     started = executor(number)
     assert work() == 100
     assert work() == 100
+    print("WARM", all(each.is_warm for each in live_executors(spark)), flush=True)
     started.terminate()
     started.wait(60)
 print("DONE", flush=True)
@@ -44,21 +54,26 @@ spark.stop()
 """
 
 
-def logs(folder: Path, settings: dict[str, str]) -> list[list[str]]:
+def logs(folder: Path, settings: dict[str, str], *, submitted: bool = False) -> list[list[str]]:
     (folder / "program.py").write_text(PROGRAM)
     fixed = spark_command.driver_settings(LOOPBACK, driver_port=0, ui_port=0)
     fixed = {name: value for name, value in fixed.items() if name != "spark.ui.port"} | {
         "spark.ui.enabled": "false"
     }
-    words = (word for name, value in {**settings, **fixed}.items() for word in ("--conf", f"{name}={value}"))
+    words = [word for name, value in {**settings, **fixed}.items() for word in ("--conf", f"{name}={value}")]
     environment = {
         **processes.base_environment(),
         **spark_command.node_environment(LOOPBACK, folder, sys.executable),
-        "PYSPARK_SUBMIT_ARGS": command_line((*words, "pyspark-shell")),
     }
-    program = (sys.executable, str(folder / "program.py"), str(folder))
-    done = subprocess.run(program, env=environment, capture_output=True, text=True, timeout=240, check=False)
+    program = (str(folder / "program.py"), str(folder))
+    if submitted:
+        command = (f"{spark_command.spark_home()}/bin/spark-submit", *words, *program, "warm")
+    else:
+        command = (sys.executable, *program)
+        environment["PYSPARK_SUBMIT_ARGS"] = command_line((*words, "pyspark-shell"))
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
     assert "DONE" in done.stdout, done.stderr[-3000:]
+    assert done.stdout.count("WARM True") == 2
     return [(folder / f"{number}.log").read_text().splitlines() for number in (1, 2)]
 
 
@@ -66,8 +81,11 @@ def position(log: list[str], words: str) -> int:
     return next((number for number, line in enumerate(log) if words in line), -1)
 
 
-def test_the_first_task_comes_after_the_warm_up(tmp_path: Path) -> None:
-    both = logs(tmp_path, warm_up_settings(["json"]))
+@pytest.mark.parametrize("submitted", [False, True], ids=["by settings", "by a line of a submitted program"])
+def test_the_first_task_comes_after_the_warm_up(tmp_path: Path, *, submitted: bool) -> None:
+    both = logs(
+        tmp_path, {} if submitted else warm_up_settings(["json"], timeout_s=PATIENT_S), submitted=submitted
+    )
     # Spark counts "boot" from the task's start to that of its worker: below 0, the worker was there before the task
     assert "boot = -" not in both[0][position(both[0], "Times: total")]
     assert "boot = -" in both[1][position(both[1], "Times: total")]
@@ -84,4 +102,10 @@ def test_a_warm_up_that_fails_stops_no_executor(tmp_path: Path) -> None:
     for log in (first, second):
         assert position(log, "gesscale: this executor works without a full warm-up") >= 0
         assert position(log, "gesscale: first task") >= 0
-    assert position(first, "no_such_module is not warm") >= 0
+    assert position(second, "no_such_module is not warm") >= 0
+
+
+def test_an_image_without_gesscale_uses_sparks_own_daemon(tmp_path: Path) -> None:
+    _, second = logs(tmp_path, {**warm_up_settings(timeout_s=PATIENT_S), DAEMON_SETTING: "no_such_daemon"})
+    assert position(second, "no_such_daemon does not start here, Spark's own daemon does") >= 0
+    assert "boot = -" in second[position(second, "Times: total")]  # a worker of it was there before the task

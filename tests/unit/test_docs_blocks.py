@@ -32,6 +32,11 @@ def test_who_is_said_to_run_a_block_is_there_and_a_reason_is_one(block):
         assert len(block.not_run.split()) >= 3, "say why it cannot be run"
 
 
+@pytest.mark.parametrize("block", [block for block in blocks("shell") if block.is_run], ids=name)
+def test_what_is_run_changes_nothing_outside_its_folder(block):
+    assert block.is_harmless, "say before it why it cannot be run, or who runs it"
+
+
 @pytest.mark.parametrize("block", PLAIN_YAML, ids=name)
 def test_yaml_is_read_as_what_it_is(block, tmp_path):
     document = yaml.safe_load(block.text)

@@ -9,13 +9,17 @@ from pathlib import Path
 
 JAR = Path(__file__).parent / "warm_up.jar"
 PLUGIN = "gesscale.warmup.WarmUp"
+PLUGINS_SETTING, JARS_SETTING = "spark.plugins", "spark.jars"
+DAEMON_SETTING = "spark.gesscale.warmUp.daemon"
+WARM_SETTING = "spark.gesscale.warmUp.warm"
+"""The driver's setting in which the plugin lists the executors that have ended their warm-up."""
 DAEMON = "gesscale.spark.warm_up.daemon"
+DEFAULT_TIMEOUT_S = 30
+"""Nobody waits for an executor that warms up, so a slow node may take its time."""
 MODULES_VARIABLE = "GESSCALE_WARM_UP_MODULES"
 
 
-def warm_up_settings(
-    modules: Sequence[str] = (), *, timeout_s: int = 15, jar: Path | str = JAR
-) -> dict[str, str]:
+def warm_up_settings(modules: Sequence[str] = (), *, timeout_s: int = DEFAULT_TIMEOUT_S) -> dict[str, str]:
     """Return the Spark settings that have new executors warm up.
 
     Parameters
@@ -24,8 +28,11 @@ def warm_up_settings(
         Modules of the job that its Python workers import, in addition to pandas and PyArrow.
     timeout_s
         After so long an executor takes tasks, warm or not.
-    jar
-        Where the jar is, on the driver and on each executor: gesscale must be installed there.
+
+    Returns
+    -------
+    dict of str to str
+        The driver serves the jar to its executors. Where their image lacks gesscale, Spark's own daemon is used.
 
     Examples
     --------
@@ -33,10 +40,9 @@ def warm_up_settings(
     'my_job'
     """
     settings = {
-        "spark.plugins": PLUGIN,
-        "spark.driver.extraClassPath": str(jar),
-        "spark.executor.extraClassPath": str(jar),
-        "spark.python.daemon.module": DAEMON,
+        PLUGINS_SETTING: PLUGIN,
+        JARS_SETTING: str(JAR),
+        DAEMON_SETTING: DAEMON,
         "spark.gesscale.warmUp.timeout": f"{timeout_s}s",
     }
     if modules:

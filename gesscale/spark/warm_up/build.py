@@ -58,10 +58,13 @@ def build(jar: Path) -> None:
         if done.returncode:
             message = f"javac refused {SOURCES}: {done.stderr[:2000]}"
             raise InputError(message)
-        with zipfile.ZipFile(jar, "w", zipfile.ZIP_STORED) as archive:
+        made = Path(folder) / "made.jar"
+        with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as archive:
             for path in sorted(Path(folder).rglob("*.class")):
                 entry = zipfile.ZipInfo(path.relative_to(folder).as_posix(), _EPOCH)
                 archive.writestr(entry, path.read_bytes())
+        shutil.copy(made, jar.with_suffix(".new"))
+        jar.with_suffix(".new").replace(jar)  # a JVM may have the old one open
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ LIBRARIES = (
     "pyarrow",
     "pyspark.sql.pandas.serializers",
     "pyspark.sql.pandas.types",
+    "pyspark.sql.worker.plan_data_source_read",
 )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from heapq import heapreplace
 from typing import TypeVar
 
+from testbed.pipeline.schedule import split_by_speed
 from testbed.simulator.fog import Fog
 from testbed.simulator.spark.constants import SparkPhysics
 
@@ -170,7 +171,7 @@ def run_batch(
         if cold_s
         else None
     )
-    loads_s = _loads_s(physics, rows, slots, batch_factor)
+    loads_s = _loads_s(physics, rows, paces, batch_factor)
     if len(loads_s) <= slots:
         first = _one_each(begun_s, loads_s, paces, task_factors, first_slot, warming_s)
     else:
@@ -289,15 +290,25 @@ def _in_waves(
     return BatchStage(from_s=begun_s, ends_s=ends_s, tasks=tasks, work_s=work_s, waiting_s=waiting_s)
 
 
-def _loads_s(physics: SparkPhysics, rows: float, slots: int, factor: float) -> list[float]:
+def _loads_s(physics: SparkPhysics, rows: float, paces: Sequence[float], factor: float) -> list[float]:
     """Return what each task of the first stage takes on a slot of weight 1, the largest partition first."""
-    tasks = physics.partitions or slots
+    if physics.tasks_by_speed and rows >= 1:
+        return _loads_by_speed_s(physics, round(rows), paces, factor)
+    tasks = physics.partitions or len(paces)
     task_s, rows_s = physics.task_s * factor, rows * physics.service_ms_per_row / 1000 * factor
     if physics.hottest_share * tasks <= 1:
         return [task_s + rows_s / tasks] * tasks
     hottest = physics.hottest_share if tasks > 1 else 1.0
     others_s = task_s + rows_s * (1 - hottest) / max(1, tasks - 1)
     return [task_s + rows_s * hottest] + [others_s] * (tasks - 1)
+
+
+def _loads_by_speed_s(physics: SparkPhysics, rows: int, paces: Sequence[float], factor: float) -> list[float]:
+    """Return the same where the source cuts batches by the speeds of the slots, as it has learned them."""
+    speeds = [1 / pace for pace in paces]
+    ranges = split_by_speed(0, rows, len(paces), min(speeds) / sum(speeds))
+    row_s = physics.service_ms_per_row / 1000
+    return [(physics.task_s + (high - low) * row_s) * factor for low, high in ranges]
 
 
 def _turned(items: list[_T], by: int) -> list[_T]:

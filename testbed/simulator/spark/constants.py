@@ -31,6 +31,9 @@ class SparkPhysics:
         Round trips to the driver for which a slot idles between two tasks.
     partitions
         Tasks of a batch; 0 for as many as there are slots.
+    tasks_by_speed
+        Whether the source cuts a batch by the speeds of the slots, as `testbed.pipeline.schedule.split_by_speed` does;
+        then it has no partitions.
     slots_per_replica
         Tasks that an executor runs at a time.
     hottest_share
@@ -74,6 +77,7 @@ class SparkPhysics:
     driver_round_trips: NotNegative
     wave_round_trips: NotNegative = 1.0
     partitions: Count = 0
+    tasks_by_speed: bool = False
     slots_per_replica: PositiveCount = 1
     hottest_share: Share = 0.0
     state_partitions: Count = 0
@@ -93,6 +97,9 @@ class SparkPhysics:
     driver_restart_s: NotNegative = 0.0
 
     def __post_init__(self) -> None:
+        if self.tasks_by_speed and (self.partitions or self.hottest_share):
+            message = "expected no partitions and no hottest_share with tasks_by_speed, got both"
+            raise ValueError(message)
         if self.cold_least_s > self.cold_most_s:
             message = f"expected cold_least_s <= cold_most_s, got {self.cold_least_s} and {self.cold_most_s}"
             raise ValueError(message)

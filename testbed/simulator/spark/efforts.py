@@ -28,7 +28,8 @@ def efforts(physics: SparkPhysics, batches: Iterable[Done]) -> Mapping[str, Effo
     found: dict[str, Effort] = {}
     for executor_set, timeline, rows in batches:
         lanes = executor_set.slots_each
-        shares = zip(_row_shares(physics, timeline), *_times_s(physics, executor_set, timeline), strict=True)
+        row_shares = _row_shares(physics, executor_set, timeline)
+        shares = zip(row_shares, *_times_s(physics, executor_set, timeline), strict=True)
         for slot, (share, work_s, waiting_s) in enumerate(shares):
             node = executor_set.nodes[slot // lanes]
             sofar = found.get(node, NO_EFFORT)
@@ -38,8 +39,10 @@ def efforts(physics: SparkPhysics, batches: Iterable[Done]) -> Mapping[str, Effo
     return found
 
 
-def _row_shares(physics: SparkPhysics, timeline: BatchTimeline) -> list[float]:
+def _row_shares(physics: SparkPhysics, executor_set: ExecutorSet, timeline: BatchTimeline) -> list[float]:
     """Return the share of each slot: its partitions are equal, except the largest, which is the first slot's."""
+    if physics.tasks_by_speed:
+        return _shares_by_time(physics, executor_set, timeline)
     count = max(1, sum(timeline.tasks))
     if physics.hottest_share * count <= 1 or count == 1 or not timeline.tasks[timeline.first_slot]:
         return [own / count for own in timeline.tasks]
@@ -47,6 +50,23 @@ def _row_shares(physics: SparkPhysics, timeline: BatchTimeline) -> list[float]:
     shares = [other * own for own in timeline.tasks]
     shares[timeline.first_slot] += physics.hottest_share - other
     return shares
+
+
+def _shares_by_time(physics: SparkPhysics, executor_set: ExecutorSet, timeline: BatchTimeline) -> list[float]:
+    """Return the share of each slot where partitions are unequal: by the time that it spent on rows."""
+    between_s = (
+        physics.wave_round_trips * rtt_s * max(0, tasks - 1)
+        for rtt_s, tasks in zip(executor_set.rtts_s, timeline.tasks, strict=True)
+    )
+    idle_s = timeline.idle_s or [0.0] * len(timeline.tasks)
+    on_rows = [
+        max(0.0, (end_s - timeline.tasks_from_s - waited_s - idled_s) / pace - tasks * physics.task_s)
+        for end_s, waited_s, idled_s, pace, tasks in zip(
+            timeline.ends_s, between_s, idle_s, executor_set.paces, timeline.tasks, strict=True
+        )
+    ]
+    total = sum(on_rows)
+    return [each / total if total else 1 / len(on_rows) for each in on_rows]
 
 
 def _times_s(

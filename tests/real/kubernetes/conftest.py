@@ -60,6 +60,18 @@ class ForeignCluster:
     def reconnect(self, node: str) -> NoReturn:
         self._skip(f"reconnecting {node}")
 
+    def kill_api_server(self) -> NoReturn:
+        self._skip("killing the API server")
+
+    def start_api_server(self) -> NoReturn:
+        self._skip("starting the API server")
+
+    def kill_kubelet(self, node: str) -> NoReturn:
+        self._skip(f"killing the kubelet of {node}")
+
+    def start_kubelet(self, node: str) -> NoReturn:
+        self._skip(f"starting the kubelet of {node}")
+
     def load_image(self, archive: Path) -> NoReturn:
         self._skip(f"loading {archive.name} into nodes")
 

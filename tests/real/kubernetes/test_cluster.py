@@ -221,6 +221,27 @@ def test_a_namespace_under_the_restricted_profile_refuses_a_pod_that_runs_as_roo
         create(cluster, namespace, bad)
 
 
+def test_an_api_server_and_a_kubelet_that_were_killed_go_on_with_what_there_was(
+    cluster: KubernetesTestBed, namespace: str
+) -> None:
+    node = cluster.node_names[-1]
+    create(cluster, namespace, busybox_pod("before", node))
+    wait_ready(cluster, namespace)
+    cluster.kill_kubelet(node)
+    with pytest.raises(ClusterError, match="expected its kubelet to run"):
+        cluster.kill_kubelet(node)
+    cluster.start_kubelet(node)
+    cluster.kill_api_server()
+    with pytest.raises(OSError, match="refused"):
+        cluster.not_ready()
+    cluster.start_api_server()
+    create(cluster, namespace, busybox_pod("after", node))
+    wait_ready(cluster, namespace)  # only a kubelet can start it
+    (status,) = get(cluster, namespace, "pod", "before")["status"]["containerStatuses"]
+    assert status["restartCount"] == 0
+    until(lambda: not cluster.not_ready(), "every node is ready")
+
+
 def test_a_node_that_is_cut_off_is_noticed_and_comes_back(cluster: KubernetesTestBed) -> None:
     node = cluster.node_names[-1]
     cluster.cut_off(node)

@@ -24,6 +24,18 @@ def test_a_shell_can_complete_it(gesscale, monkeypatch, shell):
     assert "_GESSCALE_COMPLETE=complete_" in out
 
 
+@pytest.mark.parametrize(("words", "said"), [
+    (("recommend", "-c"), "error: Option '-c' requires an argument"),
+    (("recommend", "--nope"), "error: No such option: --nope; see gesscale recommend --help"),
+    (("nope",), "error: No such command 'nope'; see gesscale --help"),
+])  # fmt: skip
+def test_a_wrong_command_line_is_told_in_one_line(gesscale, words, said):
+    code, out, err = gesscale(*words)
+    assert (code, out) == (2, "")
+    assert err.startswith(said)
+    assert len(err.splitlines()) == 1
+
+
 @pytest.mark.parametrize("command", ["nearest", "farthest"])
 def test_a_ranking_needs_members(gesscale, tmp_path, command):
     file = tmp_path / "map.csv"

@@ -2,8 +2,8 @@ from gesscale.spark.executors import ExecutorWatch, hosts_of
 from gesscale.spark.reconcile import LiveExecutor
 
 
-def live(identity, *, node=None, worked=False):
-    return LiveExecutor(id=identity, host="10.1.0.9", node=node, has_worked=worked)
+def live(identity, *, node=None, worked=False, warm=True):
+    return LiveExecutor(id=identity, host="10.1.0.9", node=node, has_worked=worked, is_warm=warm)
 
 
 def test_hosts_are_nodes_where_executors_tell_them():
@@ -13,6 +13,12 @@ def test_hosts_are_nodes_where_executors_tell_them():
 def test_who_was_told_to_go_is_a_member_and_no_replica():
     watch = ExecutorWatch(lambda: [live("1", node="a"), live("2", node="b")], lambda: 10.0)
     watch.expect_to_leave(frozenset({"2"}))
+    seen = watch.now(fresh_s=0)
+    assert (seen.hosts, [each.id for each in seen.members]) == (("a",), ["1", "2"])
+
+
+def test_who_warms_up_is_a_member_and_no_replica_yet():
+    watch = ExecutorWatch(lambda: [live("1", node="a"), live("2", node="b", warm=False)], lambda: 10.0)
     seen = watch.now(fresh_s=0)
     assert (seen.hosts, [each.id for each in seen.members]) == (("a",), ["1", "2"])
 

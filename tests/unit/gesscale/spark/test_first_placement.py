@@ -7,8 +7,9 @@ from kubernetes.client import Configuration
 from gesscale.errors import InputError
 from gesscale.kubernetes.api.connection import Connection
 from gesscale.spark import place
-from gesscale.spark.first_placement import first_placement, read_base_template, submit_settings
+from gesscale.spark.first_placement import first_placement, read_base_template
 from gesscale.spark.pod_template import PodPlacement
+from gesscale.spark.session_settings import submit_settings
 
 PATH = "/apis/gesscale.dev/v1alpha1/namespaces/streams/streamautoscalers/taxi"
 ORDER = {"id": "7-3", "term": 7, "placement": ["a", "b"], "at": "2026-11-21T20:58:08Z"}

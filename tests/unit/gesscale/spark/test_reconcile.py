@@ -3,8 +3,8 @@ import pytest
 from gesscale.spark.reconcile import Actions, ExecutorPod, LiveExecutor, reconcile
 
 
-def live(identity, node, order="1-1"):
-    return LiveExecutor(id=identity, host="10.0.0.1", node=node, order=order)
+def live(identity, node, order="1-1", *, warm=True):
+    return LiveExecutor(id=identity, host="10.0.0.1", node=node, order=order, is_warm=warm)
 
 
 def pod(executor, node, order="1-1", *, waits=True):
@@ -34,6 +34,11 @@ def test_add_first_then_remove():
     assert reconcile("1-2", ["a", "c"], before) == Actions(total=3, missing=("c",), surplus=("2",))
     after = [*before, live("3", "c")]
     assert reconcile("1-2", ["a", "c"], after).decommission == ("2",)
+
+
+def test_the_old_one_stays_until_the_new_one_is_warm():
+    executors = [live("1", "a"), live("2", "b"), live("3", "c", warm=False)]
+    assert reconcile("1-2", ["a", "c"], executors) == Actions(total=2, surplus=("2",))
 
 
 def test_who_was_told_to_go_is_told_once_and_no_longer_holds_its_node():

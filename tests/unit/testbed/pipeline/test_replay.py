@@ -78,6 +78,27 @@ def test_cap_and_tasks_follow_the_live_replicas(rides, httpserver: HTTPServer):
     assert [(task.start, task.end) for task in tasks] == [(0, 2), (2, 4), (4, 6), (6, 8), (8, 10), (10, 12)]
 
 
+def batch(number, **by_host):
+    hosts = {host: {"rows": rows, "busy_s": busy_s} for host, (rows, busy_s) in by_host.items()}
+    return {"batch_id": number, "by_host": hosts or None}
+
+
+def test_tasks_are_cut_by_the_speeds_of_the_last_batches(rides, httpserver: HTTPServer):
+    httpserver.expect_request("/replicas").respond_with_json({"replicas": 2, "hosts": ["a", "b"]})
+    first = [batch(0, a=(8.0, 9.0), b=(8.0, 1.0)), batch(1, a=(8.0, 8.0), b=(8.0, 1.0))]
+    httpserver.expect_request("/batches", query_string="after=-1").respond_with_json({"batches": first})
+    second = [batch(2), batch(3, a=(8.0, 4.0), b=(8.0, 1.0))]
+    httpserver.expect_request("/batches", query_string="after=1").respond_with_json({"batches": second})
+    source = reader(rides, replicas_url=httpserver.url_for("/replicas"))
+
+    def tasks():
+        return [task.end - task.start for task in source.partitions({"rows": 0}, {"rows": 20})]
+
+    assert tasks() == [10, 10]  # two batches tell nothing: their executors may have been cold
+    # a does 2 rows/s at best and b 8: 0.2 of 20 rows at first; then twice the share of what is left; least 0.15 of 4
+    assert tasks() == [4, 4, 4, 3, 2, 1, 1, 1]
+
+
 def test_a_reader_travels_to_executors_without_its_schedule(rides):
     source = reader(rides, cap_rows="7")
     source.reportLatestOffset()

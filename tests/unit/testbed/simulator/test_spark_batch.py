@@ -10,6 +10,7 @@ from testbed.simulator.fog import Fog
 from testbed.simulator.scene import LinkSlowdown, SimulatedNode
 from testbed.simulator.spark.batch import ExecutorSet, mean_batch_s, run_batch
 from testbed.simulator.spark.constants import read_physics
+from testbed.simulator.spark.efforts import efforts
 from testbed.simulator.spark.loss import timeline_after_loss
 
 READINGS = Path(__file__).parents[3] / "data" / "spark_saturation_readings.csv"
@@ -203,3 +204,23 @@ def test_the_bundled_group_by_meets_what_was_measured_but_for_two_points_of_a_fu
     assert len(errors) == 16
     assert sum(errors.values()) / 16 < 0.013
     assert max(errors.values()) < 0.06
+
+
+def test_tasks_cut_by_speed_end_together_on_unequal_nodes() -> None:
+    # speeds 0.5, 1 and 4: 11,000 rows of 2 ms take 22 / 5.5 = 4 s at best, and 11 / 3 x 4 = 14.7 s where spread evenly
+    fog = Fog(
+        {
+            f"n{turn}": SimulatedNode(name=f"n{turn}", weight=weight)
+            for turn, weight in enumerate((0.5, 1.0, 4.0))
+        },
+        equal_delays(3, 0),
+    )
+    executors = ExecutorSet.of(["n0", "n1", "n2"], "n0", fog)
+    bare = replace(QUIET, fixed_s=0.0, task_s=0.0)
+    assert run_batch(bare, executors, 11_000).seconds == pytest.approx(44 / 3)
+    by_speed = replace(bare, tasks_by_speed=True)
+    assert 4.0 <= run_batch(by_speed, executors, 11_000).seconds < 4.6
+    done = efforts(by_speed, [(executors, run_batch(by_speed, executors, 11_000), 11_000)])
+    # each does 500 rows a second for its weight
+    for name, weight in (("n0", 0.5), ("n1", 1.0), ("n2", 4.0)):
+        assert done[name].rows == pytest.approx(500 * weight * done[name].work_s)

@@ -70,7 +70,7 @@ def test_the_docs_tell_a_drivers_rights_with_and_without_the_settings_that_make_
     few, more = (yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", section, re.DOTALL))
     assert by_target(few["rules"]) == DRIVER
     assert by_target(more) == SPARK_DEFAULTS
-    settings = dict(re.findall(r"^    (spark\.\S+) +(\S+)$", section, re.MULTILINE))
+    settings = dict(re.findall(r"^(spark\.\S+) +(\S+)$", section, re.MULTILINE))
     assert settings == FEW_RIGHTS_SETTINGS
 
 

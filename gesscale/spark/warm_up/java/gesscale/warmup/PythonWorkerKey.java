@@ -3,9 +3,12 @@ package gesscale.warmup;
 import java.io.Serializable;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Map;
 import org.apache.spark.SparkEnv;
+import org.apache.spark.api.python.PythonWorker;
+import org.apache.spark.api.python.PythonWorkerFactory;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
@@ -14,26 +17,32 @@ import scala.jdk.javaapi.CollectionConverters;
  * <p>Read from an executor that works (SparkEnv.pythonWorkers, private, Spark 4.3.0), so that nothing of Spark's
  * rules is repeated here.
  */
-record PythonWorkerKey(String python, String workerModule, String daemonModule, HashMap<String, String> environment)
+record PythonWorkerKey(
+    String python, String workerModule, String daemonModule, HashMap<String, String> environment, int workers)
     implements Serializable {
   private static final String DIRECTORIES = "SPARK_LOCAL_DIRS";
 
-  /** Returns the key of this executor's workers; null where it has none. */
-  static PythonWorkerKey inUse(SparkEnv env) throws ReflectiveOperationException {
+  /** Returns the keys of this executor's workers: a task may have several at a time. */
+  static ArrayList<PythonWorkerKey> inUse(SparkEnv env) throws ReflectiveOperationException {
     Field field = SparkEnv.class.getDeclaredField("pythonWorkers");
     field.setAccessible(true);
+    var found = new ArrayList<PythonWorkerKey>();
     synchronized (env) {
-      var keys = ((scala.collection.Map<?, ?>) field.get(env)).keysIterator();
-      return keys.hasNext() ? of(keys.next()) : null;
+      for (var kept = ((scala.collection.Map<?, ?>) field.get(env)).iterator(); kept.hasNext(); ) {
+        var each = (scala.Tuple2<?, ?>) kept.next();
+        found.add(of(each._1(), ((PythonWorkerFactory) each._2()).idleWorkers().size()));
+      }
     }
+    return found;
   }
 
-  private static PythonWorkerKey of(Object key) throws ReflectiveOperationException {
+  private static PythonWorkerKey of(Object key, int idle) throws ReflectiveOperationException {
     return new PythonWorkerKey(
         (String) value(key, "pythonExec"),
         (String) value(key, "workerModule"),
         (String) value(key, "daemonModule"),
-        new HashMap<>(CollectionConverters.asJava((scala.collection.Map<String, String>) value(key, "envVars"))));
+        new HashMap<>(CollectionConverters.asJava((scala.collection.Map<String, String>) value(key, "envVars"))),
+        Math.max(1, idle));
   }
 
   private static Object value(Object key, String name) throws ReflectiveOperationException {
@@ -42,8 +51,13 @@ record PythonWorkerKey(String python, String workerModule, String daemonModule, 
     return method.invoke(key);
   }
 
-  /** Forks a worker and leaves it where the first task looks for an idle one. */
-  void prepareWorker(SparkEnv env) {
+  /** Returns the key of the same worker, forked by another daemon. */
+  PythonWorkerKey withDaemon(String module) {
+    return new PythonWorkerKey(python, workerModule, module, environment, workers);
+  }
+
+  /** Forks as many workers as a task has at a time, and leaves them where the first task looks for idle ones. */
+  void prepareWorkers(SparkEnv env) {
     Map<String, String> own = new HashMap<>(environment);
     if (own.containsKey(DIRECTORIES)) { // the only variable that differs from executor to executor
       String[] paths = new String[env.blockManager().diskBlockManager().localDirs().length];
@@ -54,7 +68,12 @@ record PythonWorkerKey(String python, String workerModule, String daemonModule, 
     }
     scala.collection.immutable.Map<String, String> variables =
         scala.collection.immutable.Map$.MODULE$.from(CollectionConverters.asScala(own));
-    var worker = env.createPythonWorker(python, workerModule, daemonModule, variables, true)._1();
-    env.releasePythonWorker(python, workerModule, daemonModule, variables, worker);
+    var made = new ArrayList<PythonWorker>();
+    for (int i = 0; i < workers; i++) {
+      made.add(env.createPythonWorker(python, workerModule, daemonModule, variables, true)._1());
+    }
+    for (PythonWorker worker : made) {
+      env.releasePythonWorker(python, workerModule, daemonModule, variables, worker);
+    }
   }
 }

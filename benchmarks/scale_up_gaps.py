@@ -1,0 +1,215 @@
+"""What a scale-up costs the output, with and without a warm-up of the new executor, on the local cluster.
+
+A saturated query on two emulated nodes gets a third replica, loses it, and gets it again, several times: its batches
+are full and follow one another. A line of JSON for each case:
+
+- "gap": the longest time between the ends of two batches from the order to the full rate, in normal batches;
+- "full_rate_s": from the order to the begin of the first batch with the new replica that is no longer than 1.2 normal
+  batches. A normal batch is the median of the last five before the order.
+
+    python benchmarks/scale_up_gaps.py --cases map:none,map:daemon,map:plugin,map:both --rounds 3
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import signal
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+from gesscale.spark.warm_up import DAEMON, DAEMON_SETTING, PLUGINS_SETTING
+from testbed.cluster import lifecycle, processes, state
+from testbed.cluster.processes import Role
+from testbed.cluster.spark import LocalSpark, open_spark
+from testbed.cluster.topology import read_topology
+from testbed.demo.rides import prepare_rides
+from testbed.demo.scenario import DEMO
+from testbed.pipeline.rides import bundled_demand
+
+FIRST, ADDED = ("home", "near"), "far"
+MAP = ",home,near,far\nhome,0,8,20\nnear,8,0,12\nfar,20,12,0\n"
+TOPOLOGY = (
+    "name: gaps\nlatency: {file: map.csv, unit: ms, kind: rtt}\ndriver_node: home\nsubnet: 10.77.218.0/24\n"
+)
+PORT = 9108
+SETTLED, AFTER, LONGER = 5, 3, 1.2
+WITHIN_S = 300.0
+
+MEASURES: Mapping[str, Mapping[str, str]] = {
+    "none": {PLUGINS_SETTING: ""},
+    "daemon": {PLUGINS_SETTING: "", "spark.python.daemon.module": DAEMON},
+    "plugin": {DAEMON_SETTING: ""},
+    "both": {},  # as the test bed has it
+}
+
+
+def program(query: str, folder: Path) -> tuple[str, ...]:
+    """Return the driver's program: the test bed's own, with more rows than it can process."""
+    if query == "map":
+        rides = prepare_rides(bundled_demand(), DEMO.share, DEMO.copies, lambda _: None).folder
+        options = {
+            "rides": rides.resolve(), "copies": 200, "start-at-s": 0, "to": folder / "sink", "operator": "gaps",
+            "checkpoint": folder / "checkpoint", "cap-rows-per-replica": DEMO.cap_rows, "trigger-s": 2.0,
+            "service-ms-per-row": DEMO.operators[0].service_ms_per_row, "metrics-port": PORT,
+        }  # fmt: skip
+        words = ("-m", "testbed.pipeline", "stream")
+    else:
+        options = {
+            "folder": folder, "events": 10_000_000, "cap-rows-per-replica": 300, "service-ms-per-row": 8.0,
+            "metrics-port": PORT,
+        }  # fmt: skip
+        words = ("-m", "testbed.nexmark", "stream", query)
+    return (
+        *words,
+        *(word for name, value in options.items() for word in (f"--{name}", str(value))),
+        "--linger",
+    )
+
+
+def batches(address: str) -> list[dict[str, Any]]:
+    """Return the batches that had rows; none where the driver does not answer yet."""
+    with contextlib.suppress(OSError), urlopen(f"http://{address}:{PORT}/batches", timeout=5) as answer:
+        return [batch for batch in json.load(answer)["batches"] if batch["rows"]]
+    return []
+
+
+def watched(address: str, enough: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
+    """Wait until the batches are enough, and return them; all that came where time is over."""
+    deadline_s, seen = time.monotonic() + WITHIN_S, []
+    while time.monotonic() < deadline_s:
+        seen = batches(address)
+        if enough(seen):
+            break
+        time.sleep(0.3)
+    return seen
+
+
+def scale_up(
+    address: str, new: str, order: Callable[[], object], *, settled_after_s: float
+) -> dict[str, Any]:
+    """Order a replica on a host while batches are normal, and return what came of it.
+
+    Parameters
+    ----------
+    address
+        The driver's.
+    new
+        The host, as the driver names it.
+    order
+        Orders it and returns at once.
+    settled_after_s
+        Batches before this are not looked at.
+    """
+
+    def normal(seen: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [each for each in seen if each["started_at_s"] > settled_after_s and new not in each["hosts"]]
+
+    before = normal(watched(address, lambda seen: len(normal(seen)) > SETTLED))[-SETTLED - 1 :]
+    normal_s = statistics.median(each["ended_at_s"] - last["ended_at_s"] for last, each in pairwise(before))
+    ordered_at_s = time.time()
+    order()
+
+    def worked(batch: dict[str, Any]) -> bool:
+        return batch["ended_at_s"] > ordered_at_s and (batch["by_host"] or {}).get(new, {}).get("rows", 0) > 0
+
+    def full(seen: list[dict[str, Any]]) -> list[int]:
+        return [
+            number
+            for number, (last, each) in enumerate(pairwise(seen), 1)
+            if worked(each) and each["ended_at_s"] - last["ended_at_s"] <= LONGER * normal_s
+        ]
+
+    seen = watched(address, lambda seen: bool(full(seen)) and len(seen) > full(seen)[0] + AFTER)
+    first = full(seen)[0]
+    gaps = [
+        each["ended_at_s"] - last["ended_at_s"]
+        for last, each in pairwise(seen[: first + 1])
+        if each["ended_at_s"] > ordered_at_s
+    ]
+    return {
+        "normal_s": round(normal_s, 2),
+        "gap_s": round(max(gaps), 2),
+        "gap": round(max(gaps) / normal_s, 2),
+        "first_rows_s": round(next(filter(worked, seen))["started_at_s"] - ordered_at_s, 2),
+        "full_rate_s": round(seen[first]["started_at_s"] - ordered_at_s, 2),
+        "load": round(os.getloadavg()[0], 1),
+    }
+
+
+def rounds_on(spark: LocalSpark, rounds: int) -> Iterator[dict[str, Any]]:
+    """Add and remove the replica, several times."""
+    new, settled_after_s = spark.topology.node(ADDED).address, time.time() + 12.0  # both replicas have worked
+    for _ in range(rounds):
+        yield scale_up(
+            spark.topology.driver.address,
+            new,
+            lambda: spark.start_replicas([ADDED]),
+            settled_after_s=settled_after_s,
+        )
+        executors = [each for each in spark.running(Role.EXECUTOR) if each.mark.node == ADDED]
+        processes.ask(executors, signal.SIGPWR)
+        deadline_s = time.monotonic() + 30
+        while time.monotonic() < deadline_s and set(executors) & set(spark.running(Role.EXECUTOR)):
+            time.sleep(0.3)
+        settled_after_s = time.time() + 3.0
+
+
+def summary(query: str, measure: str, rounds: list[dict[str, Any]], output: Path | None) -> None:
+    """Print a case, and add it to a file."""
+    medians = {name: statistics.median(each[name] for each in rounds) for name in ("gap", "full_rate_s")}
+    line = json.dumps({"query": query, "measure": measure, **medians, "rounds": rounds})
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+    if output is not None:
+        with output.open("a", encoding="utf-8") as lines:
+            lines.write(line + "\n")
+
+
+@contextlib.contextmanager
+def nodes(folder: Path) -> Iterator[Any]:
+    """Have the nodes."""
+    os.environ[state.STATE_ROOT] = str(folder / "state")
+    (folder / "map.csv").write_text(MAP)
+    (folder / "topology.yaml").write_text(TOPOLOGY)
+    topology = read_topology(str(folder / "topology.yaml"))
+    lifecycle.up(topology, source=str(folder / "topology.yaml"))
+    try:
+        yield topology
+    finally:
+        lifecycle.down(topology.name)
+
+
+def main() -> None:
+    """Measure the cases."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--cases", required=True, help="map or a query of Nexmark : none, daemon, plugin or both"
+    )
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--output", type=Path, help="where the figures are added")
+    given = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the nodes are taken down then, too
+    for number, case in enumerate(given.cases.split(",")):
+        query, measure = case.split(":")
+        with tempfile.TemporaryDirectory() as name, nodes(Path(name)) as topology:
+            spark = open_spark(topology, f"gaps{number}")
+            spark.start_driver(program(query, Path(name)), settings=MEASURES[measure])
+            spark.await_driver(120.0)
+            spark.await_replicas(spark.start_replicas(FIRST), timeout_s=90.0)
+            rounds = list(rounds_on(spark, given.rounds))
+            spark.stop_driver()
+        summary(query, measure, rounds, given.output)
+
+
+if __name__ == "__main__":
+    main()

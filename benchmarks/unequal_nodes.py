@@ -1,0 +1,211 @@
+"""What unequal nodes cost a map with each way to split a batch, on the local cluster: a Pi 3, a Pi 4 and a NUC.
+
+One saturated query after the other on the same three executors, whose nodes have weights 0.5, 1 and 4, or, "equal",
+1.83 each, the same in all. A line of JSON for each case; "cost" is its median batch over that of the equal nodes with
+one task each, less one. Splits:
+
+- "even-K": K equal tasks for each slot; "even-1" is Spark's own;
+- "weights": a task for each slot, as long as a node's weight; Spark gives it to any slot, as no source in Python can
+  say where it prefers a task;
+- "told" and "learned": `testbed.pipeline.schedule.split_by_speed` with the speeds given, and as seen in batches.
+
+    python benchmarks/unequal_nodes.py --cases equal:even-1,unequal:even-1,unequal:learned --seconds 5 --rounds 2
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import signal
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+from testbed.pipeline.replay import ReplayOptions, ReplayReader, RideRange, RideReplay
+from testbed.pipeline.schedule import split_by_speed, split_rows
+
+WEIGHTS = {"pi3": 0.5, "pi4": 1.0, "nuc": 4.0}
+MAP = ",nuc,pi4,pi3\nnuc,0,8,20\npi4,8,0,12\npi3,20,12,0\n"
+TOPOLOGY = (
+    "name: unequal\nlatency: {file: map.csv, unit: ms, kind: rtt}\ndriver_node: nuc\nsubnet: 10.77.217.0/24\n"
+    "node_classes: {nuc: nuc, pi4: pi4, pi3: pi3}\n"
+)
+PORT, SERVICE_S = 9108, 0.002
+BATCHES, WITHIN_S = 4, 240.0
+
+
+def split(way: str, start: int, end: int, learned_share: float) -> list[tuple[int, int]]:
+    """Return the ranges of a batch's tasks."""
+    total = sum(WEIGHTS.values())
+    if way == "weights":
+        edges = [start]
+        for weight in WEIGHTS.values():
+            edges.append(edges[-1] + round((end - start) * weight / total))
+        return list(zip(edges, [*edges[1:-1], end], strict=True))
+    if way == "told":
+        return split_by_speed(start, end, len(WEIGHTS), min(WEIGHTS.values()) / total)
+    if way == "learned":
+        return split_by_speed(start, end, len(WEIGHTS), learned_share)
+    return split_rows(start, end, len(WEIGHTS) * int(way.removeprefix("even-")))
+
+
+def source(way: str) -> type[RideReplay]:
+    """Return the replay of rides with another way to split batches."""
+
+    class Reader(ReplayReader):
+        def partitions(self, start: dict[str, int], end: dict[str, int]) -> Any:
+            share = self._replicas.slowest_share() if way == "learned" else 1.0
+            ranges = split(way, start["rows"], end["rows"], share)
+            first_s = float(self._plan().pickup_s[0])
+            return [RideRange(low, high, first_s) for low, high in ranges]
+
+    class Source(RideReplay):
+        @classmethod
+        def name(cls) -> str:
+            return f"rides-{way}"
+
+        def streamReader(self, schema: Any) -> Reader:  # noqa: ARG002, N802 - Spark's signature
+            return Reader(ReplayOptions.parse(self.name(), dict(self.options)))
+
+    return Source
+
+
+def work(weight: float | None) -> Any:
+    """Return the demo's map, on nodes of this weight or of their own."""
+    from testbed.pipeline.operator import append_nearest
+
+    if weight is None:
+        return append_nearest(SERVICE_S)
+    own = append_nearest(SERVICE_S)
+
+    def append(frames: Any) -> Any:
+        os.environ["GESSCALE_NODE_WEIGHT"] = str(weight)
+        yield from own(frames)
+
+    return append
+
+
+def drive(cases: list[str], rows: int, folder: Path, rides: Path) -> None:
+    """Run the cases in this process, the driver, each until its file says that it is over."""
+    from gesscale.spark import attach
+    from testbed.pipeline.operator import OUTPUT_SCHEMA
+    from testbed.pipeline.session import open_session
+
+    spark = open_session("unequal")
+    attachment = attach(spark, operator="unequal", port=PORT, cap_rows=rows)
+    mean = sum(WEIGHTS.values()) / len(WEIGHTS)
+    for number, case in enumerate(cases):
+        nodes, way = case.split(":")
+        made = source(way)
+        spark.dataSource.register(made)
+        options = {
+            "path": rides, "copies": 200, "start_at": 0, "cap_rows": rows, "replicas_url": f"{attachment.url}/replicas"
+        }  # fmt: skip
+        read = spark.readStream.format(made.name()).options(**{k: str(v) for k, v in options.items()}).load()
+        running = (
+            read.mapInPandas(work(mean if nodes == "equal" else None), OUTPUT_SCHEMA)
+            .writeStream.queryName(f"case-{number}")
+            .format("noop")
+            .option("checkpointLocation", str(folder / f"case-{number}"))
+            .trigger(processingTime="0 seconds")
+            .start()
+        )
+        while running.isActive and not (folder / f"case-{number}.over").exists():
+            time.sleep(0.2)
+        running.stop()
+    spark.stop()
+
+
+def measured(number: int, case: str, address: str) -> dict[str, Any]:
+    """Wait until a case has had its batches, and return how long they took; the first are left out."""
+    first = 4 if case.endswith("learned") else 1
+    deadline_s, batches = time.monotonic() + WITHIN_S, []
+    while time.monotonic() < deadline_s and len(batches) < first + BATCHES:
+        with contextlib.suppress(OSError), urlopen(f"http://{address}:{PORT}/batches", timeout=5) as answer:
+            document = json.load(answer)
+            batches = document["batches"] if document.get("query") == f"case-{number}" else []
+        time.sleep(0.5)
+    seconds = [batch["seconds"] for batch in batches[first : first + BATCHES]]
+    last = batches[-1]["by_host"] or {}
+    return {
+        "median_s": round(statistics.median(seconds), 3),
+        "least_s": min(seconds),
+        "most_s": max(seconds),
+        "rows": [work["rows"] for _, work in sorted(last.items())],
+        "load": os.getloadavg()[0],
+    }
+
+
+def main() -> None:
+    """Measure the cases, or be their driver."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--cases", required=True, help="equal or unequal : way to split")
+    parser.add_argument("--seconds", type=float, default=5.0, help="a batch on ideal nodes")
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--output", type=Path)
+    parser.add_argument("--drive", nargs=2, type=Path, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    cases = given.cases.split(",") * given.rounds
+    rows = round(given.seconds / SERVICE_S * sum(WEIGHTS.values()))
+    if given.drive is not None:
+        drive(cases, rows, *given.drive)
+        return
+    from testbed.cluster import lifecycle, state
+    from testbed.cluster.spark import open_spark
+    from testbed.cluster.topology import read_topology
+    from testbed.demo.rides import prepare_rides
+    from testbed.demo.scenario import DEMO
+    from testbed.pipeline.rides import bundled_demand
+
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the nodes are taken down then, too
+    rides = prepare_rides(bundled_demand(), DEMO.share, DEMO.copies, lambda _: None).folder.resolve()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        os.environ[state.STATE_ROOT] = str(folder / "state")
+        (folder / "map.csv").write_text(MAP)
+        (folder / "topology.yaml").write_text(TOPOLOGY)
+        topology = read_topology(str(folder / "topology.yaml"))
+        lifecycle.up(topology, source=str(folder / "topology.yaml"))
+        try:
+            spark = open_spark(topology, "unequal")
+            words = ("--cases", given.cases, "--rounds", given.rounds, "--seconds", given.seconds)
+            program = (Path(__file__).resolve(), *words, "--drive", folder, rides)
+            path = str(Path(__file__).resolve().parents[1])
+            spark.start_driver(tuple(map(str, program)), environment={"PYTHONPATH": path})
+            spark.await_driver(120.0)
+            spark.await_replicas(spark.start_replicas(list(WEIGHTS)), timeout_s=90.0)
+            found: dict[str, list[dict[str, Any]]] = {}
+            for number, case in enumerate(cases):
+                found.setdefault(case, []).append(measured(number, case, topology.driver.address))
+                (folder / f"case-{number}.over").touch()
+                sys.stderr.write(f"{case} {found[case][-1]}\n")
+        finally:
+            lifecycle.down(topology.name)
+    equal_s = statistics.median(
+        each["median_s"] for each in found.get("equal:even-1", [{"median_s": float("nan")}])
+    )
+    for case, rounds in found.items():
+        median_s = statistics.median(each["median_s"] for each in rounds)
+        line = json.dumps(
+            {
+                "case": case,
+                "seconds": given.seconds,
+                "median_s": median_s,
+                "cost": round(median_s / equal_s - 1, 3),
+                "rounds": rounds,
+            }
+        )
+        sys.stdout.write(line + "\n")
+        if given.output is not None:
+            with given.output.open("a", encoding="utf-8") as lines:
+                lines.write(line + "\n")
+
+
+if __name__ == "__main__":
+    main()

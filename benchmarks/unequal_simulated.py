@@ -1,0 +1,87 @@
+"""What unequal nodes cost in the simulator against equal ones of the same total speed, by how batches are cut.
+
+Six nodes: two like a Pi 3 (half the speed of a Pi 4), two like a Pi 4, two like a NUC (four times); equal ones have
+1.83 each. The same loads, in rows per second, for all. A line of JSON for each case: the bill at a price of 10 and its
+parts, in the mean of the loads and seeds, and the ratio to equal nodes with even batches.
+
+    python benchmarks/unequal_simulated.py --policies gesscale2 --seeds 100
+"""
+
+import argparse
+import json
+import statistics
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from testbed.arena.case import Case
+from testbed.arena.experiments.experiment import read_experiment
+from testbed.arena.playing import play
+from testbed.arena.worlds.scenes import world_of
+
+LOADS = "nyc:any,spikes,kanis-random,quiet_night.csv"
+PEAK_ROWS_PER_S = 1500
+WEIGHTS = {"edge1": 1.0, "edge2": 0.5, "edge3": 4.0, "edge4": 0.5, "edge5": 4.0, "edge6": 1.0}
+MEAN = sum(WEIGHTS.values()) / len(WEIGHTS)
+NODES: Mapping[str, dict[str, Any]] = {
+    "equal": {"nodes.weights": dict.fromkeys(WEIGHTS, MEAN)},
+    "told": {"nodes.weights": WEIGHTS},
+    "untold": {"nodes.weights": WEIGHTS, "nodes.reported_weights": dict.fromkeys(WEIGHTS, 1.0)},
+}
+SPLITS: Mapping[str, dict[str, float]] = {
+    "even": {},
+    "by speed": {"tasks_by_speed": 1},
+    "24 tasks": {"partitions": 24},
+}
+
+
+def bills(
+    nodes: str, split: str, policy: str, loads: list[str], seeds: list[int]
+) -> list[tuple[float, float, float]]:
+    """Return replica-minutes, late minutes and changes of every run."""
+    changes = {
+        "nodes.count": len(WEIGHTS), "operators.operator.max_replicas": len(WEIGHTS), "variants": {}, **NODES[nodes],
+        "operators.operator.constants": SPLITS[split],
+    }  # fmt: skip
+    found = []
+    for load in loads:
+        for seed in seeds:
+            case = Case(workload=load, seed=seed, policy=policy)
+            plain = read_experiment("adversity").changed({**changes, "workloads": [load], "load_factor": 1.0})
+            peak = max(world_of(plain, case).scene.workloads["operator"].rows_per_s)
+            played = play(plain.changed({"load_factor": PEAK_ROWS_PER_S / peak}), case).metrics
+            found.append(
+                (
+                    float(played["node_seconds"]) / 60,
+                    float(played["lag_above_slo_s"]) / 60,
+                    float(played["reconfigurations"]),
+                )
+            )
+    return found
+
+
+def main() -> None:
+    """Play every case."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--policies", default="gesscale2")
+    parser.add_argument("--loads", default=LOADS)
+    parser.add_argument("--seeds", default="100")
+    given = parser.parse_args()
+    seeds = [int(seed) for seed in given.seeds.split(",")]
+    for policy in given.policies.split(","):
+        equal = 0.0
+        for nodes, split in (("equal", "even"), *((n, s) for n in ("told", "untold") for s in SPLITS)):
+            runs = bills(nodes, split, policy, given.loads.split(","), seeds)
+            replicas, late, changes = (statistics.mean(column) for column in zip(*runs, strict=True))
+            bill = replicas + 10 * late + changes
+            equal = equal or bill
+            figures = {"replica_min": replicas, "late_min": late, "changes": changes, "bill": bill}
+            line = {"policy": policy, "nodes": nodes, "split": split, **figures, "ratio": bill / equal}
+            sys.stdout.write(json.dumps(line) + "\n")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
