@@ -282,7 +282,8 @@ def _watchdog(opened: socket.socket, left_s: float, expired: threading.Event) ->
     def cut() -> None:
         expired.set()
         with suppress(OSError):  # it is closed already
-            opened.shutdown(socket.SHUT_RDWR)
+            # Not that of SSLSocket: it forgets its TLS object, and who is about to use that gets an AttributeError.
+            socket.socket.shutdown(opened, socket.SHUT_RDWR)
 
     timer = threading.Timer(max(0.0, left_s), cut)
     timer.daemon = True

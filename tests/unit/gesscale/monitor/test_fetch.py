@@ -12,7 +12,7 @@ import pytest
 from gesscale.errors import InputError, MetricsUnavailableError
 from gesscale.monitor.fetch import check_url, fetch
 from latency_map.addresses import Address
-from latency_map.measure.fetch import ByteBudget, FetchError, HttpClient
+from latency_map.measure.fetch import ByteBudget, FetchError, HttpClient, _watchdog
 
 Talk = Callable[[socket.socket, threading.Event], None]
 
@@ -155,6 +155,18 @@ def test_a_tls_handshake_that_hangs_ends_with_the_timeout() -> None:
         pytest.raises(MetricsUnavailableError, match=r"within 0\.3 s"),
     ):
         fetch(url.replace("http:", "https:"), timeout_s=0.3, max_bytes=1000)
+
+
+def test_a_handshake_that_begins_when_time_is_up_fails_as_a_connection_does() -> None:
+    ours, theirs = socket.socketpair()
+    expired = threading.Event()
+    opened = ssl.create_default_context().wrap_socket(
+        ours, server_hostname="localhost", do_handshake_on_connect=False
+    )
+    with theirs, opened, _watchdog(opened, 0.0, expired):
+        assert expired.wait(timeout=60)
+        with pytest.raises(OSError, match=r"EOF|Broken pipe|reset"):
+            opened.do_handshake()
 
 
 def test_a_server_of_tls_without_a_known_certificate_is_refused() -> None:
