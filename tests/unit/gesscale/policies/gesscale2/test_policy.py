@@ -362,7 +362,7 @@ def test_a_scarce_node_goes_where_the_bill_falls_most() -> None:
     _, alone = side_by_side(350, 120, free, room=2)
     assert alone["one"] == {"near", "mid"}
     assert alone["other"]
-    # Without a node, the first falls 100 rows/s further behind, the second 20: so both go to the first, whichever it is.
+    # Without a node, the first falls 100 rows/s further behind, the second 20: so both go to the first, whoever it is.
     plans, added = side_by_side(350, 120, free, room=1)
     assert added == {"one": {"near", "mid"}, "other": set()}
     assert plans["other"].reason is Reason.NO_CANDIDATE_NODE
