@@ -2,14 +2,16 @@
 
 Run ``python benchmarks/controller_footprint.py [MINUTES [WORLD...]]``. A real API server on loopback (the program of
 `testbed.kubernetes.build`) holds worlds in turn: a small one (1 operator, 3 nodes), ``pi`` (20 operators, 20 nodes)
-and a large one (50 operators on 100 nodes, 3,000 pods that take room). Nodes and pods are objects only; no kubelet
-runs them. Each operator has a driver outside the cluster, whose batches a local server tells; its load moves by a
-tenth up and down, so that statuses are written as on a real stream. In each world the controller runs as a user
-starts it, with its default period of 60 s. After two minutes of warming up it prints per world, for the minutes that
-follow: resident memory (VmRSS at the end), CPU seconds per minute, requests to the API server per minute by verb and
-kind (watches count once each time they are opened), and the ratios of the last world to the first. It also prints
-what reading by polling would have asked for at least: nodes, pods and resources listed once per period by each
-operator.
+and a large one (50 operators on 100 nodes, 3,000 pods that take room). ``fleet`` has 1,000 operators on 1,000 nodes, of
+which 700 are in the latency map, as a ConfigMap holds no larger one; it is played when asked for. Nodes and pods are
+objects only; no kubelet runs them. Each operator has a driver outside the cluster, whose batches a local server tells;
+its load moves by a tenth up and down, so that statuses are written as on a real stream. In each world the controller
+runs as a user starts it, with its default period of 60 s. After two minutes of warming up it prints per world, for the
+minutes that follow: resident memory (VmRSS at the end), CPU seconds per minute, requests to the API server per minute
+by verb and kind (watches count once each time they are opened), and the ratios of the last world to the first. It also
+prints what reading by polling would have asked for at least: nodes, pods and resources listed once per period by each
+operator. At the end the load of every tenth operator becomes half as much again as it can carry, and it prints how long
+after that their orders were decided, seconds.
 """
 
 import json
@@ -18,6 +20,7 @@ import os
 import re
 import secrets
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -27,6 +30,8 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import datetime
+from functools import lru_cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.request import urlopen
@@ -44,7 +49,16 @@ CRDS = Resource(
     namespaced=False,
 )
 NAMESPACES = Resource(plural="namespaces", kind="Namespace", namespaced=False)
-WORLDS = {"small": (1, 3, 30), "pi": (20, 20, 200), "large": (50, 100, 3000)}  # operators, nodes, other pods
+# operators, nodes, other pods, nodes in the latency map
+WORLDS = {
+    "small": (1, 3, 30, 3),
+    "pi": (20, 20, 200, 20),
+    "large": (50, 100, 3000, 100),
+    "fleet": (1000, 1000, 1000, 700),
+}
+DEFAULT_WORLDS = ("small", "pi", "large")
+CHANGED_SHARE = 0.1
+ORDERS_AWAITED_S = 180.0
 WARM_UP_S = 120.0
 PERIOD_S = 60.0
 BATCH_S = 2.0
@@ -122,7 +136,7 @@ def patiently(connect_: Path, tries: int = 120) -> Connection:
 
 def fill(connection: Connection, world: str, batches_port: int) -> None:
     """Create the objects of a world."""
-    operators, nodes, pods = WORLDS[world]
+    operators, nodes, pods, mapped = WORLDS[world]
     names = [f"{world}-{index:03d}" for index in range(nodes)]
     connection.create(NAMESPACES, {"metadata": {"name": world}})
     with ThreadPoolExecutor(8) as pool:
@@ -132,38 +146,46 @@ def fill(connection: Connection, world: str, batches_port: int) -> None:
                 lambda index: _pod(connection, world, f"other-{index}", names[index % nodes], {}), range(pods)
             )
         )
+    # Of one digit each where there are many, as a ConfigMap holds a mebibyte.
+    longest = 90 if mapped <= 100 else 9
     delays = [
-        [5 + 5 * abs(row - column) % 90 if row != column else 0 for column in range(nodes)]
-        for row in range(nodes)
+        [1 + 5 * abs(row - column) % longest if row != column else 0 for column in range(mapped)]
+        for row in range(mapped)
     ]
     table = "\n".join(
         [
-            "node," + ",".join(names),
-            *(f"{name},{','.join(map(str, row))}" for name, row in zip(names, delays, strict=True)),
+            "node," + ",".join(names[:mapped]),
+            *(f"{name},{','.join(map(str, row))}" for name, row in zip(names, delays, strict=False)),
         ]
     )
     connection.create(
         CONFIG_MAPS, {"metadata": {"name": "map"}, "data": {"latency.csv": table}}, namespace=world
     )
-    for index in range(operators):
-        operator = f"operator-{index}"
-        labels = {"spark-role": "executor", "gesscale.dev/autoscaler": operator}
-        _pod(connection, world, f"{operator}-exec-1", names[index % nodes], labels)
-        spec = {
-            "driver": {
-                "node": names[index % nodes],
-                "metricsUrl": f"http://127.0.0.1:{batches_port}/{names[index % nodes]}/{operator}",
-            },
-            "latencyMap": {"source": "ConfigMap", "configMap": {"name": "map", "unit": "ms", "kind": "rtt"}},
-            "mode": "Act",
-        }
-        body = {
-            "apiVersion": STREAM_AUTOSCALERS.api_version,
-            "kind": STREAM_AUTOSCALERS.kind,
-            "metadata": {"name": operator},
-            "spec": spec,
-        }
-        connection.create(STREAM_AUTOSCALERS, body, namespace=world)
+    with ThreadPoolExecutor(8) as pool:
+        list(
+            pool.map(
+                lambda index: _operator(connection, world, index, names[index % mapped], batches_port),
+                range(operators),
+            )
+        )
+
+
+def _operator(connection: Connection, world: str, index: int, node: str, batches_port: int) -> None:
+    operator = f"operator-{index}"
+    labels = {"spark-role": "executor", "gesscale.dev/autoscaler": operator}
+    _pod(connection, world, f"{operator}-exec-1", node, labels)
+    spec = {
+        "driver": {"node": node, "metricsUrl": f"http://127.0.0.1:{batches_port}/{node}/{operator}"},
+        "latencyMap": {"source": "ConfigMap", "configMap": {"name": "map", "unit": "ms", "kind": "rtt"}},
+        "mode": "Act",
+    }
+    body = {
+        "apiVersion": STREAM_AUTOSCALERS.api_version,
+        "kind": STREAM_AUTOSCALERS.kind,
+        "metadata": {"name": operator},
+        "spec": spec,
+    }
+    connection.create(STREAM_AUTOSCALERS, body, namespace=world)
 
 
 def _node(connection: Connection, name: str, index: int) -> None:
@@ -191,45 +213,65 @@ def _pod(connection: Connection, namespace: str, name: str, node: str, labels: d
     connection.patch(PODS, name, {"status": status}, namespace=namespace, subresource="status")
 
 
+@lru_cache(maxsize=64)
+def batches_told(newest: int, phase: int, change: int | None) -> tuple[str, int]:
+    """Return the newest 200 batches as JSON, with ``NODE`` for the node, and the rows of all of them.
+
+    Their load moves by a tenth. From the batch ``change`` on all are full and late, and half as many rows again come.
+    """
+    batches, total, offered = [], 0, 0
+    for number in range(newest - 200, newest):
+        is_full = change is not None and number >= change
+        rows = 1000 if is_full else round(500 + 50 * math.sin(number / 17 + phase))
+        total, offered = total + rows, offered + (1500 if is_full else rows)
+        began_s = Batches.began_s - 600 + BATCH_S * number
+        seconds = 1.99 if is_full else 1.2
+        batches.append(
+            {
+                "batch_id": number,
+                "started_at_s": began_s,
+                "ended_at_s": began_s + seconds,
+                "rows": rows,
+                "seconds": seconds,
+                "trigger_s": BATCH_S,
+                "cap_rows": 1000,
+                "offered_rows_total": float(offered),
+                "processed_rows_total": total,
+                "backlog_rows": float(offered - total),
+                "replicas": 1,
+                "hosts": ["NODE"],
+                "hosts_at_start": ["NODE"],
+            }
+        )
+    return json.dumps(batches), total
+
+
 class Batches(BaseHTTPRequestHandler):
-    """Tells the batches of any operator: ``/NODE/OPERATOR/batches``; one every two seconds, never full."""
+    """Tells the batches of any operator: ``/NODE/OPERATOR/batches``; one every two seconds.
+
+    None is full, until the load of some operators changes.
+    """
 
     began_s = time.time()
+    changed: frozenset[str] = frozenset()
+    change: int | None = None
+
+    @classmethod
+    def newest(cls) -> int:
+        """Return the number of the batch that began last."""
+        return int((time.time() - cls.began_s + 600) / BATCH_S)
 
     def do_GET(self) -> None:
         """Answer with the newest 200 batches."""
         _, node, operator, _ = self.path.split("/")
-        now_s = time.time()
-        newest = int((now_s - self.began_s + 600) / BATCH_S)
-        rows = [
-            round(500 + 50 * math.sin(number / 17 + hash(operator) % 7))
-            for number in range(newest - 200, newest)
-        ]
-        total = sum(rows)
-        batches = [
-            {
-                "batch_id": newest - 200 + offset,
-                "started_at_s": self.began_s - 600 + BATCH_S * (newest - 200 + offset),
-                "ended_at_s": self.began_s - 600 + BATCH_S * (newest - 200 + offset) + 1.2,
-                "rows": count,
-                "seconds": 1.2,
-                "trigger_s": BATCH_S,
-                "cap_rows": 1000,
-                "offered_rows_total": float(sum(rows[: offset + 1])),
-                "processed_rows_total": sum(rows[: offset + 1]),
-                "backlog_rows": 0.0,
-                "replicas": 1,
-                "hosts": [node],
-                "hosts_at_start": [node],
-            }
-            for offset, count in enumerate(rows)
-        ]
+        now_s, change = time.time(), self.change if operator in self.changed else None
+        batches, total = batches_told(self.newest(), len(operator) + ord(operator[-1]) % 7, change)
         document = {
             "apiVersion": "gesscale.dev/v1", "app": "a", "operator": operator, "query": "q", "now_s": now_s,
             "active": True, "last_progress_at_s": now_s, "cap_rows": 1000, "trigger_s": BATCH_S,
-            "listener_errors": 0, "batches": batches, "total": total,
+            "listener_errors": 0, "batches": [], "total": total,
         }  # fmt: skip
-        body = json.dumps(document).encode()
+        body = json.dumps(document).replace("[]", batches).replace("NODE", node).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -267,7 +309,40 @@ def memory_mib(pid: int) -> dict[str, float]:
     return {"now": round(found["VmRSS"], 1), "most": round(found["VmHWM"], 1)}
 
 
-def measure(kubeconfig: Path, world: str, folder: Path, minutes: float) -> dict[str, object]:
+def orders_after_change(connection: Connection, world: str, operators: int) -> dict[str, object]:
+    """Change the load of every tenth operator, and return how long after it their orders were decided, seconds."""
+    told = range(0, operators, round(1 / CHANGED_SHARE))
+    Batches.change = Batches.newest() + 1
+    Batches.changed = frozenset(f"operator-{index}" for index in told)
+    began_s = time.time()
+    ordered: dict[str, float] = {}
+    while len(ordered) < len(told) and time.time() < began_s + ORDERS_AWAITED_S:
+        time.sleep(10.0)
+        for page in connection.pages(STREAM_AUTOSCALERS, namespace=world, page_size=100):
+            for item in page["items"]:
+                at = item.get("status", {}).get("order", {}).get("at")
+                at_s = datetime.fromisoformat(at).timestamp() if at else 0.0
+                name = item["metadata"]["name"]
+                if name in Batches.changed and at_s > began_s:
+                    ordered.setdefault(name, at_s - began_s)
+    Batches.changed = frozenset()
+    waits = sorted(ordered.values())
+    found = {
+        "median": statistics.median(waits),
+        "least": waits[0],
+        "95th_percentile": waits[int(0.95 * len(waits))],
+        "greatest": waits[-1],
+    }
+    return {
+        "changed": len(told),
+        "ordered": len(waits),
+        **{key: round(each, 1) for key, each in found.items()},
+    }
+
+
+def measure(
+    connection: Connection, kubeconfig: Path, world: str, folder: Path, minutes: float
+) -> dict[str, object]:
     """Run the controller over one world and return its figures."""
     command = (
         *(
@@ -293,7 +368,10 @@ def measure(kubeconfig: Path, world: str, folder: Path, minutes: float) -> dict[
             "cpu_s_per_min": round((cpu_s(process.pid) - used_s) / passed_min, 2),
             "requests_per_min": round(sum(asked.values()) / passed_min, 1),
             "by_kind_per_min": {kind: round(count / passed_min, 2) for kind, count in asked.most_common()},
+            "threads": len(list(Path(f"/proc/{process.pid}/task").iterdir())),
         }
+        print(world, json.dumps(figures), file=sys.stderr, flush=True)
+        figures["order_s_after_change"] = orders_after_change(connection, world, WORLDS[world][0])
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(60)
@@ -303,7 +381,7 @@ def measure(kubeconfig: Path, world: str, folder: Path, minutes: float) -> dict[
 
 def main() -> None:
     minutes = float(sys.argv[1]) if len(sys.argv) > 1 else 5.0
-    worlds = sys.argv[2:] or list(WORLDS)
+    worlds = sys.argv[2:] or list(DEFAULT_WORLDS)
     server = ThreadingHTTPServer(("127.0.0.1", 0), Batches)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory() as name, api_server(Path(name)) as kubeconfig:
@@ -315,7 +393,7 @@ def main() -> None:
         results = {}
         for world in worlds:
             fill(connection, world, server.server_port)
-            results[world] = measure(kubeconfig, world, folder, minutes)
+            results[world] = measure(connection, kubeconfig, world, folder, minutes)
             print(world, json.dumps(results[world]), file=sys.stderr)
     small, large = results[worlds[0]], results[worlds[-1]]
     ratios = {

@@ -114,12 +114,15 @@ def _assumed_cost(_orders: Any, trigger_s: float, **named: Any) -> Any:
     return _cost((), trigger_s, **{**named, "restarts": False})
 
 
-def _one_by_one(outlook: Any, candidates: Any) -> Any:
+def _one_by_one(games: Any) -> Any:
     """Allow one replica more or fewer in a step."""
-    return tuple(
-        bill if abs(bill.replicas - outlook.replicas) <= 1 else replace(bill, total=math.inf)
-        for bill in _billed(outlook, candidates)
-    )
+    return [
+        tuple(
+            bill if abs(bill.replicas - game.outlook.replicas) <= 1 else replace(bill, total=math.inf)
+            for bill in billed
+        )
+        for game, billed in zip(games, _billed(games), strict=True)
+    ]
 
 
 def _charged(world: Any, operator: str) -> Fluid:

@@ -113,6 +113,10 @@ def scale_up(
         return [each for each in seen if each["started_at_s"] > settled_after_s and new not in each["hosts"]]
 
     before = normal(watched(address, lambda seen: len(normal(seen)) > SETTLED))[-SETTLED - 1 :]
+    if len(before) <= SETTLED:
+        sys.exit(
+            f"expected {SETTLED + 1} normal batches within {WITHIN_S:g} s, got {len(before)}: is this machine busy?"
+        )
     normal_s = statistics.median(each["ended_at_s"] - last["ended_at_s"] for last, each in pairwise(before))
     ordered_at_s = time.time()
     order()
@@ -128,6 +132,8 @@ def scale_up(
         ]
 
     seen = watched(address, lambda seen: bool(full(seen)) and len(seen) > full(seen)[0] + AFTER)
+    if not full(seen):
+        sys.exit(f"{new} came to no full rate within {WITHIN_S:g} s: is this machine busy?")
     first = full(seen)[0]
     gaps = [
         each["ended_at_s"] - last["ended_at_s"]

@@ -99,6 +99,7 @@ class Workflow:
     operators: Mapping[str, Operator]
     _ancestors: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
     _order: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    _generations: tuple[tuple[str, ...], ...] = field(init=False, repr=False, compare=False)
     _path_operators: Mapping[str, int] = field(init=False, repr=False, compare=False)
     _upstream: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
     _downstream: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
@@ -137,12 +138,19 @@ class Workflow:
         object.__setattr__(self, "_ancestors", ancestors)
         order = tuple(nx.topological_sort(graph))
         object.__setattr__(self, "_order", order)
+        generations = tuple(map(tuple, nx.topological_generations(graph)))
+        object.__setattr__(self, "_generations", generations)
         object.__setattr__(self, "_path_operators", _path_operators(graph, order))
 
     @property
     def topological_order(self) -> tuple[str, ...]:
         """All operators by name, each after those that feed it."""
         return self._order
+
+    @property
+    def generations(self) -> tuple[tuple[str, ...], ...]:
+        """All operators by name, in groups: each after those that feed it, none of which are in its own group."""
+        return self._generations
 
     def upstream(self, name: str) -> tuple[str, ...]:
         """Return the operators that feed this one, by name."""

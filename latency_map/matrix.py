@@ -1,10 +1,10 @@
 """The latency map: names of nodes and the round trip of every pair."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
-from typing import Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,11 @@ from latency_map.arrays import read_only, row_blocks
 from latency_map.delays import Asymmetry, DelayKind, Delays, DelayUnit, find_fault, round_trips_ms
 from latency_map.errors import LatencyMapError, MissingDelayError, UnknownNodeError
 from latency_map.names import check_names
+
+T = TypeVar("T")
+
+MOST_FOUND = 8192
+"""So many results are kept with a map."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -44,6 +49,7 @@ class LatencyMap:
     names: tuple[str, ...]
     rtt_ms: Delays
     _positions: dict[str, int] = field(init=False, repr=False)
+    _found: dict[Hashable, Any] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         names = tuple(self.names)
@@ -59,6 +65,7 @@ class LatencyMap:
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "rtt_ms", rtt_ms)
         object.__setattr__(self, "_positions", {name: row for row, name in enumerate(names)})
+        object.__setattr__(self, "_found", {})
 
     @classmethod
     def from_delays(
@@ -142,6 +149,27 @@ class LatencyMap:
         """Return which of some nodes are in the map, as indices of the sequence."""
         rows = map(self._positions.get, nodes, repeat(-1))
         return np.flatnonzero(np.fromiter(rows, dtype=np.intp, count=len(nodes)) >= 0)
+
+    def once(self, question: Hashable, find: Callable[[], T]) -> T:
+        """Return what was found for a question when it was asked first, and keep that as long as the map.
+
+        A loop asks the same of the same map in every step. With a new map it begins anew.
+
+        Parameters
+        ----------
+        question
+            All that the answer depends on besides the map, and what kind of answer it is.
+        find
+            Finds the answer. Nobody may change it.
+        """
+        answer: T
+        if question in self._found:
+            answer = self._found[question]
+        else:
+            if len(self._found) >= MOST_FOUND:
+                self._found.clear()
+            answer = self._found.setdefault(question, find())
+        return answer
 
     def delay_ms(self, a: str, b: str) -> float | None:
         """Return the round trip of a pair.

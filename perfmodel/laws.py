@@ -88,6 +88,10 @@ class _CurveLaw:
         return young
 
 
+FITS_REMEMBERED = 2048
+"""Enough for a fleet of a thousand operators, of which a third has a new reading in each step; 7 kB each."""
+
+
 class _Evidence(tuple[Reading, ...]):
     """Readings as the key of their fit.
 
@@ -101,7 +105,7 @@ class _Evidence(tuple[Reading, ...]):
         return hash((len(self), self[0], self[-1]))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=FITS_REMEMBERED)
 def _fitted(curve: Curve, usable: _Evidence, half_life_s: float | None) -> FittedModel:
     """Fit a curve to usable readings as of the newest; remembered, since most steps bring no new one."""
     ordered = sorted(usable, key=_chronological)

@@ -7,15 +7,18 @@ from typing import Any
 
 from gesscale.kubernetes.api import ApiError, Call, View
 from gesscale.kubernetes.api.resources import STREAM_AUTOSCALERS
+from gesscale.kubernetes.controller.latencies import LatencyMaps
 from gesscale.kubernetes.orders.documents import Documents
 from gesscale.kubernetes.orders.ordering import OrderWriter
 from gesscale.kubernetes.placement.applications import APPLICATION_LABEL
+from gesscale.kubernetes.placement.cluster_index import ClusterIndex
 from gesscale.kubernetes.placement.nodes import NodeRecord
 from gesscale.kubernetes.placement.pods import PodRecord
 from gesscale.kubernetes.placement.quantity import Room
 from gesscale.kubernetes.placement.watches import ClusterView
 from gesscale.kubernetes.reporting.writing import merged
 from gesscale.kubernetes.resource.translate import ManagedWorkflow, gather
+from latency_map.measure.fetch import HttpClient
 
 MIB = 1 << 20
 SPACE = "streams"
@@ -154,6 +157,10 @@ def driver(on: str = "hub", of: str = "op", **changes: Any) -> PodRecord:
     return pod(f"{of}-driver", on, role="driver", of=of, **changes)
 
 
+def index_of(*pods: PodRecord) -> ClusterIndex:
+    return ClusterIndex({}, {f"{each.namespace}/{each.name}": each for each in pods})
+
+
 @dataclass
 class FakeCluster:
     """Nodes and pods that a test sets, as the watches show them."""
@@ -181,11 +188,16 @@ def desk_of(api: FakeApi, term: Callable[[], int | None] = lambda: 1) -> OrderWr
     return OrderWriter(Documents(api, api.watched), term)
 
 
-class NoMap:
-    """A connection by which no ConfigMap is found: nodes are then chosen by name, as by an override."""
+class _NoMap:
+    """A connection by which no ConfigMap is found."""
 
     def get(self, *_: object, **__: object) -> dict[str, Any]:
         raise refused(404, "get")
+
+
+def no_maps() -> LatencyMaps:
+    """Return where no latency map is found: nodes are then chosen by name, as by an override."""
+    return LatencyMaps(_NoMap(), lambda _namespace: HttpClient(), tuple)
 
 
 OUTSIDE = {"node": "a", "metricsUrl": "http://127.0.0.1:9"}

@@ -9,8 +9,11 @@ set -eu
 site=$(/opt/gesscale/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 pip() { /tools/bin/pip --python /opt/gesscale/bin/python --disable-pip-version-check "$@"; }
 install() { # OPTION...: with --target pip takes the wheels of another platform, and puts programs below the packages
-  pip install -q --no-deps --target "$site" "$@"
+  pip install -q --no-deps --no-compile --target "$site" "$@"
   [ ! -d "$site/bin" ] || { cp -r "$site/bin/." /opt/gesscale/bin && rm -r "$site/bin"; }
+}
+compile() { # by the sources' hashes, not their times: the same bytes each time. A file that is no Python of today is passed over
+  /opt/gesscale/bin/python -m compileall -q --invalidation-mode unchecked-hash "$site" >/dev/null || :
 }
 platforms() { # each glibc from the oldest that wheels are made for to that of Debian 12
   case ${TARGETARCH:-} in amd64) machine=x86_64 ;; arm64) machine=aarch64 ;; *) return 0 ;; esac
@@ -19,7 +22,8 @@ platforms() { # each glibc from the oldest that wheels are made for to that of D
 }
 case $1 in
   *.whl)
-    install "$1" ;;
+    install "$1"
+    compile ;;
   --check)
     pip check ;;
   --kafka)

@@ -45,7 +45,13 @@ def nd_max_ms(delays: LatencyMap | None, placement: Iterable[str], driver_node: 
     members = sorted({*placement, driver_node})
     if len(members) == 1:
         return 0.0
-    if delays is None or any(node not in delays for node in members):
+    if delays is None:
+        return None
+    return delays.once((nd_max_ms, *members), lambda: _nd_max_ms(delays, members))
+
+
+def _nd_max_ms(delays: LatencyMap, members: Sequence[str]) -> float | None:
+    if any(node not in delays for node in members):
         return None
     try:
         return delays.nd_max_ms(members)
@@ -190,9 +196,7 @@ def additions(
     return NodeRanking(nodes=ranking.names, rejections=free.rejections + unknown)
 
 
-def nearest_first(
-    delays: LatencyMap | None, nodes: Sequence[str], driver_node: str, leaving_out: Iterable[str] = ()
-) -> tuple[str, ...]:
+def nearest_first(delays: LatencyMap | None, nodes: tuple[str, ...], driver_node: str) -> tuple[str, ...]:
     """Put nodes in the order of their round trip to the driver's node; those of unknown delay last, by name.
 
     Parameters
@@ -203,17 +207,20 @@ def nearest_first(
         By name.
     driver_node
         The node of the Spark driver.
-    leaving_out
-        Nodes that are not returned.
     """
-    left = _without(tuple(nodes), leaving_out)
     if delays is None or driver_node not in delays:
-        return left
-    found = by_distance(delays, [driver_node], [left[index] for index in delays.known(left).tolist()])
+        return nodes
+    return delays.once(
+        (nearest_first, nodes, driver_node), lambda: _nearest_first(delays, nodes, driver_node)
+    )
+
+
+def _nearest_first(delays: LatencyMap, nodes: tuple[str, ...], driver_node: str) -> tuple[str, ...]:
+    found = by_distance(delays, [driver_node], [nodes[index] for index in delays.known(nodes).tolist()])
     lacking = {item.node for item in found.unreachable}
-    if len(found.names) == len(left):
+    if len(found.names) == len(nodes):
         return found.names
-    return (*found.names, *(node for node in left if node not in delays or node in lacking))
+    return (*found.names, *(node for node in nodes if node not in delays or node in lacking))
 
 
 def removals(delays: LatencyMap | None, placement: Sequence[str], driver_node: str) -> tuple[str, ...]:

@@ -97,6 +97,7 @@ class ScalerMetrics(Collector):
         self._leading: bool | None = None
         self._newest: dict[tuple[str, str], StepFigures] = {}
         self._last_step_at_s: dict[tuple[str, str], float] = {}
+        self._operators: dict[tuple[str, str], frozenset[str]] = {}
         self._steps: Counter[tuple[str, ...]] = Counter()
         self._decisions: Counter[tuple[str, ...]] = Counter()
         self._phases = Histogram(
@@ -128,10 +129,13 @@ class ScalerMetrics(Collector):
         """Take the figures of a step in place of those before, and count its decisions."""
         key = (namespace, workflow)
         with self._changing:
-            self._newest = {**self._newest, key: figures}
-            self._last_step_at_s = {**self._last_step_at_s, key: figures.at_s}
+            self._newest[key] = figures
+            self._last_step_at_s[key] = figures.at_s
             self._steps[(*key, "ok")] += 1
-            self._keep_decisions(lambda labels: labels[:2] != key or labels[2] in figures.operators)
+            operators = frozenset(figures.operators)
+            if not self._operators.get(key, operators) <= operators:
+                self._keep_decisions(lambda labels: labels[:2] != key or labels[2] in operators)
+            self._operators[key] = operators
             for each in decisions:
                 words = (each.analysis.verdict.value, each.plan.reason.value)
                 self._decisions[(*key, each.operator, *words)] += 1
@@ -140,15 +144,16 @@ class ScalerMetrics(Collector):
         """Count a step that brought nothing; the figures before it are too old to be served."""
         key = (namespace, workflow)
         with self._changing:
-            self._newest = {known: figures for known, figures in self._newest.items() if known != key}
+            self._newest.pop(key, None)
             self._steps[(*key, "failed")] += 1
 
     def forget(self, namespace: str, workflow: str) -> None:
         """Drop every series of a workflow that is no longer there."""
         key = (namespace, workflow)
         with self._changing:
-            self._newest = {known: figures for known, figures in self._newest.items() if known != key}
-            self._last_step_at_s = {known: at for known, at in self._last_step_at_s.items() if known != key}
+            self._newest.pop(key, None)
+            self._last_step_at_s.pop(key, None)
+            self._operators.pop(key, None)
             self._steps = Counter({labels: n for labels, n in self._steps.items() if labels[:2] != key})
             self._keep_decisions(lambda labels: labels[:2] != key)
 
@@ -167,7 +172,7 @@ class ScalerMetrics(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield the metric families."""
         with self._changing:
-            newest, last_step_at_s, leading = self._newest, self._last_step_at_s, self._leading
+            newest, last_step_at_s, leading = dict(self._newest), dict(self._last_step_at_s), self._leading
             steps, decisions = dict(self._steps), dict(self._decisions)
         yield _gauges("build_info", "The running build.", ("version",), {(self._version,): 1})
         if leading is not None:

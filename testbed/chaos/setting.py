@@ -21,6 +21,8 @@ RIDES = "rides"
 QUERIES = (RIDES, "q1", "q5")
 SETTINGS, MAP, WANTED, STEPS = "gesscale.yaml", "latency.json", "wanted.json", "steps.jsonl"
 MAP_MAX_AGE_S = 3600.0
+NEXMARK_MS_PER_ROW = 2.0
+"""Emulated work of a node of weight 1 on an event of Nexmark, where the query makes its events itself."""
 
 _ROW_GROUP = 10_000
 
@@ -82,6 +84,13 @@ class ChaosSetting:
         if self.kubernetes and self.query != RIDES:
             message = f"chaos: on Kubernetes expected the query {RIDES}, got {self.query!r}"
             raise InputError(message)
+        most = self._most_rows_per_s()
+        if most is not None and self.rows_per_s > most:
+            message = (
+                f"chaos: expected at most {most} rows/s, which the only replica of a placement of one can do, got "
+                f"{self.rows_per_s}: batches would never catch up"
+            )
+            raise InputError(message)
         if not self.faults:
             message = "chaos: expected a fault at least; none is one too"
             raise InputError(message)
@@ -92,6 +101,13 @@ class ChaosSetting:
                 "; it needs --kafka" if impossible[0] == Fault.BROKER_KILLED else ""
             )
             raise InputError(message)
+
+    def _most_rows_per_s(self) -> int | None:
+        """Return what a replica of weight 1 can do at the most; None where only its processor says."""
+        if self.kafka:
+            return None
+        service_ms = TaxiOperator().service_ms_per_row if self.query == RIDES else NEXMARK_MS_PER_ROW
+        return int(1000 / service_ms)
 
     @property
     def scenario(self) -> Scenario:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gesscale.errors import ClusterError
 from testbed.chaos.exactness import PARTITIONS, Exactness, GrowingSink, HotWindows, NumberedRows, is_bid
-from testbed.chaos.setting import RIDES, ChaosSetting
+from testbed.chaos.setting import NEXMARK_MS_PER_ROW, RIDES, ChaosSetting
 from testbed.cluster import processes
 from testbed.cluster.namespaces import inside
 from testbed.cluster.processes import Mark, Role
@@ -23,7 +23,6 @@ TOPIC = "nexmark"
 _PORT = 9092
 _START_S, _STOP_S, _TOPIC_S = 2.0, 5.0, 60.0
 _SEED = 1
-_SERVICE_MS_PER_ROW = 2.0
 _STATE_PARTITIONS = 4
 
 
@@ -158,7 +157,7 @@ def driver_of(setting: ChaosSetting, folder: Path, topic: EventTopic | None) -> 
     else:
         options |= {
             "start-at": time.time() + _START_S,
-            "service-ms-per-row": _SERVICE_MS_PER_ROW,
+            "service-ms-per-row": NEXMARK_MS_PER_ROW,
             "cap-rows-per-replica": scenario.cap_rows,
         }
     program = ("-m", "testbed.nexmark", "stream", setting.query, *_words(options), "--linger")

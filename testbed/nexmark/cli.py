@@ -81,10 +81,12 @@ def _event_topic(kafka: str, topic: str, cap_rows_per_replica: int | None) -> "E
     from gesscale.errors import InputError
     from testbed.nexmark.topic import EventTopic
     from testbed.pipeline.kafka_jars import connector_jars
+    from testbed.pipeline.kafka_topic import require_broker
 
     if cap_rows_per_replica is not None:
         message = "nexmark: with --kafka the cap is fixed (maxOffsetsPerTrigger); give --cap-rows"
         raise InputError(message)
+    require_broker(kafka)
     return EventTopic(bootstrap=kafka, name=topic, jars=tuple(map(str, connector_jars().paths)))
 
 
@@ -102,12 +104,14 @@ def produce(
     """Send the events to a topic of Kafka when they are due."""
     from testbed.nexmark.source import NAME, NexmarkOptions
     from testbed.nexmark.topic import EventTopic, produce_events
+    from testbed.pipeline.kafka_topic import require_broker
 
     given = {
         "events": events, "events_per_s": events_per_s, "seed": seed, "step_s": step_s, "rates": rates,
         "start_at": time.time(),
     }  # fmt: skip
     options = NexmarkOptions.parse(NAME, {name: str(value) for name, value in given.items()})
+    require_broker(kafka)
     sent = produce_events(options, EventTopic(bootstrap=kafka, name=topic), partitions=partitions)
     typer.echo(json.dumps({"events": sent}))
 

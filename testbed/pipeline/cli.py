@@ -99,10 +99,12 @@ def stream(
 ) -> None:
     """Run the operator until all is processed or SIGTERM comes; then exit 0."""
     from testbed.pipeline.kafka_jars import connector_jars
+    from testbed.pipeline.kafka_topic import require_broker
     from testbed.pipeline.stream import run_stream
 
     route = None
     if kafka is not None:
+        require_broker(kafka)
         jars = tuple(str(jar) for jar in connector_jars().paths)
         route = KafkaRoute(bootstrap=kafka, topic=topic, output_topic=output_topic, jars=jars)
     options = StreamOptions(

@@ -6,7 +6,7 @@ from dataclasses import replace
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from kube import EPOCH_S, FakeApi, FakeCluster, NoMap, by_hand, node, order, pod, refused
+from kube import EPOCH_S, FakeApi, FakeCluster, by_hand, no_maps, node, order, pod, refused
 
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.api import ApiError
@@ -56,7 +56,7 @@ class Orders(RuleBasedStateMachine):
         self.order_writer = OrderWriter(documents, lambda: self.term)
         context = ControllerContext(
             journal=Journal(),
-            connection=NoMap(),
+            latency_maps=no_maps(),
             look=self.world.look,
             order_writer=self.order_writer,
             reservations=self.reservations,

@@ -1,12 +1,13 @@
 """Spark gives a new executor its first task only after its warm-up; one that fails stops nobody."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from gesscale.spark.warm_up import DAEMON_SETTING, warm_up_settings
+from gesscale.spark.warm_up import DAEMON_SETTING, JAR, warm_up_settings
 from latency_map.shell import command_line
 from testbed.cluster import processes, spark_command
 
@@ -14,12 +15,10 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(700)]
 PATIENT_S = 100  # a busy machine warms slowly
 LOOPBACK = "127.0.0.1"
 PROGRAM = """
-import os, subprocess, sys, time
+import json, subprocess, sys
 import gesscale.spark
 from pyspark.sql import SparkSession
 from gesscale.spark.scheduler import live_executors
-from gesscale.spark.warm_up import JAR
-from testbed.cluster import spark_command
 
 builder = SparkSession.builder
 if "warm" in sys.argv:
@@ -34,11 +33,10 @@ def work():
     return spark.range(100, numPartitions=2).mapInPandas(same, "id long").count()
 
 def executor(number):
-    arguments = spark_command.executor_arguments(
-        "127.0.0.1", driver_address="127.0.0.1", driver_port=int(sc.getConf().get("spark.driver.port")),
-        application=sc.applicationId, executor_id=number)
-    # an image without the jar: it comes from the driver
-    words = [word.replace(str(JAR), "") for word in spark_command.executor_command(arguments, java_options=())]
+    said = {"PORT": sc.getConf().get("spark.driver.port"), "APPLICATION": sc.applicationId, "NUMBER": str(number)}
+    words = json.loads(open(f"{sys.argv[1]}/executor.json").read())
+    for name, value in said.items():
+        words = [word.replace(name, value) for word in words]
     with open(f"{sys.argv[1]}/{number}.log", "w") as log:
         return subprocess.Popen(words, stdout=log, stderr=log, cwd=sys.argv[1])
 
@@ -54,8 +52,20 @@ spark.stop()
 """
 
 
+def executor_words() -> list[str]:
+    """Return the command of an executor in an image without the jar, with names where the driver knows more."""
+    arguments = spark_command.executor_arguments(
+        LOOPBACK, driver_address=LOOPBACK, driver_port=0, application="APPLICATION", executor_id=0
+    )
+    words = spark_command.executor_command(arguments, java_options=())
+    at = words.index("--executor-id") + 1
+    named = (*words[:at], "NUMBER", *words[at + 1 :])
+    return [word.replace(f"@{LOOPBACK}:0", f"@{LOOPBACK}:PORT").replace(str(JAR), "") for word in named]
+
+
 def logs(folder: Path, settings: dict[str, str], *, submitted: bool = False) -> list[list[str]]:
     (folder / "program.py").write_text(PROGRAM)
+    (folder / "executor.json").write_text(json.dumps(executor_words()))
     fixed = spark_command.driver_settings(LOOPBACK, driver_port=0, ui_port=0)
     fixed = {name: value for name, value in fixed.items() if name != "spark.ui.port"} | {
         "spark.ui.enabled": "false"

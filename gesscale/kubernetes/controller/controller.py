@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from gesscale.kubernetes.api import Connection, ElectionTimes, Elector, Events, LeaseLock, new_identity
 from gesscale.kubernetes.api.lease import LEASE_NAME, steady_now_s
 from gesscale.kubernetes.controller.fault_reporter import FaultReporter
+from gesscale.kubernetes.controller.latencies import LatencyMaps
 from gesscale.kubernetes.controller.probes import HealthSnapshot
 from gesscale.kubernetes.controller.scheduling import WorkflowScheduler
 from gesscale.kubernetes.controller.status_reporter import StatusReporter
@@ -29,6 +30,8 @@ from latency_map.measure.threads import in_thread
 
 _LOG = logging.getLogger(__name__)
 _ROUND_S = 0.5
+_LEAST_ROUND_S = 0.2
+"""A fleet writes many statuses a second, and each change wakes; one round serves all that came meanwhile."""
 _ROUNDS_TO_WORRY = 20
 _THREADS = 2
 _OWN_TARGETS = (AllowedTarget.parse(AGENTS_DNS),)
@@ -113,12 +116,13 @@ class Controller:
         documents = Documents(connection, self._watches.documents)
         events = Events(connection, self.identity, now_s=now_s)
         reporter = StatusReporter(documents, events, self.metrics, self._term, now_s)
+        targets = Targets((*_OWN_TARGETS, *options.allowed_targets), self._watches.look)
         context = ControllerContext(
-            connection=connection,
+            latency_maps=LatencyMaps(connection, targets.client, lambda: self._watches.look().nodes.objects),
             look=self._watches.look,
             order_writer=OrderWriter(documents, self._term),
             reservations=self._reservations,
-            targets=Targets((*_OWN_TARGETS, *options.allowed_targets), self._watches.look),
+            targets=targets,
             timed=self.metrics.timed,
             journal=self.journal,
             budget=self._budget,
@@ -160,6 +164,7 @@ class Controller:
                 else:
                     self._advance(term)
                 self._waking.wait(_ROUND_S)
+                time.sleep(_LEAST_ROUND_S)
                 self._waking.clear()
         finally:
             self._end()

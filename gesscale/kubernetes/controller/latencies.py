@@ -2,9 +2,11 @@
 
 import http
 import re
+import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
+from weakref import WeakValueDictionary
 
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.api import ApiError, Connection
@@ -12,6 +14,7 @@ from gesscale.kubernetes.api.resources import CONFIG_MAPS
 from gesscale.kubernetes.resource.spec_groups import ConfigMapSpec, LatencyMapSpec
 from gesscale.monitor.kept_latencies import Bounds, KeptLatencies, Readers, TextLatencies
 from gesscale.monitor.latencies import AgentLatencies, PrometheusLatencies
+from gesscale.ports import Latencies, LatencySource
 from latency_map import LatencyMapError, MapLimits, parse_map, parse_survey
 from latency_map.measure.fetch import HttpClient
 from latency_map.names import MAX_NODES
@@ -80,6 +83,78 @@ def open_latency_map(
     source.max_age_s, source.asymmetry, source.refresh_s = spec.max_age_s, spec.asymmetry, spec.refresh_s
     source.bounds = lambda: bounds_of(nodes())
     return source
+
+
+class SharedLatencies:
+    """One source for all workflows that name the same one; a `gesscale.ports.LatencySource` for any thread.
+
+    A map of a thousand nodes takes 8 MB and seconds to read: a fleet must not have one for each operator. While one
+    thread asks the source, the others go on with the last answer.
+
+    Parameters
+    ----------
+    source
+        What is asked.
+    """
+
+    def __init__(self, source: LatencySource) -> None:
+        self._source = source
+        self._lock = threading.Lock()
+        self._last: Latencies | None = None
+
+    def current(self, now_s: float) -> Latencies:
+        """Return the newest map there is; see `gesscale.ports.LatencySource`."""
+        last = self._last
+        if not self._lock.acquire(blocking=last is None):
+            assert last is not None  # noqa: S101 - else it would have waited
+            return last
+        try:
+            found = self._last = self._source.current(now_s)
+        finally:
+            self._lock.release()
+        return found
+
+
+class LatencyMaps:
+    """The sources in use, each once; for any thread.
+
+    Parameters
+    ----------
+    connection
+        The API server.
+    client
+        Returns the client by which agents and servers are asked for a namespace.
+    nodes
+        Returns the nodes of the cluster by name, which bound what is read.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        client: Callable[[str], HttpClient],
+        nodes: Callable[[], Iterable[str]],
+    ) -> None:
+        self._connection, self._client, self._nodes = connection, client, nodes
+        self._lock = threading.Lock()
+        self._open: WeakValueDictionary[tuple[str, str, float], SharedLatencies] = WeakValueDictionary()
+
+    def open(self, spec: LatencyMapSpec, namespace: str, timeout_s: float) -> SharedLatencies:
+        """Return the source that resources of a namespace name: the one that others have opened, while they use it."""
+        key = (namespace, spec.model_dump_json(), timeout_s)
+        with self._lock:
+            source = self._open.get(key)
+            if source is None:
+                source = self._open[key] = SharedLatencies(
+                    open_latency_map(
+                        spec,
+                        namespace=namespace,
+                        connection=self._connection,
+                        timeout_s=timeout_s,
+                        client=self._client(namespace),
+                        nodes=self._nodes,
+                    )
+                )
+            return source
 
 
 def bounds_of(nodes: Iterable[str]) -> Bounds:

@@ -35,13 +35,20 @@ _CLOCK_BACK_S = 1.0
 
 @dataclass(slots=True)
 class _ScheduledWorkflow:
-    """A workflow under way; its controller belongs to the thread of the step that runs, else to the scheduler."""
+    """A workflow under way; its controller belongs to the thread of the step that runs, else to the scheduler.
+
+    Attributes
+    ----------
+    placed
+        Whether each of its operators has had an order; one that has is not looked at again and again.
+    """
 
     workflow: ManagedWorkflow
     term: int
     since_s: float
     due_s: float
     begun_s: float = float("-inf")
+    placed: bool = False
     controller: WorkflowController | None = None
     running: Future[None] | None = None
     last_s: float | None = None
@@ -153,11 +160,13 @@ class WorkflowScheduler:
         if scheduled.workflow is not workflow:
             if _is_recreated(scheduled.workflow, workflow):
                 self._close(scheduled)
-            scheduled.workflow, scheduled.due_s = workflow, now_s
-        return now_s >= scheduled.due_s or (
-            now_s >= scheduled.begun_s + _EARLY_STEP_S
-            and awaits_placement(workflow, self._documents, self._context)
-        )
+            scheduled.workflow, scheduled.due_s, scheduled.placed = workflow, now_s, False
+        if now_s >= scheduled.due_s:
+            return True
+        if scheduled.placed or now_s < scheduled.begun_s + _EARLY_STEP_S:
+            return False
+        scheduled.placed = all_ordered(workflow, self._documents)
+        return not scheduled.placed and awaits_placement(workflow, self._documents, self._context)
 
     def _start(self, key: Key, scheduled: _ScheduledWorkflow, now_s: float) -> None:
         scheduled.begun_s, scheduled.due_s = now_s, now_s + scheduled.workflow.monitor.period_s
@@ -230,16 +239,24 @@ def _is_recreated(old: ManagedWorkflow, new: ManagedWorkflow) -> bool:
     )
 
 
-def awaits_placement(workflow: ManagedWorkflow, documents: Documents, context: ControllerContext) -> bool:
-    """Say whether a driver runs whose first executors have no placement yet, though we may place them.
+def all_ordered(workflow: ManagedWorkflow, documents: Documents) -> bool:
+    """Say whether each operator has an order, or is not to get one."""
+    return all(
+        resource.spec.mode != "Act" or _order_in(documents, (workflow.namespace, name)) is not None
+        for name, resource in workflow.resources.items()
+    )
 
-    Cheap where all operators have an order, which is nearly always.
-    """
+
+def _order_in(documents: Documents, resource: Key) -> object:
+    return group_of(documents.newest(resource) or {}, "status").get("order")
+
+
+def awaits_placement(workflow: ManagedWorkflow, documents: Documents, context: ControllerContext) -> bool:
+    """Say whether a driver runs whose first executors have no placement yet, though we may place them."""
     for name, resource in workflow.resources.items():
-        document = documents.newest((workflow.namespace, name)) or {}
-        if resource.spec.mode != "Act" or group_of(document, "status").get("order"):
+        if resource.spec.mode != "Act" or _order_in(documents, (workflow.namespace, name)):
             continue
-        application = find_application(resource, context.look().pods.objects.values())
+        application = find_application(resource, context.look().index)
         if application.place is not None and not application.executors:
             return True
     return False

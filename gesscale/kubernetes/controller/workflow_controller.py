@@ -9,8 +9,7 @@ from gesscale.assembly import open_monitor
 from gesscale.decision import Decision
 from gesscale.knowledge.keeping import KnowledgeLimits
 from gesscale.knowledge.memory import MemoryKnowledge
-from gesscale.kubernetes.api import Connection
-from gesscale.kubernetes.controller.latencies import open_latency_map
+from gesscale.kubernetes.controller.latencies import LatencyMaps, SharedLatencies
 from gesscale.kubernetes.controller.restored_state import restored_state
 from gesscale.kubernetes.controller.targets import Targets
 from gesscale.kubernetes.orders.order_knowledge import OrderKnowledge
@@ -23,7 +22,6 @@ from gesscale.kubernetes.placement.watches import ClusterView
 from gesscale.kubernetes.resource.order import OrderStatus
 from gesscale.kubernetes.resource.translate import ManagedWorkflow
 from gesscale.loop import ControlLoop
-from gesscale.monitor.kept_latencies import KeptLatencies
 from gesscale.plan.change_budget import ChangeBudget
 from gesscale.plan.directives import Directive, Pause
 from gesscale.policies.guarded import GuardedPolicy
@@ -42,8 +40,8 @@ class ControllerContext:
 
     Attributes
     ----------
-    connection
-        The API server.
+    latency_maps
+        The latency maps that they read.
     look
         Returns what is watched.
     order_writer, reservations
@@ -58,7 +56,7 @@ class ControllerContext:
         How many operators of all workflows may be in change at once.
     """
 
-    connection: Connection
+    latency_maps: LatencyMaps
     look: Callable[[], ClusterView]
     order_writer: OrderWriter
     reservations: Reservations
@@ -128,7 +126,7 @@ class WorkflowController:
         self._urls: dict[str, str] = {}
         self._hosts: dict[str, str] = {}
         self._metrics: tuple[object, MetricSource] | None = None
-        self._latencies: tuple[object, KeptLatencies] | None = None
+        self._latencies: tuple[object, SharedLatencies] | None = None
         restored = restored_state(statuses, now_s)
         cautious_until_s = now_s + workflow.monitor.history_s
         self._cautious_until_s = dict.fromkeys(restored.lost, cautious_until_s)
@@ -212,8 +210,7 @@ class WorkflowController:
             if application.place is not None:
                 self._urls[name] = application.place.metrics_url
             self._hosts.update({pod.ip: pod.node for pod in application.executors if pod.ip and pod.node})
-        for node in view.nodes.objects.values():
-            self._hosts.update(dict.fromkeys(node.addresses, node.name))
+        self._hosts.update(view.index.names)
 
     def _open_metrics(self, workflow: ManagedWorkflow) -> MetricSource:
         """Return the metric source, the same one until the settings change: it remembers an idle query's batch."""
@@ -229,19 +226,12 @@ class WorkflowController:
             self._metrics = (wanted, opened)
         return self._metrics[1]
 
-    def _open_latencies(self, workflow: ManagedWorkflow) -> KeptLatencies:
+    def _open_latencies(self, workflow: ManagedWorkflow) -> SharedLatencies:
         """Return the source of the latency map, the same one until the settings change: it keeps the last good map."""
         wanted = (workflow.latency_map, workflow.monitor.timeout_s)
         if self._latencies is None or self._latencies[0] != wanted:
-            opened = open_latency_map(
-                workflow.latency_map,
-                namespace=workflow.namespace,
-                connection=self._context.connection,
-                timeout_s=workflow.monitor.timeout_s,
-                client=self._context.targets.client(workflow.namespace),
-                nodes=lambda: self._context.look().nodes.objects,
-            )
-            self._latencies = (wanted, opened)
+            spec, timeout_s = wanted
+            self._latencies = (wanted, self._context.latency_maps.open(spec, workflow.namespace, timeout_s))
         return self._latencies[1]
 
     def _directives(

@@ -1,8 +1,8 @@
 """One operator's Spark application as its pods show it: the driver, and the executors by node."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
+from gesscale.kubernetes.placement.cluster_index import ClusterIndex
 from gesscale.kubernetes.placement.pods import PodRecord
 from gesscale.kubernetes.placement.room import selects
 from gesscale.kubernetes.resource.autoscaler import AUTOSCALER_LABEL, StreamAutoscaler
@@ -39,39 +39,35 @@ class Application:
         """The nodes that hold an executor, sorted; one that was asked to end does not count."""
         return tuple(sorted({pod.node for pod in self.executors if pod.node and not pod.leaving}))
 
-    def owns(self, pod: PodRecord) -> bool:
-        """Say whether a pod is one of its executors."""
-        return any(pod is executor for executor in self.executors)
 
-
-def find_application(resource: StreamAutoscaler, pods: Iterable[PodRecord]) -> Application:
+def find_application(resource: StreamAutoscaler, index: ClusterIndex) -> Application:
     """Find an operator's application among the pods.
 
     Parameters
     ----------
     resource
         The operator.
-    pods
-        Of all namespaces.
+    index
+        With the pods of all namespaces.
 
     Returns
     -------
     Application
         Executors are those that bear the driver's application label or, where there is none, the resource's name.
     """
-    near = [pod for pod in pods if pod.namespace == resource.namespace and not pod.over]
     outside = outside_driver(resource)
     if outside is not None:
-        return Application(place=outside, executors=_executors(resource, near, None))
+        return Application(place=outside, executors=_executors(resource, index, None))
     selector = driver_selector(resource)
-    drivers = [pod for pod in near if selects(selector, pod.labels) and not pod.leaving]
+    labelled = index.pods_of(resource.namespace, selector.match_labels)
+    drivers = [pod for pod in labelled if not pod.over and not pod.leaving and selects(selector, pod.labels)]
     if len(drivers) != 1:
         wanted = ", ".join(f"{key}={value}" for key, value in selector.match_labels.items())
         found = ", ".join(pod.name for pod in drivers) or "none"
         problem = f"expected one driver pod with labels {wanted or 'of the selector'}, found {found}"
-        return Application(executors=_executors(resource, near, None), problem=problem)
+        return Application(executors=_executors(resource, index, None), problem=problem)
     (driver,) = drivers
-    executors = _executors(resource, near, driver)
+    executors = _executors(resource, index, driver)
     if driver.phase != "Running" or not driver.ip:
         problem = (
             f"the driver pod {driver.name} is {driver.phase}{': ' if driver.problem else ''}{driver.problem}"
@@ -83,9 +79,10 @@ def find_application(resource: StreamAutoscaler, pods: Iterable[PodRecord]) -> A
 
 
 def _executors(
-    resource: StreamAutoscaler, pods: Iterable[PodRecord], driver: PodRecord | None
+    resource: StreamAutoscaler, index: ClusterIndex, driver: PodRecord | None
 ) -> tuple[PodRecord, ...]:
     application = driver.labels.get(APPLICATION_LABEL) if driver is not None else None
     key, value = (APPLICATION_LABEL, application) if application else (AUTOSCALER_LABEL, resource.name)
-    found = (pod for pod in pods if pod.labels.get(key) == value and _EXECUTOR.items() <= pod.labels.items())
+    pods = index.pods_of(resource.namespace, {key: value})
+    found = (pod for pod in pods if not pod.over and _EXECUTOR.items() <= pod.labels.items())
     return tuple(sorted(found, key=lambda pod: pod.name))

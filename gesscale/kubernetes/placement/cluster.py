@@ -11,7 +11,6 @@ from gesscale.kubernetes.placement.applications import Application, find_applica
 from gesscale.kubernetes.placement.needs import needs_of
 from gesscale.kubernetes.placement.node_backoff import NodeBackoff
 from gesscale.kubernetes.placement.reservations import Reservations
-from gesscale.kubernetes.placement.room import judge_nodes
 from gesscale.kubernetes.placement.shared_room import shared_room
 from gesscale.kubernetes.placement.watches import ClusterView
 from gesscale.kubernetes.resource.autoscaler import StreamAutoscaler
@@ -58,9 +57,10 @@ class KubernetesCluster:
     def look_around(self) -> ClusterView:
         """Find each operator's application and order, and return what was watched."""
         view = self.look()
-        pods = tuple(view.pods.objects.values())
         resources = self.workflow.resources
-        self.applications = {name: find_application(resource, pods) for name, resource in resources.items()}
+        self.applications = {
+            name: find_application(resource, view.index) for name, resource in resources.items()
+        }
         self.standing = {
             name: self.order_writer.standing(_key(resource)) for name, resource in resources.items()
         }
@@ -136,24 +136,15 @@ class KubernetesCluster:
         with self.reservations.reserving(
             _key(resource), set(target) - _bound(application), needs.takes
         ) as reserved:
-            judged = judge_nodes(
-                view.nodes.objects.values(),
-                view.pods.objects.values(),
-                needs,
-                is_own=application.owns,
-                reserved=reserved,
-            )
             for name in added:
-                if name not in judged or judged[name].problem:
-                    problem = judged[name].problem if name in judged else "it is gone"
+                problem = "it is gone"
+                if name in view.nodes.objects:
+                    problem = view.index.judged(name, needs, application.executors, reserved).problem
+                if problem:
                     message = f"operator {resource.name}: node {name} was chosen, but is none to choose now: {problem}"
                     raise ClusterError(message)
 
     def _state(self, view: ClusterView) -> ClusterState:
-        nodes = {
-            node.name: Node(name=node.name, address=node.address, weight=node.weight)
-            for node in sorted(view.nodes.objects.values(), key=lambda node: node.name)
-        }
         refused = {name: self._refused(name, view.at_s) for name in self.workflow.resources}
         placements = {
             name: tuple(node for node in application.placement if node not in refused[name])
@@ -161,7 +152,7 @@ class KubernetesCluster:
             if application.place is not None
         }
         return ClusterState(
-            nodes=nodes,
+            nodes=view.index.members,
             placements=placements,
             unplaced=frozenset(
                 name
@@ -195,21 +186,13 @@ class KubernetesCluster:
         self.reservations.keep(
             _key(resource), set(self._ordered(operator)) - _bound(application), needs.takes
         )
-        judged = judge_nodes(
-            view.nodes.objects.values(),
-            view.pods.objects.values(),
-            needs,
-            is_own=application.owns,
-            reserved=self.reservations.of_others(_key(resource)),
-        )
-        excluded = set(resource.spec.executor.exclude_nodes)
-        return {
+        unfit = view.index.unfit(needs, application.executors, self.reservations.of_others(_key(resource)))
+        excluded = {
             name: replace(node, problem="the resource excludes it", reason=Reason.EXCLUDED)
-            if name in excluded
-            else node
-            for name, node in judged.items()
-            if node.problem or name in excluded
+            for name in resource.spec.executor.exclude_nodes
+            if (node := view.index.members.get(name)) is not None
         }
+        return unfit | excluded
 
     def _refused(self, operator: str, now_s: float) -> dict[str, Node]:
         """Return the nodes where an executor was awaited in vain."""

@@ -63,17 +63,24 @@ def judge_nodes(
         By name, sorted; each with the first thing that stands against it: not in the pool, not ready, cordoned
         or tainted, wrong architecture, no room.
     """
-    taken: dict[str, Room] = dict(reserved or {})
-    for pod in pods:
-        if pod.node and not pod.over and not is_own(pod):
-            taken[pod.node] = taken.get(pod.node, Room()) + pod.takes
+    taken = room_taken((pod for pod in pods if not is_own(pod)), reserved)
     return {
-        node.name: _judged(node, taken.get(node.name, Room()), needs)
+        node.name: judge_node(node, taken.get(node.name, Room()), needs)
         for node in sorted(nodes, key=lambda each: each.name)
     }
 
 
-def _judged(node: NodeRecord, taken: Room, needs: ExecutorNeeds) -> Node:
+def room_taken(pods: Iterable[PodRecord], reserved: Mapping[str, Room] | None = None) -> dict[str, Room]:
+    """Return by node the room that pods take, those that have ended left out, and what is reserved."""
+    taken: dict[str, Room] = dict(reserved or {})
+    for pod in pods:
+        if pod.node and not pod.over:
+            taken[pod.node] = taken.get(pod.node, Room()) + pod.takes
+    return taken
+
+
+def judge_node(node: NodeRecord, taken: Room, needs: ExecutorNeeds) -> Node:
+    """Tell of one node what `judge_nodes` tells of each, given the room that is taken of it."""
     judged = Node(name=node.name, address=node.address, weight=node.weight)
     found = first_problem(
         {

@@ -8,6 +8,7 @@ from gesscale.kubernetes.api import Cache, Connection, View
 from gesscale.kubernetes.api.lease import steady_now_s
 from gesscale.kubernetes.api.resources import NODES, PODS, STREAM_AUTOSCALERS
 from gesscale.kubernetes.api.watching import Timing
+from gesscale.kubernetes.placement.cluster_index import ClusterIndex
 from gesscale.kubernetes.placement.nodes import NodeRecord, read_node
 from gesscale.kubernetes.placement.pods import PodRecord, read_pod
 from gesscale.words import in_words
@@ -48,12 +49,20 @@ class ClusterView:
         When, by the clock of the views' own ages; one that never jumps.
     resources
         What people say: an operator that was paused must not be scaled by what was said before.
+    known_index
+        What was worked out of nodes and pods before; None for nothing.
     """
 
     at_s: float
     nodes: View[NodeRecord]
     pods: View[PodRecord]
     resources: View[dict[str, Any]]
+    known_index: ClusterIndex | None = None
+
+    @property
+    def index(self) -> ClusterIndex:
+        """Nodes and pods, arranged; the same one until they change."""
+        return self.known_index or ClusterIndex(self.nodes.objects, self.pods.objects)
 
     @property
     def problem(self) -> str:
@@ -101,6 +110,7 @@ class Watches:
         )
         self._nodes = Cache(connection, NODES, read_node, timing=timing)
         self._pods = Cache(connection, PODS, read_pod, timing=timing)
+        self._index = ClusterIndex({}, {})
         self._all: tuple[Cache[Any], ...] = (self._resources, self._nodes, self._pods)
 
     @property
@@ -114,11 +124,15 @@ class Watches:
 
     def look(self) -> ClusterView:
         """Return all that is watched."""
+        nodes, pods, index = self._nodes.snapshot(), self._pods.snapshot(), self._index
+        if index.nodes is not nodes.objects or index.pods is not pods.objects:
+            index = self._index = ClusterIndex(nodes.objects, pods.objects)
         return ClusterView(
             at_s=self._now_s(),
-            nodes=self._nodes.snapshot(),
-            pods=self._pods.snapshot(),
+            nodes=nodes,
+            pods=pods,
             resources=self._resources.snapshot(),
+            known_index=index,
         )
 
     def statuses(self) -> tuple[CacheStatus, ...]:

@@ -6,6 +6,7 @@ are compared in one currency, and a decision says the bill of each number of rep
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,28 +14,32 @@ from gesscale.analyze.screening import screen
 from gesscale.decision import Analysis, CandidateBill, Plan, Reason, Verdict
 from gesscale.observation import Batch, OperatorReading, WorkflowObservation
 from gesscale.options import PolicyOptions
-from gesscale.plan.placement import nd_max_ms, nearest_first, usable
+from gesscale.plan.placement import NodeRanking, nd_max_ms, nearest_first, usable
 from gesscale.plan.rejecting import rejected
 from gesscale.plan.staying import present_placement, stay, unknown_delays
 from gesscale.policies.gesscale2.analysis.bills import bills
 from gesscale.policies.gesscale2.analysis.capacity import predicted_mst, warm_samples
 from gesscale.policies.gesscale2.analysis.changes import change_cost
 from gesscale.policies.gesscale2.analysis.demand import offered_points
-from gesscale.policies.gesscale2.analysis.outlook import Candidate, Outlook
-from gesscale.policies.gesscale2.analysis.placements import Placements, placements
-from gesscale.policies.gesscale2.analysis.scenarios import scenarios
-from gesscale.policies.gesscale2.flows import Flow, growth_of
-from gesscale.policies.gesscale2.limits import (
+from gesscale.policies.gesscale2.analysis.limits import (
     blocking_reason,
     idle_replicas,
+    moved,
+    reason_of_change,
+    trigger_of_s,
     why_no_more,
     without_idle,
     work_limit,
 )
+from gesscale.policies.gesscale2.analysis.outlook import Candidate, Outlook
+from gesscale.policies.gesscale2.analysis.placements import Placements, placements
+from gesscale.policies.gesscale2.analysis.rollout import Game
+from gesscale.policies.gesscale2.analysis.scenarios import scenarios
+from gesscale.policies.gesscale2.flows import Flow, growth_of
 from gesscale.policies.gesscale2.memo import Gesscale2Memo
 from gesscale.policies.gesscale2.settings import Gesscale2Settings
 from gesscale.policies.gesscale2.sharing import shared_out
-from gesscale.policies.memos import read, recalled
+from gesscale.policies.memos import read, recalled, told
 from gesscale.ports import ClusterState, Knowledge
 from gesscale.workflow import Operator, Workflow
 
@@ -82,7 +87,7 @@ class Gesscale2Policy:
         )
         return replace(
             analysis,
-            memo=memo.model_dump_json(),
+            memo=told(memo),
             nd_max_ms=nd_max_ms(
                 knowledge.latencies.map, reading.placement, self.workflow.operators[name].driver_node
             ),
@@ -113,7 +118,7 @@ class Gesscale2Policy:
             reading.placement,
             weights=memo.speeds.weights(observation.node_weights),
             delays=knowledge.latencies.map,
-            trigger_s=_trigger_s(reading),
+            trigger_s=trigger_of_s(reading),
         )
         same = replace(same, mst=mst, learned=memo.law.parameters())
         sized = placements(
@@ -123,7 +128,7 @@ class Gesscale2Policy:
             (),
             weights=memo.speeds.weights(observation.node_weights),
             delays=knowledge.latencies.map,
-            trigger_s=_trigger_s(reading),
+            trigger_s=trigger_of_s(reading),
             moves=False,
         )
         load = memo.load.forecast(self._bucket_s(memo, operator)).rate
@@ -188,13 +193,25 @@ class Gesscale2Policy:
         plans: dict[str, Plan] = {}
         again_in_s = self.sizing.slo_s / _STEPS_AN_OBJECTIVE
         flows: dict[str, Flow] = {}
-        for name in self.workflow.topological_order:
-            feeding = [flows[each] for each in self.workflow.upstream(name)]
-            growth = growth_of(feeding)
-            plan = self._plan(analyses[name], cluster.seen_by(name), knowledge, growth)
-            plans[name] = replace(plan, again_in_s=again_in_s)
-            if self.workflow.downstream(name):
-                flows[name] = self._flow(analyses[name], plans[name], growth)
+        for names in self.workflow.generations:
+            growth = {
+                name: growth_of([flows[each] for each in self.workflow.upstream(name)]) for name in names
+            }
+            begun = {
+                name: self._begin(analyses[name], cluster.seen_by(name), knowledge, growth[name])
+                for name in names
+            }
+            choices = {name: each for name, each in begun.items() if isinstance(each, _Choice)}
+            priced = bills([each.game for each in choices.values()])
+            concluded = {
+                name: self._conclude(each, cluster.seen_by(name), knowledge, found)
+                for (name, each), found in zip(choices.items(), priced, strict=True)
+            }
+            for name, each in begun.items():
+                plan = concluded[name] if isinstance(each, _Choice) else each
+                plans[name] = replace(plan, again_in_s=again_in_s)
+                if self.workflow.downstream(name):
+                    flows[name] = self._flow(analyses[name], plans[name], growth[name])
         return {name: plans[name] for name in analyses}
 
     def _flow(self, analysis: Analysis, plan: Plan, growth: float) -> Flow:
@@ -216,7 +233,10 @@ class Gesscale2Policy:
         """Return over how long the load is averaged: rows may wait so long."""
         return max(memo.period_s, self._slo_s(operator.name))
 
-    def _plan(self, analysis: Analysis, cluster: ClusterState, knowledge: Knowledge, growth: float) -> Plan:
+    def _begin(
+        self, analysis: Analysis, cluster: ClusterState, knowledge: Knowledge, growth: float
+    ) -> "Plan | _Choice":
+        """Return the plan where there is nothing to choose, else what there is."""
         operator = self.workflow.operators[analysis.operator]
         present = present_placement(analysis, cluster)
         reading, text = analysis.reading, analysis.memo
@@ -230,23 +250,49 @@ class Gesscale2Policy:
         idle = idle_replicas(present, reading, knowledge.latest(operator.name))
         if idle and reading.saturated_share and reading.replicas >= operator.min_replicas:
             return without_idle(idle, stay(analysis, cluster), reading)
+        free = usable(cluster, present)
         memo = read(Gesscale2Memo, text)
-        return self._cheapest(memo, analysis, reading, operator, present, cluster, knowledge, growth)
+        law = memo.law.law()
+        assert law is not None  # noqa: S101 - Analyze has judged by it
+        sized = placements(
+            law,
+            operator,
+            present,
+            free.nodes,
+            weights=memo.speeds.weights(cluster.weights),
+            delays=knowledge.latencies.map,
+            trigger_s=trigger_of_s(reading),
+            moves=not knowledge.latencies.standing.stale,
+        )
+        if (limit := work_limit(knowledge, reading)) is not None:
+            sized = sized.up_to(limit)
+        outlook = self._outlook(memo, reading, operator, sized, len(present), knowledge, growth)
+        listed = {present, *sized.nodes[min(outlook.least, len(present)) - 1 :]}
+        placed = sorted(listed, key=lambda choice: (len(choice), moved(present, choice)))
+        return _Choice(
+            analysis=analysis,
+            reading=reading,
+            memo=memo,
+            present=present,
+            free=free,
+            placements=tuple(placed),
+            game=Game(outlook, [Candidate(len(choice), choice != present) for choice in placed]),
+        )
 
-    def _cheapest(
+    def _conclude(
         self,
-        memo: Gesscale2Memo,
-        analysis: Analysis,
-        reading: OperatorReading,
-        operator: Operator,
-        present: _Nodes,
+        choice: "_Choice",
         cluster: ClusterState,
         knowledge: Knowledge,
-        growth: float,
+        priced: Sequence[CandidateBill],
     ) -> Plan:
-        """Return the plan of the least bill; of equal ones that which changes the least."""
-        free = usable(cluster, present)
-        choices = self._priced(memo, reading, operator, present, free.nodes, cluster, knowledge, growth)
+        """Return the plan of the least bill."""
+        analysis, present, free, reading = choice.analysis, choice.present, choice.free, choice.reading
+        operator = self.workflow.operators[analysis.operator]
+        choices = {
+            placement: replace(bill, moved=moved(present, placement))
+            for placement, bill in zip(choice.placements, priced, strict=True)
+        }
         found = tuple(choices.values())
         placement, bill = min(
             choices.items(), key=lambda one: (one[1].total, abs(one[1].replicas - len(present)), one[1].moved)
@@ -265,58 +311,27 @@ class Gesscale2Policy:
         if stale and not set(present) <= set(placement):
             kept = f"{detail}; but nothing is removed: {stale}"
             return replace(held, reason=Reason.LATENCY_MAP_STALE, detail=kept)
-        left = nearest_first(knowledge.latencies.map, free.nodes, operator.driver_node, leaving_out=placement)
+        taken, nearest = (
+            set(placement),
+            nearest_first(knowledge.latencies.map, free.nodes, operator.driver_node),
+        )
         return replace(
             held,
-            reason=_reason_of_change(len(present), len(placement)),
+            reason=reason_of_change(len(present), len(placement)),
             detail=detail,
             placement=placement,
             mst=predicted_mst(
-                memo.law,
+                choice.memo.law,
                 operator,
                 placement,
-                weights=memo.speeds.weights(cluster.weights),
+                weights=choice.memo.speeds.weights(cluster.weights),
                 delays=knowledge.latencies.map,
-                trigger_s=_trigger_s(reading),
+                trigger_s=trigger_of_s(reading),
             ),
             nd_max_ms=nd_max_ms(knowledge.latencies.map, placement, operator.driver_node),
-            rejections=free.rejections + rejected(left, Reason.FARTHER),
+            rejections=free.rejections
+            + rejected([node for node in nearest if node not in taken], Reason.FARTHER),
         )
-
-    def _priced(
-        self,
-        memo: Gesscale2Memo,
-        reading: OperatorReading,
-        operator: Operator,
-        present: _Nodes,
-        free: _Nodes,
-        cluster: ClusterState,
-        knowledge: Knowledge,
-        growth: float,
-    ) -> Mapping[_Nodes, CandidateBill]:
-        """Return the bills of the present placement and of the best of each number of replicas, the fewest first."""
-        law = memo.law.law()
-        assert law is not None  # noqa: S101 - Analyze has judged by it
-        sized = placements(
-            law,
-            operator,
-            present,
-            free,
-            weights=memo.speeds.weights(cluster.weights),
-            delays=knowledge.latencies.map,
-            trigger_s=_trigger_s(reading),
-            moves=not knowledge.latencies.standing.stale,
-        )
-        if (limit := work_limit(knowledge, reading)) is not None:
-            sized = sized.up_to(limit)
-        outlook = self._outlook(memo, reading, operator, sized, len(present), knowledge, growth)
-        listed = {present, *sized.nodes[min(outlook.least, len(present)) - 1 :]}
-        choices = sorted(listed, key=lambda choice: (len(choice), _moved(present, choice)))
-        found = bills(outlook, [Candidate(len(choice), choice != present) for choice in choices])
-        return {
-            choice: replace(bill, moved=_moved(present, choice))
-            for choice, bill in zip(choices, found, strict=True)
-        }
 
     def _outlook(
         self,
@@ -332,7 +347,7 @@ class Gesscale2Policy:
         slo_s, bucket_s, trigger_s = (
             self._slo_s(operator.name),
             self._bucket_s(memo, operator),
-            _trigger_s(reading),
+            trigger_of_s(reading),
         )
         periods = round(bucket_s / memo.period_s)
         steps_s = np.array([*[memo.period_s] * periods, *[bucket_s] * _STEPS])
@@ -379,20 +394,26 @@ class Gesscale2Policy:
 _JUDGED = frozenset({Reason.OVERLOADED, Reason.UNDERUSED, Reason.WITHIN_TARGET})
 
 
+class _Choice(NamedTuple):
+    """What an operator can choose from: the present placement, and the best of each number of replicas.
+
+    Attributes
+    ----------
+    placements
+        The fewest replicas first.
+    game
+        With a candidate for each of them.
+    """
+
+    analysis: Analysis
+    reading: OperatorReading
+    memo: Gesscale2Memo
+    present: _Nodes
+    free: NodeRanking
+    placements: tuple[_Nodes, ...]
+    game: Game
+
+
 def _worked(node: str, batches: Sequence[Batch], since_s: float) -> bool:
     """Return whether a node had a part in all batches that ended since an instant: its replica is not new."""
     return all(node in batch.nodes for batch in batches if batch.ended_at_s > since_s)
-
-
-def _trigger_s(reading: OperatorReading) -> float:
-    return reading.trigger_s or 1.0
-
-
-def _moved(present: _Nodes, choice: _Nodes) -> int:
-    return min(len(present), len(choice)) - len(set(present) & set(choice))
-
-
-def _reason_of_change(before: int, after: int) -> Reason:
-    if before == after:
-        return Reason.BETTER_NODES
-    return Reason.OVERLOADED if after > before else Reason.UNDERUSED

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from gesscale.decision import CandidateBill
-from gesscale.policies.gesscale2.analysis.outlook import Array, Candidate, Outlook
-from gesscale.policies.gesscale2.analysis.rollout import Counts, play
+from gesscale.policies.gesscale2.analysis.lanes import Counts
+from gesscale.policies.gesscale2.analysis.outlook import Array
+from gesscale.policies.gesscale2.analysis.rollout import Game, Paid, play
 
 
 def cheapest_rules(total: Array, weights: Array) -> Counts:
@@ -35,22 +36,24 @@ def cheapest_rules(total: Array, weights: Array) -> Counts:
     return cheapest
 
 
-def bills(outlook: Outlook, candidates: Sequence[Candidate]) -> tuple[CandidateBill, ...]:
-    """Return the bill of each candidate.
+def bills(games: Sequence[Game]) -> list[tuple[CandidateBill, ...]]:
+    """Return the bills of the candidates of many operators.
 
     Parameters
     ----------
-    outlook
-        The operator and its load.
-    candidates
-        One or more.
+    games
+        Operators with their loads and candidates; each is billed as it would be alone.
 
     Returns
     -------
-    tuple of CandidateBill
-        In the order of the candidates.
+    list of tuple of CandidateBill
+        For each game, in the order of its candidates.
     """
-    paid = play(outlook, candidates)
+    return [_bills(game, paid) for game, paid in zip(games, play(games), strict=True)]
+
+
+def _bills(game: Game, paid: Paid) -> tuple[CandidateBill, ...]:
+    outlook, candidates = game
     late, changes = (
         outlook.late_minute_price * paid.late_minutes,
         outlook.change.replica_minutes * paid.changes,

@@ -8,7 +8,7 @@ import numpy as np
 from gesscale.analyze.evidence import warm
 from gesscale.observation import Batch
 from gesscale.policies.gesscale2.analysis.law import BatchSample, LawEvidence
-from gesscale.policies.gesscale2.analysis.placements import RoundTrips
+from gesscale.policies.gesscale2.analysis.placements import longest_trips_s
 from gesscale.workflow import Operator
 from latency_map import LatencyMap
 from perfmodel import Estimate
@@ -20,8 +20,7 @@ def sample_of(
     nodes: Sequence[str], driver_node: str, weights: Mapping[str, float], delays: LatencyMap | None
 ) -> BatchSample | None:
     """Return a sample without rows that has a placement's weight and delays; None where the map lacks one."""
-    trips = RoundTrips.of(nodes, driver_node, delays)
-    driver_rtt_s, pair_rtt_s = float(trips.driver_s.max()), float(trips.pairs_s.max())
+    driver_rtt_s, pair_rtt_s = longest_trips_s(tuple(nodes), driver_node, delays)
     if np.isnan(driver_rtt_s) or np.isnan(pair_rtt_s):
         return None
     each = [weights.get(node, 1.0) for node in nodes]

@@ -11,6 +11,7 @@ The fit is a ridge regression whose evidence fades by a factor for each batch, s
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -137,9 +138,14 @@ class LawEvidence(BaseModel):
 
     def law(self) -> BatchTimeLaw | None:
         """Fit the law; None before any sample."""
+        return self.fitted
+
+    @cached_property
+    def fitted(self) -> BatchTimeLaw | None:
+        """The law, fitted once."""
         if not self.row_s:
             return None
-        precision, moments = self._posterior()
+        precision, moments = self.posterior
         found = np.linalg.solve(precision, moments)
         fixed_s, row_s, even_row_s, shared_row_s, driver_trips, pair_trips = np.maximum(found, 0.0).tolist()
         return BatchTimeLaw(
@@ -164,7 +170,7 @@ class LawEvidence(BaseModel):
         told = np.delete(np.eye(TERMS), 2, axis=0)
         told[1, 2] = 1.0
         told = np.vstack([told, np.array([0, -1, 1, 0, 0, 0]) / (2 * row_s)])
-        precision, _ = self._posterior()
+        precision, _ = self.posterior
         known, guessed = np.linalg.inv(precision), np.diag((_PRIOR_SPREAD * self._scale()) ** 2)
         now, first = (np.sqrt(np.diag(told @ spread @ told.T)).tolist() for spread in (known, guessed))
         values = {
@@ -182,12 +188,13 @@ class LawEvidence(BaseModel):
 
     def spread_share(self, sample: BatchSample) -> float:
         """Return the standard deviation of the law's time for a batch, as a share of the sample's."""
-        precision, _ = self._posterior()
+        precision, _ = self.posterior
         terms = _terms(sample)
         return float(np.sqrt(terms @ np.linalg.solve(precision, terms))) / sample.seconds
 
-    def _posterior(self) -> tuple[Vector, Vector]:
-        """Return the precision of the parameters, and that times their means, with the first guesses."""
+    @cached_property
+    def posterior(self) -> tuple[Vector, Vector]:
+        """The precision of the parameters, and that times their means, with the first guesses."""
         scale = self._scale()
         stiffness = np.diag((_PRIOR_SPREAD * scale) ** -2)
         gram, moments = self._sums()

@@ -1,7 +1,7 @@
 """The best placement for each number of replicas, by predicted capacity."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from latency_map import LatencyMap
 
 Array = NDArray[np.float64]
 Orders = NDArray[np.int64]
+_Nodes = tuple[str, ...]
 
 UNKNOWN_RTT_S = 1.0
 """A delay that the map does not know counts as long."""
@@ -71,6 +72,16 @@ class RoundTrips:
         return cls(driver_s=_driver_rtts_s(nodes, driver_node, delays), pairs_s=pairs_s)
 
 
+def longest_trips_s(nodes: _Nodes, driver_node: str, delays: LatencyMap | None) -> tuple[float, float]:
+    """Return the longest round trips of a placement, to the driver and between two nodes; seconds, NaN: unknown."""
+
+    def find() -> tuple[float, float]:
+        trips = RoundTrips.of(nodes, driver_node, delays)
+        return float(trips.driver_s.max()), float(trips.pairs_s.max())
+
+    return find() if delays is None else delays.once((longest_trips_s, nodes, driver_node), find)
+
+
 def _driver_rtts_s(nodes: Sequence[str], driver_node: str, delays: LatencyMap | None) -> Array:
     rtts_s = np.full(len(nodes), np.nan)
     if delays is not None and driver_node in delays:
@@ -121,36 +132,119 @@ def placements(
     Placements
         Up to ``max_replicas``, as far as there are nodes; at least as many as are present.
     """
-    nodes = (*present, *_nearest(free, operator.driver_node, delays))
-    trips = RoundTrips.of(nodes, operator.driver_node, delays)
-    driver_s, pairs_s = (
-        np.nan_to_num(values, nan=UNKNOWN_RTT_S) for values in (trips.driver_s, trips.pairs_s)
+    nodes = _considered(tuple(present), tuple(free), operator.driver_node, delays)
+    ways = _ways(
+        nodes,
+        len(present),
+        operator.driver_node,
+        tuple(weights.get(node, 1.0) for node in nodes),
+        delays,
+        most=max(operator.max_replicas, len(present)),
+        moves=moves,
     )
-    weight = np.array([weights.get(node, 1.0) for node in nodes])
-    kept = np.arange(len(nodes)) < len(present)
-    most = max(operator.max_replicas, len(present))
-    orders = _orders(driver_s, pairs_s, weight, kept, most, moves=moves)
-    counts = np.arange(1, orders.shape[1] + 1)
+    counts = np.arange(1, ways.moved.shape[1] + 1)
     caps = [operator.batch_rows(int(count)) for count in counts]
     found = law.rows_per_s(
-        np.cumsum(weight[orders], axis=1),
-        counts * np.minimum.accumulate(weight[orders], axis=1),
-        np.maximum.accumulate(driver_s[orders], axis=1),
-        _widest_pairs(pairs_s, orders),
+        ways.weight,
+        ways.even_weight,
+        ways.driver_s,
+        ways.pairs_s,
         None if caps[0] is None else np.array(caps, dtype=float),
         trigger_s,
     )
-    moved = np.minimum(counts, len(present)) - np.cumsum(kept[orders], axis=1)
-    best = np.argmax(np.where(moved > 0, found * (1 - LEAST_GAIN), found), axis=0)
-    as_it_is = next(row for row in range(len(orders)) if moved[row, len(present) - 1] == 0)
+    best = np.argmax(np.where(ways.moved > 0, found * (1 - LEAST_GAIN), found), axis=0)
     return Placements(
         nodes=tuple(
-            tuple(sorted(nodes[index] for index in orders[row, :count]))
-            for row, count in zip(best, counts, strict=True)
+            ways.named(row, count) for row, count in zip(best.tolist(), counts.tolist(), strict=True)
         ),
         rows_per_s=found[best, counts - 1],
-        present_rows_per_s=float(found[as_it_is, len(present) - 1]),
+        present_rows_per_s=float(found[ways.as_it_is, len(present) - 1]),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Ways:
+    """Orders in which nodes are taken, and what the first 1, 2, ... nodes of each are to the law; shape ``(o, most)``.
+
+    Attributes
+    ----------
+    nodes
+        That are considered.
+    orders
+        As their indices.
+    weight, even_weight, driver_s, pairs_s
+        As `BatchTimeLaw.rows_per_s` takes them.
+    moved
+        How many of the replicas leave a node for another.
+    as_it_is
+        An order that begins with the present nodes.
+    """
+
+    nodes: _Nodes
+    orders: Orders
+    weight: Array
+    even_weight: Array
+    driver_s: Array
+    pairs_s: Array
+    moved: Orders
+    as_it_is: int
+    _named: dict[tuple[int, int], _Nodes] = field(default_factory=dict)
+
+    def named(self, row: int, count: int) -> _Nodes:
+        """Return the first nodes of an order, sorted."""
+        known = self._named.get((row, count))
+        if known is None:
+            known = tuple(sorted(self.nodes[index] for index in self.orders[row, :count].tolist()))
+            self._named[row, count] = known
+        return known
+
+
+def _considered(present: _Nodes, free: _Nodes, driver_node: str, delays: LatencyMap | None) -> _Nodes:
+    """Return the present nodes, and the free ones that are considered."""
+
+    def find() -> _Nodes:
+        return (*present, *_nearest(free, driver_node, delays))
+
+    if delays is None:
+        return find()
+    return delays.once((_considered, present, free, driver_node), find)
+
+
+def _ways(
+    nodes: _Nodes,
+    present: int,
+    driver_node: str,
+    weights: tuple[float, ...],
+    delays: LatencyMap | None,
+    *,
+    most: int,
+    moves: bool,
+) -> _Ways:
+    """Lay out the orders of some nodes, of which the first are the present ones; once for each map."""
+
+    def find() -> _Ways:
+        trips = RoundTrips.of(nodes, driver_node, delays)
+        driver_s, pairs_s = (
+            np.nan_to_num(values, nan=UNKNOWN_RTT_S) for values in (trips.driver_s, trips.pairs_s)
+        )
+        weight, kept = np.array(weights), np.arange(len(nodes)) < present
+        orders = _orders(driver_s, pairs_s, weight, kept, most, moves=moves)
+        counts = np.arange(1, orders.shape[1] + 1)
+        moved = np.minimum(counts, present) - np.cumsum(kept[orders], axis=1)
+        return _Ways(
+            nodes=nodes,
+            orders=orders,
+            weight=np.cumsum(weight[orders], axis=1),
+            even_weight=counts * np.minimum.accumulate(weight[orders], axis=1),
+            driver_s=np.maximum.accumulate(driver_s[orders], axis=1),
+            pairs_s=_widest_pairs(pairs_s, orders),
+            moved=moved,
+            as_it_is=next(row for row in range(len(orders)) if moved[row, present - 1] == 0),
+        )
+
+    if delays is None:
+        return find()
+    return delays.once((_ways, nodes, present, driver_node, weights, most, moves), find)
 
 
 def _nearest(free: Sequence[str], driver_node: str, delays: LatencyMap | None) -> Sequence[str]:

@@ -3,117 +3,24 @@
 First in, first out: rows are late where what was served is less than what had been offered the objective ago.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gesscale.policies.gesscale2.analysis.lanes import RULES, Counts, Lanes, lanes_of
 from gesscale.policies.gesscale2.analysis.outlook import Array, Candidate, Outlook
 
-Counts = NDArray[np.int64]
-
-
-class _Rule(NamedTuple):
-    """How a candidate goes on.
-
-    Attributes
-    ----------
-    headroom
-        It grows to the load and this share of it.
-    slack
-        It shrinks to the load and this share of it.
-    drain
-        Beside the load it has room for the backlog to drain within so many allowed times.
-    tolerated
-        A backlog of this share of the allowed time is none.
-    """
-
-    headroom: float
-    slack: float
-    drain: float
-    tolerated: float
-
-
-_NEVER = 1e9
 _LEAST_SPARE_SHARE = 0.25
-_RULES = (
-    _Rule(headroom=-0.60, slack=-0.50, drain=1.0, tolerated=0.4),
-    _Rule(headroom=-0.30, slack=-0.25, drain=1.0, tolerated=0.5),
-    _Rule(headroom=-0.10, slack=-0.05, drain=1.0, tolerated=0.6),
-    _Rule(headroom=-0.05, slack=0.00, drain=2.0, tolerated=0.4),
-    _Rule(headroom=0.00, slack=0.05, drain=3.0, tolerated=0.0),
-    _Rule(headroom=0.10, slack=0.15, drain=2.0, tolerated=0.0),
-    _Rule(headroom=0.25, slack=0.35, drain=1.0, tolerated=0.0),
-    _Rule(headroom=0.60, slack=0.60, drain=1.0, tolerated=0.0),
-    # For where a change stops the job: few changes, and a backlog drains by itself.
-    _Rule(headroom=0.00, slack=0.30, drain=_NEVER, tolerated=0.0),
-    _Rule(headroom=0.00, slack=0.80, drain=_NEVER, tolerated=0.0),
-    _Rule(headroom=0.00, slack=_NEVER, drain=_NEVER, tolerated=0.0),
-    _Rule(headroom=0.30, slack=1.00, drain=20.0, tolerated=0.0),
-)
 
 
-class _Lanes(NamedTuple):
-    """What is the same for all candidates; a lane is a course with a rule, l = rules * c of them.
+class Game(NamedTuple):
+    """An operator and its load, and the candidates that are played for it, one or more."""
 
-    Attributes
-    ----------
-    instants_s
-        Shape ``(k + 1,)``: when each step begins, and the last one ends, seconds from now.
-    offered, due
-        Shape ``(k + 1, l)``: as in `Outlook`.
-    resting_rows, tolerated_rows
-        Shape ``(k, l)``: rows that always wait, and so many more that may wait as if they did not.
-    high_load, low_load
-        Shape ``(k, l)``: the loads to which a rule grows and shrinks, rows/s.
-    room_s
-        Shape ``(l,)``: in which a backlog is to drain.
-    grows_above, shrinks_at
-        Loads above and up to which 0, 1, 2 ... replicas become more or fewer, rows/s.
-    """
-
-    instants_s: Array
-    offered: Array
-    due: Array
-    resting_rows: Array
-    tolerated_rows: Array
-    high_load: Array
-    low_load: Array
-    room_s: Array
-    grows_above: Array
-    shrinks_at: Array
-
-
-@dataclass(slots=True)
-class _Course:
-    """Where each candidate is in each lane, and what it paid; shape ``(candidates, l)``.
-
-    Attributes
-    ----------
-    count, held
-        How many replicas it has: as an index, and as a figure to sum up.
-    grows_above, shrinks_at
-        Loads above and up to which that many become more or fewer, rows/s.
-    overdue
-        Rows that have to be through and are not; below 0 where there is time left.
-    settled_s
-        When the last change has settled, seconds from now.
-    """
-
-    count: Counts
-    held: Array
-    grows_above: Array
-    shrinks_at: Array
-    rows_per_s: Array
-    served: Array
-    overdue: Array
-    stopped_s: Array
-    settled_s: Array
-    replica_s: Array
-    late_s: Array
-    changes: Array
+    outlook: Outlook
+    candidates: Sequence[Candidate]
 
 
 class Paid(NamedTuple):
@@ -124,70 +31,131 @@ class Paid(NamedTuple):
     changes: Array
 
 
-def play(outlook: Outlook, candidates: Sequence[Candidate]) -> Paid:
-    """Play candidates to the end of the courses.
+MOST_LANES = 16384
+"""So many are played at once: more no longer fit into a processor's nearest memory."""
+
+
+def play(games: Sequence[Game]) -> list[Paid]:
+    """Play the candidates of many operators to the end of the courses.
+
+    Operators of the same shape are played together, since the steps of one alone are too short for arrays.
 
     Parameters
     ----------
-    outlook
-        The operator and its load.
-    candidates
-        One or more.
+    games
+        Any number.
+
+    Returns
+    -------
+    list of Paid
+        In the order of the games.
     """
-    lanes = _lanes(outlook)
-    shape = (len(candidates), len(lanes.room_s))
-    counts, changed = (np.repeat(column, shape[1]) for column in zip(*candidates, strict=True))
-    served = np.full(shape, -outlook.backlog_rows)
-    count = counts.reshape(shape)
+    alike: dict[object, list[int]] = {}
+    for index, game in enumerate(games):
+        alike.setdefault(_shape(game), []).append(index)
+    found: dict[int, Paid] = {}
+    for indices in alike.values():
+        candidates, courses = len(games[indices[0]].candidates), len(games[indices[0]].outlook.weights)
+        at_once = max(1, MOST_LANES // (candidates * len(RULES) * courses))
+        for begin in range(0, len(indices), at_once):
+            some = indices[begin : begin + at_once]
+            found.update(zip(some, _play_alike([games[index] for index in some]), strict=True))
+    return [found[index] for index in range(len(games))]
+
+
+def _shape(game: Game) -> tuple[object, ...]:
+    outlook = game.outlook
+    return (
+        len(game.candidates),
+        len(outlook.weights),
+        len(outlook.rows_per_s),
+        max(outlook.replicas, len(outlook.rows_per_s)),
+        outlook.change.stop_s > 0,
+        outlook.steps_s.tobytes(),
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class _Course:
+    """Where each candidate is in each lane, and what it paid; each array of shape ``(o, candidates, l)``.
+
+    Attributes
+    ----------
+    count, rows_per_s
+        Replicas, and what they carry.
+    slot
+        Where `count` is in the tables of its operator, which have ``w`` columns.
+    served
+        Rows, from now on.
+    overdue
+        Rows that have to be through and are not; below 0 where there is time left.
+    stopped_s
+        How long the job still stops.
+    settled_s
+        When the last change has settled, seconds from now.
+    replica_s, late_s
+        What was paid so far.
+    moved
+        In each step, the flat indices of those that changed.
+    """
+
+    count: Array
+    slot: Counts
+    rows_per_s: Array
+    served: Array
+    overdue: Array
+    stopped_s: Array
+    settled_s: Array
+    replica_s: Array
+    late_s: Array
+    moved: list[Counts]
+
+
+def _play_alike(games: Sequence[Game]) -> Iterator[Paid]:
+    """Play operators of one shape."""
+    lanes = lanes_of([game.outlook for game in games])
+    course, changed = _at_first(games, lanes)
+    moved = changed.ravel().nonzero()[0]
+    _play_step(lanes, course, 0, moved, course.count.take(moved).astype(np.int64))
+    for step in range(1, len(lanes.steps_s)):
+        _play_step(lanes, course, step, *_by_rule(lanes, course, step))
+    _settle(lanes, course)
+    changes = np.bincount(np.concatenate(course.moved), minlength=course.count.size).astype(np.float64)
+    operators, candidates, _ = course.count.shape
+    each = operators, candidates, len(RULES), len(games[0].outlook.weights)
+    parts = (course.replica_s / 60, course.late_s / 60, changes)
+    return (Paid(*paid) for paid in zip(*(part.reshape(each) for part in parts), strict=True))
+
+
+def _at_first(games: Sequence[Game], lanes: Lanes) -> tuple[_Course, NDArray[np.bool_]]:
+    """Return where the candidates are at first, and which of them are a change."""
+    counts, changed = (
+        np.array([[getattr(each, name) for each in game.candidates] for game in games])[:, :, None]
+        for name in Candidate._fields
+    )
+    shape = (*counts.shape[:2], lanes.room_s.shape[-1])
+
+    def everywhere(values: Sequence[float]) -> Array:
+        return np.broadcast_to(np.array(values)[:, None, None], shape).copy()
+
+    table = lanes.grows_above.shape[1] * np.arange(len(games))[:, None, None]
+    served = everywhere([-game.outlook.backlog_rows for game in games])
     course = _Course(
-        count,
-        count.astype(float),
-        lanes.grows_above.take(count),
-        lanes.shrinks_at.take(count),
-        np.full(shape, outlook.present_rows_per_s),
-        served,
-        lanes.due[0] - served,
-        *(np.zeros(shape) for _ in range(5)),
+        count=np.broadcast_to(counts, shape).astype(np.float64),
+        slot=np.broadcast_to(counts + table, shape).copy(),
+        rows_per_s=everywhere([game.outlook.present_rows_per_s for game in games]),
+        served=served,
+        overdue=lanes.due[0] - served,
+        stopped_s=np.zeros(shape),
+        settled_s=np.zeros(shape),
+        replica_s=np.zeros(shape),
+        late_s=np.zeros(shape),
+        moved=[],
     )
-    moved = np.flatnonzero(changed)
-    _play_step(outlook, lanes, course, 0, moved, counts[moved])
-    for step in range(1, len(outlook.steps_s)):
-        _play_step(outlook, lanes, course, step, *_by_rule(outlook, lanes, course, step))
-    _settle(outlook, lanes, course)
-    each = len(candidates), len(_RULES), len(outlook.weights)
-    return Paid(
-        replica_minutes=(course.replica_s / 60).reshape(each),
-        late_minutes=(course.late_s / 60).reshape(each),
-        changes=course.changes.reshape(each),
-    )
+    return course, np.broadcast_to(changed, shape)
 
 
-def _lanes(outlook: Outlook) -> _Lanes:
-    """Lay out what the candidates meet; in each step a rule knows the load of the step before."""
-    headroom, slack, drain, tolerated = (
-        np.repeat(column, len(outlook.weights)) for column in zip(*_RULES, strict=True)
-    )
-    offered, due = (np.tile(rows.T, len(_RULES)) for rows in (outlook.offered, outlook.due))
-    load = np.diff(offered, axis=0) / outlook.steps_s[:, None]
-    load = np.concatenate([load[:1], load[:-1]])  # no rule is asked in the first step
-    count = np.arange(max(outlook.replicas, len(outlook.rows_per_s)) + 1)
-    below, above = count < outlook.least, count > outlook.most
-    carried, carried_by_fewer = (outlook.rows_per_s.take(count - fewer, mode="clip") for fewer in (1, 2))
-    return _Lanes(
-        instants_s=np.cumsum([0.0, *outlook.steps_s]),
-        offered=offered,
-        due=due,
-        resting_rows=load * outlook.resting_s,
-        tolerated_rows=load * (tolerated * outlook.allowed_s),
-        high_load=load * (1 + headroom),
-        low_load=load * (1 + slack),
-        room_s=drain * outlook.allowed_s,
-        grows_above=np.where(below, -np.inf, np.where(count < outlook.most, carried, np.inf)),
-        shrinks_at=np.where(above, np.inf, np.where(count > outlook.least, carried_by_fewer, -np.inf)),
-    )
-
-
-def _by_rule(outlook: Outlook, lanes: _Lanes, course: _Course, step: int) -> tuple[Counts, Counts]:
+def _by_rule(lanes: Lanes, course: _Course, step: int) -> tuple[Counts, Counts]:
     """Return where a rule wants another number of replicas, and how many."""
     low = lanes.offered[step] - course.served
     low -= lanes.resting_rows[step]
@@ -196,33 +164,54 @@ def _by_rule(outlook: Outlook, lanes: _Lanes, course: _Course, step: int) -> tup
         np.maximum(rows, 0.0, out=rows)
         np.divide(rows, lanes.room_s, out=rows)
         np.add(rows, load, out=rows)
-    moves = high > course.grows_above
-    moves |= low <= course.shrinks_at
+    moves = high > lanes.grows_above.take(course.slot)
+    moves |= low <= lanes.shrinks_at.take(course.slot)
     moves &= course.settled_s <= lanes.instants_s[step]
-    moved = np.flatnonzero(moves)
-    growing, shrinking = (outlook.rows_per_s.searchsorted(load.take(moved)) + 1 for load in (high, low))
+    moved = moves.ravel().nonzero()[0]
+    operator = _operators(course, moved)
+    growing, shrinking = (_needed(lanes.rows_per_s, operator, load.take(moved)) for load in (high, low))
     wanted = np.maximum(growing, np.minimum(shrinking, course.count.take(moved)))
-    return moved, np.minimum(np.maximum(wanted, outlook.least), outlook.most)
+    wanted = np.minimum(np.maximum(wanted, lanes.least.take(operator)), lanes.most.take(operator))
+    return moved, wanted.astype(np.int64)
 
 
-def _play_step(
-    outlook: Outlook, lanes: _Lanes, course: _Course, step: int, moved: Counts, wanted: Counts
-) -> None:
+def _operators(course: _Course, where: Counts) -> Counts:
+    """Return whose the lanes at some flat indices are."""
+    operators, candidates, lanes = course.count.shape
+    if operators == 1:
+        return np.zeros_like(where)
+    found: Counts = where // (candidates * lanes)
+    return found
+
+
+def _needed(rows_per_s: Array, operator: Counts, load: Array) -> Counts:
+    """Return how many replicas carry each load; operators are in ascending order."""
+    if len(rows_per_s) == 1:
+        one: Counts = rows_per_s[0].searchsorted(load) + 1
+        return one
+    ends = operator.searchsorted(np.arange(len(rows_per_s) + 1))
+    parts = (
+        rows.searchsorted(load[begin:end])
+        for rows, begin, end in zip(rows_per_s, ends[:-1], ends[1:], strict=True)
+    )
+    needed: Counts = np.concatenate([*parts]) + 1
+    return needed
+
+
+def _play_step(lanes: Lanes, course: _Course, step: int, moved: Counts, wanted: Counts) -> None:
     """Let one step pass, in which those at the indices ``moved`` change to so many replicas."""
-    seconds = outlook.steps_s[step]
-    held = _held_up(outlook, lanes, course, step, moved, wanted)
+    seconds = lanes.steps_s[step]
+    held = _held_up(lanes, course, step, moved, wanted)
     served = course.rows_per_s * seconds
     served += course.served
     np.minimum(served, lanes.offered[step + 1], out=served)
-    if held is not None:
-        served.ravel()[held.who] = held.served
+    served.ravel()[held.who] = held.served
     overdue = lanes.due[step + 1] - served
     late_s = share_above_0(course.overdue, overdue)
     late_s *= seconds
     course.late_s += late_s
-    if held is not None:
-        course.late_s.ravel()[held.who] = held.late_s
-    course.replica_s += course.held * seconds
+    course.late_s.ravel()[held.who] = held.late_s
+    course.replica_s += course.count * seconds
     course.served, course.overdue = served, overdue
 
 
@@ -234,34 +223,33 @@ class _Held(NamedTuple):
     late_s: Array
 
 
-def _held_up(
-    outlook: Outlook, lanes: _Lanes, course: _Course, step: int, moved: Counts, wanted: Counts
-) -> _Held | None:
-    """Begin the changes of a step, and play it for who is held up: first that, then the rest of it; None if nobody."""
-    seconds, change = outlook.steps_s[step], outlook.change
-    if not moved.size and (change.stop_s <= 0 or not course.stopped_s.any()):
-        return None
-    rows_per_s, stopped_s = course.rows_per_s.ravel(), course.stopped_s.ravel()
-    before, after = rows_per_s.take(moved), outlook.rows_per_s.take(wanted - 1)
-    course.count.ravel()[moved] = course.held.ravel()[moved] = wanted
-    course.grows_above.ravel()[moved] = lanes.grows_above.take(wanted)
-    course.shrinks_at.ravel()[moved] = lanes.shrinks_at.take(wanted)
-    rows_per_s[moved] = after
-    course.changes.ravel()[moved] += 1
-    course.settled_s.ravel()[moved] = lanes.instants_s[step] + max(change.settle_s, change.stop_s)
-    if change.stop_s > 0:
-        stopped_s[moved] = change.stop_s
-        who = np.flatnonzero(stopped_s)
+def _held_up(lanes: Lanes, course: _Course, step: int, moved: Counts, wanted: Counts) -> _Held:
+    """Begin the changes of a step, and play it for who is held up: first that, then the rest of it."""
+    seconds = lanes.steps_s[step]
+    operator = _operators(course, moved)
+    rows_per_s = course.rows_per_s.ravel()
+    before = rows_per_s.take(moved)
+    after = lanes.rows_per_s.take(operator * lanes.rows_per_s.shape[1] + wanted - 1)
+    course.count.ravel()[moved], rows_per_s[moved] = wanted, after
+    course.slot.ravel()[moved] = operator * lanes.grows_above.shape[1] + wanted
+    course.moved.append(moved)
+    course.settled_s.ravel()[moved] = lanes.instants_s[step] + lanes.busy_s.take(operator)
+    if lanes.stop_s[0] > 0:
+        stopped_s = course.stopped_s.ravel()
+        stopped_s[moved] = lanes.stop_s.take(operator)
+        who = stopped_s.nonzero()[0]
         held_s, held_rows_per_s, after = (
             np.minimum(stopped_s.take(who), seconds),
             np.zeros(1),
             rows_per_s.take(who),
         )
         stopped_s[who] -= held_s
+        operator = _operators(course, who)
     else:
-        who, held_s = moved, np.full(1, min(change.start_s, seconds))
+        who, held_s = moved, np.minimum(lanes.start_s, seconds).take(operator)
         held_rows_per_s = np.minimum(before, after)
-    lane = who % len(lanes.room_s)
+    width = course.count.shape[-1]
+    lane = operator * width + who % width
     (offered_from, offered_until), (due_from, due_until) = (
         (rows[step].take(lane), rows[step + 1].take(lane)) for rows in (lanes.offered, lanes.due)
     )
@@ -276,14 +264,14 @@ def _held_up(
     return _Held(who, served, late_s)
 
 
-def _settle(outlook: Outlook, lanes: _Lanes, course: _Course) -> None:
+def _settle(lanes: Lanes, course: _Course) -> None:
     """Charge what is left: the work that waits, and the time until no row is late any more with all replicas."""
-    load = (lanes.offered[-1] - lanes.offered[-2]) / outlook.steps_s[-1]
-    most = outlook.rows_per_s[outlook.most - 1]
+    load = (lanes.offered[-1] - lanes.offered[-2]) / lanes.steps_s[-1]
+    most = np.take_along_axis(lanes.rows_per_s, lanes.most[:, None] - 1, axis=1)[:, :, None]
     # A load that no number of replicas carries goes down again some day: the less waits until then, the better.
     spare = np.maximum(most - load, _LEAST_SPARE_SHARE * most)
     course.late_s += np.maximum(0.0, course.overdue) / spare
-    course.replica_s += np.maximum(0.0, lanes.offered[-1] - course.served) / outlook.rows_per_s[0]
+    course.replica_s += np.maximum(0.0, lanes.offered[-1] - course.served) / lanes.rows_per_s[:, :1, None]
 
 
 def share_above_0(begin: Array, end: Array) -> Array:

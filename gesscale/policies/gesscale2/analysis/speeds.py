@@ -66,4 +66,6 @@ class NodeSpeeds(BaseModel):
     def weights(self, reported: Mapping[str, float]) -> Mapping[str, float]:
         """Return the weights of nodes with what was learned; those of which nothing is known as reported."""
         differing = {node: value for node, value in self.logs.items() if abs(value) > EQUAL_WITHIN}
+        if not differing:
+            return reported
         return {**reported, **{node: reported.get(node, 1.0) * exp(each) for node, each in differing.items()}}

@@ -13,6 +13,8 @@ from testbed.chaos.setting import ChaosSetting
         ({"query": "q7"}, "expected a query of rides, q1, q5, got 'q7'"),
         ({"kafka": True}, "does not read Kafka"),
         ({"faults": ()}, "a fault at least"),
+        ({"rows_per_s": 455}, "expected at most 454 rows/s"),  # 1000 ms / 2.2 ms a row
+        ({"rows_per_s": 501, "query": "q1"}, "expected at most 500 rows/s"),  # 1000 ms / 2 ms an event
         ({"faults": (Fault.BROKER_KILLED,)}, "it needs --kafka"),
         ({"faults": (Fault.KUBELET_KILLED,)}, "kubelet-killed cannot strike here"),
         ({"kubernetes": True}, "cannot strike here"),

@@ -1,8 +1,13 @@
+import socket
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
+
+from gesscale.errors import GesscaleError
 from testbed.pipeline.kafka_broker import broker_properties
 from testbed.pipeline.kafka_jars import ivy_module
+from testbed.pipeline.kafka_topic import require_broker
 
 
 def test_ivy_is_asked_for_the_artifact_with_forced_revisions():
@@ -21,3 +26,13 @@ def test_the_broker_listens_where_it_is_told_and_nowhere_else():
     assert settings["controller.quorum.voters"] == "1@10.77.0.1:9093"
     assert settings["log.dirs"] == "/k/data"
     assert settings["num.partitions"] == "4"
+
+
+def test_a_broker_that_is_not_there_is_said_in_a_line_before_spark_starts():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    said = rf"expected a broker at 127\.0\.0\.1:{port}, none answers within 0\.5 s .*--kafka"
+    with pytest.raises(GesscaleError, match=said) as met:
+        require_broker(f"127.0.0.1:{port}", timeout_s=0.5)
+    assert "\n" not in str(met.value)

@@ -7,7 +7,7 @@ import time
 from contextlib import closing, nullcontext
 
 import pytest
-from kube import FakeApi, FakeCluster, NoMap
+from kube import FakeApi, FakeCluster, no_maps
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
@@ -85,7 +85,7 @@ def test_fifty_endpoints_that_hang_hold_up_no_other_workflow(black_hole, httpser
     scheduler = WorkflowScheduler(
         context=ControllerContext(
             journal=Journal(),
-            connection=NoMap(),
+            latency_maps=no_maps(),
             look=world.look,
             order_writer=OrderWriter(kept, lambda: 1),
             reservations=Reservations(),

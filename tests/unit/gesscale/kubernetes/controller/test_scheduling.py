@@ -5,7 +5,7 @@ from concurrent.futures import Future
 from contextlib import nullcontext
 
 import pytest
-from kube import EPOCH_S, FakeApi, FakeCluster, NoMap, by_hand, pod, refused
+from kube import EPOCH_S, FakeApi, FakeCluster, by_hand, no_maps, pod, refused
 
 from gesscale.kubernetes.controller.scheduling import WorkflowScheduler
 from gesscale.kubernetes.controller.status_reporter import StatusReporter
@@ -50,7 +50,7 @@ class Scene:
         self.scheduler = WorkflowScheduler(
             context=ControllerContext(
                 journal=Journal(),
-                connection=NoMap(),
+                latency_maps=no_maps(),
                 look=lambda: self.look(),  # noqa: PLW0108  # tests put another in its place
                 order_writer=OrderWriter(documents, lambda: self.term),
                 reservations=self.reservations,

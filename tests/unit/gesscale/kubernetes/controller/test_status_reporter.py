@@ -3,7 +3,7 @@
 from contextlib import nullcontext
 
 import pytest
-from kube import EPOCH_S, FakeApi, FakeCluster, NoMap, by_hand, pod, refused
+from kube import EPOCH_S, FakeApi, FakeCluster, by_hand, no_maps, pod, refused
 
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.api import Incident
@@ -46,7 +46,7 @@ class Scene:
         pods = [pod(f"{name}-1", "a", of=name) for name in names or ("op",)]
         context = ControllerContext(
             journal=Journal(),
-            connection=NoMap(),
+            latency_maps=no_maps(),
             look=FakeCluster(pods=pods).look,
             order_writer=OrderWriter(documents, lambda: self.leads),
             reservations=Reservations(),

@@ -3,7 +3,7 @@
 from contextlib import nullcontext
 
 import pytest
-from kube import EPOCH_S, FakeApi, FakeCluster, NoMap, by_hand, desk_of, order, pod
+from kube import EPOCH_S, FakeApi, FakeCluster, by_hand, desk_of, no_maps, order, pod
 
 from gesscale.decision import OutcomeStatus, Reason
 from gesscale.kubernetes.controller.targets import Targets
@@ -28,7 +28,7 @@ class Scene:
     def begin(self, term=1, now_s=EPOCH_S):
         context = ControllerContext(
             journal=Journal(),
-            connection=NoMap(),
+            latency_maps=no_maps(),
             look=self.world.look,
             order_writer=desk_of(self.api, lambda: term),
             reservations=Reservations(),

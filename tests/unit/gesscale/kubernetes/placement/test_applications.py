@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from kube import FakeApi, driver, pod
+from kube import FakeApi, driver, index_of, pod
 
 from gesscale.kubernetes.placement.applications import APPLICATION_LABEL, find_application
 
@@ -17,27 +17,27 @@ def resource(**spec):
 def test_executors_are_those_of_the_drivers_application():
     other_run = pod("old", "c")
     other_run = replace(other_run, labels={**other_run.labels, APPLICATION_LABEL: "app-of-yesterday"})
-    found = find_application(resource(), [driver("a"), pod("e2", "b"), pod("e1", "a"), other_run])
+    found = find_application(resource(), index_of(driver("a"), pod("e2", "b"), pod("e1", "a"), other_run))
     assert [each.name for each in found.executors] == ["e1", "e2"]
     assert found.placement == ("a", "b")
     assert (found.place.node, found.place.metrics_url) == ("a", "http://10.244.0.9:9108")
 
 
 def test_an_address_of_version_six_is_put_in_brackets():
-    found = find_application(resource(driver={"port": 9200}), [driver("a", ip="fd00::9")])
+    found = find_application(resource(driver={"port": 9200}), index_of(driver("a", ip="fd00::9")))
     assert found.place.metrics_url == "http://[fd00::9]:9200"
 
 
 def test_an_executor_that_leaves_or_waits_holds_no_node():
     pods = [driver("a"), pod("e1", "a"), pod("e2", "b", leaving=True), pod("e3")]
-    found = find_application(resource(), pods)
+    found = find_application(resource(), index_of(*pods))
     assert found.placement == ("a",)
     assert len(found.executors) == 3
 
 
 def test_pods_that_have_ended_and_those_of_other_namespaces_are_not_seen():
     pods = [driver("a"), pod("e1", "b", phase="Failed"), pod("e2", "c", namespace="elsewhere")]
-    assert find_application(resource(), pods).executors == ()
+    assert find_application(resource(), index_of(*pods)).executors == ()
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_pods_that_have_ended_and_those_of_other_namespaces_are_not_seen():
     ],
 )
 def test_without_exactly_one_running_driver_there_is_no_place_and_it_is_said(pods, problem):
-    found = find_application(resource(), pods)
+    found = find_application(resource(), index_of(*pods))
     assert found.place is None
     assert problem in found.problem
 
@@ -59,12 +59,11 @@ def test_without_exactly_one_running_driver_there_is_no_place_and_it_is_said(pod
 def test_a_driver_outside_the_cluster_has_executors_by_the_resources_name():
     spec = {"node": "cloud", "metricsUrl": "http://10.0.0.1:9108"}
     foreign = replace(pod("e2", "c"), labels={"spark-role": "executor", "gesscale.dev/autoscaler": "other"})
-    found = find_application(resource(driver=spec), [pod("e1", "b"), foreign])
+    found = find_application(resource(driver=spec), index_of(pod("e1", "b"), foreign))
     assert (found.driver, found.place.node, found.placement) == (None, "cloud", ("b",))
 
 
-def test_it_owns_its_executors_and_no_other_pod():
+def test_its_executors_are_no_other_operators():
     own, other = pod("e1", "a"), pod("x", "a", of="other")
-    found = find_application(resource(), [driver("a"), own, other])
-    assert found.owns(own)
-    assert not found.owns(other)
+    found = find_application(resource(), index_of(driver("a"), own, other))
+    assert found.executors == (own,)

@@ -1,6 +1,6 @@
 """What an executor needs: what is said of it, else what its like have."""
 
-from kube import MIB, FakeApi, driver, node, pod
+from kube import MIB, FakeApi, driver, index_of, node, pod
 
 from gesscale.kubernetes.placement.applications import find_application
 from gesscale.kubernetes.placement.needs import needs_of
@@ -14,7 +14,7 @@ def needs(*pods, **spec):
     api = FakeApi()
     api.put(executor=spec)
     resource = api.workflow().resources["op"]
-    return needs_of(resource, find_application(resource, [driver("a"), *pods]), NODES)
+    return needs_of(resource, find_application(resource, index_of(driver("a"), *pods)), NODES)
 
 
 def test_a_running_executor_tells_what_one_asks():

@@ -18,6 +18,7 @@ from gesscale.policies.gesscale2.analysis.demand import BUCKETS_KEPT, LoadHistor
 from gesscale.policies.gesscale2.analysis.law import BatchSample, BatchTimeLaw, LawEvidence
 from gesscale.policies.gesscale2.analysis.outlook import Candidate, ChangeCost, Outlook
 from gesscale.policies.gesscale2.analysis.placements import LEAST_GAIN, placements
+from gesscale.policies.gesscale2.analysis.rollout import Game
 from gesscale.policies.gesscale2.analysis.scenarios import JUMP_CHANCE, scenarios
 from gesscale.policies.gesscale2.analysis.speeds import MOST_NODES, NodeSpeeds
 from latency_map import LatencyMap
@@ -114,6 +115,10 @@ def window(**rows_per_busy_s: float) -> dict[str, NodeReading]:
     }
 
 
+_UNTOLD = {"throughput_rows_per_s": 0.0, "cpu_share": 0.0}
+"""Of a replica whose task times are missing."""
+
+
 def learned(*windows: dict[str, NodeReading], weights: dict[str, float] | None = None) -> NodeSpeeds:
     speeds = NodeSpeeds()
     for each in windows:
@@ -130,6 +135,27 @@ def test_a_slow_node_is_known_after_some_windows() -> None:
 def test_nodes_as_fast_as_reported_keep_their_weights() -> None:
     reported = {"near": 2.0, "far": 1.0}
     assert learned(*[window(near=210, far=100)] * 20, weights=reported).weights(reported) == reported
+
+
+def test_a_node_whose_speed_changes_within_a_minute_is_followed_both_ways() -> None:
+    # Throttled to half its speed: log 0.69 apart as above. Each window brings it 0.3 of the rest nearer.
+    throttled = learned(window(near=200, far=200), *[window(near=200, far=100)] * 20)
+    assert throttled.weights({}) == pytest.approx({"near": math.sqrt(2), "far": math.sqrt(0.5)}, rel=0.01)
+    cooled = learned(*[window(near=200, far=100)] * 20, *[window(near=200, far=200)] * 20)
+    assert cooled.weights({}) == {}
+
+
+def test_a_node_whose_speed_jumps_in_every_window_is_no_slower_than_its_mean() -> None:
+    # Half as fast in every other window: its log goes from 0 to -0.35 and back, so it stays within these.
+    speeds = learned(*[window(near=200, far=100), window(near=200, far=200)] * 50)
+    assert -math.log(2) / 2 < speeds.logs["far"] < 0 < speeds.logs["near"] < math.log(2) / 2
+
+
+def test_a_replica_whose_task_times_are_missing_keeps_its_weight() -> None:
+    windows = [window(near=200, far=100), {**window(near=200, far=100), "dumb": NodeReading(**_UNTOLD)}] * 10
+    assert learned(*windows).weights({"dumb": 1.5}) == pytest.approx(
+        {"near": math.sqrt(2), "far": math.sqrt(0.5), "dumb": 1.5}, rel=0.01
+    )
 
 
 def test_rows_that_become_costlier_make_no_node_slower() -> None:
@@ -402,7 +428,8 @@ def outlook(**changes: object) -> Outlook:
 
 
 def bills_of(asked: Outlook, *counts: int) -> tuple[CandidateBill, ...]:
-    return bills(asked, [Candidate(count, count != asked.replicas) for count in counts])
+    (found,) = bills([Game(asked, [Candidate(count, count != asked.replicas) for count in counts])])
+    return found
 
 
 def test_too_few_replicas_wait_and_are_late() -> None:
@@ -479,7 +506,7 @@ def test_where_the_load_is_beyond_all_replicas_more_of_them_are_still_better() -
 def test_better_nodes_are_worth_a_change_where_the_gain_lasts() -> None:
     # One replica carries 10 rows/s on its node and 20 on a better one, and 15 come: it is late, or two are held.
     asked = outlook(rows_per_s=np.array([20.0, 30.0, 40.0]))
-    stays, moves = bills(asked, [Candidate(1, changed=False), Candidate(1, changed=True)])
+    ((stays, moves),) = bills([Game(asked, [Candidate(1, changed=False), Candidate(1, changed=True)])])
     # Ten minutes of one replica and one change.
     assert moves.total == pytest.approx(11)
     assert stays.total > moves.total

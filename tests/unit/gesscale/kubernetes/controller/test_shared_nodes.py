@@ -1,0 +1,85 @@
+"""Many operators want the same node at once: its last room is promised to one of them."""
+
+from contextlib import nullcontext
+
+import pytest
+from kube import EPOCH_S, MIB, FakeApi, FakeCluster, by_hand, desk_of, driver, no_maps, node, pod
+
+from gesscale.decision import OutcomeStatus
+from gesscale.kubernetes.controller.targets import Targets
+from gesscale.kubernetes.controller.workflow_controller import ControllerContext, WorkflowController
+from gesscale.kubernetes.placement.quantity import Room
+from gesscale.kubernetes.placement.reservations import Reservations
+from gesscale.kubernetes.resource.translate import gather
+from gesscale.service.journal import Journal
+
+NAMES = tuple(f"op-{number:02d}" for number in range(20))
+
+
+class Scene:
+    """Twenty operators, each with an executor on a; people want each of them on b, too, where one CPU is left."""
+
+    def __init__(self, *, workflow=None):
+        self.api = FakeApi()
+        for name in NAMES:
+            self.api.put(name, **by_hand("a", "b"), **({"workflow": workflow} if workflow else {}))
+        # An executor asks for one CPU (tests/kube.py), so the rest of b's two is room for one of twenty.
+        other = pod("other", "b", of="other", takes=Room(cpu_m=1000, memory_bytes=MIB, pods=1))
+        executors = [pod(f"{name}-e1", "a", of=name) for name in NAMES]
+        self.world = FakeCluster(
+            nodes=[
+                node("a", room=Room(cpu_m=64000, memory_bytes=65536 * MIB, pods=110)),
+                node("b", room=Room(cpu_m=2000, memory_bytes=65536 * MIB, pods=110)),
+            ],
+            pods=[other, *executors, *(driver("a", of=name) for name in NAMES)],
+        )
+        self.context = ControllerContext(
+            journal=Journal(),
+            latency_maps=no_maps(),
+            look=self.world.look,
+            order_writer=desk_of(self.api),
+            reservations=Reservations(),
+            targets=Targets((), FakeCluster().look),
+            timed=lambda _: nullcontext(),
+        )
+        self.steered = {
+            key: WorkflowController(found, self.context, 1, {}, EPOCH_S)
+            for key, found in gather(self.api.seen.values()).workflows.items()
+        }
+
+    def step(self, after_s=1.0):
+        workflows = gather(self.api.seen.values()).workflows
+        return [
+            decision
+            for key, steered in self.steered.items()
+            for decision in steered.step(workflows[key], EPOCH_S + after_s).decisions
+        ]
+
+    def promised(self):
+        return [name for name in NAMES if "b" in self.api.status(name).get("order", {}).get("placement", ())]
+
+
+@pytest.mark.parametrize("workflow", [None, "taxi"], ids=["workflows of their own", "one workflow"])
+def test_the_last_core_of_a_node_is_promised_once(workflow):
+    scene = Scene(workflow=workflow)
+    decisions = scene.step()
+    assert len(scene.promised()) == 1
+    ordered = [each for each in decisions if each.outcome.status is OutcomeStatus.ORDERED]
+    assert [each.operator for each in ordered] == scene.promised()
+
+
+@pytest.mark.parametrize("workflow", [None, "taxi"], ids=["workflows of their own", "one workflow"])
+def test_it_stays_promised_until_the_executor_is_bound(workflow):
+    scene = Scene(workflow=workflow)
+    scene.step()
+    scene.api.catch_up()
+    scene.step(2.0)
+    assert len(scene.promised()) == 1
+
+
+def test_who_comes_too_late_in_a_step_is_told_of_the_room():
+    decisions = Scene(workflow="taxi").step()
+    late = [each for each in decisions if each.outcome.status is OutcomeStatus.FAILED]
+    # All twenty were planned on what the cluster was before the first order.
+    assert len(late) == len(NAMES) - 1
+    assert "node b was chosen, but is none to choose now: asks 1 CPU, 0 of 2 free" in late[0].outcome.detail

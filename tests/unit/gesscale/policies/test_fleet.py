@@ -1,0 +1,119 @@
+"""A fleet: a thousand operators of which hundreds tell nothing, and a large map that is replaced in every step."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from edge import FakeMetrics, observe, reading
+
+from gesscale.decision import MapStatus, Reason
+from gesscale.knowledge.memory import MemoryKnowledge
+from gesscale.loop import ControlLoop
+from gesscale.observation import MissingReading
+from gesscale.options import PolicyOptions
+from gesscale.plan.placement import nd_max_ms, nearest_first
+from gesscale.policies.registry import policy_named
+from gesscale.ports import ClusterState, Latencies, Node
+from gesscale.workflow import BatchCap, Operator, Workflow
+from latency_map import LatencyMap
+from latency_map.matrix import MOST_FOUND
+
+
+@dataclass
+class Edge:
+    """Nodes, operators on them, and a map for each step; a cluster that is only looked at."""
+
+    maps: list[LatencyMap]
+    placements: dict[str, tuple[str, ...]]
+
+    def state(self):
+        names = self.maps[0].names
+        return ClusterState(nodes={name: Node(name=name) for name in names}, placements=self.placements)
+
+    def current(self, now_s):
+        return Latencies(map=self.maps[int(now_s / 60) % len(self.maps)], standing=MapStatus())
+
+
+def random_map(nodes, seed):
+    """Return a map in which no two nodes are equally far from any third one."""
+    half = np.triu(np.random.default_rng(seed).uniform(1, 100, (nodes, nodes)), 1)
+    return LatencyMap(names=tuple(f"n{index:04d}" for index in range(nodes)), rtt_ms=half + half.T)
+
+
+def loop_over(edge, policy, observations):
+    workflow = Workflow(
+        Operator(name=name, driver_node=on[0], max_replicas=5, cap=BatchCap(rows_per_replica=100))
+        for name, on in edge.placements.items()
+    )
+    return ControlLoop(
+        metrics=FakeMetrics(list(observations)),
+        latencies=edge,
+        policy=policy_named(policy, workflow, PolicyOptions()),
+        cluster=edge,
+        knowledge=MemoryKnowledge(),
+        acts=False,
+        rescale_timeout_s=120.0,
+    )
+
+
+def overloaded(name, on, at_s):
+    return reading(on, name=name, at_s=at_s, throughput=100, offered=150, saturated=1.0, backlog=9000.0)
+
+
+def said(decision):
+    """Return what a decision says besides where it was made."""
+    return replace(decision.plan, again_in_s=None), decision.analysis.verdict
+
+
+@pytest.mark.parametrize(("policy", "operators"), [("gesscale", 1000), ("gesscale2", 100)])
+def test_operators_without_metrics_change_nothing_for_the_others(policy, operators):
+    names = [f"op-{index:04d}" for index in range(operators)]
+    dumb = {name for index, name in enumerate(names) if index % 10 < 3}
+    edge = Edge([random_map(200, 1)], {name: (f"n{index % 200:04d}",) for index, name in enumerate(names)})
+    readings = [overloaded(name, edge.placements[name], 1000.0) for name in names if name not in dumb]
+    lacking = [MissingReading(operator=name, detail="connection refused") for name in sorted(dumb)]
+    decisions = {
+        each.operator: each
+        for each in loop_over(edge, policy, [observe(*readings, missing_readings=lacking)]).step(1000.0)
+    }
+    assert list(decisions) == names
+    for name in dumb:
+        assert decisions[name].plan.change is None
+        assert decisions[name].plan.reason is Reason.METRICS_MISSING
+    alone = Edge(edge.maps, {name: on for name, on in edge.placements.items() if name not in dumb})
+    for each in loop_over(alone, policy, [observe(*readings)]).step(1000.0):
+        assert said(each) == said(decisions[each.operator])
+
+
+def test_a_large_map_that_is_replaced_in_each_step_is_followed():
+    maps = [random_map(2000, seed) for seed in range(3)]
+    edge = Edge(maps, {"op": ("n0007",)})
+    steps = [60.0 * step for step in range(6)]
+    loop = loop_over(edge, "gesscale", [observe(overloaded("op", ("n0007",), at_s)) for at_s in steps])
+    for at_s in steps:
+        (decision,) = loop.step(at_s)
+        (added,) = decision.plan.change.add
+        row = edge.current(at_s).map.rtt_ms[7]
+        # The nearest of the map of this step: of 2,000 random delays no two are equal.
+        assert row[int(added[1:])] == np.sort(row)[1]
+        assert decision.plan.nd_max_ms == np.sort(row)[1]
+
+
+def test_what_is_found_on_a_map_is_not_taken_for_another():
+    names = ("a", "b", "c")
+    one = LatencyMap(names=names, rtt_ms=np.array([[0, 1, 2], [1, 0, 9], [2, 9, 0.0]]))
+    other = LatencyMap(names=names, rtt_ms=np.array([[0, 2, 1], [2, 0, 8], [1, 8, 0.0]]))
+    for _ in range(2):
+        assert nearest_first(one, ("b", "c"), "a") == ("b", "c")
+        assert nearest_first(other, ("b", "c"), "a") == ("c", "b")
+        assert (nd_max_ms(one, ("b", "c"), "a"), nd_max_ms(other, ("b", "c"), "a")) == (9.0, 8.0)
+
+
+def test_a_map_keeps_a_bounded_number_of_answers():
+    only = random_map(3, 1)
+    asked = [
+        only.once(("square", number), lambda number=number: number**2) for number in range(MOST_FOUND + 5)
+    ]
+    assert asked[-1] == (MOST_FOUND + 4) ** 2
+    # Full after MOST_FOUND, then empty, then five more.
+    assert len(only._found) == 5
