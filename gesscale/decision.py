@@ -24,6 +24,7 @@ class Reason(StrEnum):
     OVERRIDDEN = "Overridden"
     # nothing needs to change
     WITHIN_TARGET = "WithinTarget"
+    CHEAPER_TO_WAIT = "CheaperToWait"
     NOT_ROOT_OF_OVERLOAD = "NotRootOfOverload"
     DRAINING_BACKLOG = "DrainingBacklog"
     FEWER_WOULD_NOT_SUSTAIN = "FewerWouldNotSustain"

@@ -74,6 +74,8 @@ class ClusterState:
         By operator, the nodes on which the cluster is starting a replica by itself, as it was ordered.
     unfit
         By operator, the nodes that cannot take a replica of this one: its pool, its image, its requests.
+    room
+        How many replicas more a node can take of all operators together; one that is not listed can take one of each.
     problem
         Why the cluster could not be read; empty where it could.
     """
@@ -83,6 +85,7 @@ class ClusterState:
     unplaced: frozenset[str] = frozenset()
     coming: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unfit: Mapping[str, Mapping[str, Node]] = field(default_factory=dict)
+    room: Mapping[str, int] = field(default_factory=dict)
     problem: str = ""
 
     def seen_by(self, operator: str) -> "ClusterState":

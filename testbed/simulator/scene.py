@@ -125,6 +125,8 @@ class Scene:
         After the input ends the run goes on until all rows are processed, at most this long.
     rescale_timeout_s
         As in the settings.
+    executors_per_node
+        How many a node can hold, of all operators together; None: one of each operator.
 
     Raises
     ------
@@ -146,6 +148,7 @@ class Scene:
     sample_s: float = 10.0
     drain_limit_s: float = 7200.0
     rescale_timeout_s: float = 300.0
+    executors_per_node: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("period_s", "sample_s", "rescale_timeout_s"):

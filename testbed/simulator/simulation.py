@@ -89,7 +89,7 @@ def assemble(
         The clock lets the plant work, and tells the observer.
     """
     gaps, jitter = (np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(2))
-    cluster = SimulatedCluster(plant)
+    cluster = SimulatedCluster(plant, executors_per_node=scene.executors_per_node)
     metrics = SimulatedMetrics(reports or plant, tuple(scene.workflow.operators), scene.metrics, gaps)
     clock = SimulatedClock(
         scene=scene,

@@ -65,3 +65,14 @@ class TestKubernetes(ClusterContract):
     @pytest.fixture
     def site(self):
         return Watched()
+
+
+def test_a_simulated_node_holds_no_more_executors_than_it_can():
+    scene = one_operator(steady(10, 1000), delays=equal_delays(4, 0.0))
+    cluster = SimulatedCluster(SparkPlant(scene, physics_of(scene, QUIET), seed=1), executors_per_node=1)
+    (operator,) = scene.workflow.operators
+    held = scene.initial[operator]
+    state = cluster.state()
+    # One executor of one operator is there: its node is full, to others only, and each other node can take one.
+    assert state.room == {name: int(name not in held) for name in state.nodes}
+    assert state.unfit == {operator: {}}

@@ -11,11 +11,14 @@ from gesscale.kubernetes.placement.applications import Application, find_applica
 from gesscale.kubernetes.placement.needs import needs_of
 from gesscale.kubernetes.placement.node_backoff import NodeBackoff
 from gesscale.kubernetes.placement.reservations import Reservations
+from gesscale.kubernetes.placement.shared_room import shared_room
 from gesscale.kubernetes.placement.watches import ClusterView
 from gesscale.kubernetes.resource.autoscaler import StreamAutoscaler
 from gesscale.kubernetes.resource.order import OrderStatus
 from gesscale.kubernetes.resource.translate import Key, ManagedWorkflow
 from gesscale.ports import ClusterState, Node
+
+_SEVERAL = 2
 
 
 @dataclass(slots=True, kw_only=True)
@@ -161,6 +164,20 @@ class KubernetesCluster:
                 for name, placement in placements.items()
             },
             unfit={name: self._unfit(name, view) | refused[name] for name in self.workflow.resources},
+            room=self._room(view),
+        )
+
+    def _room(self, view: ClusterView) -> dict[str, int]:
+        """Return how many executors the nodes can take that cannot take one of each operator."""
+        resources = self.workflow.resources
+        if len(resources) < _SEVERAL:
+            return {}
+        nodes = view.nodes.objects
+        return shared_room(
+            nodes.values(),
+            view.pods.objects.values(),
+            [needs_of(each, self.applications[name], nodes).takes for name, each in resources.items()],
+            reserved=self.reservations.total(),
         )
 
     def _unfit(self, operator: str, view: ClusterView) -> dict[str, Node]:

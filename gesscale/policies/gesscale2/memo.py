@@ -7,7 +7,7 @@ from gesscale.policies.memos import Memo
 
 
 class Gesscale2Memo(Memo):
-    """All that is learned of an operator; some 3 kB of JSON.
+    """All that is learned of an operator; 3 to 7 kB of JSON.
 
     Attributes
     ----------

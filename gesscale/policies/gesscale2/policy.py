@@ -4,13 +4,12 @@ Each operator is decided on its own. A late minute has a price in replica-minute
 are compared in one currency, and a decision says the bill of each number of replicas.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from gesscale.analyze.evidence import warm
 from gesscale.analyze.screening import screen
 from gesscale.decision import Analysis, CandidateBill, Plan, Reason, Verdict
 from gesscale.observation import Batch, OperatorReading, WorkflowObservation
@@ -19,10 +18,9 @@ from gesscale.plan.placement import NodeRanking, nd_max_ms, nearest_first, usabl
 from gesscale.plan.rejecting import rejected
 from gesscale.plan.staying import present_placement, stay, unknown_delays
 from gesscale.policies.gesscale2.analysis.bills import bills
-from gesscale.policies.gesscale2.analysis.capacity import predicted_mst, sample_of
+from gesscale.policies.gesscale2.analysis.capacity import predicted_mst, warm_samples
 from gesscale.policies.gesscale2.analysis.changes import change_cost
 from gesscale.policies.gesscale2.analysis.demand import offered_points
-from gesscale.policies.gesscale2.analysis.law import BatchSample
 from gesscale.policies.gesscale2.analysis.limits import (
     blocking_reason,
     idle_replicas,
@@ -37,8 +35,10 @@ from gesscale.policies.gesscale2.analysis.outlook import Candidate, Outlook
 from gesscale.policies.gesscale2.analysis.placements import Placements, placements
 from gesscale.policies.gesscale2.analysis.rollout import Game
 from gesscale.policies.gesscale2.analysis.scenarios import scenarios
+from gesscale.policies.gesscale2.flows import Flow, growth_of
 from gesscale.policies.gesscale2.memo import Gesscale2Memo
 from gesscale.policies.gesscale2.settings import Gesscale2Settings
+from gesscale.policies.gesscale2.sharing import shared_out
 from gesscale.policies.memos import read, recalled, told
 from gesscale.ports import ClusterState, Knowledge
 from gesscale.workflow import Operator, Workflow
@@ -164,41 +164,39 @@ class Gesscale2Policy:
             update={
                 "at_s": at_s,
                 "learned_until_s": batches[-1].ended_at_s if batches else memo.learned_until_s,
-                "law": memo.law.learned(self._samples(reading, memo, weights, knowledge)),
+                "law": memo.law.learned(
+                    warm_samples(
+                        reading.batches,
+                        memo.learned_until_s,
+                        self.workflow.operators[reading.operator].driver_node,
+                        weights,
+                        knowledge.latencies.map,
+                    )
+                ),
                 "load": memo.load.learned(offered_points(reading), bucket_s),
                 "speeds": speeds,
             }
         )
-
-    def _samples(
-        self,
-        reading: OperatorReading,
-        memo: Gesscale2Memo,
-        weights: Mapping[str, float],
-        knowledge: Knowledge,
-    ) -> Iterator[BatchSample]:
-        """Yield the warm batches since the last step whose delays the latency map knows."""
-        driver_node = self.workflow.operators[reading.operator].driver_node
-        samples: dict[_Nodes, BatchSample | None] = {}
-        for batch, is_warm in zip(reading.batches, warm(reading.batches), strict=True):
-            if not is_warm or batch.ended_at_s <= memo.learned_until_s or not batch.nodes:
-                continue
-            if batch.nodes not in samples:
-                samples[batch.nodes] = sample_of(batch.nodes, driver_node, weights, knowledge.latencies.map)
-            if (sample := samples[batch.nodes]) is not None:
-                yield replace(sample, rows=batch.rows, seconds=batch.seconds)
 
     # Plan
 
     def plan(
         self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge
     ) -> Mapping[str, Plan]:
-        """Choose for every operator its nodes, after those that feed it; see `gesscale.ports.Policy`."""
+        """Choose for every operator its nodes; see `gesscale.ports.Policy`."""
+        return shared_out(cluster, lambda seen: self._plans(analyses, seen, knowledge))
+
+    def _plans(
+        self, analyses: Mapping[str, Analysis], cluster: ClusterState, knowledge: Knowledge
+    ) -> Mapping[str, Plan]:
+        """Choose for every operator its nodes, after those that feed it, as if no other wanted them."""
         plans: dict[str, Plan] = {}
         again_in_s = self.sizing.slo_s / _STEPS_AN_OBJECTIVE
-        flows: dict[str, _Flow] = {}
+        flows: dict[str, Flow] = {}
         for names in self.workflow.generations:
-            growth = {name: _growth([flows[each] for each in self.workflow.upstream(name)]) for name in names}
+            growth = {
+                name: growth_of([flows[each] for each in self.workflow.upstream(name)]) for name in names
+            }
             begun = {
                 name: self._begin(analyses[name], cluster.seen_by(name), knowledge, growth[name])
                 for name in names
@@ -216,16 +214,16 @@ class Gesscale2Policy:
                     flows[name] = self._flow(analyses[name], plans[name], growth[name])
         return {name: plans[name] for name in analyses}
 
-    def _flow(self, analysis: Analysis, plan: Plan, growth: float) -> "_Flow":
+    def _flow(self, analysis: Analysis, plan: Plan, growth: float) -> Flow:
         """Return what an operator hands on now and by its plan: no more than reaches it or waits, nor than it can."""
         reading = analysis.reading
         if reading is None or analysis.memo is None or analysis.mst is None or plan.mst is None:
-            return _Flow(0.0, 0.0)
+            return Flow(0.0, 0.0)
         memo = read(Gesscale2Memo, analysis.memo)
         bucket_s = self._bucket_s(memo, self.workflow.operators[analysis.operator])
         load = memo.load.forecast(bucket_s).rate * growth
         wanted = load + (reading.backlog_rows or 0.0) / self._slo_s(analysis.operator)
-        return _Flow(min(wanted / growth, analysis.mst.mid), min(wanted, plan.mst.mid))
+        return Flow(min(wanted / growth, analysis.mst.mid), min(wanted, plan.mst.mid))
 
     def _slo_s(self, operator: str) -> float:
         """Return an operator's share of the objective: all operators that a row passes have the same."""
@@ -301,13 +299,13 @@ class Gesscale2Policy:
         )
         held = replace(stay(analysis, cluster, Reason.WITHIN_TARGET), bills=found)
         if placement == present:
-            held = replace(held, detail=f"{analysis.detail}; {self._in_words(bill)} is the least bill")
-            if analysis.verdict is Verdict.MORE and bill.replicas == found[-1].replicas:
-                lacking, why = why_no_more(operator, bill.replicas, work_limit(knowledge, reading))
-                held = replace(
-                    held, reason=lacking, detail=f"{held.detail}; {why}", rejections=free.rejections
-                )
-            return held
+            detail = f"{analysis.detail}; {self._in_words(bill)} is the least bill"
+            if analysis.verdict is not Verdict.MORE:
+                return replace(held, detail=detail)
+            if bill.replicas < found[-1].replicas:
+                return replace(held, reason=Reason.CHEAPER_TO_WAIT, detail=f"{detail}; so rows wait")
+            lacking, why = why_no_more(operator, bill.replicas, work_limit(knowledge, reading))
+            return replace(held, reason=lacking, detail=f"{detail}; {why}", rejections=free.rejections)
         detail = f"{analysis.detail}; {self._in_words(bill)}; {self._in_words(choices[present])}"
         stale = knowledge.latencies.standing.stale
         if stale and not set(present) <= set(placement):
@@ -414,19 +412,6 @@ class _Choice(NamedTuple):
     free: NodeRanking
     placements: tuple[_Nodes, ...]
     game: Game
-
-
-class _Flow(NamedTuple):
-    """Rows/s that an operator hands on now, and will by its plan."""
-
-    now: float
-    planned: float
-
-
-def _growth(feeding: Sequence[_Flow]) -> float:
-    """Return how many times as much as now the operators that feed one will hand on; never less."""
-    now = sum(flow.now for flow in feeding)
-    return max(1.0, sum(flow.planned for flow in feeding) / now) if now > 0 else 1.0
 
 
 def _worked(node: str, batches: Sequence[Batch], since_s: float) -> bool:

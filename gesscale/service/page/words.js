@@ -18,6 +18,7 @@ const REASONS = {
   FirstPlacement: "The operator has just started; its first replicas are placed.",
   Overridden: "A person has fixed the replicas.",
   WithinTarget: "The present replicas are right.",
+  CheaperToWait: "More rows come than the placement can carry; that rows wait costs less than more replicas.",
   NotRootOfOverload: "It is saturated because an operator after it is.",
   DrainingBacklog: "The backlog drains by itself in time.",
   FewerWouldNotSustain: "One replica less would not carry the load.",

@@ -104,6 +104,11 @@ class NodesSection(Section):
     driver_node: str | None = Field(
         None, description="Node of the Spark driver. Default: the topology's, else the first."
     )
+    executors_per_node: int | None = Field(
+        None,
+        ge=1,
+        description="How many executors a node can hold, of all operators together. Default: one of each operator.",
+    )
 
     @model_validator(mode="after")
     def _check_source(self) -> Self:

@@ -61,8 +61,8 @@ class Fluid:
         What is processed meanwhile, rows/s: by the number before, then by the number after.
     batch_s
         How long a full batch takes; 0 where rows come through one by one.
-    price
-        Of a late minute, replica-minutes.
+    price, change_price
+        Of a late minute, and of a change on top of what it holds up, replica-minutes.
     """
 
     inflow: Inflow
@@ -76,6 +76,7 @@ class Fluid:
     changing_rows_per_s: tuple[tuple[float, ...], ...]
     batch_s: tuple[float, ...]
     price: float = LATE_MINUTE_PRICE
+    change_price: float = 0.0
 
 
 @lru_cache(maxsize=16)  # seeds may share a world's load and delays
@@ -137,7 +138,7 @@ class _Model:
         self.change_steps = max(1, math.ceil(max(fluid.changing_s) / fluid.period_s - 1e-9))
         self._ticks = ticks
         self._late_cost = fluid.price * tick_s / _MINUTE_S
-        self._price = fluid.price
+        self._price, self._change_price = fluid.price, fluid.change_price
         self._replicas = np.array(fluid.replicas, dtype=float)[:, None]
         self._paid = self._replicas * tick_s / _MINUTE_S
         self._capacity_rows_per_s = np.array(fluid.capacity_rows_per_s)
@@ -191,7 +192,8 @@ class _Model:
         kept = self.kept(step, rows)
         changed = self._course(step, rows, self._able_while_changing_rows)
         keeping = kept.cost + self._valued(kept.rows, values[step + 1])
-        changing = changed.cost + self._valued(changed.rows, values[step + self.change_steps])
+        left = self._valued(changed.rows, values[step + self.change_steps])
+        changing = changed.cost + left + self._change_price
         return kept, changed, keeping[0], np.where(self._same, np.inf, changing)
 
     def values(self) -> Sequence[Floats]:

@@ -16,7 +16,7 @@ def foresight(world: World) -> Callable[[str, float], int]:
     Each operator is planned by itself, as if all that is on its way to it arrived when it is offered to the workflow.
     """
     scene = world.scene
-    plans = {name: cheapest_plan(_fluid_of(world, name)) for name in scene.workflow.operators}
+    plans = {name: cheapest_plan(fluid_of(world, name)) for name in scene.workflow.operators}
 
     def replicas(operator: str, at_s: float) -> int:
         plan = plans[operator]
@@ -25,7 +25,8 @@ def foresight(world: World) -> Callable[[str, float], int]:
     return replicas
 
 
-def _fluid_of(world: World, operator: str) -> Fluid:
+def fluid_of(world: World, operator: str) -> Fluid:
+    """Return an operator of a world as the plan sees it."""
     scene, best, change = world.scene, world.best[operator], world.changes[operator]
     limits = scene.workflow.operators[operator]
     most = min(limits.max_replicas, len(scene.nodes))

@@ -104,6 +104,7 @@ def world_of(experiment: Experiment, case: Case) -> World:
         sample_s=varied.sample_s,
         drain_limit_s=varied.drain_limit_s,
         rescale_timeout_s=varied.rescale_timeout_s,
+        executors_per_node=None if ideal else varied.nodes.executors_per_node,
     )
     factor = varied.load_factor or varied.peak_share * _room(plain, best)
     loaded = replace(plain, workloads=_scaled(plain, factor))

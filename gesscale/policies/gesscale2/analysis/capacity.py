@@ -1,10 +1,12 @@
 """What a placement is to the law: its weight and its delays, and the MST that the law predicts from them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from gesscale.analyze.evidence import warm
+from gesscale.observation import Batch
 from gesscale.policies.gesscale2.analysis.law import BatchSample, LawEvidence
 from gesscale.policies.gesscale2.analysis.placements import longest_trips_s
 from gesscale.workflow import Operator
@@ -30,6 +32,24 @@ def sample_of(
         driver_rtt_s=driver_rtt_s,
         pair_rtt_s=pair_rtt_s,
     )
+
+
+def warm_samples(
+    batches: Sequence[Batch],
+    since_s: float,
+    driver_node: str,
+    weights: Mapping[str, float],
+    delays: LatencyMap | None,
+) -> Iterator[BatchSample]:
+    """Yield the warm batches that ended after an instant and whose delays the latency map knows, as samples."""
+    samples: dict[tuple[str, ...], BatchSample | None] = {}
+    for batch, is_warm in zip(batches, warm(batches), strict=True):
+        if not is_warm or batch.ended_at_s <= since_s or not batch.nodes:
+            continue
+        if batch.nodes not in samples:
+            samples[batch.nodes] = sample_of(batch.nodes, driver_node, weights, delays)
+        if (sample := samples[batch.nodes]) is not None:
+            yield replace(sample, rows=batch.rows, seconds=batch.seconds)
 
 
 def predicted_mst(

@@ -313,9 +313,9 @@ def offered_points(reading: OperatorReading) -> Sequence[Point]:
     for batch in reading.batches:
         if before is not None and batch.began_again_since(before):
             points.clear()
-        at_s, before = batch.ended_at_s - batch.seconds, batch
-        if batch.offered_rows_total is not None and (not points or at_s > points[-1].at_s):
-            points.append(Point(at_s, batch.offered_rows_total))
+        at_s, before, rows = batch.ended_at_s - batch.seconds, batch, batch.offered_rows_total
+        if rows is not None and 0 <= rows < math.inf and (not points or at_s > points[-1].at_s):
+            points.append(Point(at_s, rows))
     idles = reading.input_rows_per_s == 0 and reading.throughput_rows_per_s == 0
     if idles and points and reading.at_s > points[-1].at_s:
         points.append(Point(reading.at_s, points[-1].rows))

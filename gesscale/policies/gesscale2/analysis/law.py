@@ -8,6 +8,7 @@ shuffles pays P as well. In both the evidence tells.
 The fit is a ridge regression whose evidence fades by a factor for each batch, so that its sums are all that is kept.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -120,11 +121,11 @@ class LawEvidence(BaseModel):
     row_s: float = 0.0
 
     def learned(self, samples: Iterable[BatchSample]) -> "LawEvidence":
-        """Return the evidence with some samples more; those without rows tell nothing."""
+        """Return the evidence with some samples more; those without rows, or whose figures cannot be, tell nothing."""
         gram, moments = self._sums()
         most_rows, row_s = self.most_rows, self.row_s
         for sample in samples:
-            if sample.rows <= 0:
+            if not (0 < sample.rows < math.inf and 0 <= sample.seconds < math.inf):
                 continue
             terms = _terms(sample)
             certainty = 1 / (0.03 * sample.seconds + 0.02) ** 2

@@ -86,6 +86,9 @@ def test_a_stop_that_costs_more_than_it_saves_is_left_out():
     # With a late start nothing is lost by a change, and late minutes are not needed.
     low = replace(high, changing_s=SPARK.changing_s, changing_rows_per_s=SPARK.changing_rows_per_s)
     assert 1 in cheapest_plan(low)[3:6]
+    # It saves 3 replica-minutes: more than a change that is charged 2, less than one that is charged 4.
+    assert 1 in cheapest_plan(replace(low, change_price=2.0))[3:6]
+    assert set(cheapest_plan(replace(low, change_price=4.0))[:6]) == {2}
 
 
 def test_a_batch_that_takes_as_long_as_the_objective_leaves_no_row_to_wait():

@@ -98,6 +98,22 @@ def test_room_that_is_promised_to_others_is_taken():
     assert scene.cluster.state().unfit["op"]["b"].reason is Reason.NO_ROOM
 
 
+def test_a_node_without_room_for_an_executor_of_each_operator_says_how_many() -> None:
+    scene = Scene(pod("e1", "a"))
+    assert scene.cluster.state().room == {}
+    scene.api.put(workflow="flow")
+    scene.api.put("next", mode="Act", maxReplicas=3, workflow="flow", upstream=["op"])
+    scene.world.pods += [driver("a", "next"), pod("n1", "a", of="next")]
+    scene.world.nodes = [
+        node(name, room=Room(cpu_m=cpu_m, memory_bytes=4096 * MIB, pods=9))
+        for name, cpu_m in (("a", 9000), ("b", 2500), ("c", 1500))
+    ]
+    scene.cluster.workflow = scene.api.workflow()
+    scene.cluster.node_backoff = dict.fromkeys(("op", "next"), NodeBackoff(60.0))
+    # An executor of each requests 1 CPU: two of them fit on b, one on c.
+    assert scene.cluster.state().room == {"c": 1}
+
+
 @pytest.mark.parametrize("kind", ["nodes", "pods", "resources"])
 def test_on_a_view_that_is_over_half_a_minute_old_nothing_is_decided_nor_ordered(kind):
     scene = Scene(pod("e1", "b"), pod("e2", "c"))

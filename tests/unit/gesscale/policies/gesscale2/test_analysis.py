@@ -458,6 +458,27 @@ def test_lateness_that_is_allowed_is_used() -> None:
     assert waiting[1].total > waiting[2].total
 
 
+def test_each_course_goes_on_by_what_suits_it() -> None:
+    # 15 rows/s that stay, and 15 rows/s that are over after two minutes: after the first step another rule is best on
+    # each. The loop will see which of the two came, so their bill is the mean of both.
+    stays = outlook()
+    ends = replace(
+        stays, offered=np.minimum(stays.offered, 15.0 * 120), due=np.minimum(stays.due, 15.0 * 120)
+    )
+    either = replace(
+        stays,
+        offered=np.concatenate([stays.offered, ends.offered]),
+        due=np.concatenate([stays.due, ends.due]),
+        weights=np.array([0.5, 0.5]),
+    )
+    alone = [bills_of(each, 1, 2, 3) for each in (stays, ends)]
+    for found, one, other in zip(bills_of(either, 1, 2, 3), *alone, strict=True):
+        assert found.total == pytest.approx((one.total + other.total) / 2)
+        assert found.total == pytest.approx(
+            found.replica_minutes + 10 * found.late_minutes + 1 * found.changes
+        )
+
+
 def test_a_stop_costs_late_minutes_so_that_it_may_not_be_worth_it() -> None:
     # One replica too many for 10 minutes costs 10 replica-minutes; a stop of 120 s makes rows late for 80 s and more.
     held = outlook(

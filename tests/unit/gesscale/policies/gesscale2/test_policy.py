@@ -1,5 +1,6 @@
 """gesscale2: what it decides, what it says of it, and when it leaves things as they are."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -179,6 +180,43 @@ def test_a_clock_that_jumps_removes_no_replica(jump_s: float) -> None:
     assert memo.load.forecast(60.0).rate == pytest.approx(150, rel=0.15)
 
 
+@pytest.mark.parametrize("slo_s", [0.001, 5.0, 10.0])
+def test_an_objective_shorter_than_a_batch_keeps_what_carries_the_load(slo_s: float) -> None:
+    # A batch is 10 s long, so every row is late, however many replicas there are; 150 rows/s still need two.
+    _, plan = decide(stream(150, ("hub", "near")), slo=slo_s)
+    assert len(plan.placement) >= 2
+    assert all(math.isfinite(bill.total) for bill in plan.bills)
+
+
+def test_a_load_beyond_all_replicas_takes_all_and_says_so() -> None:
+    _, plan = decide(stream(5000, backlog=100_000))
+    assert plan.placement == tuple(sorted(NODES))
+    _, plan = decide(stream(5000, tuple(sorted(NODES)), backlog=100_000))
+    assert plan.change is None
+    assert plan.reason is Reason.AT_MAX_REPLICAS
+
+
+def test_what_no_batch_has_shown_is_predicted_from_the_first_one() -> None:
+    # One warm batch of 1,000 rows in 10 s is all that is known. 350 rows/s need four replicas; none has been seen.
+    seen = stream(350, backlog=6000)
+    seen = replace(seen, batches=seen.batches[-2:], warm_batches=seen.batches[-1:])
+    analysis, plan = decide(seen)
+    assert analysis.mst is not None
+    assert analysis.mst.low < 100 < analysis.mst.high
+    assert len(plan.placement) >= 4
+
+
+@pytest.mark.parametrize("field", ["rows", "offered_rows_total"])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1000, 0])
+def test_a_batch_that_cannot_be_removes_no_replica(field: str, value: float) -> None:
+    seen = stream(150, ("hub", "near"))
+    odd = (*seen.batches[:9], replace(seen.batches[9], **{field: value}), *seen.batches[10:])
+    analysis, plan = decide(replace(seen, batches=odd))
+    assert len(plan.placement) >= 2
+    memo = Gesscale2Memo.model_validate_json(analysis.memo)
+    assert memo.load.forecast(60.0).rate == pytest.approx(150, rel=0.15)
+
+
 # When nothing changes
 
 
@@ -296,6 +334,56 @@ def test_the_operators_of_a_path_share_the_objective() -> None:
     shared = both(waiting, stream(50))["first"]
     late = [next(bill.late_minutes for bill in plan.bills if bill.replicas == 1) for plan in (alone, shared)]
     assert late[0] < late[1]
+
+
+def side_by_side(
+    one: float, other: float, free: tuple[str, ...], room: int
+) -> tuple[dict[str, Plan], dict[str, set[str]]]:
+    """Return the plans of two operators on a hub, and the nodes that each adds; so much room is on each free node."""
+    policy = policy_named(
+        "gesscale2", workflow(operator("one", cap=None), operator("other", cap=None)), AnalyzeSettings()
+    )
+    seen = [
+        replace(stream(load, backlog=6000), operator=name) for name, load in (("one", one), ("other", other))
+    ]
+    cluster = ClusterState(
+        nodes={name: Node(name=name) for name in ("hub", *free)},
+        placements={"one": ("hub",), "other": ("hub",)},
+        room=dict.fromkeys(free, room),
+    )
+    plans = dict(policy.plan(policy.analyze(observe(*seen), known()), cluster, known()))
+    return plans, {name: set(plan.placement) - {"hub"} for name, plan in plans.items()}
+
+
+def test_a_scarce_node_goes_where_the_bill_falls_most() -> None:
+    # Each replica does 100 rows/s. One operator is offered 350, the other 120, and two nodes can take one replica each.
+    # Alone, each would take one at least.
+    free = ("near", "mid")
+    _, alone = side_by_side(350, 120, free, room=2)
+    assert alone["one"] == {"near", "mid"}
+    assert alone["other"]
+    # Without a node, the first falls 100 rows/s further behind, the second 20: so both go to the first, whoever it is.
+    plans, added = side_by_side(350, 120, free, room=1)
+    assert added == {"one": {"near", "mid"}, "other": set()}
+    assert plans["other"].reason is Reason.NO_CANDIDATE_NODE
+    assert {(each.node, each.reason) for each in plans["other"].rejections} == {
+        ("near", Reason.NO_ROOM),
+        ("mid", Reason.NO_ROOM),
+    }
+    assert side_by_side(120, 350, free, room=1)[1] == {"one": set(), "other": {"near", "mid"}}
+    # A third node is left for the second.
+    _, added = side_by_side(350, 120, ("near", "mid", "far", "edge"), room=1)
+    assert added["other"]
+    assert len(added["one"]) >= 2
+    assert not added["one"] & added["other"]
+
+
+def test_a_load_above_the_capacity_may_wait_where_that_is_cheaper() -> None:
+    # 104 of 100 rows/s: after ten minutes 24 s of rows wait, so no second replica is worth its time yet.
+    _, plan = decide(stream(104, minutes=8))
+    assert plan.change is None
+    assert plan.reason is Reason.CHEAPER_TO_WAIT
+    assert plan.detail.endswith("is the least bill; so rows wait")
 
 
 def bill(policy: str, workload: str, engine: str) -> float:

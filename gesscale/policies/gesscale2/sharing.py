@@ -1,0 +1,57 @@
+"""Nodes that cannot take a replica of every operator that wants one go where the bill falls most."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from gesscale.decision import Plan, Reason
+from gesscale.ports import ClusterState
+
+
+def shared_out(
+    cluster: ClusterState, plan_all: Callable[[ClusterState], Mapping[str, Plan]]
+) -> Mapping[str, Plan]:
+    """Plan the operators of a workflow so that no node is asked for more replicas than it has room for.
+
+    Where too many operators want a node, the workflow is planned once without each of them there, and the plans with
+    the least bill go on. So operators lose one node after the other, until all that is asked for fits.
+
+    Parameters
+    ----------
+    cluster
+        The nodes, and how many replicas more each can take.
+    plan_all
+        Plans all operators, each as if no other wanted its nodes. A plan without bills counts as 0.
+
+    Returns
+    -------
+    mapping of str to Plan
+        By operator.
+    """
+    plans = plan_all(cluster)
+    while (contest := _contest(plans, cluster.room)) is not None:
+        node, wanting = contest
+        without = [_closed(cluster, node, name) for name in wanting]
+        tried = [(each, plan_all(each)) for each in without]
+        cluster, plans = min(tried, key=lambda one: _bill(one[1]))
+    return plans
+
+
+def _contest(plans: Mapping[str, Plan], room: Mapping[str, int]) -> tuple[str, list[str]] | None:
+    """Return the first node by name that too many operators want, and these; None where all fits."""
+    wanting: dict[str, list[str]] = defaultdict(list)
+    for name, plan in plans.items():
+        for node in room.keys() & set(plan.placement) - set(plan.before):
+            wanting[node].append(name)
+    return next(((node, names) for node, names in sorted(wanting.items()) if len(names) > room[node]), None)
+
+
+def _closed(cluster: ClusterState, node: str, operator: str) -> ClusterState:
+    problem = "another operator takes its last room, where the bill falls more"
+    closed = replace(cluster.nodes[node], problem=problem, reason=Reason.NO_ROOM)
+    unfit = {**cluster.unfit.get(operator, {}), node: closed}
+    return replace(cluster, unfit={**cluster.unfit, operator: unfit})
+
+
+def _bill(plans: Mapping[str, Plan]) -> float:
+    return sum(min((bill.total for bill in plan.bills), default=0.0) for plan in plans.values())
