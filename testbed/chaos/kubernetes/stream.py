@@ -12,6 +12,7 @@ import yaml
 
 from gesscale.errors import ClusterError, GesscaleError, MetricsUnavailableError
 from gesscale.monitor.fetch import fetch
+from latency_map.formats.yaml_text import read_yaml
 from testbed.chaos.changing import Tallies, wait_s
 from testbed.chaos.exactness import GrowingSink, NumberedRows, newest_commit
 from testbed.chaos.kubernetes.proxy import FaultyApi, Trouble
@@ -226,7 +227,7 @@ class KubernetesStream:
             return ""
 
     def _kubeconfig(self) -> Path:
-        document = yaml.safe_load(self.stage.cluster.kubeconfig.read_text())
+        document = read_yaml(self.stage.cluster.kubeconfig)
         document["clusters"][0]["cluster"] = {"server": self.proxy.url}
         file = self.stage.folder / "proxy.kubeconfig"
         file.touch(mode=0o600)
