@@ -31,6 +31,8 @@ _DEBIAN, _ALWAYS_EPOCH_S = "bookworm", "0"
 _LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/var/log/*")
 _OLDEST_GLIBC, _GLIBC = 17, 36
 _TIMEOUT_S = 3600
+_EMULATORS = Path("/proc/sys/fs/binfmt_misc")
+"""Where the kernel lists what runs programs of other processors."""
 
 
 class ImageError(Exception):
@@ -156,7 +158,18 @@ class Storage:
         return run("unshare", "--net", "buildah", *arguments, environment=environment, given=given)
 
     def build(self, target: str, wanted: str) -> str:
-        """Build an image for a platform and return its name."""
+        """Build an image for a platform and return its name.
+
+        Raises
+        ------
+        ImageError
+            A root file system is missing, the kernel cannot run programs of that platform, or the build fails.
+        """
+        emulator = _EMULATORS / f"qemu-{MACHINES[wanted]}"
+        if wanted != native() and not emulator.exists():
+            how = "apt install qemu-user-static binfmt-support"
+            message = f"images for {wanted}: expected an emulator at {emulator}, got none; run: {how}"
+            raise ImageError(message)
         base, build_base = self._base("base", wanted), self._base("build", native())
         version = tomllib.loads((self.source / "pyproject.toml").read_text("utf-8"))["project"]["version"]
         name, images = f"localhost/gesscale-{target}:{version}", self.source / "deploy" / "images"
