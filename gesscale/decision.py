@@ -221,7 +221,8 @@ class CandidateBill:
             f"{self.late_minutes:.1f} late min x {late_minute_price:g}",
             f"{self.changes:.1f} changes x {change_price:g}",
         )
-        return f"{self.replicas} replicas{moved}: {' + '.join(parts)} = {self.total:.0f}"
+        replicas = "1 replica" if self.replicas == 1 else f"{self.replicas} replicas"
+        return f"{replicas}{moved}: {' + '.join(parts)} = {self.total:.0f}"
 
 
 @quick_init

@@ -133,7 +133,8 @@ class Gesscale2Policy:
         )
         load = memo.load.forecast(self._bucket_s(memo, operator)).rate
         present = sized.present_rows_per_s
-        detail = f"{load:.0f} rows/s are expected, {reading.replicas} replicas do {present:.0f}"
+        doing = "1 replica does" if reading.replicas == 1 else f"{reading.replicas} replicas do"
+        detail = f"{load:.0f} rows/s are expected, {doing} {present:.0f}"
         if load > present:
             return replace(same, verdict=Verdict.MORE, reason=Reason.OVERLOADED, detail=detail)
         if reading.replicas > 1 and load <= sized.rows_per_s[reading.replicas - 2]:

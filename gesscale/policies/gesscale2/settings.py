@@ -19,9 +19,9 @@ class Gesscale2Settings(SettingsGroup):
         "late, 100 for an alarm. Default: 10, a dashboard.",
     )
     change_price: float = Field(
-        1.0,
+        2.0,
         ge=0,
         le=1e4,
-        description="What a change costs on top of its delay, in replica-minutes. Default: 1, so that a gain of less "
-        "than a replica-minute changes nothing; 0.5 saves 2 % of the bill and orders half as many changes again.",
+        description="What a change costs on top of its delay, in replica-minutes. Default: 2, so that a gain of less "
+        "than two replica-minutes changes nothing; 1 saves 1 % of the bill and orders a third more changes.",
     )

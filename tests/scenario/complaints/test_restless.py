@@ -46,9 +46,8 @@ def test_each_step_that_removes_nothing_says_why() -> None:
     kept = [each for each in notes.decisions if 780 <= each.at_s < 1500]
     assert {each.plan.reason for each in kept} == {Reason.LATENCY_MAP_STALE}
     for each in kept:
-        assert (
-            "1 replicas: 2" in each.plan.detail
-        )  # the bills of both, in replica-minutes for the next 24 minutes
+        # The bills of both, in replica-minutes for the next 24 minutes.
+        assert "1 replica: 2" in each.plan.detail
         assert "but nothing is removed: it was measured 2 h ago" in each.plan.detail
     assert [len(each.plan.placement) for each in changes(notes, 780)] == [1]
 

@@ -33,15 +33,15 @@ WORLDS = {
 }
 DIGESTS = {
     "faults/gesscale": "570b8f4e3716d1d9",
-    "faults/gesscale2": "bc567979890ee85d",
+    "faults/gesscale2": "b7f2ac38b327b9d4",
     "faults/ds2": "e0d7f8a7dc73fd49",
     "faults/rules": "908c906f526d9918",
     "two/gesscale": "015143ea5288ab1c",
-    "two/gesscale2": "b564549339cfd66e",
+    "two/gesscale2": "ba6f1b1b7074619a",
     "two/ds2": "38d999608c0f7302",
     "two/rules": "fdd6b8ca11e696f7",
     "flink/gesscale": "c9274799db154300",
-    "flink/gesscale2": "ff8fd33fbb4070d0",
+    "flink/gesscale2": "46836ddd400d72fa",
     "flink/ds2": "c46951e5096d9ad1",
     "flink/rules": "aa22fab5ab807d78",
 }

@@ -100,10 +100,10 @@ def test_a_decision_says_the_bill_of_each_number_of_replicas() -> None:
     _, plan = decide(stream(150, ("hub", "near")))
     assert [bill.replicas for bill in plan.bills] == [1, 2, 3, 4, 5]
     assert min(plan.bills, key=lambda bill: bill.total).replicas == 2
-    assert plan.bills[1].in_words(10, 1) in plan.detail
+    assert plan.bills[1].in_words(10, 2) in plan.detail
     _, plan = decide(stream(80, ("hub", "near", "mid")))
-    assert plan.bills[0].in_words(10, 1) in plan.detail  # what it goes to
-    assert plan.bills[2].in_words(10, 1) in plan.detail  # and what it comes from
+    assert plan.bills[0].in_words(10, 2) in plan.detail  # what it goes to
+    assert plan.bills[2].in_words(10, 2) in plan.detail  # and what it comes from
 
 
 def test_the_mst_is_predicted_with_an_interval_that_shrinks_with_evidence() -> None:
@@ -260,7 +260,7 @@ def test_a_lone_replica_far_away_moves() -> None:
     _, plan = decide(stream(100, ("far",), backlog=2000), cluster=cluster)
     assert (plan.reason, plan.placement) == (Reason.BETTER_NODES, ("hub",))
     assert [(bill.replicas, bill.moved) for bill in plan.bills[:2]] == [(1, 0), (1, 1)]
-    assert "1 replicas, 1 moved: " in plan.detail
+    assert "1 replica, 1 moved: " in plan.detail
 
 
 def test_a_stale_map_removes_nothing_and_may_add() -> None:
