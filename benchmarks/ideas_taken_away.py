@@ -35,7 +35,7 @@ from testbed.arena.judging.standings import PRICES
 from testbed.arena.playing import play
 from testbed.arena.policies import foresight
 from testbed.arena.policies.fluid_plan import Fluid
-from testbed.arena.policies.oracle import FORESIGHT, IDEAL
+from testbed.arena.policies.oracle_names import FORESIGHT, IDEAL
 
 FIRST_SEED = 100
 LOADS = "nyc:any,kanis-cosine,kanis-spikes,daedalus-traffic,seep-random-peaks,steps"

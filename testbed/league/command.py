@@ -7,8 +7,7 @@ import typer
 
 from gesscale.cli.ending import end_as_ctrl_c_does
 from gesscale.cli.output import Output, OutputOption, emit, stderr_console
-from testbed.arena.cli.arguments import duration_s
-from testbed.arena.cli.run import files_placed
+from testbed.arena.cli.arguments import duration_s, files_placed
 from testbed.cluster import privilege
 from testbed.cluster.spark_command import spark_home
 

@@ -9,7 +9,7 @@ import numpy as np
 from gesscale.errors import InputError
 from gesscale.policies import policy_names
 from testbed.arena.experiments.experiment import Experiment, experiment_of
-from testbed.arena.policies.oracle import KNOW_THE_LOAD
+from testbed.arena.policies.oracle_names import KNOW_THE_LOAD
 from testbed.demo.scenario import DEMO, Scenario
 from testbed.pipeline.rides import HALF_HOUR_S, Demand, bundled_demand
 from testbed.workloads.workload import Workload

@@ -1,5 +1,6 @@
 """The arguments that the commands of the arena share."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -26,3 +27,12 @@ def duration_s(option: str, text: str) -> float:
     except ValueError as error:
         message = f"{option}: {error}"
         raise InputError(message) from None
+
+
+def files_placed(names: Sequence[str]) -> list[str]:
+    """Return names, those of files by their whole path, so that they mean the same from anywhere."""
+    placed = []
+    for name in filter(None, (name.strip() for name in names)):
+        file, colon, rest = name.partition(":")
+        placed.append(f"{Path(file).resolve()}{colon}{rest}" if file and Path(file).is_file() else name)
+    return placed

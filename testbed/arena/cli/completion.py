@@ -1,10 +1,13 @@
-"""What a shell may complete for the arena: names of policies, workloads and experiments."""
+"""What a shell may complete for the arena: names of policies, workloads and experiments.
+
+A shell waits for it at each TAB, so what takes long to import is imported where it is asked for.
+"""
+
+from importlib.resources import files
 
 from gesscale.built_in_policies import BUILT_IN
 from gesscale.cli.completion import beginning
-from testbed.arena.experiments.experiment import BUNDLED
-from testbed.arena.policies.oracle import ORACLES
-from testbed.workloads.registry import workload_names
+from testbed.arena.policies.oracle_names import ORACLES
 
 
 def policies(incomplete: str) -> list[str]:
@@ -15,9 +18,12 @@ def policies(incomplete: str) -> list[str]:
 
 def workloads(incomplete: str) -> list[str]:
     """Complete the name of a workload."""
+    from testbed.workloads.registry import workload_names
+
     return beginning(incomplete, workload_names())
 
 
 def experiments(incomplete: str) -> list[str]:
     """Complete the name of an experiment that comes with the arena."""
-    return beginning(incomplete, (path.stem for path in BUNDLED.glob("*.yaml")))
+    bundled = (file.name for file in files("testbed.arena.experiments").iterdir())
+    return beginning(incomplete, (name.removesuffix(".yaml") for name in bundled if name.endswith(".yaml")))

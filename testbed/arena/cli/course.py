@@ -10,8 +10,7 @@ from gesscale.errors import InputError
 from gesscale.service.recorded import write_page
 from gesscale.words import suggestion
 from testbed.arena.case import Case
-from testbed.arena.cli.arguments import ResultsFolderArgument
-from testbed.arena.cli.run import files_placed
+from testbed.arena.cli.arguments import ResultsFolderArgument, files_placed
 from testbed.arena.report.names import course_title, short_names
 from testbed.arena.runs.course import check_same, write_course
 from testbed.arena.runs.results import read_results

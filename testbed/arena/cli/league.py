@@ -17,7 +17,7 @@ from testbed.arena.cli.tables import TextColumn, first_of_each, fitted, on_one_l
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.judging.comparing import choose_baseline
 from testbed.arena.judging.standings import PRICES, Account, Standing, lateness_metric, standings
-from testbed.arena.policies.oracle import IDEAL
+from testbed.arena.policies.oracle_names import IDEAL
 from testbed.arena.runs.results import read_results
 
 

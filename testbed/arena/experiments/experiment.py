@@ -14,8 +14,8 @@ from gesscale.words import first_of, place_of
 from latency_map.errors import LatencyMapError, glimpse
 from latency_map.formats.yaml_text import read_yaml
 from testbed.arena.case import Case
+from testbed.arena.engine import Engine
 from testbed.arena.experiments.sections import (
-    Engine,
     FaultsSection,
     MetricsSection,
     Moment,

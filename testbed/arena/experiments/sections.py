@@ -44,13 +44,6 @@ class Section(SettingsGroup):
     model_config = ConfigDict(serialize_by_alias=True, validate_by_name=True, validate_by_alias=True)
 
 
-class Engine(StrEnum):
-    """What is simulated."""
-
-    SPARK = "spark"
-    FLINK = "flink"
-
-
 class MapKind(StrEnum):
     """How a latency map is generated."""
 

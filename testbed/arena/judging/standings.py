@@ -10,7 +10,7 @@ from testbed.arena.case import CaseResult
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.judging.statistics import Interval, geometric_mean_of_ratios, mean_interval
 from testbed.arena.judging.summary import ResultGroup, group_results
-from testbed.arena.policies.oracle import FORESIGHT, IDEAL, KNOW_THE_LOAD
+from testbed.arena.policies.oracle_names import FORESIGHT, IDEAL, KNOW_THE_LOAD
 from testbed.scoring.passage import OBJECTIVES
 from testbed.scoring.sample import LAG_ABOVE, LAG_AREA
 

@@ -10,7 +10,8 @@ from gesscale.policies.registry import any_card, own_card, unusable
 from gesscale.ports import Policy
 from gesscale.words import suggestion
 from testbed.arena.policies.foresight import foresight
-from testbed.arena.policies.oracle import FORESIGHT, IDEAL, OraclePolicy, ideal_replicas
+from testbed.arena.policies.oracle import OraclePolicy, ideal_replicas
+from testbed.arena.policies.oracle_names import FORESIGHT, IDEAL
 from testbed.arena.worlds.scenes import World
 
 

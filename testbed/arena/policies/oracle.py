@@ -14,19 +14,6 @@ from testbed.workloads.workload import Workload
 Inflow = tuple[tuple[Workload, float], ...]
 """Loads, and how many rows each puts before an operator for each row it offers."""
 
-
-IDEAL = "ideal"
-"""Has at each instant what load and backlog need, in a world in which changes take no time."""
-FORESIGHT = "foresight"
-"""Follows the cheapest plan of the whole run, in the world of all others."""
-STATIC = "static"
-"""Begins with the replicas that the peak of its load needs; it would otherwise have one for ever."""
-
-ORACLES = frozenset({IDEAL, FORESIGHT})
-"""They know all that is to come."""
-KNOW_THE_LOAD = ORACLES | {STATIC}
-"""They are no auto-scalers: they know the whole load beforehand, or its peak. They win nothing."""
-
 _ROUNDING = 1e-6
 """A share of what is carried that does not count as backlog."""
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import yaml
 
+from testbed.arena.engine import Engine
 from testbed.arena.experiments.experiment import Experiment
-from testbed.arena.experiments.sections import NEEDED, Engine, OperatorSection
+from testbed.arena.experiments.sections import NEEDED, OperatorSection
 from testbed.arena.policies.catalogue import policy_names
 from testbed.arena.report.numbers import counted, figure
 from testbed.arena.report.outcomes import Outcomes

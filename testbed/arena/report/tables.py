@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from testbed.arena.judging.statistics import Interval
-from testbed.arena.policies.oracle import ORACLES
+from testbed.arena.policies.oracle_names import ORACLES
 from testbed.arena.report.cells import Cell, Column, Table, TableRow, heads, least, mean_cell, ratio_cell
 from testbed.arena.report.measures import MEASURES, PROVISIONING, Measure
 from testbed.arena.report.numbers import NOTHING, as_given, counted, figure

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 
-from testbed.arena.experiments.sections import Engine, OperatorSection
+from testbed.arena.engine import Engine
+from testbed.arena.experiments.sections import OperatorSection
 from testbed.simulator.figures import checked_physics
 from testbed.simulator.flink.physics import FlinkPhysics
 from testbed.simulator.flink.physics import read_physics as read_flink_physics

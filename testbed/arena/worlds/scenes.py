@@ -9,9 +9,11 @@ from gesscale.errors import InputError
 from gesscale.workflow import BatchCap, Operator, Workflow
 from latency_map import LatencyMap
 from testbed.arena.case import Case
+from testbed.arena.engine import Engine
 from testbed.arena.experiments.experiment import Experiment
-from testbed.arena.experiments.sections import NEEDED, Engine, OperatorSection
-from testbed.arena.policies.oracle import IDEAL, STATIC, inflow_of, inflow_rows_per_s, needed_rows_per_s
+from testbed.arena.experiments.sections import NEEDED, OperatorSection
+from testbed.arena.policies.oracle import inflow_of, inflow_rows_per_s, needed_rows_per_s
+from testbed.arena.policies.oracle_names import IDEAL, STATIC
 from testbed.arena.worlds.engines import ChangeEffect, Physics, change_effect, physics_of, plant_of
 from testbed.arena.worlds.fog_nodes import FogNodes, fog_nodes
 from testbed.arena.worlds.streams import seed_of

@@ -1,0 +1,209 @@
+"""What ``gesscale arena run`` does: play every case, keep the results, say what came of it."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from gesscale.cli.output import Output, emit, stderr_console, warn
+from gesscale.errors import InputError
+from gesscale.extras import how_to_install
+from gesscale.words import suggestion
+from testbed.arena.case import Case, CaseResult
+from testbed.arena.cli.arguments import files_placed
+from testbed.arena.cli.summary_tables import note_lost, summary_tables
+from testbed.arena.engine import Engine
+from testbed.arena.experiments.experiment import Experiment, read_experiment
+from testbed.arena.judging.summary import results_document
+from testbed.arena.playing import check_experiment, play
+from testbed.arena.policies.catalogue import policy_names
+from testbed.arena.runs.on_spark import run_on_spark
+from testbed.arena.runs.results import ResultsFolder, open_results
+from testbed.arena.runs.running import ARENA_FAULT, run_locally
+
+ALL = "all"
+_INTERRUPTED = 130
+
+
+def play_asked(
+    experiment: str,
+    *,
+    policies: str,
+    workloads: Sequence[str],
+    seeds: int | None,
+    variants: Sequence[str] | None,
+    engine: Engine | None,
+    latency_map: Path | None,
+    jobs: int | None,
+    spark: str,
+    results: Path | None,
+    resume: bool,
+    output: Output,
+) -> None:
+    """Play what the options ask for; see ``gesscale arena run --help``.
+
+    Raises
+    ------
+    InputError
+        The options contradict each other, or name what is not there.
+    typer.Exit
+        With 1 where a policy lost all its runs or the arena lost one, with 130 where it is interrupted.
+    """
+    changes: dict[str, object] = {}
+    if policies:
+        changes["policies"] = list(policy_names()) if policies == ALL else files_placed(policies.split(","))
+    if workloads:
+        changes["workloads"] = files_placed(workloads)
+    if seeds is not None:
+        changes["seeds"] = _at_least_one("--seeds", seeds)
+    if engine is not None:
+        changes["engine"] = engine.value
+    if latency_map is not None:
+        changes["nodes"] = {"map": str(latency_map.resolve())}
+    chosen = _experiment(experiment, changes)
+    wanted = _variants(chosen, variants or [ALL])
+    runner = _runner(jobs, spark)
+    warn(check_experiment(chosen))
+    with _folder(results) as folder, open_results(folder, chosen, fresh=not resume) as kept:
+        _play(
+            runner,
+            chosen,
+            [case for case in kept.missing if case.variant in wanted],
+            kept,
+            again=_again(results, folder),
+        )
+        if not kept.missing and not kept.finish():
+            stderr_console.print(f"no Parquet file: pyarrow is not installed; {how_to_install('report')}")
+        found = [result for result in kept.results if result.case.variant in wanted]
+    document = results_document(chosen, found)
+    emit(document, output, summary_tables(chosen, found) if output is Output.TABLE else ())
+    note_lost(found)
+    if results is not None:
+        stderr_console.print(
+            f"kept in {results}; see also: gesscale arena compare {results}, gesscale arena report {results}"
+        )
+    if any(result.lost.startswith(ARENA_FAULT) for result in found) or _never_ran(found):
+        raise typer.Exit(1)
+
+
+def _never_ran(results: Sequence[CaseResult]) -> bool:
+    """Tell whether a policy lost every one of its runs."""
+    came_through = {result.case.policy for result in results if not result.lost}
+    return any(result.case.policy not in came_through for result in results)
+
+
+Runner = Callable[[Experiment, Sequence[Case], Callable[[CaseResult], None]], None]
+
+
+def _experiment(source: str, changes: dict[str, object]) -> Experiment:
+    """Return the experiment that is asked for."""
+    path = Path(source)
+    base = read_experiment(str(path.resolve()) if path.is_file() else source)
+    if changes.keys() - {"seeds"}:
+        changes = {"title": "", **changes}  # the title tells of the experiment as it was
+    return base.changed(changes, "the options") if changes else base
+
+
+def _variants(experiment: Experiment, wanted: Sequence[str]) -> set[str]:
+    known = experiment.variant_names
+    if ALL in wanted:
+        return set(known)
+    for name in wanted:
+        if name not in known:
+            hint = suggestion(name, known) if any(known) else f"experiment {experiment.name} varies nothing"
+            message = f"--variants: expected a variant of the experiment, got {name!r}; {hint}"
+            raise InputError(message)
+    return set(wanted)
+
+
+def _runner(jobs: int | None, spark: str) -> Runner:
+    if spark and jobs is not None:
+        message = f"expected --jobs or --spark, got both (--jobs {jobs}, --spark {spark}); Spark counts its own cores"
+        raise InputError(message)
+    if spark:
+        return lambda experiment, cases, done: run_on_spark(
+            experiment, cases, master=spark, done=done, play=play
+        )
+    processes = len(os.sched_getaffinity(0)) if jobs is None else _at_least_one("--jobs", jobs)
+    return lambda experiment, cases, done: run_locally(
+        experiment, cases, jobs=processes, done=done, play=play
+    )
+
+
+def _at_least_one(option: str, number: int) -> int:
+    if number < 1:
+        message = f"{option}: expected at least 1, got {number}"
+        raise InputError(message)
+    return number
+
+
+@contextmanager
+def _folder(results: Path | None) -> Iterator[Path]:
+    """Give a folder for the results; without a name a passing one, which an interrupted run leaves behind."""
+    if results is not None:
+        yield results
+        return
+    passing = Path(tempfile.mkdtemp(prefix="gesscale-arena-"))
+    try:
+        yield passing
+    except typer.Exit:
+        raise
+    except BaseException:
+        shutil.rmtree(passing)
+        raise
+    shutil.rmtree(passing)
+
+
+def _again(results: Path | None, folder: Path) -> str:
+    """Return how to go on after an interruption."""
+    return "the same command" if results is not None else f"the same command with --results {folder}"
+
+
+def _play(
+    runner: Runner, experiment: Experiment, cases: Sequence[Case], kept: ResultsFolder, *, again: str
+) -> None:
+    """Play cases under a progress bar; ends the command where it is interrupted."""
+    if kept.results and cases:
+        stderr_console.print(f"{len(kept.results)} runs are done already; {len(cases)} are left")
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(
+        *columns, console=stderr_console, transient=True, disable=not stderr_console.is_terminal
+    ) as bar:
+        task = bar.add_task("runs", total=len(cases))
+        lost = 0
+
+        def done(result: CaseResult) -> None:
+            nonlocal lost
+            kept.add(result)
+            lost += bool(result.lost)
+            bar.update(task, advance=1, description=f"runs, {lost} lost" if lost else "runs")
+
+        try:
+            runner(experiment, cases, done)
+            return
+        except KeyboardInterrupt:
+            pass
+    count, total = len(kept.results), len(kept.results) + len(kept.missing)
+    stderr_console.print(
+        f"interrupted: {count} of {total} runs are done and kept in {kept.folder}; {again} goes on"
+    )
+    raise typer.Exit(_INTERRUPTED)
