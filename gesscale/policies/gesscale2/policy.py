@@ -6,7 +6,6 @@ are compared in one currency, and a decision says the bill of each number of rep
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from gesscale.analyze.screening import screen
 from gesscale.decision import Analysis, CandidateBill, Plan, Reason, Verdict
 from gesscale.observation import Batch, OperatorReading, WorkflowObservation
 from gesscale.options import PolicyOptions
-from gesscale.plan.placement import NodeRanking, nd_max_ms, nearest_first, usable
+from gesscale.plan.placement import nd_max_ms, nearest_first, usable
 from gesscale.plan.rejecting import rejected
 from gesscale.plan.staying import present_placement, stay, unknown_delays
 from gesscale.policies.gesscale2.analysis.bills import bills
@@ -35,6 +34,7 @@ from gesscale.policies.gesscale2.analysis.outlook import Candidate, Outlook
 from gesscale.policies.gesscale2.analysis.placements import Placements, placements
 from gesscale.policies.gesscale2.analysis.rollout import Game
 from gesscale.policies.gesscale2.analysis.scenarios import scenarios
+from gesscale.policies.gesscale2.choice import Choice
 from gesscale.policies.gesscale2.flows import Flow, growth_of
 from gesscale.policies.gesscale2.memo import Gesscale2Memo
 from gesscale.policies.gesscale2.settings import Gesscale2Settings
@@ -50,8 +50,6 @@ _STEPS_AN_OBJECTIVE = 3.0
 _RESTING_CYCLES, _LATE_CYCLES = 1.2, 1.5
 """Rows of so many batches wait at any time; and so much earlier than the objective a batch has to begin."""
 _LEAST_ALLOWED_SHARE = 0.3
-
-_Nodes = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,14 +200,14 @@ class Gesscale2Policy:
                 name: self._begin(analyses[name], cluster.seen_by(name), knowledge, growth[name])
                 for name in names
             }
-            choices = {name: each for name, each in begun.items() if isinstance(each, _Choice)}
+            choices = {name: each for name, each in begun.items() if isinstance(each, Choice)}
             priced = bills([each.game for each in choices.values()])
             concluded = {
                 name: self._conclude(each, cluster.seen_by(name), knowledge, found)
                 for (name, each), found in zip(choices.items(), priced, strict=True)
             }
             for name, each in begun.items():
-                plan = concluded[name] if isinstance(each, _Choice) else each
+                plan = concluded[name] if isinstance(each, Choice) else each
                 plans[name] = replace(plan, again_in_s=again_in_s)
                 if self.workflow.downstream(name):
                     flows[name] = self._flow(analyses[name], plans[name], growth[name])
@@ -236,7 +234,7 @@ class Gesscale2Policy:
 
     def _begin(
         self, analysis: Analysis, cluster: ClusterState, knowledge: Knowledge, growth: float
-    ) -> "Plan | _Choice":
+    ) -> Plan | Choice:
         """Return the plan where there is nothing to choose, else what there is."""
         operator = self.workflow.operators[analysis.operator]
         present = present_placement(analysis, cluster)
@@ -270,7 +268,7 @@ class Gesscale2Policy:
         outlook = self._outlook(memo, reading, operator, sized, len(present), knowledge, growth)
         listed = {present, *sized.nodes[min(outlook.least, len(present)) - 1 :]}
         placed = sorted(listed, key=lambda choice: (len(choice), moved(present, choice)))
-        return _Choice(
+        return Choice(
             analysis=analysis,
             reading=reading,
             memo=memo,
@@ -282,7 +280,7 @@ class Gesscale2Policy:
 
     def _conclude(
         self,
-        choice: "_Choice",
+        choice: Choice,
         cluster: ClusterState,
         knowledge: Knowledge,
         priced: Sequence[CandidateBill],
@@ -393,26 +391,6 @@ class Gesscale2Policy:
 
 
 _JUDGED = frozenset({Reason.OVERLOADED, Reason.UNDERUSED, Reason.WITHIN_TARGET})
-
-
-class _Choice(NamedTuple):
-    """What an operator can choose from: the present placement, and the best of each number of replicas.
-
-    Attributes
-    ----------
-    placements
-        The fewest replicas first.
-    game
-        With a candidate for each of them.
-    """
-
-    analysis: Analysis
-    reading: OperatorReading
-    memo: Gesscale2Memo
-    present: _Nodes
-    free: NodeRanking
-    placements: tuple[_Nodes, ...]
-    game: Game
 
 
 def _worked(node: str, batches: Sequence[Batch], since_s: float) -> bool:

@@ -1,0 +1,29 @@
+"""What an operator can choose from in one step."""
+
+from typing import NamedTuple
+
+from gesscale.decision import Analysis
+from gesscale.observation import OperatorReading
+from gesscale.plan.placement import NodeRanking
+from gesscale.policies.gesscale2.analysis.rollout import Game
+from gesscale.policies.gesscale2.memo import Gesscale2Memo
+
+
+class Choice(NamedTuple):
+    """What an operator can choose from: the present placement, and the best of each number of replicas.
+
+    Attributes
+    ----------
+    placements
+        The fewest replicas first.
+    game
+        With a candidate for each of them.
+    """
+
+    analysis: Analysis
+    reading: OperatorReading
+    memo: Gesscale2Memo
+    present: tuple[str, ...]
+    free: NodeRanking
+    placements: tuple[tuple[str, ...], ...]
+    game: Game
