@@ -99,11 +99,16 @@ def in_image(target, *command):
         buildah("rm", container)
 
 
-def _prepare():
+def make_storage():
+    """Say where buildah keeps the images of these tests."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     (FOLDER / "storage.conf").write_text(
         f'[storage]\ndriver = "overlay"\ngraphroot = "{FOLDER}/storage"\nrunroot = "{FOLDER}/run"\n'
     )
+
+
+def _prepare():
+    make_storage()
     if BASE in buildah("images", "--format", "{{.Name}}:{{.Tag}}", "--filter", f"reference={BASE}"):
         return
     root = FOLDER / "base"
