@@ -153,7 +153,7 @@ class LatencyMap:
     def once(self, question: Hashable, find: Callable[[], T]) -> T:
         """Return what was found for a question when it was asked first, and keep that as long as the map.
 
-        A loop asks the same of the same map in every step. With a new map it begins anew.
+        A loop asks the same of the same map in every step. With a new map nothing is kept.
 
         Parameters
         ----------

@@ -18,7 +18,7 @@ TITLES = {
 
 
 def look(driver: webdriver.Chrome, address: str, width: int = DESKTOP, colours: str = "light") -> None:
-    """Open an address anew, and wait until its view is drawn."""
+    """Open an address again, and wait until its view is drawn."""
     see(driver, width, colours)
     driver.get("about:blank")
     driver.get_log("browser")

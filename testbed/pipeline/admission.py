@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -96,9 +97,9 @@ class AdmissionReader(DataSourceStreamReader):  # type: ignore[misc] # pyspark i
         self._replicas = LiveReplicas(options.replicas_url)
         logging.basicConfig(stream=sys.stderr)
 
+    @abstractmethod
     def offered_rows(self) -> int:
         """Return how many rows are due by now."""
-        raise NotImplementedError
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
         """Return the offset before the first row."""

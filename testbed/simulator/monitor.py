@@ -190,7 +190,7 @@ class FixedLatencies:
 def _told(batches: Sequence[Batch], since_s: float, until_s: float, now_s: float) -> list[Batch]:
     """Return the batches that ended between two instants, and the newest one however old, as the live reader does.
 
-    One that says that it ends after now is told as it is: it is false, not late.
+    One that says that it ends after now is shown as it is: it is false, not late.
     """
     recent: list[Batch] = []
     for batch in reversed(batches):
