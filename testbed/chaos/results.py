@@ -17,6 +17,7 @@ from testbed.chaos.changing import in_words
 from testbed.chaos.judge import ChangeRecord, ChaosVerdict, judge, markdown, read_records
 from testbed.chaos.plan import PlannedChange
 from testbed.demo.stage import Stage
+from testbed.results_folder import check_ours
 
 CHANGES, REPORT, SETTING = "changes.jsonl", "chaos.md", "chaos.json"
 
@@ -51,16 +52,10 @@ class Results:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             found = json.loads(file.read_text()) if file.exists() else None
-            strangers = sorted(path.name for path in self.folder.iterdir()) if found is None else []
+            check_ours(self.folder, mark=SETTING, holds="of chaos")
         except (OSError, ValueError) as error:
             message = f"results {self.folder}: {error}; name a folder that can be written"
             raise InputError(message) from error
-        if strangers:
-            message = (
-                f"results {self.folder}: expected an empty folder or one of chaos, this holds "
-                f"{', '.join(strangers[:3])}"
-            )
-            raise InputError(message)
         if found not in (None, json.loads(text)):
             message = (
                 f"results {self.folder}: expected a run of {dict(wanted)}, this is one of {found}; "

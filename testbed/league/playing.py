@@ -23,6 +23,7 @@ from testbed.demo.stage import Stage, checked_pairs, edge_nodes
 from testbed.league.live import LivePlay
 from testbed.league.report import LeagueReport
 from testbed.league.setting import LeagueSetting, demand_of
+from testbed.results_folder import check_ours
 
 LIVE, SIMULATED, RUNS = "live", "simulated", "runs"
 
@@ -113,16 +114,10 @@ def _claim(results: Path) -> None:
     """
     try:
         results.mkdir(parents=True, exist_ok=True)
-        strangers = sorted({path.name for path in results.iterdir()})
+        check_ours(results, mark=SIMULATED, holds="of a league")
     except OSError as error:
         message = f"results {results}: {error.strerror}; name a folder that can be written"
         raise InputError(message) from error
-    if strangers and SIMULATED not in strangers:
-        message = (
-            f"results {results}: expected an empty folder or one of a league, this holds something else: "
-            f"{', '.join(strangers[:3])}; name another"
-        )
-        raise InputError(message)
 
 
 @contextmanager

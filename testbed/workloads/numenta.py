@@ -17,7 +17,6 @@ from testbed.workloads.entry import Entry, WorkloadRequest
 from testbed.workloads.workload import Workload
 
 _READING_MIN = 5
-_READINGS_PER_DAY = 24 * 60 // _READING_MIN
 _ANY = "any"
 
 

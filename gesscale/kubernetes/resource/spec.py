@@ -26,7 +26,6 @@ METRICS_PORT = 9108
 """Where gesscale.spark publishes batches in the driver pod."""
 
 _QUANTITY = r"^([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,2}|[KMGTPE]i|[numkMGTPE])?$"
-_WHOLE = {"type": "integer", "minimum": 0}
 
 
 def _quantity(value: object) -> object:

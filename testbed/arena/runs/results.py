@@ -24,6 +24,7 @@ from testbed.arena.experiments.experiment import Experiment, experiment_of
 from testbed.arena.judging.summary import results_document
 from testbed.arena.runs.running import ARENA_FAULT
 from testbed.arena.runs.tabular import write_parquet
+from testbed.results_folder import check_ours
 
 EXPERIMENT, LINES, DOCUMENT = "experiment.json", "results.jsonl", "results.json"
 RUNS_TABLE, SERIES_TABLE = "results.parquet", "series.parquet"
@@ -96,7 +97,7 @@ def open_results(folder: Path, experiment: Experiment, *, fresh: bool = False) -
         When the folder holds something else, or results of another experiment; it cannot be written; another
         command writes to it.
     """
-    _check_ours(folder)
+    check_ours(folder, mark=EXPERIMENT, holds="with results", leftovers=(LINES,))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lines = (folder / LINES).open("ab+", buffering=0)
@@ -147,20 +148,6 @@ def read_results(folder: Path) -> tuple[Experiment, tuple[CaseResult, ...]]:
         raise InputError(message) from error
     done, _ = _parsed(folder, content, set(experiment.cases()))
     return experiment, tuple(done[case] for case in experiment.cases() if case in done)
-
-
-def _check_ours(folder: Path) -> None:
-    if folder.exists() and not folder.is_dir():
-        message = f"results {folder}: expected a folder, this is a file"
-        raise InputError(message)
-    if folder.is_dir() and not (folder / EXPERIMENT).exists():
-        strangers = sorted(path.name for path in folder.iterdir() if path.name != LINES)
-        if strangers:
-            message = (
-                f"results {folder}: expected an empty folder or one with results, this holds something else: "
-                f"{', '.join(strangers[:3])}; name another"
-            )
-            raise InputError(message)
 
 
 def _lock(lines: FileIO, folder: Path) -> None:

@@ -1,0 +1,42 @@
+"""Folders of results: each command goes on with its own, and touches no other."""
+
+from collections.abc import Collection
+from pathlib import Path
+
+from gesscale.errors import InputError
+
+
+def check_ours(folder: Path, *, mark: str, holds: str, leftovers: Collection[str] = ()) -> None:
+    """Refuse a folder that holds something, and not what these results are known by.
+
+    Parameters
+    ----------
+    folder
+        Of the results; it need not exist.
+    mark
+        The file or folder that all results of the kind have.
+    holds
+        What such a folder is one of, for the message.
+    leftovers
+        What a command may leave there that was ended before it wrote the mark.
+
+    Raises
+    ------
+    InputError
+        Where it is no folder, or holds something else.
+    OSError
+        Where it cannot be read.
+    """
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        message = f"results {folder}: expected a folder, this is a file"
+        raise InputError(message)
+    held = {path.name for path in folder.iterdir()}
+    others = sorted(held - {*leftovers}) if mark not in held else []
+    if others:
+        message = (
+            f"results {folder}: expected an empty folder or one {holds}, this holds something else: "
+            f"{', '.join(others[:3])}; name another"
+        )
+        raise InputError(message)
