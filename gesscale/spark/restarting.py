@@ -94,10 +94,13 @@ class RestartableQuery:
                 if not self._query.isActive:
                     break
         with self._lock:
-            if stopping.is_set():
+            stopped = stopping.is_set() and self._query.isActive
+            if stopped:
                 self._query.stop()
             failure = self._query.exception()
-        if failure is not None:
+        if failure is not None and stopped:
+            _LOG.warning("the query was asked to stop, and its last batch ended with an error: %s", failure)
+        elif failure is not None:
             raise failure
 
     def restart(self, order: str, exchange: Callable[[], int]) -> None:

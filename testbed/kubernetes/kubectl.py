@@ -62,3 +62,23 @@ def define_autoscalers(kubectl: Callable[..., str]) -> None:
             time.sleep(0.5)
         else:
             return
+
+
+def create_namespace(kubectl: Callable[..., str], name: str) -> None:
+    """Create a namespace, and wait until pods can be created in it: a controller adds its service account.
+
+    Parameters
+    ----------
+    kubectl
+        Runs it.
+
+    Raises
+    ------
+    ClusterError
+        Where it cannot be created, or has no service account in time.
+    """
+    kubectl("create", "namespace", name)
+    timeout = f"--timeout={_SERVED_WITHIN_S:.0f}s"
+    kubectl(
+        "-n", name, "wait", "--for=create", "serviceaccount/default", timeout, timeout_s=_SERVED_WITHIN_S + 30
+    )

@@ -24,7 +24,7 @@ from testbed.kubernetes.cluster import KubernetesTestBed
 from testbed.kubernetes.driver_account import FEW_RIGHTS_SETTINGS, driver_account
 from testbed.kubernetes.host_programs import host_programs
 from testbed.kubernetes.images import HOST
-from testbed.kubernetes.kubectl import define_autoscalers
+from testbed.kubernetes.kubectl import create_namespace, define_autoscalers
 
 SPACE = "streams"
 SUBMIT_S = 180
@@ -81,7 +81,7 @@ class KubernetesStage:
         """Create everything but controller and driver."""
         define_autoscalers(self.cluster.run_kubectl)
         self.cluster.run_kubectl("delete", "namespace", SPACE, "--ignore-not-found", "--wait=true")
-        self.cluster.run_kubectl("create", "namespace", SPACE)
+        create_namespace(self.cluster.run_kubectl, SPACE)
         table = self.folder / "latency.csv"
         write_csv(self.cluster.topology.map, table)
         self.kubectl("create", "configmap", "latency-map", f"--from-file=latency.csv={table}")

@@ -19,7 +19,7 @@ from testbed.cluster import state
 from testbed.cluster.topology import Topology, read_topology
 from testbed.kubernetes.build import build
 from testbed.kubernetes.cluster import KubernetesTestBed, kubernetes_up
-from testbed.kubernetes.kubectl import run_kubectl
+from testbed.kubernetes.kubectl import create_namespace, run_kubectl
 from testbed.kubernetes.sweeping import down
 from testbed.kubernetes.tools import obstacle
 
@@ -162,7 +162,7 @@ def free_subnet() -> str:
 def namespace(cluster: KubernetesTestBed | ForeignCluster) -> Iterator[str]:
     """Yield a new namespace of the cluster, deleted afterwards with all in it."""
     name = f"test-{uuid.uuid4().hex[:8]}"
-    cluster.run_kubectl("create", "namespace", name)
+    create_namespace(cluster.run_kubectl, name)
     yield name
     with contextlib.suppress(Exception):  # the cluster may be gone with the test
         cluster.run_kubectl("delete", "namespace", name, "--wait=false")

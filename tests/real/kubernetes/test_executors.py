@@ -19,7 +19,7 @@ from testbed.cluster.spark_command import SMALL_JVM
 from testbed.kubernetes.driver_account import FEW_RIGHTS_SETTINGS, driver_account
 from testbed.kubernetes.host_programs import host_programs
 from testbed.kubernetes.images import BUSYBOX, HOST
-from testbed.kubernetes.kubectl import define_autoscalers
+from testbed.kubernetes.kubectl import create_namespace, define_autoscalers
 from testbed.pipeline.sink import committed_files
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
@@ -45,10 +45,12 @@ def start_query(spark, replicas):
         print(query.runId, replicas, file=runs)
     return query
 
-gesscale.spark.attach(
-    spark, operator="trial", port=9108, trigger_s=1.0, restart=start_query
-).run(stopping)
-spark.stop()
+try:
+    gesscale.spark.attach(
+        spark, operator="trial", port=9108, trigger_s=1.0, restart=start_query
+    ).run(stopping)
+finally:
+    spark.stop()
 """
 
 
@@ -70,7 +72,7 @@ class Application:
         self.pod = {"spec": {"volumes": volumes, "containers": [container]}}
         (folder / "pod.yaml").write_text(yaml.safe_dump(self.pod))
         define_autoscalers(cluster.run_kubectl)
-        cluster.run_kubectl("create", "namespace", self.namespace)
+        create_namespace(cluster.run_kubectl, self.namespace)
         self.create(
             "StreamAutoscaler",
             "taxi",
@@ -232,6 +234,22 @@ class Application:
         with contextlib.suppress(Exception):
             return file.read_text() if file.exists() else self.kubectl("logs", "driver", "--tail=60")
         return ""
+
+    @contextlib.contextmanager
+    def log_followed(self):
+        """Yield the file that gets the log of a driver pod, also of one that is deleted meanwhile."""
+        file = self.folder / "followed.log"
+        command = (self.cluster.kubectl, "--kubeconfig", self.cluster.kubeconfig, "-n", self.namespace)
+        with (
+            file.open("w") as log,
+            subprocess.Popen(
+                (*map(str, command), "logs", "--follow", "driver"), stdout=log, stderr=log
+            ) as following,
+        ):
+            try:
+                yield file
+            finally:
+                following.terminate()
 
 
 def until(what, holds, application, timeout_s=240.0):

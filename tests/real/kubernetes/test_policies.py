@@ -11,6 +11,7 @@ from real.kubernetes.test_executors import until as until_seen
 from real.kubernetes.test_rights import InPod
 
 from gesscale.errors import ClusterError
+from testbed.kubernetes.kubectl import create_namespace
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
@@ -28,7 +29,7 @@ def enforced(cluster):
 def pods(enforced, namespace):
     spaces = {space: f"{namespace}-{space}" for space in ("gesscale", "taxi", "watchers")}
     for own in spaces.values():
-        enforced.run_kubectl("create", "namespace", own)
+        create_namespace(enforced.run_kubectl, own)
     enforced.run_kubectl("label", "namespace", spaces["watchers"], "gesscale.dev/monitoring=true")
     pods = ListeningPods(enforced, spaces)
     nodes = dict(zip(("near", "mid", "far"), enforced.node_names, strict=True))

@@ -98,6 +98,16 @@ def test_run_returns_when_the_query_has_ended_and_raises_what_ended_it():
     assert str(bench.raised) == "bad row"
 
 
+def test_an_error_of_a_batch_that_was_cut_short_by_a_stop_is_logged_and_not_raised(caplog):
+    bench = Bench()
+    bench.begin()
+    bench.queries[0].failure = ValueError("cut short")
+    bench.stopping.set()
+    assert bench.ends()
+    assert bench.raised is None
+    assert "cut short" in caplog.text
+
+
 def test_a_query_that_cannot_be_started_again_ends_the_run():
     bench = Bench()
     bench.begin()
