@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from latency_map.choose.candidates import Candidate, CandidateRejection, Needs, Unfit, screen
-    from latency_map.choose.choice import Choice, Method, least_nd_max_subset
+    from latency_map.choose.choice import Choice, least_nd_max_subset
+    from latency_map.choose.method import Method
     from latency_map.choose.ranking import (
         Distances,
         RankedNode,
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
         farthest,
         nearest,
     )
-    from latency_map.delays import Asymmetry, DelayKind, DelayUnit
     from latency_map.errors import LatencyMapError, MissingDelayError, NoChoiceError, UnknownNodeError
+    from latency_map.formats.forms import MapForm
     from latency_map.formats.importing import Imported
     from latency_map.formats.loading import (
         LoadedMap,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
         write_survey,
     )
     from latency_map.formats.raw import NO_SIDE_FILES, SideFiles
-    from latency_map.formats.recognise import MapForm
+    from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
     from latency_map.limits import LARGEST, MapLimits
     from latency_map.matrix import LatencyMap
     from latency_map.survey import Spread, Survey

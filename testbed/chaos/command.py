@@ -7,7 +7,6 @@ import typer
 
 from gesscale.cli.ending import end_as_ctrl_c_does
 from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
-from testbed.cluster import privilege
 from testbed.cluster.spark_command import spark_home
 
 _INTERRUPTED = 130
@@ -57,6 +56,7 @@ def chaos(
     from testbed.chaos.playing import play_chaos
     from testbed.chaos.results import Results
     from testbed.chaos.setting import ChaosSetting
+    from testbed.cluster import privilege
     from testbed.demo.stage import Stage
 
     usual = KUBERNETES_FAULTS if kubernetes else LOCAL_FAULTS

@@ -34,7 +34,9 @@ from ssh_nodes import (
 )
 
 from latency_map import LatencyMap, Survey, write_survey
-from latency_map.emulate import EmulationPlan, Host, ScriptAction, number_hosts, render_script, tc_plan
+from latency_map.emulate.hosts import Host, number_hosts
+from latency_map.emulate.plan import EmulationPlan, tc_plan
+from latency_map.emulate.script import ScriptAction, render_script
 from testbed.cluster.netem import has_netem
 from testbed.cluster.privilege import is_privileged
 from testbed.emulation.daemonset import render_daemonset
