@@ -2,8 +2,8 @@
 
 Run ``python benchmarks/start_up.py [--runs 9] [--checkout FOLDER]``, with another checkout to compare an older one.
 It asks for the help of every command and group that the checkout has. It prints JSON: for each command line the median,
-least and greatest of the runs, in ms on the clock; the median of the processor time, which other work on the machine does
-not lengthen much; and the ratio of the latter to that of the baseline in the same run. Commands take turns.
+least and greatest of the runs, in ms on the clock; the median of the processor time, which other work on the machine
+does not lengthen much; and the ratio of the latter to that of the baseline in the same run. Commands take turns.
 """
 
 import argparse
@@ -31,6 +31,7 @@ COMPLETED = (
     "gesscale re",
     "gesscale recommend --policy d",
     "gesscale latency-map ch",
+    "gesscale recommend --set mon",
     "gesscale arena run --workload ka",
 )
 

@@ -5,9 +5,11 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.resources import files
 from typing import Any
 
 import pytest
+from settings_keys import settings_keys
 from typer.main import get_command
 
 from gesscale.built_in_policies import BUILT_IN
@@ -114,6 +116,8 @@ TYPED = [
     "gesscale policies show ge",
     "gesscale recommend --policy d",
     "gesscale recommend --p",
+    "gesscale recommend --set monitor.p",
+    "gesscale arena run --workload kanis-c",
     "gesscale arena league --pr",
     "gesscale testbed kubernetes d",
 ]
@@ -128,4 +132,20 @@ def test_help_and_completion_import_nothing_heavy():
     assert done.returncode == 0, done.stderr
     assert done.stdout.lower().count("usage: ") == len(paths)
     completed = done.stdout.splitlines()
-    assert {"recommend", "choose", "gesscale2", "daedalus", "--policy", "--price", "demo"} <= {*completed}
+    words = {
+        "recommend",
+        "choose",
+        "gesscale2",
+        "daedalus",
+        "--policy",
+        "monitor.period=",
+        "kanis-cosine",
+        "--price",
+        "demo",
+    }
+    assert words <= {*completed}
+
+
+def test_the_names_of_settings_that_a_shell_completes_are_all_there_are():
+    written = files("gesscale.cli").joinpath("settings_keys.txt").read_text("utf-8")
+    assert written == settings_keys(), "run: python tests/settings_keys.py > gesscale/cli/settings_keys.txt"
