@@ -9,7 +9,6 @@ import typer
 from gesscale.cli.ending import end_as_ctrl_c_does
 from gesscale.cli.output import console
 from gesscale.errors import InputError
-from testbed.cluster.spark_command import spark_home
 
 
 def workflow(
@@ -37,6 +36,8 @@ def workflow(
     if config is not None and policy is not None:
         message = "workflow: expected --policy or --config, got both; change analyze.policy in the file"
         raise InputError(message)
+    from testbed.cluster.spark_command import spark_home
+
     spark_home()  # without PySpark it ends here
     from testbed.cluster import privilege
     from testbed.demo.scenario import WORKFLOW
@@ -66,6 +67,8 @@ def nexmark(
 
     Exits 3 unless every row is there once.
     """
+    from testbed.cluster.spark_command import spark_home
+
     spark_home()  # without PySpark it ends here
     from testbed.cluster import privilege
     from testbed.demo.show import make_folder
