@@ -326,7 +326,8 @@ PUT_ON = """
 from pathlib import Path
 import numpy as np
 from latency_map import LatencyMap
-from latency_map.emulate import parse_hosts, tc_plan
+from latency_map.emulate.hosts_file import parse_hosts
+from latency_map.emulate.plan import tc_plan
 from testbed.emulation.apply import put_on
 from testbed.emulation.remote import Login
 folder = Path({folder!r})
