@@ -8,8 +8,6 @@ import typer
 from gesscale.cli.ending import end_as_ctrl_c_does
 from gesscale.cli.output import Output, OutputOption, emit, stderr_console
 from testbed.arena.cli.arguments import duration_s, files_placed
-from testbed.cluster import privilege
-from testbed.cluster.spark_command import spark_home
 
 POLICIES = "gesscale2,gesscale,ds2,drs"
 LOADS = ("nyc-day", "spikes", "steps")
@@ -54,7 +52,10 @@ def league(
 
     The same command goes on where it was stopped. Exits 1 where runs are still broken after all attempts.
     """
+    from testbed.cluster.spark_command import spark_home
+
     spark_home()  # without PySpark it ends here
+    from testbed.cluster import privilege
     from testbed.demo.stage import Stage
     from testbed.league.playing import play_league
     from testbed.league.setting import LeagueSetting
