@@ -7,11 +7,11 @@ which 700 are in the latency map, as a ConfigMap holds no larger one; it is play
 objects only; no kubelet runs them. Each operator has a driver outside the cluster, whose batches a local server tells;
 its load moves by a tenth up and down, so that statuses are written as on a real stream. In each world the controller
 runs as the Deployment of deploy/k3s starts it, with its environment and the default period of 60 s. After two minutes
-of warming up it prints per world, for the minutes that follow: resident memory (VmRSS at the end), CPU seconds per minute, requests to the API server per minute
-by verb and kind (watches count once each time they are opened), and the ratios of the last world to the first. It also
-prints what reading by polling would have asked for at least: nodes, pods and resources listed once per period by each
-operator. At the end the load of every tenth operator becomes half as much again as it can carry, and it prints how long
-after that their orders were decided, seconds.
+of warming up it prints per world, for the minutes that follow: resident memory (VmRSS at the end), CPU seconds per
+minute, requests to the API server per minute by verb and kind (watches count once each time they are opened), and the
+ratios of the last world to the first. It also prints what reading by polling would have asked for at least: nodes,
+pods and resources listed once per period by each operator. At the end the load of every tenth operator becomes half
+as much again as it can carry, and it prints how long after that their orders were decided, seconds.
 """
 
 import json
