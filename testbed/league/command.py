@@ -45,6 +45,12 @@ def league(
     attempts: Annotated[
         int, typer.Option(min=1, max=10, help="So often a run is tried that the cluster breaks.")
     ] = 2,
+    runs: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="Play at most so many runs now; 0: simulate and report.", show_default="all"
+        ),
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume/--fresh", help="Go on with results that are there, or throw them away.")
     ] = True,
@@ -72,7 +78,7 @@ def league(
     end_as_ctrl_c_does()
     stage = Stage(stderr_console)
     try:
-        report = play_league(setting, results, stage, attempts=attempts, fresh=not resume)
+        report = play_league(setting, results, stage, attempts=attempts, runs=runs, fresh=not resume)
     except KeyboardInterrupt:
         stage.say("interrupted: what is done is kept, the same command goes on")
         raise typer.Exit(_INTERRUPTED) from None

@@ -14,6 +14,7 @@ from testbed.demo.rides import prepare_rides
 from testbed.demo.scenario import Scenario, prepare_settings
 from testbed.demo.show import play_day
 from testbed.demo.stage import Stage
+from testbed.league.machine import MachineTimes
 from testbed.league.scoring import LiveRun, result_of_run
 from testbed.league.setting import demand_of, rides_s
 from testbed.pipeline.ride_store import open_rides
@@ -61,10 +62,12 @@ class LivePlay:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         settings = prepare_settings(scenario, self.topology, folder)
+        before = MachineTimes.now()
         try:
             day = play_day(scenario, settings, self.topology, rides, folder, self.stage)
         finally:
             shutil.rmtree(state_directory(self.topology.name) / "scratch", ignore_errors=True)
+        busy = MachineTimes.now().since(before)
         write_records(day.records, folder)
         for bulky in ("sink", *(f"checkpoint-{operator.name}" for operator in scenario.operators)):
             shutil.rmtree(folder / bulky, ignore_errors=True)
@@ -80,4 +83,5 @@ class LivePlay:
             rows_doubled=day.sink.duplicated,
             rows_lost=max(0, record.processed_rows - day.sink.distinct),
         )
-        return result_of_run(run, case, world, with_series=with_series)
+        result = result_of_run(run, case, world, with_series=with_series)
+        return replace(result, metrics={**result.metrics, "began_at_s": record.began_at_s, **busy})

@@ -6,12 +6,12 @@ RESULTS/runs         the record of each live run
 RESULTS/league.md    the report, and league.json
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from gesscale.errors import ClusterError, InputError
-from testbed.arena.case import CaseResult
+from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.playing import check_experiment, play
 from testbed.arena.runs.results import ResultsFolder, open_results, read_results
@@ -29,7 +29,13 @@ LIVE, SIMULATED, RUNS = "live", "simulated", "runs"
 
 
 def play_league(
-    setting: LeagueSetting, results: Path, stage: Stage, *, attempts: int = 1, fresh: bool = False
+    setting: LeagueSetting,
+    results: Path,
+    stage: Stage,
+    *,
+    attempts: int = 1,
+    runs: int | None = None,
+    fresh: bool = False,
 ) -> LeagueReport:
     """Play what is missing of a league, and write its report.
 
@@ -43,6 +49,8 @@ def play_league(
         Prints what happens.
     attempts
         So often a run is tried that the cluster breaks.
+    runs
+        At most so many runs are played live now; None: all that are missing.
     fresh
         Whether the results that are there go.
 
@@ -62,7 +70,7 @@ def play_league(
     _claim(results)
     with open_results(results / SIMULATED, experiment, fresh=fresh) as kept:
         stage.say(f"simulating {len(kept.missing)} of {len(experiment.cases())} cases")
-        _play(experiment, kept, play, stage)
+        _play(experiment, kept, kept.missing, play, stage)
         simulated = kept.results
     topology = read_topology(setting.topology)
     live = play_live(
@@ -72,6 +80,7 @@ def play_league(
         stage,
         nodes=lambda: _nodes(topology, setting.topology, stage),
         attempts=attempts,
+        runs=runs,
         fresh=fresh,
     )
     report = LeagueReport(
@@ -137,9 +146,10 @@ def play_live(
     *,
     nodes: Callable[[], AbstractContextManager[None]],
     attempts: int,
+    runs: int | None = None,
     fresh: bool = False,
 ) -> tuple[CaseResult, ...]:
-    """Play what is missing live; the nodes stay up between runs.
+    """Play what is missing live, a whole repetition before the next; the nodes stay up between runs.
 
     Parameters
     ----------
@@ -156,6 +166,8 @@ def play_live(
         Has the nodes for as long as its context lasts; not called where nothing is missing.
     attempts
         So often a run is tried that the cluster breaks, and nodes that cannot be used.
+    runs
+        At most so many runs are played now; None: all that are missing.
     fresh
         Whether the results that are there go.
 
@@ -169,14 +181,18 @@ def play_live(
     ClusterError
         Where the nodes cannot be used at the last attempt.
     """
+    chosen: Sequence[Case] | None = None
     for attempt in range(attempts):
         with open_results(folder, experiment, fresh=fresh and attempt == 0) as kept:
-            if not kept.missing:
+            if chosen is None:
+                chosen = sorted(kept.missing, key=lambda case: case.seed)[:runs]
+            cases = [case for case in chosen if case in kept.missing]
+            if not cases:
                 return kept.results
-            stage.say(f"playing {len(kept.missing)} of {len(experiment.cases())} cases live")
+            stage.say(f"playing {len(cases)} of {len(experiment.cases())} cases live")
             try:
                 with nodes():
-                    _play(experiment, kept, by, stage)
+                    _play(experiment, kept, cases, by, stage)
             except ClusterError as fault:
                 if attempt + 1 == attempts:
                     raise
@@ -184,13 +200,13 @@ def play_live(
     return read_results(folder)[1]
 
 
-def _play(experiment: Experiment, kept: ResultsFolder, by: Play, stage: Stage) -> None:
+def _play(experiment: Experiment, kept: ResultsFolder, cases: Sequence[Case], by: Play, stage: Stage) -> None:
     def done(result: CaseResult) -> None:
         kept.add(result)
         if result.lost:
             case = result.case
             stage.say(f"{case.policy} on {case.workload}, repetition {case.seed + 1}: {result.lost}")
 
-    run_locally(experiment, kept.missing, jobs=1, done=done, play=by)
+    run_locally(experiment, cases, jobs=1, done=done, play=by)
     if not kept.missing:
         kept.finish()

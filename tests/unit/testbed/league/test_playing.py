@@ -14,6 +14,7 @@ from testbed.league.playing import play_league, play_live
 from testbed.league.setting import LeagueSetting
 
 EXPERIMENT = an_experiment(policies=["ds2", "drs"], workloads=["steps"], seeds=2)
+TWO_LOADS = an_experiment(policies=["ds2", "drs"], workloads=["steps", "spikes"], seeds=2)
 
 
 class Cluster:
@@ -21,10 +22,11 @@ class Cluster:
 
     def __init__(self, *broken, busy=0):
         self.broken, self.played, self.ups, self.busy = list(broken), [], 0, busy
-        self.said = io.StringIO()
+        self.said, self.loads = io.StringIO(), []
 
     def __call__(self, _experiment, case, **_options):
         self.played.append((case.policy, case.seed))
+        self.loads.append(case.workload)
         if self.broken and self.broken[0] == (case.policy, case.seed):
             self.broken.pop(0)
             raise ClusterError("the driver of operator 'nearest' has ended before its day was over")
@@ -37,9 +39,9 @@ class Cluster:
             raise ClusterError("pairs of nodes stay off the latency map")
         yield
 
-    def play(self, folder, attempts=2):
+    def play(self, folder, attempts=2, runs=None, experiment=EXPERIMENT):
         stage = Stage(Console(file=self.said, width=300))
-        return play_live(EXPERIMENT, folder, self, stage, nodes=self.nodes, attempts=attempts)
+        return play_live(experiment, folder, self, stage, nodes=self.nodes, attempts=attempts, runs=runs)
 
 
 def test_what_the_cluster_broke_is_said_and_played_again(tmp_path):
@@ -66,6 +68,23 @@ def test_what_is_done_is_not_played_again(tmp_path):
     again = Cluster()
     again.play(tmp_path / "live")
     assert (again.played, again.ups) == ([], 0)  # nodes do not even come up
+
+
+def test_a_whole_repetition_comes_before_the_next(tmp_path):
+    cluster = Cluster()
+    cluster.play(tmp_path / "live", experiment=TWO_LOADS)
+    assert cluster.played == [("ds2", 0), ("drs", 0)] * 2 + [("ds2", 1), ("drs", 1)] * 2
+    assert cluster.loads == ["steps", "steps", "spikes", "spikes"] * 2
+
+
+def test_so_many_runs_are_played_now_and_the_rest_later(tmp_path):
+    first, second, rest = Cluster(("drs", 0)), Cluster(), Cluster()
+    assert len(first.play(tmp_path / "live", runs=2)) == 2
+    assert first.played == [("ds2", 0), ("drs", 0), ("drs", 0)]  # a broken one takes no other's turn
+    assert second.play(tmp_path / "live", runs=0) == first.play(tmp_path / "live", runs=0)
+    assert (second.played, second.ups) == ([], 0)
+    assert len(rest.play(tmp_path / "live")) == 4
+    assert rest.played == [("ds2", 1), ("drs", 1)]
 
 
 def test_nodes_that_cannot_be_used_are_tried_again(tmp_path):
