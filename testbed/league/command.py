@@ -1,7 +1,7 @@
 """``testbed league``."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,7 +11,11 @@ from testbed.arena.cli.arguments import duration_s, files_placed
 from testbed.cluster import privilege
 from testbed.cluster.spark_command import spark_home
 
-POLICIES = "gesscale2,gesscale,ds2,drs"
+if TYPE_CHECKING:
+    from testbed.demo.stage import Stage
+    from testbed.league.report import LeagueReport
+
+POLICIES = "gesscale2,gesscale,ds2,drs,hpa-varga"
 LOADS = ("nyc-day", "spikes", "steps")
 
 _INTERRUPTED = 130
@@ -20,6 +24,10 @@ _INTERRUPTED = 130
 def league(
     *,
     results: Annotated[Path, typer.Option("--results", metavar="FOLDER", help="Keep everything here.")],
+    query: Annotated[
+        str,
+        typer.Option(help="What runs: rides, the map of the demo, or q5 of Nexmark, with state."),
+    ] = "rides",
     policies: Annotated[str, typer.Option("--policies", help="By commas.")] = POLICIES,
     workload: Annotated[
         list[str] | None,
@@ -47,10 +55,11 @@ def league(
     ] = 2,
     runs: Annotated[
         int | None,
-        typer.Option(
-            min=0, help="Play at most so many runs now; 0: simulate and report.", show_default="all"
-        ),
+        typer.Option(min=1, help="Play at most so many runs now.", show_default="all"),
     ] = None,
+    report: Annotated[
+        bool, typer.Option("--report", help="Play nothing live: report on the runs that are there.")
+    ] = False,
     resume: Annotated[
         bool, typer.Option("--resume/--fresh", help="Go on with results that are there, or throw them away.")
     ] = True,
@@ -60,10 +69,16 @@ def league(
 
     The same command goes on where it was stopped. Exits 1 where runs are still broken after all attempts.
     """
-    spark_home()  # without PySpark it ends here
+    if not report:
+        spark_home()  # without PySpark it ends here
     from testbed.demo.stage import Stage
-    from testbed.league.playing import play_league
+    from testbed.league.playing import play_league, report_league
     from testbed.league.setting import LeagueSetting
+
+    stage = Stage(stderr_console)
+    if report:
+        _say(report_league(results, stage, price=price), results, stage, output)
+        return
 
     setting = LeagueSetting(
         policies=tuple(files_placed(policies.split(","))),
@@ -73,16 +88,20 @@ def league(
         objective_s=None if objective is None else duration_s("--objective", objective),
         late_minute_price=price,
         topology=topology,
+        query=query,
     )
     privilege.enter()
     end_as_ctrl_c_does()
-    stage = Stage(stderr_console)
     try:
-        report = play_league(setting, results, stage, attempts=attempts, runs=runs, fresh=not resume)
+        played = play_league(setting, results, stage, attempts=attempts, runs=runs, fresh=not resume)
     except KeyboardInterrupt:
         stage.say("interrupted: what is done is kept, the same command goes on")
         raise typer.Exit(_INTERRUPTED) from None
+    _say(played, results, stage, output)
+    if played.faults:
+        raise typer.Exit(1)
+
+
+def _say(report: "LeagueReport", results: Path, stage: "Stage", output: Output) -> None:
     emit(report.document(), output, report.tables())
     stage.say(f"report: {results}/league.md, league.json; see also: gesscale arena report {results}/live")
-    if report.faults:
-        raise typer.Exit(1)

@@ -21,8 +21,9 @@ from testbed.cluster import lifecycle
 from testbed.cluster.topology import Topology, read_topology
 from testbed.demo.stage import Stage, checked_pairs, edge_nodes
 from testbed.league.live import LivePlay
+from testbed.league.queries import league_query
 from testbed.league.report import LeagueReport
-from testbed.league.setting import LeagueSetting, demand_of
+from testbed.league.setting import LeagueSetting
 from testbed.results_folder import check_ours
 
 LIVE, SIMULATED, RUNS = "live", "simulated", "runs"
@@ -66,7 +67,7 @@ def play_league(
     """
     experiment = setting.experiment
     check_experiment(experiment)
-    _check_loads(experiment, setting.scenario.copies, stage)
+    _check_loads(experiment, stage)
     _claim(results)
     with open_results(results / SIMULATED, experiment, fresh=fresh) as kept:
         stage.say(f"simulating {len(kept.missing)} of {len(experiment.cases())} cases")
@@ -76,7 +77,13 @@ def play_league(
     live = play_live(
         experiment,
         results / LIVE,
-        LivePlay(scenario=setting.scenario, topology=topology, runs=results / RUNS, stage=stage),
+        LivePlay(
+            query=league_query(setting.query),
+            scenario=setting.scenario,
+            topology=topology,
+            runs=results / RUNS,
+            stage=stage,
+        ),
         stage,
         nodes=lambda: _nodes(topology, setting.topology, stage),
         attempts=attempts,
@@ -90,7 +97,34 @@ def play_league(
     return report
 
 
-def _check_loads(experiment: Experiment, copies: int, stage: Stage) -> None:
+def report_league(results: Path, stage: Stage, *, price: float) -> LeagueReport:
+    """Report on the live runs that are there: their cases are simulated again, and nothing is played.
+
+    Parameters
+    ----------
+    results
+        Of a league; it need not be complete.
+    stage
+        Prints what happens.
+    price
+        Of a late minute, replica-minutes.
+
+    Raises
+    ------
+    InputError
+        Where the folder holds no live runs.
+    """
+    experiment, live = read_results(results / LIVE)
+    stage.say(f"{len(live)} of {len(experiment.cases())} runs are there")
+    with open_results(results / SIMULATED, experiment, fresh=True) as kept:
+        _play(experiment, kept, kept.missing, play, stage)
+        simulated = kept.results
+    report = LeagueReport(experiment=experiment, live=live, simulated=simulated, price=price)
+    report.write(results)
+    return report
+
+
+def _check_loads(experiment: Experiment, stage: Stage) -> None:
     """Check that every load can be offered, and say where it is more than the replicas can carry.
 
     Raises
@@ -103,7 +137,9 @@ def _check_loads(experiment: Experiment, copies: int, stage: Stage) -> None:
             continue
         world = world_of(experiment, case)
         ((operator, load),) = world.scene.workloads.items()
-        demand_of(load, copies)
+        if load.rows_per_s[0] == 0:
+            message = f"workload {load.name}: expected a load that begins with rows, as a live day does, got 0 rows/s"
+            raise InputError(message)
         most = world.scene.workflow.operators[operator].max_replicas
         carried = max(world.best[operator][replicas][0] for replicas in range(1, most + 1))
         if load.peak_rows_per_s > carried:

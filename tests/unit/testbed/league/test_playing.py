@@ -10,7 +10,7 @@ from rich.console import Console
 from gesscale.errors import ClusterError, InputError
 from testbed.arena.case import CaseResult
 from testbed.demo.stage import Stage
-from testbed.league.playing import play_league, play_live
+from testbed.league.playing import play_league, play_live, report_league
 from testbed.league.setting import LeagueSetting
 
 EXPERIMENT = an_experiment(policies=["ds2", "drs"], workloads=["steps"], seeds=2)
@@ -81,10 +81,10 @@ def test_so_many_runs_are_played_now_and_the_rest_later(tmp_path):
     first, second, rest = Cluster(("drs", 0)), Cluster(), Cluster()
     assert len(first.play(tmp_path / "live", runs=2)) == 2
     assert first.played == [("ds2", 0), ("drs", 0), ("drs", 0)]  # a broken one takes no other's turn
-    assert second.play(tmp_path / "live", runs=0) == first.play(tmp_path / "live", runs=0)
-    assert (second.played, second.ups) == ([], 0)
+    assert len(second.play(tmp_path / "live", runs=1)) == 3
+    assert second.played == [("ds2", 1)]
     assert len(rest.play(tmp_path / "live")) == 4
-    assert rest.played == [("ds2", 1), ("drs", 1)]
+    assert rest.played == [("drs", 1)]
 
 
 def test_nodes_that_cannot_be_used_are_tried_again(tmp_path):
@@ -101,6 +101,27 @@ def test_a_folder_with_something_else_is_left_alone(tmp_path):
     with pytest.raises(InputError, match=r"expected an empty folder or one of a league, .*: thesis.txt"):
         play_league(setting, tmp_path, Stage(Console(file=io.StringIO())))
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_a_load_that_begins_with_nothing_is_refused(tmp_path):
+    (tmp_path / "late.csv").write_text("t_s,rows_per_s\n0,0\n60,5\n120,5\n")
+    setting = LeagueSetting(policies=("ds2",), loads=(str(tmp_path / "late.csv"),))
+    with pytest.raises(InputError, match="expected a load that begins with rows"):
+        play_league(setting, tmp_path / "results", Stage(Console(file=io.StringIO())))
+
+
+def test_a_report_needs_the_runs_alone(tmp_path):
+    Cluster().play(tmp_path / "live", runs=3)
+    (tmp_path / "simulated").mkdir()
+    report = report_league(tmp_path, Stage(Console(file=io.StringIO())), price=10.0)
+    assert [result.case for result in report.live] == [*EXPERIMENT.cases()[:3]]
+    # a minute of one replica each, and no late minutes are known
+    page = (tmp_path / "league.md").read_text()
+    assert "| ds2 | 2 |" in page
+    assert "| drs | 1 |" in page
+    assert (tmp_path / "league.json").exists()
+    with pytest.raises(InputError, match="this is no folder"):
+        report_league(tmp_path / "nothing", Stage(Console(file=io.StringIO())), price=10.0)
 
 
 def test_a_load_beyond_the_cluster_is_said_before_anything_is_played(tmp_path):
