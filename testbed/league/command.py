@@ -1,7 +1,7 @@
 """``testbed league``."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -10,10 +10,6 @@ from gesscale.cli.output import Output, OutputOption, emit, stderr_console
 from testbed.arena.cli.arguments import duration_s, files_placed
 from testbed.cluster import privilege
 from testbed.cluster.spark_command import spark_home
-
-if TYPE_CHECKING:
-    from testbed.demo.stage import Stage
-    from testbed.league.report import LeagueReport
 
 POLICIES = "gesscale2,gesscale,ds2,drs,hpa-varga"
 LOADS = ("nyc-day", "spikes", "steps")
@@ -63,45 +59,50 @@ def league(
     resume: Annotated[
         bool, typer.Option("--resume/--fresh", help="Go on with results that are there, or throw them away.")
     ] = True,
+    archive: Annotated[
+        Path | None,
+        typer.Option(
+            "--archive",
+            metavar="FOLDER",
+            help="Also keep each scored run there, 1 kB each: a folder to go on with on another machine.",
+            show_default=False,
+        ),
+    ] = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Play policies on real Spark over emulated edge nodes, score them as the arena does, simulate them beside it.
 
     The same command goes on where it was stopped. Exits 1 where runs are still broken after all attempts.
     """
-    if not report:
-        spark_home()  # without PySpark it ends here
     from testbed.demo.stage import Stage
-    from testbed.league.playing import play_league, report_league
+    from testbed.league.playing import keep_records, play_league, report_league
     from testbed.league.setting import LeagueSetting
 
     stage = Stage(stderr_console)
     if report:
-        _say(report_league(results, stage, price=price), results, stage, output)
-        return
-
-    setting = LeagueSetting(
-        policies=tuple(files_placed(policies.split(","))),
-        loads=tuple(files_placed(workload or LOADS)),
-        repetitions=repetitions,
-        length_s=minutes * 60,
-        objective_s=None if objective is None else duration_s("--objective", objective),
-        late_minute_price=price,
-        topology=topology,
-        query=query,
-    )
-    privilege.enter()
-    end_as_ctrl_c_does()
-    try:
-        played = play_league(setting, results, stage, attempts=attempts, runs=runs, fresh=not resume)
-    except KeyboardInterrupt:
-        stage.say("interrupted: what is done is kept, the same command goes on")
-        raise typer.Exit(_INTERRUPTED) from None
-    _say(played, results, stage, output)
-    if played.faults:
-        raise typer.Exit(1)
-
-
-def _say(report: "LeagueReport", results: Path, stage: "Stage", output: Output) -> None:
-    emit(report.document(), output, report.tables())
+        league = report_league(results, stage, price=price)
+    else:
+        spark_home()  # without PySpark it ends here
+        setting = LeagueSetting(
+            policies=tuple(files_placed(policies.split(","))),
+            loads=tuple(files_placed(workload or LOADS)),
+            repetitions=repetitions,
+            length_s=minutes * 60,
+            objective_s=None if objective is None else duration_s("--objective", objective),
+            late_minute_price=price,
+            topology=topology,
+            query=query,
+        )
+        privilege.enter()
+        end_as_ctrl_c_does()
+        try:
+            league = play_league(setting, results, stage, attempts=attempts, runs=runs, fresh=not resume)
+        except KeyboardInterrupt:
+            stage.say("interrupted: what is done is kept, the same command goes on")
+            raise typer.Exit(_INTERRUPTED) from None
+    emit(league.document(), output, league.tables())
     stage.say(f"report: {results}/league.md, league.json; see also: gesscale arena report {results}/live")
+    if archive is not None:
+        stage.say(f"{keep_records(results, archive)} runs are kept in {archive}")
+    if league.faults:
+        raise typer.Exit(1)

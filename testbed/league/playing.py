@@ -8,6 +8,7 @@ RESULTS/league.md    the report, and league.json
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from gesscale.errors import ClusterError, InputError
@@ -124,6 +125,36 @@ def report_league(results: Path, stage: Stage, *, price: float) -> LeagueReport:
     return report
 
 
+def keep_records(results: Path, archive: Path) -> int:
+    """Copy the scored live runs of a league to a folder of small files, from which it can be reported and gone on with.
+
+    Parameters
+    ----------
+    results
+        Of the league.
+    archive
+        Made where there is none. Runs that it holds stay as they are; those of another experiment are refused.
+
+    Returns
+    -------
+    int
+        How many runs are in the archive now. Their courses and the plans of least cost are left out.
+
+    Raises
+    ------
+    InputError
+        Where either folder holds something else.
+    """
+    experiment, live = read_results(results / LIVE)
+    _claim(archive)
+    with open_results(archive / LIVE, experiment) as kept:
+        missing = set(kept.missing)
+        for result in live:
+            if result.case in missing and not result.lost:
+                kept.add(replace(result, series={}, frontier=()))
+        return len(kept.results)
+
+
 def _check_loads(experiment: Experiment, stage: Stage) -> None:
     """Check that every load can be offered, and say where it is more than the replicas can carry.
 
@@ -159,7 +190,7 @@ def _claim(results: Path) -> None:
     """
     try:
         results.mkdir(parents=True, exist_ok=True)
-        check_ours(results, mark=SIMULATED, holds="of a league")
+        check_ours(results, mark=LIVE, holds="of a league", leftovers=(SIMULATED,))
     except OSError as error:
         message = f"results {results}: {error.strerror}; name a folder that can be written"
         raise InputError(message) from error

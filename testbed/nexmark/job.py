@@ -74,8 +74,8 @@ class NexmarkJob:
 
     def rows_due_at_s(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return when these rows are due, seconds since the epoch."""
-        events = (rows // self.query.reads).tolist()
-        return self.start_at_s + np.array([self.load.offered_at_s(event + 1) for event in events])
+        wholes = np.nextafter(rows // self.query.reads + 1.0, 0.0)  # before a pause of the load, not after it
+        return self.start_at_s + np.array([self.load.offered_at_s(whole) for whole in wholes.tolist()])
 
     def program(self, operator: TaxiOperator, folder: Path) -> tuple[str, ...]:
         """Return the driver program; an event that is read twice has half of its work each time."""
