@@ -72,6 +72,11 @@ def league(
 
     The same command goes on where it was stopped. Exits 1 where runs are still broken after all attempts.
     """
+    if not report:
+        from testbed.cluster.spark_command import spark_home
+
+        spark_home()  # without PySpark it ends here
+    from testbed.cluster import privilege
     from testbed.demo.stage import Stage
     from testbed.league.playing import keep_records, play_league, report_league
     from testbed.league.setting import LeagueSetting
@@ -80,9 +85,6 @@ def league(
     if report:
         league = report_league(results, stage, price=price)
     else:
-        from testbed.cluster.spark_command import spark_home
-
-        spark_home()  # without PySpark it ends here
         setting = LeagueSetting(
             policies=tuple(files_placed(policies.split(","))),
             loads=tuple(files_placed(workload or LOADS)),
@@ -93,8 +95,6 @@ def league(
             topology=topology,
             query=query,
         )
-        from testbed.cluster import privilege
-
         privilege.enter()
         end_as_ctrl_c_does()
         try:
