@@ -14,6 +14,7 @@ from testbed.cluster.namespaces import inside
 from testbed.cluster.processes import Mark, Role
 from testbed.cluster.state import state_directory
 from testbed.cluster.topology import Topology
+from testbed.demo.query import stream_program
 from testbed.demo.scenario import Scenario, TaxiOperator, TopicInput
 from testbed.pipeline.kafka_broker import running_broker
 from testbed.pipeline.kafka_topic import create_topics, verify_topic
@@ -38,9 +39,13 @@ class ReplayFeed:
     rides: Path
     start_at_s: float
 
-    def options(self, _operator: TaxiOperator) -> Mapping[str, object]:
+    def options(self, _: TaxiOperator) -> Mapping[str, object]:
         """Return the rides, and when they are due."""
         return {**self.scenario.replay_options(self.rides), "start-at-s": self.start_at_s}
+
+    def program(self, operator: TaxiOperator, folder: Path) -> tuple[str, ...]:
+        """Return the driver program that replays the rides."""
+        return stream_program({**self.scenario.stream_options(operator, folder), **self.options(operator)})
 
     def flowing(self) -> AbstractContextManager[float]:
         """Return when the first ride is due."""
@@ -81,6 +86,10 @@ class KafkaFeed:
     def options(self, operator: TaxiOperator) -> Mapping[str, object]:
         """Return the topic that an operator reads."""
         return {"kafka": self.bootstrap, "topic": operator.reads}
+
+    def program(self, operator: TaxiOperator, folder: Path) -> tuple[str, ...]:
+        """Return the driver program that reads the operator's topic."""
+        return stream_program({**self.scenario.stream_options(operator, folder), **self.options(operator)})
 
     @contextmanager
     def flowing(self) -> Iterator[float]:
@@ -130,7 +139,7 @@ class KafkaFeed:
 
 
 Feed = ReplayFeed | KafkaFeed
-"""What gives operators their rows; the drivers' options are asked for before the day begins."""
+"""What gives operators of the taxi stream their rows, a `testbed.demo.query.Job`."""
 
 
 @contextmanager

@@ -3,24 +3,48 @@
 import shutil
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Protocol
 
 from gesscale.errors import ClusterError, MetricsUnavailableError
 from gesscale.monitor.fetch import fetch
 from testbed.cluster.processes import Role
 from testbed.cluster.spark import LocalSpark, open_spark
 from testbed.cluster.topology import Topology
-from testbed.demo.feeds import Feed
-from testbed.demo.scenario import Scenario
+from testbed.demo.scenario import Scenario, TaxiOperator
 
 DRIVER_S = 90.0
 METRICS_S = 40.0
 
 
+class Job(Protocol):
+    """What is run on the nodes: driver programs, and rows that reach them when they are due."""
+
+    def program(self, operator: TaxiOperator, folder: Path) -> tuple[str, ...]:
+        """Return an operator's driver program, as arguments for the Python interpreter.
+
+        Parameters
+        ----------
+        operator
+            Whose.
+        folder
+            Where its sink and its checkpoint go.
+        """
+        ...
+
+    def flowing(self) -> AbstractContextManager[float]:
+        """Have rows for as long as the context lasts; it gives when the first is due, seconds since the epoch."""
+        ...
+
+    def check(self) -> None:
+        """Raise ClusterError where rows do not come any more."""
+        ...
+
+
 @contextmanager
 def running_operators(
-    scenario: Scenario, topology: Topology, feed: Feed, folder: Path
+    scenario: Scenario, topology: Topology, job: Job, folder: Path
 ) -> Iterator[tuple[LocalSpark, ...]]:
     """Have what `start_operators` starts for as long as the context lasts; the drivers' logs are kept.
 
@@ -28,7 +52,7 @@ def running_operators(
     """
     sparks = tuple(open_spark(topology, operator.name) for operator in scenario.operators)
     try:
-        yield start_operators(scenario, topology, feed, folder)
+        yield start_operators(scenario, topology, job, folder)
     finally:
         for spark in sparks:
             spark.stop_driver()
@@ -37,17 +61,15 @@ def running_operators(
                 shutil.copy(log, folder / f"driver-{spark.operator}.log")
 
 
-def start_operators(
-    scenario: Scenario, topology: Topology, feed: Feed, folder: Path
-) -> tuple[LocalSpark, ...]:
+def start_operators(scenario: Scenario, topology: Topology, job: Job, folder: Path) -> tuple[LocalSpark, ...]:
     """Start a Spark application for each operator, with one replica on the node of its driver.
 
     Parameters
     ----------
     scenario, topology
         What is played, and on which nodes.
-    feed
-        What gives them their rows.
+    job
+        Their programs.
     folder
         Where sink and checkpoints go.
 
@@ -63,8 +85,7 @@ def start_operators(
     """
     sparks = tuple(open_spark(topology, operator.name) for operator in scenario.operators)
     for spark, operator in zip(sparks, scenario.operators, strict=True):
-        options = {**scenario.stream_options(operator, folder), **feed.options(operator)}
-        spark.start_driver(stream_program(options))
+        spark.start_driver(job.program(operator, folder))
     for spark, operator in zip(sparks, scenario.operators, strict=True):
         await_query(spark, operator.metrics_url(topology))
     return sparks

@@ -8,10 +8,8 @@ import typer
 from gesscale.cli.ending import end_as_ctrl_c_does
 from gesscale.cli.output import Output, OutputOption, emit, stderr_console
 from testbed.arena.cli.arguments import duration_s, files_placed
-from testbed.cluster import privilege
-from testbed.cluster.spark_command import spark_home
 
-POLICIES = "gesscale2,gesscale,ds2,drs"
+POLICIES = "gesscale2,gesscale,ds2,drs,hpa-varga"
 LOADS = ("nyc-day", "spikes", "steps")
 
 _INTERRUPTED = 130
@@ -20,6 +18,10 @@ _INTERRUPTED = 130
 def league(
     *,
     results: Annotated[Path, typer.Option("--results", metavar="FOLDER", help="Keep everything here.")],
+    query: Annotated[
+        str,
+        typer.Option(help="What runs: rides, the map of the demo, or q5 of Nexmark, with state."),
+    ] = "rides",
     policies: Annotated[str, typer.Option("--policies", help="By commas.")] = POLICIES,
     workload: Annotated[
         list[str] | None,
@@ -45,38 +47,64 @@ def league(
     attempts: Annotated[
         int, typer.Option(min=1, max=10, help="So often a run is tried that the cluster breaks.")
     ] = 2,
+    runs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Play at most so many runs now.", show_default="all"),
+    ] = None,
+    report: Annotated[
+        bool, typer.Option("--report", help="Play nothing live: report on the runs that are there.")
+    ] = False,
     resume: Annotated[
         bool, typer.Option("--resume/--fresh", help="Go on with results that are there, or throw them away.")
     ] = True,
+    archive: Annotated[
+        Path | None,
+        typer.Option(
+            "--archive",
+            metavar="FOLDER",
+            help="Also keep each scored run there, 1 kB each: a folder to go on with on another machine.",
+            show_default=False,
+        ),
+    ] = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Play policies on real Spark over emulated edge nodes, score them as the arena does, simulate them beside it.
 
     The same command goes on where it was stopped. Exits 1 where runs are still broken after all attempts.
     """
-    spark_home()  # without PySpark it ends here
     from testbed.demo.stage import Stage
-    from testbed.league.playing import play_league
+    from testbed.league.playing import keep_records, play_league, report_league
     from testbed.league.setting import LeagueSetting
 
-    setting = LeagueSetting(
-        policies=tuple(files_placed(policies.split(","))),
-        loads=tuple(files_placed(workload or LOADS)),
-        repetitions=repetitions,
-        length_s=minutes * 60,
-        objective_s=None if objective is None else duration_s("--objective", objective),
-        late_minute_price=price,
-        topology=topology,
-    )
-    privilege.enter()
-    end_as_ctrl_c_does()
     stage = Stage(stderr_console)
-    try:
-        report = play_league(setting, results, stage, attempts=attempts, fresh=not resume)
-    except KeyboardInterrupt:
-        stage.say("interrupted: what is done is kept, the same command goes on")
-        raise typer.Exit(_INTERRUPTED) from None
-    emit(report.document(), output, report.tables())
+    if report:
+        league = report_league(results, stage, price=price)
+    else:
+        from testbed.cluster.spark_command import spark_home
+
+        spark_home()  # without PySpark it ends here
+        setting = LeagueSetting(
+            policies=tuple(files_placed(policies.split(","))),
+            loads=tuple(files_placed(workload or LOADS)),
+            repetitions=repetitions,
+            length_s=minutes * 60,
+            objective_s=None if objective is None else duration_s("--objective", objective),
+            late_minute_price=price,
+            topology=topology,
+            query=query,
+        )
+        from testbed.cluster import privilege
+
+        privilege.enter()
+        end_as_ctrl_c_does()
+        try:
+            league = play_league(setting, results, stage, attempts=attempts, runs=runs, fresh=not resume)
+        except KeyboardInterrupt:
+            stage.say("interrupted: what is done is kept, the same command goes on")
+            raise typer.Exit(_INTERRUPTED) from None
+    emit(league.document(), output, league.tables())
     stage.say(f"report: {results}/league.md, league.json; see also: gesscale arena report {results}/live")
-    if report.faults:
+    if archive is not None:
+        stage.say(f"{keep_records(results, archive)} runs are kept in {archive}")
+    if league.faults:
         raise typer.Exit(1)

@@ -14,6 +14,12 @@ from testbed.arena.judging.summary import ResultGroup, group_results
 BILL = "bill"
 FIGURES = (BILL, "replica_min", "late_min", "replicas", "backlog_rows")
 """What a run is shown by: its bill and the two parts of it, minutes; mean replicas and mean backlog."""
+BILL_PARTS = FIGURES[1:3]
+"""What makes a bill, and so explains why two policies are ordered as they are."""
+
+COST_GOAL_PCT = 5.0
+LATE_GOAL_PCT, LATE_GOAL_MIN = 20.0, 1.0
+"""How close the simulator is to be: replica-minutes, and late minutes by either of both."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +54,8 @@ class PairOrder:
     ----------
     live, simulated
         The bill of the one less that of the other, over the repetitions of both.
+    live_parts, simulated_parts
+        The same of the parts of the bill, means by the names of `BILL_PARTS`.
     """
 
     workload: str
@@ -55,6 +63,8 @@ class PairOrder:
     other: str
     live: Interval
     simulated: Interval
+    live_parts: Mapping[str, float]
+    simulated_parts: Mapping[str, float]
 
     @property
     def is_separated(self) -> bool:
@@ -90,6 +100,24 @@ class FigureError:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reached:
+    """On how many policies and loads the simulator is as close as it is to be.
+
+    Attributes
+    ----------
+    cost, late
+        Of `entries`: mean replica-minutes within `COST_GOAL_PCT`; mean late minutes within `LATE_GOAL_PCT` or
+        `LATE_GOAL_MIN`.
+    entries
+        Those that came through live.
+    """
+
+    cost: int
+    late: int
+    entries: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BothSides:
     """A league, live and simulated.
 
@@ -108,6 +136,23 @@ class BothSides:
     def differing(self) -> tuple[PairOrder, ...]:
         """The pairs that the simulator has the other way round."""
         return tuple(pair for pair in self.pairs if pair.differs)
+
+    @property
+    def reached(self) -> Reached:
+        """How often the simulator is as close as it is to be."""
+        cost, late = (
+            [
+                (live.mean, simulated.mean)
+                for each in self.entries
+                if (live := each.live[name]) and (simulated := each.simulated[name])
+            ]
+            for name in BILL_PARTS
+        )
+        return Reached(
+            cost=sum(_within(pair, COST_GOAL_PCT) for pair in cost),
+            late=sum(_within(pair, LATE_GOAL_PCT, LATE_GOAL_MIN) for pair in late),
+            entries=len(cost),
+        )
 
     @property
     def errors(self) -> tuple[FigureError, ...]:
@@ -207,12 +252,35 @@ def _ranks(figures: Mapping[str, Mapping[str, Interval | None]]) -> dict[str, in
 def _pair(
     workload: str, one: str, other: str, lives: Mapping[str, _BySeed], sims: Mapping[str, _BySeed]
 ) -> PairOrder | None:
-    live, simulated = (
-        compare(side[one][BILL], side[other][BILL], as_ratio=False).difference for side in (lives, sims)
-    )
+    live, simulated = (_difference(side, one, other, BILL) for side in (lives, sims))
     if live is None or simulated is None:
         return None
-    return PairOrder(workload=workload, one=one, other=other, live=live, simulated=simulated)
+    live_parts, simulated_parts = (
+        {
+            name: found.mean
+            for name in BILL_PARTS
+            if (found := _difference(side, one, other, name)) is not None
+        }
+        for side in (lives, sims)
+    )
+    return PairOrder(
+        workload=workload,
+        one=one,
+        other=other,
+        live=live,
+        simulated=simulated,
+        live_parts=live_parts,
+        simulated_parts=simulated_parts,
+    )
+
+
+def _difference(side: Mapping[str, _BySeed], one: str, other: str, name: str) -> Interval | None:
+    return compare(side[one][name], side[other][name], as_ratio=False).difference
+
+
+def _within(pair: tuple[float, float], pct: float, least: float = 0.0) -> bool:
+    live, simulated = pair
+    return abs(simulated - live) <= max(least, live * pct / 100)
 
 
 def _error(name: str, entries: Sequence[Entry]) -> FigureError | None:

@@ -10,14 +10,11 @@ from testbed.arena.worlds.scenes import world_of
 from testbed.cluster.state import state_directory
 from testbed.cluster.topology import Topology
 from testbed.demo.record import write_records
-from testbed.demo.rides import prepare_rides
 from testbed.demo.scenario import Scenario, prepare_settings
-from testbed.demo.show import play_day
 from testbed.demo.stage import Stage
-from testbed.league.scoring import LiveRun, result_of_run
-from testbed.league.setting import demand_of, rides_s
-from testbed.pipeline.ride_store import open_rides
-from testbed.pipeline.schedule import ReplaySchedule
+from testbed.league.machine import MachineTimes
+from testbed.league.queries import Day, LeagueQuery
+from testbed.league.scoring import result_of_run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +25,8 @@ class LivePlay:
 
     Attributes
     ----------
+    query
+        What runs.
     scenario
         What is played, but for the policy and the load, which are the case's.
     topology
@@ -38,6 +37,7 @@ class LivePlay:
         Prints what happens.
     """
 
+    query: LeagueQuery
     scenario: Scenario
     topology: Topology
     runs: Path
@@ -53,31 +53,29 @@ class LivePlay:
         """
         world = world_of(experiment, case)
         (load,) = world.scene.workloads.values()
-        demand = demand_of(load, self.scenario.copies)
-        scenario = replace(self.scenario, policy=case.policy, rides_s=rides_s(demand))
+        scenario = replace(self.scenario, policy=case.policy)
         self.stage.say(f"{case.policy} on {case.workload}, repetition {case.seed + 1}")
-        rides = prepare_rides(demand, 1.0, scenario.copies, self.stage.say)
         folder = self.runs / case_name((case.workload, case.policy, case.seed))
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         settings = prepare_settings(scenario, self.topology, folder)
+        day = Day(
+            scenario=scenario,
+            settings=settings,
+            topology=self.topology,
+            load=load,
+            folder=folder,
+            stage=self.stage,
+        )
+        before = MachineTimes.now()
         try:
-            day = play_day(scenario, settings, self.topology, rides, folder, self.stage)
+            run = self.query.play(day)
         finally:
             shutil.rmtree(state_directory(self.topology.name) / "scratch", ignore_errors=True)
-        write_records(day.records, folder)
-        for bulky in ("sink", *(f"checkpoint-{operator.name}" for operator in scenario.operators)):
-            shutil.rmtree(folder / bulky, ignore_errors=True)
-        (record,) = day.records.values()
-        run = LiveRun(
-            record=record,
-            schedule=ReplaySchedule(
-                pickup_s=open_rides(str(rides.folder)).pickup_s(),
-                speed=scenario.speed,
-                copies=scenario.copies,
-                start_at_s=record.began_at_s,
-            ),
-            rows_doubled=day.sink.duplicated,
-            rows_lost=max(0, record.processed_rows - day.sink.distinct),
-        )
-        return result_of_run(run, case, world, with_series=with_series)
+        busy = MachineTimes.now().since(before)
+        (operator,) = scenario.operators
+        write_records({operator.name: run.record}, folder)
+        for bulky in (folder / "sink", *folder.glob("checkpoint*")):
+            shutil.rmtree(bulky, ignore_errors=True)
+        result = result_of_run(run, case, world, with_series=with_series)
+        return replace(result, metrics={**result.metrics, "began_at_s": run.record.began_at_s, **busy})

@@ -6,12 +6,13 @@ RESULTS/runs         the record of each live run
 RESULTS/league.md    the report, and league.json
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from gesscale.errors import ClusterError, InputError
-from testbed.arena.case import CaseResult
+from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.playing import check_experiment, play
 from testbed.arena.runs.results import ResultsFolder, open_results, read_results
@@ -21,15 +22,22 @@ from testbed.cluster import lifecycle
 from testbed.cluster.topology import Topology, read_topology
 from testbed.demo.stage import Stage, checked_pairs, edge_nodes
 from testbed.league.live import LivePlay
+from testbed.league.queries import league_query
 from testbed.league.report import LeagueReport
-from testbed.league.setting import LeagueSetting, demand_of
+from testbed.league.setting import LeagueSetting
 from testbed.results_folder import check_ours
 
 LIVE, SIMULATED, RUNS = "live", "simulated", "runs"
 
 
 def play_league(
-    setting: LeagueSetting, results: Path, stage: Stage, *, attempts: int = 1, fresh: bool = False
+    setting: LeagueSetting,
+    results: Path,
+    stage: Stage,
+    *,
+    attempts: int = 1,
+    runs: int | None = None,
+    fresh: bool = False,
 ) -> LeagueReport:
     """Play what is missing of a league, and write its report.
 
@@ -43,6 +51,8 @@ def play_league(
         Prints what happens.
     attempts
         So often a run is tried that the cluster breaks.
+    runs
+        At most so many runs are played live now; None: all that are missing.
     fresh
         Whether the results that are there go.
 
@@ -58,20 +68,27 @@ def play_league(
     """
     experiment = setting.experiment
     check_experiment(experiment)
-    _check_loads(experiment, setting.scenario.copies, stage)
+    _check_loads(experiment, stage)
     _claim(results)
     with open_results(results / SIMULATED, experiment, fresh=fresh) as kept:
         stage.say(f"simulating {len(kept.missing)} of {len(experiment.cases())} cases")
-        _play(experiment, kept, play, stage)
+        _play(experiment, kept, kept.missing, play, stage)
         simulated = kept.results
     topology = read_topology(setting.topology)
     live = play_live(
         experiment,
         results / LIVE,
-        LivePlay(scenario=setting.scenario, topology=topology, runs=results / RUNS, stage=stage),
+        LivePlay(
+            query=league_query(setting.query),
+            scenario=setting.scenario,
+            topology=topology,
+            runs=results / RUNS,
+            stage=stage,
+        ),
         stage,
         nodes=lambda: _nodes(topology, setting.topology, stage),
         attempts=attempts,
+        runs=runs,
         fresh=fresh,
     )
     report = LeagueReport(
@@ -81,7 +98,64 @@ def play_league(
     return report
 
 
-def _check_loads(experiment: Experiment, copies: int, stage: Stage) -> None:
+def report_league(results: Path, stage: Stage, *, price: float) -> LeagueReport:
+    """Report on the live runs that are there: their cases are simulated again, and nothing is played.
+
+    Parameters
+    ----------
+    results
+        Of a league; it need not be complete.
+    stage
+        Prints what happens.
+    price
+        Of a late minute, replica-minutes.
+
+    Raises
+    ------
+    InputError
+        Where the folder holds no live runs.
+    """
+    experiment, live = read_results(results / LIVE)
+    stage.say(f"{len(live)} of {len(experiment.cases())} runs are there")
+    with open_results(results / SIMULATED, experiment, fresh=True) as kept:
+        _play(experiment, kept, kept.missing, play, stage)
+        simulated = kept.results
+    report = LeagueReport(experiment=experiment, live=live, simulated=simulated, price=price)
+    report.write(results)
+    return report
+
+
+def keep_records(results: Path, archive: Path) -> int:
+    """Copy the scored live runs of a league to a folder of small files, from which it can be reported and gone on with.
+
+    Parameters
+    ----------
+    results
+        Of the league.
+    archive
+        Made where there is none. Runs that it holds stay as they are; those of another experiment are refused.
+
+    Returns
+    -------
+    int
+        How many runs are in the archive now. Their courses and the plans of least cost are left out.
+
+    Raises
+    ------
+    InputError
+        Where either folder holds something else.
+    """
+    experiment, live = read_results(results / LIVE)
+    _claim(archive)
+    with open_results(archive / LIVE, experiment) as kept:
+        missing = set(kept.missing)
+        for result in live:
+            if result.case in missing and not result.lost:
+                kept.add(replace(result, series={}, frontier=()))
+        return len(kept.results)
+
+
+def _check_loads(experiment: Experiment, stage: Stage) -> None:
     """Check that every load can be offered, and say where it is more than the replicas can carry.
 
     Raises
@@ -94,7 +168,9 @@ def _check_loads(experiment: Experiment, copies: int, stage: Stage) -> None:
             continue
         world = world_of(experiment, case)
         ((operator, load),) = world.scene.workloads.items()
-        demand_of(load, copies)
+        if load.rows_per_s[0] == 0:
+            message = f"workload {load.name}: expected a load that begins with rows, as a live day does, got 0 rows/s"
+            raise InputError(message)
         most = world.scene.workflow.operators[operator].max_replicas
         carried = max(world.best[operator][replicas][0] for replicas in range(1, most + 1))
         if load.peak_rows_per_s > carried:
@@ -114,7 +190,7 @@ def _claim(results: Path) -> None:
     """
     try:
         results.mkdir(parents=True, exist_ok=True)
-        check_ours(results, mark=SIMULATED, holds="of a league")
+        check_ours(results, mark=LIVE, holds="of a league", leftovers=(SIMULATED,))
     except OSError as error:
         message = f"results {results}: {error.strerror}; name a folder that can be written"
         raise InputError(message) from error
@@ -137,9 +213,10 @@ def play_live(
     *,
     nodes: Callable[[], AbstractContextManager[None]],
     attempts: int,
+    runs: int | None = None,
     fresh: bool = False,
 ) -> tuple[CaseResult, ...]:
-    """Play what is missing live; the nodes stay up between runs.
+    """Play what is missing live, a whole repetition before the next; the nodes stay up between runs.
 
     Parameters
     ----------
@@ -156,6 +233,8 @@ def play_live(
         Has the nodes for as long as its context lasts; not called where nothing is missing.
     attempts
         So often a run is tried that the cluster breaks, and nodes that cannot be used.
+    runs
+        At most so many runs are played now; None: all that are missing.
     fresh
         Whether the results that are there go.
 
@@ -169,14 +248,18 @@ def play_live(
     ClusterError
         Where the nodes cannot be used at the last attempt.
     """
+    chosen: Sequence[Case] | None = None
     for attempt in range(attempts):
         with open_results(folder, experiment, fresh=fresh and attempt == 0) as kept:
-            if not kept.missing:
+            if chosen is None:
+                chosen = sorted(kept.missing, key=lambda case: case.seed)[:runs]
+            cases = [case for case in chosen if case in kept.missing]
+            if not cases:
                 return kept.results
-            stage.say(f"playing {len(kept.missing)} of {len(experiment.cases())} cases live")
+            stage.say(f"playing {len(cases)} of {len(experiment.cases())} cases live")
             try:
                 with nodes():
-                    _play(experiment, kept, by, stage)
+                    _play(experiment, kept, cases, by, stage)
             except ClusterError as fault:
                 if attempt + 1 == attempts:
                     raise
@@ -184,13 +267,13 @@ def play_live(
     return read_results(folder)[1]
 
 
-def _play(experiment: Experiment, kept: ResultsFolder, by: Play, stage: Stage) -> None:
+def _play(experiment: Experiment, kept: ResultsFolder, cases: Sequence[Case], by: Play, stage: Stage) -> None:
     def done(result: CaseResult) -> None:
         kept.add(result)
         if result.lost:
             case = result.case
             stage.say(f"{case.policy} on {case.workload}, repetition {case.seed + 1}: {result.lost}")
 
-    run_locally(experiment, kept.missing, jobs=1, done=done, play=by)
+    run_locally(experiment, cases, jobs=1, done=done, play=by)
     if not kept.missing:
         kept.finish()

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Self
 
 from rich.table import Table
@@ -15,7 +16,18 @@ from testbed.arena.cli.tables import TextColumn, fitted, on_one_line, short_name
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.judging.summary import records
 from testbed.arena.report.numbers import counted, figure
-from testbed.league.comparison import FIGURES, BothSides, Entry, FigureError, PairOrder, compare_both
+from testbed.league.comparison import (
+    BILL_PARTS,
+    COST_GOAL_PCT,
+    FIGURES,
+    LATE_GOAL_MIN,
+    LATE_GOAL_PCT,
+    BothSides,
+    Entry,
+    FigureError,
+    PairOrder,
+    compare_both,
+)
 
 _HEADINGS = dict(zip(FIGURES, ("bill", "replica-min", "late min", "replicas", "backlog, rows"), strict=True))
 
@@ -94,12 +106,15 @@ class LeagueReport:
                     "other": pair.other,
                     "live": pair.live,
                     "simulated": pair.simulated,
+                    "live_parts": pair.live_parts,
+                    "simulated_parts": pair.simulated_parts,
                     "separated": pair.is_separated,
                     "differs": pair.differs,
                 }
                 for pair in both.pairs
             ],
             "errors": both.errors,
+            "reached": both.reached,
             "runs": {"live": records(self.live), "simulated": records(self.simulated)},
         }
 
@@ -115,7 +130,7 @@ class LeagueReport:
         said = (
             f"Of {counted(len(both.pairs), 'pair')} of policies the live runs tell {len(separated)} apart; the "
             f"simulator has {len(wrong)} of these the other way round, and {len(both.differing)} of all. "
-            f"{self._exactness()}"
+            f"{self._closeness(both)} {self._exactness()} {self._machine()}".rstrip()
         )
         return "\n".join(
             [
@@ -134,6 +149,29 @@ class LeagueReport:
         (folder / "league.md").write_text(self.markdown(), encoding="utf-8")
         document = json.dumps(as_document(self.document()), indent=1)
         (folder / "league.json").write_text(document + "\n", encoding="utf-8")
+
+    def _closeness(self, both: BothSides) -> str:
+        reached = both.reached
+        return (
+            f"Of {reached.entries} means, by policy and load, the simulated replica-minutes are within "
+            f"{COST_GOAL_PCT:g} % for {reached.cost}, the late minutes within {LATE_GOAL_PCT:g} % or "
+            f"{LATE_GOAL_MIN:g} minute for {reached.late}."
+        )
+
+    def _machine(self) -> str:
+        """Say what else ran: how busy the machine was."""
+        before, busy, waited = (
+            [float(value) for each in self.live if (value := each.metrics.get(name)) is not None]
+            for name in ("machine_load_before", "machine_busy_pct", "loop_waited_pct")
+        )
+        if not before or not busy or not waited:
+            return ""
+        return (
+            f"When the runs began, {min(before):.0f} to {max(before):.0f} processes ran or waited for a core "
+            f"(median {median(before):.0f}); the cores were busy {min(busy):.0f} to {max(busy):.0f} % of the time; "
+            f"the loop waited for a core {min(waited):.0f} to {max(waited):.0f} % of the time in which it had "
+            "something to do."
+        )
 
     def _exactness(self) -> str:
         through = [result.metrics for result in self.live if not result.lost]
@@ -202,7 +240,13 @@ def _of_pairs(pairs: Sequence[PairOrder]) -> _TextTable:
         "simulated": [on_one_line(pair.simulated) for pair in pairs],
         "told apart live": ["yes" if pair.is_separated else "no" for pair in pairs],
     }
-    return _TextTable.of("Pairs whose order differs: difference of their bills", columns)
+    for name in BILL_PARTS:
+        for side in ("live", "simulated"):
+            parts = [pair.live_parts if side == "live" else pair.simulated_parts for pair in pairs]
+            columns[f"{_HEADINGS[name]}\n{side}"] = [figure(each.get(name)) for each in parts]
+    return _TextTable.of(
+        "Pairs whose order differs: differences of their bills and of what makes them", columns
+    )
 
 
 def _of_faults(faults: Sequence[CaseResult]) -> _TextTable:

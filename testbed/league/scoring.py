@@ -4,8 +4,10 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gesscale.decision import Reason
 from gesscale.errors import ClusterError
@@ -14,8 +16,24 @@ from testbed.arena.case import Case, CaseResult
 from testbed.arena.judge import Judge, result_of
 from testbed.arena.worlds.scenes import World
 from testbed.demo.record import Record
-from testbed.pipeline.schedule import ReplaySchedule
 from testbed.scoring.sample import Completion, Sample
+
+
+class Schedule(Protocol):
+    """When each row was due, seconds since the epoch; rows are numbered in the order in which they are processed."""
+
+    @property
+    def rows_total(self) -> int:
+        """Rows of the whole run."""
+        ...
+
+    def offered_rows(self, now_s: float) -> int:
+        """Return how many rows are due by an instant."""
+        ...
+
+    def rows_due_at_s(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return when these rows are due."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,13 +45,13 @@ class LiveRun:
     record
         Batches, decisions and changes of its one operator.
     schedule
-        When each row was due, since the epoch.
+        When each row was due.
     rows_doubled, rows_lost
-        Rows in the sink more than once, and rows that a batch processed and the sink lacks.
+        Rows in the sink that should not be there, such as a second time; and rows that it should hold and lacks.
     """
 
     record: Record
-    schedule: ReplaySchedule
+    schedule: Schedule
     rows_doubled: int
     rows_lost: int
 
@@ -149,7 +167,7 @@ def _completions(run: LiveRun) -> Iterator[Completion]:
     for batch in record.ordered:
         if batch.rows:
             rows = np.array([first_row, first_row + batch.rows - 1])
-            oldest_s, newest_s = schedule.due_at_s(rows // schedule.copies) - record.began_at_s
+            oldest_s, newest_s = schedule.rows_due_at_s(rows) - record.began_at_s
             yield Completion(
                 rows=batch.rows,
                 offered_from_s=float(oldest_s),

@@ -1,21 +1,14 @@
-"""What a live league plays: the demo's operator and nodes, and the arena's experiment that describes them."""
+"""What a live league plays: a query on the demo's nodes, and the arena's experiment that describes them."""
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
-
-import numpy as np
 
 from gesscale.errors import InputError
 from gesscale.policies import policy_names
 from testbed.arena.experiments.experiment import Experiment, experiment_of
 from testbed.arena.policies.oracle_names import KNOW_THE_LOAD
 from testbed.demo.scenario import DEMO, Scenario
-from testbed.pipeline.rides import HALF_HOUR_S, Demand, bundled_demand
-from testbed.workloads.workload import Workload
-
-PHYSICS = "local-cluster"
-"""The simulator's constants of the demo's query on the local cluster."""
+from testbed.league.queries import RIDES, league_query
 
 PEAK_SHARE = 0.8
 """The peak needs so much of what all replicas can do; that of `make demo` needs 79 %."""
@@ -46,6 +39,8 @@ class LeagueSetting:
         What a late minute is worth, replica-minutes.
     topology
         The nodes: a file, or a bundled one's name.
+    query
+        What runs on them, one of `testbed.league.queries.LEAGUE_QUERIES`.
     """
 
     policies: tuple[str, ...]
@@ -55,21 +50,23 @@ class LeagueSetting:
     objective_s: float | None = None
     late_minute_price: float = 10.0
     topology: str = DEMO.topology
+    query: str = RIDES
 
     @property
     def scenario(self) -> Scenario:
-        """The demo, on the time scale of the league: a load is a day, and a period is an hour of it.
+        """The query's, on the time scale of the league: a load is a day, and a period is an hour of it.
 
         What the policies' defaults say of minutes holds for periods here, and so does the price of a change: a
         replica-minute where a period is a minute.
         """
         period_s = self.length_s / _STEPS_A_DAY
+        own = league_query(self.query).scenario
         return replace(
-            DEMO,
+            own,
             topology=self.topology,
             day_s=self.length_s,
             head_start_s=_HEAD_START_S,
-            drain_s=max(DEMO.drain_s, 9 * period_s),
+            drain_s=max(own.drain_s, 9 * period_s),
             period_s=period_s,
             objective_s=self.objective_s,
             late_minute_price=self.late_minute_price,
@@ -103,7 +100,7 @@ class LeagueSetting:
             "nodes": {"topology": scenario.topology},
             "operators": {
                 operator.name: {
-                    "physics": PHYSICS,
+                    "physics": league_query(self.query).physics,
                     "trigger": _seconds(scenario.trigger_s),
                     "cap_rows_per_replica": scenario.cap_rows,
                     "max_replicas": scenario.max_replicas,
@@ -125,36 +122,6 @@ class LeagueSetting:
             "slo": _seconds(scenario.slo_s),
         }
         return experiment_of(document, "testbed league")
-
-
-def demand_of(load: Workload, copies: int) -> Demand:
-    """Return a load as rides to generate: a half hour of them for each step of the load.
-
-    Parameters
-    ----------
-    load
-        Rows per second; it begins with some, as the replay begins with its first ride.
-    copies
-        Rows of each ride.
-
-    Raises
-    ------
-    InputError
-        Where the load begins with nothing.
-    """
-    if load.rows_per_s[0] == 0:
-        message = (
-            f"workload {load.name}: expected a load that begins with rows, as a live day does, got 0 rows/s"
-        )
-        raise InputError(message)
-    edges = np.arange(len(load.rows_per_s) + 1) * load.step_s
-    rides = [round(load.offered_rows(edge_s) / copies) for edge_s in edges.tolist()]
-    return Demand(bundled_demand().begins, tuple(after - before for before, after in pairwise(rides)))
-
-
-def rides_s(demand: Demand) -> float:
-    """Return how long the rides of a demand last, seconds."""
-    return float(HALF_HOUR_S * len(demand.passengers))
 
 
 def _seconds(value: float) -> str:

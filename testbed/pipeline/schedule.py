@@ -68,6 +68,10 @@ class ReplaySchedule:
         since_first_s: NDArray[np.float64] = self.pickup_s[rides] - self.pickup_s[0]
         return self.start_at_s + since_first_s / self.speed
 
+    def rows_due_at_s(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return when these rows are due, seconds since the epoch."""
+        return self.due_at_s(rows // self.copies)
+
     def offered_rows(self, now_s: float) -> int:
         """Return how many rows are due by an instant."""
         reached_s = self.pickup_s[0] + (now_s - self.start_at_s) * self.speed

@@ -13,6 +13,7 @@ from testbed.cluster.topology import read_topology
 from testbed.demo.stage import Stage, edge_nodes
 from testbed.league.live import LivePlay
 from testbed.league.playing import play_live
+from testbed.league.queries import league_query
 from testbed.league.setting import LeagueSetting
 
 pytestmark = [
@@ -44,7 +45,13 @@ def test_a_run_is_scored_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     stage = Stage(Console(file=said))
 
     def played() -> tuple[CaseResult, ...]:
-        by = LivePlay(scenario=setting.scenario, topology=topology, runs=tmp_path / "runs", stage=stage)
+        by = LivePlay(
+            query=league_query(setting.query),
+            scenario=setting.scenario,
+            topology=topology,
+            runs=tmp_path / "runs",
+            stage=stage,
+        )
         return play_live(
             setting.experiment,
             tmp_path / "live",

@@ -111,7 +111,7 @@ def read_physics(name_or_path: str | Path) -> SparkPhysics:
     Parameters
     ----------
     name_or_path
-        ``map``, ``group-by``, ``local-cluster``, or a file of the same form.
+        ``map``, ``group-by``, ``local-cluster``, ``local-cluster-warm``, ``nexmark-q5``, or a file of the same form.
 
     Raises
     ------

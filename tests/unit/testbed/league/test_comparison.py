@@ -1,5 +1,7 @@
 """Live against simulated: ranks, pairs whose order differs, and what is told apart."""
 
+from dataclasses import replace
+
 import pytest
 from played_results import an_experiment
 
@@ -62,6 +64,23 @@ def test_pairs_that_the_simulator_has_the_other_way_round_are_told():
     assert {(pair.one, pair.other) for pair in both.differing} == {("ds2", "drs"), ("ds2", "gesscale")}
 
 
+def test_a_pair_says_which_part_of_the_bill_orders_it():
+    both = compare_both(EXPERIMENT, LIVE, SIMULATED, price=10.0)
+    pair = next(each for each in both.pairs if (each.one, each.other) == ("ds2", "drs"))
+    assert pair.live_parts == {"replica_min": -5.0, "late_min": -1.0}  # 11 less 16; 0 less 1
+    assert pair.simulated_parts == {"replica_min": 4.0, "late_min": 0.0}  # 30 less 26
+
+
+def test_it_is_counted_where_the_simulator_is_close_enough():
+    simulated = [
+        *(run("ds2", seed, 11.5) for seed in (0, 1)),  # 11 live: 4.5 % off
+        *(run("drs", seed, 17, late_min=2.1) for seed in (0, 1)),  # 16 live: 6 % off; 1.1 minutes more
+        *(run("gesscale", seed, 24, late_min=1.0) for seed in (0, 1)),  # as live, but for a minute
+    ]
+    reached = compare_both(EXPERIMENT, LIVE, simulated, price=10.0).reached
+    assert (reached.cost, reached.late, reached.entries) == (2, 2, 3)
+
+
 def test_only_repetitions_that_came_through_live_are_compared():
     live = [*LIVE[:2], run("drs", 0, 15), run("drs", 1, 0, lost="the driver has ended"), *LIVE[4:]]
     both = compare_both(EXPERIMENT, live, SIMULATED, price=10.0)
@@ -91,6 +110,22 @@ def test_the_report_says_ranks_pairs_and_faults(tmp_path):
     assert (tmp_path / "league.md").read_text() == text
     document = report.document()
     assert [each["lost"] for each in document["runs"]["live"]].count("the driver has ended") == 1
+
+
+def test_the_report_says_what_else_ran():
+    loads = [
+        {"machine_load_before": load, "machine_busy_pct": 99.0, "loop_waited_pct": 40.0}
+        for load in (2.0, 9.0)
+    ]
+    live = [
+        replace(each, metrics={**each.metrics, **busy}) for each, busy in zip(LIVE[:2], loads, strict=True)
+    ]
+    text = LeagueReport(experiment=EXPERIMENT, live=live, simulated=SIMULATED, price=10.0).markdown()
+    assert "2 to 9 processes ran or waited for a core (median 6)" in text
+    assert (
+        "waited for a core"
+        not in LeagueReport(experiment=EXPERIMENT, live=LIVE, simulated=SIMULATED, price=10.0).markdown()
+    )
 
 
 @pytest.mark.parametrize("price", [1.0, 100.0])

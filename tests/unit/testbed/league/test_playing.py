@@ -9,26 +9,31 @@ from rich.console import Console
 
 from gesscale.errors import ClusterError, InputError
 from testbed.arena.case import CaseResult
+from testbed.arena.runs.results import read_results
 from testbed.demo.stage import Stage
-from testbed.league.playing import play_league, play_live
+from testbed.league.playing import keep_records, play_league, play_live, report_league
 from testbed.league.setting import LeagueSetting
 
 EXPERIMENT = an_experiment(policies=["ds2", "drs"], workloads=["steps"], seeds=2)
+TWO_LOADS = an_experiment(policies=["ds2", "drs"], workloads=["steps", "spikes"], seeds=2)
 
 
 class Cluster:
     """Plays a case unless it is to break it; counts how often its nodes come up."""
 
-    def __init__(self, *broken, busy=0):
+    def __init__(self, *broken, busy=0, with_course=False):
         self.broken, self.played, self.ups, self.busy = list(broken), [], 0, busy
-        self.said = io.StringIO()
+        self.said, self.loads = io.StringIO(), []
+        self.series = {"t_s": (0.0, 1.0)} if with_course else {}
 
     def __call__(self, _experiment, case, **_options):
         self.played.append((case.policy, case.seed))
+        self.loads.append(case.workload)
         if self.broken and self.broken[0] == (case.policy, case.seed):
             self.broken.pop(0)
             raise ClusterError("the driver of operator 'nearest' has ended before its day was over")
-        return CaseResult(case=case, metrics={"node_seconds": 60.0})
+        metrics = {"node_seconds": 60.0, "rows_lost": 0, "rows_doubled": 0}
+        return CaseResult(case=case, metrics=metrics, series=self.series)
 
     @contextmanager
     def nodes(self):
@@ -37,9 +42,9 @@ class Cluster:
             raise ClusterError("pairs of nodes stay off the latency map")
         yield
 
-    def play(self, folder, attempts=2):
+    def play(self, folder, attempts=2, runs=None, experiment=EXPERIMENT):
         stage = Stage(Console(file=self.said, width=300))
-        return play_live(EXPERIMENT, folder, self, stage, nodes=self.nodes, attempts=attempts)
+        return play_live(experiment, folder, self, stage, nodes=self.nodes, attempts=attempts, runs=runs)
 
 
 def test_what_the_cluster_broke_is_said_and_played_again(tmp_path):
@@ -68,6 +73,23 @@ def test_what_is_done_is_not_played_again(tmp_path):
     assert (again.played, again.ups) == ([], 0)  # nodes do not even come up
 
 
+def test_a_whole_repetition_comes_before_the_next(tmp_path):
+    cluster = Cluster()
+    cluster.play(tmp_path / "live", experiment=TWO_LOADS)
+    assert cluster.played == [("ds2", 0), ("drs", 0)] * 2 + [("ds2", 1), ("drs", 1)] * 2
+    assert cluster.loads == ["steps", "steps", "spikes", "spikes"] * 2
+
+
+def test_so_many_runs_are_played_now_and_the_rest_later(tmp_path):
+    first, second, rest = Cluster(("drs", 0)), Cluster(), Cluster()
+    assert len(first.play(tmp_path / "live", runs=2)) == 2
+    assert first.played == [("ds2", 0), ("drs", 0), ("drs", 0)]  # a broken one takes no other's turn
+    assert len(second.play(tmp_path / "live", runs=1)) == 3
+    assert second.played == [("ds2", 1)]
+    assert len(rest.play(tmp_path / "live")) == 4
+    assert rest.played == [("drs", 1)]
+
+
 def test_nodes_that_cannot_be_used_are_tried_again(tmp_path):
     cluster = Cluster(busy=1)
     assert len(cluster.play(tmp_path / "live")) == 4
@@ -82,6 +104,37 @@ def test_a_folder_with_something_else_is_left_alone(tmp_path):
     with pytest.raises(InputError, match=r"expected an empty folder or one of a league, .*: thesis.txt"):
         play_league(setting, tmp_path, Stage(Console(file=io.StringIO())))
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_a_load_that_begins_with_nothing_is_refused(tmp_path):
+    (tmp_path / "late.csv").write_text("t_s,rows_per_s\n0,0\n60,5\n120,5\n")
+    setting = LeagueSetting(policies=("ds2",), loads=(str(tmp_path / "late.csv"),))
+    with pytest.raises(InputError, match="expected a load that begins with rows"):
+        play_league(setting, tmp_path / "results", Stage(Console(file=io.StringIO())))
+
+
+def test_a_report_needs_the_runs_alone(tmp_path):
+    Cluster().play(tmp_path / "live", runs=3)
+    (tmp_path / "simulated").mkdir()
+    report = report_league(tmp_path, Stage(Console(file=io.StringIO())), price=10.0)
+    assert [result.case for result in report.live] == [*EXPERIMENT.cases()[:3]]
+    page = (tmp_path / "league.md").read_text()
+    assert "| ds2 | 2 |" in page
+    assert "| drs | 1 |" in page
+    assert (tmp_path / "league.json").exists()
+    with pytest.raises(InputError, match="this is no folder"):
+        report_league(tmp_path / "nothing", Stage(Console(file=io.StringIO())), price=10.0)
+
+
+def test_runs_that_are_kept_elsewhere_are_small_and_can_be_gone_on_with(tmp_path):
+    results, archive = tmp_path / "results", tmp_path / "archive"
+    Cluster(("ds2", 1), with_course=True).play(results / "live", attempts=1, runs=3)
+    assert keep_records(results, archive) == 2  # the run that broke is not among them
+    assert all(not run.series for run in read_results(archive / "live")[1])
+    rest = Cluster()
+    assert len(rest.play(archive / "live")) == 4
+    assert rest.played == [("ds2", 1), ("drs", 1)]
+    assert keep_records(results, archive) == 4  # nothing there is lost
 
 
 def test_a_load_beyond_the_cluster_is_said_before_anything_is_played(tmp_path):

@@ -9,7 +9,8 @@ from testbed.arena.case import Case, case_name
 from testbed.arena.worlds.scenes import world_of
 from testbed.cluster.topology import read_topology
 from testbed.demo.scenario import DEMO, prepare_settings
-from testbed.league.setting import LeagueSetting, demand_of, rides_s
+from testbed.league.queries import demand_of, rides_s
+from testbed.league.setting import LeagueSetting
 from testbed.workloads.workload import Workload
 
 POLICIES = ("gesscale2", "gesscale", "ds2", "drs", "hpa-varga")
@@ -73,9 +74,19 @@ def test_a_load_becomes_as_many_rides_as_it_has_rows():
     assert rides_s(demand) == 4 * 1800
 
 
-def test_a_load_that_begins_with_nothing_is_refused():
-    with pytest.raises(InputError, match="expected a load that begins with rows"):
-        demand_of(Workload.of_rates("late", 1.0, [0.0, 5.0]), 3)
+def test_nexmark_is_played_on_the_same_time_scale_with_its_own_operator(tmp_path):
+    setting = LeagueSetting(policies=("ds2",), loads=("steps",), length_s=240.0, query="q5")
+    scenario = replace(setting.scenario, policy="ds2")
+    assert (scenario.period_s, scenario.slo_s, scenario.max_replicas) == (10.0, 20.0, 3)
+    simulated = world_of(setting.experiment, Case(policy="ds2", workload="steps", seed=0))
+    operator = prepare_settings(scenario, read_topology("edge8"), tmp_path).workflow.build().operators["q5"]
+    assert operator.batch_rows(2) == simulated.scene.workflow.operators["q5"].batch_rows(2) == 600
+    assert simulated.scene.workloads["q5"].duration_s == pytest.approx(240.0)
+
+
+def test_a_query_that_there_is_not_is_refused():
+    with pytest.raises(InputError, match="--query: expected one of rides, q5, got 'q99'"):
+        _ = LeagueSetting(policies=("ds2",), loads=("steps",), query="q99").experiment
 
 
 def test_a_policy_that_knows_the_load_cannot_run_live():

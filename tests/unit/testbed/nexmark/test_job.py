@@ -1,0 +1,66 @@
+"""What a query of Nexmark is told on the nodes, and when its rows are due."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import typer.main
+
+from testbed.nexmark.cli import app
+from testbed.nexmark.job import NexmarkJob, scenario_of
+from testbed.nexmark.queries import query_named
+from testbed.nexmark.source import NAME, NexmarkOptions, due_events
+from testbed.workloads.workload import Workload
+
+LOAD = Workload.of_rates("made", 10.0, [2.0, 0.0, 5.0])
+BEGAN_S = 1000.0
+
+
+def job(name):
+    query = query_named(name)
+    return NexmarkJob(query=query, scenario=scenario_of(query), load=LOAD, start_at_s=BEGAN_S)
+
+
+def words_of(name, folder=Path("folder")):
+    made = job(name)
+    (operator,) = made.scenario.operators
+    module, *words = made.program(operator, folder)[1:]
+    assert (module, words[:2]) == ("testbed.nexmark", ["stream", name])
+    pairs = [word for word in words[2:] if word != "--linger"]
+    return dict(zip(pairs[::2], pairs[1::2], strict=True))
+
+
+def test_the_driver_is_told_options_that_it_knows():
+    stream = typer.main.get_command(app).commands["stream"]  # type: ignore[attr-defined]
+    known = {name for parameter in stream.params for name in parameter.opts}
+    assert words_of("q5").keys() <= known
+
+
+def test_events_are_those_that_are_due_and_their_own_time_passes_as_the_days_does():
+    made = job("q5")
+    assert (made.events, made.rows_total) == (70, 70)  # 10 s of 2, and 10 s of 5
+    assert made.events_per_s == pytest.approx(70 / 30, abs=0.05)
+
+
+def test_a_query_that_reads_the_events_twice_has_twice_the_rows_and_half_the_work_on_each():
+    assert job("q8").rows_total == 140
+    assert [words_of(name)["--service-ms-per-row"] for name in ("q5", "q8")] == ["8.0", "4.0"]
+
+
+def test_rows_are_due_when_the_source_offers_them():
+    made, given = job("q8"), words_of("q8")
+    options = NexmarkOptions.parse(
+        NAME,
+        {
+            "events": given["--events"],
+            "start_at": given["--start-at"],
+            "step_s": given["--step-s"],
+            "rates": given["--rates"],
+        },
+    )
+    for at_s in (999.0, 1000.0, 1004.9, 1015.0, 1021.0, 1031.0):
+        assert made.offered_rows(at_s) == 2 * due_events(options, at_s)
+    # event 0 is due when a whole one is: after 0.5 s; 20 of the first step by 10 s; the next 0.2 s after 20 s
+    assert made.rows_due_at_s(np.array([0, 1, 39, 40])).tolist() == pytest.approx(
+        [1000.5, 1000.5, 1010.0, 1020.2]
+    )
