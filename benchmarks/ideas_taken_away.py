@@ -31,7 +31,7 @@ from gesscale.policies.gesscale2.analysis.placements import Placements, placemen
 from gesscale.policies.gesscale2.analysis.scenarios import LEAST_BUCKETS, Scenarios, scenarios
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import read_experiment
-from testbed.arena.judging.standings import PRICES
+from testbed.arena.judging.prices import PRICES
 from testbed.arena.playing import play
 from testbed.arena.policies import foresight
 from testbed.arena.policies.fluid_plan import Fluid

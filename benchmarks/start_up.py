@@ -1,9 +1,9 @@
 """What it takes until gesscale has said something: help, version, completion; as ratios to ``python -c pass``.
 
 Run ``python benchmarks/start_up.py [--runs 9] [--checkout FOLDER]``, with another checkout to compare an older one.
-It prints JSON: for each command line the median, least and greatest of the runs, in ms on the clock; the median of the
-processor time, which other work on the machine does not lengthen much; and the ratio of the latter to that of the
-baseline in the same run. Commands take turns.
+It asks for the help of every command and group that the checkout has. It prints JSON: for each command line the median,
+least and greatest of the runs, in ms on the clock; the median of the processor time, which other work on the machine
+does not lengthen much; and the ratio of the latter to that of the baseline in the same run. Commands take turns.
 """
 
 import argparse
@@ -18,18 +18,20 @@ from pathlib import Path
 
 BASELINE = "python -c pass"
 STARTED = "import sys; sys.argv[0] = 'gesscale'; from gesscale.cli.start import main; main()"
-HELP = (
-    "--version",
-    "--help",
-    "latency-map --help",
-    "arena --help",
-    "recommend --help",
-    "latency-map choose --help",
-)
+WALKED = """
+from typer.main import get_command
+from gesscale.cli.app import app
+def walk(command, *words):
+    print(*words)
+    for name in command.list_commands(None) if hasattr(command, "list_commands") else ():
+        walk(command.get_command(None, name), *words, name)
+walk(get_command(app))
+"""
 COMPLETED = (
     "gesscale re",
     "gesscale recommend --policy d",
     "gesscale latency-map ch",
+    "gesscale recommend --set mon",
     "gesscale arena run --workload ka",
 )
 
@@ -50,11 +52,25 @@ def took_ms(words: list[str], environment: dict[str, str]) -> tuple[float, float
     return wall_s * 1000, cpu_s * 1000
 
 
+def paths(checkout: Path) -> list[str]:
+    """Return the words of every command and group after ``gesscale``."""
+    done = subprocess.run(
+        [sys.executable, "-c", WALKED],
+        env={**os.environ, "PYTHONPATH": str(checkout)},
+        cwd=checkout,
+        capture_output=True,
+        check=True,
+        text=True,
+        timeout=120,
+    )
+    return done.stdout.splitlines()
+
+
 def commands(checkout: Path) -> dict[str, tuple[list[str], dict[str, str]]]:
     """Return words and environment of each process by what it is called."""
     path = {"PYTHONPATH": str(checkout)}
     found: dict[str, tuple[list[str], dict[str, str]]] = {BASELINE: (["-c", "pass"], path)}
-    for line in HELP:
+    for line in ("--version", *(f"{words} --help".strip() for words in paths(checkout))):
         found[f"gesscale {line}"] = (["-c", STARTED, *line.split()], path)
     for line in COMPLETED:
         asked = {

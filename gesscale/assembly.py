@@ -7,9 +7,7 @@ from typing import Any
 
 from gesscale.advised_cluster import AdvisedCluster
 from gesscale.errors import ClusterError, InputError, SettingsError
-from gesscale.knowledge.history import SqliteHistory
 from gesscale.knowledge.memory import MemoryKnowledge
-from gesscale.knowledge.sqlite import SqliteKnowledge
 from gesscale.loop import ControlLoop
 from gesscale.monitor.driver import DriverMetrics
 from gesscale.monitor.kafka import KafkaInput, KafkaOffsets
@@ -143,6 +141,8 @@ def open_knowledge(settings: Settings, now_s: float, *, advise_only: bool) -> Kn
     """Open the knowledge file; advice only reads it, so that a running loop may have it open."""
     group = settings.knowledge
     if not advise_only:
+        from gesscale.knowledge.sqlite import SqliteKnowledge  # a controller has no such file
+
         return SqliteKnowledge(group.file, now_s=now_s, limits=group.limits())
     return recall_knowledge(settings, now_s)
 
@@ -152,6 +152,8 @@ def recall_knowledge(settings: Settings, now_s: float) -> MemoryKnowledge:
     group = settings.knowledge
     if not group.file.exists():
         return MemoryKnowledge(group.limits())
+    from gesscale.knowledge.history import SqliteHistory  # as above
+
     with SqliteHistory(group.file) as history:
         return MemoryKnowledge(group.limits(), known=history.recall(now_s))
 

@@ -28,10 +28,10 @@ def how_to_install(extra: str) -> str:
     return HOW.format(extra=extra, wheel=f"./gesscale-{version('gesscale')}-py3-none-any.whl")
 
 
-def missing_package(error: ModuleNotFoundError, extra: str = "") -> str | None:
-    """Say which extra brings a package that is not installed, or that this one does; None where no extra does."""
+def missing_package(error: ModuleNotFoundError) -> str | None:
+    """Say which extra brings a package that is not installed; None where no extra does."""
     package = (error.name or "").partition(".")[0]
     if package not in _EXTRAS:
         return None
-    how = how_to_install(extra or _EXTRAS[package])
+    how = how_to_install(_EXTRAS[package])
     return f"this needs the package {package}, which is not installed: {how}"

@@ -6,13 +6,10 @@ at most one per edge node. Words and symbols: specification section 1.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from graphlib import CycleError, TopologicalSorter
 
 from gesscale.conditions import Ascending
 from gesscale.errors import InputError
-
-if TYPE_CHECKING:
-    import networkx as nx
 
 REPLICA_LIMITS = Ascending("min_replicas", "max_replicas")
 
@@ -110,37 +107,24 @@ class Workflow:
         if not listed or len(named) != len(listed):
             message = f"a workflow needs operators with distinct names, got {[o.name for o in listed]}"
             raise InputError(message)
-        import networkx as nx  # heavy, and names of settings and policies are asked for without it
-
-        graph: nx.DiGraph[str] = nx.DiGraph()
-        graph.add_nodes_from(named)
-        for operator in listed:
-            for upstream in operator.upstream:
-                if upstream not in named:
-                    message = (
-                        f"operator {operator.name!r}: its upstream {upstream!r} is not an operator of the "
-                        f"workflow ({', '.join(sorted(named))}); name one of these or leave upstream empty"
-                    )
-                    raise InputError(message)
-                graph.add_edge(upstream, operator.name)
-        if not nx.is_directed_acyclic_graph(graph):
-            cycle = [edge[0] for edge in nx.find_cycle(graph)]
-            message = f"a workflow has no cycles, but its streams join {' -> '.join([*cycle, cycle[0]])}"
-            raise InputError(message)
+        upstream = {name: tuple(sorted(set(operator.upstream))) for name, operator in named.items()}
+        generations = _generations(listed, named)
+        order = tuple(name for generation in generations for name in generation)
+        ancestors: dict[str, tuple[str, ...]] = {}
+        for name in order:
+            farther = (ancestors[each] for each in upstream[name])
+            ancestors[name] = tuple(sorted(set(upstream[name]).union(*farther)))
+        downstream: dict[str, tuple[str, ...]] = dict.fromkeys(named, ())
+        for name in sorted(named):
+            for each in upstream[name]:
+                downstream[each] += (name,)
         object.__setattr__(self, "operators", named)
-        object.__setattr__(
-            self, "_upstream", {name: tuple(sorted(graph.predecessors(name))) for name in named}
-        )
-        object.__setattr__(
-            self, "_downstream", {name: tuple(sorted(graph.successors(name))) for name in named}
-        )
-        ancestors = {name: tuple(sorted(nx.ancestors(graph, name))) for name in named}
-        object.__setattr__(self, "_ancestors", ancestors)
-        order = tuple(nx.topological_sort(graph))
+        object.__setattr__(self, "_upstream", upstream)
+        object.__setattr__(self, "_downstream", downstream)
+        object.__setattr__(self, "_ancestors", {name: ancestors[name] for name in named})
         object.__setattr__(self, "_order", order)
-        generations = tuple(map(tuple, nx.topological_generations(graph)))
         object.__setattr__(self, "_generations", generations)
-        object.__setattr__(self, "_path_operators", _path_operators(graph, order))
+        object.__setattr__(self, "_path_operators", _path_operators(order, upstream, downstream))
 
     @property
     def topological_order(self) -> tuple[str, ...]:
@@ -169,11 +153,37 @@ class Workflow:
         return self._downstream[name]
 
 
-def _path_operators(graph: "nx.DiGraph[str]", order: Sequence[str]) -> Mapping[str, int]:
+def _generations(listed: Sequence[Operator], named: Mapping[str, Operator]) -> tuple[tuple[str, ...], ...]:
+    """Return the operators in groups, each group after those that feed it."""
+    sorter = TopologicalSorter(dict.fromkeys(named, ()))
+    for operator in listed:
+        for upstream in operator.upstream:
+            if upstream not in named:
+                message = (
+                    f"operator {operator.name!r}: its upstream {upstream!r} is not an operator of the "
+                    f"workflow ({', '.join(sorted(named))}); name one of these or leave upstream empty"
+                )
+                raise InputError(message)
+            sorter.add(operator.name, upstream)
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        message = f"a workflow has no cycles, but its streams join {' -> '.join(error.args[1])}"
+        raise InputError(message) from None
+    generations = []
+    while sorter.is_active():
+        generations.append(sorter.get_ready())
+        sorter.done(*generations[-1])
+    return tuple(generations)
+
+
+def _path_operators(
+    order: Sequence[str], upstream: Mapping[str, Sequence[str]], downstream: Mapping[str, Sequence[str]]
+) -> Mapping[str, int]:
     """Return how many operators the longest path through each one has."""
     before, after = dict.fromkeys(order, 0), dict.fromkeys(order, 0)
     for name in order:
-        before[name] = max((before[each] + 1 for each in graph.predecessors(name)), default=0)
+        before[name] = max((before[each] + 1 for each in upstream[name]), default=0)
     for name in reversed(order):
-        after[name] = max((after[each] + 1 for each in graph.successors(name)), default=0)
+        after[name] = max((after[each] + 1 for each in downstream[name]), default=0)
     return {name: before[name] + 1 + after[name] for name in order}

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from latency_map.choose.candidates import Candidate, CandidateRejection, Needs, Unfit, screen
-    from latency_map.choose.choice import Choice, Method, least_nd_max_subset
+    from latency_map.choose.choice import Choice, least_nd_max_subset
+    from latency_map.choose.method import Method
     from latency_map.choose.ranking import (
         Distances,
         RankedNode,
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
         farthest,
         nearest,
     )
-    from latency_map.delays import Asymmetry, DelayKind, DelayUnit
     from latency_map.errors import LatencyMapError, MissingDelayError, NoChoiceError, UnknownNodeError
+    from latency_map.formats.forms import MapForm
     from latency_map.formats.importing import Imported
     from latency_map.formats.loading import (
         LoadedMap,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
         write_survey,
     )
     from latency_map.formats.raw import NO_SIDE_FILES, SideFiles
-    from latency_map.formats.recognise import MapForm
+    from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
     from latency_map.limits import LARGEST, MapLimits
     from latency_map.matrix import LatencyMap
     from latency_map.survey import Spread, Survey
@@ -84,20 +85,20 @@ __all__ = [
 _MODULES = {
     "LARGEST": "latency_map.limits",
     "NO_SIDE_FILES": "latency_map.formats.raw",
-    "Asymmetry": "latency_map.delays",
+    "Asymmetry": "latency_map.kinds",
     "Candidate": "latency_map.choose.candidates",
     "CandidateRejection": "latency_map.choose.candidates",
     "Choice": "latency_map.choose.choice",
-    "DelayKind": "latency_map.delays",
-    "DelayUnit": "latency_map.delays",
+    "DelayKind": "latency_map.kinds",
+    "DelayUnit": "latency_map.kinds",
     "Distances": "latency_map.choose.ranking",
     "Imported": "latency_map.formats.importing",
     "LatencyMap": "latency_map.matrix",
     "LatencyMapError": "latency_map.errors",
     "LoadedMap": "latency_map.formats.loading",
-    "MapForm": "latency_map.formats.recognise",
+    "MapForm": "latency_map.formats.forms",
     "MapLimits": "latency_map.limits",
-    "Method": "latency_map.choose.choice",
+    "Method": "latency_map.choose.method",
     "MissingDelayError": "latency_map.errors",
     "Needs": "latency_map.choose.candidates",
     "NoChoiceError": "latency_map.errors",

@@ -11,7 +11,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from latency_map.delays import Asymmetry, DelayKind, Delays, DelayUnit, round_trips_ms
+from latency_map.delays import Delays, round_trips_ms
+from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
 from latency_map.matrix import LatencyMap
 from latency_map.survey import Survey
 

@@ -2,41 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from latency_map.arrays import row_blocks
+from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
 
 Delays: TypeAlias = NDArray[np.float64]
 
 MAX_RTT_MS = 1e9
 """Largest round trip that is taken for one: eleven days. Keeps sums of delays finite."""
-
-
-class DelayKind(StrEnum):
-    """Which way a delay counts."""
-
-    RTT = "rtt"
-    ONE_WAY = "one-way"
-
-
-class DelayUnit(StrEnum):
-    """The unit of a delay."""
-
-    US = "us"
-    MS = "ms"
-    S = "s"
-
-
-class Asymmetry(StrEnum):
-    """What to do with a pair whose two directions differ: refuse it, or take the larger or the mean."""
-
-    REFUSE = "refuse"
-    MAX = "max"
-    MEAN = "mean"
 
 
 _MS_PER_UNIT = {DelayUnit.US: (1.0, 1e3), DelayUnit.MS: (1.0, 1.0), DelayUnit.S: (1e3, 1.0)}

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from latency_map.arrays import read_only, row_blocks
-from latency_map.delays import Asymmetry, DelayKind, Delays, DelayUnit, find_fault, round_trips_ms
+from latency_map.delays import Delays, find_fault, round_trips_ms
 from latency_map.errors import LatencyMapError, MissingDelayError, UnknownNodeError
+from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
 from latency_map.names import check_names
 
 T = TypeVar("T")

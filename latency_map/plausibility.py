@@ -19,7 +19,8 @@ import math
 import numpy as np
 
 from latency_map.arrays import row_blocks
-from latency_map.delays import Delays, DelayUnit
+from latency_map.delays import Delays
+from latency_map.kinds import DelayUnit
 from latency_map.survey import Survey
 
 MEDIAN_ABOVE_MS = 2000.0

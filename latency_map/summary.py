@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from latency_map.clusters import clusters
-from latency_map.delays import Asymmetry
+from latency_map.kinds import Asymmetry
 from latency_map.matrix import LatencyMap
 from latency_map.survey import Survey
 

@@ -32,13 +32,11 @@ COMMANDS = {
         target="testbed.demo.commands:workflow",
         help="Scale two Spark operators, joined by a real Kafka broker, through one compressed day (six minutes).",
         example="testbed workflow --policy ds2",
-        extra="spark",
     ),
     "nexmark": Deferred(
         target="testbed.demo.commands:nexmark",
         help="Scale a query of Nexmark, with state, through a day, and compare its result with a batch, row for row.",
         example="testbed nexmark q5 --policy ds2",
-        extra="spark",
     ),
     "league": Deferred(
         target="testbed.league.command:league",

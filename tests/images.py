@@ -94,7 +94,7 @@ def in_image(target, *command):
     """Run a command in a container of an image and return what it says."""
     container = buildah("from", "--pull-never", built(target))
     try:
-        return buildah("run", container, "--", *command)
+        return buildah("run", container, "--", *command, timeout_s=600)
     finally:
         buildah("rm", container)
 

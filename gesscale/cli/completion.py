@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from importlib.metadata import entry_points
+from importlib.resources import files
 from pathlib import Path
 
 import typer
@@ -21,10 +22,8 @@ def policies(incomplete: str) -> list[str]:
 
 def settings_keys(incomplete: str) -> list[str]:
     """Complete a setting as ``--set`` takes it, up to the ``=``."""
-    from gesscale.settings import Settings
-    from gesscale.settings.reference import setting_rows
-
-    return beginning(incomplete, (f"{row.key}=" for row in setting_rows(Settings)))
+    keys = files("gesscale.cli").joinpath("settings_keys.txt").read_text("utf-8")
+    return beginning(incomplete, (f"{key}=" for key in keys.split()))
 
 
 def operators_of(context: typer.Context, incomplete: str) -> list[str]:

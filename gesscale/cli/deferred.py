@@ -10,9 +10,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
-from gesscale.errors import InputError
-from gesscale.extras import missing_package
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deferred:
@@ -30,8 +27,6 @@ class Deferred:
         The heading under which it is listed.
     settings
         Further parameters of `typer.Typer.command`.
-    extra
-        The extra that brings all that it needs; empty where the package that is missing says which.
     """
 
     target: str
@@ -39,23 +34,11 @@ class Deferred:
     example: str = ""
     panel: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
-    extra: str = ""
 
     def load(self, name: str) -> Any:
-        """Import the command, and give it this name.
-
-        Raises
-        ------
-        InputError
-            A package is missing that ``extra`` brings.
-        """
+        """Import the command, and give it this name."""
         module, _, attribute = self.target.partition(":")
-        try:
-            found = getattr(import_module(module), attribute)
-        except ModuleNotFoundError as error:
-            if not self.extra or (said := missing_package(error, self.extra)) is None:
-                raise
-            raise InputError(said) from None
+        found = getattr(import_module(module), attribute)
         if isinstance(found, typer.Typer):
             command: Any = get_group(found)
             command.name = name

@@ -212,11 +212,12 @@ def to_batches(records: Iterable[object], hosts: Mapping[str, str], *, ahead_s: 
         except ValidationError as error:
             faults.append(f"record {position} is dropped: {_first_fault_of_answer(error)}")
             continue
-        figures = record.model_dump(exclude={"hosts", "by_host"})
+        figures = {**vars(record)}  # `model_dump` takes ten times as long, and there are very many
+        nodes, by_host = nodes_of(figures.pop("hosts"), hosts), figures.pop("by_host")
         figures["ended_at_s"] -= ahead_s
-        batches.append(Batch(**figures, nodes=nodes_of(record.hosts, hosts)))
-        if record.by_host is not None:
-            work[figures["ended_at_s"]] = _work_by_node(record.by_host, hosts)
+        batches.append(Batch(**figures, nodes=nodes))
+        if by_host is not None:
+            work[figures["ended_at_s"]] = _work_by_node(by_host, hosts)
     return ParsedBatches(batches, faults, work)
 
 

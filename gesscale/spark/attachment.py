@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gesscale.spark.order_follower import OrderFollower
     from gesscale.spark.reconcile import LiveExecutor
     from gesscale.spark.restarting import RestartableQuery, StartQuery
+    from gesscale.spark.state_partitions import StateRepartition
     from latency_map.serving import Page, PageServer
 
 _LOG = logging.getLogger("gesscale.spark")
@@ -92,6 +93,7 @@ def attach(
     autoscaler: str | None = None,
     namespace: str | None = None,
     restart: "StartQuery | None" = None,
+    state_checkpoint: str | None = None,
 ) -> Attachment:
     """Watch a session's streaming queries, and obey the orders of a StreamAutoscaler; call it before they start.
 
@@ -124,6 +126,9 @@ def attach(
     restart
         Starts the query, for orders of strategy Restart: session and replicas in, StreamingQuery out. Then start
         it by `Attachment.run`.
+    state_checkpoint
+        The query's ``checkpointLocation``. Given, a restart with more replicas than its state has partitions cuts the
+        state into more first; ``restart`` then takes ``once`` too. Experimental in Spark, 4.2 or later.
 
     Returns
     -------
@@ -152,9 +157,10 @@ def attach(
     from gesscale.spark.restarting import RestartableQuery
     from gesscale.spark.scheduler import live_executors
 
+    repartition = _state_repartition(spark, restart, state_checkpoint)
     watch = ExecutorWatch(lambda: live_executors(spark), time.time)
     state = OperatorState(settings, watch, time.time, _jobs(spark))
-    restartable = RestartableQuery(spark, restart, state) if restart is not None else None
+    restartable = RestartableQuery(spark, restart, state, repartition) if restart is not None else None
     order_follower = follow_orders(
         spark, state, watch, autoscaler=autoscaler, namespace=namespace, restart=restartable
     )
@@ -182,6 +188,22 @@ def _refuse_connect(spark: Any) -> None:
             "there its queries are heard"
         )
         raise InputError(message)
+
+
+def _state_repartition(
+    spark: Any, restart: "StartQuery | None", state_checkpoint: str | None
+) -> "StateRepartition | None":
+    if state_checkpoint is None:
+        return None
+    if restart is None:
+        message = (
+            f"gesscale.spark.attach: state_checkpoint {state_checkpoint!r} needs restart=start_query, got none: state "
+            "is repartitioned while the query is stopped"
+        )
+        raise InputError(message)
+    from gesscale.spark.state_partitions import StateRepartition
+
+    return StateRepartition(spark, state_checkpoint, restart)
 
 
 def _jobs(spark: Any) -> "JobWatch | None":

@@ -173,7 +173,7 @@ class QueryHistory:
             fixed_slots=self.trigger.fixed_slots,
             state_rows=_state_sum(progress, "numRowsTotal"),
             state_bytes=_state_sum(progress, "memoryUsedBytes"),
-            state_partitions=_state_partitions(progress),
+            state_partitions=state_partitions(progress),
             by_host=by_host,
         )
         self.batches.append(record)
@@ -251,7 +251,8 @@ def _state_sum(progress: Mapping[str, Any], name: str) -> int | None:
     return sum(sums) if sums and None not in sums else None
 
 
-def _state_partitions(progress: Mapping[str, Any]) -> int | None:
+def state_partitions(progress: Mapping[str, Any]) -> int | None:
+    """Return the partitions of the state by a progress report of Spark, the fewest of its operators; None without."""
     counts = [operator.get("numShufflePartitions") for operator in progress.get("stateOperators") or ()]
     return min((count for count in counts if count is not None), default=None)
 

@@ -1,19 +1,21 @@
 """A query that stops at a batch border and starts again from its checkpoint: for jobs that cannot grow running."""
 
+import json
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from gesscale.spark.operator_state import OperatorState
+from gesscale.spark.state_partitions import StateRepartition, partitions_due
 
 _LOG = logging.getLogger("gesscale.spark")
 _POLL_S = 0.1
 _BATCH_END_WITHIN_S = 60.0
 _REMEMBERED = 10
 
-StartQuery = Callable[[Any, int], Any]
+StartQuery = Callable[..., Any]
 """Starts the query: session and replicas in, StreamingQuery out; the same checkpoint each time."""
 
 
@@ -29,10 +31,13 @@ class Restart:
         With how many it was started again.
     stopped_run, started_run
         Spark's run ids.
+    state_partitions
+        Into how many partitions the state was cut in between; None where it was left as it is.
     """
 
     order: str
     replicas: int
+    state_partitions: int | None
     stopped_run: str
     started_run: str
 
@@ -48,10 +53,14 @@ class RestartableQuery:
         Starts the query.
     state
         The operator's batches, which tell the downtime.
+    repartition
+        Gives its state more partitions where there are fewer than replicas; None where it shall not.
     """
 
-    def __init__(self, spark: Any, start: StartQuery, state: OperatorState) -> None:
-        self._spark, self._start, self._state = spark, start, state
+    def __init__(
+        self, spark: Any, start: StartQuery, state: OperatorState, repartition: StateRepartition | None = None
+    ) -> None:
+        self._spark, self._start, self._state, self._repartition = spark, start, state, repartition
         self._lock = threading.Lock()
         self._border = threading.Event()
         state.notify_of_batch_ends(self._border.set)
@@ -122,14 +131,17 @@ class RestartableQuery:
                 return  # it has ended by itself
             stopped.stop()
             try:
-                self._begin(exchange())
+                replicas = exchange()
+                partitions = self._repartitioned(stopped, replicas)
+                self._begin(replicas)
             except Exception as error:
                 self._failure = error
                 raise
             self._restarts.append(
                 Restart(
                     order=order,
-                    replicas=self._replicas or 0,
+                    replicas=replicas,
+                    state_partitions=partitions,
                     stopped_run=str(stopped.runId),
                     started_run=str(self._query.runId),
                 )
@@ -144,6 +156,14 @@ class RestartableQuery:
     def _begin(self, replicas: int) -> None:
         self._query = self._start(self._spark, replicas)
         self._replicas = replicas
+
+    def _repartitioned(self, stopped: Any, replicas: int) -> int | None:
+        if self._repartition is None:
+            return None
+        due = partitions_due(_last_progress(stopped), replicas)
+        if due is None or not self._repartition.repartition(due, replicas, within_s=_BATCH_END_WITHIN_S):
+            return None
+        return due
 
     def _await_batch_end(self) -> None:
         """Wait until no batch is worked on, or one has just ended; a batch that is stopped would be done again."""
@@ -163,3 +183,8 @@ class RestartableQuery:
             "first_batch_ended_at_s": after[0] if after else None,
             "downtime_s": after[0] - before[1] if before and after else None,
         }
+
+
+def _last_progress(query: Any) -> Mapping[str, Any] | None:
+    report = query.lastProgress
+    return None if report is None else json.loads(report.json)

@@ -12,12 +12,12 @@ With weights the clique is one that weighs enough; nodes that must be apart are 
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 
 from latency_map.choose.clique import CliqueSearch, bits
 from latency_map.choose.greedy import grow
+from latency_map.choose.method import Method
 from latency_map.choose.pool import Pool
 from latency_map.delays import Delays
 from latency_map.errors import LatencyMapError
@@ -27,14 +27,6 @@ EXACT_UP_TO = 60
 """Candidates up to which `Method.AUTO` searches for as long as it takes."""
 
 _SHARE = 4  # one question of the bisection takes at most this part of the work that is left
-
-
-class Method(StrEnum):
-    """How far the search goes."""
-
-    EXACT = "exact"
-    GREEDY = "greedy"
-    AUTO = "auto"
 
 
 _MAX_STEPS = {Method.EXACT: 5_000_000, Method.GREEDY: 10_000}

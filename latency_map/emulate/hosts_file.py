@@ -5,7 +5,8 @@ import io
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from latency_map.emulate.hosts import DEVICE, Host
+from latency_map.emulate.defaults import DEVICE
+from latency_map.emulate.hosts import Host
 from latency_map.errors import LatencyMapError, enumerate_some, glimpse
 from latency_map.formats.yaml_text import parse_yaml
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from latency_map.emulate.defaults import RATE_MBIT
 from latency_map.emulate.hosts import Host, check_hosts
 from latency_map.errors import LatencyMapError, enumerate_some
 from latency_map.matrix import LatencyMap
@@ -14,9 +15,6 @@ MAX_EMULATED = 500
 
 MAX_EMULATED_RTT_MS = 60_000.0
 """Largest round trip of one: a minute. What is beyond is a mistaken unit, or outgrows tc's numbers."""
-
-RATE_MBIT = 10_000
-"""Rate of each class by default: above that of any link between edge nodes, so that it shapes nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,11 +6,11 @@ and ``delay-ow`` are those of RFC 9439. A map does not carry the unit of its cos
 
 import numpy as np
 
-from latency_map.delays import DelayKind
 from latency_map.errors import LatencyMapError, error_at
 from latency_map.formats.json_text import Json, JsonReader, as_number, kind_of
 from latency_map.formats.raw import RawDelays, check_file_names
 from latency_map.grid import Grid
+from latency_map.kinds import DelayKind
 
 KEYS_OF_COSTS = ("cost-map", "endpoint-cost-map")
 """Under which of these the costs stand."""

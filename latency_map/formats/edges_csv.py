@@ -3,13 +3,13 @@
 import math
 import re
 
-from latency_map.delays import DelayKind, DelayUnit
 from latency_map.errors import LatencyMapError, error_at, shortened
 from latency_map.formats.labels import pair_columns, stated_by
 from latency_map.formats.pairs import Pairs
 from latency_map.formats.raw import RawDelays, SideFiles, check_file_names
 from latency_map.formats.sheet import Sheet, SheetRow, is_number
 from latency_map.formats.source import MapSource
+from latency_map.kinds import DelayKind, DelayUnit
 
 _WIDTH = 3
 _P2PSIM_NODE = re.compile(r"node\s+(\d{1,9})(\s.*)?", re.ASCII)

@@ -9,11 +9,11 @@ from datetime import datetime
 
 import numpy as np
 
-from latency_map.delays import DelayKind, DelayUnit
 from latency_map.errors import error_at
 from latency_map.formats.json_text import Json, JsonReader, as_number, kind_of
 from latency_map.formats.raw import RawDelays, check_file_names
 from latency_map.grid import Grid
+from latency_map.kinds import DelayKind, DelayUnit
 
 _WARNING = (
     "Goldpinger times HTTP requests, in whole milliseconds rounded down: that is not the round trip of a packet;"

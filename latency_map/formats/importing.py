@@ -6,17 +6,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from latency_map.delays import (
-    DelayKind,
-    DelayUnit,
-    count_differing,
-    direct_round_trips,
-    find_impossible,
-)
+from latency_map.delays import count_differing, direct_round_trips, find_impossible
 from latency_map.errors import LatencyMapError, error_at
 from latency_map.formats.alto import read_cost_map
 from latency_map.formats.document_reading import read_document
 from latency_map.formats.edges_csv import read_edges, read_p2psim
+from latency_map.formats.forms import MapForm
 from latency_map.formats.goldpinger import read_check_all
 from latency_map.formats.graph_files import read_gml, read_graphml
 from latency_map.formats.json_text import JsonReader
@@ -26,9 +21,10 @@ from latency_map.formats.matrix_csv import read_bare_matrix, read_named_matrix
 from latency_map.formats.ping_text import read_fping, read_ping
 from latency_map.formats.pings_csv import read_pings
 from latency_map.formats.raw import RawDelays, SideFiles
-from latency_map.formats.recognise import MapForm, looks_like_json, recognise_json, recognise_text
+from latency_map.formats.recognise import looks_like_json, recognise_json, recognise_text
 from latency_map.formats.scheduler_plugins_reading import read_netperf, read_network_topology
 from latency_map.formats.source import MapSource
+from latency_map.kinds import DelayKind, DelayUnit
 from latency_map.plausibility import find_implausible
 from latency_map.survey import Survey
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from latency_map.delays import DelayKind, DelayUnit
+from latency_map.kinds import DelayKind, DelayUnit
 
 _UNITS = {
     **dict.fromkeys(("us", "usec", "micros", "microseconds", "µs", "μs"), DelayUnit.US),

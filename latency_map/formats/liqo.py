@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from latency_map.delays import DelayKind, DelayUnit
 from latency_map.errors import LatencyMapError, error_at, shortened
 from latency_map.formats.json_text import Json, JsonReader, as_number, kind_of
 from latency_map.formats.raw import RawDelays, SideFiles, check_file_names
 from latency_map.formats.source import MapSource
+from latency_map.kinds import DelayKind, DelayUnit
 from latency_map.limits import MapLimits
 
 METRIC = "liqo_peer_latency_us"

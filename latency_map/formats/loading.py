@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from latency_map.delays import Asymmetry, DelayKind, DelayUnit, find_fault
+from latency_map.delays import find_fault
 from latency_map.errors import LatencyMapError, error_at
 from latency_map.formats.document import document_pieces
+from latency_map.formats.forms import MapForm
 from latency_map.formats.importing import Imported, import_source
 from latency_map.formats.matrix_csv import map_to_matrix
 from latency_map.formats.names_text import read_names, read_servers
 from latency_map.formats.raw import NO_SIDE_FILES, RawDelays, SideFiles
-from latency_map.formats.recognise import MapForm
 from latency_map.formats.source import MapSource, open_source
+from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
 from latency_map.limits import DEFAULT_LIMITS, MapLimits
 from latency_map.matrix import LatencyMap
 from latency_map.survey import Survey, rule_for

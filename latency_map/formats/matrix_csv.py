@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 
-from latency_map.delays import DelayKind, DelayUnit
 from latency_map.errors import LatencyMapError, shortened
 from latency_map.formats.labels import heading, stated_by
 from latency_map.formats.raw import RawDelays, SideFiles, check_file_names, made_up_names
 from latency_map.formats.sheet import Sheet, SheetRow
 from latency_map.formats.source import MapSource
+from latency_map.kinds import DelayKind, DelayUnit
 from latency_map.matrix import LatencyMap
 from latency_map.names import find_name_fault
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from latency_map.delays import DelayKind, DelayUnit
 from latency_map.errors import error_at, shortened
 from latency_map.formats.raw import RawDelays, SideFiles, check_file_names
 from latency_map.formats.source import MapSource
+from latency_map.kinds import DelayKind, DelayUnit
 from latency_map.limits import MapLimits
 from latency_map.names import MAX_NODES
 

@@ -8,13 +8,13 @@ import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from latency_map.delays import DelayKind, DelayUnit
 from latency_map.errors import shortened
 from latency_map.formats.labels import is_delay_label, pair_columns, stated_by
 from latency_map.formats.pairs import Pings
 from latency_map.formats.raw import RawDelays, SideFiles, check_file_names
 from latency_map.formats.sheet import Sheet, SheetRow
 from latency_map.formats.source import MapSource
+from latency_map.kinds import DelayKind, DelayUnit
 
 _SUMMARY_OF_PING = {"min", "avg", "max", "mdev"}
 _PREFERRED = ("avg", "median", "mean", "average")

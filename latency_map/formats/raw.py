@@ -3,8 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from latency_map.delays import DelayKind, Delays, DelayUnit
+from latency_map.delays import Delays
 from latency_map.errors import error_at
+from latency_map.kinds import DelayKind, DelayUnit
 from latency_map.limits import MapLimits
 from latency_map.names import find_name_fault
 

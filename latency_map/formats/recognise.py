@@ -1,12 +1,12 @@
 """What a file is, judged by how it begins, and why."""
 
 import re
-from enum import StrEnum
 
 from latency_map.errors import LatencyMapError, error_at
 from latency_map.formats.alto import KEYS_OF_COSTS
 from latency_map.formats.document import KIND
 from latency_map.formats.edges_csv import is_edge_heading
+from latency_map.formats.forms import MapForm
 from latency_map.formats.json_text import Json, JsonReader
 from latency_map.formats.labels import pair_columns
 from latency_map.formats.links_json import KEYS_OF_LINKS
@@ -27,28 +27,6 @@ _VALUES_THAT_TELL = frozenset(("apiVersion", "kind", "status"))
 _P2PSIM = re.compile(
     r"^(topology[ \t]+\w+Graph\b|node[ \t]+\d+[ \t\r]*$|\d+[ \t]*,[ \t]*\d+[ \t]+-?\d+\s*$)", re.M
 )
-
-
-class MapForm(StrEnum):
-    """The forms that a file can have."""
-
-    DOCUMENT = "document"
-    MATRIX = "matrix"
-    BARE_MATRIX = "bare-matrix"
-    EDGES = "edges"
-    PINGS = "pings"
-    P2PSIM = "p2psim"
-    LINKS = "links"
-    GML = "gml"
-    GRAPHML = "graphml"
-    GOLDPINGER = "goldpinger"
-    PING = "ping"
-    FPING = "fping"
-    ALTO = "alto"
-    LIQO = "liqo"
-    LIQO_ANSWER = "liqo-answer"
-    NETWORK_TOPOLOGY = "network-topology"
-    NETPERF = "netperf"
 
 
 _MARKS = (

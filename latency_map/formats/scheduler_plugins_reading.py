@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from latency_map.delays import DelayKind, DelayUnit
 from latency_map.errors import error_at, glimpse
 from latency_map.formats.raw import RawDelays, SideFiles
 from latency_map.formats.scheduler_plugins import CONFIG_MAP_KIND, KEY, MEANING, MOST_BYTES, TOPOLOGY_KIND
 from latency_map.formats.source import MapSource
 from latency_map.grid import Grid
+from latency_map.kinds import DelayKind, DelayUnit
 
 _KEYS = re.compile(re.escape(KEY).replace(r"\{\}", "(.{1,253})"))
 

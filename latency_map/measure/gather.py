@@ -152,8 +152,8 @@ def _finish(
 
 
 def _fill(survey: Survey) -> Survey:
-    from latency_map.quality.filling import Fill  # needs scipy, which is heavy where nothing is to be filled
     from latency_map.quality.repair import Repair, repair
+    from latency_map.quality.ways import Fill
 
     return repair(survey, Repair(fill=Fill.COORDINATES)).survey
 

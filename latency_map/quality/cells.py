@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from latency_map.delays import Asymmetry
+from latency_map.kinds import Asymmetry
 from latency_map.quality.findings import Concern, Finding, Severity, Worst
 from latency_map.quality.gaps import find_islands, missing_pairs
 from latency_map.quality.ties import first_pair

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from latency_map.delays import Asymmetry, DelayKind, Delays, DelayUnit, round_trips_ms
+from latency_map.delays import Delays, round_trips_ms
+from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
 from latency_map.quality.cells import judge_cells
 from latency_map.quality.findings import (
     Concern,

@@ -1,27 +1,16 @@
 """Estimates for pairs without a measurement: by the shortest path, or by network coordinates."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 import scipy
 
-from latency_map.delays import MAX_RTT_MS, Asymmetry, DelayKind, Delays, DelayUnit, round_trips_ms
+from latency_map.delays import MAX_RTT_MS, Delays, round_trips_ms
+from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
 from latency_map.quality.coordinates import DIMENSIONS, embed, held_out_error
 from latency_map.quality.gaps import missing_pairs
+from latency_map.quality.ways import Fill
 from latency_map.survey import Mask
-
-
-class Fill(StrEnum):
-    """Where the delay of a pair is taken from that is known in neither direction.
-
-    ``PATH``: its shortest path over known pairs, which is no less than the true delay where triangles hold.
-    ``COORDINATES``: the places of its nodes, see `latency_map.quality.coordinates`.
-    """
-
-    NONE = "none"
-    PATH = "path"
-    COORDINATES = "coordinates"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -13,19 +13,14 @@ from enum import StrEnum
 import numpy as np
 
 from latency_map.arrays import row_blocks
-from latency_map.delays import Asymmetry, DelayKind, Delays, DelayUnit, round_trips_ms
+from latency_map.delays import Delays, round_trips_ms
 from latency_map.errors import LatencyMapError, UnknownNodeError, enumerate_some
-from latency_map.quality.filling import Fill, fill_gaps
+from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
+from latency_map.quality.filling import fill_gaps
 from latency_map.quality.gaps import missing_pairs
 from latency_map.quality.ties import first_pair
+from latency_map.quality.ways import Fill, Symmetrise
 from latency_map.survey import Mask, Spread, Survey
-
-
-class Symmetrise(StrEnum):
-    """What to take where the two directions of a pair differ."""
-
-    MAX = "max"
-    MEAN = "mean"
 
 
 class RepairStep(StrEnum):

@@ -7,8 +7,6 @@ import typer
 
 from gesscale.cli.ending import end_as_ctrl_c_does
 from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
-from testbed.cluster import privilege
-from testbed.cluster.spark_command import spark_home
 
 _INTERRUPTED = 130
 
@@ -50,6 +48,8 @@ def chaos(
     The same command goes on where it was stopped. Exits 3 where a row was lost or doubled, a change did not converge,
     a replica was removed on doubt, or something was left behind.
     """
+    from testbed.cluster.spark_command import spark_home
+
     spark_home()  # without PySpark it ends here
     from testbed.chaos.judge import FAULT_COLUMNS, by_fault, summary
     from testbed.chaos.kubernetes.playing import play_chaos_on_kubernetes
@@ -57,6 +57,7 @@ def chaos(
     from testbed.chaos.playing import play_chaos
     from testbed.chaos.results import Results
     from testbed.chaos.setting import ChaosSetting
+    from testbed.cluster import privilege
     from testbed.demo.stage import Stage
 
     usual = KUBERNETES_FAULTS if kubernetes else LOCAL_FAULTS

@@ -1,20 +1,11 @@
-"""``testbed up``, ``prepare``, ``check``, ``status``, ``down``: the local cluster."""
+"""``testbed up``, ``prepare``, ``check``, ``status``, ``down``: their options."""
 
-from collections import Counter
 from typing import Annotated
 
 import typer
 
-from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
-from latency_map.shell import command_line
-from testbed.cluster import lifecycle, privilege, relay_link, spark_archive, state
-from testbed.cluster.check import check_pairs
-from testbed.cluster.lifecycle import DelayBackend
-from testbed.cluster.namespaces import inside
-from testbed.cluster.processes import Role
-from testbed.cluster.topology import read_topology
-from testbed.emulation.report import emit_checks
-from testbed.kubernetes import control_groups
+from gesscale.cli.output import Output, OutputOption
+from testbed.cluster.delay_backend import DelayBackend
 from testbed.kubernetes.cli import ClusterName
 
 
@@ -24,23 +15,16 @@ def up(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Bring a cluster up; does nothing where it is up and well."""
-    wanted = read_topology(topology)
-    privilege.enter()
-    fresh = lifecycle.up(wanted, source=topology, delays=delays)
-    stderr_console.print(
-        f"cluster {wanted.name!r} is up" if fresh else f"cluster {wanted.name!r} was up already"
-    )
-    _show(wanted.name, output)
+    from testbed.cluster.upkeep import bring_up
+
+    bring_up(topology=topology, delays=delays, output=output)
 
 
 def prepare() -> None:
     """Make once what saves time later: the compiled relay, the archive of Spark's classes (half a minute)."""
-    compiled = relay_link.compiled_relay(relay_link.find_compiler())
-    stderr_console.print(
-        "relay: compiled" if compiled else "relay: no C compiler here, the Python one will do"
-    )
-    made = spark_archive.prepare_archive()
-    stderr_console.print(f"Spark's classes: {'archived' if made else 'archived already'}")
+    from testbed.cluster.upkeep import prepare_once
+
+    prepare_once()
 
 
 def check(
@@ -49,15 +33,16 @@ def check(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Measure every pair of nodes against the map; exits 3 beyond 2 ms or 5 %."""
-    privilege.enter()
-    _, topology = state.load(state.only_cluster(name))
-    emit_checks(topology.name, check_pairs(topology, count=count), output)
+    from testbed.cluster.upkeep import check_delays
+
+    check_delays(name=name, count=count, output=output)
 
 
 def status(name: ClusterName = None, output: OutputOption = Output.TABLE) -> None:
     """Show nodes and processes of a cluster; exits 3 where something is wrong with it."""
-    privilege.enter()
-    _show(state.only_cluster(name), output)
+    from testbed.cluster.upkeep import show_status
+
+    show_status(name=name, output=output)
 
 
 def down(
@@ -66,50 +51,6 @@ def down(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Take a cluster down, and whatever a crash left of it; nothing to do is no error."""
-    privilege.enter()
-    names = state.cluster_names()
-    if name is not None or (names and not all_):
-        names = (state.only_cluster(name),)
-    swept = {each: lifecycle.down(each) for each in names}
-    for each in names:
-        control_groups.remove(each)  # of a Kubernetes on it; elsewhere there are none
-    privilege.release()
-    rows = [(each, found.processes, found.network_parts) for each, found in swept.items()]
-    emit(swept, output, [table("removed", ("cluster", "processes", "namespaces and devices"), rows)])
+    from testbed.cluster.upkeep import take_down
 
-
-def _show(name: str, output: Output) -> None:
-    present = lifecycle.status(name)
-    topology = present.topology
-    replicas = Counter(process.mark.node for process in present.running if process.mark.role is Role.EXECUTOR)
-    nodes = [
-        {
-            "name": node.name,
-            "address": node.address,
-            "class": node.node_class,
-            "weight": node.weight,
-            "rtt_to_driver_ms": topology.rtt_ms(node.name, topology.driver_node),
-            "replicas": replicas[node.name],
-            "enter": command_line(inside(name, node.name, ())),
-        }
-        for node in topology.nodes
-    ]
-    document = {
-        "cluster": name,
-        "delays": present.delays,
-        "problem": present.problem or None,
-        "driver_node": topology.driver_node,
-        "control_address": topology.control_address,
-        "nodes": nodes,
-        "processes": [
-            {"pid": p.pid, "role": p.mark.role, "node": p.mark.node, "operator": p.mark.operator}
-            for p in present.running
-        ],
-    }
-    columns = ("node", "address", "class", "weight", "to driver ms", "replicas")
-    rows = [tuple(list(node.values())[:6]) for node in nodes]
-    title = f"{name}: delays by {present.delays.value}, driver on {topology.driver_node}"
-    emit(document, output, [table(title, columns, rows)])
-    if present.problem:
-        stderr_console.print(f"{name}: {present.problem}; run: testbed up {name}")
-        raise typer.Exit(3)
+    take_down(name=name, all_=all_, output=output)

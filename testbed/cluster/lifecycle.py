@@ -4,23 +4,14 @@ import ipaddress
 import json
 import os
 from dataclasses import dataclass
-from enum import StrEnum
 
 from gesscale.errors import ClusterError
 from testbed.cluster import namespaces, processes, relay_link, state
 from testbed.cluster.commands import run
+from testbed.cluster.delay_backend import DelayBackend
 from testbed.cluster.netem import has_netem, netem_commands
 from testbed.cluster.privilege import TUN
 from testbed.cluster.topology import Topology
-
-
-class DelayBackend(StrEnum):
-    """What makes the delays."""
-
-    AUTO = "auto"
-    NETEM = "netem"
-    RELAY_C = "relay-c"
-    RELAY_PYTHON = "relay-python"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

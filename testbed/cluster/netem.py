@@ -7,7 +7,9 @@ where it has not.
 from collections.abc import Iterator
 
 from gesscale.errors import ClusterError
-from latency_map.emulate import Host, apply_commands, half_us, tc_plan
+from latency_map.emulate.hosts import Host
+from latency_map.emulate.plan import half_us, tc_plan
+from latency_map.emulate.tc import apply_commands
 from testbed.cluster.commands import run
 from testbed.cluster.namespaces import DEVICE, MTU, control_device, namespace
 from testbed.cluster.topology import EdgeNode, Topology

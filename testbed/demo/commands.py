@@ -9,9 +9,6 @@ import typer
 from gesscale.cli.ending import end_as_ctrl_c_does
 from gesscale.cli.output import console
 from gesscale.errors import InputError
-from testbed.cluster import privilege
-from testbed.demo.scenario import WORKFLOW
-from testbed.demo.show import make_folder, play
 
 
 def workflow(
@@ -39,6 +36,13 @@ def workflow(
     if config is not None and policy is not None:
         message = "workflow: expected --policy or --config, got both; change analyze.policy in the file"
         raise InputError(message)
+    from testbed.cluster.spark_command import spark_home
+
+    spark_home()  # without PySpark it ends here
+    from testbed.cluster import privilege
+    from testbed.demo.scenario import WORKFLOW
+    from testbed.demo.show import make_folder, play
+
     privilege.enter()
     end_as_ctrl_c_does()
     scenario = replace(WORKFLOW, policy=policy or WORKFLOW.policy, topology=topology, day_s=seconds)
@@ -63,6 +67,11 @@ def nexmark(
 
     Exits 3 unless every row is there once.
     """
+    from testbed.cluster.spark_command import spark_home
+
+    spark_home()  # without PySpark it ends here
+    from testbed.cluster import privilege
+    from testbed.demo.show import make_folder
     from testbed.nexmark.queries import query_named
     from testbed.nexmark.show import NexmarkDay, play
 

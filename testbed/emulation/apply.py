@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from gesscale.errors import ClusterError
-from latency_map.emulate import EmulationPlan, ScriptAction, render_script
-from latency_map.emulate.plan import NodePlan
+from latency_map.emulate.plan import EmulationPlan, NodePlan
 from latency_map.emulate.preflight import preflight_problems, render_preflight
+from latency_map.emulate.script import ScriptAction, render_script
 from testbed.emulation.remote import AT_ONCE, Login, ScriptResult, run_scripts
 
 _LOOK_S = 40.0

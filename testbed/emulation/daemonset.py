@@ -6,16 +6,13 @@ from typing import Any
 
 import yaml
 
-from latency_map.emulate import EmulationPlan, ScriptAction, render_script
-from latency_map.emulate.script import script_name
+from latency_map.emulate.plan import EmulationPlan
+from latency_map.emulate.script import ScriptAction, render_script, script_name
 from latency_map.emulate.tc import ROOT
 from latency_map.shell import command_line
+from testbed.emulation.defaults import IMAGE, NAMESPACE
 
 NAME = "gesscale-delays"
-NAMESPACE = "kube-system"
-IMAGE = "docker.io/nicolaka/netshoot:v0.13"
-"""An image with sh and tc, for amd64 and arm64."""
-
 _LARGEST_BYTES = 200_000
 """Of one ConfigMap: kubectl keeps what it applied in an annotation of at most 262 144 bytes."""
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from gesscale.errors import ClusterError
-from latency_map.emulate import EmulationPlan, Host
-from latency_map.emulate.plan import AddedDelay
+from latency_map.emulate.hosts import Host
+from latency_map.emulate.plan import AddedDelay, EmulationPlan
 from latency_map.formats.ping_text import ping_replies
 from latency_map.shell import command_line
 from testbed.cluster.check import PairCheck, judge

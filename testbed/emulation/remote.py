@@ -6,8 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from latency_map.emulate import Host
-from latency_map.emulate.hosts import check_login
+from latency_map.emulate.hosts import Host, check_login
 from latency_map.shell import command_line
 
 AT_ONCE = 8

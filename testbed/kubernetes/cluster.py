@@ -11,7 +11,7 @@ from latency_map import LatencyMapError
 from latency_map.formats.yaml_text import read_yaml
 from testbed.cluster import lifecycle, processes, state
 from testbed.cluster.commands import run
-from testbed.cluster.lifecycle import DelayBackend
+from testbed.cluster.delay_backend import DelayBackend
 from testbed.cluster.namespaces import DEVICE, inside, namespace
 from testbed.cluster.private import make_private, require_private
 from testbed.cluster.topology import Topology

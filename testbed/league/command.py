@@ -8,8 +8,6 @@ import typer
 from gesscale.cli.ending import end_as_ctrl_c_does
 from gesscale.cli.output import Output, OutputOption, emit, stderr_console
 from testbed.arena.cli.arguments import duration_s, files_placed
-from testbed.cluster import privilege
-from testbed.cluster.spark_command import spark_home
 
 POLICIES = "gesscale2,gesscale,ds2,drs,hpa-varga"
 LOADS = ("nyc-day", "spikes", "steps")
@@ -82,6 +80,8 @@ def league(
     if report:
         league = report_league(results, stage, price=price)
     else:
+        from testbed.cluster.spark_command import spark_home
+
         spark_home()  # without PySpark it ends here
         setting = LeagueSetting(
             policies=tuple(files_placed(policies.split(","))),
@@ -93,6 +93,8 @@ def league(
             topology=topology,
             query=query,
         )
+        from testbed.cluster import privilege
+
         privilege.enter()
         end_as_ctrl_c_does()
         try:

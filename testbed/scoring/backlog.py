@@ -38,7 +38,7 @@ class BacklogMeter:
 
     def sampled(self, operator: str, sample: Sample) -> None:
         """Take an operator's sample, in the order of its time."""
-        queue = self._queues.setdefault(operator, _Queue())
+        queue = self._queues.get(operator) or self._queues.setdefault(operator, _Queue())
         queue.hold_until(min(sample.t_s, self._measured_s))
         queue.net_rows_per_s = sample.input_rows_per_s - sample.processed_rows_per_s
 

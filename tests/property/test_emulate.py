@@ -8,8 +8,11 @@ from hypothesis import strategies as st
 from thoroughness import examples
 
 from latency_map import LatencyMap, LatencyMapError
-from latency_map.emulate import Host, ScriptAction, apply_commands, parse_hosts, render_script, tc_plan
-from latency_map.emulate.plan import MAX_EMULATED_RTT_MS
+from latency_map.emulate.hosts import Host
+from latency_map.emulate.hosts_file import parse_hosts
+from latency_map.emulate.plan import MAX_EMULATED_RTT_MS, tc_plan
+from latency_map.emulate.script import ScriptAction, render_script
+from latency_map.emulate.tc import apply_commands
 
 RTT_MS = st.floats(min_value=0, max_value=MAX_EMULATED_RTT_MS)
 

@@ -11,19 +11,15 @@ from hypothesis import strategies as st
 from stub_shell import CANARY, OURS, StubShell, shells
 from thoroughness import examples
 
-from gesscale.cli.latency_map.plan_options import read_hosts
+from gesscale.cli.latency_map.planning import read_hosts
 from gesscale.errors import InputError
 from latency_map import LatencyMap, LatencyMapError
-from latency_map.emulate import (
-    ScriptAction,
-    apply_commands,
-    number_hosts,
-    parse_hosts,
-    render_script,
-    tc_plan,
-    undo_commands,
-)
+from latency_map.emulate.hosts import number_hosts
+from latency_map.emulate.hosts_file import parse_hosts
+from latency_map.emulate.plan import tc_plan
 from latency_map.emulate.preflight import preflight_problems, render_preflight
+from latency_map.emulate.script import ScriptAction, render_script
+from latency_map.emulate.tc import apply_commands, undo_commands
 from testbed.emulation.apply import look_at, put_on, take_off
 from testbed.emulation.daemonset import render_daemonset
 from testbed.emulation.pairs import check_plan, render_pings

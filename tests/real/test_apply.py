@@ -34,7 +34,9 @@ from ssh_nodes import (
 )
 
 from latency_map import LatencyMap, Survey, write_survey
-from latency_map.emulate import EmulationPlan, Host, ScriptAction, number_hosts, render_script, tc_plan
+from latency_map.emulate.hosts import Host, number_hosts
+from latency_map.emulate.plan import EmulationPlan, tc_plan
+from latency_map.emulate.script import ScriptAction, render_script
 from testbed.cluster.netem import has_netem
 from testbed.cluster.privilege import is_privileged
 from testbed.emulation.daemonset import render_daemonset
@@ -324,7 +326,8 @@ PUT_ON = """
 from pathlib import Path
 import numpy as np
 from latency_map import LatencyMap
-from latency_map.emulate import parse_hosts, tc_plan
+from latency_map.emulate.hosts_file import parse_hosts
+from latency_map.emulate.plan import tc_plan
 from testbed.emulation.apply import put_on
 from testbed.emulation.remote import Login
 folder = Path({folder!r})

@@ -16,7 +16,7 @@ import pytest
 
 from testbed.cluster import lifecycle, namespaces, privilege, processes, relay_link, state
 from testbed.cluster.check import check_pairs, judge
-from testbed.cluster.lifecycle import DelayBackend
+from testbed.cluster.delay_backend import DelayBackend
 from testbed.cluster.processes import Role
 from testbed.cluster.topology import Topology, read_topology
 

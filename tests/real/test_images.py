@@ -1,9 +1,27 @@
-"""The images of controller and agent, built and run."""
+"""The images of controller, agent and the taxi example, built and run."""
 
 import json
 
 import pytest
+from example_jobs import free_port
 from images import ROOT, VERSION, archived, buildah, built, in_image
+
+SETTINGS_OF_THE_BROKER = ROOT / "deploy" / "k3s" / "example" / "kafka" / "server.properties"
+READ_BACK = """
+import sys
+from confluent_kafka import Producer
+from pyspark.sql import SparkSession
+broker = f"localhost:{sys.argv[1]}"
+producer = Producer({"bootstrap.servers": broker})
+for number in range(100):
+    producer.produce("rides", str(number).encode())
+assert producer.flush(60) == 0
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+rides = spark.read.format("kafka").option("kafka.bootstrap.servers", broker).option("subscribe", "rides").load()
+numbers = rides.selectExpr("cast(cast(value as string) as long) as number")
+total = numbers.mapInPandas(lambda frames: frames, "number long").selectExpr("sum(number)").first()[0]
+print("total", total)
+"""
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1500)]
 
@@ -44,3 +62,19 @@ def test_nothing_of_the_builder_is_left_in_an_image(target):
     settings = json.loads(buildah("inspect", "--type", "image", built(target)))["OCIv1"]["config"]
     assert str(ROOT) not in json.dumps(settings)
     assert settings["User"] == "65532:65532"
+
+
+def test_the_taxi_image_holds_a_broker_and_a_spark_that_reads_from_it():
+    broker, controller = free_port(), free_port()
+    settings = SETTINGS_OF_THE_BROKER.read_text("utf-8").replace("kafka.taxi.svc", "localhost")
+    for old, new in {"9092": f"{broker}", "9093": f"{controller}", "/data": "/tmp/data"}.items():
+        settings = settings.replace(old, new)
+    # No pod here: the container's own name leads nowhere, so Spark is told another.
+    script = f"""
+        echo '{settings}' > /tmp/server.properties
+        /opt/entrypoint.sh /opt/broker.sh /tmp/server.properties >&2 &
+        SPARK_LOCAL_HOSTNAME=localhost SPARK_LOCAL_IP=127.0.0.1 /opt/entrypoint.sh python -c '{READ_BACK}' {broker}
+        kill $!; wait
+    """
+    assert "total 4950" in in_image("taxi", "bash", "-c", script)  # 0 + 1 + ... + 99
+    assert in_image("taxi", "id", "-u") == "185"

@@ -11,7 +11,9 @@ from collections.abc import Iterator
 import pytest
 
 from latency_map import DelayKind, DelayUnit, LatencyMap
-from latency_map.emulate import EmulationPlan, NodePlan, ScriptAction, number_hosts, render_script, tc_plan
+from latency_map.emulate.hosts import number_hosts
+from latency_map.emulate.plan import EmulationPlan, NodePlan, tc_plan
+from latency_map.emulate.script import ScriptAction, render_script
 from testbed.cluster import privilege
 from testbed.cluster.check import judge
 from testbed.cluster.netem import has_netem

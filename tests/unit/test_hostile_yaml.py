@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gesscale.cli.latency_map.nodes_file import read_nodes
-from gesscale.cli.latency_map.plan_options import read_hosts
+from gesscale.cli.latency_map.planning import read_hosts
 from gesscale.errors import GesscaleError
 from gesscale.kubernetes.api.credentials import connect
 from gesscale.policies.rules import read_rules

@@ -1,33 +1,11 @@
-"""What the commands on maps share: arguments, reading a map, errors in one line."""
+"""Arguments and options that commands on maps share."""
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from gesscale.cli.latency_map import max_nodes_asked
-from gesscale.cli.output import complain, stderr_console, warn
-from gesscale.errors import InputError
-from latency_map import (
-    NO_SIDE_FILES,
-    Asymmetry,
-    DelayKind,
-    DelayUnit,
-    Imported,
-    LatencyMap,
-    LatencyMapError,
-    MapForm,
-    MapLimits,
-    NoChoiceError,
-    SideFiles,
-    read_survey,
-)
-from latency_map.limits import DEFAULT_LIMITS
-
-NOT_FEASIBLE = 3
+from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
 
 MapFile = Annotated[
     Path,
@@ -58,78 +36,60 @@ MapTarget = Annotated[
     typer.Option("--to", metavar="MAP", help="Where the map is written; without it, to stdout as JSON."),
 ]
 
+Offered = Annotated[
+    str,
+    typer.Option("--candidates", help="Nodes to choose from, by commas; by default those of --nodes or MAP."),
+]
+Exclude = Annotated[str, typer.Option("--exclude", help="Nodes that must be out, by commas.")]
+Apart = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--apart",
+        help="At most one of these nodes, by commas; or at most one for each value of this label of --nodes,"
+        " such as zone. Can be given again. Nodes that are kept stay even so.",
+    ),
+]
+NodesFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--nodes",
+        metavar="FILE",
+        help="What nodes there are: a list in YAML or JSON, or the output of kubectl get nodes -o json.",
+    ),
+]
+PodsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--pods", metavar="FILE", help="Output of kubectl get pods -A -o json: the room that is taken."
+    ),
+]
+Arch = Annotated[str | None, typer.Option("--arch", help="Architecture that is needed, such as arm64.")]
+Cpu = Annotated[str, typer.Option("--cpu", help="CPUs that must be free, such as 1 or 500m.")]
+Memory = Annotated[str, typer.Option("--memory", help="Memory that must be free, such as 1Gi.")]
 
-def chosen_limits() -> MapLimits:
-    """Return how large a map may be that is read, as the user chose for the command that runs.
-
-    Raises
-    ------
-    InputError
-        No map may be so large.
-    """
-    nodes = max_nodes_asked.get()
-    try:
-        return DEFAULT_LIMITS if nodes is None else MapLimits(nodes=nodes)
-    except ValueError as error:
-        message = f"--max-nodes: {error}"
-        raise InputError(message) from None
-
-
-@contextmanager
-def plain_errors() -> Iterator[None]:
-    """Turn what latency_map raises on purpose into one line and an exit code."""
-    try:
-        yield
-    except NoChoiceError as error:
-        complain(f"not feasible: {error}")
-        raise typer.Exit(NOT_FEASIBLE) from None
-    except LatencyMapError as error:
-        raise InputError(str(error)) from None
-
-
-def load_survey(
-    file: Path,
-    unit: DelayUnit | None,
-    kind: DelayKind | None,
-    *,
-    form: MapForm | None = None,
-    side_files: SideFiles = NO_SIDE_FILES,
-) -> Imported:
-    """Read a survey from a file, or from standard input for ``-``, and say on stderr what it was taken for."""
-    given = sys.stdin.buffer if str(file) == "-" else file
-    imported = read_survey(
-        given, unit=unit, kind=kind, form=form, side_files=side_files, limits=chosen_limits()
-    )
-    stderr_console.print(
-        f"{file} read as {imported.form.value}: {imported.reason}", markup=False, highlight=False
-    )
-    for note in imported.notes:
-        stderr_console.print(f"  {note}", markup=False, highlight=False)
-    warn(imported.warnings)
-    return imported
-
-
-def load_map(
-    file: Path, unit: DelayUnit | None, kind: DelayKind | None, asymmetry: Asymmetry | None
-) -> LatencyMap:
-    """Read a map that decisions can be made by, and say on stderr what the file was taken for."""
-    survey = load_survey(file, unit, kind).survey
-    try:
-        latencies = survey.to_map(asymmetry)
-    except LatencyMapError as error:
-        message = f"{file}: {error}; gesscale latency-map check says which repair fixes it"
-        raise LatencyMapError(message) from None
-    if missing := len(latencies.missing()):
-        pairs = len(latencies) * (len(latencies) - 1) // 2
-        warn(
-            [
-                f"{file} is not usable for decisions as it is: {missing} of {pairs} pairs have no delay; "
-                "gesscale latency-map check says which repair fixes it"
-            ]
-        )
-    return latencies
-
-
-def split_names(listing: str) -> list[str]:
-    """Return the names in a listing separated by commas."""
-    return [name.strip() for name in listing.split(",") if name.strip()]
+Device = Annotated[
+    str, typer.Option("--device", help="The nodes' network device, where the hosts do not say it.")
+]
+Measured = Annotated[
+    Path | None,
+    typer.Option(
+        "--measured", metavar="MAP", help="The real network's own round trips, which are taken off."
+    ),
+]
+SkipMissing = Annotated[
+    bool,
+    typer.Option("--skip-missing", help="Leave pairs without a round trip and nodes without a host alone."),
+]
+Rate = Annotated[int, typer.Option("--rate-mbit", help="Limit to each other node, Mbit/s; above your links.")]
+PodNetworks = Annotated[
+    bool,
+    typer.Option(
+        "--pod-networks", help="Of kubectl's nodes, delay pods' own addresses too: for flannel's host-gw."
+    ),
+]
+For = Annotated[
+    str | None,
+    typer.Option(
+        "--for", metavar="TIME", help="Each node undoes it by itself after this long: 90s, 30m, 2h."
+    ),
+]

@@ -2,76 +2,36 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated
+from pathlib import Path
 
-import typer
-
-from gesscale.cli.latency_map.arguments import (
-    Kind,
-    MapFile,
-    Symmetry,
-    Unit,
-    load_map,
-    plain_errors,
-    split_names,
-)
-from gesscale.cli.latency_map.screening import (
-    Apart,
-    Arch,
-    CandidateSet,
-    Cpu,
-    Exclude,
-    Memory,
-    NodesAsked,
-    NodesFile,
-    Offered,
-    PodsFile,
-    rejections_table,
-    screen_candidates,
-)
-from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
+from gesscale.cli.latency_map.reading import load_map, plain_errors, split_names
+from gesscale.cli.latency_map.screening import CandidateSet, NodesAsked, rejections_table, screen_candidates
+from gesscale.cli.output import Output, emit, stderr_console, table
 from gesscale.errors import InputError
 from latency_map import Choice, LatencyMap, Method, NoChoiceError, least_nd_max_subset
-
-HowFar = Annotated[
-    Method,
-    typer.Option(
-        "--method",
-        help="Exact, greedy with a certified gap, or auto: exact up to 60 candidates, then greedy.",
-    ),
-]
+from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
 
 
-def choose(
-    file: MapFile,
+def choose_nodes(
     *,
-    size: Annotated[int | None, typer.Option("--size", help="How many nodes, those kept included.")] = None,
-    capacity: Annotated[
-        float | None,
-        typer.Option(
-            "--capacity",
-            help="Instead of --size: what the nodes must hold together, by their weights in --nodes"
-            " (of kubectl: free CPUs).",
-        ),
-    ] = None,
-    unit: Unit = None,
-    kind: Kind = None,
-    keep: Annotated[str, typer.Option("--keep", help="Nodes that must be in, by commas.")] = "",
-    running: Annotated[
-        str,
-        typer.Option("--running", help="Nodes in use, by commas: kept, and what moving would save is said."),
-    ] = "",
-    exclude: Exclude = "",
-    candidates: Offered = "",
-    apart: Apart = None,
-    nodes: NodesFile = None,
-    pods: PodsFile = None,
-    arch: Arch = None,
-    cpu: Cpu = "",
-    memory: Memory = "",
-    method: HowFar = Method.AUTO,
-    asymmetry: Symmetry = None,
-    output: OutputOption = Output.TABLE,
+    file: Path,
+    size: int | None,
+    capacity: float | None,
+    unit: DelayUnit | None,
+    kind: DelayKind | None,
+    keep: str,
+    running: str,
+    exclude: str,
+    candidates: str,
+    apart: list[str] | None,
+    nodes: Path | None,
+    pods: Path | None,
+    arch: str | None,
+    cpu: str,
+    memory: str,
+    method: Method,
+    asymmetry: Asymmetry | None,
+    output: Output,
 ) -> None:
     """Choose the nodes with the least NDmax; exit code 3 where no such set is possible."""
     asked = NodesAsked(

@@ -1,16 +1,16 @@
 """``gesscale latency-map diff``: what two maps disagree about."""
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.table import Table
 
-from gesscale.cli.latency_map.arguments import Kind, Unit, load_survey, plain_errors, split_names
-from gesscale.cli.latency_map.looking import Members, facts_table, some
-from gesscale.cli.output import Output, OutputOption, emit, table
+from gesscale.cli.latency_map.looking import facts_table, some
+from gesscale.cli.latency_map.reading import load_survey, plain_errors, split_names
+from gesscale.cli.output import Output, emit, table
 from gesscale.errors import InputError
 from latency_map.difference import DelayChange, Difference, Effect, Tolerance, compare, effect_on
+from latency_map.kinds import DelayKind, DelayUnit
 from latency_map.summary import PlacementSummary
 from latency_map.survey import Survey
 
@@ -18,26 +18,18 @@ CHANGES_SHOWN = 20
 NOT_EQUAL = 3
 
 
-def diff(
-    before: Annotated[Path, typer.Argument(metavar="A", help="A latency map, of any form.")],
-    after: Annotated[Path, typer.Argument(metavar="B", help="Another one.")],
+def compare_files(
     *,
-    unit: Unit = None,
-    kind: Kind = None,
-    tolerance_ms: Annotated[
-        float, typer.Option("--tolerance-ms", help="Round trips no farther apart than this are equal.")
-    ] = 0.0,
-    tolerance_ratio: Annotated[
-        float, typer.Option("--tolerance-ratio", help="Nor those no farther apart than this share of A's.")
-    ] = 0.0,
-    members: Members = "",
-    output: OutputOption = Output.TABLE,
+    before: Path,
+    after: Path,
+    unit: DelayUnit | None,
+    kind: DelayKind | None,
+    tolerance_ms: float,
+    tolerance_ratio: float,
+    members: str,
+    output: Output,
 ) -> None:
-    """Say what B says otherwise than A; exit code 0 where they are equal within the tolerance, 3 if not.
-
-    The tolerance is the larger of --tolerance-ms and --tolerance-ratio. Unit and kind are for the files that do
-    not say theirs.
-    """
+    """Say what B says otherwise than A; exit code 0 where they are equal within the tolerance, 3 if not."""
     with plain_errors():
         tolerance = Tolerance(ms=tolerance_ms, ratio=tolerance_ratio)
         old, new = (load_survey(file, unit, kind).survey for file in (before, after))

@@ -1,90 +1,44 @@
 """``gesscale latency-map plan``: the tc commands that give real nodes the round trips of a map."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.table import Table
 
-from gesscale.cli.latency_map.arguments import Kind, MapFile, Symmetry, Unit, load_map, plain_errors
-from gesscale.cli.latency_map.plan_options import (
-    Device,
-    For,
-    Measured,
-    PodNetworks,
-    Rate,
-    SkipMissing,
-    parse_time_s,
-    plan_for,
-    print_left_out,
-    read_hosts,
-)
+from gesscale.cli.latency_map.planning import parse_time_s, plan_for, print_left_out, read_hosts
+from gesscale.cli.latency_map.reading import load_map, plain_errors
+from gesscale.cli.latency_map.use import PlanForm
 from gesscale.cli.output import Output, emit, stderr_console, table
 from gesscale.errors import InputError
 from latency_map import LatencyMap
-from latency_map.emulate import (
-    EmulationPlan,
-    Host,
-    NodePlan,
-    ScriptAction,
-    apply_commands,
-    number_hosts,
-    render_script,
-    undo_commands,
-)
-from latency_map.emulate.hosts import DEVICE
-from latency_map.emulate.plan import RATE_MBIT
-from latency_map.emulate.script import script_name
-from latency_map.emulate.tc import ROOT
+from latency_map.emulate.hosts import Host, number_hosts
+from latency_map.emulate.plan import EmulationPlan, NodePlan
+from latency_map.emulate.script import ScriptAction, render_script, script_name
+from latency_map.emulate.tc import ROOT, apply_commands, undo_commands
+from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
 from latency_map.shell import command_line
 
 
-class PlanForm(StrEnum):
-    """How a plan is written."""
-
-    TABLE = "table"
-    JSON = "json"
-    YAML = "yaml"
-    SH = "sh"
-
-
-def plan(
-    file: MapFile,
+def write_plan(
     *,
-    unit: Unit = None,
-    kind: Kind = None,
-    asymmetry: Symmetry = None,
-    addresses: Annotated[
-        Path | None,
-        typer.Option(
-            "--addresses", metavar="HOSTS", help="Where the nodes are: CSV or YAML, name and address."
-        ),
-    ] = None,
-    subnet: Annotated[
-        str | None, typer.Option("--subnet", help="Or a network whose addresses they have in their order.")
-    ] = None,
-    device: Device = DEVICE,
-    measured: Measured = None,
-    rate_mbit: Rate = RATE_MBIT,
-    skip_missing: SkipMissing = False,
-    keep_for: For = None,
-    pod_networks: PodNetworks = False,
-    node: Annotated[str | None, typer.Option("--node", help="Of this node only.")] = None,
-    undo: Annotated[bool, typer.Option("--undo", help="Write what takes the delays away.")] = False,
-    directory: Annotated[
-        Path | None,
-        typer.Option("--directory", help="Write apply-NODE.sh and undo-NODE.sh of every node there."),
-    ] = None,
-    output: Annotated[
-        PlanForm,
-        typer.Option("--output", "-o", help="How the result is written; sh is the script of one node."),
-    ] = PlanForm.TABLE,
+    file: Path,
+    unit: DelayUnit | None,
+    kind: DelayKind | None,
+    asymmetry: Asymmetry | None,
+    addresses: Path | None,
+    subnet: str | None,
+    device: str,
+    measured: Path | None,
+    rate_mbit: int,
+    skip_missing: bool,
+    keep_for: str | None,
+    pod_networks: bool,
+    node: str | None,
+    undo: bool,
+    directory: Path | None,
+    output: PlanForm,
 ) -> None:
-    """Write the tc commands with which each node delays its packets to every other as the map says.
-
-    Half of each round trip is added on either side; packets to other addresses are not touched.
-    """
+    """Write the tc commands with which each node delays its packets to every other as the map says."""
     undo_after_s = None if keep_for is None else parse_time_s(keep_for)
     with plain_errors():
         latencies = load_map(file, unit, kind, asymmetry)

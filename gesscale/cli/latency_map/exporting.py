@@ -1,78 +1,37 @@
 """``gesscale latency-map export``: a map as an object of Kubernetes that other schedulers read."""
 
 import json
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 import yaml
 
-from gesscale.cli.latency_map.arguments import Kind, MapFile, Symmetry, Unit, load_map, plain_errors
 from gesscale.cli.latency_map.nodes_file import read_nodes
+from gesscale.cli.latency_map.reading import load_map, plain_errors
+from gesscale.cli.latency_map.use import ZONE_LABEL, ExportForm, ObjectForm
 from gesscale.cli.output import stderr_console
 from gesscale.errors import InputError
 from latency_map import LatencyMap
 from latency_map.formats.scheduler_plugins import between_groups, to_config_map, to_network_topology
-
-ZONE_LABEL = "topology.kubernetes.io/zone"
-
-
-class ExportForm(StrEnum):
-    """What a map is written as."""
-
-    NETWORK_TOPOLOGY = "network-topology"
-    NETPERF = "netperf"
+from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
 
 
-class ObjectForm(StrEnum):
-    """How an object of Kubernetes is written."""
-
-    YAML = "yaml"
-    JSON = "json"
-
-
-def export_map(
-    file: MapFile,
+def write_export(
     *,
-    form: Annotated[
-        ExportForm,
-        typer.Option(
-            "--format",
-            help="network-topology: costs between zones, a NetworkTopology of scheduler-plugins. netperf: costs between"
-            " nodes, the ConfigMap that its controller reads.",
-        ),
-    ],
-    unit: Unit = None,
-    kind: Kind = None,
-    asymmetry: Symmetry = None,
-    nodes: Annotated[
-        Path | None,
-        typer.Option(
-            "--nodes",
-            metavar="FILE",
-            help="Which zone each node is in: a list in YAML or JSON, or the output of kubectl get nodes -o json."
-            " Without it the names of the map are the zones.",
-        ),
-    ] = None,
-    topology_key: Annotated[
-        str, typer.Option("--topology-key", help="The label of nodes that has the zone, or the region.")
-    ] = ZONE_LABEL,
-    name: Annotated[
-        str, typer.Option("--name", help="Of the object.", show_default="net-topology, or netperf-metrics")
-    ] = "",
-    namespace: Annotated[str, typer.Option("--namespace", help="Of the object.")] = "default",
-    target: Annotated[
-        Path | None, typer.Option("--to", metavar="FILE", help="Where it is written; without it, to stdout.")
-    ] = None,
-    output: Annotated[
-        ObjectForm, typer.Option("--output", "-o", help="How the object is written.")
-    ] = ObjectForm.YAML,
+    file: Path,
+    form: ExportForm,
+    unit: DelayUnit | None,
+    kind: DelayKind | None,
+    asymmetry: Asymmetry | None,
+    nodes: Path | None,
+    topology_key: str,
+    name: str,
+    namespace: str,
+    target: Path | None,
+    output: ObjectForm,
 ) -> None:
-    """Write a map for the network-aware plugins of Kubernetes' scheduler: whole milliseconds, rounded up.
-
-    A map with missing pairs is refused: a pair that is left out is not unknown there, but 0 or the most there is.
-    """
+    """Write a map for the network-aware plugins of Kubernetes' scheduler: whole milliseconds, rounded up."""
     if nodes is not None and form is ExportForm.NETPERF:
         wanted = ExportForm.NETWORK_TOPOLOGY.value
         message = f"--nodes: expected it with --format {wanted}, got {form.value}; leave it out"

@@ -2,65 +2,36 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
 import typer
 
-from gesscale.cli.latency_map.arguments import MapTarget, plain_errors
 from gesscale.cli.latency_map.looking import facts_table
-from gesscale.cli.output import Output, OutputOption, emit, stderr_console
+from gesscale.cli.latency_map.reading import plain_errors
+from gesscale.cli.output import Output, emit, stderr_console
 from gesscale.errors import InputError
 from latency_map import write_survey
 from latency_map.delays import Delays
 from latency_map.formats.document import survey_to_document
 from latency_map.generate.places import random_places, read_places
 from latency_map.generate.survey import Flaws, Generated, generate, node_names
-from latency_map.generate.topologies import DETOUR_FACTOR, Clusters, Span, clustered, geographic, star
-from latency_map.names import MAX_NODES
+from latency_map.generate.topologies import Clusters, Span, clustered, geographic, star
 from latency_map.summary import summarise
 
 WARNED_FROM_RATIO = 0.005
 """A share of broken triangles that is farther than this from the one asked for is warned of."""
 
-generators = typer.Typer(
-    help="Generate a map: a star, clusters, or from places on the globe. The same seed gives the same map.",
-    no_args_is_help=True,
-)
 
-Nodes = Annotated[int, typer.Option("--nodes", min=1, max=MAX_NODES, help="How many nodes.")]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Of everything that is drawn.")]
-Triangles = Annotated[
-    float | None,
-    typer.Option(
-        "--broken-triangles",
-        help="Share of detours to be shorter than the direct way, as check counts them; 0 repairs them all,"
-        " without it they stay as they come.",
-    ),
-]
-Leaning = Annotated[
-    float,
-    typer.Option("--asymmetry", help="By how much of it each direction departs from a round trip at most."),
-]
-Gaps = Annotated[float, typer.Option("--missing", help="Share of the pairs that are unknown.")]
-AccessSpan = Annotated[
-    str, typer.Option("--access-ms", metavar="LOW,HIGH", help="Round trips from the nodes to the hub.")
-]
-
-
-@generators.command(
-    "star", epilog="Example: gesscale latency-map generate star --nodes 8 --seed 1 --to map.json"
-)
-def generate_star(
+def make_star(
     *,
-    nodes: Nodes,
-    access_ms: AccessSpan = "1,20",
-    broken_triangles: Triangles = None,
-    asymmetry: Leaning = 0.0,
-    missing: Gaps = 0.0,
-    seed: Seed = 0,
-    target: MapTarget = None,
-    output: OutputOption = Output.TABLE,
+    nodes: int,
+    access_ms: str,
+    broken_triangles: float | None,
+    asymmetry: float,
+    missing: float,
+    seed: int,
+    target: Path | None,
+    output: Output,
 ) -> None:
     """Generate a star: every node hangs on a hub; a pair's round trip is the sum of both to the hub."""
     with plain_errors():
@@ -71,28 +42,19 @@ def generate_star(
         _deliver(for_flaws, node_names(nodes), rtt_ms, flaws, command, target, output)
 
 
-@generators.command(
-    "clustered", epilog="Example: gesscale latency-map generate clustered --nodes 12 --seed 1 --to map.json"
-)
-def generate_clustered(
+def make_clustered(
     *,
-    nodes: Nodes,
-    clusters: Annotated[int, typer.Option("--clusters", min=1, help="How many clusters.")] = 4,
-    within_ms: Annotated[
-        str, typer.Option("--within-ms", metavar="LOW,HIGH", help="Round trips inside a cluster.")
-    ] = "2,10",
-    between_ms: Annotated[
-        str, typer.Option("--between-ms", metavar="LOW,HIGH", help="Round trips between two clusters.")
-    ] = "30,150",
-    noise: Annotated[
-        float, typer.Option("--noise", min=0, help="Standard deviation of a pair's log-normal factor.")
-    ] = 0.1,
-    broken_triangles: Triangles = None,
-    asymmetry: Leaning = 0.0,
-    missing: Gaps = 0.0,
-    seed: Seed = 0,
-    target: MapTarget = None,
-    output: OutputOption = Output.TABLE,
+    nodes: int,
+    clusters: int,
+    within_ms: str,
+    between_ms: str,
+    noise: float,
+    broken_triangles: float | None,
+    asymmetry: float,
+    missing: float,
+    seed: int,
+    target: Path | None,
+    output: Output,
 ) -> None:
     """Generate clusters of nodes: near to each other inside, far between; every pair differs a little."""
     with plain_errors():
@@ -106,35 +68,19 @@ def generate_clustered(
         _deliver(for_flaws, node_names(nodes), rtt_ms, flaws, command, target, output)
 
 
-@generators.command(
-    "geographic",
-    epilog="Example: gesscale latency-map generate geographic --nodes 20 --box 36,-10,60,30 --to map.json",
-)
-def generate_geographic(
+def make_geographic(
     *,
-    nodes: Annotated[
-        int | None, typer.Option("--nodes", min=1, max=MAX_NODES, help="How many nodes, in random places.")
-    ] = None,
-    coordinates: Annotated[
-        Path | None,
-        typer.Option("--coordinates", metavar="CSV", help="Nodes and places: name,latitude,longitude."),
-    ] = None,
-    box: Annotated[
-        str,
-        typer.Option("--box", metavar="S,W,N,E", help="Where random places are, in degrees; about Europe."),
-    ] = "36,-10,60,30",
-    factor: Annotated[
-        float, typer.Option("--factor", help="How much longer than along the great circle light takes.")
-    ] = DETOUR_FACTOR,
-    access_ms: Annotated[
-        str, typer.Option("--access-ms", metavar="LOW,HIGH", help="What each node adds to its round trips.")
-    ] = "0.5,5",
-    broken_triangles: Triangles = None,
-    asymmetry: Leaning = 0.0,
-    missing: Gaps = 0.0,
-    seed: Seed = 0,
-    target: MapTarget = None,
-    output: OutputOption = Output.TABLE,
+    nodes: int | None,
+    coordinates: Path | None,
+    box: str,
+    factor: float,
+    access_ms: str,
+    broken_triangles: float | None,
+    asymmetry: float,
+    missing: float,
+    seed: int,
+    target: Path | None,
+    output: Output,
 ) -> None:
     """Generate from places: the great circle at the speed of light in fibre, times a factor, plus access."""
     if (nodes is None) == (coordinates is None):

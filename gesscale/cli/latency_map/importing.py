@@ -2,56 +2,40 @@
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from gesscale.cli.latency_map.arguments import Kind, MapTarget, Unit, chosen_limits, load_survey, plain_errors
-from gesscale.cli.output import Output, OutputOption, emit, table
+from gesscale.cli.latency_map.make import AUTO, FORMS
+from gesscale.cli.latency_map.reading import chosen_limits, load_survey, plain_errors
+from gesscale.cli.output import Output, emit, table
 from gesscale.errors import InputError
 from latency_map import Imported, MapForm, read_side_files, write_survey
 from latency_map.formats.document import document_pieces
+from latency_map.kinds import DelayKind, DelayUnit
 from latency_map.summary import count_pairs
 
-_AUTO = "auto"
-_FORMS = (_AUTO, *(form.value for form in MapForm))
 
-
-def import_map(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to import; - for standard input.")],
+def import_file(
     *,
-    form: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            metavar="FORM",
-            help=f"What the file is: {', '.join(_FORMS)}. {_AUTO} tells from how it begins, and says why.",
-        ),
-    ] = _AUTO,
-    unit: Unit = None,
-    kind: Kind = None,
-    names: Annotated[
-        Path | None,
-        typer.Option("--names", help="Names of nodes, one per line, for a matrix or list without names."),
-    ] = None,
-    servers: Annotated[
-        Path | None, typer.Option("--servers", help="CSV with id and name, for pings between ids.")
-    ] = None,
-    probed_from: Annotated[
-        str | None, typer.Option("--source", help="The node that ping or fping ran on.")
-    ] = None,
-    target: MapTarget = None,
-    output: OutputOption = Output.TABLE,
+    file: Path,
+    form: str,
+    unit: DelayUnit | None,
+    kind: DelayKind | None,
+    names: Path | None,
+    servers: Path | None,
+    probed_from: str | None,
+    target: Path | None,
+    output: Output,
 ) -> None:
     """Read a file of any form and write it as the project's own JSON."""
-    if form not in _FORMS:
-        message = f"--format: expected one of {', '.join(_FORMS)}, got {form!r}"
+    if form not in FORMS:
+        message = f"--format: expected one of {', '.join(FORMS)}, got {form!r}"
         raise InputError(message)
     with plain_errors():
         side_files = read_side_files(
             names=names, servers=servers, probed_from=probed_from, limits=chosen_limits()
         )
-        chosen = None if form == _AUTO else MapForm(form)
+        chosen = None if form == AUTO else MapForm(form)
         imported = load_survey(file, unit, kind, form=chosen, side_files=side_files)
         if target is None:
             for piece in document_pieces(imported.survey):

@@ -10,7 +10,7 @@ from gesscale.kubernetes.placement.pods import PodObject
 from gesscale.kubernetes.placement.pods import record_of as pod_record
 from gesscale.kubernetes.placement.quantity import Room
 from latency_map.choose.candidates import Candidate
-from latency_map.emulate import Host
+from latency_map.emulate.hosts import Host
 
 _ZONE = "topology.kubernetes.io/zone"
 

@@ -4,16 +4,15 @@ import math
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
-import typer
 from rich.table import Table
 
-from gesscale.cli.latency_map.arguments import Kind, MapFile, Unit, load_survey, plain_errors, split_names
-from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
+from gesscale.cli.latency_map.reading import load_survey, plain_errors, split_names
+from gesscale.cli.output import Output, emit, stderr_console, table
 from latency_map import Asymmetry, LatencyMap
 from latency_map.clusters import symmetric_rtt_ms
+from latency_map.kinds import DelayKind, DelayUnit
 from latency_map.summary import PlacementSummary, Summary, place, summarise
 from latency_map.survey import Survey
 
@@ -22,29 +21,17 @@ MATRIX_SHOWN_UP_TO = 12
 _NAMES_OF_A_CLUSTER = 8
 _MINUTE_S, _HOUR_S, _DAY_S = 60.0, 3600.0, 86400.0
 
-Members = Annotated[
-    str, typer.Option("--members", help="A placement, by commas: its NDmax, highlighted in pictures.")
-]
 
-
-def show(
-    file: MapFile,
+def show_file(
     *,
-    unit: Unit = None,
-    kind: Kind = None,
-    heat_map: Annotated[
-        Path | None, typer.Option("--heat-map", metavar="FILE", help="Draw a heat map: a .png or .svg file.")
-    ] = None,
-    picture: Annotated[
-        Path | None,
-        typer.Option("--picture", metavar="FILE", help="Draw nodes and links: a .png or .svg file."),
-    ] = None,
-    members: Members = "",
-    asymmetry: Annotated[
-        Asymmetry,
-        typer.Option("--asymmetry", help="What the figures take where two directions differ; refuse is max."),
-    ] = Asymmetry.MAX,
-    output: OutputOption = Output.TABLE,
+    file: Path,
+    unit: DelayUnit | None,
+    kind: DelayKind | None,
+    heat_map: Path | None,
+    picture: Path | None,
+    members: str,
+    asymmetry: Asymmetry,
+    output: Output,
 ) -> None:
     """Show a map, sound or not: figures, clusters, round trips in milliseconds, pictures."""
     with plain_errors():

@@ -1,15 +1,14 @@
-"""``gesscale latency-map measure``, ``agent``, ``gather``: round trips from the network."""
+"""``gesscale latency-map measure`` and ``gather``: round trips from the network."""
 
 import os
 import time
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from gesscale.cli.latency_map.arguments import MapTarget, chosen_limits, plain_errors, split_names
 from gesscale.cli.latency_map.measurement_report import report_gathered, report_row
-from gesscale.cli.output import Output, OutputOption, complain, stderr_console
+from gesscale.cli.latency_map.reading import chosen_limits, plain_errors, split_names
+from gesscale.cli.output import Output, complain, stderr_console
 from gesscale.errors import InputError
 from latency_map import LatencyMapError
 from latency_map.measure.gather import gather_agents
@@ -24,28 +23,18 @@ from latency_map.names import check_names
 FAILED = 1
 
 
-def measure(
+def measure_row(
     *,
-    source: Annotated[str, typer.Option("--source", help="Name of the node that this machine is.")],
-    target: Annotated[
-        list[str] | None, typer.Option("--target", help="A node to probe: name=address; repeatable.")
-    ] = None,
-    targets: Annotated[
-        Path | None, typer.Option("--targets", metavar="FILE", help="A file of lines name=address.")
-    ] = None,
-    count: Annotated[int, typer.Option(min=1, max=1000, help="Probes for each node.")] = 10,
-    rate: Annotated[
-        float, typer.Option(min=0.01, max=100, help="Most probes a second in all; 84 bytes each way apiece.")
-    ] = 20.0,
-    timeout: Annotated[float, typer.Option(min=0.01, max=60, help="Seconds to wait for a reply.")] = 2.0,
-    method: Annotated[
-        ProbeMethod, typer.Option(help="auto: ICMP echo where it is allowed, else TCP connections.")
-    ] = ProbeMethod.AUTO,
-    port: Annotated[
-        int, typer.Option(min=1, max=65535, help="For TCP; closed or open, but no firewall may drop it.")
-    ] = 22,
-    map_target: MapTarget = None,
-    output: OutputOption = Output.TABLE,
+    source: str,
+    target: list[str] | None,
+    targets: Path | None,
+    count: int,
+    rate: float,
+    timeout: float,
+    method: ProbeMethod,
+    port: int,
+    map_target: Path | None,
+    output: Output,
 ) -> None:
     """Measure one row of a map: round trips from this machine to others. Exit code 1: no node answered."""
     with plain_errors():
@@ -83,36 +72,15 @@ def measure(
         raise typer.Exit(FAILED)
 
 
-def agent(context: typer.Context) -> None:
-    """Probe other nodes round after round and serve the figures to Prometheus; --help lists the options.
-
-    Light enough for a small node; python -m latency_map.measure.agent is the same, lighter.
-    """
-    from latency_map.measure.agent import main
-
-    raise typer.Exit(main(context.args, program="gesscale latency-map agent"))
-
-
-def gather(
+def gather_rows(
     *,
-    agents: Annotated[str, typer.Option("--agents", help="Addresses of agents, by commas.")] = "",
-    agents_file: Annotated[
-        Path | None, typer.Option("--agents-file", metavar="FILE", help="A file with an address a line.")
-    ] = None,
-    agents_dns: Annotated[
-        str,
-        typer.Option(
-            "--agents-dns", metavar="HOST:PORT", help="A name that stands for all agents: a headless service."
-        ),
-    ] = "",
-    fill: Annotated[
-        bool, typer.Option("--fill", help="Estimate pairs without a measurement by network coordinates.")
-    ] = False,
-    timeout: Annotated[
-        float, typer.Option(min=0.01, max=60, help="Seconds to wait for each agent's answer.")
-    ] = 3.0,
-    map_target: MapTarget = None,
-    output: OutputOption = Output.TABLE,
+    agents: str,
+    agents_file: Path | None,
+    agents_dns: str,
+    fill: bool,
+    timeout: float,
+    map_target: Path | None,
+    output: Output,
 ) -> None:
     """Make a map of what agents measured. Agents that do not answer are listed."""
     with plain_errors():

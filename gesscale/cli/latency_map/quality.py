@@ -1,40 +1,27 @@
 """``gesscale latency-map check``, ``repair``: what is wrong with a map, and a better one."""
 
 import time
-from typing import Annotated
+from pathlib import Path
 
 import typer
 from rich.table import Table
 
-from gesscale.cli.latency_map.arguments import (
-    Kind,
-    MapFile,
-    MapTarget,
-    Symmetry,
-    Unit,
-    load_survey,
-    plain_errors,
-    split_names,
-)
-from gesscale.cli.output import Output, OutputOption, emit, stderr_console, table
+from gesscale.cli.latency_map.reading import load_survey, plain_errors, split_names
+from gesscale.cli.output import Output, emit, stderr_console, table
 from gesscale.errors import InputError
 from latency_map import write_survey
 from latency_map.formats.document import survey_to_document
+from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
 from latency_map.quality.check import check
-from latency_map.quality.filling import Fill
 from latency_map.quality.findings import Finding, QualityReport, Severity
-from latency_map.quality.repair import AppliedRepair, Repair, Symmetrise, repair
+from latency_map.quality.repair import AppliedRepair, Repair, repair
+from latency_map.quality.ways import Fill, Symmetrise
 
 FAULT_FOUND = 3
 
 
-def check_map(
-    file: MapFile,
-    *,
-    unit: Unit = None,
-    kind: Kind = None,
-    asymmetry: Symmetry = None,
-    output: OutputOption = Output.TABLE,
+def check_file(
+    *, file: Path, unit: DelayUnit | None, kind: DelayKind | None, asymmetry: Asymmetry | None, output: Output
 ) -> None:
     """Say what is wrong with a map and what to do; exit code 3 where it cannot be decided by as it is."""
     with plain_errors():
@@ -44,30 +31,20 @@ def check_map(
         raise typer.Exit(FAULT_FOUND)
 
 
-def repair_map(
-    file: MapFile,
+def repair_file(
     *,
-    unit: Unit = None,
-    kind: Kind = None,
-    target: MapTarget = None,
-    drop: Annotated[str, typer.Option("--drop", help="Nodes to leave out, by commas.")] = "",
-    zero_diagonal: Annotated[
-        bool, typer.Option("--zero-diagonal", help="Set every node 0 ms from itself.")
-    ] = False,
-    drop_zeros: Annotated[
-        bool, typer.Option("--drop-zeros", help="Take 0 ms between two nodes as missing.")
-    ] = False,
-    symmetrise: Annotated[
-        Symmetrise | None, typer.Option("--symmetrise", help="Make the two directions of a pair one.")
-    ] = None,
-    fill: Annotated[
-        Fill, typer.Option("--fill", help="Estimate pairs without a measurement; they are marked.")
-    ] = Fill.NONE,
-    drop_incomplete: Annotated[
-        bool, typer.Option("--drop-incomplete", help="Leave out nodes until no pair is missing.")
-    ] = False,
-    seed: Annotated[int, typer.Option("--seed", help="Of the coordinates.", min=0)] = 0,
-    output: OutputOption = Output.TABLE,
+    file: Path,
+    unit: DelayUnit | None,
+    kind: DelayKind | None,
+    target: Path | None,
+    drop: str,
+    zero_diagonal: bool,
+    drop_zeros: bool,
+    symmetrise: Symmetrise | None,
+    fill: Fill,
+    drop_incomplete: bool,
+    seed: int,
+    output: Output,
 ) -> None:
     """Repair a map and say what was changed: the steps are taken in the order of the options here."""
     wanted = Repair(

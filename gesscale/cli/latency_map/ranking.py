@@ -1,59 +1,34 @@
 """``gesscale latency-map nearest`` and ``farthest``: the node to add and the one to remove."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from pathlib import Path
 
-import typer
-
-from gesscale.cli.latency_map.arguments import (
-    Kind,
-    MapFile,
-    Symmetry,
-    Unit,
-    load_map,
-    plain_errors,
-    split_names,
-)
-from gesscale.cli.latency_map.screening import (
-    Apart,
-    Arch,
-    Cpu,
-    Exclude,
-    Memory,
-    NodesAsked,
-    NodesFile,
-    Offered,
-    PodsFile,
-    rejections_table,
-    screen_candidates,
-)
-from gesscale.cli.output import Output, OutputOption, emit, table
+from gesscale.cli.latency_map.reading import load_map, plain_errors, split_names
+from gesscale.cli.latency_map.screening import NodesAsked, rejections_table, screen_candidates
+from gesscale.cli.output import Output, emit, table
 from gesscale.errors import InputError
 from latency_map import RankedNode, farthest
 from latency_map import nearest as rank_nearest
 from latency_map.choose.candidates import CandidateRejection, Unfit
-
-Members = Annotated[
-    str, typer.Option("--members", help="Nodes of the placement, by commas; the driver's too.")
-]
+from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
 
 
-def nearest(
-    file: MapFile,
+def rank_nearest_nodes(
     *,
-    members: Members,
-    unit: Unit = None,
-    kind: Kind = None,
-    candidates: Offered = "",
-    exclude: Exclude = "",
-    apart: Apart = None,
-    nodes: NodesFile = None,
-    pods: PodsFile = None,
-    arch: Arch = None,
-    cpu: Cpu = "",
-    memory: Memory = "",
-    asymmetry: Symmetry = None,
-    output: OutputOption = Output.TABLE,
+    file: Path,
+    members: str,
+    unit: DelayUnit | None,
+    kind: DelayKind | None,
+    candidates: str,
+    exclude: str,
+    apart: list[str] | None,
+    nodes: Path | None,
+    pods: Path | None,
+    arch: str | None,
+    cpu: str,
+    memory: str,
+    asymmetry: Asymmetry | None,
+    output: Output,
 ) -> None:
     """Rank the nodes to add: least largest round trip to a member, then least mean, then name."""
     asked = NodesAsked(
@@ -74,20 +49,15 @@ def nearest(
     _emit_ranking(ranking.ranked, offer.rejections, "nearest first", output)
 
 
-def rank_farthest(
-    file: MapFile,
+def rank_farthest_nodes(
     *,
-    members: Members,
-    unit: Unit = None,
-    kind: Kind = None,
-    removable: Annotated[
-        str,
-        typer.Option(
-            "--candidates", "--removable", help="Members that may go, by commas; all of them by default."
-        ),
-    ] = "",
-    asymmetry: Symmetry = None,
-    output: OutputOption = Output.TABLE,
+    file: Path,
+    members: str,
+    unit: DelayUnit | None,
+    kind: DelayKind | None,
+    removable: str,
+    asymmetry: Asymmetry | None,
+    output: Output,
 ) -> None:
     """Rank the nodes to remove: greatest largest round trip to another member, then mean, then name."""
     with plain_errors():

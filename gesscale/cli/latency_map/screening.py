@@ -3,50 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from rich.table import Table
 
-from gesscale.cli.latency_map.arguments import split_names
 from gesscale.cli.latency_map.nodes_file import read_nodes
+from gesscale.cli.latency_map.reading import split_names
 from gesscale.cli.output import stderr_console, table
 from gesscale.errors import InputError
 from gesscale.kubernetes.placement.quantity import parse_quantity
 from latency_map import LatencyMap
 from latency_map.choose.candidates import Candidate, CandidateRejection, Needs, same_label, screen
 from latency_map.errors import enumerate_some
-
-Offered = Annotated[
-    str,
-    typer.Option("--candidates", help="Nodes to choose from, by commas; by default those of --nodes or MAP."),
-]
-Exclude = Annotated[str, typer.Option("--exclude", help="Nodes that must be out, by commas.")]
-Apart = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--apart",
-        help="At most one of these nodes, by commas; or at most one for each value of this label of --nodes,"
-        " such as zone. Can be given again. Nodes that are kept stay even so.",
-    ),
-]
-NodesFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--nodes",
-        metavar="FILE",
-        help="What nodes there are: a list in YAML or JSON, or the output of kubectl get nodes -o json.",
-    ),
-]
-PodsFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--pods", metavar="FILE", help="Output of kubectl get pods -A -o json: the room that is taken."
-    ),
-]
-Arch = Annotated[str | None, typer.Option("--arch", help="Architecture that is needed, such as arm64.")]
-Cpu = Annotated[str, typer.Option("--cpu", help="CPUs that must be free, such as 1 or 500m.")]
-Memory = Annotated[str, typer.Option("--memory", help="Memory that must be free, such as 1Gi.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

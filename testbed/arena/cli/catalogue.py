@@ -2,13 +2,14 @@
 
 from gesscale.api_version import API_VERSION
 from gesscale.cli.output import Output, OutputOption, emit, table
-from testbed.arena.experiments.experiment import experiment_names
-from testbed.arena.policies.catalogue import policy_names
-from testbed.workloads.registry import workload_names
 
 
 def list_(*, output: OutputOption = Output.TABLE) -> None:
     """List policies, workloads and experiments, each with a line on what it is and where it is from."""
+    from testbed.arena.experiments.experiment import experiment_names
+    from testbed.arena.policies.catalogue import policy_names
+    from testbed.workloads.registry import workload_names
+
     parts = {"policies": policy_names(), "workloads": workload_names(), "experiments": experiment_names()}
     document = {
         part: [{"name": name, "summary": summary} for name, summary in names.items()]

@@ -1,6 +1,6 @@
 """What a shell may complete for the arena: names of policies, workloads and experiments.
 
-A shell waits for it at each TAB, so what takes long to import is imported where it is asked for.
+A shell waits for it at each TAB, so nothing is imported that takes long.
 """
 
 from importlib.resources import files
@@ -8,6 +8,7 @@ from importlib.resources import files
 from gesscale.built_in_policies import BUILT_IN
 from gesscale.cli.completion import beginning
 from testbed.arena.policies.oracle_names import ORACLES
+from testbed.workloads.names import NAMES
 
 
 def policies(incomplete: str) -> list[str]:
@@ -18,9 +19,7 @@ def policies(incomplete: str) -> list[str]:
 
 def workloads(incomplete: str) -> list[str]:
     """Complete the name of a workload."""
-    from testbed.workloads.registry import workload_names
-
-    return beginning(incomplete, workload_names())
+    return beginning(incomplete, NAMES)
 
 
 def experiments(incomplete: str) -> list[str]:

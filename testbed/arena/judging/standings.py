@@ -2,29 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 from gesscale.errors import InputError
 from gesscale.words import suggestion
 from testbed.arena.case import CaseResult
 from testbed.arena.experiments.experiment import Experiment
+from testbed.arena.judging.prices import PRICES, Account
 from testbed.arena.judging.statistics import Interval, geometric_mean_of_ratios, mean_interval
 from testbed.arena.judging.summary import ResultGroup, group_results
 from testbed.arena.policies.oracle_names import FORESIGHT, IDEAL, KNOW_THE_LOAD
 from testbed.scoring.passage import OBJECTIVES
 from testbed.scoring.sample import LAG_ABOVE, LAG_AREA
 
-PRICES = (1.0, 10.0, 100.0)
-"""The default price of a late minute, replica-minutes."""
-
 _MINUTE_S = 60.0
-
-
-class Account(StrEnum):
-    """What a bill takes for late minutes."""
-
-    MINUTES = "minutes"
-    GROWING = "growing"
 
 
 def lateness_metric(experiment: Experiment, objective_s: float, account: Account) -> str:

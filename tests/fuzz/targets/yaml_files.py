@@ -7,7 +7,7 @@ from pathlib import Path
 from fuzz.target import ROOT, TESTS, Form, Target, files, from_file
 from gesscale.cli import rules
 from gesscale.cli.latency_map.nodes_file import read_nodes
-from gesscale.cli.latency_map.plan_options import read_hosts
+from gesscale.cli.latency_map.planning import read_hosts
 from gesscale.cli.output import Output
 from gesscale.policies.rules import read_rules, rules_yaml
 from gesscale.policies.rules.reading import parse_rules
@@ -15,7 +15,8 @@ from gesscale.settings import Settings, load_settings
 from gesscale.spark.first_placement import read_base_template
 from gesscale.spark.pod_template import PodPlacement, executor_template
 from latency_map import LatencyMap, read_map
-from latency_map.emulate import ScriptAction, render_script, tc_plan
+from latency_map.emulate.plan import tc_plan
+from latency_map.emulate.script import ScriptAction, render_script
 from testbed.arena.experiments.experiment import read_experiment
 from testbed.cluster.topology import read_topology
 from testbed.emulation.daemonset import render_daemonset

@@ -3,7 +3,8 @@
 import pytest
 
 from latency_map import LatencyMapError
-from latency_map.emulate import Host, number_hosts, parse_hosts
+from latency_map.emulate.hosts import Host, number_hosts
+from latency_map.emulate.hosts_file import parse_hosts
 
 CSV = """name,address,device,user,port,networks,ssh
 edge1, 10.0.0.1,eth1,pi,2222,,gateway

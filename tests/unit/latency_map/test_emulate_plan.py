@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from latency_map import DelayKind, DelayUnit, LatencyMap, LatencyMapError, MissingDelayError
-from latency_map.emulate import Host, apply_commands, number_hosts, tc_plan, undo_commands
-from latency_map.emulate.tc import queue_packets
+from latency_map.emulate.hosts import Host, number_hosts
+from latency_map.emulate.plan import tc_plan
+from latency_map.emulate.tc import apply_commands, queue_packets, undo_commands
 from latency_map.shell import command_line
 
 NAMES = ("a", "b", "c")

@@ -5,8 +5,11 @@ import subprocess
 import pytest
 
 from latency_map import DelayKind, DelayUnit, LatencyMap
-from latency_map.emulate import ScriptAction, apply_commands, number_hosts, render_script, tc_plan
+from latency_map.emulate.hosts import number_hosts
+from latency_map.emulate.plan import tc_plan
 from latency_map.emulate.preflight import preflight_problems, render_preflight
+from latency_map.emulate.script import ScriptAction, render_script
+from latency_map.emulate.tc import apply_commands
 
 PAIR = LatencyMap.from_delays(["a", "b"], [[0, 40], [40, 0]], unit=DelayUnit.MS, kind=DelayKind.RTT)
 OWN = LatencyMap.from_delays(["a", "b"], [[0, 1], [1, 0]], unit=DelayUnit.MS, kind=DelayKind.RTT)

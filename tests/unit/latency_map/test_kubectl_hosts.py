@@ -5,9 +5,9 @@ import json
 import pytest
 import yaml
 
-from gesscale.cli.latency_map.plan_options import read_hosts
+from gesscale.cli.latency_map.planning import read_hosts
 from gesscale.errors import GesscaleError
-from latency_map.emulate import Host
+from latency_map.emulate.hosts import Host
 
 
 def kubectl(*nodes):

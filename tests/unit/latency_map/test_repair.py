@@ -5,8 +5,8 @@ import pytest
 
 from latency_map import LatencyMapError, Spread, Survey, UnknownNodeError
 from latency_map.quality.check import check
-from latency_map.quality.filling import Fill
-from latency_map.quality.repair import Repair, RepairStep, Symmetrise, repair
+from latency_map.quality.repair import Repair, RepairStep, repair
+from latency_map.quality.ways import Fill, Symmetrise
 
 NAN = math.nan
 

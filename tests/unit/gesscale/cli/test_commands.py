@@ -1,12 +1,15 @@
 """What holds for every command: its line in the list, its example, its options; and how little a list imports."""
 
+import json
 import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.resources import files
 from typing import Any
 
 import pytest
+from settings_keys import settings_keys
 from typer.main import get_command
 
 from gesscale.built_in_policies import BUILT_IN
@@ -19,17 +22,20 @@ from testbed.arena import cli as arena
 ROOT: Any = get_command(app)
 
 
-def leaves(group: Any, path: tuple[str, ...] = ("gesscale",)) -> Iterator[tuple[str, Any]]:
-    """Yield every command that is no group, with the words that lead to it."""
-    for name in group.list_commands(None):
-        command = group.get_command(None, name)
-        if hasattr(command, "list_commands"):  # a group
-            yield from leaves(command, (*path, name))
-        else:
-            yield " ".join((*path, name)), command
+def is_group(command: Any) -> bool:
+    return hasattr(command, "list_commands")
 
 
-LEAVES = dict(leaves(ROOT))
+def commands(found: Any, path: tuple[str, ...] = ("gesscale",)) -> Iterator[tuple[str, Any]]:
+    """Yield a command and all below it, with the words that lead to each."""
+    yield " ".join(path), found
+    if is_group(found):
+        for name in found.list_commands(None):
+            yield from commands(found.get_command(None, name), (*path, name))
+
+
+ALL = dict(commands(ROOT))
+LEAVES = {path: command for path, command in ALL.items() if not is_group(command)}
 TABLES = {
     "": COMMANDS,
     "latency-map": latency_map.COMMANDS,
@@ -42,7 +48,7 @@ def command_of(words: list[str]) -> Any:
     """Return the command that a command line is for."""
     found = ROOT.get_command(None, "testbed") if words[0] == "testbed" else ROOT
     for word in words[1:]:
-        if not hasattr(found, "list_commands"):
+        if not is_group(found):
             break
         found = found.get_command(None, word)
     return found
@@ -83,8 +89,10 @@ def test_the_names_of_the_policies_that_come_with_it_are_those_of_their_cards():
 
 
 QUICK = """
-import os, sys
+import json, os, sys
 from gesscale.cli.start import main
+paths, typed = map(json.loads, sys.argv[1:])
+HEAVY = {"kubernetes", "matplotlib", "networkx", "numpy", "pandas", "pyarrow", "pyspark", "scipy"}
 def command(*words, **environment):
     os.environ.update(environment)
     sys.argv = ["gesscale", *words]
@@ -94,26 +102,50 @@ def command(*words, **environment):
         pass
     for name in environment:
         del os.environ[name]
-    heavy = {"numpy", "scipy", "networkx", "pyspark"} & {*sys.modules}
+    heavy = HEAVY & {*sys.modules}
     assert not heavy, (words, environment, heavy)
 command("--version")
-command("--help")
-command("latency-map", "--help")
-command("arena", "-h")
-command("testbed", "-h")
-for words in ("gesscale re", "gesscale latency-map ch", "gesscale policies show ge", "gesscale recommend --policy d",
-              "gesscale recommend --p"):
+for path in paths:
+    command(*path.split(), "--help")
+for words in typed:
     command(_GESSCALE_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=str(words.count(" ")))
-command("recommend", "--help")
-command("explain", "--help")
-command("policies", "show", "--help")
 """
+TYPED = [
+    "gesscale re",
+    "gesscale latency-map ch",
+    "gesscale policies show ge",
+    "gesscale recommend --policy d",
+    "gesscale recommend --p",
+    "gesscale recommend --set monitor.p",
+    "gesscale arena run --workload kanis-c",
+    "gesscale arena league --pr",
+    "gesscale testbed kubernetes d",
+]
 
 
 def test_help_and_completion_import_nothing_heavy():
+    paths = [path.removeprefix("gesscale").strip() for path in ALL]
     done = subprocess.run(
-        [sys.executable, "-c", QUICK], capture_output=True, text=True, timeout=120, check=False
-    )
+        [sys.executable, "-c", QUICK, json.dumps(paths), json.dumps(TYPED)],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
+    assert done.stdout.lower().count("usage: ") == len(paths)
     completed = done.stdout.splitlines()
-    assert {"recommend", "choose", "check", "gesscale2", "daedalus", "--policy"} <= {*completed}
+    words = {
+        "recommend",
+        "choose",
+        "gesscale2",
+        "daedalus",
+        "--policy",
+        "monitor.period=",
+        "kanis-cosine",
+        "--price",
+        "demo",
+    }
+    assert words <= {*completed}
+
+
+def test_the_names_of_settings_that_a_shell_completes_are_all_there_are():
+    written = files("gesscale.cli").joinpath("settings_keys.txt").read_text("utf-8")
+    assert written == settings_keys(), "run: python tests/settings_keys.py > gesscale/cli/settings_keys.txt"

@@ -38,7 +38,7 @@ NEEDS = {
     "testbed nexmark": "spark",
     "testbed league --results live": "spark",
     "testbed chaos --results chaos": "spark",
-    "arena course --policy static --to course.jsonl": "report",
+    "arena course results --policy static": "report",
     "latency-map show map.csv --unit ms --kind rtt --picture map.png": "plots",
     "latency-map measure --source a --target b=127.0.0.1 --method icmp": "probe",
     "recommend -c settings.yaml --policy daedalus": "daedalus",

@@ -5,7 +5,9 @@ import pytest
 import yaml
 
 from latency_map import LatencyMap
-from latency_map.emulate import ScriptAction, number_hosts, render_script, tc_plan
+from latency_map.emulate.hosts import number_hosts
+from latency_map.emulate.plan import tc_plan
+from latency_map.emulate.script import ScriptAction, render_script
 from testbed.emulation.daemonset import render_daemonset
 
 

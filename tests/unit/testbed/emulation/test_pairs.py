@@ -5,7 +5,8 @@ import subprocess
 import numpy as np
 
 from latency_map import LatencyMap
-from latency_map.emulate import number_hosts, tc_plan
+from latency_map.emulate.hosts import number_hosts
+from latency_map.emulate.plan import tc_plan
 from testbed.emulation.pairs import render_pings
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from latency_map import LatencyMapError
-from latency_map.emulate import Host
+from latency_map.emulate.hosts import Host
 from testbed.emulation.remote import Login, ScriptResult, ssh_command
 
 HOST = Host(name="edge1", address="10.0.0.1")

@@ -5,6 +5,7 @@ import pytest
 
 from gesscale.errors import InputError
 from testbed.workloads.entry import WorkloadRequest
+from testbed.workloads.names import NAMES
 from testbed.workloads.registry import entries, workload_named, workload_names
 
 PAGE = Path(__file__).parents[4] / "docs" / "reference" / "workloads.md"
@@ -12,6 +13,10 @@ WINDOWS = [f"{entry.name}:any" for entry in entries() if "`any`" in entry.parame
 ALL = [*workload_names(), "nyc:2014-07-01", *WINDOWS, "kanis-spikes:random", "sine:10", "constant:1"]
 DRAWN = [entry.name for entry in entries() if entry.is_random] + WINDOWS
 FIXED = [entry.name for entry in entries() if not entry.is_random]
+
+
+def test_the_names_that_a_shell_completes_are_those_of_the_loads():
+    assert [*NAMES] == [*workload_names()]
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -1,46 +1,19 @@
-"""What ``latency-map plan`` and ``testbed apply`` have in common: options, hosts, and the plan of both."""
+"""What ``latency-map plan`` and ``testbed apply`` have in common: hosts, and the plan of both."""
 
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from gesscale.cli.latency_map.arguments import load_map
 from gesscale.cli.latency_map.kubectl import to_host
 from gesscale.cli.latency_map.nodes_file import MAX_BYTES, parse_listing
+from gesscale.cli.latency_map.reading import load_map
 from gesscale.cli.output import stderr_console
 from gesscale.errors import InputError
 from latency_map import Asymmetry, LatencyMap, LatencyMapError
-from latency_map.emulate import EmulationPlan, Host, parse_hosts, tc_plan
+from latency_map.emulate.hosts import Host
+from latency_map.emulate.hosts_file import parse_hosts
+from latency_map.emulate.plan import EmulationPlan, tc_plan
 from latency_map.formats.yaml_text import read_text
-
-Device = Annotated[
-    str, typer.Option("--device", help="The nodes' network device, where the hosts do not say it.")
-]
-Measured = Annotated[
-    Path | None,
-    typer.Option(
-        "--measured", metavar="MAP", help="The real network's own round trips, which are taken off."
-    ),
-]
-SkipMissing = Annotated[
-    bool,
-    typer.Option("--skip-missing", help="Leave pairs without a round trip and nodes without a host alone."),
-]
-Rate = Annotated[int, typer.Option("--rate-mbit", help="Limit to each other node, Mbit/s; above your links.")]
-PodNetworks = Annotated[
-    bool,
-    typer.Option(
-        "--pod-networks", help="Of kubectl's nodes, delay pods' own addresses too: for flannel's host-gw."
-    ),
-]
-For = Annotated[
-    str | None,
-    typer.Option(
-        "--for", metavar="TIME", help="Each node undoes it by itself after this long: 90s, 30m, 2h."
-    ),
-]
 
 
 def read_hosts(file: Path, device: str, *, pod_networks: bool = False) -> tuple[Host, ...]:

@@ -1,0 +1,105 @@
+"""Reading maps for a command: how large they may be, what they were taken for, errors in one line."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+
+from gesscale.cli.latency_map import max_nodes_asked
+from gesscale.cli.output import complain, stderr_console, warn
+from gesscale.errors import InputError
+from latency_map import (
+    NO_SIDE_FILES,
+    Asymmetry,
+    DelayKind,
+    DelayUnit,
+    Imported,
+    LatencyMap,
+    LatencyMapError,
+    MapForm,
+    MapLimits,
+    NoChoiceError,
+    SideFiles,
+    read_survey,
+)
+from latency_map.limits import DEFAULT_LIMITS
+
+NOT_FEASIBLE = 3
+
+
+def chosen_limits() -> MapLimits:
+    """Return how large a map may be that is read, as the user chose for the command that runs.
+
+    Raises
+    ------
+    InputError
+        No map may be so large.
+    """
+    nodes = max_nodes_asked.get()
+    try:
+        return DEFAULT_LIMITS if nodes is None else MapLimits(nodes=nodes)
+    except ValueError as error:
+        message = f"--max-nodes: {error}"
+        raise InputError(message) from None
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """Turn what latency_map raises on purpose into one line and an exit code."""
+    try:
+        yield
+    except NoChoiceError as error:
+        complain(f"not feasible: {error}")
+        raise typer.Exit(NOT_FEASIBLE) from None
+    except LatencyMapError as error:
+        raise InputError(str(error)) from None
+
+
+def load_survey(
+    file: Path,
+    unit: DelayUnit | None,
+    kind: DelayKind | None,
+    *,
+    form: MapForm | None = None,
+    side_files: SideFiles = NO_SIDE_FILES,
+) -> Imported:
+    """Read a survey from a file, or from standard input for ``-``, and say on stderr what it was taken for."""
+    given = sys.stdin.buffer if str(file) == "-" else file
+    imported = read_survey(
+        given, unit=unit, kind=kind, form=form, side_files=side_files, limits=chosen_limits()
+    )
+    stderr_console.print(
+        f"{file} read as {imported.form.value}: {imported.reason}", markup=False, highlight=False
+    )
+    for note in imported.notes:
+        stderr_console.print(f"  {note}", markup=False, highlight=False)
+    warn(imported.warnings)
+    return imported
+
+
+def load_map(
+    file: Path, unit: DelayUnit | None, kind: DelayKind | None, asymmetry: Asymmetry | None
+) -> LatencyMap:
+    """Read a map that decisions can be made by, and say on stderr what the file was taken for."""
+    survey = load_survey(file, unit, kind).survey
+    try:
+        latencies = survey.to_map(asymmetry)
+    except LatencyMapError as error:
+        message = f"{file}: {error}; gesscale latency-map check says which repair fixes it"
+        raise LatencyMapError(message) from None
+    if missing := len(latencies.missing()):
+        pairs = len(latencies) * (len(latencies) - 1) // 2
+        warn(
+            [
+                f"{file} is not usable for decisions as it is: {missing} of {pairs} pairs have no delay; "
+                "gesscale latency-map check says which repair fixes it"
+            ]
+        )
+    return latencies
+
+
+def split_names(listing: str) -> list[str]:
+    """Return the names in a listing separated by commas."""
+    return [name.strip() for name in listing.split(",") if name.strip()]

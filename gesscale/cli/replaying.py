@@ -1,0 +1,223 @@
+"""``gesscale replay``: what a policy would have decided in a recorded run, and why."""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from gesscale.api_version import API_VERSION
+from gesscale.assembly import open_latencies, recall_knowledge
+from gesscale.cli.output import Output, emit, stderr_console, table
+from gesscale.decision import Change
+from gesscale.document import decision_document
+from gesscale.errors import InputError, SettingsError
+from gesscale.monitor.record_files import SETTINGS, Recording, read_recording
+from gesscale.monitor.replay import RecordedWorld
+from gesscale.policies.guarded import GuardedPolicy
+from gesscale.policies.registry import any_card
+from gesscale.replay import Agreement, ReplayedDecision, agreement, answers_of
+from gesscale.settings import Settings, load_settings
+from gesscale.settings.loading import naming
+from latency_map import LatencyMap
+
+NOTE = (
+    "Batches and placements follow it: each decision is an answer to the situation as it was live, no simulation of "
+    "what would have come of it."
+)
+_FAULTS_SHOWN = 3
+
+
+def replay_record(
+    *,
+    record: Path,
+    policy: str | None,
+    config: Path | None,
+    set_: list[str] | None,
+    everything: bool,
+    output: Output,
+) -> None:
+    """Say what a policy would have decided at each instant of a recorded run, and why. Changes nothing."""
+    settings = _settings(record, config, set_ or [], policy)
+    name = settings.analyze.policy
+    chosen = GuardedPolicy(settings.analyze.build(settings.workflow.build()))
+    recording = read_recording(record, settings.workflow.operators)
+    instants_s = recording.instants_s(settings.monitor.period_s)
+    answers = answers_of(
+        chosen,
+        _world(record, recording, settings),
+        recall_knowledge(settings, math.nextafter(instants_s[0], -math.inf)),
+        instants_s=instants_s,
+        rescale_timeout_s=settings.plan.rescale_timeout_s,
+        excluded_nodes=frozenset(settings.plan.exclude_nodes),
+    )
+    found = agreement(answers)
+    if output is not Output.TABLE:
+        emit(_document(record, name, recording, answers, found), output)
+        return
+    shown = [answer for answer in answers if everything or _is_notable(answer)]
+    emit(None, output, _tables(name, shown, len(answers), found))
+    _print_notes(recording, found, everything=everything)
+
+
+def _settings(record: Path, config: Path | None, overrides: Sequence[str], policy: str | None) -> Settings:
+    if config is None and not (record / SETTINGS).is_file():
+        message = (
+            f"there is no {record / SETTINGS}: expected a record, a folder as the demo writes it; name settings that "
+            "are elsewhere by --config"
+        )
+        raise InputError(message)
+    if policy is not None:
+        any_card(policy)  # says what is wrong with it before the settings do
+        overrides = [*overrides, naming(policy)]
+    return load_settings(config or record / SETTINGS, overrides, trusted=config is not None, is_record=True)
+
+
+def _world(record: Path, recording: Recording, settings: Settings) -> RecordedWorld:
+    monitor = settings.monitor
+    return RecordedWorld(
+        recording=recording,
+        delays=_delays(settings),
+        window_s=monitor.window_s,
+        history_s=monitor.history_s,
+        stale_after_s=monitor.stale_after_s,
+        as_read=_reads_alike(record, settings),
+    )
+
+
+def _delays(settings: Settings) -> LatencyMap:
+    if settings.latency_map.source == "file" and (delays := open_latencies(settings).current(0.0).map):
+        return delays
+    message = (
+        f"the settings read the latency map from {settings.latency_map.source}, which cannot tell of the past; name "
+        "its file by --set latency_map.source=file --set latency_map.file=FILE"
+    )
+    raise InputError(message)
+
+
+def _reads_alike(record: Path, used: Settings) -> bool:
+    """Whether the live loop read over the same periods, so that its figures are those of these settings."""
+    try:
+        live = load_settings(
+            record / SETTINGS, [naming(used.analyze.policy)], {}, trusted=False, is_record=True
+        ).monitor
+    except SettingsError:
+        return False
+    read = used.monitor
+    return (live.window_s, live.history_s, live.stale_after_s) == (
+        read.window_s,
+        read.history_s,
+        read.stale_after_s,
+    )
+
+
+def _is_notable(answer: ReplayedDecision) -> bool:
+    live = answer.live is not None and answer.live.change is not None
+    return live or answer.decision.plan.change is not None or answer.agrees is False
+
+
+def _tables(policy: str, shown: Sequence[ReplayedDecision], count: int, found: Agreement) -> list[Table]:
+    title = f"What {policy} would have decided in each recorded situation ({len(shown)} of {count} decisions)"
+    columns = ["operator", "at, s", "replicas", "live", policy, "MST, rows/s", "agrees"]
+    tables = [table(title, columns, [_row(answer) for answer in shown])]
+    differing = [answer for answer in shown if answer.agrees is False]
+    if differing:
+        columns = ["operator", "at, s", "why live", f"why {policy}"]
+        tables.append(table("Where they differ", columns, [_reasons(answer) for answer in differing]))
+    rows = [(words, figure) for words, figure in _figures(found).values()]
+    return [*tables, table("Agreement", ("which", "decisions"), rows)]
+
+
+def _row(answer: ReplayedDecision) -> tuple[object, ...]:
+    decision, live = answer.decision, answer.live
+    plan, verdict = decision.plan, decision.analysis.verdict.value
+    undone = "" if live is None or live.acted else live.status
+    return (
+        decision.operator,
+        f"{answer.since_start_s:.0f}",
+        len(live.placement if live else plan.placement) or None,
+        _concluded(live.reason, live.change, undone) if live else None,
+        f"{verdict}: {_concluded(plan.reason.value, plan.change)}",
+        plan.mst.mid if plan.mst else None,
+        {True: "yes", False: "no", None: None}[answer.agrees],
+    )
+
+
+def _reasons(answer: ReplayedDecision) -> tuple[object, ...]:
+    decision, live = answer.decision, answer.live
+    why = decision.plan.detail or decision.analysis.detail
+    return decision.operator, f"{answer.since_start_s:.0f}", live.detail if live else None, why
+
+
+def _concluded(reason: str, change: Change | None, undone: str = "") -> str:
+    if change is None:
+        return reason
+    nodes = [*(f"+{node}" for node in change.add), *(f"-{node}" for node in change.remove)]
+    return " ".join([reason, *nodes, *([f"({undone})"] if undone else [])])
+
+
+def _figures(found: Agreement) -> Mapping[str, tuple[str, int]]:
+    return {
+        "compared": ("compared with live ones", found.compared),
+        "same_change": ("that want the same change", found.same_change),
+        "same_reason": ("that give the same reason", found.same_reason),
+        "live_changes": ("that wanted a change live", found.live_changes),
+        "wanted_changes": ("that would have wanted one", found.wanted_changes),
+        "new_proposals": ("of these, not wanted one step before", found.new_proposals),
+    }
+
+
+def _first_difference(answer: ReplayedDecision | None) -> str | None:
+    if answer is None or answer.live is None:
+        return None
+    live, plan = answer.live, answer.decision.plan
+    return (
+        f"{answer.since_start_s:.0f} s, operator {plan.operator}: live {_concluded(live.reason, live.change)}, "
+        f"here {_concluded(plan.reason.value, plan.change)}"
+    )
+
+
+def _print_notes(recording: Recording, found: Agreement, *, everything: bool) -> None:
+    if (first := _first_difference(found.first_difference)) is not None:
+        stderr_console.print(f"first difference after {first}")
+    stderr_console.print(f"{_live_policy(recording) or 'no decision'} is on record. {NOTE}")
+    if not everything:
+        stderr_console.print("shown are the decisions with a change or a difference; --all shows every one")
+    for complaint in recording.faults[:_FAULTS_SHOWN]:
+        stderr_console.print(f"left out: {complaint}")
+    if recording.faults:
+        stderr_console.print(f"lines left out: {len(recording.faults)}")
+
+
+def _live_policy(recording: Recording) -> str:
+    return ", ".join(sorted({decision.policy for decision in recording.decisions}))
+
+
+def _document(
+    record: Path, policy: str, recording: Recording, answers: Sequence[ReplayedDecision], found: Agreement
+) -> Mapping[str, Any]:
+    return {
+        "apiVersion": API_VERSION,
+        "record": str(record),
+        "policy": policy,
+        "livePolicy": _live_policy(recording) or None,
+        "note": NOTE,
+        "summary": {
+            **{name: figure for name, (_, figure) in _figures(found).items()},
+            "first_difference": _first_difference(found.first_difference),
+        },
+        "faults": recording.faults,
+        "steps": [
+            {
+                "at_s": answer.decision.at_s,
+                "since_start_s": answer.since_start_s,
+                "operator": answer.decision.operator,
+                "agrees": answer.agrees,
+                "same_reason": answer.same_reason,
+                "live": answer.live.document if answer.live else None,
+                "decision": decision_document(answer.decision),
+            }
+            for answer in answers
+        ],
+    }

@@ -1,0 +1,50 @@
+"""``gesscale arena course``: a run of which results were kept, as a record with a page."""
+
+from pathlib import Path
+
+from gesscale.cli.output import stderr_console
+from gesscale.errors import InputError
+from gesscale.service.recorded import write_page
+from gesscale.words import suggestion
+from testbed.arena.case import Case
+from testbed.arena.cli.arguments import files_placed
+from testbed.arena.report.names import course_title, short_names
+from testbed.arena.runs.course import check_same, write_course
+from testbed.arena.runs.results import read_results
+
+
+def record_course(
+    *, folder: Path, policy: str, workload: str, seed: int | None, variant: str | None, target: Path
+) -> None:
+    """Play one run again, and keep every decision and every batch of it: a record to look at and to replay."""
+    experiment, results = read_results(folder)
+    case = Case(
+        policy=_known("--policy", policy, experiment.policies),
+        workload=_known("--workload", workload or experiment.workloads[0], experiment.workloads),
+        seed=experiment.seed_list[0] if seed is None else seed,
+        variant=experiment.variant_names[0] if variant is None else variant,
+    )
+    if case not in experiment.cases():
+        message = f"results {folder}: expected a run of the experiment, got seed {case.seed}, variant {case.variant!r}"
+        raise InputError(message)
+    result = write_course(experiment, case, target)
+    for kept in results:
+        if kept.case == case:
+            check_same(kept, result)
+    write_page(target, target / "page.html", title=course_title(experiment, case))
+    if result.lost:
+        stderr_console.print(f"the run was lost: {result.lost}")
+    stderr_console.print(f"open {target / 'page.html'} in a browser")
+    stderr_console.print(f"what another policy would have decided: gesscale replay {target} --policy NAME")
+
+
+def _known(option: str, asked: str, names: tuple[str, ...]) -> str:
+    """Return the name of an experiment that is meant; a file by its name or by its path."""
+    called = {short: name for name, short in short_names(names).items()}
+    for name in (asked, *files_placed([asked])):
+        if name in names:
+            return name
+    if asked in called:
+        return called[asked]
+    message = f"{option}: expected one of the experiment, got {asked!r}; {suggestion(asked, called)}"
+    raise InputError(message)

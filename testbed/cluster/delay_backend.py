@@ -1,0 +1,12 @@
+"""What may make the delays of the local cluster."""
+
+from enum import StrEnum
+
+
+class DelayBackend(StrEnum):
+    """What makes the delays."""
+
+    AUTO = "auto"
+    NETEM = "netem"
+    RELAY_C = "relay-c"
+    RELAY_PYTHON = "relay-python"

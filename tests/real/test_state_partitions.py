@@ -1,0 +1,88 @@
+"""A restart with more replicas than partitions of the state: the state is cut, and no row is lost."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
+ROWS, BATCHES_A_WINDOW = 50, 4
+PROGRAM = """
+import json, sys, threading, time
+from pyspark.sql import SparkSession, functions as F
+import gesscale.spark
+
+folder, rows_per_batch, keys = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+checkpoint = f"{folder}/checkpoint"
+settings = {
+    "spark.ui.enabled": "false", "spark.log.level": "ERROR", "spark.sql.shuffle.partitions": "2",
+    "spark.sql.streaming.stateStore.providerClass":
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    "spark.sql.session.timeZone": "UTC",
+}
+builder = SparkSession.builder.master("local[2]").appName("trial")
+spark = builder.config(map=settings).getOrCreate()
+
+def write(rows, number):
+    rows.write.mode("overwrite").parquet(f"{folder}/out/batch={number}")  # a batch that is done again writes it again
+
+def start_query(spark, replicas, *, once=False):
+    source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", rows_per_batch)
+    rows = source.option("numPartitions", 2).load().withWatermark("timestamp", "2 seconds")
+    window, key = F.window("timestamp", "4 seconds", "2 seconds"), (F.col("value") % keys).alias("key")
+    sink = rows.groupBy(window, key).count().writeStream.queryName("trial").foreachBatch(write)
+    sink = sink.option("checkpointLocation", checkpoint)
+    return sink.trigger(**({"once": True} if once else {"processingTime": "1 second"})).start()
+
+attachment = gesscale.spark.attach(
+    spark, operator="trial", port=0, cap_rows=rows_per_batch, restart=start_query, state_checkpoint=checkpoint
+)
+restartable, stopping = attachment._restartable, threading.Event()
+running = threading.Thread(target=attachment.run, args=(stopping,))
+running.start()
+
+def progress():
+    report = attachment.query and attachment.query.lastProgress
+    return json.loads(report.json) if report else None
+
+def await_batches(number):
+    deadline_s = time.monotonic() + 300
+    while (seen := progress()) is None or not seen["stateOperators"] or seen["batchId"] < number:
+        assert time.monotonic() < deadline_s, seen
+        time.sleep(0.2)
+    return seen["batchId"]
+
+last = await_batches(3)
+for order, replicas in (("1-1", 3), ("1-2", 4), ("1-3", 6)):
+    restartable.restart(order, lambda: replicas)
+    last = await_batches(last + 3)
+partitions = progress()["stateOperators"][0]["numShufflePartitions"]
+await_batches(last + 3)
+restarts = restartable.document()
+stopping.set()
+running.join()
+windows = spark.read.parquet(f"{folder}/out").groupBy("window")
+sums = windows.agg(F.sum("count").alias("rows"), F.count("*").alias("keys"), F.countDistinct("key").alias("different"))
+totals = sums.orderBy("window").drop("window").collect()
+print("FOUND", json.dumps({"partitions": partitions, "restarts": restarts, "windows": [list(each) for each in totals]}))
+spark.stop()
+"""
+
+
+def test_state_is_cut_into_more_partitions_and_each_window_still_holds_all_its_rows(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    command = (sys.executable, str(program), str(tmp_path), str(ROWS), "7")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=500, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = json.loads(done.stdout.partition("FOUND")[2])
+    # 2 partitions at first; 3 replicas: 4; 4 replicas: enough; 6 replicas: 8
+    assert [each["state_partitions"] for each in found["restarts"]] == [4, None, 8]
+    assert found["partitions"] == 8
+    assert all(each["downtime_s"] > 0 for each in found["restarts"])
+    (first, *windows) = found["windows"]
+    assert len(windows) >= 3  # each closes a second after the one before, or two
+    # A batch of the source is a second of event time; the first window began before it.
+    assert first[0] <= BATCHES_A_WINDOW * ROWS
+    assert windows == [[BATCHES_A_WINDOW * ROWS, 7, 7]] * len(windows)
