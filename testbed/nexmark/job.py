@@ -130,10 +130,18 @@ class NexmarkJob:
             *(sys.executable, "-m", "testbed.nexmark", "verify", self.query.name, "--folder", str(folder)),
             *("--events", str(events), "--events-per-s", str(self.events_per_s), "--output", "json"),
         )
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_VERIFY_WITHIN_S, check=False)
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=_VERIFY_WITHIN_S, check=False
+            )
+        except subprocess.TimeoutExpired:
+            message = (
+                f"the comparison with a batch took more than {_VERIFY_WITHIN_S:g} s: is this machine busy?"
+            )
+            raise ClusterError(message) from None
         try:
             found: dict[str, int] = json.loads(done.stdout)
         except ValueError:
-            message = f"the comparison has failed: {done.stderr.strip()[-500:]}"
+            message = f"the comparison with a batch has failed: {done.stderr.strip()[-500:]}"
             raise ClusterError(message) from None
         return found
