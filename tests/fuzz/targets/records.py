@@ -18,13 +18,17 @@ from testbed.simulator.validation.measured_batch import of_run
 from testbed.simulator.validation.recorded_run import read_run
 
 _RECORDS = TESTS / "data" / "records"
+_OPERATOR = "nearest"
+"""Whose records are put in the place of one another's."""
 _BATCHES, _DECISIONS = 14, 5
 """So many lines of each record, that an input takes milliseconds."""
 
 
 def _some(file: str, lines: int) -> Callable[[], Sequence[bytes]]:
     def read() -> Sequence[bytes]:
-        folders = [folder for folder in sorted(_RECORDS.iterdir()) if folder.is_dir()]
+        folders = [
+            path.parent for path in sorted(_RECORDS.glob("*/gesscale.yaml")) if _OPERATOR in path.read_text()
+        ]
         return [_beginning(folder / file, lines) for folder in folders]
 
     return read
