@@ -64,7 +64,7 @@ def rank_policies(
 
 
 def _baseline(experiment: Experiment, results: Sequence[CaseResult], wanted: str | None) -> str:
-    """Return whom the others are measured by, and say so where that is not who it usually is."""
+    """Return the baseline policy, and say so where it is not the usual one."""
     if wanted is None and any(result.case.policy == IDEAL for result in results):
         return IDEAL
     base = choose_baseline(results, wanted, experiment)

@@ -1,4 +1,4 @@
-"""``gesscale arena course``: a run of which results were kept, as a record with a page."""
+"""``gesscale arena course``: a run whose results were kept, as a record with a page."""
 
 from pathlib import Path
 
