@@ -272,7 +272,7 @@ def _handle(process: Process) -> int | None:
         return None
     marker = f"{MARKER}={process.mark.cluster}\0".encode()
     with contextlib.suppress(OSError):
-        if marker in Path(f"/proc/{process.pid}/environ").read_bytes():
+        if marker in _environment(Path(f"/proc/{process.pid}")):
             return fd
     os.close(fd)
     return None
