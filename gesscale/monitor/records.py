@@ -212,7 +212,7 @@ def to_batches(records: Iterable[object], hosts: Mapping[str, str], *, ahead_s: 
         except ValidationError as error:
             faults.append(f"record {position} is dropped: {_first_fault_of_answer(error)}")
             continue
-        figures = {**vars(record)}  # `model_dump` takes ten times as long, and there are very many
+        figures = {**vars(record)}  # `model_dump` was a fifth of the time to read an answer
         nodes, by_host = nodes_of(figures.pop("hosts"), hosts), figures.pop("by_host")
         figures["ended_at_s"] -= ahead_s
         batches.append(Batch(**figures, nodes=nodes))

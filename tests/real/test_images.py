@@ -69,7 +69,7 @@ def test_the_taxi_image_holds_a_broker_and_a_spark_that_reads_from_it():
     settings = SETTINGS_OF_THE_BROKER.read_text("utf-8").replace("kafka.taxi.svc", "localhost")
     for old, new in {"9092": f"{broker}", "9093": f"{controller}", "/data": "/tmp/data"}.items():
         settings = settings.replace(old, new)
-    # No pod here: the container's own name leads nowhere, so Spark is told another.
+    # No pod here: the container's own name leads nowhere, so Spark gets another.
     script = f"""
         echo '{settings}' > /tmp/server.properties
         /opt/entrypoint.sh /opt/broker.sh /tmp/server.properties >&2 &

@@ -1,4 +1,4 @@
-"""What a query of Nexmark is told on the nodes, and when its rows are due."""
+"""What a query of Nexmark gets on the nodes, and when its rows are due."""
 
 from pathlib import Path
 
