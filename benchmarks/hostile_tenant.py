@@ -35,13 +35,13 @@ from controller_footprint import (
     NAMESPACES,
     PROBES_PORT,
     ROOT,
-    Batches,
     _node,
     _pod,
     api_server,
     memory_mib,
     patiently,
 )
+from footprint.served_batches import Batches
 
 from gesscale.kubernetes.api import Connection
 from gesscale.kubernetes.api.resources import CONFIG_MAPS, STREAM_AUTOSCALERS

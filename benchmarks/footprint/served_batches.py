@@ -1,0 +1,77 @@
+"""Drivers outside a cluster whose batches a local server has, as many of them as a benchmark wants."""
+
+import json
+import math
+import time
+from functools import lru_cache
+from http.server import BaseHTTPRequestHandler
+
+BATCH_S = 2.0
+
+
+@lru_cache(maxsize=64)
+def newest_batches(newest: int, phase: int, change: int | None) -> tuple[str, int]:
+    """Return the newest 200 batches as JSON, with ``NODE`` for the node, and the rows of all of them.
+
+    Their load moves by a tenth. From the batch ``change`` on all are full and late, and half as many rows again come.
+    """
+    batches, total, offered = [], 0, 0
+    for number in range(newest - 200, newest):
+        is_full = change is not None and number >= change
+        rows = 1000 if is_full else round(500 + 50 * math.sin(number / 17 + phase))
+        total, offered = total + rows, offered + (1500 if is_full else rows)
+        began_s = Batches.began_s - 600 + BATCH_S * number
+        seconds = 1.99 if is_full else 1.2
+        batches.append(
+            {
+                "batch_id": number,
+                "started_at_s": began_s,
+                "ended_at_s": began_s + seconds,
+                "rows": rows,
+                "seconds": seconds,
+                "trigger_s": BATCH_S,
+                "cap_rows": 1000,
+                "offered_rows_total": float(offered),
+                "processed_rows_total": total,
+                "backlog_rows": float(offered - total),
+                "replicas": 1,
+                "hosts": ["NODE"],
+                "hosts_at_start": ["NODE"],
+            }
+        )
+    return json.dumps(batches), total
+
+
+class Batches(BaseHTTPRequestHandler):
+    """Answers with the batches of any operator: ``/NODE/OPERATOR/batches``; one every two seconds.
+
+    None is full, until the load of some operators changes.
+    """
+
+    began_s = time.time()
+    changed: frozenset[str] = frozenset()
+    change: int | None = None
+
+    @classmethod
+    def newest(cls) -> int:
+        """Return the number of the batch that began last."""
+        return int((time.time() - cls.began_s + 600) / BATCH_S)
+
+    def do_GET(self) -> None:
+        """Answer with the newest 200 batches."""
+        _, node, operator, _ = self.path.split("/")
+        now_s, change = time.time(), self.change if operator in self.changed else None
+        batches, total = newest_batches(self.newest(), len(operator) + ord(operator[-1]) % 7, change)
+        document = {
+            "apiVersion": "gesscale.dev/v1", "app": "a", "operator": operator, "query": "q", "now_s": now_s,
+            "active": True, "last_progress_at_s": now_s, "cap_rows": 1000, "trigger_s": BATCH_S,
+            "listener_errors": 0, "batches": [], "total": total,
+        }  # fmt: skip
+        body = json.dumps(document).replace("[]", batches).replace("NODE", node).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it so
+        """Say nothing."""
