@@ -1,6 +1,7 @@
 """``gesscale latency-map generate``: made-up maps, for tests, plans and emulation."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -22,24 +23,39 @@ WARNED_FROM_RATIO = 0.005
 """A share of broken triangles that is farther than this from the one asked for is warned of."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapRequest:
+    """What each generated map is asked for, whatever its shape."""
+
+    broken_triangles: float | None
+    asymmetry: float
+    missing: float
+    seed: int
+    target: Path | None
+    output: Output
+
+    @property
+    def flaws(self) -> Flaws:
+        """What is to be wrong with it."""
+        return Flaws(
+            broken_triangles_ratio=self.broken_triangles,
+            asymmetry_ratio=self.asymmetry,
+            missing_ratio=self.missing,
+        )
+
+
 def make_star(
     *,
     nodes: int,
     access_ms: str,
-    broken_triangles: float | None,
-    asymmetry: float,
-    missing: float,
-    seed: int,
-    target: Path | None,
-    output: Output,
+    request: MapRequest,
 ) -> None:
     """Generate a star: every node hangs on a hub; a pair's round trip is the sum of both to the hub."""
     with plain_errors():
-        rng, for_flaws = np.random.default_rng(seed).spawn(2)
+        rng, for_flaws = np.random.default_rng(request.seed).spawn(2)
         rtt_ms = star(rng, nodes, _span("--access-ms", access_ms))
-        flaws = _flaws(broken_triangles, asymmetry, missing)
-        command = _retype("star", nodes=nodes, access_ms=access_ms, seed=seed)
-        _deliver(for_flaws, node_names(nodes), rtt_ms, flaws, command, target, output)
+        command = _retype("star", nodes=nodes, access_ms=access_ms, seed=request.seed)
+        _deliver(for_flaws, node_names(nodes), rtt_ms, command, request)
 
 
 def make_clustered(
@@ -49,23 +65,17 @@ def make_clustered(
     within_ms: str,
     between_ms: str,
     noise: float,
-    broken_triangles: float | None,
-    asymmetry: float,
-    missing: float,
-    seed: int,
-    target: Path | None,
-    output: Output,
+    request: MapRequest,
 ) -> None:
     """Generate clusters of nodes: near to each other inside, far between; every pair differs a little."""
     with plain_errors():
-        rng, for_flaws = np.random.default_rng(seed).spawn(2)
+        rng, for_flaws = np.random.default_rng(request.seed).spawn(2)
         within, between = _span("--within-ms", within_ms), _span("--between-ms", between_ms)
         parameters = Clusters(count=clusters, within=within, between=between, noise=noise)
         rtt_ms = clustered(rng, nodes, parameters)
-        flaws = _flaws(broken_triangles, asymmetry, missing)
         options = {"clusters": clusters, "within_ms": within_ms, "between_ms": between_ms, "noise": noise}
-        command = _retype("clustered", nodes=nodes, **options, seed=seed)
-        _deliver(for_flaws, node_names(nodes), rtt_ms, flaws, command, target, output)
+        command = _retype("clustered", nodes=nodes, **options, seed=request.seed)
+        _deliver(for_flaws, node_names(nodes), rtt_ms, command, request)
 
 
 def make_geographic(
@@ -75,19 +85,14 @@ def make_geographic(
     box: str,
     factor: float,
     access_ms: str,
-    broken_triangles: float | None,
-    asymmetry: float,
-    missing: float,
-    seed: int,
-    target: Path | None,
-    output: Output,
+    request: MapRequest,
 ) -> None:
     """Generate from places: the great circle at the speed of light in fibre, times a factor, plus access."""
     if (nodes is None) == (coordinates is None):
         message = "generate geographic: expected either --nodes or --coordinates; say one of them"
         raise InputError(message)
     with plain_errors():
-        rng, for_flaws = np.random.default_rng(seed).spawn(2)
+        rng, for_flaws = np.random.default_rng(request.seed).spawn(2)
         if coordinates is not None:
             places = read_places(coordinates)
             where: dict[str, object] = {"coordinates": coordinates.name}
@@ -95,21 +100,19 @@ def make_geographic(
             places = random_places(rng, node_names(nodes or 0), _box(box))
             where = {"nodes": nodes, "box": box}
         rtt_ms = geographic(rng, places, _span("--access-ms", access_ms), factor)
-        flaws = _flaws(broken_triangles, asymmetry, missing)
-        command = _retype("geographic", **where, factor=factor, access_ms=access_ms, seed=seed)
+        command = _retype("geographic", **where, factor=factor, access_ms=access_ms, seed=request.seed)
         names = [place.name for place in places]
-        _deliver(for_flaws, names, rtt_ms, flaws, command, target, output)
+        _deliver(for_flaws, names, rtt_ms, command, request)
 
 
 def _deliver(
     rng: np.random.Generator,
     names: Sequence[str],
     rtt_ms: Delays,
-    flaws: Flaws,
     command: str,
-    target: Path | None,
-    output: Output,
+    request: MapRequest,
 ) -> None:
+    flaws, target = request.flaws, request.target
     asked = {
         "broken_triangles": flaws.broken_triangles_ratio,
         "asymmetry": flaws.asymmetry_ratio or None,
@@ -124,7 +127,7 @@ def _deliver(
         return
     write_survey(generated.survey, target)
     document = _document(generated, target)
-    emit(document, output, [facts_table(str(target), document.items())])
+    emit(document, request.output, [facts_table(str(target), document.items())])
 
 
 def _warn_of_more(flaws: Flaws, generated: Generated) -> None:
@@ -158,10 +161,6 @@ def _sentence(generated: Generated) -> str:
     ratio = generated.broken_triangles_ratio
     broken = "" if ratio is None else f", {ratio:.2%} of the detours shorter than the direct way"
     return f"{generated.survey.origin}: {len(generated.survey)} nodes{broken}"
-
-
-def _flaws(broken_triangles: float | None, asymmetry: float, missing: float) -> Flaws:
-    return Flaws(broken_triangles_ratio=broken_triangles, asymmetry_ratio=asymmetry, missing_ratio=missing)
 
 
 def _retype(topology: str, **options: object) -> str:

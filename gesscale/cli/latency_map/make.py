@@ -188,17 +188,19 @@ def generate_star(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Generate a star: every node hangs on a hub; a pair's round trip is the sum of both to the hub."""
-    from gesscale.cli.latency_map.generating import make_star
+    from gesscale.cli.latency_map.generating import MapRequest, make_star
 
     make_star(
         nodes=nodes,
         access_ms=access_ms,
-        broken_triangles=broken_triangles,
-        asymmetry=asymmetry,
-        missing=missing,
-        seed=seed,
-        target=target,
-        output=output,
+        request=MapRequest(
+            broken_triangles=broken_triangles,
+            asymmetry=asymmetry,
+            missing=missing,
+            seed=seed,
+            target=target,
+            output=output,
+        ),
     )
 
 
@@ -226,7 +228,7 @@ def generate_clustered(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Generate clusters of nodes: near to each other inside, far between; every pair differs a little."""
-    from gesscale.cli.latency_map.generating import make_clustered
+    from gesscale.cli.latency_map.generating import MapRequest, make_clustered
 
     make_clustered(
         nodes=nodes,
@@ -234,12 +236,14 @@ def generate_clustered(
         within_ms=within_ms,
         between_ms=between_ms,
         noise=noise,
-        broken_triangles=broken_triangles,
-        asymmetry=asymmetry,
-        missing=missing,
-        seed=seed,
-        target=target,
-        output=output,
+        request=MapRequest(
+            broken_triangles=broken_triangles,
+            asymmetry=asymmetry,
+            missing=missing,
+            seed=seed,
+            target=target,
+            output=output,
+        ),
     )
 
 
@@ -274,7 +278,7 @@ def generate_geographic(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Generate from places: the great circle at the speed of light in fibre, times a factor, plus access."""
-    from gesscale.cli.latency_map.generating import make_geographic
+    from gesscale.cli.latency_map.generating import MapRequest, make_geographic
 
     make_geographic(
         nodes=nodes,
@@ -282,10 +286,12 @@ def generate_geographic(
         box=box,
         factor=factor,
         access_ms=access_ms,
-        broken_triangles=broken_triangles,
-        asymmetry=asymmetry,
-        missing=missing,
-        seed=seed,
-        target=target,
-        output=output,
+        request=MapRequest(
+            broken_triangles=broken_triangles,
+            asymmetry=asymmetry,
+            missing=missing,
+            seed=seed,
+            target=target,
+            output=output,
+        ),
     )
