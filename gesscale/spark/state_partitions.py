@@ -35,7 +35,7 @@ def partitions_due(progress: Mapping[str, Any] | None, replicas: int) -> int | N
     if str((progress.get("sink") or {}).get("description", "")).startswith(_FILE_SINK):
         _LOG.warning(
             "the state has %s partitions for %s replicas, and is not repartitioned: Spark's file sink does not "
-            "outlive it. Write by foreachBatch, to Kafka or to Delta",
+            "outlive it. Write by foreachBatch",
             partitions, replicas,
         )  # fmt: skip
         return None
