@@ -11,8 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gesscale.decision import CandidateBill
-from gesscale.policies.gesscale2.analysis.lanes import Counts
-from gesscale.policies.gesscale2.analysis.outlook import Array
+from gesscale.policies.gesscale2.analysis.outlook import Array, Counts
 from gesscale.policies.gesscale2.analysis.rollout import Game, Paid, play
 
 
