@@ -6,12 +6,16 @@ been alike until then, and what it costs is that of the course itself (Longstaff
 by simulation, 2001; the mean over a mesh of courses: Broadie and Glasserman, A stochastic mesh method, 2004).
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from gesscale.policies.gesscale2.analysis.lateness import share_above_0, spare_rows_per_s
+from gesscale.policies.gesscale2.analysis.lateness import Floats, share_above_0, spare_rows_per_s
 from gesscale.policies.gesscale2.analysis.outlook import Array, Counts, Outlook
+
+Single = NDArray[np.float32]
+"""In single precision the table takes less time, and costs differ by far less than by what is not known."""
 
 _BACKLOGS = 9
 _LONGEST_S = 1800.0
@@ -37,8 +41,8 @@ class Advice(NamedTuple):
 
     longest_rows: float
     least: int
-    keeping: Array
-    changing: Array
+    keeping: Single
+    changing: Single
     best: Counts
 
     def wanted(self, step: int, count: Counts, rows: Array) -> Counts:
@@ -53,12 +57,12 @@ class Advice(NamedTuple):
         """
         course, most = np.arange(rows.shape[1]), self.keeping.shape[2]
         below, part = _between(rows, self.longest_rows)
-        of = np.minimum(count, most) - 1
-        keeping, changing = self.keeping[step], self.changing[step]
-        kept = keeping[course, of, below] * (1 - part) + keeping[course, of, below + 1] * part
-        changed = changing[course, below] * (1 - part) + changing[course, below + 1] * part
+        kept = _valued(self.keeping[step], course * most + np.minimum(count, most) - 1, below, part)
+        changed = _valued(self.changing[step], course, below, part)
         changes = (changed < kept) | (count < self.least) | (count > most)
-        found: Counts = np.where(changes, self.best[step][course, below + (part > 0.5)], count)
+        found: Counts = np.where(
+            changes, self.best[step].take(_BACKLOGS * course + below + (part > 0.5)), count
+        )
         return found
 
 
@@ -76,12 +80,12 @@ def advice(outlook: Outlook) -> Advice:
     least = min(outlook.least, most)  # where there is room for fewer than the fewest, all of it is taken
     kept = values = model.left()
     after = [values] * (steps + 1)
-    keeping = np.zeros((steps, *model.shape))
+    keeping = np.zeros((steps, *model.shape), dtype=np.float32)
     changing, best = (
-        np.zeros((steps, courses, backlogs)),
+        np.zeros((steps, courses, backlogs), dtype=np.float32),
         np.zeros((steps, courses, backlogs), dtype=np.int64),
     )
-    keeps: list[Array] = [kept] * (steps + 1)
+    keeps: list[Single] = [kept] * (steps + 1)
     for step, alike in reversed(list(enumerate(model.alike))[1:]):
         keeps[step] = model.kept(step, after[step + 1])
         changed = model.changed(step, keeps)[:, least - 1 :]
@@ -97,12 +101,25 @@ def advice(outlook: Outlook) -> Advice:
     return Advice(model.longest_rows, least, keeping, changing, best)
 
 
-def _between(rows: Array, longest_rows: float) -> tuple[Counts, Array]:
+def _single(values: NDArray[Any]) -> Single:
+    return values.astype(np.float32)
+
+
+def _between(rows: Floats, longest_rows: float) -> tuple[Counts, Floats]:
     """Return the backlog of the table below some rows, and how far they are on the way to the next one."""
-    below = np.minimum((np.sqrt(rows / longest_rows) * (_BACKLOGS - 1)).astype(np.int64), _BACKLOGS - 2)
-    part = rows * ((_BACKLOGS - 1) ** 2 / longest_rows) - below * below
+    part = rows * ((_BACKLOGS - 1) ** 2 / longest_rows)
+    below = np.minimum(np.floor(np.sqrt(part)), _BACKLOGS - 2)
+    part -= below * below
     part /= 2 * below + 1
-    return below, part
+    return below.astype(np.int64), part
+
+
+def _valued(values: Single, row: Counts, below: Counts, part: NDArray[Any]) -> NDArray[Any]:
+    """Return what is between the values of two backlogs, in rows of the table."""
+    at = below + _BACKLOGS * row
+    low = values.take(at, mode="clip")  # which no index needs, and is faster
+    found: NDArray[Any] = low + (values.take(at + 1, mode="clip") - low) * part
+    return found
 
 
 class _Model:
@@ -120,65 +137,62 @@ class _Model:
 
     def __init__(self, outlook: Outlook) -> None:
         self._outlook = outlook
-        self._rows_per_s = outlook.rows_per_s[: outlook.most, None]
+        self._rows_per_s = _single(outlook.rows_per_s[: outlook.most, None])
         self.longest_rows = float(_LONGEST_S * self._rows_per_s[-1, 0])
-        self._waiting = self.longest_rows * np.linspace(0.0, 1.0, _BACKLOGS) ** 2
+        self._waiting = _single(self.longest_rows * np.linspace(0.0, 1.0, _BACKLOGS) ** 2)
         self.shape = len(outlook.weights), outlook.most, _BACKLOGS
-        self._row = _BACKLOGS * np.arange(self.shape[0] * self.shape[1]).reshape(*self.shape[:2], 1)
-        self._minutes = outlook.steps_s / 60
-        self._replicas = np.arange(1.0, outlook.most + 1)[:, None]
-        self._offered = np.diff(outlook.offered, axis=1).T[:, :, None, None]
-        self._allowed = (outlook.offered - outlook.due).T[:, :, None, None]
+        self._row = np.arange(self.shape[0] * self.shape[1]).reshape(*self.shape[:2], 1)
+        self._seconds = outlook.steps_s.tolist()
+        self._replicas = _single(np.arange(1, outlook.most + 1)[:, None])
+        self._offered = _single(np.diff(outlook.offered, axis=1).T[:, :, None, None])
+        self._allowed = _single((outlook.offered - outlook.due).T[:, :, None, None])
         self.alike = self._mixed()
 
-    def _mixed(self) -> list[Array]:
+    def _mixed(self) -> list[Single]:
         outlook, apart, mixed = self._outlook, np.zeros((self.shape[0],) * 2), []
-        for offered, seconds in zip(self._offered[..., 0], outlook.steps_s, strict=True):
+        for offered, seconds in zip(self._offered[..., 0], self._seconds, strict=True):
             weights = np.exp(-0.5 * apart) * outlook.weights
-            mixed.append(weights / weights.sum(axis=1, keepdims=True))
+            mixed.append(_single(weights / weights.sum(axis=1, keepdims=True)))
             replicas = offered / (seconds * self._rows_per_s[0])
             apart = _FADE * apart + (1 - _FADE) * (replicas - replicas.T) ** 2
         return mixed
 
-    def left(self) -> Array:
+    def left(self) -> Single:
         """Return what is charged for the rows that wait in the end."""
         outlook = self._outlook
-        load = self._offered[-1] / outlook.steps_s[-1]
+        load = self._offered[-1] / self._seconds[-1]
         late_s = np.maximum(0.0, self._waiting - self._allowed[-1]) / spare_rows_per_s(
             self._rows_per_s[-1], load
         )
         cost = outlook.late_minute_price * late_s / 60 + self._waiting / self._rows_per_s[0] / 60
         return np.broadcast_to(cost, self.shape)
 
-    def _played(self, step: int, rows: Array, served: Array) -> tuple[Array, Array]:
+    def _played(self, step: int, rows: Single, served: Single | float) -> tuple[Single, Single]:
         """Return the rows that wait after a step in which so many are served at most, and what lateness costs."""
         left = np.maximum(0.0, rows + self._offered[step] - served)
         late = share_above_0(rows - self._allowed[step], left - self._allowed[step + 1])
-        late *= self._outlook.late_minute_price * self._minutes[step]
+        late *= self._outlook.late_minute_price * self._seconds[step] / 60
         return left, late
 
-    def _valued(self, values: Array, rows: Array) -> Array:
-        below, part = _between(rows, self.longest_rows)
-        at = below + self._row
-        low = values.take(at)
-        found: Array = low + (values.take(at + 1) - low) * part
-        return found
-
-    def kept(self, step: int, after: Array) -> Array:
+    def kept(self, step: int, after: Single) -> Single:
         """Return the cost of a step in which the replicas stay, and of what comes after it."""
-        left, late = self._played(step, self._waiting, self._rows_per_s * self._outlook.steps_s[step])
-        cost: Array = self._valued(after, left) + late + self._replicas * self._minutes[step]
+        left, late = self._played(step, self._waiting, self._rows_per_s * self._seconds[step])
+        cost: Single = (
+            _valued(after, self._row, *_between(left, self.longest_rows))
+            + late
+            + self._replicas * (self._seconds[step] / 60)
+        )
         return cost
 
-    def changed(self, step: int, keeps: list[Array]) -> Array:
+    def changed(self, step: int, keeps: list[Single]) -> Single:
         """Return the cost of a change to each number, by what keeping costs in the step when it has stopped."""
         rows, cost, stop_s = self._waiting, self._outlook.change.replica_minutes, self._outlook.change.stop_s
-        total: Array = np.full(1, cost)
-        while stop_s > 0 and step < len(self._minutes):
-            seconds = self._outlook.steps_s[step]
+        total: Single = np.full(1, cost, dtype=np.float32)
+        while stop_s > 0 and step < len(self._seconds):
+            seconds = self._seconds[step]
             serves_s = max(0.0, seconds - stop_s)
-            served = self._rows_per_s * serves_s if serves_s else np.zeros(1)
+            served = self._rows_per_s * serves_s if serves_s else 0.0
             rows, late = self._played(step, rows, served)
-            total = total + late + self._replicas * self._minutes[step]
+            total = total + late + self._replicas * (seconds / 60)
             stop_s, step = stop_s - seconds, step + 1
-        return self._valued(keeps[step], rows) + total
+        return _valued(keeps[step], self._row, *_between(rows, self.longest_rows)) + total
