@@ -93,7 +93,7 @@ def advice(outlook: Outlook) -> Advice:
             (alike @ each.reshape(courses, -1)).reshape(each.shape) for each in (keeps[step], changed)
         )
         chosen = other.argmin(axis=1)[:, None]
-        cheapest = np.take_along_axis(other, chosen, axis=1)
+        cheapest = other.min(axis=1, keepdims=True)
         leaves = cheapest < kept
         leaves[:, : least - 1] = True
         after[step] = np.where(leaves, np.take_along_axis(changed, chosen, axis=1), keeps[step])
@@ -148,14 +148,16 @@ class _Model:
         self._allowed = _single((outlook.offered - outlook.due).T[:, :, None, None])
         self.alike = self._mixed()
 
-    def _mixed(self) -> list[Single]:
-        outlook, apart, mixed = self._outlook, np.zeros((self.shape[0],) * 2), []
-        for offered, seconds in zip(self._offered[..., 0], self._seconds, strict=True):
-            weights = np.exp(-0.5 * apart) * outlook.weights
-            mixed.append(_single(weights / weights.sum(axis=1, keepdims=True)))
-            replicas = offered / (seconds * self._rows_per_s[0])
-            apart = _FADE * apart + (1 - _FADE) * (replicas - replicas.T) ** 2
-        return mixed
+    def _mixed(self) -> Single:
+        steps, courses = len(self._seconds), self.shape[0]
+        apart = np.zeros((steps, courses, courses), dtype=np.float32)
+        replicas = self._offered[..., 0] / _single(self._outlook.steps_s[:, None, None] * self._rows_per_s[0])
+        for step in range(1, steps):
+            now = (replicas[step - 1] - replicas[step - 1].T) ** 2
+            apart[step] = _FADE * apart[step - 1] + (1 - _FADE) * now
+        weights: Single = np.exp(-0.5 * apart) * _single(self._outlook.weights)
+        weights /= weights.sum(axis=2, keepdims=True)
+        return weights
 
     def left(self) -> Single:
         """Return what is charged for the rows that wait in the end."""

@@ -39,7 +39,7 @@ RULES = (
     _Rule(headroom=0.10, slack=0.15, drain=2.0, tolerated=0.0),
     _Rule(headroom=0.25, slack=0.35, drain=1.0, tolerated=0.0),
     _Rule(headroom=0.60, slack=0.60, drain=1.0, tolerated=0.0),
-    # For where a change stops the job: few changes, and a backlog drains by itself.
+    # Few changes, and a backlog drains by itself.
     _Rule(headroom=0.00, slack=0.30, drain=_NEVER, tolerated=0.0),
     _Rule(headroom=0.00, slack=0.80, drain=_NEVER, tolerated=0.0),
     _Rule(headroom=0.00, slack=_NEVER, drain=_NEVER, tolerated=0.0),
