@@ -1,9 +1,9 @@
 """What each number of replicas is expected to cost: every candidate is played against every course of the load.
 
-After its first step a candidate goes on by simple rules. On each course the rule counts that is the cheapest there
-(hindsight optimization; Chong, Givan and Chang, A framework for simulation-based network control via hindsight
-optimization, CDC 2000). The loop decides again at each step, so it follows what the load does: one rule for all courses
-would charge a candidate for what nobody would do.
+After its first step a candidate goes on by simple rules; where a change stops the job, as dynamic programming advises.
+On each course the rule counts that is the cheapest there (hindsight optimization; Chong, Givan and Chang, A framework
+for simulation-based network control via hindsight optimization, CDC 2000). The loop decides again at each step, so it
+follows what the load does: one rule for all courses would charge a candidate for what nobody would do.
 """
 
 from collections.abc import Sequence
@@ -11,8 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gesscale.decision import CandidateBill
-from gesscale.policies.gesscale2.analysis.lanes import Counts
-from gesscale.policies.gesscale2.analysis.outlook import Array
+from gesscale.policies.gesscale2.analysis.outlook import Array, Counts
 from gesscale.policies.gesscale2.analysis.rollout import Game, Paid, play
 
 

@@ -4,11 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gesscale.policies.gesscale2.analysis.outlook import Array, Outlook
-
-Counts = NDArray[np.int64]
+from gesscale.policies.gesscale2.analysis.outlook import Array, Counts, Outlook
 
 
 class _Rule(NamedTuple):
@@ -42,7 +39,7 @@ RULES = (
     _Rule(headroom=0.10, slack=0.15, drain=2.0, tolerated=0.0),
     _Rule(headroom=0.25, slack=0.35, drain=1.0, tolerated=0.0),
     _Rule(headroom=0.60, slack=0.60, drain=1.0, tolerated=0.0),
-    # For where a change stops the job: few changes, and a backlog drains by itself.
+    # Few changes, and a backlog drains by itself.
     _Rule(headroom=0.00, slack=0.30, drain=_NEVER, tolerated=0.0),
     _Rule(headroom=0.00, slack=0.80, drain=_NEVER, tolerated=0.0),
     _Rule(headroom=0.00, slack=_NEVER, drain=_NEVER, tolerated=0.0),
@@ -96,17 +93,17 @@ class Lanes(NamedTuple):
     busy_s: Array
 
 
-def lanes_of(outlooks: Sequence[Outlook]) -> Lanes:
-    """Lay out what the candidates of operators of one shape meet.
+def lanes_of(outlooks: Sequence[Outlook], rules: int) -> Lanes:
+    """Lay out what the candidates of operators of one shape meet; by the first so many rules.
 
     In each step a rule knows the load of the step before.
     """
     first = outlooks[0]
     headroom, slack, drain, tolerated = (
-        np.repeat(column, len(first.weights)) for column in zip(*RULES, strict=True)
+        np.repeat(column, len(first.weights)) for column in zip(*RULES[:rules], strict=True)
     )
     offered, due = (
-        np.tile(np.array(rows).transpose(2, 0, 1)[:, :, None], len(RULES))
+        np.tile(np.array(rows).transpose(2, 0, 1)[:, :, None], rules)
         for rows in ([each.offered for each in outlooks], [each.due for each in outlooks])
     )
     load = np.diff(offered, axis=0) / first.steps_s[:, None, None, None]

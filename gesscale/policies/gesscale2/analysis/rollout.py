@@ -1,4 +1,4 @@
-"""Candidates played against every course of the load, by simple rules after their first step.
+"""Candidates played against every course of the load: after their first step by simple rules, or as advised.
 
 First in, first out: rows are late where what was served is less than what had been offered the objective ago.
 """
@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gesscale.policies.gesscale2.analysis.lanes import RULES, Counts, Lanes, lanes_of
-from gesscale.policies.gesscale2.analysis.outlook import Array, Candidate, Outlook
-
-_LEAST_SPARE_SHARE = 0.25
+from gesscale.policies.gesscale2.analysis.advice import Advice, advice
+from gesscale.policies.gesscale2.analysis.lanes import RULES, Lanes, lanes_of
+from gesscale.policies.gesscale2.analysis.lateness import share_above_0, spare_rows_per_s
+from gesscale.policies.gesscale2.analysis.outlook import Array, Candidate, Counts, Outlook
 
 
 class Game(NamedTuple):
@@ -24,7 +24,10 @@ class Game(NamedTuple):
 
 
 class Paid(NamedTuple):
-    """What each candidate pays by each rule on each course; shape ``(candidates, rules, c)``."""
+    """What each candidate pays by each rule on each course; shape ``(candidates, rules, c)``.
+
+    Where a change stops the job there is one way to go on, the advised one.
+    """
 
     replica_minutes: Array
     late_minutes: Array
@@ -113,16 +116,20 @@ class _Course:
 
 def _play_alike(games: Sequence[Game]) -> Iterator[Paid]:
     """Play operators of one shape."""
-    lanes = lanes_of([game.outlook for game in games])
+    outlooks = [game.outlook for game in games]
+    stops = outlooks[0].change.stop_s > 0
+    lanes = lanes_of(outlooks, rules=1 if stops else len(RULES))
+    advices = [advice(outlook) for outlook in outlooks] if stops else []
     course, changed = _at_first(games, lanes)
     moved = changed.ravel().nonzero()[0]
     _play_step(lanes, course, 0, moved, course.count.take(moved).astype(np.int64))
     for step in range(1, len(lanes.steps_s)):
-        _play_step(lanes, course, step, *_by_rule(lanes, course, step))
+        goes_on = _by_advice(advices, lanes, course, step) if stops else _by_rule(lanes, course, step)
+        _play_step(lanes, course, step, *goes_on)
     _settle(lanes, course)
     changes = np.bincount(np.concatenate(course.moved), minlength=course.count.size).astype(np.float64)
     operators, candidates, _ = course.count.shape
-    each = operators, candidates, len(RULES), len(games[0].outlook.weights)
+    each = operators, candidates, -1, len(games[0].outlook.weights)
     parts = (course.replica_s / 60, course.late_s / 60, changes)
     return (Paid(*paid) for paid in zip(*(part.reshape(each) for part in parts), strict=True))
 
@@ -173,6 +180,15 @@ def _by_rule(lanes: Lanes, course: _Course, step: int) -> tuple[Counts, Counts]:
     wanted = np.maximum(growing, np.minimum(shrinking, course.count.take(moved)))
     wanted = np.minimum(np.maximum(wanted, lanes.least.take(operator)), lanes.most.take(operator))
     return moved, wanted.astype(np.int64)
+
+
+def _by_advice(advices: Sequence[Advice], lanes: Lanes, course: _Course, step: int) -> tuple[Counts, Counts]:
+    """Return where another number of replicas is advised, and how many."""
+    count = course.count.astype(np.int64)
+    rows = np.maximum(0.0, lanes.offered[step] - course.served)
+    wanted = np.array([each.wanted(step, *of) for each, *of in zip(advices, count, rows, strict=True)])
+    moved = ((wanted != count) & (course.settled_s <= lanes.instants_s[step])).ravel().nonzero()[0]
+    return moved, wanted.take(moved)
 
 
 def _operators(course: _Course, where: Counts) -> Counts:
@@ -269,23 +285,5 @@ def _settle(lanes: Lanes, course: _Course) -> None:
     """Charge what is left: the work that waits, and the time until no row is late any more with all replicas."""
     load = (lanes.offered[-1] - lanes.offered[-2]) / lanes.steps_s[-1]
     most = np.take_along_axis(lanes.rows_per_s, lanes.most[:, None] - 1, axis=1)[:, :, None]
-    # A load that no number of replicas carries goes down again some day: the less waits until then, the better.
-    spare = np.maximum(most - load, _LEAST_SPARE_SHARE * most)
-    course.late_s += np.maximum(0.0, course.overdue) / spare
+    course.late_s += np.maximum(0.0, course.overdue) / spare_rows_per_s(most, load)
     course.replica_s += np.maximum(0.0, lanes.offered[-1] - course.served) / lanes.rows_per_s[:, :1, None]
-
-
-def share_above_0(begin: Array, end: Array) -> Array:
-    """Return the share of a time in which what goes straight from one value to another is above 0.
-
-    Examples
-    --------
-    >>> share_above_0(np.array([-1.0, 2.0, 1.0, -1.0]), np.array([3.0, 1.0, -1.0, -2.0])).tolist()
-    [0.75, 1.0, 0.5, 0.0]
-    """
-    high, low = np.maximum(begin, end), np.minimum(begin, end)
-    np.subtract(high, low, out=low)
-    np.maximum(low, 1e-300, out=low)
-    high /= low
-    np.maximum(high, 0.0, out=high)
-    return np.minimum(high, 1.0, out=high)

@@ -41,7 +41,7 @@ DIGESTS = {
     "two/ds2": "38d999608c0f7302",
     "two/rules": "fdd6b8ca11e696f7",
     "flink/gesscale": "c9274799db154300",
-    "flink/gesscale2": "46836ddd400d72fa",
+    "flink/gesscale2": "b898c9e3637325d4",
     "flink/ds2": "c46951e5096d9ad1",
     "flink/rules": "aa22fab5ab807d78",
 }

@@ -490,9 +490,11 @@ def test_a_stop_costs_late_minutes_so_that_it_may_not_be_worth_it() -> None:
     assert found[3].total == pytest.approx(30)
     assert found[2].late_minutes > 80 / 60
     assert found[2].total > found[3].total
-    # Where late minutes are worth next to nothing it is.
-    cheap = {bill.replicas: bill for bill in bills_of(replace(held, late_minute_price=0.1), 2, 3)}
-    assert cheap[2].total < cheap[3].total
+    # Where late minutes are worth next to nothing it is, and to one replica at once: of 9,000 rows it serves 4,800 in
+    # the 480 s when the job does not stop, and 4,200 wait, 7 minutes of one replica.
+    cheap = {bill.replicas: bill for bill in bills_of(replace(held, late_minute_price=0.1), 1, 2, 3)}
+    assert cheap[1].replica_minutes == pytest.approx(10 + 7)
+    assert cheap[1].total < min(cheap[2].total, cheap[3].total)
 
 
 def test_where_the_load_is_beyond_all_replicas_more_of_them_are_still_better() -> None:

@@ -1,0 +1,135 @@
+"""How gesscale2 goes on where a change stops the job: what is advised, and what it costs."""
+
+from dataclasses import replace
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+
+from gesscale.policies.gesscale2.analysis.advice import advice
+from gesscale.policies.gesscale2.analysis.bills import bills
+from gesscale.policies.gesscale2.analysis.outlook import Array, Candidate, ChangeCost, Outlook
+from gesscale.policies.gesscale2.analysis.rollout import Game
+
+STOP_S, ALLOWED_S, PRICE = 120.0, 40.0, 10.0
+
+
+def outlook(*courses: list[float], least: int = 1, most: int = 3) -> Outlook:
+    """Return an operator whose load has a rate in each minute; a replica does 10 rows/s, a change stops it for two."""
+    rates = np.array(courses)
+    instants_s = np.arange(rates.shape[1] + 1) * 60.0
+    offered = np.concatenate([np.zeros((len(rates), 1)), np.cumsum(60 * rates, axis=1)], axis=1)
+    past_s, past_rows = -60.0, -offered[:, 1]  # the minute before was like the first one
+    due = [
+        np.interp(instants_s - ALLOWED_S, [past_s, *instants_s], [past, *rows])
+        for past, rows in zip(past_rows, offered, strict=True)
+    ]
+    return Outlook(
+        rows_per_s=np.arange(1.0, most + 1) * 10,
+        replicas=1,
+        present_rows_per_s=10.0,
+        least=least,
+        most=most,
+        steps_s=np.full(rates.shape[1], 60.0),
+        offered=offered,
+        due=np.array(due),
+        weights=np.full(len(rates), 1 / len(rates)),
+        backlog_rows=0.0,
+        resting_s=10.0,
+        allowed_s=ALLOWED_S,
+        change=ChangeCost(stop_s=STOP_S, start_s=0.0, settle_s=0.0, replica_minutes=1.0),
+        late_minute_price=PRICE,
+    )
+
+
+def wanted(asked: Outlook, replicas: int, rows: float = 0.0) -> list[int]:
+    """Return how many replicas are advised in the second step, on each course."""
+    courses = len(asked.weights)
+    found = advice(asked).wanted(1, np.full((1, courses), replicas), np.full((1, courses), rows))
+    return [int(each) for each in found[0]]
+
+
+def test_growth_is_one_jump() -> None:
+    # 25 rows/s need three replicas. Two of them would stop the job once and then once more.
+    assert wanted(outlook([25.0] * 25), 1) == [3]
+
+
+def test_a_trough_shorter_than_what_two_stops_cost_is_waited_out() -> None:
+    # Five minutes of 5 rows/s: one replica instead of three saves 10 replica-minutes. Two stops of 120 s make rows late
+    # for 80 s each, 27 at this price.
+    assert wanted(outlook([25.0] + [5.0] * 5 + [25.0] * 20), 3) == [3]
+    # 5 rows/s for 29 minutes: one replica saves 58. One stop leaves 400 rows that are overdue, which 5 rows/s work off
+    # in 80 s: 160 s late, 27, and the change.
+    assert wanted(outlook([25.0] + [5.0] * 29), 3) == [1]
+
+
+def test_what_is_to_come_is_not_known_before_it_comes() -> None:
+    # Until the sixth minute both courses are the same. Alone one would keep three replicas and the other one would not.
+    short, long = [25.0] + [5.0] * 5 + [25.0] * 24, [25.0] + [5.0] * 29
+    assert [wanted(outlook(each), 3) for each in (short, long)] == [[3], [1]]
+    one, other = wanted(outlook(short, long), 3)
+    assert one == other
+
+
+def test_who_has_too_few_or_too_many_changes_in_any_case() -> None:
+    # 15 rows/s for two minutes to go: no change would pay, but 1 is below the fewest and 4 is above the most.
+    soon_over = outlook([15.0] * 3, least=2, most=3)
+    assert wanted(soon_over, 1)[0] >= 2
+    assert wanted(soon_over, 4)[0] <= 3
+    assert wanted(soon_over, 2) == [2]
+
+
+def test_where_there_is_room_for_fewer_than_the_fewest_all_of_it_is_taken() -> None:
+    cramped = outlook([15.0] * 10, least=3, most=2)
+    assert wanted(cramped, 1) == [2]
+    assert wanted(cramped, 2) == [2]
+
+
+def cheapest(asked: Outlook, replicas: int) -> float:
+    """Return the least cost of all plans that hold so many in the first minute, played in steps of a second."""
+    minutes = len(asked.steps_s)
+    rate = np.repeat(np.diff(asked.offered[0]) / 60, 60)
+    offered = np.cumsum(rate)
+    due = np.concatenate([-rate[0] * np.arange(ALLOWED_S - 1, -1, -1), offered[: -int(ALLOWED_S)]])
+    plans = [(replicas, *plan) for plan in product((1, 2, 3), repeat=minutes - 1)]
+    return min(_cost(plan, offered, due) for plan in plans)
+
+
+def _cost(plan: tuple[int, ...], offered: Array, due: Array) -> float:
+    """Return what a plan costs, infinite where a change comes before the last one is over."""
+    changed = [minute for minute in range(1, len(plan)) if plan[minute] != plan[minute - 1]]
+    if any(later - earlier < STOP_S / 60 for earlier, later in pairwise(changed)):
+        return np.inf
+    carried = 10.0 * np.repeat(plan, 60)
+    for minute in changed:
+        carried[60 * minute : 60 * minute + int(STOP_S)] = 0.0
+    served, late_s = 0.0, 0.0
+    for second, rows in enumerate(carried):
+        served = min(offered[second], served + rows)
+        late_s += due[second] > served
+    load = offered[-1] - offered[-2]
+    late_s += max(0.0, due[-1] - served) / max(30 - load, 0.25 * 30)
+    replica_minutes = sum(plan) + (offered[-1] - served) / 10 / 60
+    return float(replica_minutes + PRICE * late_s / 60 + len(changed))
+
+
+@pytest.mark.parametrize(
+    "load",
+    [
+        [5.0, 5.0, 12.0, 18.0, 25.0, 25.0, 25.0],
+        [25.0, 25.0, 15.0, 5.0, 5.0, 5.0, 5.0],
+        [8.0, 15.0, 15.0, 8.0, 8.0, 15.0, 15.0],
+        [28.0] * 7,
+    ],
+)
+@pytest.mark.parametrize("replicas", [1, 2, 3])
+def test_what_is_advised_costs_little_more_than_the_best_of_all_plans(
+    load: list[float], replicas: int
+) -> None:
+    # 3^6 plans. Rows are late from within a step, which the bill takes to go straight through each step, and backlogs
+    # between those of the table cost what lies between. Where the advice were never to change, the bill of one replica
+    # would be 2.4 times the best on the first load, and 1.5 times on the last one.
+    asked = replace(outlook(load), replicas=replicas, present_rows_per_s=10.0 * replicas)
+    ((bill,),) = bills([Game(asked, [Candidate(replicas, changed=False)])])
+    best = cheapest(asked, replicas)
+    assert 0.9 * best - 1 <= bill.total <= 1.25 * best + 1
