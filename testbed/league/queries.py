@@ -72,7 +72,7 @@ class Rides:
     """The demo's query, a map on taxi rides."""
 
     scenario = DEMO
-    physics = "local-cluster-warm"
+    physics = "local-cluster"
 
     def play(self, day: Day) -> LiveRun:
         """Make rides of the load, replay them, and count them in the sink."""

@@ -36,6 +36,7 @@ _TRAITS = {
         instant={
             "start_s": 0.0,
             "start_spread": 0.0,
+            "start_together_s": 0.0,
             "cold_least_s": 0.0,
             "cold_most_s": 0.0,
             "leave_s": 0.0,

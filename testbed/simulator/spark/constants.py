@@ -57,8 +57,11 @@ class SparkPhysics:
     leave_s
         The batch during which executors are decommissioned, or the next, takes so much longer, seconds.
     start_s, start_spread
-        Time from the order to a registered executor: its median, seconds, and the standard deviation of its
-        logarithm.
+        Time from the order to a registered executor that starts alone: its median, seconds, and the standard
+        deviation of its logarithm.
+    start_together_s
+        Each other executor that starts at the same time makes it so much longer, seconds: emulated nodes share
+        processors. 0 where each node has its own.
     failure_detection_s
         Time until the driver notices that an executor is gone, seconds.
     driver_restart_s
@@ -93,6 +96,7 @@ class SparkPhysics:
     leave_s: NotNegative = 0.0
     start_s: NotNegative = 0.0
     start_spread: NotNegative = 0.0
+    start_together_s: NotNegative = 0.0
     failure_detection_s: NotNegative = 0.0
     driver_restart_s: NotNegative = 0.0
 
@@ -111,7 +115,7 @@ def read_physics(name_or_path: str | Path) -> SparkPhysics:
     Parameters
     ----------
     name_or_path
-        ``map``, ``group-by``, ``local-cluster``, ``local-cluster-warm``, ``nexmark-q5``, or a file of the same form.
+        ``map``, ``group-by``, ``local-cluster``, ``nexmark-q5``, or a file of the same form.
 
     Raises
     ------

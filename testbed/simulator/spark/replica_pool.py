@@ -117,9 +117,16 @@ class ReplicaPool:
         return tuple(sorted(self._replicas))
 
     def start(self, node: str, at_s: float) -> None:
-        """Order an executor; one on a node of half the weight takes twice as long to start."""
+        """Order an executor; one on a node of half the weight takes twice as long to start.
+
+        It and those that are starting already make each other slower.
+        """
         physics, weight = self._physics, self._fog.nodes[node].weight
         start_s = physics.start_s / weight * math.exp(physics.start_spread * self._rng.standard_normal())
+        for other in self._replicas.values() if physics.start_together_s else ():
+            if other.node != node and at_s < other.ready_at_s < math.inf:
+                other.ready_at_s += physics.start_together_s
+                start_s += physics.start_together_s
         cold_s = self._rng.uniform(physics.cold_least_s, physics.cold_most_s)
         self._replicas[node] = Replica(node=node, ready_at_s=at_s + start_s, cold_s=cold_s)
         self._shift = None

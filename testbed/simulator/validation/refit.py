@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from testbed.simulator.spark.constants import SparkPhysics
 from testbed.simulator.validation.batch_times import predicted_s
 from testbed.simulator.validation.fitting import fit_constants
 from testbed.simulator.validation.measured_batch import of_batch, of_run
-from testbed.simulator.validation.recorded_run import RecordedRun, starts
+from testbed.simulator.validation.recorded_run import RecordedRun, Start, starts
 
 CALM_S = 30.0
 """So long a driver that has just started is left out: it is cold itself."""
@@ -50,7 +50,7 @@ def refit(physics: SparkPhysics, runs: Sequence[RecordedRun]) -> Refit:
     Refit
         Fixed time, service time and round trips by robust least squares on warm batches, noise from what is left;
         what the first batch of a new replica takes longer, and the second; how long an executor
-        needs to register; what a batch takes longer while replicas leave.
+        needs to register, alone and together with others; what a batch takes longer while replicas leave.
 
     Raises
     ------
@@ -87,8 +87,8 @@ def _fitted_by_starts(
     physics: SparkPhysics, runs: Sequence[RecordedRun], names: str
 ) -> dict[str, tuple[float, str]]:
     cold_s = [extra_s for run in runs for extra_s in _cold_extras_s(physics, run)]
-    starts_s = [start_s for run in runs for start_s in _starts_s(run)]
-    if not cold_s or not starts_s:
+    orders = [start_s for run in runs for start_s in _starts_s(run)]
+    if not cold_s or not orders:
         message = (
             f"{names}: expected runs in which replicas were started, got none; cold starts cannot be fitted"
         )
@@ -99,11 +99,10 @@ def _fitted_by_starts(
         f"Range of what {len(cold_s)} first batches of new executors took longer than warm ones in {names}: "
         f"{min(cold_s):.2f} to {max(cold_s):.2f} s, widened for their number."
     )
-    start = f"From the order to the registered executor; median of {len(starts_s)} in {names}."
     found = {
         "cold_least_s": (max(0.0, min(cold_s) - beyond_s), cold),
         "cold_most_s": (max(cold_s) + beyond_s, cold),
-        "start_s": (float(np.median(starts_s)), start),
+        **_fitted_to_orders(orders, physics.start_together_s, names),
     }
     shares = [share for run in runs for share in _warm_up_shares(physics, run)]
     if shares:
@@ -111,12 +110,33 @@ def _fitted_by_starts(
             f"What their second batches took longer, as a share of that; median of {len(shares)} in {names}."
         )
         found["warm_up_share"] = (float(np.median(shares)), origin)
-    if len(starts_s) > 1:
-        spread = float(np.std(np.log(starts_s), ddof=1))
-        found["start_spread"] = (
-            spread,
-            f"Standard deviation of the logarithm of the same {len(starts_s)} times.",
-        )
+    return found
+
+
+def _fitted_to_orders(
+    orders: Sequence[tuple[int, Sequence[float]]], together_s: float, names: str
+) -> dict[str, tuple[float, str]]:
+    """Fit how long starts take; each order tells how many others started with an executor, and how long they took."""
+    times_s = [(others, took_s) for others, each_s in orders for took_s in each_s]
+    alone_s = [took_s for others, took_s in times_s if not others]
+    several = [(others, each_s) for others, each_s in orders if others]
+    which = (
+        f"{len(alone_s)} that started alone" if alone_s else f"{len(times_s)}, as if each had started alone,"
+    )
+    kept_s = alone_s or [max(_LEAST_START_S, took_s - others * together_s) for others, took_s in times_s]
+    start_s = float(np.median(kept_s))
+    found = {
+        "start_s": (start_s, f"From the order to the registered executor; median of {which} in {names}.")
+    }
+    if alone_s and several:
+        more_s = [(np.mean(each_s) - start_s) / others for others, each_s in several]
+        together_s = max(0.0, float(np.median(more_s)))
+        origin = f"What a start took longer for each other of its order; median of {len(several)} orders in {names}."
+        found["start_together_s"] = (together_s, origin)
+    if len(times_s) > 1:
+        ratios = [took_s / (start_s + others * together_s) for others, took_s in times_s]
+        origin = f"Standard deviation of the logarithm of {len(times_s)} times about these, in {names}."
+        found["start_spread"] = (float(np.std(np.log(ratios), ddof=1)), origin)
     return found
 
 
@@ -161,16 +181,21 @@ def _leave_extras_s(physics: SparkPhysics, run: RecordedRun) -> Iterator[float]:
             yield left.seconds - predicted_s(physics, of_batch(run, left, nodes))
 
 
-def _starts_s(run: RecordedRun) -> Iterator[float]:
-    """Yield for each started replica how long it took to register.
+def _starts_s(run: RecordedRun) -> Iterator[tuple[int, list[float]]]:
+    """Yield for each order how many others started with a replica, and how long replicas took to register.
 
-    Where the record does not say, the estimate is the middle of the first batch that names it.
+    Where the record tells, it is the time of the last one. Where not, the estimate is the middle of the first batch
+    that names a replica.
     """
     took_s = {order.at_s: order.took_s for order in run.orders}
-    for start in starts(run.batches, run.orders, run.operator):
-        start_s = took_s[start.ordered_at_s]
-        if start_s is None:
-            named = start.named
-            from_s = max(start.ordered_at_s, named.ended_at_s - named.seconds)
-            start_s = (from_s + named.ended_at_s) / 2 - start.ordered_at_s
-        yield max(_LEAST_START_S, start_s)
+    started = starts(run.batches, run.orders, run.operator)
+    for ordered_at_s, group in groupby(started, key=lambda start: start.ordered_at_s):
+        middles_s = [max(_LEAST_START_S, _middle_of_first_batch_s(start)) for start in group]
+        last_s = took_s[ordered_at_s]
+        yield len(middles_s) - 1, middles_s if last_s is None else [last_s]
+
+
+def _middle_of_first_batch_s(start: Start) -> float:
+    named = start.named
+    from_s = max(start.ordered_at_s, named.ended_at_s - named.seconds)
+    return (from_s + named.ended_at_s) / 2 - start.ordered_at_s

@@ -67,6 +67,6 @@ def test_a_file_that_cannot_be_used_says_what_is_wrong(
 def test_a_name_that_is_not_bundled_is_answered_with_those_that_are() -> None:
     with pytest.raises(
         InputError,
-        match="mop: expected one of group-by, local-cluster, local-cluster-warm, map, nexmark-q5, or a",
+        match="mop: expected one of group-by, local-cluster, map, nexmark-q5, or a",
     ):
         read_physics("mop")

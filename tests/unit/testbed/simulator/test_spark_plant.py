@@ -209,6 +209,23 @@ def test_without_replicas_a_batch_waits_until_there_is_one() -> None:
     assert (batch.rows, batch.seconds, batch.nodes) == (1000, pytest.approx(39.3), ("n2",))
 
 
+def test_executors_that_start_at_the_same_time_make_each_other_slower() -> None:
+    plant = plant_at(100, replace(QUIET, start_together_s=2.0))
+    plant.advance(20)
+    order(plant, "op", add=("n1",))
+    plant.advance(23)
+    order(plant, "op", add=("n2",))
+    # Alone a start takes 5 s. n1 is ready at 20 + 5 + 2 s, and n2 at 23 + 5 + 2 s; n3 starts when both are there.
+    serving = []
+    for at_s in (26.9, 27.1, 29.9, 30.1):
+        plant.advance(at_s)
+        serving.append(plant.tally("op").serving_replicas)
+    assert serving == [1, 2, 2, 3]
+    order(plant, "op", add=("n3",))
+    plant.advance(35.2)
+    assert plant.tally("op").serving_replicas == 4
+
+
 def test_orders_that_cannot_be_are_refused() -> None:
     plant = plant_at(10)
     with pytest.raises(ClusterError, match="expected nodes of the scene, got zz"):

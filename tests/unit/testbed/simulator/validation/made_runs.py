@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
@@ -66,8 +67,10 @@ def run_of(
     )
 
 
-def played_run(physics: SparkPhysics, *, seed: int = 3, reported: bool = True) -> RecordedRun:
-    """Return 400 s by the simulator: the load rises and falls, four replicas come one by one, and go again.
+def played_run(
+    physics: SparkPhysics, *, seed: int = 3, reported: bool = True, groups: Sequence[int] = (1, 1, 1, 1)
+) -> RecordedRun:
+    """Return 400 s by the simulator: the load rises and falls, four replicas come, and go again one by one.
 
     Parameters
     ----------
@@ -76,18 +79,24 @@ def played_run(physics: SparkPhysics, *, seed: int = 3, reported: bool = True) -
     seed
         Of its noise.
     reported
-        Whether orders tell how long the new replica took to register.
+        Whether orders tell how long the last of the new replicas took to register.
+    groups
+        How many replicas come with each order.
     """
     offered = [batch(0, 1.0, rows=0, seconds=0.5, offered_rows_total=0.0)]
     total = 0.0
     for second in range(2, 401):
         total += 250 + 1050 * math.sin(math.pi * min(second, 300) / 300) ** 2
         offered.append(batch(second, second + 1.0, offered_rows_total=total))
-    took_s = physics.start_s if reported else None
+    ends = list(accumulate(groups))
     orders = [
         *(
-            RecordedOrder(at_s=60.3 + 25 * index, change=Change(add=(node,)), took_s=took_s)
-            for index, node in enumerate(NODES[1:])
+            RecordedOrder(
+                at_s=60.3 + 25 * index,
+                change=Change(add=NODES[1 + end - count : 1 + end]),
+                took_s=physics.start_s + (count - 1) * physics.start_together_s if reported else None,
+            )
+            for index, (count, end) in enumerate(zip(groups, ends, strict=True))
         ),
         *(
             RecordedOrder(at_s=320.4 + 20 * index, change=Change(remove=(node,)))

@@ -58,6 +58,22 @@ def test_a_start_of_which_the_record_does_not_tell_is_met_within_half_a_batch() 
     assert refit(FORGOTTEN, [run]).physics.start_s == pytest.approx(2.5, abs=joined_s / 2)
 
 
+def test_what_starts_take_longer_at_the_same_time_comes_back() -> None:
+    # One replica after 2.5 s; each of three that are ordered together after 2.5 + 2 x 1.5 s.
+    run = played_run(replace(KNOWN, start_together_s=1.5), groups=(1, 3))
+    fitted = refit(FORGOTTEN, [run]).physics
+    assert (fitted.start_s, fitted.start_together_s) == pytest.approx((2.5, 1.5))
+    assert fitted.start_spread == pytest.approx(0.0, abs=1e-9)
+
+
+def test_without_a_start_alone_what_the_others_add_is_kept() -> None:
+    # Two and two: 4.0 s, of which the other one added 1.5 s.
+    run = played_run(replace(KNOWN, start_together_s=1.5), groups=(2, 2))
+    fitted = refit(replace(FORGOTTEN, start_together_s=1.5), [run])
+    assert fitted.physics.start_s == pytest.approx(2.5)
+    assert "start_together_s" not in fitted.origins
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_with_noise_batch_times_are_met_as_closely_as_their_number_allows(seed: int) -> None:
     noise = 0.03

@@ -37,7 +37,7 @@ def arena(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture
 def record(tmp_path: Path) -> Path:
-    return Path(shutil.copytree(RECORDS / "demo-2", tmp_path / "mine"))
+    return Path(shutil.copytree(RECORDS / "warm-2", tmp_path / "mine"))
 
 
 def test_readings_are_told_by_query_with_what_was_left_out(arena: Command) -> None:
@@ -53,25 +53,25 @@ def test_readings_are_told_by_query_with_what_was_left_out(arena: Command) -> No
 
 
 def test_json_of_runs_has_every_figure(arena: Command) -> None:
-    both = [word for name in ("demo-1", "demo-2") for word in ("--run", RECORDS / name)]
+    both = [word for name in ("warm-1", "warm-2") for word in ("--run", RECORDS / name)]
     code, out, _ = arena("validate", *both, "--seeds", 2, "-o", "json")
     document = json.loads(out)
     assert code == 0
-    assert (document["seeds"], list(document["runs"])) == (2, ["demo-1", "demo-2"])
+    assert (document["seeds"], list(document["runs"])) == (2, ["warm-1", "warm-2"])
     assert document["physics"]["constants"]["trigger_s"] == 2.0
-    reported = document["runs"]["demo-2"]
+    reported = document["runs"]["warm-2"]
     assert set(reported) == {"warm_batches", "totals", "distances"}
-    assert {"all warm", "full", "not full", "n = 1", "n = 5"} <= set(reported["warm_batches"])
+    assert {"all warm", "full", "not full", "n = 1", "n = 4"} <= set(reported["warm_batches"])
     assert set(reported["warm_batches"]["full"]) == {"compared", "batch_time", "throughput"}
     serving = reported["totals"]["serving_s"]
-    # Between the orders and the ends of the first batches, by hand from the two files: 11.58, 9.92, 16.86, 14.23 s.
-    assert serving["recorded"] == pytest.approx((11.58 + 9.92 + 16.86 + 14.23) / 4, abs=0.01)
+    # Between the orders and the ends of the first batches, by hand from the two files: 9.58, 9.82, 10.70 s.
+    assert serving["recorded"] == pytest.approx((9.58 + 9.82 + 10.70) / 3, abs=0.01)
     assert serving["simulated"]["least"] <= serving["simulated"]["median"] <= serving["simulated"]["greatest"]
-    assert set(reported["distances"]) == set(document["betweenRuns"]["demo-1, demo-2"])
+    assert set(reported["distances"]) == set(document["betweenRuns"]["warm-1, warm-2"])
 
 
 def test_a_single_seed_says_nothing_of_chance(arena: Command) -> None:
-    code, out, _ = arena("validate", "--run", RECORDS / "demo-2", "--seeds", 1)
+    code, out, _ = arena("validate", "--run", RECORDS / "warm-2", "--seeds", 1)
     assert code == 0
     assert "–" in next(line for line in out.splitlines() if "end of a row" in line)
     assert "Recorded runs from each other" not in out
@@ -79,10 +79,10 @@ def test_a_single_seed_says_nothing_of_chance(arena: Command) -> None:
 
 def test_a_picture_is_drawn(arena: Command, tmp_path: Path) -> None:
     file = tmp_path / "runs.png"
-    code, _, err = arena("validate", "--run", RECORDS / "demo-2", "--seeds", 2, "--picture", file)
+    code, _, err = arena("validate", "--run", RECORDS / "warm-2", "--seeds", 2, "--picture", file)
     assert code == 0
     assert file.read_bytes().startswith(b"\x89PNG")
-    assert "demo-2, recorded and simulated" in err
+    assert "warm-2, recorded and simulated" in err
 
 
 def test_refit_writes_constants_that_validate_reads(arena: Command, tmp_path: Path, record: Path) -> None:
@@ -99,11 +99,21 @@ def test_refit_writes_constants_that_validate_reads(arena: Command, tmp_path: Pa
     assert json.loads(out)["physics"]["constants"]["fixed_s"] == read_physics(file).fixed_s
 
 
-def test_refit_of_the_bundled_record_is_the_bundled_file(arena: Command, tmp_path: Path) -> None:
+def test_refit_of_the_bundled_records_is_the_bundled_file(arena: Command, tmp_path: Path) -> None:
     bundled = FOLDER / "local-cluster.yaml"
     file = tmp_path / "own.yaml"
     about = yaml.safe_load(bundled.read_text())["about"]
-    assert arena("refit", RECORDS / "demo-1", "--to", file, "--about", about)[0] == 0
+    assert (
+        arena(
+            "refit",
+            *(RECORDS / name for name in ("warm-1", "warm-4", "warm-5")),
+            "--to",
+            file,
+            "--about",
+            about,
+        )[0]
+        == 0
+    )
     written, kept = (yaml.safe_load(path.read_text())["figures"] for path in (file, bundled))
     assert {name: each["origin"] for name, each in written.items()} == {
         name: each["origin"] for name, each in kept.items()
@@ -121,14 +131,14 @@ def test_refit_of_the_bundled_record_is_the_bundled_file(arena: Command, tmp_pat
         (["validate", "--run", "nowhere"], "nowhere"),
         (["validate", "--readings", "nowhere.csv"], "nowhere.csv: expected a CSV file of readings"),
         (
-            ["validate", "--run", RECORDS / "demo-2", "--physics", "mop"],
+            ["validate", "--run", RECORDS / "warm-2", "--physics", "mop"],
             "mop: expected one of group-by, local-",
         ),
-        (["validate", "--run", RECORDS / "demo-2", "--run", RECORDS / "demo-2"], "got two of 'demo-2'"),
-        (["validate", "--run", RECORDS / "demo-2", "--picture", "a.gif"], "a.gif: expected a name that ends"),
+        (["validate", "--run", RECORDS / "warm-2", "--run", RECORDS / "warm-2"], "got two of 'warm-2'"),
+        (["validate", "--run", RECORDS / "warm-2", "--picture", "a.gif"], "a.gif: expected a name that ends"),
         (["validate", "--readings", READINGS, "--picture", "a.png"], "--picture: expected runs to draw"),
         (
-            ["refit", RECORDS / "demo-2", "--to", "nowhere/own.yaml", "--about", "x"],
+            ["refit", RECORDS / "warm-2", "--to", "nowhere/own.yaml", "--about", "x"],
             "cannot be written there",
         ),
         (["refit", "nowhere", "--to", "own.yaml", "--about", "x"], "nowhere"),
