@@ -16,8 +16,8 @@ from pydantic_core import from_json
 from gesscale.errors import InputError
 from gesscale.fields import format_duration
 from gesscale.monitor.record_lines import LONGEST_RUN_S, LiveDecision, batch_of, decision_of
-from gesscale.monitor.records import first_fault
 from gesscale.observation import Batch
+from gesscale.words import first_fault
 
 BATCHES, DECISIONS, SETTINGS = "batches.jsonl", "decisions.jsonl", "gesscale.yaml"
 
@@ -91,7 +91,9 @@ def read_recording(folder: Path, operators: Collection[str]) -> Recording:
     file = folder / BATCHES
     batches, torn = _understood(file, batch_of)
     if not batches:
-        message = f"{file}: expected a batch a line, got {torn[0] if torn else 'none'}"
+        message = (
+            f"{torn[0]}; no line holds a batch" if torn else f"{file}: expected a batch a line, got none"
+        )
         raise InputError(message)
     decisions, torn_decisions = _understood(folder / DECISIONS, decision_of, optional=True)
     _check_names({name for name, _ in batches} | {each.operator for each in decisions}, operators, folder)

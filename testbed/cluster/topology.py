@@ -14,7 +14,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gesscale.errors import InputError
-from gesscale.words import first_of, place_of
+from gesscale.words import first_of, place_of, problem_of
 from latency_map import Asymmetry, DelayKind, DelayUnit, LatencyMap, LatencyMapError, read_map
 from latency_map.formats.yaml_text import read_yaml
 
@@ -194,7 +194,7 @@ def read_topology(source: str) -> Topology:
     except ValidationError as error:
         faults = error.errors(include_url=False)
         found = first_of(
-            (f"{place_of(each['loc']) or 'file'}: {each['msg']}" for each in faults), len(faults)
+            (f"{place_of(each['loc']) or 'file'}: {problem_of(each)}" for each in faults), len(faults)
         )
         message = f"topology {path}: {'; '.join(found)}"
         raise InputError(message) from error

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from gesscale.errors import InputError
 from gesscale.fields import LARGEST_EXACT, MOST_REPLICAS
 from gesscale.observation import Batch
+from gesscale.words import first_fault
 from latency_map import LatencyMap
 from testbed.simulator.fog import Fog
 from testbed.simulator.scene import SimulatedNode
@@ -101,8 +102,7 @@ def read_readings(file: Path) -> dict[str, tuple[MeasuredBatch, ...]]:
         try:
             row = _Row.model_validate(cells)
         except ValidationError as error:
-            fault = error.errors(include_url=False)[0]
-            message = f"{file}, line {number}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}"
+            message = f"{file}, line {number}: {first_fault(error)}"
             raise InputError(message) from error
         measured.setdefault(row.query, []).append(_of_row(row))
     return {query: tuple(batches) for query, batches in measured.items()}

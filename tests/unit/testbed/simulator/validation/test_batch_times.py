@@ -77,7 +77,7 @@ def test_a_crew_of_a_reading_has_a_driver_that_is_as_far_as_all_others() -> None
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("query,replicas\nmap,3\n", "line 2: nd_max_ms: Field required"),
+        ("query,replicas\nmap,3\n", "line 2: nd_max_ms: it is required"),
         (
             "query,replicas,nd_max_ms,batch_rows,tasks,batch_ms,host_cpu\nmap,3,0,9,3,-1,0\n",
             "line 2: batch_ms",
