@@ -119,7 +119,10 @@ def test_refit_of_the_bundled_record_is_the_bundled_file(arena: Command, tmp_pat
     [
         (["validate"], "expected something to compare with: --readings FILE, --run FOLDER, or both"),
         (["validate", "--run", "nowhere"], "nowhere"),
-        (["validate", "--readings", "nowhere.csv"], "nowhere.csv: expected a CSV file of readings"),
+        (
+            ["validate", "--readings", "nowhere.csv"],
+            "nowhere.csv: expected a readable CSV file, got: No such",
+        ),
         (
             ["validate", "--run", RECORDS / "demo-2", "--physics", "mop"],
             "mop: expected one of group-by, local-",
