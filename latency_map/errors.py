@@ -69,6 +69,12 @@ def error_at(source: str, place: str, problem: str) -> LatencyMapError:
     return LatencyMapError(source + (said if said.isprintable() else repr(said)[1:-1]))
 
 
+def unwritable(path: object, error: OSError | ValueError) -> str:
+    """Say that a file cannot be written, and why."""
+    reason = (error.strerror if isinstance(error, OSError) else None) or error
+    return f"{path}: expected a file that can be written, got: {reason}; choose another path"
+
+
 def enumerate_some(items: Iterable[str]) -> str:
     """Write the first few items of a listing, and how many follow.
 

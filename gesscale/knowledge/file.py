@@ -36,7 +36,7 @@ _ADVICE = {
     sqlite3.SQLITE_BUSY: "another process is writing to it; end that one, or give each its own file",
     sqlite3.SQLITE_FULL: "free some space on the disk",
 }
-_CORRUPT_ADVICE = "it is corrupt; the loop sets such a file aside"
+_CORRUPT_ADVICE = "it is corrupt, or no knowledge file: name another; `gesscale run` sets a corrupt one aside"
 
 
 class CorruptFileError(KnowledgeError):

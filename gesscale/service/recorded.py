@@ -19,6 +19,7 @@ from gesscale.service.assets import page_html, page_script, page_style
 from gesscale.service.documents import ONLY_WORKFLOW, cost_of, nodes_document, point_of, workflow_document
 from gesscale.service.schema import OrderCost
 from gesscale.settings import Settings, load_settings
+from latency_map.errors import unwritable
 
 _CUT_OFF = (
     "The run is being read. If nothing more comes, this file is cut off: copy it again, or write it again by "
@@ -55,8 +56,7 @@ def write_page(folder: Path, file: Path, *, title: str = "") -> tuple[str, ...]:
     try:
         file.write_text(html_of(document), "utf-8")
     except OSError as error:
-        message = f"{file}: expected a file that can be written, got: {error.strerror or error}"
-        raise InputError(message) from None
+        raise InputError(unwritable(file, error)) from None
     return faults
 
 
