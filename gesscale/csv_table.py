@@ -10,7 +10,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from gesscale.errors import InputError
-from latency_map.errors import shortened
+from latency_map.errors import cause_of, shortened
 
 BYTES_MOST = 64 * 1024 * 1024
 """A month of seconds in six columns takes about as much."""
@@ -143,8 +143,7 @@ def _text(path: Path, most_bytes: int) -> str:
         with path.open("rb") as file:
             raw = file.read(most_bytes + 1)
     except (OSError, ValueError) as fault:
-        reason = getattr(fault, "strerror", None) or fault
-        message = f"{path}: expected a readable CSV file, got: {reason}"
+        message = f"{path}: expected a readable CSV file, got: {cause_of(fault)}"
         raise InputError(message) from fault
     if len(raw) > most_bytes:
         message = f"{path}: expected at most {most_bytes // 2**20} MiB, got more; give fewer rows, such as one per 10 s"

@@ -67,6 +67,29 @@ class Recording:
         return tuple(min(ends) + period_s * step for step in range(steps + 1))
 
 
+def settings_file(folder: Path, *, advice: str = "") -> Path:
+    """Return the settings of a record.
+
+    Parameters
+    ----------
+    folder
+        The record.
+    advice
+        What else can be done where it is none.
+
+    Raises
+    ------
+    InputError
+        The folder holds none.
+    """
+    file = folder / SETTINGS
+    if file.is_file():
+        return file
+    writer = "the demo or `gesscale arena course`"
+    message = f"there is no {file}: expected a record, a folder as {writer} writes it{advice}"
+    raise InputError(message)
+
+
 def read_recording(folder: Path, operators: Collection[str]) -> Recording:
     """Read the record of a run.
 

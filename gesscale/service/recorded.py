@@ -10,7 +10,7 @@ from typing import Any
 
 from gesscale.assembly import open_latencies
 from gesscale.errors import InputError, SettingsError
-from gesscale.monitor.record_files import SETTINGS, Recording, read_recording
+from gesscale.monitor.record_files import Recording, read_recording, settings_file
 from gesscale.monitor.record_lines import LiveDecision
 from gesscale.order import Order
 from gesscale.ports import ClusterState, Latencies
@@ -78,13 +78,7 @@ def read_record(folder: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
     InputError
         It is no record, or holds no decisions.
     """
-    if not (folder / SETTINGS).is_file():
-        message = (
-            f"there is no {folder / SETTINGS}: expected a record, a folder as the demo writes it; of results of the "
-            "arena, gesscale arena course makes one"
-        )
-        raise InputError(message)
-    settings = load_settings(folder / SETTINGS, [], trusted=False, is_record=True)
+    settings = load_settings(settings_file(folder), [], trusted=False, is_record=True)
     recording = read_recording(folder, settings.workflow.operators)
     if not recording.decisions:
         message = (

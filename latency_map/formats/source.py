@@ -10,7 +10,7 @@ from itertools import count as count_up
 from pathlib import Path
 from typing import Any, BinaryIO, Self, cast
 
-from latency_map.errors import LatencyMapError
+from latency_map.errors import LatencyMapError, cause_of
 from latency_map.limits import MapLimits
 
 _HEAD_BYTES = 1 << 20
@@ -162,8 +162,9 @@ def open_source(path: Path | str, limits: MapLimits) -> Iterator[MapSource]:
 
 
 def _unreadable(name: object, error: Exception) -> str:
-    reason = (error.strerror if isinstance(error, OSError) else None) or error
-    return f"{name}: expected a readable UTF-8 text file, got: {reason}; correct the path or save it so"
+    return (
+        f"{name}: expected a readable UTF-8 text file, got: {cause_of(error)}; correct the path or save it so"
+    )
 
 
 class _Joined(io.RawIOBase):

@@ -51,7 +51,7 @@ def test_every_policy_can_be_asked_for_advice(gesscale, site, name):
 def test_an_unknown_policy_is_refused_by_name(gesscale, site):
     code, _, said = gesscale("recommend", "-c", site.config, "--policy", "gescale")
     assert code == 2
-    assert "analyze.policy: expected one of" in said
+    assert "there is no policy 'gescale'; did you mean 'gesscale'? One's own is named FILE.py:NAME" in said
 
 
 def test_once_acts_where_the_mode_is_act(gesscale, site):

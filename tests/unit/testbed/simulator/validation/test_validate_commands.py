@@ -134,7 +134,10 @@ def test_refit_of_the_bundled_record_is_the_bundled_file(arena: Command, tmp_pat
             ["refit", RECORDS / "demo-2", "--to", "nowhere/own.yaml", "--about", "x"],
             "cannot be written there",
         ),
-        (["refit", "nowhere", "--to", "own.yaml", "--about", "x"], "nowhere"),
+        (
+            ["refit", "nowhere", "--to", "own.yaml", "--about", "x"],
+            "there is no nowhere/gesscale.yaml: expected a record",
+        ),
     ],
 )
 def test_wrong_input_ends_in_one_line_and_exit_2(
