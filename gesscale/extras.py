@@ -2,7 +2,7 @@
 
 from importlib.metadata import version
 
-HOW = "pip install '.[{extra}]' in a checkout of gesscale, or '{wheel}[{extra}]' beside its wheel file"
+HOW = "pip install '.[{extra}]' in a checkout of gesscale, or '{wheel}[{extra}]' in the folder of its wheel file"
 """What works before the first publication; afterwards it is ``pip install 'gesscale[{extra}]'``."""
 
 _EXTRAS = {

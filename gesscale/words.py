@@ -1,10 +1,12 @@
 """Figures and names as people say them."""
 
-from collections.abc import Collection, Iterable, Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from itertools import islice
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from latency_map.errors import glimpse, shortened
 
@@ -62,7 +64,38 @@ def first_fault(error: ValidationError) -> str:
     """Return the first thing that is wrong with a value: the field's path, what was expected, what came."""
     fault = error.errors(include_url=False, include_context=False)[0]
     place = place_of(fault["loc"])
-    return f"{place + ': ' if place else ''}{fault['msg'].removeprefix('Value error, ')}, got {glimpse(fault['input'])}"
+    return f"{place}: {problem_of(fault)}" if place else problem_of(fault)
+
+
+def problem_of(fault: ErrorDetails, *, group: str = "a mapping") -> str:
+    """Return what is wrong with a value: what was expected and, unless it is a whole group, what came.
+
+    Parameters
+    ----------
+    fault
+        One that pydantic found; what came is left out where it has none.
+    group
+        What a mapping is called there, where one was expected and something else came.
+
+    Examples
+    --------
+    >>> problem_of({"type": "greater_than", "loc": (), "msg": "Input should be greater than 0", "input": -1})
+    'expected greater than 0, got -1'
+    """
+    if fault["type"] == "missing":
+        return "it is required"
+    if fault["type"] == "too_short" and not fault.get("input", True):
+        return "expected at least one, got none"
+    text = fault["msg"].removeprefix("Value error, ")
+    text = re.sub(
+        r"^Input should be (a valid dictionary or (instance|object) .*|an object$)?",
+        lambda found: f"expected {group}" if found[1] else "expected ",
+        text,
+    )
+    # A group that contradicts itself says what came; a single value does not.
+    came = fault.get("input", {})
+    whole = isinstance(came, Mapping | BaseModel) or fault["type"] == "json_invalid"
+    return text if whole else f"{text}, got {glimpse(came)}"
 
 
 def error_in_words(error: BaseException) -> str:

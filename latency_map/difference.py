@@ -39,7 +39,7 @@ class Tolerance:
     def __post_init__(self) -> None:
         for name, bound in (("ms", self.ms), ("ratio", self.ratio)):
             if not 0 <= bound < math.inf:
-                message = f"tolerance ({name}): expected a number of at least 0, got {bound:g}"
+                message = f"tolerance_{name}: expected a number of at least 0, got {bound:g}"
                 raise LatencyMapError(message)
 
 

@@ -69,6 +69,16 @@ def error_at(source: str, place: str, problem: str) -> LatencyMapError:
     return LatencyMapError(source + (said if said.isprintable() else repr(said)[1:-1]))
 
 
+def cause_of(error: Exception) -> str:
+    """Return why a file cannot be read or written; without its path and number, which the system's text repeats."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def unwritable(path: object, error: Exception) -> str:
+    """Say that a file cannot be written, and why."""
+    return f"{path}: expected a file that can be written, got: {cause_of(error)}; choose another path"
+
+
 def enumerate_some(items: Iterable[str]) -> str:
     """Write the first few items of a listing, and how many follow.
 

@@ -40,8 +40,8 @@ COMMANDS = {
     ),
     "league": Deferred(
         target="testbed.league.command:league",
-        help="Play policies on real Spark over emulated edge nodes, score them as the arena does, simulate them beside "
-        "it.",
+        help="Play policies on real Spark over emulated edge nodes, score them as the arena does, and simulate "
+        "the same cases.",
         example="testbed league --results live --policies gesscale2,ds2",
     ),
     "chaos": Deferred(

@@ -49,6 +49,9 @@ def gesscale(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 
     def command(*words: object) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["gesscale", *map(str, words)])
+        monkeypatch.setattr(
+            sys.modules["__main__"], "__package__", None
+        )  # else the name has `python -m pytest.` before it
         with pytest.raises(SystemExit) as ended:
             run(_gesscale())
         said = capsys.readouterr()

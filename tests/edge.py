@@ -1,7 +1,9 @@
 """A small edge for tests: five nodes in a line, builders of readings, and fakes of the ports."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from gesscale.decision import Change, MapStatus, Outcome, OutcomeStatus
 from gesscale.errors import ClusterError
@@ -9,6 +11,9 @@ from gesscale.observation import Batch, MissingReading, OperatorReading, Workflo
 from gesscale.ports import ClusterState, Knowledge, Latencies, Node
 from gesscale.workflow import BatchCap, Operator, Workflow
 from latency_map import DelayKind, DelayUnit, LatencyMap
+
+ACTING = ("--set", "execute.mode=act", "--set", "execute.cluster=fake")
+"""Options of a command that acts."""
 
 # Round trips in ms. The driver runs on hub. Distances from hub: near 10, mid 50, far 200, edge 300.
 NODES = ("hub", "near", "mid", "far", "edge")
@@ -162,3 +167,12 @@ class FakeMetrics:
             at_s=now_s,
             readings={name: replace(item, at_s=now_s) for name, item in current.readings.items()},
         )
+
+
+def only_decision(out: str) -> dict[str, Any]:
+    """Return the one decision of a command's JSON."""
+    document = json.loads(out)
+    assert list(document) == ["apiVersion", "decisions"]
+    assert document["apiVersion"] == "gesscale.dev/v1"
+    (decision,) = document["decisions"]
+    return decision

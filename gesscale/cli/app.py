@@ -149,7 +149,7 @@ def _refuse_usage(error: ClickException) -> NoReturn:
     """Say in one line what is wrong with a command line; a group without a command has shown its help already."""
     if not isinstance(error, NoArgsIsHelpError):
         context: typer.Context | None = getattr(error, "ctx", None)
-        said = error.format_message().replace("Value error, ", "").rstrip(".")
+        said = " ".join(error.format_message().split()).replace("Value error, ", "").rstrip(".")
         hint = "; a file is named by --to" if "'--output'" in said else ""
         # an option without its value is found out before there is a context
         complain(f"error: {said}{hint}; see {context.command_path if context else 'the command with'} --help")

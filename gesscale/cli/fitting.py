@@ -10,7 +10,8 @@ from rich.table import Table
 
 from gesscale.cli.model import Law
 from gesscale.cli.output import Output, emit, stderr_console, table
-from gesscale.cli.readings_csv import CsvLine, ReadingsFile, read_readings_file
+from gesscale.cli.readings_csv import ReadingsFile, read_readings_file
+from gesscale.csv_table import CsvRow
 from gesscale.errors import InputError
 from perfmodel import Conditions, FitErrors, Model, ModelError, Reading, fit_errors, law_named
 
@@ -99,7 +100,7 @@ def _split(
     file: ReadingsFile, where: Sequence[str], holdout: Sequence[str]
 ) -> tuple[list[Reading], list[Reading]]:
     """Return the readings to fit and those held out: rows that meet any one of the hold-outs."""
-    chosen: Sequence[CsvLine] = file.lines
+    chosen: Sequence[CsvRow] = file.rows
     for condition in where:
         chosen = file.where(chosen, condition)
         _require(chosen, file, f"no row left after --where {condition}")
@@ -107,14 +108,14 @@ def _split(
     for condition in holdout:
         met = file.where(chosen, condition)
         _require(met, file, f"no row meets --holdout {condition}")
-        held_out |= {line.number for line in met}
-    rest = [line for line in chosen if line.number not in held_out]
+        held_out |= {row.line for row in met}
+    rest = [row for row in chosen if row.line not in held_out]
     _require(rest, file, f"no row left to fit after --holdout {', '.join(holdout)}")
-    return file.readings(rest), file.readings([line for line in chosen if line.number in held_out])
+    return file.readings(rest), file.readings([row for row in chosen if row.line in held_out])
 
 
-def _require(lines: Sequence[CsvLine], file: ReadingsFile, what: str) -> None:
-    if not lines:
+def _require(rows: Sequence[CsvRow], file: ReadingsFile, what: str) -> None:
+    if not rows:
         message = f"{file.path}: {what}; look at the values of that column"
         raise InputError(message)
 

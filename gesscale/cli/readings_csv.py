@@ -1,6 +1,5 @@
 """A CSV file of readings, and choosing its rows by conditions such as ``query=map`` or ``host_cpu<0.9``."""
 
-import csv
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -8,15 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from gesscale.csv_table import CsvRow, read_csv
 from gesscale.errors import InputError
 from gesscale.fields import LARGEST_EXACT
-from latency_map.errors import shortened
 from perfmodel import Reading
 
 REQUIRED = ("replicas", "nd_max_ms", "mst_rows_per_s")
-OPTIONAL = ("batch_rows", "tasks", "weight")
 _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "<=": operator.le,
     ">=": operator.ge,
@@ -47,22 +45,6 @@ class _Row(BaseModel):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CsvLine:
-    """A row of the file, cells as they stand.
-
-    Attributes
-    ----------
-    number
-        Its line in the file, the header being line 1.
-    cells
-        Text by column.
-    """
-
-    number: int
-    cells: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingsFile:
     """A CSV file of readings, not yet checked row by row: rows that no condition chooses may hold anything.
 
@@ -74,15 +56,15 @@ class ReadingsFile:
 
     path: Path
     columns: tuple[str, ...]
-    lines: tuple[CsvLine, ...]
+    rows: tuple[CsvRow, ...]
 
-    def where(self, lines: Sequence[CsvLine], condition: str) -> list[CsvLine]:
-        """Return the lines that meet a condition.
+    def where(self, rows: Sequence[CsvRow], condition: str) -> list[CsvRow]:
+        """Return the rows that meet a condition.
 
         Parameters
         ----------
-        lines
-            Lines of this file.
+        rows
+            Rows of this file.
         condition
             A column, one of = != < <= > >=, and a value or another column. Numbers compare as numbers.
         """
@@ -94,44 +76,24 @@ class ReadingsFile:
         if column not in self.columns:
             message = f"{self.path}: no column {column!r} for the condition {condition!r}, only {self._known}"
             raise InputError(message)
-        return [line for line in lines if self._holds(line, column, sign, value)]
+        return [row for row in rows if self._holds(row, column, sign, value)]
 
-    def readings(self, lines: Sequence[CsvLine]) -> list[Reading]:
-        """Turn lines into readings, all taken as saturated."""
-        return [self._reading(line) for line in lines]
+    def readings(self, rows: Sequence[CsvRow]) -> list[Reading]:
+        """Turn rows into readings, all taken as saturated."""
+        return [_reading(row.read_as(_Row)) for row in rows]
 
-    def _holds(self, line: CsvLine, column: str, sign: str, value: str) -> bool:
-        left, right = line.cells[column], line.cells.get(value, value)
+    def _holds(self, row: CsvRow, column: str, sign: str, value: str) -> bool:
+        left, right = row.cells[column], row.cells.get(value, value)
         numbers = _number(left), _number(right)
         if None not in numbers:
             return _COMPARISONS[sign](*numbers)
         if sign in ("=", "!="):
             return _COMPARISONS[sign](left, right)
         message = (
-            f"{self.path}, line {line.number}, column {column}: expected numbers to compare by {sign}, "
+            f"{self.path}, line {row.line}, column {column}: expected numbers to compare by {sign}, "
             f"got {left!r} and {right!r}"
         )
         raise InputError(message)
-
-    def _reading(self, line: CsvLine) -> Reading:
-        try:
-            row = _Row.model_validate({name: line.cells[name] for name in self.columns})
-        except ValidationError as fault:
-            column = str(fault.errors()[0]["loc"][0])
-            expected = _Row.model_fields[column].description
-            message = (
-                f"{self.path}, line {line.number}, column {column}: expected {expected}, "
-                f"got {shortened(line.cells[column])}; repair the cell or leave the row out"
-            )
-            raise InputError(message) from None
-        return Reading(
-            replicas=row.replicas,
-            nd_max_ms=row.nd_max_ms,
-            rows_per_s=row.mst_rows_per_s,
-            batch_rows=row.batch_rows,
-            tasks=row.tasks,
-            weight=row.weight,
-        )
 
     @property
     def _known(self) -> str:
@@ -152,39 +114,23 @@ def read_readings_file(path: Path) -> ReadingsFile:
     InputError
         When the file cannot be read, lacks a header, a column or rows, or has a row of another length.
     """
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file, strict=True)
-            numbered = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if any(row)]
-    except (OSError, UnicodeDecodeError, csv.Error) as fault:
-        message = f"{path}: expected a readable CSV file in UTF-8, got: {fault}"
-        raise InputError(message) from fault
-    if not numbered:
-        message = f"{path}: expected a header with {', '.join(REQUIRED)}, got an empty file"
-        raise InputError(message)
-    (_, columns), *rows = numbered
-    _check_header(path, columns)
+    table = read_csv(path, REQUIRED)
+    rows = tuple(table.rows)
     if not rows:
         message = f"{path}: expected readings below the header, got none"
         raise InputError(message)
-    for number, row in rows:
-        if len(row) != len(columns):
-            message = f"{path}, line {number}: expected {len(columns)} cells as in the header, got {len(row)}"
-            raise InputError(message)
-    lines = tuple(CsvLine(number=number, cells=dict(zip(columns, row, strict=True))) for number, row in rows)
-    return ReadingsFile(path=path, columns=tuple(columns), lines=lines)
+    return ReadingsFile(path=path, columns=table.columns, rows=rows)
 
 
-def _check_header(path: Path, columns: Sequence[str]) -> None:
-    if missing := [name for name in REQUIRED if name not in columns]:
-        message = (
-            f"{path}, line 1: expected the column {missing[0]} in the header, got only {', '.join(columns)}"
-        )
-        raise InputError(message)
-    if len(set(columns)) != len(columns):
-        twice = next(name for name in columns if columns.count(name) > 1)
-        message = f"{path}, line 1: expected each column once, got {twice!r} twice"
-        raise InputError(message)
+def _reading(row: _Row) -> Reading:
+    return Reading(
+        replicas=row.replicas,
+        nd_max_ms=row.nd_max_ms,
+        rows_per_s=row.mst_rows_per_s,
+        batch_rows=row.batch_rows,
+        tasks=row.tasks,
+        weight=row.weight,
+    )
 
 
 def _number(text: str) -> float | None:

@@ -13,7 +13,7 @@ from gesscale.cli.output import Output, emit, stderr_console, table
 from gesscale.decision import Change
 from gesscale.document import decision_document
 from gesscale.errors import InputError, SettingsError
-from gesscale.monitor.record_files import SETTINGS, Recording, read_recording
+from gesscale.monitor.record_files import SETTINGS, Recording, read_recording, settings_file
 from gesscale.monitor.replay import RecordedWorld
 from gesscale.policies.guarded import GuardedPolicy
 from gesscale.policies.registry import any_card
@@ -62,16 +62,11 @@ def replay_record(
 
 
 def _settings(record: Path, config: Path | None, overrides: Sequence[str], policy: str | None) -> Settings:
-    if config is None and not (record / SETTINGS).is_file():
-        message = (
-            f"there is no {record / SETTINGS}: expected a record, a folder as the demo writes it; name settings that "
-            "are elsewhere by --config"
-        )
-        raise InputError(message)
+    file = config or settings_file(record, advice="; name settings that are elsewhere by --config")
     if policy is not None:
         any_card(policy)  # says what is wrong with it before the settings do
         overrides = [*overrides, naming(policy)]
-    return load_settings(config or record / SETTINGS, overrides, trusted=config is not None, is_record=True)
+    return load_settings(file, overrides, trusted=config is not None, is_record=True)
 
 
 def _world(record: Path, recording: Recording, settings: Settings) -> RecordedWorld:

@@ -18,6 +18,7 @@ from gesscale.decision import Decision, OutcomeStatus, Reason, Verdict
 from gesscale.document import decision_document
 from gesscale.knowledge.history import SqliteHistory
 from gesscale.loop import ControlLoop
+from gesscale.policies.registry import any_card
 from gesscale.service.access import is_loopback
 from gesscale.settings import Settings, load_settings
 from gesscale.settings.doubts import doubts
@@ -42,6 +43,8 @@ NOT_READ = {Reason.METRICS_MISSING, Reason.METRICS_STALE}
 
 def settings_of(config: Path, overrides: list[str] | None, policy: str | None) -> Settings:
     """Load settings with what was overridden on the command line."""
+    if policy is not None:
+        any_card(policy)  # says what is wrong with it before the settings do
     named = [] if policy is None else [naming(policy)]
     return load_settings(config, [*(overrides or []), *named])
 

@@ -35,8 +35,9 @@ _ADVICE = {
     sqlite3.SQLITE_CANTOPEN: "its directory must exist and be writable, and the path must not be a directory",
     sqlite3.SQLITE_BUSY: "another process is writing to it; end that one, or give each its own file",
     sqlite3.SQLITE_FULL: "free some space on the disk",
+    sqlite3.SQLITE_IOERR: "the path must be that of a file, not of a directory, on a disk that works",
 }
-_CORRUPT_ADVICE = "it is corrupt; the loop sets such a file aside"
+_CORRUPT_ADVICE = "it is corrupt, or no knowledge file (the loop sets such a file aside)"
 
 
 class CorruptFileError(KnowledgeError):

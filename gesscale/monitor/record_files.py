@@ -16,8 +16,8 @@ from pydantic_core import from_json
 from gesscale.errors import InputError
 from gesscale.fields import format_duration
 from gesscale.monitor.record_lines import LONGEST_RUN_S, LiveDecision, batch_of, decision_of
-from gesscale.monitor.records import first_fault
 from gesscale.observation import Batch
+from gesscale.words import first_fault
 
 BATCHES, DECISIONS, SETTINGS = "batches.jsonl", "decisions.jsonl", "gesscale.yaml"
 
@@ -67,6 +67,29 @@ class Recording:
         return tuple(min(ends) + period_s * step for step in range(steps + 1))
 
 
+def settings_file(folder: Path, *, advice: str = "") -> Path:
+    """Return the settings of a record.
+
+    Parameters
+    ----------
+    folder
+        The record.
+    advice
+        What else can be done where it is none.
+
+    Raises
+    ------
+    InputError
+        The folder holds none.
+    """
+    file = folder / SETTINGS
+    if file.is_file():
+        return file
+    writer = "the demo or `gesscale arena course`"
+    message = f"there is no {file}: expected a record, a folder as {writer} writes it{advice}"
+    raise InputError(message)
+
+
 def read_recording(folder: Path, operators: Collection[str]) -> Recording:
     """Read the record of a run.
 
@@ -91,7 +114,9 @@ def read_recording(folder: Path, operators: Collection[str]) -> Recording:
     file = folder / BATCHES
     batches, torn = _understood(file, batch_of)
     if not batches:
-        message = f"{file}: expected a batch a line, got {torn[0] if torn else 'none'}"
+        message = (
+            f"{torn[0]}; no line holds a batch" if torn else f"{file}: expected a batch a line, got none"
+        )
         raise InputError(message)
     decisions, torn_decisions = _understood(folder / DECISIONS, decision_of, optional=True)
     _check_names({name for name, _ in batches} | {each.operator for each in decisions}, operators, folder)

@@ -23,8 +23,7 @@ from gesscale.batch_record import BatchFigures, HostWork, figures_of
 from gesscale.errors import MetricsUnavailableError
 from gesscale.monitor.source import nodes_of
 from gesscale.observation import Batch
-from gesscale.words import place_of
-from latency_map.errors import glimpse
+from gesscale.words import problem_of
 
 
 def _none_if_nan(value: object) -> object:
@@ -235,17 +234,9 @@ def _work_by_node(by_host: Mapping[str, HostWork], names: Mapping[str, str]) -> 
     return found
 
 
-def first_fault(error: ValidationError) -> str:
-    """Return the first of the faults in words: where it is, what is wrong, what came instead."""
-    fault = error.errors(include_url=False, include_context=False)[0]
-    place = place_of(fault["loc"])
-    given = f", got {glimpse(fault['input'])}" if place else ""
-    return f"{place + ': ' if place else ''}{fault['msg']}{given}"
-
-
 def _first_fault_of_answer(error: ValidationError) -> str:
     """Return the first of the faults without a word of the answer: where it is, what is wrong."""
     fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
     place = ".".join(str(part) for part in fault["loc"] if isinstance(part, int) or part in _NAMES)
-    wrong = "expected JSON" if fault["type"] == "json_invalid" else fault["msg"]
+    wrong = "expected JSON" if fault["type"] == "json_invalid" else problem_of(fault)
     return f"{place}: {wrong}" if place else wrong

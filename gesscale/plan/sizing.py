@@ -1,4 +1,4 @@
-"""Placements with what they promise, compared."""
+"""Placements with what they promise."""
 
 from dataclasses import dataclass
 
@@ -28,14 +28,6 @@ class SizedPlacement:
         if self.mst is None:
             return delay
         return f"{delay}, MST {self.mst.mid:.0f} ({self.mst.low:.0f} to {self.mst.high:.0f}) rows/s"
-
-    def beats(self, present: "SizedPlacement") -> bool:
-        """Whether it can promise more than the present placement.
-
-        Doubt does not excuse an overload: only where even the high end falls short, the delay is known to cancel the
-        gain. Three readings along one path of growth hardly separate the effects of replicas and delay.
-        """
-        return self.mst is None or present.mst is None or self.mst.high > present.mst.mid
 
     def sustains(self, rows_per_s: float) -> bool:
         """Whether even the low end of its MST covers a rate (scale-down never trusts the middle)."""

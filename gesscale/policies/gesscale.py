@@ -242,7 +242,11 @@ class _Grown:
         return cls(present=present, nodes=nodes, nd_max_ms=nd_ms, msts=msts)
 
     def beat(self, now: SizedPlacement) -> NDArray[np.bool_]:
-        """Say of each whether it can promise more than the present placement, see `SizedPlacement.beats`."""
+        """Say of each node whether a placement with it can promise more than the present one, shape (nodes,).
+
+        Doubt does not excuse an overload: only where even the high end falls short, the delay is known to cancel the
+        gain. Three readings along one path of growth hardly separate the effects of replicas and delay.
+        """
         if self.msts is None or now.mst is None:
             return np.ones(len(self.nodes), dtype=bool)
         beaten: NDArray[np.bool_] = self.msts.high <= now.mst.mid

@@ -1,6 +1,6 @@
 """The policies by name: those that come with gesscale, those that packages bring, and those of a file."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -41,8 +41,15 @@ def policy_card(name: str) -> PolicyCard:
     """
     if name in registered():
         return registered()[name]
-    message = f"there is no policy {name!r}; {suggestion(name, registered())} One's own is named {OWN}"
-    raise SettingsError(unusable().get(name, message))
+    raise SettingsError(unknown_policy(name, registered()))
+
+
+def unknown_policy(name: str, known: Collection[str]) -> str:
+    """Return what is wrong with a name that is none of the known policies: the fault of its package, or advice."""
+    nearest = suggestion(name, known)
+    stop = "" if nearest.endswith("?") else "."
+    message = f"there is no policy {name!r}; {nearest}{stop} One's own is named {OWN}"
+    return unusable().get(name, message)
 
 
 @cache

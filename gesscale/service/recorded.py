@@ -10,7 +10,7 @@ from typing import Any
 
 from gesscale.assembly import open_latencies
 from gesscale.errors import InputError, SettingsError
-from gesscale.monitor.record_files import SETTINGS, Recording, read_recording
+from gesscale.monitor.record_files import Recording, read_recording, settings_file
 from gesscale.monitor.record_lines import LiveDecision
 from gesscale.order import Order
 from gesscale.ports import ClusterState, Latencies
@@ -19,6 +19,7 @@ from gesscale.service.assets import page_html, page_script, page_style
 from gesscale.service.documents import ONLY_WORKFLOW, cost_of, nodes_document, point_of, workflow_document
 from gesscale.service.schema import OrderCost
 from gesscale.settings import Settings, load_settings
+from latency_map.errors import unwritable
 
 _CUT_OFF = (
     "The run is being read. If nothing more comes, this file is cut off: copy it again, or write it again by "
@@ -55,8 +56,7 @@ def write_page(folder: Path, file: Path, *, title: str = "") -> tuple[str, ...]:
     try:
         file.write_text(html_of(document), "utf-8")
     except OSError as error:
-        message = f"{file}: expected a file that can be written, got: {error.strerror or error}"
-        raise InputError(message) from None
+        raise InputError(unwritable(file, error)) from None
     return faults
 
 
@@ -78,13 +78,7 @@ def read_record(folder: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
     InputError
         It is no record, or holds no decisions.
     """
-    if not (folder / SETTINGS).is_file():
-        message = (
-            f"there is no {folder / SETTINGS}: expected a record, a folder as the demo writes it; of results of the "
-            "arena, gesscale arena course makes one"
-        )
-        raise InputError(message)
-    settings = load_settings(folder / SETTINGS, [], trusted=False, is_record=True)
+    settings = load_settings(settings_file(folder), [], trusted=False, is_record=True)
     recording = read_recording(folder, settings.workflow.operators)
     if not recording.decisions:
         message = (

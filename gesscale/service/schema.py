@@ -1,6 +1,6 @@
 """The form of what the page's API answers: each member's type, and what it is.
 
-``docs/reference/json.md`` and the JSON schemas beside it are written from these types. Times are seconds since the
+``docs/reference/json.md`` and the JSON schemas next to it are written from these types. Times are seconds since the
 epoch. What is not known is null.
 """
 

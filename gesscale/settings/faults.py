@@ -1,6 +1,5 @@
 """Faults of settings in words: where each came from, which setting, what was expected, what came."""
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_origin
@@ -11,8 +10,7 @@ from pydantic_core import ErrorDetails
 from gesscale.fields import model_within
 from gesscale.renamed import VALUES, new_name
 from gesscale.settings.groups import Settings
-from gesscale.words import first_of, place_of, suggestion
-from latency_map.errors import glimpse
+from gesscale.words import first_of, place_of, problem_of, suggestion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,15 +64,7 @@ def _problem(fault: ErrorDetails, path: Sequence[str], root: type[BaseModel]) ->
         return "this setting is required"
     if path and isinstance(fault["input"], str) and (new := VALUES.get((path[-1], fault["input"]))):
         return f"{fault['input']} is called {new} now"
-    text = fault["msg"].removeprefix("Value error, ")
-    text = re.sub(r"^Input should be (a valid dictionary or instance of \w+)?", _expected, text)
-    # A group that contradicts itself says what came; a single value does not.
-    whole = isinstance(fault["input"], Mapping | BaseModel)
-    return text if whole else f"{text}, got {glimpse(fault['input'])}"
-
-
-def _expected(match: re.Match[str]) -> str:
-    return "expected a group of settings" if match[1] else "expected "
+    return problem_of(fault, group="a group of settings")
 
 
 def _known_keys(root: type[BaseModel], path: Sequence[str]) -> Collection[str]:

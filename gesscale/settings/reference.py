@@ -108,7 +108,7 @@ def _kind(annotation: Any) -> str:  # noqa: PLR0911 - one return for each kind o
         return _kind(args[0])
     if issubclass(annotation, Enum):
         return ", ".join(f"`{member.value}`" for member in annotation)
-    return {str: "text", int: "integer", float: "number", bool: "yes or no", Path: "path"}[annotation]
+    return {str: "text", int: "integer", float: "number", bool: "boolean", Path: "path"}[annotation]
 
 
 def _default(field: FieldInfo, is_duration: bool) -> str:
@@ -117,6 +117,8 @@ def _default(field: FieldInfo, is_duration: bool) -> str:
     value = field.default
     if value is None or value in ((), {}, ""):
         return "–"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"  # as YAML has it
     if is_duration:
         value = format_duration(value)
     return f"`{value.value if isinstance(value, Enum) else value}`"

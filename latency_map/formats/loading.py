@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from latency_map.delays import find_fault
-from latency_map.errors import LatencyMapError, error_at
+from latency_map.errors import LatencyMapError, error_at, unwritable
 from latency_map.formats.document import document_pieces
 from latency_map.formats.forms import MapForm
 from latency_map.formats.importing import Imported, import_source
@@ -226,8 +226,7 @@ def _write(pieces: Iterable[str], path: Path | str) -> None:
             file.write(first)
             file.writelines(following)
     except (OSError, ValueError) as error:
-        message = f"{path}: expected a file that can be written, got: {error}; choose another path"
-        raise LatencyMapError(message) from None
+        raise LatencyMapError(unwritable(path, error)) from None
 
 
 def _load(

@@ -48,7 +48,7 @@ def to_network_topology(
     topology_key
         The label that has the zone, such as ``topology.kubernetes.io/zone``.
     config_map
-        The name of the ConfigMap that stands beside it.
+        The name of the ConfigMap that goes with it.
 
     Returns
     -------

@@ -10,7 +10,7 @@ from itertools import count as count_up
 from pathlib import Path
 from typing import Any, BinaryIO, Self, cast
 
-from latency_map.errors import LatencyMapError
+from latency_map.errors import LatencyMapError, cause_of
 from latency_map.limits import MapLimits
 
 _HEAD_BYTES = 1 << 20
@@ -129,9 +129,7 @@ class MapSource:
         except LatencyMapError:
             raise
         except (OSError, EOFError, UnicodeError, zlib.error) as error:
-            reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-            message = f"{self.name}: expected a readable UTF-8 text file, got: {reason}; correct the path or save it so"
-            raise LatencyMapError(message) from None
+            raise LatencyMapError(_unreadable(self.name, error)) from None
 
 
 @contextmanager
@@ -158,13 +156,15 @@ def open_source(path: Path | str, limits: MapLimits) -> Iterator[MapSource]:
     try:
         stream = Path(path).open("rb")  # noqa: SIM115 - closed below; an error while reading it is another
     except (OSError, ValueError) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        message = (
-            f"{path}: expected a readable UTF-8 text file, got: {reason}; correct the path or save it so"
-        )
-        raise LatencyMapError(message) from None
+        raise LatencyMapError(_unreadable(path, error)) from None
     with stream:
         yield MapSource(stream, str(path), limits)
+
+
+def _unreadable(name: object, error: Exception) -> str:
+    return (
+        f"{name}: expected a readable UTF-8 text file, got: {cause_of(error)}; correct the path or save it so"
+    )
 
 
 class _Joined(io.RawIOBase):

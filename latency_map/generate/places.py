@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from latency_map.delays import Delays
-from latency_map.errors import LatencyMapError
+from latency_map.errors import LatencyMapError, cause_of
 
 EARTH_RADIUS_KM = 6371.0
 """Of the sphere of the same volume; great circles are then within 0.6 % of the ellipsoid's."""
@@ -79,7 +79,7 @@ def read_places(path: Path | str) -> tuple[Place, ...]:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
-        message = f"{path}: expected a text file in UTF-8 that can be read, got: {error}"
+        message = f"{path}: expected a text file in UTF-8 that can be read, got: {cause_of(error)}"
         raise LatencyMapError(message) from None
     return parse_places(text, str(path))
 

@@ -177,7 +177,7 @@ _OPTIONS = (
     ),
     _Option(
         flag="--rate", field="rate_per_s", variable="GESSCALE_RATE", read=_number(0.01, 50, "probes a second"),
-        default="5", text="most probes a second; 84 bytes each way apiece, by ICMP over IPv4",
+        default="5", text="most probes a second; each is 84 bytes each way, by ICMP over IPv4",
     ),
     _Option(
         flag="--round", field="round_s", variable="GESSCALE_ROUND", read=_seconds, default="30",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from latency_map.addresses import zone_hint
-from latency_map.errors import LatencyMapError
+from latency_map.errors import LatencyMapError, cause_of
 from latency_map.measure.fetch import ANYWHERE, FetchError
 from latency_map.measure.places import is_host, resolve_agents, split_place
 from latency_map.measure.threads import in_thread
@@ -79,7 +79,7 @@ def read_peers(path: Path) -> dict[str, str]:
         with path.open(encoding="utf-8") as file:
             text = file.read(_MAX_FILE_BYTES + 1)
     except (OSError, ValueError) as error:
-        message = f"peers: expected a text file {path} with lines name=address, got: {error}"
+        message = f"peers: expected a text file {path} with lines name=address, got: {cause_of(error)}"
         raise LatencyMapError(message) from None
     if len(text) > _MAX_FILE_BYTES:
         message = f"peers: expected a file of at most {_MAX_FILE_BYTES} letters, {path} has more"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from latency_map.errors import LatencyMapError
+from latency_map.errors import LatencyMapError, unwritable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -78,8 +78,7 @@ def save(figure: "Figure", path: Path | str) -> None:
         with mpl.rc_context({"svg.hashsalt": "latency-map"}):
             figure.savefig(file, dpi=dpi, metadata={"Date": None} if svg else None)
     except OSError as error:
-        message = f"{path}: expected a file that can be written, got: {error.strerror or error}"
-        raise LatencyMapError(message) from None
+        raise LatencyMapError(unwritable(path, error)) from None
 
 
 def in_ms(delay_ms: float) -> str:

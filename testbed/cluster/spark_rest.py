@@ -21,13 +21,10 @@ class ExecutorState:
         The number it registered with.
     active
         Whether it may still be given tasks.
-    completed_tasks
-        Tasks it has finished.
     """
 
     executor_id: int
     active: bool
-    completed_tasks: int
 
 
 def application_id(base_url: str) -> str:
@@ -60,9 +57,9 @@ def executors(base_url: str, application: str) -> tuple[ExecutorState, ...]:
 def _executor_states(listed: object) -> Iterator[ExecutorState]:
     for entry in listed if isinstance(listed, list) else ():
         match entry:
-            case {"id": str(number), "isActive": bool(active), "completedTasks": int(tasks)}:
+            case {"id": str(number), "isActive": bool(active)}:
                 if number.isdecimal():
-                    yield ExecutorState(executor_id=int(number), active=active, completed_tasks=tasks)
+                    yield ExecutorState(executor_id=int(number), active=active)
 
 
 def _get(base_url: str, path: str) -> object:

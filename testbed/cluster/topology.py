@@ -14,7 +14,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gesscale.errors import InputError
-from gesscale.words import first_of, place_of
+from gesscale.settings.faults import describe_faults
 from latency_map import Asymmetry, DelayKind, DelayUnit, LatencyMap, LatencyMapError, read_map
 from latency_map.formats.yaml_text import read_yaml
 
@@ -192,13 +192,13 @@ def read_topology(source: str) -> Topology:
             path.parent / latency.file, unit=latency.unit, kind=latency.kind, asymmetry=latency.asymmetry
         ).latencies
     except ValidationError as error:
-        faults = error.errors(include_url=False)
-        found = first_of(
-            (f"{place_of(each['loc']) or 'file'}: {each['msg']}" for each in faults), len(faults)
-        )
-        message = f"topology {path}: {'; '.join(found)}"
+        message = f"topology {path}: {'; '.join(describe_faults(error, (), _TopologyFile))}"
         raise InputError(message) from error
-    except (OSError, LatencyMapError) as error:
+    except OSError as error:
+        bundled = ", ".join(sorted(file.stem for file in BUNDLED.glob("*.yaml")))
+        message = f"topology {path}: {error.strerror or error}; choose one of {bundled}, or name a YAML file"
+        raise InputError(message) from error
+    except LatencyMapError as error:
         message = f"topology {path}: {error}"
         raise InputError(message) from error
     return _topology(described, delays)

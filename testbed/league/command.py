@@ -68,7 +68,7 @@ def league(
     ] = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Play policies on real Spark over emulated edge nodes, score them as the arena does, simulate them beside it.
+    """Play policies on real Spark over emulated edge nodes, score them as the arena does, and simulate the same cases.
 
     The same command goes on where it was stopped. Exits 1 where runs are still broken after all attempts.
     """

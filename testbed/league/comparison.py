@@ -1,4 +1,4 @@
-"""Live results beside those of the simulator: figures, ranks, and pairs of policies whose order differs."""
+"""Live results next to those of the simulator: figures, ranks, and pairs of policies whose order differs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

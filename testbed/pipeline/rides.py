@@ -4,15 +4,18 @@ No ride of it is a record of a real trip; see ``data/README.md``.
 """
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from importlib.resources import files
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, BeforeValidator, Field
 
+from gesscale.csv_table import read_csv
 from gesscale.errors import InputError
 
 HEADER = (
@@ -34,6 +37,17 @@ class Demand:
 
     begins: datetime
     passengers: tuple[int, ...]
+
+
+class _DemandRow(BaseModel):
+    """A row of a demand file; the descriptions say what is expected."""
+
+    timestamp: Annotated[
+        datetime,
+        BeforeValidator(datetime.fromisoformat),
+        Field(description="when the half hour begins, such as 2015-01-06 04:00:00"),
+    ]
+    passengers: int = Field(ge=0, description="a whole number of passengers from 0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +80,7 @@ class GeneratedRides:
 
 def bundled_demand() -> Demand:
     """Return the bundled day: 2015-01-06 04:00 to 04:00, rising and falling by 13x."""
-    return _demand(_bundled("demand_2015-01-06.csv"))
+    return _demand([_DemandRow.model_validate(row) for row in _bundled("demand_2015-01-06.csv")])
 
 
 def read_demand(path: Path) -> Demand:
@@ -77,16 +91,11 @@ def read_demand(path: Path) -> Demand:
     InputError
         Where it cannot be read, lacks a column or rows, or a cell is not a time or a whole number from 0.
     """
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            demand = _demand(list(csv.DictReader(file)))
-    except (OSError, UnicodeDecodeError, KeyError, TypeError, ValueError, csv.Error) as error:
-        message = f"{path}: expected a CSV file with timestamp and passengers, a row for each half hour, got: {error}"
-        raise InputError(message) from error
-    if min(demand.passengers) < 0:
-        message = f"{path}: expected passengers >= 0, got {min(demand.passengers)}"
+    rows = [row.read_as(_DemandRow) for row in read_csv(path, tuple(_DemandRow.model_fields)).rows]
+    if not rows:
+        message = f"{path}: expected a row for each half hour, got none"
         raise InputError(message)
-    return demand
+    return _demand(rows)
 
 
 def write_demand(demand: Demand, path: Path) -> None:
@@ -217,11 +226,8 @@ def _faults(valid: list[list[str]], each: int, rng: np.random.Generator) -> Iter
             yield line
 
 
-def _demand(rows: Sequence[Mapping[str, str]]) -> Demand:
-    if not rows:
-        message = "no row"
-        raise ValueError(message)
-    return Demand(datetime.fromisoformat(rows[0]["timestamp"]), tuple(int(row["passengers"]) for row in rows))
+def _demand(rows: Sequence[_DemandRow]) -> Demand:
+    return Demand(rows[0].timestamp, tuple(row.passengers for row in rows))
 
 
 def _bundled(name: str) -> list[dict[str, str]]:

@@ -10,7 +10,7 @@ from gesscale.spark import place, warm_new_executors
 from latency_map.shell import command_line
 
 WORKERS_IMPORT = ("testbed.pipeline.operator", "testbed.pipeline.replay", "testbed.nexmark.source")
-"""What the Python workers of the test bed's programs need, beside pandas and PyArrow."""
+"""What the Python workers of the test bed's programs need, in addition to pandas and PyArrow."""
 _QUIET = "--conf spark.ui.showConsoleProgress=false"  # a shell's default is true
 _DEFAULTS = {
     "spark.ui.enabled": "false",

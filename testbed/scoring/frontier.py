@@ -89,29 +89,6 @@ class Frontier:
             at, left = until, left - 1
         return PaidLevels(since_s=tuple(since_s), replicas=tuple(replicas))
 
-    def above_frontier_pct(self, cost: float, reconfigurations: int) -> float | None:
-        """Return by how much a policy cost more than it had to at its own number of reconfigurations, per cent.
-
-        Parameters
-        ----------
-        cost
-            Its replica-minutes over the same measurement.
-        reconfigurations
-            Its number.
-
-        Returns
-        -------
-        float or None
-            Below 0 where it saved by under-providing; None where the frontier itself costs nothing.
-
-        Raises
-        ------
-        InputError
-            As `cost`.
-        """
-        least = self.cost(reconfigurations)
-        return 100 * (cost / least - 1) if least > 0 else None
-
     def _counted(self, reconfigurations: int) -> int:
         counted = min(reconfigurations, self.enough_reconfigurations)
         if 0 <= counted <= self.most_reconfigurations:

@@ -1,14 +1,14 @@
 """A recorded series as a CSV file: read, checked and scored."""
 
-import csv
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
+from gesscale.csv_table import read_csv
 from gesscale.errors import InputError
 from gesscale.fields import MOST_REPLICAS
 from testbed.scoring.fifo import FluidQueue
@@ -23,7 +23,6 @@ REQUIRED = (
     "processed_rows_per_s",
     "reconfiguration",
 )
-OPTIONAL = ("serving_replicas",)
 
 
 class Until(StrEnum):
@@ -59,9 +58,9 @@ def read_series(path: Path) -> tuple[Sample, ...]:
     Parameters
     ----------
     path
-        A CSV file in UTF-8 with a header of the columns `REQUIRED` and, where known, `OPTIONAL`; others are left
-        alone. A row holds until the next one, so the last row only says when the series ends. Times must ascend;
-        they may begin anywhere.
+        A CSV file in UTF-8 with a header of the columns `REQUIRED` and, where known, ``serving_replicas``; others
+        are left alone. A row holds until the next one, so the last row only says when the series ends. Times must
+        ascend; they may begin anywhere.
 
     Returns
     -------
@@ -75,12 +74,7 @@ def read_series(path: Path) -> tuple[Sample, ...]:
         negative, a time that does not ascend, a reconfiguration other than 0 or 1 (a running count is none). The
         message names file, line and column.
     """
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            samples = tuple(_samples(path, file))
-    except (OSError, UnicodeDecodeError, csv.Error) as fault:
-        message = f"{path}: expected a readable CSV file in UTF-8, got: {fault}"
-        raise InputError(message) from fault
+    samples = tuple(_samples(path))
     if len(samples) < 2:
         message = (
             f"{path}: expected at least two rows, the last one says when the series ends; got {len(samples)}"
@@ -143,28 +137,17 @@ def _input_ended_s(held: Sequence[tuple[Sample, Sample]]) -> float:
     return ends_s[-1]
 
 
-def _samples(path: Path, file: TextIO) -> Iterator[Sample]:
-    rows = csv.reader(file, strict=True)
-    columns: list[str] = []
+def _samples(path: Path) -> Iterator[Sample]:
     before_s: tuple[float, int] | None = None
-    for cells in rows:
-        if not any(cells):
-            continue
-        if not columns:
-            columns = _header(path, cells)
-            continue
-        line = rows.line_num
-        if len(cells) != len(columns):
-            message = f"{path}, line {line}: expected {len(columns)} cells as in the header, got {len(cells)}"
-            raise InputError(message)
-        row = _row(path, line, dict(zip(columns, map(str.strip, cells), strict=True)))
+    for line in read_csv(path, REQUIRED).rows:
+        row = line.read_as(_Row)
         if before_s is not None and row.t_s <= before_s[0]:
             message = (
-                f"{path}, line {line}, column t_s: expected a time after the {before_s[0]:g} s of line "
+                f"{path}, line {line.line}, column t_s: expected a time after the {before_s[0]:g} s of line "
                 f"{before_s[1]}, got {row.t_s:g}; sort the rows and leave repeated ones out"
             )
             raise InputError(message)
-        before_s = row.t_s, line
+        before_s = row.t_s, line.line
         yield Sample(
             t_s=row.t_s,
             demand_replicas=row.demand_replicas,
@@ -174,32 +157,3 @@ def _samples(path: Path, file: TextIO) -> Iterator[Sample]:
             processed_rows_per_s=row.processed_rows_per_s,
             reconfigurations=row.reconfiguration,
         )
-    if not columns:
-        message = f"{path}: expected a header with {', '.join(REQUIRED)}, got an empty file"
-        raise InputError(message)
-
-
-def _header(path: Path, cells: Sequence[str]) -> list[str]:
-    columns = [cell.strip() for cell in cells]
-    if missing := [name for name in REQUIRED if name not in columns]:
-        message = (
-            f"{path}, line 1: expected the column {missing[0]} in the header, got only {', '.join(columns)}"
-        )
-        raise InputError(message)
-    if len(set(columns)) != len(columns):
-        twice = next(name for name in columns if columns.count(name) > 1)
-        message = f"{path}, line 1: expected each column once, got {twice!r} twice"
-        raise InputError(message)
-    return columns
-
-
-def _row(path: Path, line: int, cells: dict[str, str]) -> _Row:
-    try:
-        return _Row.model_validate(cells)
-    except ValidationError as fault:
-        column = str(fault.errors()[0]["loc"][0])
-        message = (
-            f"{path}, line {line}, column {column}: expected {_Row.model_fields[column].description}, "
-            f"got {cells[column]!r}; repair the cell or leave the row out"
-        )
-        raise InputError(message) from None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError
 
 from gesscale.errors import InputError
-from gesscale.words import first_fault, place_of
+from gesscale.words import first_fault
 from latency_map import LatencyMapError
 from latency_map.formats.yaml_text import read_yaml
 
@@ -87,9 +87,7 @@ def read_figures(name_or_path: str | Path, folder: Path) -> Figures:
     try:
         return Figures.model_validate(document)
     except ValidationError as error:
-        fault = error.errors(include_url=False, include_context=False)[0]
-        place = place_of(fault["loc"]) or "document"
-        message = f"{path}: {place}: {fault['msg']}; each figure has a value and an origin"
+        message = f"{path}: {first_fault(error)}; each figure has a value and an origin"
         raise InputError(message) from None
 
 

@@ -1,7 +1,5 @@
 """A user's own load from a CSV file."""
 
-import csv
-import io
 import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -11,6 +9,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
+from gesscale.csv_table import read_csv
 from gesscale.errors import InputError
 from gesscale.words import first_fault
 from testbed.workloads.grid import rates_on_grid
@@ -87,21 +86,18 @@ def workload_from_csv(path: Path, *, name: str) -> Workload:
 
 def _read(path: Path) -> tuple[list[int], list[float], str]:
     """Return times, amounts and the name of the amounts' column."""
-    (header_line, header), *rows = _rows(path)
-    time_column = _one_of(f"{path}, line {header_line}", header, _TIMES, "time")
-    amount_column = _one_of(f"{path}, line {header_line}", header, _AMOUNTS, "amount")
+    _check_kind(path)
+    table = read_csv(path, (), header="a time and an amount", most_bytes=BYTES_MOST)
+    time_column = _one_of(f"{path}, line {table.line}", table.columns, _TIMES, "time")
+    amount_column = _one_of(f"{path}, line {table.line}", table.columns, _AMOUNTS, "amount")
     times_ms: list[int] = []
     amounts: list[float] = []
-    for line, cells in rows:
-        where = f"{path}, line {line}"
-        if len(cells) != len(header):
-            message = f"{where}: expected {len(header)} cells as in the header, got {len(cells)}"
-            raise InputError(message)
-        row = dict(zip(header, cells, strict=True))
-        time_ms = round(_number(where, time_column, row) * _MS_PER_S)
+    for row in table.rows:
+        where = f"{path}, line {row.line}"
+        time_ms = round(_number(where, time_column, row.cells) * _MS_PER_S)
         _check_order(where, times_ms, time_ms)
         times_ms.append(time_ms)
-        amounts.append(_number(where, amount_column, row))
+        amounts.append(_number(where, amount_column, row.cells))
     if len(times_ms) < 2:
         message = f"{path}: expected two rows at least (a rate holds until the next one), got {len(times_ms)}"
         raise InputError(message)
@@ -111,44 +107,15 @@ def _read(path: Path) -> tuple[list[int], list[float], str]:
     return times_ms, amounts, amount_column
 
 
-def _rows(path: Path) -> list[tuple[int, list[str]]]:
-    """Return the rows that are not blank with their line numbers, the header first."""
-    reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
+def _check_kind(path: Path) -> None:
+    """Refuse what is read once only, or blocks: every process that plays the load reads it."""
     try:
-        rows = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader if any(cells)]
-    except csv.Error as fault:
-        message = f"{path}, line {reader.line_num}: expected CSV, got: {fault}"
-        raise InputError(message) from fault
-    if not rows:
-        message = f"{path}: expected a header with a time and an amount, got an empty file"
-        raise InputError(message)
-    return rows
-
-
-def _text(path: Path) -> str:
-    try:
-        if path.exists() and not path.is_file():
-            message = (
-                f"{path}: expected a CSV file, got a {'directory' if path.is_dir() else 'device or pipe'}"
-            )
-            raise InputError(message)
-        with path.open("rb") as file:
-            raw = file.read(BYTES_MOST + 1)
-    except (OSError, ValueError) as fault:
-        reason = getattr(fault, "strerror", None) or fault
-        message = f"{path}: expected a readable CSV file, got: {reason}"
-        raise InputError(message) from fault
-    if len(raw) > BYTES_MOST:
-        message = f"{path}: expected at most {BYTES_MOST // 2**20} MiB, got more; give fewer rows, such as one per 10 s"
-        raise InputError(message)
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as fault:
-        line = raw.count(b"\n", 0, fault.start) + 1
-        message = (
-            f"{path}, line {line}: expected UTF-8, got the byte 0x{raw[fault.start]:02x}; save it as UTF-8"
-        )
-        raise InputError(message) from fault
+        if not path.exists() or path.is_file():
+            return
+    except (OSError, ValueError):
+        return  # the reader says what is wrong with it
+    message = f"{path}: expected a CSV file, got a {'directory' if path.is_dir() else 'device or pipe'}"
+    raise InputError(message)
 
 
 def _one_of(where: str, names: Sequence[str], known: Sequence[str], what: str) -> str:

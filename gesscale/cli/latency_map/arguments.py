@@ -37,7 +37,7 @@ MapTarget = Annotated[
 ]
 
 Offered = Annotated[
-    str,
+    str | None,
     typer.Option("--candidates", help="Nodes to choose from, by commas; by default those of --nodes or MAP."),
 ]
 Exclude = Annotated[str, typer.Option("--exclude", help="Nodes that must be out, by commas.")]

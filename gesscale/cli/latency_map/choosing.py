@@ -22,7 +22,7 @@ def choose_nodes(
     keep: str,
     running: str,
     exclude: str,
-    candidates: str,
+    candidates: str | None,
     apart: list[str] | None,
     nodes: Path | None,
     pods: Path | None,
@@ -68,10 +68,10 @@ def _check_kept(
     if both := sorted(kept & {*exclude}):
         message = f"--exclude: expected nodes that are neither kept nor running, got {', '.join(both)}"
         raise InputError(message)
-    if size is not None and size < len(kept):
+    if size is not None and size < max(1, len(kept)):
         message = (
-            f"--size: expected at least {len(kept)}, the nodes kept and running, which are never dropped,"
-            f" got {size}"
+            f"--size: expected at least {max(1, len(kept))}, the nodes kept and running included, which are never "
+            f"dropped, got {size}"
         )
         raise InputError(message)
 

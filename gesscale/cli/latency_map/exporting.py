@@ -13,6 +13,7 @@ from gesscale.cli.latency_map.use import ZONE_LABEL, ExportForm, ObjectForm
 from gesscale.cli.output import stderr_console
 from gesscale.errors import InputError
 from latency_map import LatencyMap
+from latency_map.errors import unwritable
 from latency_map.formats.scheduler_plugins import between_groups, to_config_map, to_network_topology
 from latency_map.kinds import Asymmetry, DelayKind, DelayUnit
 
@@ -76,6 +77,5 @@ def _write(document: dict[str, Any], target: Path | None, output: ObjectForm) ->
     try:
         target.write_text(text, encoding="utf-8")
     except OSError as error:
-        message = f"{target}: expected a file that can be written, got: {error.strerror or error}; choose another path"
-        raise InputError(message) from None
+        raise InputError(unwritable(target, error)) from None
     stderr_console.print(f"{document['kind']} {document['metadata']['name']} written to {target}")

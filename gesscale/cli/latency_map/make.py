@@ -74,7 +74,7 @@ def measure(
     ] = None,
     count: Annotated[int, typer.Option(min=1, max=1000, help="Probes for each node.")] = 10,
     rate: Annotated[
-        float, typer.Option(min=0.01, max=100, help="Most probes a second in all; 84 bytes each way apiece.")
+        float, typer.Option(min=0.01, max=100, help="Most probes a second in all; each is 84 bytes each way.")
     ] = 20.0,
     timeout: Annotated[float, typer.Option(min=0.01, max=60, help="Seconds to wait for a reply.")] = 2.0,
     method: Annotated[

@@ -11,6 +11,7 @@ from gesscale.cli.latency_map.reading import chosen_limits, plain_errors, split_
 from gesscale.cli.output import Output, complain, stderr_console
 from gesscale.errors import InputError
 from latency_map import LatencyMapError
+from latency_map.errors import cause_of
 from latency_map.measure.gather import gather_agents
 from latency_map.measure.method import ProbeMethod, allowed_method, probe_by
 from latency_map.measure.pacing import Pace, Pacer
@@ -137,6 +138,6 @@ def _lines(file: Path) -> list[str]:
     try:
         lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
     except (OSError, ValueError) as error:
-        message = f"{file}: expected a text file with an agent's address a line, got: {error}"
+        message = f"{file}: expected a text file with an agent's address a line, got: {cause_of(error)}"
         raise InputError(message) from None
     return [line for line in lines if line and not line.startswith("#")]

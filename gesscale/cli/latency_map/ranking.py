@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from gesscale.cli.latency_map.reading import load_map, plain_errors, split_names
+from gesscale.cli.latency_map.reading import load_map, plain_errors, some_names, split_names
 from gesscale.cli.latency_map.screening import NodesAsked, rejections_table, screen_candidates
 from gesscale.cli.output import Output, emit, table
-from gesscale.errors import InputError
 from latency_map import RankedNode, farthest
 from latency_map import nearest as rank_nearest
 from latency_map.choose.candidates import CandidateRejection, Unfit
@@ -19,7 +18,7 @@ def rank_nearest_nodes(
     members: str,
     unit: DelayUnit | None,
     kind: DelayKind | None,
-    candidates: str,
+    candidates: str | None,
     exclude: str,
     apart: list[str] | None,
     nodes: Path | None,
@@ -43,7 +42,7 @@ def rank_nearest_nodes(
     )
     with plain_errors():
         latencies = load_map(file, unit, kind, asymmetry)
-        placement = _members(members)
+        placement = some_names("--members", members)
         offer = screen_candidates(latencies, asked, placement)
         ranking = rank_nearest(latencies, placement, offer.names)
     _emit_ranking(ranking.ranked, offer.rejections, "nearest first", output)
@@ -62,7 +61,7 @@ def rank_farthest_nodes(
     """Rank the nodes to remove: greatest largest round trip to another member, then mean, then name."""
     with plain_errors():
         latencies = load_map(file, unit, kind, asymmetry)
-        placement = _members(members)
+        placement = some_names("--members", members)
         ranking = farthest(latencies, placement, split_names(removable) or placement)
     unranked = [
         CandidateRejection(
@@ -73,14 +72,6 @@ def rank_farthest_nodes(
         for item in ranking.unreachable
     ]
     _emit_ranking(ranking.ranked, unranked, "farthest first", output)
-
-
-def _members(listing: str) -> list[str]:
-    names = split_names(listing)
-    if not names:
-        message = f"--members: expected the names of nodes, separated by commas, got {listing!r}"
-        raise InputError(message)
-    return names
 
 
 def _emit_ranking(

@@ -103,3 +103,18 @@ def load_map(
 def split_names(listing: str) -> list[str]:
     """Return the names in a listing separated by commas."""
     return [name.strip() for name in listing.split(",") if name.strip()]
+
+
+def some_names(option: str, listing: str) -> list[str]:
+    """Return the names in a listing separated by commas, at least one.
+
+    Raises
+    ------
+    InputError
+        There is none, as where a variable of a script is empty; names the option.
+    """
+    names = split_names(listing)
+    if not names:
+        message = f"{option}: expected the names of nodes, separated by commas, got {listing!r}"
+        raise InputError(message)
+    return names

@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.table import Table
 
 from gesscale.cli.latency_map.nodes_file import read_nodes
-from gesscale.cli.latency_map.reading import split_names
+from gesscale.cli.latency_map.reading import some_names, split_names
 from gesscale.cli.output import stderr_console, table
 from gesscale.errors import InputError
 from gesscale.kubernetes.placement.quantity import parse_quantity
@@ -20,7 +20,7 @@ from latency_map.errors import enumerate_some
 class NodesAsked:
     """The options that say which nodes are offered; as the commands have them."""
 
-    candidates: str
+    candidates: str | None
     exclude: str
     apart: Sequence[str]
     nodes: Path | None
@@ -122,7 +122,7 @@ def _quantity(option: str, text: str) -> float:
 def _check_named(
     latencies: LatencyMap, known: dict[str, Candidate] | None, asked: NodesAsked, exclude: Sequence[str]
 ) -> None:
-    named = split_names(asked.candidates)
+    named = [] if asked.candidates is None else some_names("--candidates", asked.candidates)
     latencies.positions(name for name in (*named, *exclude) if name not in (known or {}))
     if known is not None and (absent := [name for name in named if name not in known]):
         message = f"--candidates: expected nodes of {asked.nodes}, got {enumerate_some(absent)}"
@@ -132,7 +132,9 @@ def _check_named(
 def _offered(
     latencies: LatencyMap, known: dict[str, Candidate] | None, asked: NodesAsked, keep: Sequence[str]
 ) -> list[Candidate]:
-    names = split_names(asked.candidates) or [name for name in known or latencies.names if name not in keep]
+    names = split_names(asked.candidates or "") or [
+        name for name in known or latencies.names if name not in keep
+    ]
     return [Candidate(name=name) if known is None else known[name] for name in dict.fromkeys(names)]
 
 

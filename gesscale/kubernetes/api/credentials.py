@@ -95,7 +95,9 @@ def _use_file(configuration: Configuration, kubeconfig: Path | None, context: st
         raise InputError(message)
     try:
         for file in files:
-            read_yaml(file)  # the package would read it whatever its size and nesting
+            # the package would read it whatever its size and nesting
+            if not isinstance(read_yaml(file), dict | None):
+                raise ConfigException("expected a mapping")
         contexts, current = list_kube_config_contexts(config_file=source)  # type: ignore[no-untyped-call]  # untyped there
         known = {each["name"]: each for each in contexts}
         if context is not None and context not in known:

@@ -1,6 +1,6 @@
 """Which nodes can take one executor of an operator, and why the others cannot: as the scheduler would judge."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from gesscale.decision import Reason
@@ -36,43 +36,9 @@ class ExecutorNeeds:
     tolerations: tuple[Toleration, ...] = ()
 
 
-def judge_nodes(
-    nodes: Iterable[NodeRecord],
-    pods: Iterable[PodRecord],
-    needs: ExecutorNeeds,
-    *,
-    is_own: Callable[[PodRecord], bool] = lambda _pod: False,
-    reserved: Mapping[str, Room] | None = None,
-) -> dict[str, Node]:
-    """Tell for every node whether it can take one executor of an operator.
-
-    Parameters
-    ----------
-    nodes, pods
-        The whole cluster's; pods of all namespaces take room.
-    needs
-        What one executor needs.
-    is_own
-        Whether a pod is an executor of this very operator: it does not stand in its own way.
-    reserved
-        By node, the room of executors that are ordered and not bound yet, those of this operator left out.
-
-    Returns
-    -------
-    dict of Node
-        By name, sorted; each with the first thing that stands against it: not in the pool, not ready, cordoned
-        or tainted, wrong architecture, no room.
-    """
-    taken = room_taken((pod for pod in pods if not is_own(pod)), reserved)
-    return {
-        node.name: judge_node(node, taken.get(node.name, Room()), needs)
-        for node in sorted(nodes, key=lambda each: each.name)
-    }
-
-
-def room_taken(pods: Iterable[PodRecord], reserved: Mapping[str, Room] | None = None) -> dict[str, Room]:
-    """Return by node the room that pods take, those that have ended left out, and what is reserved."""
-    taken: dict[str, Room] = dict(reserved or {})
+def room_taken(pods: Iterable[PodRecord]) -> dict[str, Room]:
+    """Return by node the room that pods take, those that have ended left out."""
+    taken: dict[str, Room] = {}
     for pod in pods:
         if pod.node and not pod.over:
             taken[pod.node] = taken.get(pod.node, Room()) + pod.takes

@@ -3,10 +3,8 @@
 from gesscale.kubernetes.reporting.events import EventDraft
 from gesscale.kubernetes.reporting.report import StepReport, report_fault, report_step
 from gesscale.kubernetes.reporting.status import ObservedStep, node_pool_of
-from gesscale.kubernetes.reporting.writing import REFRESH_S
 
 __all__ = [
-    "REFRESH_S",
     "EventDraft",
     "ObservedStep",
     "StepReport",

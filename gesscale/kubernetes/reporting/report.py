@@ -6,7 +6,7 @@ from typing import Any
 
 from gesscale.kubernetes.reporting.events import EventDraft, event_of_fault, events_of
 from gesscale.kubernetes.reporting.status import ObservedStep, fault_status, new_status, settled_order
-from gesscale.kubernetes.reporting.writing import REFRESH_S, merged, status_patch
+from gesscale.kubernetes.reporting.writing import merged, status_patch
 from gesscale.kubernetes.resource.order import OrderStatus
 from gesscale.kubernetes.resource.translate import ResourceFault
 
@@ -33,9 +33,7 @@ class StepReport:
     settled: OrderStatus | None = None
 
 
-def report_step(
-    old: Mapping[str, Any], seen: ObservedStep, now_s: float, *, refresh_s: float = REFRESH_S
-) -> StepReport:
+def report_step(old: Mapping[str, Any], seen: ObservedStep, now_s: float) -> StepReport:
     """Report what a step brought for one operator.
 
     Parameters
@@ -46,11 +44,9 @@ def report_step(
         What the step brought.
     now_s
         Seconds since the epoch.
-    refresh_s
-        Seconds between two writes for figures' sake.
     """
     decision = seen.decision
-    patch = status_patch(old, new_status(old, seen, now_s), refresh_s=refresh_s)
+    patch = status_patch(old, new_status(old, seen, now_s))
     status = merged(old, patch or {})
     settled = settled_order(old, seen.known, decision.operator)
     return StepReport(

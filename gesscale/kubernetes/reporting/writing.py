@@ -1,7 +1,7 @@
 """What of a new status is worth a write: each one is a revision in etcd, and often a block on an SD card.
 
 A change of state is written at once. Figures and sentences move all the time; they are written when they have moved
-noticeably, and not more often than every ``refresh_s``. A time or an age by itself is no news. Of the order
+noticeably, and not more often than every `REFRESH_S`. A time or an age by itself is no news. Of the order
 only what was found of it later is written here: the rest belongs to the cluster adapter.
 """
 
@@ -37,13 +37,7 @@ _FIGURES = frozenset(
 _SENTENCES = frozenset({"message"})
 
 
-def status_patch(
-    old: Mapping[str, Any],
-    new: Mapping[str, Any],
-    *,
-    refresh_s: float = REFRESH_S,
-    evidence_refresh_s: float = EVIDENCE_REFRESH_S,
-) -> dict[str, Any] | None:
+def status_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the merge patch that leads from one status to the next, or None where that is not worth a write.
 
     Parameters
@@ -52,10 +46,6 @@ def status_patch(
         As it stands in the resource; ``lastDecision.at`` tells when it was written.
     new
         As `gesscale.kubernetes.reporting.new_status` made it.
-    refresh_s
-        Seconds between two writes for figures' and sentences' sake.
-    evidence_refresh_s
-        The same for readings that add nothing but their newness.
 
     Returns
     -------
@@ -64,8 +54,8 @@ def status_patch(
     """
     wait_s = {
         ChangeWeight.STATE: 0.0,
-        ChangeWeight.FIGURE: refresh_s,
-        ChangeWeight.EVIDENCE: max(refresh_s, evidence_refresh_s),
+        ChangeWeight.FIGURE: REFRESH_S,
+        ChangeWeight.EVIDENCE: EVIDENCE_REFRESH_S,
     }
     worth = max(_differences((), old, new), default=ChangeWeight.NOTHING)
     if worth is ChangeWeight.NOTHING or _age_s(old, new) < wait_s[worth]:

@@ -14,6 +14,7 @@ from gesscale.fields import LARGEST_EXACT, LONGEST_S
 from gesscale.kubernetes.resource.groups import entries_of, group_of
 from gesscale.kubernetes.resource.parts import NODES_AT_MOST, ExactMoment, NodeName, Reported
 from gesscale.order import Order
+from gesscale.words import place_of, problem_of
 
 HISTORY_AT_MOST = 10
 _FAULTS_SHOWN = 5
@@ -103,7 +104,7 @@ def parse_order(value: Any) -> OrderStatus:
         return OrderStatus.model_validate(value)
     except ValidationError as error:
         faults = "; ".join(
-            ": ".join(filter(None, [".".join(map(str, fault["loc"])), fault["msg"]]))
+            ": ".join(filter(None, [place_of(fault["loc"]), problem_of(fault)]))
             for fault in error.errors(include_url=False)[:_FAULTS_SHOWN]
         )
         message = f"status.order is no order: {faults}"

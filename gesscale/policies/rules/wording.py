@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from gesscale.policies.rules.model import Element, Factor, Guard, Rule, RuleSet, Trigger
-from gesscale.words import first_of, place_of, suggestion
+from gesscale.words import first_of, place_of, problem_of, suggestion
 from latency_map.errors import glimpse
 
 _ELEMENTS: Mapping[object, type[Element]] = {"rules": Rule, "by": Factor, "when": Trigger, "unless": Guard}
@@ -55,15 +55,4 @@ def _problem(fault: ErrorDetails) -> str:
         element = next((_ELEMENTS[key] for key in reversed(above) if key in _ELEMENTS), RuleSet)
         known = [field.alias or name for name, field in element.model_fields.items()]
         return f"there is no such member; {suggestion(str(wrong), known)}"
-    if fault["type"] == "missing":
-        return "it is required"
-    if fault["type"] == "too_short":
-        return "expected at least one, got none"
-    text = fault["msg"].removeprefix("Value error, ")
-    text = re.sub(r"^Input should be (a valid dictionary or instance of \w+)?", _expected, text)
-    whole = isinstance(fault["input"], Mapping | BaseModel)
-    return text if whole else f"{text}, got {glimpse(fault['input'])}"
-
-
-def _expected(match: re.Match[str]) -> str:
-    return "expected its members" if match[1] else "expected "
+    return problem_of(fault, group="its members")

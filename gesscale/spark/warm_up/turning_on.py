@@ -1,4 +1,4 @@
-"""Turn the warm-up on for a session that does not exist yet, beside the jars and plugins that it has."""
+"""Turn the warm-up on for a session that does not exist yet, in addition to the jars and plugins that it has."""
 
 import logging
 import os

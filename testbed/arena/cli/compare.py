@@ -46,7 +46,7 @@ def report(
             metavar="N",
             min=0,
             max=MOST_COURSES,
-            help="So many courses get a page with every decision, in a folder beside; each run is played again.",
+            help="So many courses get a page with every decision, next to the report; each run is played again.",
         ),
     ] = 8,
 ) -> None:

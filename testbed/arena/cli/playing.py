@@ -40,7 +40,7 @@ _INTERRUPTED = 130
 def play_asked(
     experiment: str,
     *,
-    policies: str,
+    policies: str | None,
     workloads: Sequence[str],
     seeds: int | None,
     variants: Sequence[str] | None,
@@ -62,7 +62,7 @@ def play_asked(
         With 1 where a policy lost all its runs or the arena lost one, with 130 where it is interrupted.
     """
     changes: dict[str, object] = {}
-    if policies:
+    if policies is not None:
         changes["policies"] = list(policy_names()) if policies == ALL else files_placed(policies.split(","))
     if workloads:
         changes["workloads"] = files_placed(workloads)

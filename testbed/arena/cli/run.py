@@ -23,14 +23,13 @@ def run(
         ),
     ] = "standard",
     policies: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--policies",
             help="By commas, or all. Default: the experiment's.",
-            show_default=False,
             autocompletion=names_of_policies,
         ),
-    ] = "",
+    ] = None,
     workload: Annotated[
         list[str] | None,
         typer.Option(

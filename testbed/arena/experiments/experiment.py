@@ -1,16 +1,15 @@
 """Experiments: which policies on which workloads with which seeds, and in which world."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
-from pydantic_core import ErrorDetails
 
 from gesscale.errors import InputError
 from gesscale.fields import Duration
-from gesscale.renamed import SETTINGS
-from gesscale.words import first_of, place_of
+from gesscale.settings.faults import describe_faults
+from gesscale.words import place_of
 from latency_map.errors import LatencyMapError, glimpse
 from latency_map.formats.yaml_text import read_yaml
 from testbed.arena.case import Case
@@ -225,7 +224,7 @@ def experiment_of(document: object, origin: str) -> Experiment:
     try:
         return Experiment.model_validate(document)
     except ValidationError as error:
-        message = f"{origin}: {'; '.join(_faults(error))}"
+        message = f"{origin}: {'; '.join(describe_faults(error, (), Experiment))}"
         raise InputError(message) from None
 
 
@@ -305,19 +304,3 @@ def _with_whole_paths(document: object, directory: Path) -> object:
             for name, section in operators.items()
         }
     return {**document, **moved}
-
-
-def _faults(error: ValidationError) -> Iterable[str]:
-    faults = error.errors(include_url=False)
-    return first_of(_sentences(faults), len(faults))
-
-
-def _sentences(faults: Iterable[ErrorDetails]) -> Iterator[str]:
-    for fault in faults:
-        place = place_of(fault["loc"])
-        problem = fault["msg"].removeprefix("Value error, ")
-        if fault["type"] == "extra_forbidden":
-            new = SETTINGS.get(str(fault["loc"][-1]))
-            problem = f"this setting is called {new} now" if new else "there is no such setting"
-        came = "" if isinstance(fault["input"], Mapping | Section) else f", got {glimpse(fault['input'])}"
-        yield f"{place}: {problem}{came}" if place else problem

@@ -5,10 +5,8 @@ from collections.abc import Mapping
 from gesscale.errors import InputError
 from gesscale.options import PolicyOptions
 from gesscale.policies import policy_names as names_of_gesscale
-from gesscale.policies.loading import OWN
-from gesscale.policies.registry import any_card, own_card, unusable
+from gesscale.policies.registry import any_card, own_card, unknown_policy
 from gesscale.ports import Policy
-from gesscale.words import suggestion
 from testbed.arena.policies.foresight import foresight
 from testbed.arena.policies.oracle import OraclePolicy, ideal_replicas
 from testbed.arena.policies.oracle_names import FORESIGHT, IDEAL
@@ -35,10 +33,7 @@ def check_policy(name: str) -> None:
     if ":" in name:
         own_card(name)
     elif name not in policy_names():
-        nearest = suggestion(name, policy_names())
-        hint = f"{nearest}{'' if nearest.endswith('?') else '.'} One's own is named {OWN}"
-        message = unusable().get(name, f"there is no policy {name!r}; {hint}")
-        raise InputError(message)
+        raise InputError(unknown_policy(name, policy_names()))
 
 
 def build_policy(name: str, world: World, rules: PolicyOptions) -> Policy:

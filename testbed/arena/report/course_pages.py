@@ -1,4 +1,4 @@
-"""The pages of single courses, beside the report: the run is played again, and shown with all that was decided."""
+"""The pages of single courses, next to the report: the run is played again, and shown with all that was decided."""
 
 import shutil
 import tempfile
@@ -35,7 +35,7 @@ def write_course_pages(
     experiment, results
         What was run, and what came of it.
     file
-        The report. The pages go to a folder beside it, ``NAME-courses``, in place of those of an earlier report.
+        The report. The pages go to a folder next to it, ``NAME-courses``, in place of those of an earlier report.
     most
         How many at most: those of the baseline on every workload first, then those of the other policies.
     baseline

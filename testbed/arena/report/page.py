@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from gesscale.errors import InputError
 from gesscale.extras import how_to_install
+from latency_map.errors import unwritable
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.judging.comparing import choose_baseline
@@ -73,8 +74,7 @@ def write_report(
     try:
         file.write_text(text, "utf-8")
     except OSError as error:
-        message = f"{file}: expected a file that can be written, got: {error.strerror or error}"
-        raise InputError(message) from None
+        raise InputError(unwritable(file, error)) from None
 
 
 def render(outcomes: Outcomes, *, settings: str) -> str:

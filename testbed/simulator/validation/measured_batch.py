@@ -1,14 +1,13 @@
 """Batches that were measured, from a file of readings or from a recorded run."""
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from gesscale.errors import InputError
+from gesscale.csv_table import read_csv
 from gesscale.fields import LARGEST_EXACT, MOST_REPLICAS
 from gesscale.observation import Batch
 from latency_map import LatencyMap
@@ -59,13 +58,13 @@ class MeasuredBatch:
 class _Row(BaseModel):
     model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
 
-    query: str
-    replicas: int = Field(ge=1, le=MOST_REPLICAS)
-    nd_max_ms: float = Field(ge=0)
-    batch_rows: float = Field(gt=0)
-    tasks: int = Field(ge=1, le=LARGEST_EXACT)
-    batch_ms: float = Field(gt=0)
-    host_cpu: float = Field(ge=0)
+    query: str = Field(description="a name")
+    replicas: int = Field(ge=1, le=MOST_REPLICAS, description=f"a whole number from 1 to {MOST_REPLICAS}")
+    nd_max_ms: float = Field(ge=0, description="a round trip in ms, >= 0")
+    batch_rows: float = Field(gt=0, description="rows > 0")
+    tasks: int = Field(ge=1, le=LARGEST_EXACT, description="a whole number >= 1")
+    batch_ms: float = Field(gt=0, description="a time in ms, > 0")
+    host_cpu: float = Field(ge=0, description="a share of the machine, >= 0")
 
 
 def read_readings(file: Path) -> dict[str, tuple[MeasuredBatch, ...]]:
@@ -87,23 +86,9 @@ def read_readings(file: Path) -> dict[str, tuple[MeasuredBatch, ...]]:
     InputError
         Where the file, or a line of it, cannot be used.
     """
-    try:
-        with file.open(newline="", encoding="utf-8") as stream:
-            lines = list(csv.DictReader(stream))
-    except OSError as error:
-        message = f"{file}: expected a CSV file of readings; {error.strerror}"
-        raise InputError(message) from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        message = f"{file}: expected a CSV file in UTF-8, got: {error}"
-        raise InputError(message) from error
     measured: dict[str, list[MeasuredBatch]] = {}
-    for number, cells in enumerate(lines, start=2):
-        try:
-            row = _Row.model_validate(cells)
-        except ValidationError as error:
-            fault = error.errors(include_url=False)[0]
-            message = f"{file}, line {number}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}"
-            raise InputError(message) from error
+    for line in read_csv(file, tuple(_Row.model_fields)).rows:
+        row = line.read_as(_Row)
         measured.setdefault(row.query, []).append(_of_row(row))
     return {query: tuple(batches) for query, batches in measured.items()}
 

@@ -11,7 +11,7 @@ import numpy as np
 from gesscale.analyze.evidence import warm
 from gesscale.decision import Change
 from gesscale.errors import InputError
-from gesscale.monitor.record_files import SETTINGS, read_recording
+from gesscale.monitor.record_files import read_recording, settings_file
 from gesscale.monitor.record_lines import LONGEST_RUN_S, LiveDecision
 from gesscale.monitor.screen import screen
 from gesscale.observation import Batch
@@ -138,7 +138,7 @@ def read_run(folder: Path) -> RecordedRun:
     InputError
         When something is missing or cannot be used, or the run had several operators.
     """
-    settings = load_settings(folder / SETTINGS, [], is_record=True)
+    settings = load_settings(settings_file(folder), [], is_record=True)
     operators = settings.workflow.build().operators
     if len(operators) != 1:
         message = f"{folder}: expected a run of one operator, got {', '.join(operators)}"

@@ -32,9 +32,10 @@ from gesscale.kubernetes.api import (
 from gesscale.kubernetes.api.events import Regarding
 from gesscale.kubernetes.api.resources import CONFIG_MAPS, EVENTS, LEASES, NODES, PODS, STREAM_AUTOSCALERS
 from gesscale.kubernetes.api.watching import Timing
+from gesscale.kubernetes.placement.cluster_index import ClusterIndex
 from gesscale.kubernetes.placement.nodes import read_node
 from gesscale.kubernetes.placement.pods import read_pod
-from gesscale.kubernetes.placement.room import ExecutorNeeds, judge_nodes
+from gesscale.kubernetes.placement.room import ExecutorNeeds
 
 pytestmark = pytest.mark.real
 
@@ -393,8 +394,10 @@ def test_room_is_counted_as_kubectl_describe_counts_it(cluster, admin, namespace
         r"  cpu +(\S+) .*\n  memory +(\S+) ", said.split("Allocated resources:")[1]
     ).groups()
     taken = [each.takes for each in pods if each.node == node and not each.over]
-    judged = judge_nodes(nodes, pods, ExecutorNeeds())
-    assert judged[node].problem == ""
+    index = ClusterIndex(
+        {each.name: each for each in nodes}, {f"{each.namespace}/{each.name}": each for each in pods}
+    )
+    assert index.judged(node, ExecutorNeeds(), (), {}).problem == ""
     assert f"{sum(each.cpu_m for each in taken)}m" == cpu
     assert in_bytes(memory) == sum(each.memory_bytes for each in taken)
 

@@ -146,7 +146,10 @@ def test_when_no_agent_answers_gather_ends_with_exit_code_1():
         ([], "expected one of --agents, --agents-file and --agents-dns, got none"),
         (["--agents", "a", "--agents-dns", "b"], "got --agents and --agents-dns"),
         (["--agents", "a b"], "expected HOST or HOST:PORT"),
-        (["--agents-file", "/none"], "expected a text file"),
+        (
+            ["--agents-file", "/none"],
+            "expected a text file with an agent's address a line, got: No such file",
+        ),
         (["--agents-dns", "a..b"], "expected addresses behind"),
     ],
 )

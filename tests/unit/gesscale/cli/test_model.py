@@ -151,7 +151,7 @@ def test_predict_as_a_table(gesscale_model, csv_file):
         ([HEADER, "1,0,2000"], ["--where", "replicas>1"], "no row left after --where replicas>1"),
         ([HEADER, "1,0,2000"], ["--where", "replicas"], "expected a condition such as"),
         ([HEADER, "1,0,2000"], ["--where", "replicas<many"], "line 2, column replicas: expected numbers"),
-        ([HEADER, '1,0,"2000'], [], "expected a readable CSV file"),
+        ([HEADER, '1,0,"2000'], [], "line 2: expected CSV, got: "),
     ],
 )
 def test_bad_input_is_one_message_and_exit_2(gesscale_model, csv_file, lines, words, said):
@@ -170,7 +170,7 @@ def test_file_that_is_absent_or_no_text_is_exit_2(gesscale_model, tmp_path):
     binary = tmp_path / "binary.csv"
     binary.write_bytes(b"\xff\xfe\x00\x80")
     code, _, err = gesscale_model("fit", binary)
-    assert (code, "expected a readable CSV file in UTF-8" in err) == (2, True)
+    assert (code, "line 1: expected UTF-8, got the byte 0xff" in err) == (2, True)
 
 
 def test_impossible_conditions_are_exit_2(gesscale_model, csv_file):
@@ -233,7 +233,7 @@ def test_a_figure_beyond_any_cluster_is_refused_by_its_cell(gesscale_model, csv_
         assert code == 0  # as good as none
         return
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert f"line 2, column {column}: expected " in err or "expected a readable CSV file" in err
+    assert f"line 2, column {column}: expected " in err or "line 2: expected CSV, got: " in err
     assert len(err) < 400
 
 

@@ -148,7 +148,7 @@ def test_an_experiment_of_the_arena_tells_it_its_settings(gesscale):
     ("rules", "expected"),
     [
         ({"stedy": {"high_share": 0.5}}, "rules.stedy: there is no such setting"),
-        ({"steady": {"high_share": 2}}, "steady: high_share: Input should be less than 1, got 2"),
+        ({"steady": {"high_share": 2}}, "steady: high_share: expected less than 1, got 2"),
     ],
 )
 @pytest.mark.usefixtures("guide")
@@ -238,7 +238,7 @@ TWICE = {
     "or has no default": (
         "mine",
         "    wait: int",
-        "expected a default for every setting of Mine: wait: Field",
+        "expected a default for every setting of Mine: wait: it is required",
     ),
     "or has no name": (
         "m n",

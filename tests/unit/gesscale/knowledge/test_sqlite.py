@@ -209,6 +209,12 @@ def test_a_directory_in_its_place_is_an_error_that_says_so(path: Path) -> None:
         SqliteKnowledge(path, now_s=NOW_S)
 
 
+def test_a_reader_of_a_directory_says_so(path: Path) -> None:
+    path.mkdir()
+    with pytest.raises(KnowledgeError, match=r"knowledge\.sqlite: .*a file, not of a directory"):
+        SqliteHistory(path)
+
+
 def test_a_missing_directory_is_an_error_that_says_so(path: Path) -> None:
     with pytest.raises(KnowledgeError, match="its directory must exist"):
         SqliteKnowledge(path / "deeper" / "k.sqlite", now_s=NOW_S)

@@ -73,7 +73,7 @@ def test_batches_come_in_the_order_of_their_ends_with_sorted_nodes(folder: Path)
     [
         ('{"batch_id": 8, "ended_at', "EOF while parsing"),
         ("not JSON", "expected"),
-        ("[1, 2]", "valid dictionary"),
+        ("[1, 2]", "expected a mapping, got [1, 2]"),
         ({**BATCH, "seconds": None}, "seconds: "),
         ({key: value for key, value in BATCH.items() if key != "nodes"}, "nodes: "),
         ({**BATCH, "rows": -3}, "rows: "),
@@ -140,12 +140,15 @@ def test_a_record_of_another_operator_does_not_fit() -> None:
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [("", "got none"), ("nonsense\n", "batches.jsonl, line 1: ")],
+    [
+        ("", ": expected a batch a line, got none"),
+        ("nonsense\n", ", line 1: expected .*; no line holds a batch"),
+    ],
     ids=["empty", "corrupt"],
 )
 def test_a_record_without_a_batch_is_refused(folder: Path, content: str, said: str) -> None:
     (folder / "batches.jsonl").write_text(content)
-    with pytest.raises(InputError, match=f"expected a batch a line, .*{said}"):
+    with pytest.raises(InputError, match=rf"batches\.jsonl{said}"):
         read_recording(folder, ["op"])
 
 

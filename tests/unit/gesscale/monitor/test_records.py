@@ -95,7 +95,7 @@ def test_what_replicas_did_is_unknown_where_it_cannot_be_read_and_the_batch_rema
 @pytest.mark.parametrize(
     ("wrong", "complaint"),
     [
-        ({"rows": -1}, "rows: Input should be greater than or equal to 0"),
+        ({"rows": -1}, "rows: expected greater than or equal to 0"),
         ({"rows": float("nan")}, "rows"),
         ({"seconds": float("inf")}, "seconds"),
         ({"ended_at_s": "noon"}, "ended_at_s"),

@@ -150,7 +150,11 @@ def test_two_commands_do_not_write_to_one_folder(tmp_path, experiment):
     [
         ("experiment.json", "{", "expected what `gesscale arena run` writes"),
         ("experiment.json", "[]", "expected what `gesscale arena run` writes"),
-        ("experiment.json", '{"experiment": {"name": "x"}, "files": {}}', "Field required"),
+        (
+            "experiment.json",
+            '{"experiment": {"name": "x"}, "files": {}}',
+            "policies: this setting is required",
+        ),
         ("results.jsonl", "nonsense\n", "line 1 is no result"),
         (
             "results.jsonl",

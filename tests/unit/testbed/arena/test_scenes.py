@@ -253,11 +253,11 @@ def test_faults_and_traits_reach_the_scene():
         ),
         (
             {"operators": {"operator": {"constants": {"partitions": 2.5}}}},
-            "operators.operator.constants: partitions: Input should be a valid integer",
+            "operators.operator.constants: partitions: expected a valid integer",
         ),
         (
             {"operators": {"operator": {"constants": {"fixed_s": -1}}}},
-            "fixed_s: Input should be greater than or equal to 0",
+            "fixed_s: expected greater than or equal to 0",
         ),
         ({"operators": {"a": {"upstream": ["b"]}}}, "'b' is not an operator"),
         ({"operators": {"a": {"upstream": ["b"]}, "b": {"upstream": ["a"]}}}, "no cycles"),

@@ -19,11 +19,11 @@ def test_the_application_is_known_by_its_id(httpserver: HTTPServer) -> None:
 
 def test_executors_are_told_and_the_driver_is_none(httpserver: HTTPServer) -> None:
     httpserver.expect_request(EXECUTORS).respond_with_json(
-        [executor("driver"), executor("1"), executor("12", isActive=False, completedTasks=0)]
+        [executor("driver"), executor("1"), executor("12", isActive=False)]
     )
     assert spark_rest.executors(httpserver.url_for(""), "app-1") == (
-        ExecutorState(executor_id=1, active=True, completed_tasks=3),
-        ExecutorState(executor_id=12, active=False, completed_tasks=0),
+        ExecutorState(executor_id=1, active=True),
+        ExecutorState(executor_id=12, active=False),
     )
 
 

@@ -45,7 +45,11 @@ def test_a_file_may_set_its_own_weights(topology_file: Path) -> None:
     ("before", "after", "says"),
     [
         ("driver_node: a", "driver_node: z", "driver_node 'z' is not in the latency map"),
-        ("driver_node: a", "driver_nodes: a", "driver_nodes: Extra inputs"),
+        (
+            "driver_node: a",
+            "driver_nodes: a",
+            "driver_nodes: there is no such setting; did you mean 'driver_node'?",
+        ),
         ("name: three", "name: Three/..", "name: String should match"),
         ("name: three", "name: elevenchars", "name: String should match"),
         ("three.csv", "absent.csv", "absent.csv"),
@@ -54,7 +58,7 @@ def test_a_file_may_set_its_own_weights(topology_file: Path) -> None:
         ("10.77.9.0/24", "8.8.8.0/24", "expected a private /24"),
         ("{c: nuc}", "{d: nuc}", "node_classes names d"),
         ("{c: nuc}", "{c: mainframe}", "node_classes.c"),
-        ("{c: nuc}", "{c: nuc}\nweights: {nuc: 0}", "weights.nuc: Input should be greater than 0"),
+        ("{c: nuc}", "{c: nuc}\nweights: {nuc: 0}", "weights.nuc: expected greater than 0"),
         ("{c: nuc}", "{c: nuc", "three.yaml"),
         ("kind: rtt", "kind: rtt, file: [", "three.yaml"),
     ],
@@ -85,13 +89,13 @@ def test_a_name_that_cannot_be_part_of_a_path_is_refused(topology_file: Path) ->
 
 @pytest.mark.parametrize("source", ["nowhere", "/nowhere/at.yaml", "."])
 def test_an_unknown_topology_is_refused(source: str) -> None:
-    with pytest.raises(InputError, match="topology"):
+    with pytest.raises(InputError, match=r"choose one of .*edge8.*, or name a YAML file"):
         read_topology(source)
 
 
 def test_a_file_that_is_no_mapping_is_refused(topology_file: Path) -> None:
     topology_file.write_text("- a\n- b\n")
-    with pytest.raises(InputError, match="file: Input should be"):
+    with pytest.raises(InputError, match=r"three\.yaml: expected a group of settings, got"):
         read_topology(str(topology_file))
 
 

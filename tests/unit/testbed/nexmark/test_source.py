@@ -44,7 +44,7 @@ def test_stream_and_batch_serve_the_same_events():
     [
         ({"rates": "1,two"}, "expected numbers separated by commas, got '1,two'"),
         ({"rates": "0,0"}, "at least one rate above 0"),
-        ({"events": "0"}, "events: Input should be greater than 0"),
+        ({"events": "0"}, "events: expected greater than 0"),
         ({"events_per_s": "0"}, "events_per_s"),
     ],
 )

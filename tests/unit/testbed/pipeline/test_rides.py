@@ -101,17 +101,17 @@ def test_a_demand_is_read_as_it_was_written(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "no row"),
-        ("timestamp,passengers\n", "no row"),
-        ("time,passengers\n2015-01-06 04:00:00,1\n", "'timestamp'"),
-        ("timestamp,passengers\nsoon,1\n", "soon"),
-        ("timestamp,passengers\n2015-01-06 04:00:00,many\n", "many"),
-        ("timestamp,passengers\n2015-01-06 04:00:00,-1\n", "passengers >= 0, got -1"),
+        ("", ": expected a header with timestamp, passengers, got an empty file"),
+        ("timestamp,passengers\n", ": expected a row for each half hour, got none"),
+        ("time,passengers\n2015-01-06 04:00:00,1\n", ", line 1: expected the column timestamp in the header"),
+        ("timestamp,passengers\nsoon,1\n", ", line 2, column timestamp: expected when the half hour begins"),
+        ("timestamp,passengers\n2015-01-06 04:00:00,many\n", "from 0, got 'many'; repair the cell"),
+        ("timestamp,passengers\n\n2015-01-06 04:00:00,-1\n", ", line 3, column passengers: expected a whole"),
     ],
 )
 def test_a_file_that_is_no_demand_is_refused(tmp_path, text, said):
     file = tmp_path / "demand.csv"
     file.write_text(text)
-    with pytest.raises(InputError, match=r"demand\.csv: expected") as raised:
+    with pytest.raises(InputError, match=r"demand\.csv(, line \d.*)?: expected") as raised:
         read_demand(file)
     assert said in str(raised.value)

@@ -37,12 +37,10 @@ def test_a_level_that_is_needed_before_it_can_be_ordered_is_there_from_the_begin
     assert frontier([1, 4, 1, 1], 60, 120, 3).cost(3) == pytest.approx(4 + 4 + 1 + 1)
 
 
-def test_a_policy_is_compared_at_its_own_number_of_reconfigurations() -> None:
+def test_more_reconfigurations_than_are_of_use_cost_no_less() -> None:
     found = frontier([1] * 5 + [3] * 2 + [2] * 5, 60, 0, 2)
-    assert found.above_frontier_pct(39, 1) == pytest.approx(50)  # 39 / 26
-    assert found.above_frontier_pct(18, 0) == pytest.approx(-50)  # it under-provided: 18 / 36
-    assert found.above_frontier_pct(42, 7) == pytest.approx(100)  # 21 is the least with any number
-    assert frontier([0, 0], 60, 0, 2).above_frontier_pct(3, 1) is None
+    # 12 minutes at 3; 5 at 1 and 7 at 3; 5 at 1, 2 at 3 and 5 at 2
+    assert [found.cost(changes) for changes in (0, 1, 2, 7)] == pytest.approx([36, 26, 21, 21])
 
 
 def test_more_reconfigurations_than_were_computed_are_refused_where_they_could_matter() -> None:

@@ -163,7 +163,7 @@ def test_replicas_that_do_not_serve_are_read_where_the_file_tells(series: Path) 
         (GOOD.replace("\n100,", "\n40,"), "line 4, column t_s: .* got 40"),
         (GOOD.replace("\n50,", "\nsoon,"), "line 3, column t_s: expected a time in seconds.* got 'soon'"),
         (GOOD.replace("20,1\n", "20\n"), "line 3: expected 6 cells as in the header, got 5"),
-        (GOOD.replace("20,1\n", '20,"1\n'), "expected a readable CSV file"),
+        (GOOD.replace("20,1\n", '20,"1\n'), "expected CSV, got: "),
     ],
 )
 def test_a_bad_file_is_refused_with_line_and_column(series: Path, text: str, message: str) -> None:
@@ -177,7 +177,7 @@ def test_a_file_that_is_absent_or_no_text_is_refused(series: Path) -> None:
     with pytest.raises(InputError, match="expected a readable CSV file"):
         read_series(series)
     series.write_bytes(b"\xff\xfe\x00t_s")
-    with pytest.raises(InputError, match="expected a readable CSV file"):
+    with pytest.raises(InputError, match="line 1: expected UTF-8, got the byte 0xff"):
         read_series(series)
 
 

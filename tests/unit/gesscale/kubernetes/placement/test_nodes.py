@@ -108,8 +108,8 @@ def test_a_nodes_weight_is_1_unless_it_says_otherwise(where, weight, remark):
 @pytest.mark.parametrize(
     ("item", "says"),
     [
-        ({}, "metadata: Field required"),
-        ({"metadata": {}}, "metadata.name: Field required"),
+        ({}, "metadata: it is required"),
+        ({"metadata": {}}, "metadata.name: it is required"),
         (
             node(status={"allocatable": {"cpu": "much"}}),
             "status.allocatable.cpu: .*such as 3800m.*got 'much'",
@@ -250,7 +250,7 @@ def test_equal_requests_are_kept_once():
 
 
 def test_what_is_no_pod_is_said_with_its_field():
-    with pytest.raises(InputError, match="expected a Pod as the API describes it: spec: Field required"):
+    with pytest.raises(InputError, match="expected a Pod as the API describes it: spec: it is required"):
         read_pod({"metadata": {"name": "p"}})
 
 

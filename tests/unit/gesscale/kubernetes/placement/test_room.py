@@ -1,14 +1,16 @@
 """Which nodes can take an executor, and what the others say."""
 
 from dataclasses import replace
+from types import MappingProxyType
 
 import pytest
 
 from gesscale.decision import Reason
+from gesscale.kubernetes.placement.cluster_index import ClusterIndex
 from gesscale.kubernetes.placement.nodes import NodeRecord, Taint
 from gesscale.kubernetes.placement.pods import PodRecord, Toleration
 from gesscale.kubernetes.placement.quantity import Room
-from gesscale.kubernetes.placement.room import ExecutorNeeds, judge_nodes, selects, tolerated
+from gesscale.kubernetes.placement.room import ExecutorNeeds, selects, tolerated
 from gesscale.kubernetes.resource.selector import LabelSelector
 from gesscale.ports import Node
 
@@ -28,9 +30,9 @@ def pod(cpu_m, mib=0, node="pi1", phase="Running", **labels):
     return PodRecord(namespace="x", name="p", node=node, phase=phase, takes=takes, labels=labels)
 
 
-def judged(node=PI, pods=(), needs=NEEDS, **options):
-    (found,) = judge_nodes([node], pods, needs, **options).values()
-    return found
+def judged(node=PI, pods=(), needs=NEEDS, *, own=(), reserved=MappingProxyType({})):
+    index = ClusterIndex({node.name: node}, {str(number): each for number, each in enumerate(pods)})
+    return index.judged(node.name, needs, own, reserved)
 
 
 def test_a_node_with_room_can_take_an_executor():
@@ -112,7 +114,7 @@ def test_room_is_what_the_pods_there_leave(pods, problem):
 def test_an_executor_of_the_operator_does_not_stand_in_its_own_way():
     pods = [pod(3800, app="taxi"), pod(500, app="other")]
     assert judged(pods=pods).reason is Reason.NO_ROOM
-    assert judged(pods=pods, is_own=lambda each: each.labels.get("app") == "taxi").problem == ""
+    assert judged(pods=pods, own=pods[:1]).problem == ""
 
 
 def test_what_is_ordered_and_not_there_yet_takes_room_too():
@@ -180,8 +182,3 @@ def test_a_node_outside_the_pool_says_which_requirement_it_fails():
     )
     found = judged(replace(PI, labels={"zone": "a"}), needs=replace(NEEDS, pool=selector))
     assert found.problem == "the pool asks for zone NotIn (a, b), the node has zone=a"
-
-
-def test_nodes_come_sorted_by_name():
-    nodes = [replace(PI, name=name) for name in ("pi3", "pi1", "pi2")]
-    assert list(judge_nodes(nodes, [], NEEDS)) == ["pi1", "pi2", "pi3"]

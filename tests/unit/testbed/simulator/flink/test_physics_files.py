@@ -57,11 +57,11 @@ def test_a_file_of_ones_own_can_be_read(tmp_path: Path) -> None:
     [
         ("restart_s", None, "missing are restart_s"),
         ("speed", 3, "there is no constant 'speed'"),
-        ("service_s", 0, "service_s: Input should be greater than 0, got 0"),
-        ("noise", -0.1, "noise: Input should be greater than or equal to 0"),
-        ("exclusive_buffers", 1.5, "exclusive_buffers: Input should be a valid integer"),
-        ("restart_whole_job", 2, "restart_whole_job: Input should be a valid boolean"),
-        ("cold_share", 1, "cold_share: Input should be less than 1"),
+        ("service_s", 0, "service_s: expected greater than 0, got 0"),
+        ("noise", -0.1, "noise: expected greater than or equal to 0"),
+        ("exclusive_buffers", 1.5, "exclusive_buffers: expected a valid integer"),
+        ("restart_whole_job", 2, "restart_whole_job: expected a valid boolean"),
+        ("cold_share", 1, "cold_share: expected less than 1"),
         ("restart_s", "long", "value"),
     ],
 )

@@ -77,14 +77,14 @@ def test_a_crew_of_a_reading_has_a_driver_that_is_as_far_as_all_others() -> None
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("query,replicas\nmap,3\n", "line 2: nd_max_ms: Field required"),
+        ("query,replicas\nmap,3\n", "line 1: expected the column nd_max_ms in the header"),
         (
-            "query,replicas,nd_max_ms,batch_rows,tasks,batch_ms,host_cpu\nmap,3,0,9,3,-1,0\n",
-            "line 2: batch_ms",
+            "query,replicas,nd_max_ms,batch_rows,tasks,batch_ms,host_cpu\n\nmap,3,0,9,3,-1,0\n",
+            "line 3, column batch_ms: expected a time in ms, > 0, got '-1'",
         ),
         (
             "query,replicas,nd_max_ms,batch_rows,tasks,batch_ms,host_cpu\nmap,x,0,9,3,1,0\n",
-            "line 2: replicas",
+            "line 2, column replicas",
         ),
     ],
 )

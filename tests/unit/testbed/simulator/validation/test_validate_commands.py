@@ -129,7 +129,10 @@ def test_refit_of_the_bundled_records_is_the_bundled_file(arena: Command, tmp_pa
     [
         (["validate"], "expected something to compare with: --readings FILE, --run FOLDER, or both"),
         (["validate", "--run", "nowhere"], "nowhere"),
-        (["validate", "--readings", "nowhere.csv"], "nowhere.csv: expected a CSV file of readings"),
+        (
+            ["validate", "--readings", "nowhere.csv"],
+            "nowhere.csv: expected a readable CSV file, got: No such",
+        ),
         (
             ["validate", "--run", RECORDS / "warm-2", "--physics", "mop"],
             "mop: expected one of group-by, local-",
@@ -141,7 +144,10 @@ def test_refit_of_the_bundled_records_is_the_bundled_file(arena: Command, tmp_pa
             ["refit", RECORDS / "warm-2", "--to", "nowhere/own.yaml", "--about", "x"],
             "cannot be written there",
         ),
-        (["refit", "nowhere", "--to", "own.yaml", "--about", "x"], "nowhere"),
+        (
+            ["refit", "nowhere", "--to", "own.yaml", "--about", "x"],
+            "there is no nowhere/gesscale.yaml: expected a record",
+        ),
     ],
 )
 def test_wrong_input_ends_in_one_line_and_exit_2(

@@ -1,10 +1,13 @@
+"""Settings: from where, with which defaults and limits, and what is made of them."""
+
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 import yaml
+from settings_files import Load, faults, operators
 
 from gesscale.errors import SettingsError
 from gesscale.fields import SettingsGroup, model_within, parse_duration_s
@@ -14,43 +17,6 @@ from gesscale.settings import Settings, load_settings, settings_page
 from gesscale.settings.doubts import doubts
 from gesscale.workflow import BatchCap, Operator
 from latency_map.errors import glimpse
-
-SMALLEST: dict[str, Any] = {
-    "workflow": {"operators": {"nearest": {"driver_node": "edge1", "metrics_url": "http://edge1:4041"}}},
-    "latency_map": {"file": "edge8.csv", "unit": "ms", "kind": "rtt"},
-}
-
-Load = Callable[..., Settings]
-
-
-@pytest.fixture
-def load(tmp_path: Path) -> Load:
-    """Load the smallest settings with some groups added, or any text at all."""
-
-    def from_text(
-        text: str = "",
-        *,
-        overrides: tuple[str, ...] = (),
-        environ: dict[str, str] | None = None,
-        **groups: object,
-    ) -> Settings:
-        path = tmp_path / "gesscale.yaml"
-        path.write_text(text or yaml.safe_dump({**SMALLEST, **groups}), "utf-8")
-        return load_settings(path, overrides, environ or {})
-
-    return from_text
-
-
-def faults(load: Load, **given: Any) -> list[str]:
-    with pytest.raises(SettingsError) as raised:
-        load(**given)
-    first, *rest = str(raised.value).splitlines()
-    assert first == "the settings cannot be used:"
-    return [line.strip() for line in rest]
-
-
-def operators(**settings: object) -> dict[str, Any]:
-    return {"operators": {"nearest": {**SMALLEST["workflow"]["operators"]["nearest"], **settings}}}
 
 
 def test_little_has_to_be_given(load: Load) -> None:
@@ -254,172 +220,6 @@ def test_a_figure_beyond_any_cluster_is_refused_where_it_is_read(
     assert len(found) == 1
 
 
-@pytest.mark.parametrize("key", ["latency_map.file", "knowledge.file", "analyze.rules.file"])
-def test_a_path_that_no_system_takes_is_refused(load: Load, key: str) -> None:
-    (fault,) = faults(load, overrides=(f'{key}="a\\0b"',))
-    assert f"{key}: expected the path of a file, which has no character 0" in fault
-
-
-def test_a_key_of_several_lines_stays_on_one(load: Load) -> None:
-    (fault,) = faults(load, monitor={"per\niod": 1})
-    assert "monitor.'per\\niod': there is no such setting" in fault
-
-
-def test_every_fault_is_listed_with_where_it_came_from(load: Load, tmp_path: Path) -> None:
-    found = faults(
-        load,
-        overrides=("monitor.window=5x",),
-        environ={"GESSCALE_ANALYZE__SEED": "-1", "GESSCALE_MONITR__PERIOD": "1"},
-        monitor={"perod": 3},
-        workflow=operators(min_replica=2),
-    )
-    path = tmp_path / "gesscale.yaml"
-    assert sorted(found) == sorted(
-        [
-            "option: monitor.window: expected a positive duration such as 30, '250ms', '30s', '5m', '1h' or "
-            "'7d', 1ms to 3650d, got '5x'",
-            "environment: analyze.seed: expected greater than or equal to 0, got -1",
-            "environment: monitr: there is no such setting; did you mean 'monitor'?",
-            f"{path}: monitor.perod: there is no such setting; did you mean 'period'?",
-            f"{path}: workflow.operators.nearest.min_replica: there is no such setting; "
-            "did you mean 'min_replicas'?",
-        ]
-    )
-
-
-def test_an_unknown_key_like_no_other_gets_the_list_of_keys(load: Load) -> None:
-    (fault,) = faults(load, plan={"zzz": 1})
-    assert fault.endswith(
-        "plan.zzz: there is no such setting; known here: exclude_nodes, max_changing_operators, rescale_timeout"
-    )
-
-
-def test_the_prometheus_server_of_the_map_is_that_of_the_metrics_unless_told(load: Load) -> None:
-    shared = load(monitor={"prometheus_url": "http://p:9090"}, latency_map={"source": "prometheus"})
-    assert shared.latency_map.prometheus_url is None
-    own = load(latency_map={"source": "prometheus", "prometheus_url": "http://q:9090"})
-    assert own.latency_map.prometheus_url == "http://q:9090"
-
-
-def test_a_map_may_never_grow_too_old(load: Load) -> None:
-    assert load().latency_map.max_age_s == 86400
-    assert load(latency_map={**SMALLEST["latency_map"], "max_age": None}).latency_map.max_age_s is None
-
-
-def test_an_operator_may_be_named_like_a_setting(load: Load) -> None:
-    wrong = {"operators": {"kafka": {**SMALLEST["workflow"]["operators"]["nearest"], "max_replica": 2}}}
-    (fault,) = faults(load, workflow=wrong)
-    assert fault.endswith(
-        "workflow.operators.kafka.max_replica: there is no such setting; did you mean 'max_replicas'?"
-    )
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ({"latency_map": {"unit": "ms"}}, "latency_map: source file needs file, such as latency.csv"),
-        ({"latency_map": {"source": "agents"}}, "latency_map: source agents needs either agents, such as"),
-        (
-            {"latency_map": {"source": "agents", "agents_dns": "agents:http"}},
-            "latency_map.agents_dns: expected HOST or HOST:PORT with a port of 0 to 65535, got 'agents:http'",
-        ),
-        (
-            {"latency_map": {"source": "agents", "agents": ["http://e:9109"], "agents_dns": "e:9109"}},
-            "latency_map: source agents needs either agents, such as",
-        ),
-        (
-            {"latency_map": {"source": "agents", "agents": ["http://edge1:9109", "edge2:9109"]}},
-            "latency_map.agents.1: expected an address such as http://10.0.0.1:9090, got 'edge2:9109'",
-        ),
-        (
-            {"latency_map": {"source": "agents", "agents": ["http://[fe80::1%eth0]:9109"]}},
-            "latency_map.agents.0: expected an address without user name, query and escapes, such as "
-            "http://10.0.0.1:9090, got 'http://[fe80::1%eth0]",
-        ),
-        (
-            {"latency_map": {"source": "prometheus"}},
-            "latency_map.source prometheus needs latency_map.prometheus_url or monitor.prometheus_url",
-        ),
-        (
-            {"latency_map": {"file": "a.csv", "max_age": 0}},
-            "latency_map.max_age: expected a positive duration",
-        ),
-        ({"monitor": 3}, "monitor: expected a group of settings, got 3"),
-        (
-            {"monitor": {"window": "10m", "history": "5m"}},
-            "monitor: expected window <= history, got 600 s and 300 s",
-        ),
-        ({"monitor": {"source": "prometheus"}}, "monitor: source prometheus needs prometheus_url"),
-        ({"monitor": {"source": "promtheus"}}, "monitor.source: expected 'driver' or 'prometheus'"),
-        (
-            {"monitor": {"source": "prometheus", "prometheus_url": "prom:9090"}},
-            "monitor.prometheus_url: expected an address such as http://10.0.0.1:9090, got 'prom:9090'",
-        ),
-        ({"analyze": {"policy": "gescale"}}, "analyze.policy: expected one of "),
-        ({"analyze": {"cpu_low_pct": 95}}, "analyze: expected cpu_low_pct < cpu_high_pct, got 95 and 90"),
-        ({"analyze": {"back_pressure_threshold": 30}}, "expected less than 1, got 30"),
-        ({"execute": {"mode": "act"}}, "execute: mode act needs a cluster"),
-        ({"workflow": {"operators": {}}}, "workflow: a workflow needs operators with distinct names, got []"),
-        ({"workflow": operators(min_replicas=9)}, "'nearest': expected 1 <= min_replicas <= max_replicas"),
-        ({"workflow": operators(upstream=["clean"])}, "upstream 'clean' is not an operator of the workflow"),
-        ({"workflow": operators(upstream=["nearest"])}, "a workflow has no cycles"),
-        (
-            {"workflow": operators(batch_cap_rows=10, batch_cap_rows_per_replica=10)},
-            "workflow.operators.nearest: expected batch_cap_rows or batch_cap_rows_per_replica, got both",
-        ),
-        (
-            {"workflow": {"operators": {"nearest": {"driver_node": "edge1"}}}},
-            "monitor.source driver needs metrics_url of every operator, missing at nearest",
-        ),
-    ],
-)
-def test_what_is_wrong_is_said(load: Load, given: dict[str, Any], expected: str) -> None:
-    (fault,) = faults(load, **given)
-    assert expected in fault
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("- a\n- b", ": expected groups of settings such as `monitor:`, got ['a', 'b']"),
-        ("monitor: [", ", line 2, column 1: expected YAML, got: "),
-        ("a: b: c", ", line 1, column 5: expected YAML, got: "),
-        ("monitor: {}\nmonitor: {}", ", line 2, column 1: expected YAML, got: the key 'monitor' twice"),
-    ],
-)
-def test_a_file_that_is_no_settings_file_is_named(load: Load, text: str, expected: str) -> None:
-    with pytest.raises(SettingsError, match=rf"settings file .*gesscale\.yaml{expected}".replace("[", r"\[")):
-        load(text)
-
-
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"none\.yaml: No such file or directory; name an existing YAML"):
-        load_settings(tmp_path / "none.yaml", (), {})
-    with pytest.raises(SettingsError, match="Is a directory"):
-        load_settings(tmp_path, (), {})
-    binary = tmp_path / "binary.yaml"
-    binary.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(SettingsError, match=r"binary\.yaml: expected text in UTF-8"):
-        load_settings(binary, (), {})
-
-
-@pytest.mark.parametrize("override", ["monitor.period", "=30s", "monitor.period: 30s"])
-def test_an_option_without_name_and_value_is_refused(load: Load, override: str) -> None:
-    with pytest.raises(SettingsError, match=r"expected an option such as monitor\.period=30s, got"):
-        load(overrides=(override,))
-
-
-def test_a_value_that_is_no_yaml_names_its_variable(load: Load) -> None:
-    with pytest.raises(
-        SettingsError, match=r"^GESSCALE_EXECUTE__CLUSTER, line 2, .* YAML, .*, or quote '\{'$"
-    ):
-        load(environ={"GESSCALE_EXECUTE__CLUSTER": "{"})
-    with pytest.raises(
-        SettingsError, match=r"^option 'execute.cluster', line 2, .* YAML, .*, or quote '\{'$"
-    ):
-        load(overrides=("execute.cluster={",))
-
-
 def test_settings_build_what_the_loop_takes(load: Load) -> None:
     settings = load(
         workflow={
@@ -475,7 +275,7 @@ def test_every_setting_has_a_description_and_an_optional_one_the_reason_of_its_d
 
 
 def test_the_page_of_settings_is_up_to_date() -> None:
-    page = Path(__file__).parents[3] / "docs" / "reference" / "settings.md"
+    page = Path(__file__).parents[4] / "docs" / "reference" / "settings.md"
     assert page.read_text("utf-8") == settings_page(), (
         "run: gesscale config docs > docs/reference/settings.md"
     )

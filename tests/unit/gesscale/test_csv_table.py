@@ -1,0 +1,64 @@
+"""Tables: each row with the line that it stands on, and what is wrong with its line and column."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel, Field
+
+from gesscale.csv_table import read_csv
+from gesscale.errors import InputError
+
+
+class Load(BaseModel):
+    t_s: float = Field(description="a time in seconds")
+    rows: int = Field(ge=0, description="a whole number of rows from 0")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "load.csv"
+
+
+def test_rows_have_the_lines_on_which_they_end(file: Path) -> None:
+    # Line 2 and 4 are blank, and the cell in quotes goes on to line 6.
+    file.write_text('\ufefft_s, rows ,note\n\n0, 5 ,\n\n1,6,"two\nlines"\n')
+    table = read_csv(file, ("t_s", "rows"))
+    assert (table.line, table.columns) == (1, ("t_s", "rows", "note"))
+    rows = list(table.rows)
+    assert [(row.line, row.cells["note"]) for row in rows] == [(3, ""), (6, "two\nlines")]
+    assert [row.read_as(Load) for row in rows] == [Load(t_s=0, rows=5), Load(t_s=1, rows=6)]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", ": expected a header with t_s, rows, got an empty file"),
+        (b"t_s,row\n", ", line 1: expected the column rows in the header, got only t_s, row"),
+        (b"\nt_s,rows,rows\n", ", line 2: expected each column once, got 'rows' twice"),
+        (b"t_s,rows\n0,1\n\n1\n", ", line 4: expected 2 cells as in the header, got 1"),
+        (b't_s,rows\n0,"1"x\n', ", line 2: expected CSV, got: "),
+        (b"t_s,rows\n0,\xff\n", ", line 2: expected UTF-8, got the byte 0xff; save it as UTF-8"),
+        (
+            b"t_s,rows\n\n0,-1\n",
+            ", line 3, column rows: expected a whole number of rows from 0, got '-1'; repair the cell or leave",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_line(file: Path, content: bytes, said: str) -> None:
+    file.write_bytes(content)
+    with pytest.raises(InputError) as raised:
+        [row.read_as(Load) for row in read_csv(file, ("t_s", "rows")).rows]
+    assert str(raised.value).startswith(f"{file}{said}")
+
+
+def test_with_no_required_column_the_header_is_the_callers(file: Path) -> None:
+    file.write_text("rows,,\n5,,\n")
+    assert [dict(row.cells) for row in read_csv(file, ()).rows] == [{"rows": "5", "": ""}]
+
+
+def test_a_file_that_is_too_large_or_not_there_is_refused(file: Path) -> None:
+    with pytest.raises(InputError, match=r"load\.csv: expected a readable CSV file, got: No such file"):
+        read_csv(file, ())
+    file.write_bytes(b"rows\n" + b"1\n" * 2**19)  # 5 bytes more than 1 MiB
+    with pytest.raises(InputError, match="expected at most 1 MiB, got more"):
+        read_csv(file, (), most_bytes=2**20)
