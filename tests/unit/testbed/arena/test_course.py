@@ -131,4 +131,4 @@ def test_the_command_names_the_run_and_says_where_the_page_is(tmp_path, gesscale
     assert "expected a run of the experiment, got seed 7" in said
     code, _, said = gesscale("page", tmp_path / "mine")
     assert code == 2
-    assert "gesscale arena course makes one" in said
+    assert "a folder as the demo or `gesscale arena course` writes it" in said

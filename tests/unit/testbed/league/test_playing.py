@@ -145,4 +145,4 @@ def test_a_load_beyond_the_cluster_is_said_before_anything_is_played(tmp_path):
     setting = LeagueSetting(policies=("ds2",), loads=(str(tmp_path / "much.csv"),))
     with pytest.raises(InputError):
         play_league(setting, tmp_path / "results", Stage(Console(file=said, width=300)))
-    assert "its peak is 9000 rows/s, and 5 replicas carry at most 1796" in said.getvalue()
+    assert "its peak is 9000 rows/s, and 5 replicas carry at most 1813" in said.getvalue()
