@@ -3,7 +3,8 @@
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -174,6 +175,7 @@ class KubernetesStream:
         """End controller and query in order; return what of them is still on the cluster then."""
         processes.stop(self._controllers(), grace_s=20.0)
         (self.stage.folder / "driver.log").write_text(self._earlier_logs + self._driver_log())
+        self._keep_what_is_said()
         kubectl = self.stage.cluster.run_kubectl
         kubectl("delete", "namespace", SPACE, "--wait=true", "--timeout=150s", timeout_s=160)
         pods = json.loads(kubectl("get", "pods", "-A", "-o", "json"))["items"]
@@ -185,6 +187,17 @@ class KubernetesStream:
             if "gesscale" in each["metadata"]["name"] and (holder := each["spec"].get("holderIdentity"))
         ]
         return tuple(left)
+
+    def _keep_what_is_said(self) -> None:
+        """Keep what API server and driver say now: after a change that did not converge, why."""
+        said: dict[str, Callable[[], object]] = {
+            "pods": lambda: self.stage.document("pods"),
+            "autoscaler": lambda: self.stage.document("streamautoscaler", self.stage.operator.name),
+            "replicas": self._replicas,
+        }
+        for name, ask in said.items():
+            with suppress(GesscaleError):
+                (self.stage.folder / f"{name}.json").write_text(json.dumps(ask(), indent=1))
 
     def _submit_again(self) -> None:
         """Replace the pod of a driver that has ended; its executors go with it."""
@@ -241,10 +254,13 @@ class KubernetesStream:
         ]
 
     def _hosts(self) -> list[str]:
+        return list(self._replicas()["hosts"] or ())
+
+    def _replicas(self) -> dict[str, Any]:
         address = self._driver_pod()["status"].get("podIP", "")
         url = f"http://{address}:{self.stage.operator.metrics_port}/replicas"
-        document = json.loads(fetch(url, timeout_s=_TIMEOUT_S, max_bytes=_MOST_BYTES))
-        return list(document["hosts"] or ())
+        document: dict[str, Any] = json.loads(fetch(url, timeout_s=_TIMEOUT_S, max_bytes=_MOST_BYTES))
+        return document
 
     def _seen_by_controller(self) -> list[str]:
         found = self.stage.document("streamautoscaler", self.stage.operator.name)
