@@ -48,6 +48,7 @@ LOCAL_FAULTS = (
 """Of any query on the local cluster."""
 KUBERNETES_FAULTS = (
     Fault.NONE,
+    Fault.DRIVER_KILLED,
     Fault.CONTROLLER_KILLED,
     Fault.API_CONFLICT,
     Fault.API_GONE,

@@ -81,8 +81,8 @@ class ChaosSetting:
         if self.kafka and self.query == RIDES:
             message = "chaos: the query rides does not read Kafka; choose q1 or q5"
             raise InputError(message)
-        if self.kubernetes and self.query != RIDES:
-            message = f"chaos: on Kubernetes expected the query {RIDES}, got {self.query!r}"
+        if self.kubernetes and self.kafka:
+            message = "chaos: on Kubernetes the query makes its events itself; leave --kafka out"
             raise InputError(message)
         most = self._most_rows_per_s()
         if most is not None and self.rows_per_s > most:
@@ -98,7 +98,7 @@ class ChaosSetting:
         possible = {*KUBERNETES_FAULTS} if self.kubernetes else local
         if impossible := [each.value for each in self.faults if each not in possible]:
             message = f"chaos: fault {impossible[0]} cannot strike here" + (
-                "; it needs --kafka" if impossible[0] == Fault.BROKER_KILLED else ""
+                "; it needs --kafka" if impossible[0] == Fault.BROKER_KILLED and not self.kubernetes else ""
             )
             raise InputError(message)
 

@@ -122,7 +122,7 @@ def event_topic(setting: ChaosSetting, topology: Topology, folder: Path) -> Iter
 
 
 def driver_of(setting: ChaosSetting, folder: Path, topic: EventTopic | None) -> Driver:
-    """Return the driver program of a setting; its rides are written where it replays them.
+    """Return the driver program of a setting, for both clusters; its rides are written where it replays them.
 
     Parameters
     ----------
@@ -136,12 +136,14 @@ def driver_of(setting: ChaosSetting, folder: Path, topic: EventTopic | None) -> 
     scenario = setting.scenario
     (operator,) = scenario.operators
     sink = folder / "sink"
+    obeys = {"autoscaler": operator.name} if setting.kubernetes else {}
     if setting.query == RIDES:
         rides = setting.write_rides(folder / "rides")
         options = {
             **scenario.stream_options(operator, folder),
             **scenario.replay_options(rides),
             "start-at-s": time.time() + _START_S,
+            **obeys,
         }
         checkpoint = Path(str(options["checkpoint"]))
         rows = NumberedRows(checkpoint=checkpoint, sink=GrowingSink(sink, ("ride",)))
@@ -151,6 +153,7 @@ def driver_of(setting: ChaosSetting, folder: Path, topic: EventTopic | None) -> 
         **_events(setting),
         "trigger-s": scenario.trigger_s,
         "state-partitions": _STATE_PARTITIONS,
+        **obeys,
     }
     if topic is not None:
         options |= {"kafka": topic.broker.bootstrap, "topic": TOPIC, "cap-rows": scenario.cap_rows}

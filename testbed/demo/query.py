@@ -104,13 +104,8 @@ def stream_program(options: Mapping[str, object]) -> tuple[str, ...]:
     >>> stream_program({"trigger-s": 2.0})
     ('-m', 'testbed.pipeline', 'stream', '--trigger-s', '2.0', '--linger')
     """
-    return ("-m", "testbed.pipeline", *stream_words(options))
-
-
-def stream_words(options: Mapping[str, object]) -> tuple[str, ...]:
-    """Return command and options of the driver program, as words."""
     given = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-    return ("stream", *given, "--linger")
+    return ("-m", "testbed.pipeline", "stream", *given, "--linger")
 
 
 def await_query(spark: LocalSpark, metrics_url: str) -> None:

@@ -15,6 +15,7 @@ from testbed.cluster.delay_backend import DelayBackend
 from testbed.cluster.namespaces import DEVICE, inside, namespace
 from testbed.cluster.private import make_private, require_private
 from testbed.cluster.topology import Topology
+from testbed.kubernetes import control_groups
 from testbed.kubernetes.api import Api, ready_nodes, wait_until
 from testbed.kubernetes.build import build
 from testbed.kubernetes.control_plane import (
@@ -192,6 +193,21 @@ class KubernetesTestBed:
             Where the node has ended.
         """
         start_kubelet(self.topology, node, program=build(), tools=find_tools(), files=self.files)
+
+    def kill_container(self, container: str) -> None:
+        """End the processes of a container by SIGKILL, as a crash does; its pod stays.
+
+        Parameters
+        ----------
+        container
+            As a pod's status names it: ``containerd://`` and its identity.
+
+        Raises
+        ------
+        ClusterError
+            Where no node has it.
+        """
+        control_groups.kill_container(self.topology.name, container.removeprefix("containerd://"))
 
     def not_ready(self) -> tuple[str, ...]:
         """Return the nodes that are not ready now.

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,6 +55,32 @@ def existing(cluster: str) -> tuple[Path, ...]:
     """Return the groups of a cluster's nodes, in every hierarchy."""
     pattern = namespace(cluster, "*")
     return tuple(found for hierarchy in _hierarchies() for found in hierarchy.glob(pattern) if found.is_dir())
+
+
+def kill_container(cluster: str, container: str) -> int:
+    """End the processes of a container by SIGKILL, as a crash does; return how many there were.
+
+    Parameters
+    ----------
+    cluster
+        Name of the cluster.
+    container
+        Its identity, as containerd gives it; its control group has this name.
+
+    Raises
+    ------
+    ClusterError
+        Where it is on no node of the cluster.
+    """
+    group = next((found for node in existing(cluster) for found in node.rglob(container)), None)
+    if group is None:
+        message = f"cluster {cluster!r}: expected a control group of container {container}, there is none"
+        raise ClusterError(message)
+    members = (group / "cgroup.procs").read_text(encoding="ascii").split()
+    for member in members:
+        with contextlib.suppress(ProcessLookupError):  # the first one takes the others along
+            os.kill(int(member), signal.SIGKILL)
+    return len(members)
 
 
 def remove(cluster: str) -> int:

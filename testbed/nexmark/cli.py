@@ -50,6 +50,7 @@ def stream(
     linger: Annotated[bool, typer.Option(help="Stay when all is processed, until SIGTERM.")] = False,
     kafka: Annotated[str | None, typer.Option(help="Bootstrap server: a topic as the source.")] = None,
     topic: _Topic = "nexmark",
+    autoscaler: Annotated[str | None, typer.Option(help="StreamAutoscaler to obey, on Kubernetes.")] = None,
 ) -> None:
     """Run a query until all is processed or SIGTERM comes; then exit 0."""
     from testbed.nexmark.source import NAME, NexmarkOptions
@@ -73,6 +74,7 @@ def stream(
             metrics_port=metrics_port,
             linger=linger,
             topic=None if kafka is None else _event_topic(kafka, topic, cap_rows_per_replica),
+            autoscaler=autoscaler,
         )
     )
 

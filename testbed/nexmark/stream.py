@@ -53,6 +53,8 @@ class NexmarkStream:
         Go on serving metrics when everything is processed, until SIGTERM comes.
     topic
         Where the events come from in place of the source ``nexmark``.
+    autoscaler
+        The StreamAutoscaler whose orders the executors follow, on Kubernetes.
     """
 
     query: Query
@@ -63,6 +65,7 @@ class NexmarkStream:
     metrics_port: int = 9108
     linger: bool = False
     topic: EventTopic | None = None
+    autoscaler: str | None = None
 
     @property
     def sink(self) -> Path:
@@ -87,7 +90,9 @@ def run_stream(stream: NexmarkStream) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
     jars = ",".join(stream.topic.jars) if stream.topic else ""
-    spark = open_nexmark_session(stream.query.name, stream.state_partitions, jars=jars)
+    spark = open_nexmark_session(
+        stream.query.name, stream.state_partitions, jars=jars, autoscaler=stream.autoscaler
+    )
     try:
         attachment = attach(
             spark,
@@ -96,6 +101,7 @@ def run_stream(stream: NexmarkStream) -> None:
             cap_rows=stream.source.cap_rows,
             cap_rows_per_replica=stream.source.cap_rows_per_replica,
             trigger_s=stream.trigger_s,
+            autoscaler=stream.autoscaler,
         )
         _LOG.warning("operator %s: metrics at %s", stream.query.name, attachment.url)
         _wait(start_query(spark, stream, attachment.url), stream, stopping)
@@ -103,7 +109,9 @@ def run_stream(stream: NexmarkStream) -> None:
         spark.stop()
 
 
-def open_nexmark_session(app: str, state_partitions: int, *, jars: str = "") -> Any:
+def open_nexmark_session(
+    app: str, state_partitions: int, *, jars: str = "", autoscaler: str | None = None
+) -> Any:
     """Open a session for queries with state.
 
     Parameters
@@ -114,8 +122,10 @@ def open_nexmark_session(app: str, state_partitions: int, *, jars: str = "") -> 
         Partitions of the state of a query that first begins.
     jars
         Of Kafka's connector, separated by commas.
+    autoscaler
+        See `testbed.pipeline.session.open_session`.
     """
-    spark = open_session(app, jars=jars, settings=LOCALITY_SETTINGS)
+    spark = open_session(app, jars=jars, autoscaler=autoscaler, settings=LOCALITY_SETTINGS)
     for name, value in STATE_SETTINGS.items():
         spark.conf.set(name, value)
     spark.conf.set("spark.sql.shuffle.partitions", str(state_partitions))

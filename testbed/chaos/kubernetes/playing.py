@@ -15,6 +15,7 @@ from testbed.chaos.plan import PlannedChange, draw_plan
 from testbed.chaos.playing import SPARE_S, left_behind
 from testbed.chaos.results import Results
 from testbed.chaos.setting import ChaosSetting
+from testbed.chaos.sources import driver_of
 from testbed.cluster.topology import Topology, read_topology
 from testbed.demo.kubernetes.stage import KubernetesStage
 from testbed.demo.stage import Stage
@@ -54,11 +55,11 @@ def _running(
 ) -> Iterator[KubernetesStream]:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    rides = setting.write_rides(folder / "rides")
+    driver = driver_of(setting, folder.resolve(), topic=None)
     scenario = replace(setting.scenario, max_replicas=len(cluster.node_names), period_s=5.0)
     on_cluster = KubernetesStage(cluster=cluster, scenario=scenario, folder=folder.resolve())
     with faulty_api(cluster.api_url, tls_to(cluster.authority)) as proxy:
-        stream = KubernetesStream(stage=on_cluster, proxy=proxy, rides=rides)
+        stream = KubernetesStream(stage=on_cluster, proxy=proxy, driver=driver)
         try:
             stage.say(f"starting the controller and the query: {folder}")
             on_cluster.set()
@@ -67,7 +68,7 @@ def _running(
             yield stream
         finally:
             left += stream.stop()
-            for bulky in ("sink", "rides", stream.checkpoint.name):
+            for bulky in ("sink", "rides", driver.checkpoint.name):
                 shutil.rmtree(folder / bulky, ignore_errors=True)
 
 

@@ -2,7 +2,9 @@
 
 import json
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,9 +16,10 @@ from gesscale.errors import ClusterError, GesscaleError, MetricsUnavailableError
 from gesscale.monitor.fetch import fetch
 from latency_map.formats.yaml_text import read_yaml
 from testbed.chaos.changing import Tallies, wait_s
-from testbed.chaos.exactness import GrowingSink, NumberedRows, newest_commit
+from testbed.chaos.exactness import newest_commit
 from testbed.chaos.kubernetes.proxy import FaultyApi, Trouble
 from testbed.chaos.plan import Fault, PlannedChange
+from testbed.chaos.sources import Driver
 from testbed.chaos.stream import FETCH_FAILURE, LOST_TASK
 from testbed.cluster import processes
 from testbed.cluster.processes import Mark, Process, Role
@@ -25,6 +28,7 @@ from testbed.demo.kubernetes.stage import SPACE, KubernetesStage
 from testbed.pipeline.sink import SinkCount
 
 _TIMEOUT_S, _MOST_BYTES = 3.0, 1 << 20
+_ENDED_S, _DRIVER_S, _POLL_S = 45.0, 240.0, 0.5
 _OVERRIDE = timedelta(days=1)
 _TROUBLES = {
     Fault.API_CONFLICT: Trouble.CONFLICT,
@@ -44,34 +48,23 @@ class KubernetesStream:
         What is on the cluster.
     proxy
         By which the controller asks the API server.
-    rides
-        What the query reads.
+    driver
+        Its driver program.
     failed_batches, controller_ended
         How often the driver, and the controller, ended without having been killed.
     """
 
     stage: KubernetesStage
     proxy: FaultyApi
-    rides: Path
+    driver: Driver
     failed_batches: int = 0
     controller_ended: int = 0
-    _rows: NumberedRows = field(init=False)
     _earlier_logs: str = field(default="", init=False)
-
-    def __post_init__(self) -> None:
-        self._rows = NumberedRows(
-            checkpoint=self.checkpoint, sink=GrowingSink(self.stage.folder / "sink", ("ride",))
-        )
-
-    @property
-    def checkpoint(self) -> Path:
-        """The query's."""
-        return self.stage.folder / f"checkpoint-{self.stage.operator.name}"
 
     def start(self) -> None:
         """Start controller and driver."""
         self.start_controller()
-        self.stage.submit(self.rides)
+        self.stage.submit(self.driver.program)
 
     def start_controller(self) -> None:
         """Start the controller as its users do, with a kubeconfig that leads to the proxy."""
@@ -88,6 +81,21 @@ class KubernetesStream:
             log=log,
         )
 
+    def kill_driver(self) -> None:
+        """Kill the driver's container, JVM and Python, and submit the driver again, as an operator for Spark would.
+
+        Raises
+        ------
+        ClusterError
+            Where no driver answers after that.
+        """
+        (container,) = self._driver_pod()["status"]["containerStatuses"]
+        self.stage.cluster.kill_container(container["containerID"])
+        ended = "--for=jsonpath={.status.phase}=Failed"
+        self.stage.kubectl("wait", ended, f"pod/{self._pod}", f"--timeout={_ENDED_S:g}s")
+        self._submit_again()
+        self._await_driver()
+
     def nodes(self) -> tuple[str, ...]:
         """Return the nodes on which an executor's pod runs, sorted."""
         return tuple(sorted(each["spec"]["nodeName"] for each in self._executors()))
@@ -101,56 +109,57 @@ class KubernetesStream:
 
     def strike(self, change: PlannedChange, before: tuple[str, ...]) -> str:
         """Carry a fault out and take it back."""
-        if (trouble := _TROUBLES.get(change.fault)) is not None:
-            with self.proxy.in_trouble(trouble):
-                wait_s(change.lasts_s)
-            return "controller"
+        struck = ""
         match change.fault:
+            case Fault.DRIVER_KILLED:
+                self.kill_driver()
+                struck = "driver"
             case Fault.CONTROLLER_KILLED:
                 processes.kill(self._controllers())
                 self.start_controller()
-                return "controller"
+                struck = "controller"
             case Fault.API_RESTARTED:
                 self._restart_api_server(change.lasts_s)
-                return "API server"
+                struck = "API server"
             case Fault.KUBELET_KILLED:
-                return self._restart_kubelet(change, before)
+                struck = self._restart_kubelet(change, before)
             case Fault.POD_DELETED:
-                return self._delete_pod(change)
-        return ""
+                struck = self._delete_pod(change)
+            case fault if fault in _TROUBLES:
+                with self.proxy.in_trouble(_TROUBLES[fault]):
+                    wait_s(change.lasts_s)
+                struck = "controller"
+        return struck
 
     def keep_running(self) -> None:
         """Start again what has ended by itself, and count it."""
         if not self._controllers():
             self.controller_ended += 1
             self.start_controller()
-        pod = f"{self.stage.operator.name}-driver"
         try:
-            phase = self.stage.document("pod", pod)["status"]["phase"]
+            phase = self._driver_pod()["status"]["phase"]
         except (ClusterError, LookupError):
             return
         if phase in {"Failed", "Succeeded"}:
             self.failed_batches += 1
-            self._earlier_logs += self._driver_log()
-            self.stage.kubectl("delete", "pod", pod, "--wait=true")
-            self.stage.submit(self.rides)
+            self._submit_again()
 
     def is_on(self, placement: Sequence[str]) -> bool:
-        """Whether executors' pods run on exactly these nodes, and the driver has all of them."""
+        """Whether executors' pods run on exactly these nodes, and driver and controller know all of them."""
         wanted = sorted(placement)
         try:
             found = sorted(each["spec"]["nodeName"] for each in self._executors())
-            return found == wanted and sorted(self._hosts()) == wanted
+            return found == wanted == sorted(self._hosts()) == sorted(self._seen_by_controller())
         except (ClusterError, MetricsUnavailableError):
             return False
 
     def committed(self) -> int:
         """Return the newest committed batch."""
-        return newest_commit(self.checkpoint)
+        return newest_commit(self.driver.checkpoint)
 
     def count(self) -> SinkCount:
         """Count the rows of all committed batches in the sink."""
-        return self._rows.count()
+        return self.driver.rows.count()
 
     def tallies(self) -> Tallies:
         """Return what has been counted so far, by the log of the driver."""
@@ -166,6 +175,7 @@ class KubernetesStream:
         """End controller and query in order; return what of them is still on the cluster then."""
         processes.stop(self._controllers(), grace_s=20.0)
         (self.stage.folder / "driver.log").write_text(self._earlier_logs + self._driver_log())
+        self._keep_what_is_said()
         kubectl = self.stage.cluster.run_kubectl
         kubectl("delete", "namespace", SPACE, "--wait=true", "--timeout=150s", timeout_s=160)
         pods = json.loads(kubectl("get", "pods", "-A", "-o", "json"))["items"]
@@ -177,6 +187,36 @@ class KubernetesStream:
             if "gesscale" in each["metadata"]["name"] and (holder := each["spec"].get("holderIdentity"))
         ]
         return tuple(left)
+
+    def _keep_what_is_said(self) -> None:
+        """Keep what API server and driver say now: after a change that did not converge, why."""
+        said: dict[str, Callable[[], object]] = {
+            "pods": lambda: self.stage.document("pods"),
+            "autoscaler": lambda: self.stage.document("streamautoscaler", self.stage.operator.name),
+            "replicas": self._replicas,
+        }
+        for name, ask in said.items():
+            with suppress(GesscaleError):
+                (self.stage.folder / f"{name}.json").write_text(json.dumps(ask(), indent=1))
+
+    def _submit_again(self) -> None:
+        """Replace the pod of a driver that has ended; its executors go with it."""
+        self._earlier_logs += self._driver_log()
+        self.stage.kubectl("delete", "pod", self._pod, "--wait=true")
+        self.stage.submit(self.driver.program)
+
+    def _await_driver(self) -> None:
+        deadline_s = time.monotonic() + _DRIVER_S
+        while True:
+            try:
+                self._hosts()
+            except (ClusterError, MetricsUnavailableError) as error:
+                if time.monotonic() > deadline_s:
+                    message = f"the new driver does not answer within {_DRIVER_S:g} s: {error}"
+                    raise ClusterError(message) from error
+                time.sleep(_POLL_S)
+            else:
+                return
 
     def _restart_api_server(self, lasts_s: float) -> None:
         cluster = self.stage.cluster
@@ -214,15 +254,24 @@ class KubernetesStream:
         ]
 
     def _hosts(self) -> list[str]:
-        driver = self.stage.document("pod", f"{self.stage.operator.name}-driver")
-        address = driver["status"].get("podIP", "")
+        return list(self._replicas()["hosts"] or ())
+
+    def _replicas(self) -> dict[str, Any]:
+        address = self._driver_pod()["status"].get("podIP", "")
         url = f"http://{address}:{self.stage.operator.metrics_port}/replicas"
-        document = json.loads(fetch(url, timeout_s=_TIMEOUT_S, max_bytes=_MOST_BYTES))
-        return list(document["hosts"] or ())
+        document: dict[str, Any] = json.loads(fetch(url, timeout_s=_TIMEOUT_S, max_bytes=_MOST_BYTES))
+        return document
+
+    def _seen_by_controller(self) -> list[str]:
+        found = self.stage.document("streamautoscaler", self.stage.operator.name)
+        return list(found.get("status", {}).get("placement", ()))
+
+    def _driver_pod(self) -> dict[str, Any]:
+        return self.stage.document("pod", self._pod)
 
     def _driver_log(self) -> str:
         try:
-            return self.stage.kubectl("logs", f"{self.stage.operator.name}-driver", "--tail=-1")
+            return self.stage.kubectl("logs", self._pod, "--tail=-1")
         except GesscaleError:
             return ""
 
@@ -233,6 +282,10 @@ class KubernetesStream:
         file.touch(mode=0o600)
         file.write_text(yaml.safe_dump(document))
         return file
+
+    @property
+    def _pod(self) -> str:
+        return f"{self.stage.operator.name}-driver"
 
     @property
     def _directory(self) -> str:

@@ -66,7 +66,7 @@ def play(scenario: Scenario, folder: Path, console: Console) -> bool:
         say(f"StreamAutoscaler {name} created, mode Act; the driver is to run on {stage.driver_node}")
         stack.enter_context(stage.controller())
         witness = Witness(stage, say)
-        stage.submit(rides.folder)
+        stage.submit(stage.replay(rides.folder))
         say(f"driver submitted; look at it: {stage.page_url or folder / 'controller.log'}")
         _follow(witness, rides.rows, scenario.day_s + scenario.drain_s)
         console.print(stage.kubectl("get", "streamautoscalers"), highlight=False)

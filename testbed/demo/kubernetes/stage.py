@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ from latency_map import write_csv
 from latency_map.shell import command_line
 from testbed.cluster.commands import run
 from testbed.cluster.spark_command import SMALL_JVM, spark_home
-from testbed.demo.query import stream_words
+from testbed.demo.query import stream_program
 from testbed.demo.scenario import Scenario, TaxiOperator
 from testbed.kubernetes.cluster import KubernetesTestBed
 from testbed.kubernetes.driver_account import FEW_RIGHTS_SETTINGS, driver_account
@@ -146,23 +146,38 @@ class KubernetesStage:
         )
         return said[1] if said else ""
 
-    def submit(self, rides: Path) -> None:
-        """Submit the driver in cluster mode; the day begins when its query does.
+    def replay(self, rides: Path) -> tuple[str, ...]:
+        """Return a driver program that replays rides, from when its query begins.
 
         Parameters
         ----------
         rides
             Folder of cleaned rides.
+        """
+        return stream_program(
+            {
+                **self.scenario.stream_options(self.operator, self.folder),
+                **self.scenario.replay_options(rides),
+                "autoscaler": self.operator.name,
+            }
+        )
+
+    def submit(self, program: Sequence[str]) -> None:
+        """Submit a driver in cluster mode.
+
+        Parameters
+        ----------
+        program
+            Arguments for the Python interpreter: ``-m``, a module, its options.
 
         Raises
         ------
         ClusterError
             Where spark-submit fails.
         """
-        program = self.folder / "driver.py"
-        program.write_text(
-            "from gesscale.cli.app import run\nfrom testbed.pipeline.cli import app\n\nrun(app)\n"
-        )
+        _, module, *words = program
+        file = self.folder / "driver.py"
+        file.write_text(driver_file(module))
         home = str(spark_home())
         options = [word for pair in self._settings().items() for word in ("--conf", "=".join(pair))]
         command = (
@@ -173,7 +188,7 @@ class KubernetesStage:
                 "--deploy-mode",
                 "cluster",
             ),
-            *(*options, f"local://{program}", *stream_words(self._stream_options(rides))),
+            *(*options, f"local://{file}", *words),
         )
         environment = {**os.environ, "SPARK_HOME": home, "KUBECONFIG": str(self.cluster.kubeconfig)}
         run(
@@ -182,13 +197,6 @@ class KubernetesStage:
             environment=environment,
             timeout_s=SUBMIT_S,
         )
-
-    def _stream_options(self, rides: Path) -> Mapping[str, object]:
-        return {
-            **self.scenario.stream_options(self.operator, self.folder),
-            **self.scenario.replay_options(rides),
-            "autoscaler": self.operator.name,
-        }
 
     def _settings(self) -> Mapping[str, str]:
         small = " ".join(SMALL_JVM)
@@ -235,3 +243,8 @@ class KubernetesStage:
         }
         volumes = [*program.volumes, {"name": "work", "hostPath": {"path": str(self.folder)}}]
         return {"spec": {"volumes": volumes, "containers": [container]}}
+
+
+def driver_file(module: str) -> str:
+    """Return a file that does as ``python -m MODULE`` does: spark-submit takes a file only."""
+    return f'import runpy\n\nrunpy.run_module({module!r}, run_name="__main__", alter_sys=True)\n'

@@ -3,7 +3,7 @@
 import pytest
 
 from gesscale.errors import InputError
-from testbed.chaos.plan import KUBERNETES_FAULTS, Fault
+from testbed.chaos.plan import KUBERNETES_FAULTS, LOCAL_FAULTS, Fault
 from testbed.chaos.setting import ChaosSetting
 
 
@@ -18,7 +18,11 @@ from testbed.chaos.setting import ChaosSetting
         ({"faults": (Fault.BROKER_KILLED,)}, "it needs --kafka"),
         ({"faults": (Fault.KUBELET_KILLED,)}, "kubelet-killed cannot strike here"),
         ({"kubernetes": True}, "cannot strike here"),
-        ({"kubernetes": True, "faults": KUBERNETES_FAULTS, "query": "q5"}, "on Kubernetes"),
+        (
+            {"kubernetes": True, "faults": KUBERNETES_FAULTS, "query": "q5", "kafka": True},
+            "leave --kafka out",
+        ),
+        ({"kubernetes": True, "faults": (Fault.BROKER_KILLED,)}, "broker-killed cannot strike here$"),
     ],
 )
 def test_what_does_not_go_together_is_refused(given: dict[str, object], said: str) -> None:
@@ -29,3 +33,7 @@ def test_what_does_not_go_together_is_refused(given: dict[str, object], said: st
 def test_a_broker_may_be_killed_where_there_is_one() -> None:
     setting = ChaosSetting(seed=1, query="q5", kafka=True, faults=(Fault.BROKER_KILLED, Fault.NONE))
     assert setting.scenario.operators[0].name == "q5"
+
+
+def test_a_driver_may_be_killed_on_both_clusters() -> None:
+    assert {Fault.DRIVER_KILLED} <= {*LOCAL_FAULTS} & {*KUBERNETES_FAULTS}
