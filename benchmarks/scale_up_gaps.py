@@ -7,7 +7,10 @@ are full and follow one another. A line of JSON for each case:
 - "full_rate_s": from the order to the begin of the first batch with the new replica that is no longer than 1.2 normal
   batches. A normal batch is the median of the last five before the order.
 
-    python benchmarks/scale_up_gaps.py --cases map:none,map:daemon,map:plugin,map:both --rounds 3
+The cap on a batch grows with the replicas, so that the new one's first batch has rows for one replica more; or it is
+fixed, as Kafka's ``maxOffsetsPerTrigger``, so that each replica then has fewer rows.
+
+    python benchmarks/scale_up_gaps.py --cases map:none,map:daemon,map:plugin,map:both,map:both:fixed --rounds 3
 """
 
 import argparse
@@ -51,20 +54,27 @@ MEASURES: Mapping[str, Mapping[str, str]] = {
 }
 
 
-def program(query: str, folder: Path) -> tuple[str, ...]:
+def cap(rows_per_replica: int, kind: str) -> dict[str, object]:
+    """Return the options for a cap in proportion to the replicas, or for the fixed one of those at the beginning."""
+    if kind == "fixed":
+        return {"cap-rows": rows_per_replica * len(FIRST)}
+    return {"cap-rows-per-replica": rows_per_replica}
+
+
+def program(query: str, cap_kind: str, folder: Path) -> tuple[str, ...]:
     """Return the driver's program: the test bed's own, with more rows than it can process."""
     if query == "map":
         rides = prepare_rides(bundled_demand(), DEMO.share, DEMO.copies, lambda _: None).folder
         options = {
             "rides": rides.resolve(), "copies": 200, "start-at-s": 0, "to": folder / "sink", "operator": "gaps",
-            "checkpoint": folder / "checkpoint", "cap-rows-per-replica": DEMO.cap_rows, "trigger-s": 2.0,
-            "service-ms-per-row": DEMO.operators[0].service_ms_per_row, "metrics-port": PORT,
+            "checkpoint": folder / "checkpoint", "trigger-s": 2.0, "metrics-port": PORT,
+            "service-ms-per-row": DEMO.operators[0].service_ms_per_row, **cap(DEMO.cap_rows, cap_kind),
         }  # fmt: skip
         words = ("-m", "testbed.pipeline", "stream")
     else:
         options = {
-            "folder": folder, "events": 10_000_000, "cap-rows-per-replica": 300, "service-ms-per-row": 8.0,
-            "metrics-port": PORT,
+            "folder": folder, "events": 10_000_000, "service-ms-per-row": 8.0, "metrics-port": PORT,
+            **cap(300, cap_kind),
         }  # fmt: skip
         words = ("-m", "testbed.nexmark", "stream", query)
     return (
@@ -168,10 +178,10 @@ def rounds_on(spark: LocalSpark, rounds: int) -> Iterator[dict[str, Any]]:
         settled_after_s = time.time() + 3.0
 
 
-def summary(query: str, measure: str, rounds: list[dict[str, Any]], output: Path | None) -> None:
+def summary(case: Mapping[str, str], rounds: list[dict[str, Any]], output: Path | None) -> None:
     """Print a case, and add it to a file."""
     medians = {name: statistics.median(each[name] for each in rounds) for name in ("gap", "full_rate_s")}
-    line = json.dumps({"query": query, "measure": measure, **medians, "rounds": rounds})
+    line = json.dumps({**case, **medians, "rounds": rounds})
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
     if output is not None:
@@ -199,22 +209,25 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--cases", required=True, help="map or a query of Nexmark : none, daemon, plugin or both"
+        "--cases",
+        required=True,
+        help="map or a query of Nexmark : none, daemon, plugin or both [: fixed], the cap; by commas",
     )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--output", type=Path, help="where the figures are added")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the nodes are taken down then, too
     for number, case in enumerate(given.cases.split(",")):
-        query, measure = case.split(":")
+        query, measure, *more = case.split(":")
+        cap_kind = more[0] if more else "grows"
         with tempfile.TemporaryDirectory() as name, nodes(Path(name)) as topology:
             spark = open_spark(topology, f"gaps{number}")
-            spark.start_driver(program(query, Path(name)), settings=MEASURES[measure])
+            spark.start_driver(program(query, cap_kind, Path(name)), settings=MEASURES[measure])
             spark.await_driver(120.0)
             spark.await_replicas(spark.start_replicas(FIRST), timeout_s=90.0)
             rounds = list(rounds_on(spark, given.rounds))
             spark.stop_driver()
-        summary(query, measure, rounds, given.output)
+        summary({"query": query, "measure": measure, "cap": cap_kind}, rounds, given.output)
 
 
 if __name__ == "__main__":
