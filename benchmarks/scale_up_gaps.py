@@ -56,9 +56,11 @@ MEASURES: Mapping[str, Mapping[str, str]] = {
 
 def cap(rows_per_replica: int, kind: str) -> dict[str, object]:
     """Return the options for a cap in proportion to the replicas, or for the fixed one of those at the beginning."""
-    if kind == "fixed":
-        return {"cap-rows": rows_per_replica * len(FIRST)}
-    return {"cap-rows-per-replica": rows_per_replica}
+    kinds: dict[str, dict[str, object]] = {
+        "grows": {"cap-rows-per-replica": rows_per_replica},
+        "fixed": {"cap-rows": rows_per_replica * len(FIRST)},
+    }
+    return kinds[kind]
 
 
 def program(query: str, cap_kind: str, folder: Path) -> tuple[str, ...]:

@@ -78,16 +78,15 @@ def advice(outlook: Outlook) -> Advice:
     model = _Model(outlook)
     steps, (courses, most, backlogs) = len(outlook.steps_s), model.shape
     least = min(outlook.least, most)  # where there is room for fewer than the fewest, all of it is taken
-    kept = values = model.left()
-    after = [values] * (steps + 1)
+    values = model.left()
     keeping = np.zeros((steps, *model.shape), dtype=np.float32)
     changing, best = (
         np.zeros((steps, courses, backlogs), dtype=np.float32),
         np.zeros((steps, courses, backlogs), dtype=np.int64),
     )
-    keeps: list[Single] = [kept] * (steps + 1)
+    keeps: list[Single] = [values] * (steps + 1)
     for step, alike in reversed(list(enumerate(model.alike))[1:]):
-        keeps[step] = model.kept(step, after[step + 1])
+        keeps[step] = model.kept(step, values)
         changed = model.changed(step, keeps)[:, least - 1 :]
         kept, other = (
             (alike @ each.reshape(courses, -1)).reshape(each.shape) for each in (keeps[step], changed)
@@ -96,7 +95,7 @@ def advice(outlook: Outlook) -> Advice:
         cheapest = other.min(axis=1, keepdims=True)
         leaves = cheapest < kept
         leaves[:, : least - 1] = True
-        after[step] = np.where(leaves, np.take_along_axis(changed, chosen, axis=1), keeps[step])
+        values = np.where(leaves, np.take_along_axis(changed, chosen, axis=1), keeps[step])
         keeping[step], changing[step], best[step] = kept, cheapest[:, 0], chosen[:, 0] + least
     return Advice(model.longest_rows, least, keeping, changing, best)
 

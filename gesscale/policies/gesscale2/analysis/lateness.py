@@ -29,7 +29,7 @@ def share_above_0(begin: Floats, end: Floats) -> Floats:
 
 
 def spare_rows_per_s(most_rows_per_s: Floats, load_rows_per_s: Floats) -> Floats:
-    """Return what all replicas have left beside the load, rows/s; a quarter of what they carry where that is more.
+    """Return what all replicas have left above the load, rows/s; a quarter of what they carry where that is more.
 
     A load that no number of replicas carries goes down again some day: the less waits until then, the better.
     """

@@ -17,6 +17,8 @@ from testbed.simulator.validation.recorded_run import RecordedOrder, RecordedRun
 from testbed.simulator.validation.reenactment import reenact
 
 RECORDS = Path(__file__).parents[4] / "data" / "records"
+FITTED_TO = ("warm-1", "warm-4", "warm-5")
+"""The records that the constants of ``local-cluster`` are fitted to."""
 READINGS = RECORDS.parent / "spark_saturation_readings.csv"
 
 KNOWN = SparkPhysics(

@@ -6,7 +6,7 @@ A further record is one more line in ``HELD_OUT``.
 from dataclasses import asdict, dataclass
 
 import pytest
-from made_runs import RECORDS
+from made_runs import FITTED_TO, RECORDS
 
 from testbed.simulator.spark.constants import FOLDER, read_physics
 from testbed.simulator.validation.batch_times import batch_errors
@@ -16,7 +16,6 @@ from testbed.simulator.validation.recorded_run import read_run
 from testbed.simulator.validation.refit import CALM_S
 from testbed.simulator.validation.refit import refit as fit_again
 
-FITTED_TO = ("warm-1", "warm-4", "warm-5")
 MACHINE_PCT = 5.0
 """So much do three batches alike differ on an idle machine, by the column spread of the readings: 1 to 5 %."""
 
@@ -54,10 +53,12 @@ def test_warm_batches_of_a_held_out_run_are_met_as_closely_as_the_machine_repeat
 ) -> None:
     physics = read_physics("local-cluster")
     fitted, met = (of_run(read_run(RECORDS / name), from_s=CALM_S) for name in (FITTED_TO[0], held_out.name))
-    # The mean error cannot be below that of the fit (3.0 %); on top of it comes what the machine differs by from one
-    # time to another. Throughput counts where batches are full: MST is made of these, the others wait for the trigger.
-    fitted_pct, met_pct = (batch_errors(physics, each).batch_time.mean_pct for each in (fitted, met))
-    assert met_pct < fitted_pct + MACHINE_PCT
+    # The error cannot be below that of the fit (3.0 %, bias of throughput 0.9 %); on top of it comes what the machine
+    # differs by from one time to another.
+    of_fit, of_met = (batch_errors(physics, each) for each in (fitted, met))
+    assert of_met.batch_time.mean_pct < of_fit.batch_time.mean_pct + MACHINE_PCT
+    assert abs(of_met.throughput.bias_pct) < abs(of_fit.throughput.bias_pct) + MACHINE_PCT
+    # MST is made of full batches; the others wait for the trigger.
     full = [each for each in met if each.is_full]
     assert abs(batch_errors(physics, full).throughput.bias_pct) < MACHINE_PCT
 

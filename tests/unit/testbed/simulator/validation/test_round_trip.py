@@ -67,7 +67,7 @@ def test_what_starts_take_longer_at_the_same_time_comes_back() -> None:
 
 
 def test_without_a_start_alone_what_the_others_add_is_kept() -> None:
-    # Two and two: 4.0 s, of which the other one added 1.5 s.
+    # Two and two: 4.0 s, and the other one added 1.5 s of them.
     run = played_run(replace(KNOWN, start_together_s=1.5), groups=(2, 2))
     fitted = refit(replace(FORGOTTEN, start_together_s=1.5), [run])
     assert fitted.physics.start_s == pytest.approx(2.5)

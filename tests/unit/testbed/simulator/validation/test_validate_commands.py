@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from made_runs import READINGS, RECORDS
+from made_runs import FITTED_TO, READINGS, RECORDS
 
 from gesscale.cli.app import main
 from testbed.simulator.spark.constants import FOLDER, read_physics
@@ -106,7 +106,7 @@ def test_refit_of_the_bundled_records_is_the_bundled_file(arena: Command, tmp_pa
     assert (
         arena(
             "refit",
-            *(RECORDS / name for name in ("warm-1", "warm-4", "warm-5")),
+            *(RECORDS / name for name in FITTED_TO),
             "--to",
             file,
             "--about",
