@@ -1,0 +1,195 @@
+"""What each number of replicas is expected to cost."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gesscale.decision import CandidateBill
+from gesscale.order import Order
+from gesscale.policies.gesscale2.analysis.bills import bills
+from gesscale.policies.gesscale2.analysis.changes import change_cost
+from gesscale.policies.gesscale2.analysis.outlook import Candidate, ChangeCost, Outlook
+from gesscale.policies.gesscale2.analysis.rollout import Game
+
+
+def outlook(**changes: object) -> Outlook:
+    """Return 15 rows/s for ten minutes in steps of one; a replica does 10; rows may wait for 40 s."""
+    steps_s = np.full(10, 60.0)
+    instants_s = np.arange(11) * 60.0
+    made = Outlook(
+        rows_per_s=np.array([10.0, 20.0, 30.0]),
+        replicas=1,
+        present_rows_per_s=10.0,
+        least=1,
+        most=3,
+        steps_s=steps_s,
+        offered=15.0 * instants_s[None, :],
+        due=15.0 * (instants_s - 40.0)[None, :],
+        weights=np.ones(1),
+        backlog_rows=0.0,
+        resting_s=10.0,
+        allowed_s=40.0,
+        change=ChangeCost(stop_s=0.0, start_s=0.0, settle_s=0.0, replica_minutes=1.0),
+        late_minute_price=10.0,
+    )
+    return replace(made, **changes)
+
+
+def bills_of(asked: Outlook, *counts: int) -> tuple[CandidateBill, ...]:
+    (found,) = bills([Game(asked, [Candidate(count, count != asked.replicas) for count in counts])])
+    return found
+
+
+def test_too_few_replicas_wait_and_are_late() -> None:
+    only = outlook(most=1, steps_s=np.full(4, 60.0))
+    only = replace(only, offered=only.offered[:, :5], due=only.due[:, :5])
+    (one,) = bills_of(only, 1)
+    # 10 of 15 rows/s are served: 10 t < 15 (t - 40) after 120 s, so 2 of 4 minutes are late. At the end 15 * 200 are
+    # due and 10 * 240 served. The load is more than all can do: a quarter of that is spare then, 600 / 2.5 = 240 s.
+    assert one.late_minutes == pytest.approx(2 + 4)
+    # 4 replica-minutes, and 1,200 waiting rows of 2 minutes of one replica.
+    assert one.replica_minutes == pytest.approx(4 + 2)
+    assert one.total == pytest.approx(6 + 10 * 6)
+
+
+def test_lateness_that_is_allowed_is_used() -> None:
+    found = {bill.replicas: bill for bill in bills_of(outlook(), 1, 2, 3)}
+    # Two from now on: ten minutes of two and one change, 21, or less where one is enough for a while later. One for
+    # two minutes leaves 600 rows, of 40 s, which two work off: 2 + 8 * 2 + 1 = 19, and no row is late. Three cost at
+    # least one replica-minute more than two.
+    assert found[2].late_minutes == found[1].late_minutes == 0
+    assert found[2].total <= 21
+    assert found[1].total == pytest.approx(19)
+    assert found[3].total > found[2].total
+    # With a backlog of 40 s no minute can be waited for: 600 rows and 5 rows/s more than are served.
+    waiting = {bill.replicas: bill for bill in bills_of(outlook(backlog_rows=600.0), 1, 2, 3)}
+    assert waiting[1].total > waiting[2].total
+
+
+def test_each_course_goes_on_by_what_suits_it() -> None:
+    # 15 rows/s that stay, and 15 rows/s that are over after two minutes: after the first step another rule is best on
+    # each. The loop will see which of the two came, so their bill is the mean of both.
+    stays = outlook()
+    ends = replace(
+        stays, offered=np.minimum(stays.offered, 15.0 * 120), due=np.minimum(stays.due, 15.0 * 120)
+    )
+    either = replace(
+        stays,
+        offered=np.concatenate([stays.offered, ends.offered]),
+        due=np.concatenate([stays.due, ends.due]),
+        weights=np.array([0.5, 0.5]),
+    )
+    alone = [bills_of(each, 1, 2, 3) for each in (stays, ends)]
+    for found, one, other in zip(bills_of(either, 1, 2, 3), *alone, strict=True):
+        assert found.total == pytest.approx((one.total + other.total) / 2)
+        assert found.total == pytest.approx(
+            found.replica_minutes + 10 * found.late_minutes + 1 * found.changes
+        )
+
+
+def test_a_stop_costs_late_minutes_so_that_it_may_not_be_worth_it() -> None:
+    # One replica too many for 10 minutes costs 10 replica-minutes; a stop of 120 s makes rows late for 80 s and more.
+    held = outlook(
+        replicas=3,
+        present_rows_per_s=30.0,
+        change=ChangeCost(stop_s=120.0, start_s=0.0, settle_s=0.0, replica_minutes=1.0),
+    )
+    found = {bill.replicas: bill for bill in bills_of(held, 2, 3)}
+    assert found[3].total == pytest.approx(30)
+    assert found[2].late_minutes > 80 / 60
+    assert found[2].total > found[3].total
+    # Where late minutes are worth next to nothing it is, and to one replica at once: of 9,000 rows it serves 4,800 in
+    # the 480 s when the job does not stop, and 4,200 wait, 7 minutes of one replica.
+    cheap = {bill.replicas: bill for bill in bills_of(replace(held, late_minute_price=0.1), 1, 2, 3)}
+    assert cheap[1].replica_minutes == pytest.approx(10 + 7)
+    assert cheap[1].total < min(cheap[2].total, cheap[3].total)
+
+
+def test_where_the_load_is_beyond_all_replicas_more_of_them_are_still_better() -> None:
+    # 40 rows/s, of which one replica leaves 30 waiting and three 10: the backlog at the end has to be worked off.
+    instants_s = np.arange(11) * 60.0
+    beyond = outlook(offered=40 * instants_s[None, :], due=40 * (instants_s - 40.0)[None, :])
+    one, two, three = bills_of(beyond, 1, 2, 3)
+    assert one.total > two.total > three.total
+
+
+def test_better_nodes_are_worth_a_change_where_the_gain_lasts() -> None:
+    # One replica carries 10 rows/s on its node and 20 on a better one, and 15 come: it is late, or two are held.
+    asked = outlook(rows_per_s=np.array([20.0, 30.0, 40.0]))
+    ((stays, moves),) = bills([Game(asked, [Candidate(1, changed=False), Candidate(1, changed=True)])])
+    # Ten minutes of one replica and one change.
+    assert moves.total == pytest.approx(11)
+    assert stays.total > moves.total
+
+
+def test_a_new_replica_does_not_count_until_it_has_started() -> None:
+    # The first 30 s of the minute are served at 10 rows/s, which leaves 150 rows to wait for 15 s more: none is late.
+    slow = outlook(
+        change=ChangeCost(stop_s=0.0, start_s=30.0, settle_s=0.0, replica_minutes=0.0), backlog_rows=600.0
+    )
+    quick = outlook(
+        change=ChangeCost(stop_s=0.0, start_s=0.0, settle_s=0.0, replica_minutes=0.0), backlog_rows=600.0
+    )
+    assert bills_of(slow, 2)[0].late_minutes > bills_of(quick, 2)[0].late_minutes
+
+
+def test_the_last_changes_tell_what_one_costs() -> None:
+    def order(at_s: float, *, nodes: int, first_tasks_s: float, settled_s: float) -> Order:
+        placement = tuple("abcd"[:nodes])
+        return Order(placement=placement, at_s=at_s, before=2).ended(
+            at_s + settled_s, 11.0, arrived=True, first_tasks_s=first_tasks_s
+        )
+
+    before = change_cost((), 10.0, restarts=False, replica_minutes=1.0)
+    # Batches went on within the trigger. New replicas needed 5, 15 and 6 s; a removal says nothing of that.
+    orders = [
+        order(400.0, nodes=3, first_tasks_s=5.0, settled_s=20.0),
+        order(300.0, nodes=1, first_tasks_s=90.0, settled_s=40.0),
+        order(200.0, nodes=4, first_tasks_s=15.0, settled_s=60.0),
+        order(100.0, nodes=3, first_tasks_s=6.0, settled_s=50.0),
+    ]
+    found = change_cost(orders, 10.0, restarts=False, replica_minutes=1.0)
+    assert (before.stop_s, before.start_s, before.settle_s) == (0.0, 8.0, 28.0)
+    assert (found.stop_s, found.start_s, found.settle_s) == (0.0, 6.0, 45.0)
+    # Nothing was measured yet, but a change is known to restart the query: the paper's two minutes.
+    assert change_cost((), 10.0, restarts=True, replica_minutes=1.0).stop_s == 120.0
+
+
+def test_until_a_change_has_settled_no_other_is_made() -> None:
+    # One replica on 10 rows/s of 15 for the first of ten minutes leaves 300 rows. Where the second replica may come
+    # after a minute none is late; where the first step's change binds for five minutes, 5 rows/s more wait all the time
+    # and are late after 40 s of load, 600 rows, have gathered.
+    quick = outlook(replicas=2, present_rows_per_s=20.0)
+    bound = replace(quick, change=replace(quick.change, settle_s=300.0))
+    (free,), (held,) = bills_of(quick, 1), bills_of(bound, 1)
+    assert free.late_minutes == 0
+    # 600 rows are reached after 120 s; 3 of the 5 minutes are late, and then the backlog of 1,500 rows drains.
+    assert held.late_minutes >= 3
+
+
+@given(
+    load=st.floats(0, 40),
+    backlog=st.floats(0, 1e5),
+    price=st.floats(1e-3, 1e6),
+    stop_s=st.sampled_from([0.0, 30.0, 300.0]),
+)
+def test_bills_are_finite_and_no_part_is_negative(
+    load: float, backlog: float, price: float, stop_s: float
+) -> None:
+    instants_s = np.arange(11) * 60.0
+    asked = outlook(
+        offered=load * instants_s[None, :],
+        due=load * (instants_s - 40.0)[None, :],
+        backlog_rows=backlog,
+        late_minute_price=price,
+        change=ChangeCost(stop_s=stop_s, start_s=8.0, settle_s=0.0, replica_minutes=1.0),
+    )
+    for bill in bills_of(asked, 1, 2, 3):
+        parts = (bill.replica_minutes, bill.late_minutes, bill.changes)
+        assert min(parts) >= 0
+        assert math.isfinite(bill.total)
+        assert bill.total == pytest.approx(parts[0] + price * parts[1] + parts[2])

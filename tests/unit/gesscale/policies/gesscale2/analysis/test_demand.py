@@ -1,0 +1,137 @@
+"""The load that is expected: its history, and the courses that it may take."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from edge import reading
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gesscale.observation import Batch
+from gesscale.policies.gesscale2.analysis.demand import BUCKETS_KEPT, LoadHistory, Point, offered_points
+from gesscale.policies.gesscale2.analysis.scenarios import JUMP_CHANCE, scenarios
+
+
+def counted(rates: list[float], period_s: float = 60.0) -> LoadHistory:
+    """Return the history of a load that was counted every period, with a point every ten seconds."""
+    history, total = LoadHistory(), 0.0
+    points = [Point(0.0, 0.0)]
+    for index, rate in enumerate(rates):
+        for tenth in range(1, 7):
+            total += rate * period_s / 6
+            points.append(Point(index * period_s + tenth * period_s / 6, total))
+        history = history.learned(points[-19:], period_s)
+    return history
+
+
+def test_an_even_load_goes_on() -> None:
+    history = counted([100.0] * 20)
+    assert history.rates(60.0) == pytest.approx([100.0] * 20)
+    assert history.forecast(60.0).rate == pytest.approx(100)
+    # 6 buckets of a tenth as the prior, and 19 forecasts without error, faded: 10 * sqrt(6 / (6 + 15.9)) = 5.2.
+    assert history.forecast(60.0).spread == pytest.approx(5.2, abs=0.1)
+
+
+def test_more_steps_a_bucket_teach_no_more() -> None:
+    # Steps of 20 s and buckets of 60 s: each of the 58 forecasts whose bucket has passed counts a third, faded in the
+    # same time: 10 * sqrt(6 / (6 + 15.9)) again, the first one counts whole.
+    history, points = LoadHistory(), [Point(10.0 * index, 1000.0 * index) for index in range(121)]
+    for index in range(2, 121, 2):
+        history = history.learned(points[max(0, index - 6) : index + 1], 60.0)
+    assert history.rates(60.0) == pytest.approx([100.0] * 20)
+    assert history.forecast(60.0).spread == pytest.approx(5.2, abs=0.1)
+    assert len(history.pending) == 3
+
+
+def test_a_jump_within_the_bucket_is_taken_for_the_new_level() -> None:
+    # Five of six tenths at 100, the newest at 200: the mean of the bucket is 117, but nearly all of the rest goes on.
+    points = [Point(10.0 * index, 1000.0 * index) for index in range(6)]
+    history = LoadHistory().learned([*points, Point(60.0, 7000.0)], 60.0)
+    assert history.rates(60.0)[-1] == pytest.approx(116.67, rel=1e-3)
+    assert history.forecast(60.0).rate == pytest.approx(116.67 + 0.9 * 83.33, rel=1e-2)
+
+
+def test_growth_that_goes_on_is_learned() -> None:
+    history = counted([100.0 + 10 * index for index in range(40)])
+    assert history.forecast(60.0).rate == pytest.approx(500, rel=0.02)
+
+
+def test_the_history_is_bounded_and_periods_that_were_missed_are_filled() -> None:
+    long = counted([100.0] * 250)
+    assert len(long.rates(60.0)) == BUCKETS_KEPT
+    # A point for each old bucket, and one each 10 s of the last two.
+    assert len(long.points) <= BUCKETS_KEPT + 15
+    history = counted([100.0] * 3)
+    # Nothing for five minutes, in which 30,000 rows came: eight buckets of 100 rows/s.
+    later = history.learned([Point(470.0, 47000.0), Point(480.0, 48000.0)], 60.0)
+    assert later.rates(60.0) == pytest.approx([100.0] * 8)
+
+
+def test_a_counter_that_begins_again_takes_no_rows_away() -> None:
+    history = counted([100.0] * 3)
+    # The query began again at 0 rows with the batch at 190 s: 10 s are not known, then 40 s of 100 rows/s came.
+    later = history.learned([Point(190.0, 0.0), Point(210.0, 2000.0), Point(230.0, 4000.0)], 60.0)
+    assert later.points[-1] == Point(230.0, 18000.0 + 4000.0)
+    assert later.newest == pytest.approx(100)
+
+
+def test_old_figures_teach_nothing() -> None:
+    history = counted([100.0] * 3)
+    assert history.learned([Point(170.0, 17000.0), Point(180.0, 18000.0)], 60.0) is history
+    assert history.learned([], 60.0) is history
+
+
+def test_points_begin_again_with_the_query() -> None:
+    def batch(number: int, ended_at_s: float, offered: float | None) -> Batch:
+        return Batch(
+            batch_id=number,
+            ended_at_s=ended_at_s,
+            seconds=2.0,
+            rows=1,
+            nodes=("hub",),
+            offered_rows_total=offered,
+        )
+
+    batches = (
+        batch(7, 10.0, 500.0),
+        batch(8, 20.0, 600.0),
+        batch(9, 30.0, 40.0),
+        batch(10, 40.0, None),
+    )
+    assert offered_points(reading(batches=batches)) == [Point(28.0, 40.0)]
+    # A query that idles runs no batch: what was offered then is all that is offered now.
+    idle = reading(batches=batches, at_s=200.0, throughput=0.0, offered=0.0)
+    assert offered_points(replace(idle, batches=batches)) == [Point(28.0, 40.0), Point(200.0, 40.0)]
+
+
+@given(
+    rates=st.lists(st.floats(0, 1e6), min_size=1, max_size=40),
+    replica=st.floats(1e-3, 1e6),
+)
+def test_courses_are_weighted_and_never_negative(rates: list[float], replica: float) -> None:
+    history = counted(rates)
+    after = np.arange(1.0, 13.0)
+    played = scenarios(history.rates(60.0), history.forecast(60.0), after, replica)
+    assert played.rates.shape == (len(played.weights), 12)
+    assert np.isfinite(played.rates).all()
+    assert (played.rates >= 0).all()
+    assert played.weights.sum() == pytest.approx(1)
+
+
+def test_what_followed_such_a_level_before_is_expected_again() -> None:
+    # A peak of 500 every ten periods, after three of 200, 300 and 400; now it is at 300 again.
+    wave = [100.0, 100, 100, 100, 100, 100, 200, 300, 400, 500] * 6 + [100.0] * 6 + [200.0, 300.0]
+    history = counted(wave)
+    played = scenarios(history.rates(60.0), history.forecast(60.0), np.array([1.0, 2.0, 3.0]), 100.0)
+    mean = played.weights @ played.rates
+    assert 370 < mean[0] < 430
+    assert 450 < mean[1] < 540
+    assert mean[2] < 250  # no trend would say so
+
+
+def test_a_jump_weighs_as_much_as_its_chance() -> None:
+    history = counted([100.0] * 30 + [700.0] + [100.0] * 9)
+    played = scenarios(history.rates(60.0), history.forecast(60.0), np.array([1.0]), 100.0)
+    jumped = played.weights[played.rates[:, 0] > 600].sum()
+    assert jumped == pytest.approx(JUMP_CHANCE / 4)
