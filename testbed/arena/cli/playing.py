@@ -30,7 +30,7 @@ from testbed.arena.judging.summary import results_document
 from testbed.arena.playing import check_experiment, play
 from testbed.arena.policies.catalogue import policy_names
 from testbed.arena.runs.on_spark import run_on_spark
-from testbed.arena.runs.results import ResultsFolder, open_results
+from testbed.arena.runs.results import ResultsFolder, open_results, read_results
 from testbed.arena.runs.running import ARENA_FAULT, run_locally
 
 ALL = "all"
@@ -202,8 +202,9 @@ def _play(
             return
         except KeyboardInterrupt:
             pass
-    count, total = len(kept.results), len(kept.results) + len(kept.missing)
+    _, on_file = read_results(kept.folder)  # the file knows: an interrupt may come between a line and its count
+    total = len(kept.results) + len(kept.missing)
     stderr_console.print(
-        f"interrupted: {count} of {total} runs are done and kept in {kept.folder}; {again} goes on"
+        f"interrupted: {len(on_file)} of {total} runs are done and kept in {kept.folder}; {again} goes on"
     )
     raise typer.Exit(_INTERRUPTED)
