@@ -14,31 +14,27 @@ fixed, as Kafka's ``maxOffsetsPerTrigger``, so that each replica then has fewer 
 """
 
 import argparse
-import contextlib
-import json
 import os
 import signal
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
+
+from emulated_nodes import driver_document, emulated_nodes, tell
 
 from gesscale.spark.warm_up import DAEMON, DAEMON_SETTING, PLUGINS_SETTING
-from testbed.cluster import lifecycle, processes, state
+from testbed.cluster import processes
 from testbed.cluster.processes import Role
 from testbed.cluster.spark import LocalSpark, open_spark
-from testbed.cluster.topology import read_topology
 from testbed.demo.rides import prepare_rides
 from testbed.demo.scenario import DEMO
 from testbed.pipeline.rides import bundled_demand
 
 FIRST, ADDED = ("home", "near"), "far"
-MAP = ",home,near,far\nhome,0,8,20\nnear,8,0,12\nfar,20,12,0\n"
 TOPOLOGY = (
     "name: gaps\nlatency: {file: map.csv, unit: ms, kind: rtt}\ndriver_node: home\nsubnet: 10.77.218.0/24\n"
 )
@@ -63,8 +59,20 @@ def cap(rows_per_replica: int, kind: str) -> dict[str, object]:
     return kinds[kind]
 
 
-def program(query: str, cap_kind: str, folder: Path) -> tuple[str, ...]:
-    """Return the driver's program: the test bed's own, with more rows than it can process."""
+def program(query: str, cap_kind: str, folder: Path, **more: object) -> tuple[str, ...]:
+    """Return the driver's program: the test bed's own, with more rows than it can process.
+
+    Parameters
+    ----------
+    query
+        "map" or a query of Nexmark.
+    cap_kind
+        See `cap`.
+    folder
+        Where checkpoint and output go.
+    more
+        Options in addition.
+    """
     if query == "map":
         rides = prepare_rides(bundled_demand(), DEMO.share, DEMO.copies, lambda _: None).folder
         options = {
@@ -81,16 +89,14 @@ def program(query: str, cap_kind: str, folder: Path) -> tuple[str, ...]:
         words = ("-m", "testbed.nexmark", "stream", query)
     return (
         *words,
-        *(word for name, value in options.items() for word in (f"--{name}", str(value))),
+        *(word for name, value in {**options, **more}.items() for word in (f"--{name}", str(value))),
         "--linger",
     )
 
 
 def batches(address: str) -> list[dict[str, Any]]:
-    """Return the batches that had rows; none where the driver does not answer yet."""
-    with contextlib.suppress(OSError), urlopen(f"http://{address}:{PORT}/batches", timeout=5) as answer:
-        return [batch for batch in json.load(answer)["batches"] if batch["rows"]]
-    return []
+    """Return the batches that had rows."""
+    return [batch for batch in driver_document(address, PORT).get("batches", []) if batch["rows"]]
 
 
 def watched(address: str, enough: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
@@ -183,26 +189,7 @@ def rounds_on(spark: LocalSpark, rounds: int) -> Iterator[dict[str, Any]]:
 def summary(case: Mapping[str, str], rounds: list[dict[str, Any]], output: Path | None) -> None:
     """Print a case, and add it to a file."""
     medians = {name: statistics.median(each[name] for each in rounds) for name in ("gap", "full_rate_s")}
-    line = json.dumps({**case, **medians, "rounds": rounds})
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
-    if output is not None:
-        with output.open("a", encoding="utf-8") as lines:
-            lines.write(line + "\n")
-
-
-@contextlib.contextmanager
-def nodes(folder: Path) -> Iterator[Any]:
-    """Have the nodes."""
-    os.environ[state.STATE_ROOT] = str(folder / "state")
-    (folder / "map.csv").write_text(MAP)
-    (folder / "topology.yaml").write_text(TOPOLOGY)
-    topology = read_topology(str(folder / "topology.yaml"))
-    lifecycle.up(topology, source=str(folder / "topology.yaml"))
-    try:
-        yield topology
-    finally:
-        lifecycle.down(topology.name)
+    tell({**case, **medians, "rounds": rounds}, output)
 
 
 def main() -> None:
@@ -218,13 +205,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--output", type=Path, help="where the figures are added")
     given = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the nodes are taken down then, too
     for number, case in enumerate(given.cases.split(",")):
         query, measure, *more = case.split(":")
         cap_kind = more[0] if more else "grows"
-        with tempfile.TemporaryDirectory() as name, nodes(Path(name)) as topology:
+        with emulated_nodes(TOPOLOGY) as (topology, folder):
             spark = open_spark(topology, f"gaps{number}")
-            spark.start_driver(program(query, cap_kind, Path(name)), settings=MEASURES[measure])
+            spark.start_driver(program(query, cap_kind, folder), settings=MEASURES[measure])
             spark.await_driver(120.0)
             spark.await_replicas(spark.start_replicas(FIRST), timeout_s=90.0)
             rounds = list(rounds_on(spark, given.rounds))

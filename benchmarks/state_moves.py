@@ -9,11 +9,8 @@ import argparse
 import contextlib
 import itertools
 import json
-import os
 import signal
 import statistics
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -21,12 +18,13 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
+from emulated_nodes import driver_document, emulated_nodes, tell
+
 ROWS_PER_S, SERVICE_S, TRIGGER_S = 80, 0.008, 2.0
 WARM_BATCHES, SHARE_BATCHES, SETTLED_BATCHES, GONE_BATCHES = 6, 8, 4, 3
 WITHIN_S = 90.0
 PORT = 9108
 FIRST, ADDED = ("home", "near"), "far"
-MAP = ",home,near,far\nhome,0,8,20\nnear,8,0,12\nfar,20,12,0\n"
 TOPOLOGY = (
     "name: statemoves\nlatency: {file: map.csv, unit: ms, kind: rtt}\ndriver_node: home\n"
     "subnet: 10.77.219.0/24\n"
@@ -106,19 +104,12 @@ def drive(cases: list[Case], folder: Path) -> None:
     spark.stop()
 
 
-def served(address: str) -> dict[str, Any]:
-    """Return the driver's batches; an empty document where it does not answer yet."""
-    with contextlib.suppress(OSError), urlopen(f"http://{address}:{PORT}/batches", timeout=5) as answer:
-        return dict(json.load(answer))
-    return {}
-
-
 def watched(address: str, case: Case, enough: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
     """Wait until the batches of a case are enough, and return them; all that came where time is over."""
     deadline_s = time.monotonic() + WITHIN_S
     batches: list[dict[str, Any]] = []
     while time.monotonic() < deadline_s:
-        document = served(address)
+        document = driver_document(address, PORT)
         batches = document.get("batches", []) if document.get("query") == case.name else []
         if enough(batches):
             break
@@ -219,26 +210,17 @@ def _gap(batches: list[dict[str, Any]]) -> float | None:
 
 
 @contextlib.contextmanager
-def cluster(folder: Path, cases: str) -> Iterator[Any]:
-    """Have the nodes, the driver and two replicas."""
-    from testbed.cluster import lifecycle, state
+def cluster(cases: str) -> Iterator[tuple[Any, Path]]:
+    """Have the nodes, the driver and two replicas, and the folder of the run."""
     from testbed.cluster.spark import open_spark
-    from testbed.cluster.topology import read_topology
 
-    os.environ[state.STATE_ROOT] = str(folder / "state")
-    (folder / "map.csv").write_text(MAP)
-    (folder / "topology.yaml").write_text(TOPOLOGY)
-    topology = read_topology(str(folder / "topology.yaml"))
-    lifecycle.up(topology, source=str(folder / "topology.yaml"))
-    try:
+    with emulated_nodes(TOPOLOGY) as (topology, folder):
         spark = open_spark(topology, "state-moves")
         program = (str(Path(__file__).resolve()), "--cases", cases, "--drive", str(folder))
         spark.start_driver(program, environment={"PYTHONPATH": str(Path(__file__).resolve().parents[1])})
         spark.await_driver(120.0)
         spark.await_replicas(spark.start_replicas(FIRST), timeout_s=90.0)
-        yield spark
-    finally:
-        lifecycle.down(topology.name)
+        yield spark, folder
 
 
 def main() -> None:
@@ -252,16 +234,11 @@ def main() -> None:
     if given.drive is not None:
         drive(cases, given.drive)
         return
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the nodes are taken down then, too
-    with tempfile.TemporaryDirectory() as name, cluster(Path(name), given.cases) as spark:
+    with cluster(given.cases) as (spark, folder):
         for case in cases:
-            found = json.dumps(measured(case, spark, spark.topology.driver.address))
-            (Path(name) / f"{case.name}.over").touch()
-            sys.stdout.write(found + "\n")
-            sys.stdout.flush()
-            if given.output is not None:
-                with given.output.open("a", encoding="utf-8") as lines:
-                    lines.write(found + "\n")
+            found = measured(case, spark, spark.topology.driver.address)
+            (folder / f"{case.name}.over").touch()
+            tell(found, given.output)
 
 
 if __name__ == "__main__":

@@ -13,17 +13,14 @@ one task each, less one. Splits:
 """
 
 import argparse
-import contextlib
-import json
 import os
-import signal
 import statistics
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
+
+from emulated_nodes import driver_document, emulated_nodes, tell
 
 from testbed.pipeline.replay import ReplayOptions, ReplayReader, RideRange, RideReplay
 from testbed.pipeline.schedule import split_by_speed, split_rows
@@ -125,9 +122,8 @@ def measured(number: int, case: str, address: str) -> dict[str, Any]:
     first = 4 if case.endswith("learned") else 1
     deadline_s, batches = time.monotonic() + WITHIN_S, []
     while time.monotonic() < deadline_s and len(batches) < first + BATCHES:
-        with contextlib.suppress(OSError), urlopen(f"http://{address}:{PORT}/batches", timeout=5) as answer:
-            document = json.load(answer)
-            batches = document["batches"] if document.get("query") == f"case-{number}" else []
+        document = driver_document(address, PORT)
+        batches = document["batches"] if document.get("query") == f"case-{number}" else []
         time.sleep(0.5)
     seconds = [batch["seconds"] for batch in batches[first : first + BATCHES]]
     last = batches[-1]["by_host"] or {}
@@ -156,55 +152,40 @@ def main() -> None:
     if given.drive is not None:
         drive(cases, rows, *given.drive)
         return
-    from testbed.cluster import lifecycle, state
     from testbed.cluster.spark import open_spark
-    from testbed.cluster.topology import read_topology
     from testbed.demo.rides import prepare_rides
     from testbed.demo.scenario import DEMO
     from testbed.pipeline.rides import bundled_demand
 
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the nodes are taken down then, too
     rides = prepare_rides(bundled_demand(), DEMO.share, DEMO.copies, lambda _: None).folder.resolve()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        os.environ[state.STATE_ROOT] = str(folder / "state")
-        (folder / "map.csv").write_text(MAP)
-        (folder / "topology.yaml").write_text(TOPOLOGY)
-        topology = read_topology(str(folder / "topology.yaml"))
-        lifecycle.up(topology, source=str(folder / "topology.yaml"))
-        try:
-            spark = open_spark(topology, "unequal")
-            words = ("--cases", given.cases, "--rounds", given.rounds, "--seconds", given.seconds)
-            program = (Path(__file__).resolve(), *words, "--drive", folder, rides)
-            path = str(Path(__file__).resolve().parents[1])
-            spark.start_driver(tuple(map(str, program)), environment={"PYTHONPATH": path})
-            spark.await_driver(120.0)
-            spark.await_replicas(spark.start_replicas(list(WEIGHTS)), timeout_s=90.0)
-            found: dict[str, list[dict[str, Any]]] = {}
-            for number, case in enumerate(cases):
-                found.setdefault(case, []).append(measured(number, case, topology.driver.address))
-                (folder / f"case-{number}.over").touch()
-                sys.stderr.write(f"{case} {found[case][-1]}\n")
-        finally:
-            lifecycle.down(topology.name)
+    with emulated_nodes(TOPOLOGY, MAP) as (topology, folder):
+        spark = open_spark(topology, "unequal")
+        words = ("--cases", given.cases, "--rounds", given.rounds, "--seconds", given.seconds)
+        program = (Path(__file__).resolve(), *words, "--drive", folder, rides)
+        path = str(Path(__file__).resolve().parents[1])
+        spark.start_driver(tuple(map(str, program)), environment={"PYTHONPATH": path})
+        spark.await_driver(120.0)
+        spark.await_replicas(spark.start_replicas(list(WEIGHTS)), timeout_s=90.0)
+        found: dict[str, list[dict[str, Any]]] = {}
+        for number, case in enumerate(cases):
+            found.setdefault(case, []).append(measured(number, case, topology.driver.address))
+            (folder / f"case-{number}.over").touch()
+            sys.stderr.write(f"{case} {found[case][-1]}\n")
     equal_s = statistics.median(
         each["median_s"] for each in found.get("equal:even-1", [{"median_s": float("nan")}])
     )
     for case, rounds in found.items():
         median_s = statistics.median(each["median_s"] for each in rounds)
-        line = json.dumps(
+        tell(
             {
                 "case": case,
                 "seconds": given.seconds,
                 "median_s": median_s,
                 "cost": round(median_s / equal_s - 1, 3),
                 "rounds": rounds,
-            }
+            },
+            given.output,
         )
-        sys.stdout.write(line + "\n")
-        if given.output is not None:
-            with given.output.open("a", encoding="utf-8") as lines:
-                lines.write(line + "\n")
 
 
 if __name__ == "__main__":

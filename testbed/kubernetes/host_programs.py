@@ -9,22 +9,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from testbed.cluster.relay_link import cache_directory
+
 PROJECT = Path(__file__).parents[2]
 ENTRY = "/entry"
 ENTRY_SCRIPT = """\
 #!/bin/sh
-# Starts what a pod asks for: a Spark executor or driver as Spark's own image would, or any command.
+# Starts what a pod asks for: a Spark executor or driver as Spark's own image would, or any command. The class path of
+# an executor begins as Spark's launcher has it, so that the archive of the test bed's executors fits.
 set -e
 spark=${SPARK_HOME:?set SPARK_HOME}
 java=${JAVA_HOME:+$JAVA_HOME/bin/}java
 case "$1" in
 executor)
+  first=$spark/conf:$(echo "$spark"/jars/slf4j-api-*.jar)
   set -- "$java"
   for number in $(env | sed -n 's/^SPARK_JAVA_OPT_\\([0-9]*\\)=.*/\\1/p' | sort -n); do
     eval "set -- \\"\\$@\\" \\"\\$SPARK_JAVA_OPT_$number\\""
   done
   exec "$@" "-Xms$SPARK_EXECUTOR_MEMORY" "-Xmx$SPARK_EXECUTOR_MEMORY" \\
-    -cp "${SPARK_EXTRA_CLASSPATH:+$SPARK_EXTRA_CLASSPATH:}$spark/jars/*:$PWD" \\
+    -cp "$first:$spark/jars/*:${SPARK_EXTRA_CLASSPATH:+$SPARK_EXTRA_CLASSPATH:}$PWD" \\
     org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend \\
     --driver-url "$SPARK_DRIVER_URL" --executor-id "$SPARK_EXECUTOR_ID" --cores "$SPARK_EXECUTOR_CORES" \\
     --app-id "$SPARK_APPLICATION_ID" --hostname "$SPARK_EXECUTOR_POD_IP" \\
@@ -81,9 +85,15 @@ def host_programs() -> HostPrograms:
 
 
 def mounted_paths() -> tuple[Path, ...]:
-    """Return the folders and files of this machine that pods see, none inside another."""
+    """Return the folders and files of this machine that pods see, none inside another; the archive among them."""
     wanted = [Path("/usr"), *(Path("/") / name for name in _MERGED), *map(Path, _SETTINGS)]
-    wanted += [*Path("/etc").glob("java*"), Path(sys.base_prefix), Path(sys.prefix), PROJECT]
+    wanted += [
+        *Path("/etc").glob("java*"),
+        Path(sys.base_prefix),
+        Path(sys.prefix),
+        PROJECT,
+        cache_directory(),
+    ]
     present = [path for path in wanted if path.exists() and not path.is_symlink()]
     return tuple(path for path in dict.fromkeys(present) if not _covered(path, present))
 

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,6 @@ from testbed.pipeline.sink import SinkCount
 
 _TIMEOUT_S, _MOST_BYTES = 3.0, 1 << 20
 _ENDED_S, _DRIVER_S, _POLL_S = 45.0, 240.0, 0.5
-_OVERRIDE = timedelta(days=1)
 _TROUBLES = {
     Fault.API_CONFLICT: Trouble.CONFLICT,
     Fault.API_GONE: Trouble.GONE,
@@ -102,10 +100,7 @@ class KubernetesStream:
 
     def order(self, placement: tuple[str, ...]) -> None:
         """Order a placement by hand, in the resource, for longer than this lasts."""
-        until = (datetime.now(UTC) + _OVERRIDE).isoformat(timespec="seconds")
-        patch = {"spec": {"override": {"nodes": list(placement), "until": until}}}
-        name = self.stage.operator.name
-        self.stage.kubectl("patch", "streamautoscaler", name, "--type=merge", "-p", json.dumps(patch))
+        self.stage.override(placement)
 
     def strike(self, change: PlannedChange, before: tuple[str, ...]) -> str:
         """Carry a fault out and take it back."""

@@ -8,7 +8,9 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import yaml
@@ -17,6 +19,7 @@ from gesscale.errors import ClusterError
 from latency_map import write_csv
 from latency_map.shell import command_line
 from testbed.cluster.commands import run
+from testbed.cluster.spark_archive import java_options
 from testbed.cluster.spark_command import SMALL_JVM, spark_home
 from testbed.demo.query import stream_program
 from testbed.demo.scenario import Scenario, TaxiOperator
@@ -28,6 +31,7 @@ from testbed.kubernetes.kubectl import create_namespace, define_autoscalers
 
 SPACE = "streams"
 SUBMIT_S = 180
+_OVERRIDE = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +122,18 @@ class KubernetesStage:
             },
         }
 
+    def override(self, placement: Sequence[str]) -> None:
+        """Say by hand, in the resource, where the executors are to be, for longer than a run lasts.
+
+        Parameters
+        ----------
+        placement
+            Names of nodes, one for each executor.
+        """
+        until = (datetime.now(UTC) + _OVERRIDE).isoformat(timespec="seconds")
+        patch = {"spec": {"override": {"nodes": list(placement), "until": until}}}
+        self.kubectl("patch", "streamautoscaler", self.operator.name, "--type=merge", "-p", json.dumps(patch))
+
     @contextmanager
     def controller(self) -> Iterator[None]:
         """Run the controller, as its users start it, for as long as the context lasts."""
@@ -162,13 +178,15 @@ class KubernetesStage:
             }
         )
 
-    def submit(self, program: Sequence[str]) -> None:
+    def submit(self, program: Sequence[str], settings: Mapping[str, str] = MappingProxyType({})) -> None:
         """Submit a driver in cluster mode.
 
         Parameters
         ----------
         program
             Arguments for the Python interpreter: ``-m``, a module, its options.
+        settings
+            Of Spark, in place of those of the test bed.
 
         Raises
         ------
@@ -179,7 +197,9 @@ class KubernetesStage:
         file = self.folder / "driver.py"
         file.write_text(driver_file(module))
         home = str(spark_home())
-        options = [word for pair in self._settings().items() for word in ("--conf", "=".join(pair))]
+        options = [
+            word for pair in {**self._settings(), **settings}.items() for word in ("--conf", "=".join(pair))
+        ]
         command = (
             *(
                 f"{home}/bin/spark-submit",
@@ -229,7 +249,7 @@ class KubernetesStage:
             "spark.executor.memoryOverhead": "256m",
             "spark.driver.memory": "768m",
             "spark.driver.extraJavaOptions": small,
-            "spark.executor.extraJavaOptions": small,
+            "spark.executor.extraJavaOptions": " ".join((*SMALL_JVM, *java_options())),
             "spark.task.maxFailures": "16",
         }
 

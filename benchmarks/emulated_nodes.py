@@ -1,0 +1,65 @@
+"""What the benchmarks on emulated nodes share: nodes of their own, the batches of a driver, lines of figures."""
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+from testbed.cluster import lifecycle, state
+from testbed.cluster.topology import Topology, read_topology
+
+NEAR_AND_FAR = ",home,near,far\nhome,0,8,20\nnear,8,0,12\nfar,20,12,0\n"
+"""Three nodes up to 20 ms apart: round trips in ms."""
+
+
+def written_topology(folder: Path, topology: str, delays: str) -> Topology:
+    """Write a topology file, whose delays are ``map.csv``, and read it."""
+    (folder / "map.csv").write_text(delays)
+    (folder / "topology.yaml").write_text(topology)
+    return read_topology(str(folder / "topology.yaml"))
+
+
+@contextlib.contextmanager
+def emulated_nodes(topology: str, delays: str = NEAR_AND_FAR) -> Iterator[tuple[Topology, Path]]:
+    """Have nodes, and a folder for a run, for as long as the context lasts; a SIGTERM ends it in order.
+
+    Parameters
+    ----------
+    topology
+        As in a topology file; its delays are ``map.csv``.
+    delays
+        Those, as CSV.
+    """
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        os.environ[state.STATE_ROOT] = str(folder / "state")
+        read = written_topology(folder, topology, delays)
+        lifecycle.up(read, source=str(folder / "topology.yaml"))
+        try:
+            yield read, folder
+        finally:
+            lifecycle.down(read.name)
+
+
+def driver_document(address: str, port: int) -> dict[str, Any]:
+    """Return what a driver says of its batches; an empty document where it does not answer yet."""
+    with contextlib.suppress(OSError), urlopen(f"http://{address}:{port}/batches", timeout=5) as answer:
+        return dict(json.load(answer))
+    return {}
+
+
+def tell(figures: object, output: Path | None) -> None:
+    """Print figures as a line of JSON, and add it to a file."""
+    line = json.dumps(figures)
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+    if output is not None:
+        with output.open("a", encoding="utf-8") as lines:
+            lines.write(line + "\n")

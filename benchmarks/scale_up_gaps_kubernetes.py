@@ -1,0 +1,117 @@
+"""What a scale-up costs the output on a real Kubernetes of four emulated nodes: see ``scale_up_gaps.py``.
+
+A replica is ordered by hand in the StreamAutoscaler; "full_rate_s" counts from there, so it has the controller's step,
+the pod, its JVM and its warm-up in it. The image is on the nodes. After each round the replica is taken away again.
+
+Cases: map or a query of Nexmark : none, daemon, plugin or both [: grows or fixed, the cap [: archive or bare]]. "bare"
+executors have no archive of their classes.
+
+    python benchmarks/scale_up_gaps_kubernetes.py --cases map:none,map:both,map:both:fixed,q5:both:fixed --rounds 3
+"""
+
+import argparse
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from emulated_nodes import written_topology
+from scale_up_gaps import ADDED, FIRST, MEASURES, batches, program, scale_up, summary
+
+from testbed.cluster.spark_command import SMALL_JVM
+from testbed.demo.kubernetes.stage import KubernetesStage
+from testbed.demo.scenario import KUBE3, TaxiOperator
+from testbed.kubernetes.cluster import KubernetesTestBed, kubernetes_up
+
+TOPOLOGY = "name: gaps\nlatency: {file: map.csv, unit: ms, kind: rtt}\ndriver_node: control\nsubnet: 10.77.218.0/24\n"
+DELAYS = ",control,home,near,far\ncontrol,0,8,8,8\nhome,8,0,8,20\nnear,8,8,0,12\nfar,8,20,12,0\n"
+BARE = {"spark.executor.extraJavaOptions": " ".join(SMALL_JVM)}
+OPERATOR = "gaps"
+PERIOD_S, WITHIN_S = 5.0, 300.0
+
+
+def until(what: str, is_so: Callable[[], bool]) -> None:
+    """Wait until something is so."""
+    deadline_s = time.monotonic() + WITHIN_S
+    while not is_so():
+        if time.monotonic() > deadline_s:
+            sys.exit(f"expected {what} within {WITHIN_S:g} s: is this machine busy?")
+        time.sleep(0.3)
+
+
+def address_of(stage: KubernetesStage) -> str:
+    """Return the address of the driver's pod; empty where it has none yet."""
+    pods = stage.document("pods", "-l", "spark-role=driver")["items"]
+    return str(pods[0]["status"].get("podIP", "")) if pods else ""
+
+
+def rounds_on(stage: KubernetesStage, rounds: int) -> Iterator[dict[str, Any]]:
+    """Add and remove the replica, several times."""
+
+    def work_on(nodes: tuple[str, ...]) -> bool:
+        seen = batches(address_of(stage))
+        return bool(seen) and sorted(seen[-1]["hosts"]) == sorted(nodes)
+
+    stage.override(FIRST)
+    until("a driver", lambda: bool(address_of(stage)))
+    until(f"batches on {FIRST}", lambda: work_on(FIRST))
+    for _ in range(rounds):
+        yield scale_up(
+            address_of(stage),
+            ADDED,
+            lambda: stage.override((*FIRST, ADDED)),
+            settled_after_s=time.time() + 12.0,
+        )
+        stage.override(FIRST)
+        until(f"batches on {FIRST} again", lambda: work_on(FIRST))
+
+
+def play(cluster: KubernetesTestBed, case: str, rounds: int, output: Path | None) -> None:
+    """Measure a case on a cluster."""
+    query, measure, *more = case.split(":")
+    cap_kind, archive = [*more, *("grows", "archive")[len(more) :]]
+    scenario = replace(
+        KUBE3, operators=(TaxiOperator(name=OPERATOR),), period_s=PERIOD_S, max_replicas=len(FIRST) + 1
+    )
+    settings = {**MEASURES[measure], **(BARE if archive == "bare" else {})}
+    with TemporaryDirectory() as name:
+        folder = Path(name).resolve()
+        stage = KubernetesStage(cluster=cluster, scenario=scenario, folder=folder)
+        stage.set()
+        with stage.controller():
+            stage.submit(program(query, cap_kind, folder, autoscaler=OPERATOR), settings)
+            try:
+                found = list(rounds_on(stage, rounds))
+            finally:
+                (folder / "driver.log").write_text(stage.kubectl("logs", f"{OPERATOR}-driver", "--tail=-1"))
+                if output is not None:
+                    for log in ("driver.log", "controller.log"):
+                        shutil.copy(folder / log, output.with_suffix(f".{log}"))
+        summary({"query": query, "measure": measure, "cap": cap_kind, "classes": archive}, found, output)
+        stage.cluster.run_kubectl(
+            "delete", "namespace", "streams", "--wait=true", "--timeout=150s", timeout_s=160
+        )
+
+
+def main() -> None:
+    """Measure the cases."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--cases", required=True, help="separated by commas")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--output", type=Path, help="where the figures are added")
+    given = parser.parse_args()
+    with TemporaryDirectory() as name:
+        topology = written_topology(Path(name), TOPOLOGY, DELAYS)
+        with kubernetes_up(topology, source=str(Path(name) / "topology.yaml")) as cluster:
+            for case in given.cases.split(","):
+                play(cluster, case, given.rounds, given.output)
+
+
+if __name__ == "__main__":
+    main()
