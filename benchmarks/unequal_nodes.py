@@ -71,17 +71,16 @@ def source(way: str) -> type[RideReplay]:
     return Source
 
 
-def work(weight: float | None) -> Any:
-    """Return the demo's map, on nodes of this weight or of their own."""
+def work(is_equal: bool) -> Any:
+    """Return the demo's map; "equal" nodes take as long as one of the mean weight, whatever their own."""
+    from testbed.pipeline.capacity import WEIGHT_VARIABLE
     from testbed.pipeline.operator import append_nearest
 
-    if weight is None:
-        return append_nearest(SERVICE_S)
-    own = append_nearest(SERVICE_S)
+    mean = sum(WEIGHTS.values()) / len(WEIGHTS)
 
     def append(frames: Any) -> Any:
-        os.environ["GESSCALE_NODE_WEIGHT"] = str(weight)
-        yield from own(frames)
+        own = float(os.environ[WEIGHT_VARIABLE])
+        yield from append_nearest(SERVICE_S * own / mean if is_equal else SERVICE_S)(frames)
 
     return append
 
@@ -94,7 +93,6 @@ def drive(cases: list[str], rows: int, folder: Path, rides: Path) -> None:
 
     spark = open_session("unequal")
     attachment = attach(spark, operator="unequal", port=PORT, cap_rows=rows)
-    mean = sum(WEIGHTS.values()) / len(WEIGHTS)
     for number, case in enumerate(cases):
         nodes, way = case.split(":")
         made = source(way)
@@ -104,7 +102,7 @@ def drive(cases: list[str], rows: int, folder: Path, rides: Path) -> None:
         }  # fmt: skip
         read = spark.readStream.format(made.name()).options(**{k: str(v) for k, v in options.items()}).load()
         running = (
-            read.mapInPandas(work(mean if nodes == "equal" else None), OUTPUT_SCHEMA)
+            read.mapInPandas(work(nodes == "equal"), OUTPUT_SCHEMA)
             .writeStream.queryName(f"case-{number}")
             .format("noop")
             .option("checkpointLocation", str(folder / f"case-{number}"))
