@@ -42,7 +42,7 @@ def split(way: str, start: int, end: int, learned_share: float) -> list[tuple[in
         edges = [start]
         for weight in WEIGHTS.values():
             edges.append(edges[-1] + round((end - start) * weight / total))
-        return list(zip(edges, [*edges[1:-1], end], strict=True))
+        return list(zip(edges[:-1], [*edges[1:-1], end], strict=True))
     if way == "told":
         return split_by_speed(start, end, len(WEIGHTS), min(WEIGHTS.values()) / total)
     if way == "learned":
@@ -123,6 +123,8 @@ def measured(number: int, case: str, address: str) -> dict[str, Any]:
         document = driver_document(address, PORT)
         batches = document["batches"] if document.get("query") == f"case-{number}" else []
         time.sleep(0.5)
+    if len(batches) <= first:
+        sys.exit(f"{case}: expected {first + BATCHES} batches within {WITHIN_S:g} s, got {len(batches)}")
     seconds = [batch["seconds"] for batch in batches[first : first + BATCHES]]
     last = batches[-1]["by_host"] or {}
     return {
