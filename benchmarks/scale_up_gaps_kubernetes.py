@@ -45,8 +45,10 @@ def until(what: str, is_so: Callable[[], bool]) -> None:
 
 def address_of(stage: KubernetesStage) -> str:
     """Return the address of the driver's pod; empty where it has none yet."""
-    pods = stage.document("pods", "-l", "spark-role=driver")["items"]
-    return str(pods[0]["status"].get("podIP", "")) if pods else ""
+    pods = [each["status"] for each in stage.document("pods", "-l", "spark-role=driver")["items"]]
+    if any(each.get("phase") == "Failed" for each in pods):
+        sys.exit(f"the driver has failed: {stage.driver_log()}")
+    return str(pods[0].get("podIP", "")) if pods else ""
 
 
 def rounds_on(stage: KubernetesStage, rounds: int) -> Iterator[dict[str, Any]]:
