@@ -39,7 +39,8 @@ class SparkPhysics:
     hottest_share
         Share of a batch's rows in its largest partition; the others are alike. No effect below an even share.
     state_partitions
-        Tasks of the stage behind the shuffle of a stateful query; 0 for a query without a shuffle.
+        Tasks of the stage behind the shuffle of a stateful query; 0 for a query without a shuffle. Several such stages,
+        one after the other, are one stage here, with the times and the round trips of all of them.
     state_task_s
         Time of a slot for one of these, seconds.
     state_round_trips

@@ -23,6 +23,7 @@ _BEGIN = {
     "driver_round_trips": 5.0,
     "wave_round_trips": 2.0,
     "state_round_trips": 2.0,
+    "state_task_s": 0.05,
 }
 _BEGIN_S = 0.2
 _ROBUST_FROM = 0.03

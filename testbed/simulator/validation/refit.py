@@ -16,6 +16,8 @@ from testbed.simulator.validation.recorded_run import RecordedRun, Start, starts
 CALM_S = 30.0
 """So long a driver that has just started is left out: it is cold itself."""
 _FITTED = ("fixed_s", "service_ms_per_row", "driver_round_trips")
+_PLACEMENTS_FOR_STATE = 3
+"""The batches of one placement tell a sum of fixed time, round trips and state tasks; so that many tell them apart."""
 _LEAST_START_S = 0.1
 
 
@@ -48,9 +50,10 @@ def refit(physics: SparkPhysics, runs: Sequence[RecordedRun]) -> Refit:
     Returns
     -------
     Refit
-        Fixed time, service time and round trips by robust least squares on warm batches, noise from what is left;
-        what the first batch of a new replica takes longer, and the second; how long an executor
-        needs to register, alone and together with others; what a batch takes longer while replicas leave.
+        Fixed time, service time and round trips by robust least squares on warm batches, and the time of a state
+        task where a stateful query ran on at least three placements; noise from what is left; what the first batch of
+        a new replica takes longer, and the second; how long an executor needs to register, alone and together with
+        others; what a batch takes longer while replicas leave.
 
     Raises
     ------
@@ -68,7 +71,10 @@ def refit(physics: SparkPhysics, runs: Sequence[RecordedRun]) -> Refit:
             f"{names}: expected runs of one trigger interval, got {', '.join(f'{s:g} s' for s in triggers_s)}"
         )
         raise InputError(message)
-    fitted, residuals = fit_constants(physics, _FITTED, measured)
+    placements = {batch.executor_set.nodes for batch in measured}
+    tells_state = physics.state_partitions and len(placements) >= _PLACEMENTS_FOR_STATE
+    to_fit = (*_FITTED, "state_task_s") if tells_state else _FITTED
+    fitted, residuals = fit_constants(physics, to_fit, measured)
     noise = float(1.4826 * np.median(np.abs(residuals - np.median(residuals))))
     warm = f"Fitted to {len(measured)} warm batches of {names}."
     found: dict[str, tuple[float, str]] = {
@@ -79,7 +85,7 @@ def refit(physics: SparkPhysics, runs: Sequence[RecordedRun]) -> Refit:
     }
     return Refit(
         physics=replace(fitted, **{name: round(value, 4) for name, (value, _) in found.items()}),  # type: ignore[arg-type] # all are floats
-        origins={**dict.fromkeys(_FITTED, warm), **{name: origin for name, (_, origin) in found.items()}},
+        origins={**dict.fromkeys(to_fit, warm), **{name: origin for name, (_, origin) in found.items()}},
     )
 
 

@@ -1,17 +1,18 @@
-"""The bundled constants of the local cluster on recorded runs that they were not fitted to.
+"""The bundled constants of the local cluster and of Nexmark's query 5 on recorded runs that they were not fitted to.
 
-A further record is one more line in ``HELD_OUT``.
+A further record is one more name in ``HELD_OUT`` or ``Q5_HELD_OUT``.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import pytest
 from made_runs import FITTED_TO, RECORDS
 
+from testbed.simulator.spark.batch import run_batch
 from testbed.simulator.spark.constants import FOLDER, read_physics
 from testbed.simulator.validation.batch_times import batch_errors
 from testbed.simulator.validation.comparison import act_again, between_runs, compare_run
-from testbed.simulator.validation.measured_batch import of_run
+from testbed.simulator.validation.measured_batch import of_batch, of_run
 from testbed.simulator.validation.recorded_run import read_run
 from testbed.simulator.validation.refit import CALM_S
 from testbed.simulator.validation.refit import refit as fit_again
@@ -29,6 +30,8 @@ class HeldOut:
 
 
 HELD_OUT = (HeldOut("warm-2", repeats=True), HeldOut("warm-3", repeats=False))
+Q5_FITTED_TO = ("q5-1", "q5-2", "q5-4")
+Q5_HELD_OUT = ("q5-3", "nexmark-1")
 
 
 def test_the_bundled_constants_are_what_the_records_give() -> None:
@@ -39,12 +42,51 @@ def test_the_bundled_constants_are_what_the_records_give() -> None:
     assert f"warm batches of {', '.join(FITTED_TO)}." in (FOLDER / "local-cluster.yaml").read_text()
 
 
-def test_the_constants_of_nexmark_are_what_its_record_gives() -> None:
-    run, bundled = read_run(RECORDS / "nexmark-1"), read_physics("nexmark-q5")
-    again = fit_again(read_physics("group-by"), [run]).physics
+def test_the_constants_of_nexmark_are_what_its_records_give() -> None:
+    group_by, bundled = read_physics("group-by"), read_physics("nexmark-q5")
+    # Query 5 has two stages behind a shuffle, the query of `group-by` one.
+    two_stages = replace(
+        group_by,
+        state_round_trips=2 * group_by.state_round_trips,
+        exchange_round_trips=2 * group_by.exchange_round_trips,
+    )
+    again = fit_again(two_stages, [read_run(RECORDS / name) for name in Q5_FITTED_TO]).physics
     assert asdict(again) == pytest.approx(asdict(bundled), rel=5e-3)
-    # two cores shared with other work: its warm batches scatter by 6 %, those of the taxi map by 3 %
-    assert batch_errors(bundled, of_run(run, from_s=CALM_S)).batch_time.mean_pct < 2 * MACHINE_PCT
+
+
+@pytest.mark.parametrize("name", [*Q5_FITTED_TO, *Q5_HELD_OUT])
+def test_warm_batches_of_query_5_are_met_as_closely_as_the_machine_repeats_itself(name: str) -> None:
+    # The fit of the map leaves 3 %, on a quiet machine; what the machine differs by from time to time comes on top.
+    errors = batch_errors(read_physics("nexmark-q5"), of_run(read_run(RECORDS / name), from_s=CALM_S))
+    assert errors.batch_time.mean_pct < 3.0 + MACHINE_PCT
+    assert abs(errors.throughput.bias_pct) < MACHINE_PCT
+
+
+def test_a_held_out_course_of_query_5_is_one_that_the_simulator_may_take() -> None:
+    # By the right constants the record is one more draw: beyond all of 20 seeds by chance 2 in 21 for each figure.
+    run, physics = read_run(RECORDS / "q5-3"), read_physics("nexmark-q5")
+    totals = compare_run(run, physics, act_again(run, physics, 20)).totals
+    for name in ("batch_time_s", "backlog_rows", "backlog_peak_rows", "serving_s"):
+        assert totals[name].simulated.least < totals[name].recorded < totals[name].simulated.greatest, name
+
+
+@pytest.mark.parametrize(
+    ("placement", "held"),
+    [
+        (("edge1", "edge4", "edge5"), [8, 2, 2]),  # q5-1
+        (("edge1", "edge2", "edge4"), [6, 4, 2]),  # q5-3
+        (("edge1", "edge5", "edge6"), [8, 2, 2]),  # q5-4; now and then 7, 3, 2
+    ],
+)
+def test_executors_hold_as_many_partitions_of_the_state_as_the_drivers_of_query_5_said(
+    placement: tuple[str, ...], held: list[int]
+) -> None:
+    # Of the 12 of both stages, by `state_partitions` of the readings; the constants were not fitted to them.
+    run = read_run(RECORDS / "q5-4")
+    executor_set = of_batch(run, run.batches[0], placement).executor_set
+    stage = run_batch(read_physics("nexmark-q5"), executor_set, rows=300).state
+    assert stage is not None
+    assert [2 * tasks for tasks in stage.tasks] == held
 
 
 @pytest.mark.parametrize("held_out", HELD_OUT, ids=lambda each: each.name)

@@ -74,6 +74,30 @@ def test_without_a_start_alone_what_the_others_add_is_kept() -> None:
     assert "start_together_s" not in fitted.origins
 
 
+STATEFUL = replace(
+    KNOWN, state_partitions=6, state_task_s=0.05, state_round_trips=2.0, exchange_round_trips=1.0
+)
+
+
+def test_the_time_of_a_state_task_comes_back_from_runs_on_several_placements() -> None:
+    fitted = refit(replace(STATEFUL, fixed_s=1.0, state_task_s=0.9), [played_run(STATEFUL)])
+    # Four digits are kept of each.
+    assert fitted.physics.state_task_s == pytest.approx(0.05, rel=1e-3)
+    assert fitted.physics.fixed_s == pytest.approx(0.25, rel=1e-3)
+    assert fitted.physics.driver_round_trips == pytest.approx(6.0, rel=1e-3)
+    assert "state_task_s" in fitted.origins
+
+
+def test_two_placements_do_not_tell_what_of_a_batch_is_state() -> None:
+    run = played_run(STATEFUL)
+    # The second order comes at 85.3 s: n0 alone before, n0 and n1 from about 62.5 s on.
+    part = replace(run, batches=[each for each in run.batches if each.ended_at_s < 85], orders=run.orders[:1])
+    assert {each.nodes for each in part.warm_batches} == {("n0",), ("n0", "n1")}
+    fitted = refit(replace(STATEFUL, state_task_s=0.9), [part])
+    assert fitted.physics.state_task_s == 0.9
+    assert "state_task_s" not in fitted.origins
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_with_noise_batch_times_are_met_as_closely_as_their_number_allows(seed: int) -> None:
     noise = 0.03
