@@ -25,7 +25,7 @@ _FADE = 0.5
 
 
 class Advice(NamedTuple):
-    """What keeping and what changing costs to the end; k steps, c courses, n numbers of replicas, g backlogs.
+    """What keeping and what changing costs to the end; k steps, n numbers of replicas, g backlogs, c courses.
 
     Attributes
     ----------
@@ -34,9 +34,9 @@ class Advice(NamedTuple):
     least
         Fewest replicas; no more than the most.
     keeping
-        Shape ``(k, c, n, g)``: mean cost over alike courses, replica-minutes. Nothing is chosen in the first step.
+        Shape ``(k, n, g, c)``: mean cost over alike courses, replica-minutes. Nothing is chosen in the first step.
     changing, best
-        Shape ``(k, c, g)``: the same for the best other number, and which that is.
+        Shape ``(k, g, c)``: the same for the best other number, and which that is.
     """
 
     longest_rows: float
@@ -55,14 +55,13 @@ class Advice(NamedTuple):
         count, rows
             Shape ``(candidates, c)``: replicas, and rows that wait.
         """
-        course, most = np.arange(rows.shape[1]), self.keeping.shape[2]
+        _, most, _, courses = self.keeping.shape
         below, part = _between(rows, self.longest_rows)
-        kept = _valued(self.keeping[step], course * most + np.minimum(count, most) - 1, below, part)
-        changed = _valued(self.changing[step], course, below, part)
+        at = below.astype(np.int64) * courses + np.arange(courses)
+        kept = _valued(self.keeping[step], at + (np.minimum(count, most) - 1) * (_BACKLOGS * courses), part)
+        changed = _valued(self.changing[step], at, part)
         changes = (changed < kept) | (count < self.least) | (count > most)
-        found: Counts = np.where(
-            changes, self.best[step].take(_BACKLOGS * course + below + (part > 0.5)), count
-        )
+        found: Counts = np.where(changes, self.best[step].take(at + courses * (part > 0.5)), count)
         return found
 
 
@@ -76,53 +75,53 @@ def advice(outlook: Outlook) -> Advice:
         for a step.
     """
     model = _Model(outlook)
-    steps, (courses, most, backlogs) = len(outlook.steps_s), model.shape
+    steps, (most, backlogs, courses) = len(outlook.steps_s), model.shape
     least = min(outlook.least, most)  # where there is room for fewer than the fewest, all of it is taken
-    values = model.left()
     keeping = np.zeros((steps, *model.shape), dtype=np.float32)
-    changing, best = (
-        np.zeros((steps, courses, backlogs), dtype=np.float32),
-        np.zeros((steps, courses, backlogs), dtype=np.int64),
-    )
+    changing, best = (np.zeros((steps, backlogs, courses), dtype=kind) for kind in (np.float32, np.int64))
+    cell = np.arange(backlogs * courses).reshape(backlogs, courses)
+    values = model.left()
     keeps: list[Single] = [values] * (steps + 1)
-    for step, alike in reversed(list(enumerate(model.alike))[1:]):
+    for step, alike in reversed(list(enumerate(model.alike, start=1))):
         keeps[step] = model.kept(step, values)
-        changed = model.changed(step, keeps)[:, least - 1 :]
+        changed = model.changed(step, keeps)[least - 1 :]
         kept, other = (
-            (alike @ each.reshape(courses, -1)).reshape(each.shape) for each in (keeps[step], changed)
+            (each.reshape(-1, courses) @ alike.T).reshape(each.shape) for each in (keeps[step], changed)
         )
-        chosen = other.argmin(axis=1)[:, None]
-        cheapest = other.min(axis=1, keepdims=True)
+        chosen, cheapest = other.argmin(axis=0), other.min(axis=0)
         leaves = cheapest < kept
-        leaves[:, : least - 1] = True
-        values = np.where(leaves, np.take_along_axis(changed, chosen, axis=1), keeps[step])
-        keeping[step], changing[step], best[step] = kept, cheapest[:, 0], chosen[:, 0] + least
+        leaves[: least - 1] = True
+        values = np.where(leaves, changed.take(chosen * cell.size + cell), keeps[step])
+        keeping[step], changing[step], best[step] = kept, cheapest, chosen + least
     return Advice(model.longest_rows, least, keeping, changing, best)
 
 
 def _single(values: NDArray[Any]) -> Single:
-    return values.astype(np.float32)
+    return values.astype(np.float32, order="C")
 
 
-def _between(rows: Floats, longest_rows: float) -> tuple[Counts, Floats]:
-    """Return the backlog of the table below some rows, and how far they are on the way to the next one."""
+def _between(rows: Floats, longest_rows: float) -> tuple[Floats, Floats]:
+    """Return which backlog of the table is below some rows, and how far they are on the way to the next one."""
     part = rows * ((_BACKLOGS - 1) ** 2 / longest_rows)
-    below = np.minimum(np.floor(np.sqrt(part)), _BACKLOGS - 2)
+    below = np.sqrt(part)
+    np.floor(below, out=below)
+    np.minimum(below, _BACKLOGS - 2, out=below)
     part -= below * below
     part /= 2 * below + 1
-    return below.astype(np.int64), part
+    return below, part
 
 
-def _valued(values: Single, row: Counts, below: Counts, part: NDArray[Any]) -> NDArray[Any]:
-    """Return what is between the values of two backlogs, in rows of the table."""
-    at = below + _BACKLOGS * row
-    low = values.take(at, mode="clip")  # which no index needs, and is faster
-    found: NDArray[Any] = low + (values.take(at + 1, mode="clip") - low) * part
+def _valued(values: Single, at: Counts, part: NDArray[Any]) -> NDArray[Any]:
+    """Return what is between the values of two backlogs; `at` are the flat indices of the lower ones."""
+    flat = values.ravel()
+    low = flat.take(at, mode="clip")  # which no index needs, and is faster
+    found: NDArray[Any] = (flat[values.shape[-1] :].take(at, mode="clip") - low) * part
+    found += low
     return found
 
 
 class _Model:
-    """An operator in steps; arrays by course, number of replicas and backlog.
+    """An operator in steps; arrays by number of replicas, backlog and course: the longest axis is the last one.
 
     Attributes
     ----------
@@ -131,30 +130,33 @@ class _Model:
     shape
         Of most arrays.
     alike
-        For each step, shape ``(c, c)``: how much each course counts where another is the true one.
+        For each step but the first, shape ``(c, c)``: how much each course counts where another is the true one.
     """
 
     def __init__(self, outlook: Outlook) -> None:
         self._outlook = outlook
-        self._rows_per_s = _single(outlook.rows_per_s[: outlook.most, None])
-        self.longest_rows = float(_LONGEST_S * self._rows_per_s[-1, 0])
-        self._waiting = _single(self.longest_rows * np.linspace(0.0, 1.0, _BACKLOGS) ** 2)
-        self.shape = len(outlook.weights), outlook.most, _BACKLOGS
-        self._row = np.arange(self.shape[0] * self.shape[1]).reshape(*self.shape[:2], 1)
+        self._rows_per_s = _single(outlook.rows_per_s[: outlook.most, None, None])
+        self.longest_rows = float(_LONGEST_S * self._rows_per_s[-1, 0, 0])
+        self._waiting = _single(self.longest_rows * np.linspace(0.0, 1.0, _BACKLOGS) ** 2)[:, None]
+        self.shape = outlook.most, _BACKLOGS, len(outlook.weights)
+        most, backlogs, courses = self.shape
+        first = backlogs * courses * np.arange(most)[:, None, None] + np.arange(courses)
+        self._first = _single(np.broadcast_to(first, self.shape))  # flat indices where no rows wait
         self._seconds = outlook.steps_s.tolist()
-        self._replicas = _single(np.arange(1, outlook.most + 1)[:, None])
-        self._offered = _single(np.diff(outlook.offered, axis=1).T[:, :, None, None])
-        self._allowed = _single((outlook.offered - outlook.due).T[:, :, None, None])
+        self._replicas = _single(np.arange(1, most + 1)[:, None, None])
+        self._offered = _single(np.diff(outlook.offered, axis=1).T)
+        self._allowed = _single((outlook.offered - outlook.due).T)
         self.alike = self._mixed()
 
     def _mixed(self) -> Single:
-        steps, courses = len(self._seconds), self.shape[0]
-        apart = np.zeros((steps, courses, courses), dtype=np.float32)
-        replicas = self._offered[..., 0] / _single(self._outlook.steps_s[:, None, None] * self._rows_per_s[0])
-        for step in range(1, steps):
-            now = (replicas[step - 1] - replicas[step - 1].T) ** 2
-            apart[step] = _FADE * apart[step - 1] + (1 - _FADE) * now
-        weights: Single = np.exp(-0.5 * apart) * _single(self._outlook.weights)
+        replicas = self._offered / (_single(self._outlook.steps_s[:, None]) * self._rows_per_s[0, 0])
+        apart = replicas[:-1, :, None] - replicas[:-1, None, :]
+        apart *= apart
+        apart *= -0.5 * (1 - _FADE)
+        for step in range(1, len(apart)):
+            apart[step] += _FADE * apart[step - 1]
+        weights: Single = np.exp(apart, out=apart)
+        weights *= _single(self._outlook.weights)
         weights /= weights.sum(axis=2, keepdims=True)
         return weights
 
@@ -166,23 +168,27 @@ class _Model:
             self._rows_per_s[-1], load
         )
         cost = outlook.late_minute_price * late_s / 60 + self._waiting / self._rows_per_s[0] / 60
-        return np.broadcast_to(cost, self.shape)
+        return np.broadcast_to(cost, self.shape).copy()
 
     def _played(self, step: int, rows: Single, served: Single | float) -> tuple[Single, Single]:
         """Return the rows that wait after a step in which so many are served at most, and what lateness costs."""
-        left = np.maximum(0.0, rows + self._offered[step] - served)
+        left = rows + self._offered[step] - served
+        np.maximum(left, 0.0, out=left)
         late = share_above_0(rows - self._allowed[step], left - self._allowed[step + 1])
         late *= self._outlook.late_minute_price * self._seconds[step] / 60
         return left, late
 
+    def _with(self, rows: Single, values: Single) -> Single:
+        """Return what lies between the values of a table where so many rows wait."""
+        below, part = _between(rows, self.longest_rows)
+        return _valued(values, (self._first + below * self.shape[2]).astype(np.int64), part)
+
     def kept(self, step: int, after: Single) -> Single:
         """Return the cost of a step in which the replicas stay, and of what comes after it."""
         left, late = self._played(step, self._waiting, self._rows_per_s * self._seconds[step])
-        cost: Single = (
-            _valued(after, self._row, *_between(left, self.longest_rows))
-            + late
-            + self._replicas * (self._seconds[step] / 60)
-        )
+        cost = self._with(left, after)
+        cost += late
+        cost += self._replicas * (self._seconds[step] / 60)
         return cost
 
     def changed(self, step: int, keeps: list[Single]) -> Single:
@@ -196,4 +202,4 @@ class _Model:
             rows, late = self._played(step, rows, served)
             total = total + late + self._replicas * (seconds / 60)
             stop_s, step = stop_s - seconds, step + 1
-        return _valued(keeps[step], self._row, *_between(rows, self.longest_rows)) + total
+        return self._with(rows, keeps[step]) + total

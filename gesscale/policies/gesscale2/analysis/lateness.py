@@ -18,13 +18,10 @@ def share_above_0(begin: Floats, end: Floats) -> Floats:
     >>> share_above_0(np.array([-1.0, 2.0, 1.0, -1.0]), np.array([3.0, 1.0, -1.0, -2.0])).tolist()
     [0.75, 1.0, 0.5, 0.0]
     """
-    high: Floats = np.maximum(begin, end)
-    low = np.minimum(begin, end)
+    high = np.maximum(np.maximum(begin, 0.0), end)
+    low = np.minimum(np.minimum(begin, -1e-30), end)  # so that there is something to divide by
     np.subtract(high, low, out=low)
-    np.maximum(low, 1e-30, out=low)
     high /= low
-    np.maximum(high, 0.0, out=high)
-    np.minimum(high, 1.0, out=high)
     return high
 
 

@@ -96,10 +96,8 @@ class _Course:
         How long the job still stops.
     settled_s
         When the last change has settled, seconds from now.
-    replica_s, late_s
+    replica_s, late_s, changes
         What was paid so far.
-    moved
-        In each step, the flat indices of those that changed.
     """
 
     count: Array
@@ -111,7 +109,7 @@ class _Course:
     settled_s: Array
     replica_s: Array
     late_s: Array
-    moved: list[Counts]
+    changes: Array
 
 
 def _play_alike(games: Sequence[Game]) -> Iterator[Paid]:
@@ -119,18 +117,15 @@ def _play_alike(games: Sequence[Game]) -> Iterator[Paid]:
     outlooks = [game.outlook for game in games]
     stops = outlooks[0].change.stop_s > 0
     lanes = lanes_of(outlooks, rules=1 if stops else len(RULES))
-    advices = [advice(outlook) for outlook in outlooks] if stops else []
     course, changed = _at_first(games, lanes)
-    moved = changed.ravel().nonzero()[0]
-    _play_step(lanes, course, 0, moved, course.count.take(moved).astype(np.int64))
-    for step in range(1, len(lanes.steps_s)):
-        goes_on = _by_advice(advices, lanes, course, step) if stops else _by_rule(lanes, course, step)
-        _play_step(lanes, course, step, *goes_on)
+    if stops:
+        _play_as_advised([advice(outlook) for outlook in outlooks], lanes, course, changed)
+    else:
+        _play_by_rules(lanes, course, changed)
     _settle(lanes, course)
-    changes = np.bincount(np.concatenate(course.moved), minlength=course.count.size).astype(np.float64)
     operators, candidates, _ = course.count.shape
     each = operators, candidates, -1, len(games[0].outlook.weights)
-    parts = (course.replica_s / 60, course.late_s / 60, changes)
+    parts = (course.replica_s / 60, course.late_s / 60, course.changes)
     return (Paid(*paid) for paid in zip(*(part.reshape(each) for part in parts), strict=True))
 
 
@@ -157,9 +152,17 @@ def _at_first(games: Sequence[Game], lanes: Lanes) -> tuple[_Course, NDArray[np.
         settled_s=np.zeros(shape),
         replica_s=np.zeros(shape),
         late_s=np.zeros(shape),
-        moved=[],
+        changes=np.zeros(shape),
     )
     return course, np.broadcast_to(changed, shape)
+
+
+def _play_by_rules(lanes: Lanes, course: _Course, changed: NDArray[np.bool_]) -> None:
+    """Let all steps pass where the job goes on while it changes."""
+    moved = changed.ravel().nonzero()[0]
+    _play_step(lanes, course, 0, moved, course.count.take(moved).astype(np.int64))
+    for step in range(1, len(lanes.steps_s)):
+        _play_step(lanes, course, step, *_by_rule(lanes, course, step))
 
 
 def _by_rule(lanes: Lanes, course: _Course, step: int) -> tuple[Counts, Counts]:
@@ -180,15 +183,6 @@ def _by_rule(lanes: Lanes, course: _Course, step: int) -> tuple[Counts, Counts]:
     wanted = np.maximum(growing, np.minimum(shrinking, course.count.take(moved)))
     wanted = np.minimum(np.maximum(wanted, lanes.least.take(operator)), lanes.most.take(operator))
     return moved, wanted.astype(np.int64)
-
-
-def _by_advice(advices: Sequence[Advice], lanes: Lanes, course: _Course, step: int) -> tuple[Counts, Counts]:
-    """Return where another number of replicas is advised, and how many."""
-    count = course.count.astype(np.int64)
-    rows = np.maximum(0.0, lanes.offered[step] - course.served)
-    wanted = np.array([each.wanted(step, *of) for each, *of in zip(advices, count, rows, strict=True)])
-    moved = ((wanted != count) & (course.settled_s <= lanes.instants_s[step])).ravel().nonzero()[0]
-    return moved, wanted.take(moved)
 
 
 def _operators(course: _Course, where: Counts) -> Counts:
@@ -249,36 +243,64 @@ def _held_up(lanes: Lanes, course: _Course, step: int, moved: Counts, wanted: Co
     after = lanes.rows_per_s.take(operator * lanes.rows_per_s.shape[1] + wanted - 1)
     course.count.ravel()[moved], rows_per_s[moved] = wanted, after
     course.slot.ravel()[moved] = operator * lanes.grows_above.shape[1] + wanted
-    course.moved.append(moved)
+    course.changes.ravel()[moved] += 1
     course.settled_s.ravel()[moved] = lanes.instants_s[step] + lanes.busy_s.take(operator)
-    if lanes.stop_s[0] > 0:
-        stopped_s = course.stopped_s.ravel()
-        stopped_s[moved] = lanes.stop_s.take(operator)
-        who = stopped_s.nonzero()[0]
-        held_s, held_rows_per_s, after = (
-            np.minimum(stopped_s.take(who), seconds),
-            np.zeros(1),
-            rows_per_s.take(who),
-        )
-        stopped_s[who] -= held_s
-        operator = _operators(course, who)
-    else:
-        who, held_s = moved, np.minimum(lanes.start_s, seconds).take(operator)
-        held_rows_per_s = np.minimum(before, after)
+    held_s = np.minimum(lanes.start_s, seconds).take(operator)
+    held_rows_per_s = np.minimum(before, after)
     width = course.count.shape[-1]
-    lane = operator * width + who % width
+    lane = operator * width + moved % width
     (offered_from, offered_until), (due_from, due_until) = (
         (rows[step].take(lane), rows[step + 1].take(lane)) for rows in (lanes.offered, lanes.due)
     )
     share = held_s / seconds
     offered_then = offered_from + share * (offered_until - offered_from)
     due_then = due_from + share * (due_until - due_from)
-    served_then = np.minimum(offered_then, course.served.take(who) + held_rows_per_s * held_s)
+    served_then = np.minimum(offered_then, course.served.take(moved) + held_rows_per_s * held_s)
     served = np.minimum(offered_until, served_then + after * (seconds - held_s))
     overdue_then = due_then - served_then
-    late_s = course.late_s.take(who) + held_s * share_above_0(course.overdue.take(who), overdue_then)
+    late_s = course.late_s.take(moved) + held_s * share_above_0(course.overdue.take(moved), overdue_then)
     late_s += (seconds - held_s) * share_above_0(overdue_then, due_until - served)
-    return _Held(who, served, late_s)
+    return _Held(moved, served, late_s)
+
+
+def _play_as_advised(
+    advices: Sequence[Advice], lanes: Lanes, course: _Course, changed: NDArray[np.bool_]
+) -> None:
+    """Let all steps pass where a change stops the job."""
+    count = course.count.astype(np.int64)
+    _play_stopping(lanes, course, 0, changed, count)
+    for step in range(1, len(lanes.steps_s)):
+        count = course.count.astype(np.int64)
+        rows = np.maximum(0.0, lanes.offered[step] - course.served)
+        wanted = np.array([each.wanted(step, *of) for each, *of in zip(advices, count, rows, strict=True)])
+        changed = (wanted != count) & (course.settled_s <= lanes.instants_s[step])
+        _play_stopping(lanes, course, step, changed, wanted)
+
+
+def _play_stopping(
+    lanes: Lanes, course: _Course, step: int, changed: NDArray[np.bool_], wanted: Counts
+) -> None:
+    """Let one step pass, in which those that change to the replicas wanted stop first."""
+    seconds, table = lanes.steps_s[step], lanes.rows_per_s.shape[1] * np.arange(len(wanted))[:, None, None]
+    for kept, now in (
+        (course.count, wanted),
+        (course.rows_per_s, lanes.rows_per_s.take(table + wanted - 1)),
+        (course.stopped_s, lanes.stop_s[:, None, None]),
+        (course.settled_s, lanes.instants_s[step] + lanes.busy_s[:, None, None]),
+    ):
+        np.copyto(kept, now, where=changed)
+    course.changes += changed
+    held_s = np.minimum(course.stopped_s, seconds)
+    course.stopped_s -= held_s
+    serves_s = seconds - held_s
+    served = np.minimum(course.served + course.rows_per_s * serves_s, lanes.offered[step + 1])
+    due, due_in_the_end = lanes.due[step], lanes.due[step + 1]
+    overdue_then = due + held_s / seconds * (due_in_the_end - due) - course.served
+    overdue = due_in_the_end - served
+    course.late_s += held_s * share_above_0(course.overdue, overdue_then)
+    course.late_s += serves_s * share_above_0(overdue_then, overdue)
+    course.replica_s += course.count * seconds
+    course.served, course.overdue = served, overdue
 
 
 def _settle(lanes: Lanes, course: _Course) -> None:
