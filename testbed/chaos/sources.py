@@ -1,27 +1,19 @@
 """What the query of chaos is: its driver program, where its rows come from, and how its result is counted."""
 
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-from gesscale.errors import ClusterError
 from testbed.chaos.exactness import PARTITIONS, Exactness, GrowingSink, HotWindows, NumberedRows, is_bid
 from testbed.chaos.setting import NEXMARK_MS_PER_ROW, RIDES, ChaosSetting
-from testbed.cluster import processes
-from testbed.cluster.namespaces import inside
-from testbed.cluster.processes import Mark, Role
-from testbed.cluster.state import state_directory
 from testbed.cluster.topology import Topology
-from testbed.demo.query import stream_program
-from testbed.pipeline.kafka_broker import KafkaBroker, running_broker
+from testbed.demo.query import option_words, stream_program
+from testbed.demo.scenario import TopicInput
+from testbed.nexmark.feed import EventFeed, event_feed
 
-TOPIC = "nexmark"
-_PORT = 9092
-_START_S, _STOP_S, _TOPIC_S = 2.0, 5.0, 60.0
+_START_S = 2.0
 _SEED = 1
 _STATE_PARTITIONS = 4
 
@@ -45,57 +37,8 @@ class Driver:
     rows: Exactness
 
 
-@dataclass(slots=True, kw_only=True)
-class EventTopic:
-    """A topic of a broker, and who sends the events.
-
-    Attributes
-    ----------
-    broker
-        On the node of the driver.
-    """
-
-    broker: KafkaBroker
-    _producer: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
-
-    def send(self, setting: ChaosSetting, environment: dict[str, str], log: Path) -> None:
-        """Start who sends the events as they are due, from outside of the nodes."""
-        options = {
-            "kafka": self.broker.bootstrap,
-            "topic": TOPIC,
-            "partitions": PARTITIONS,
-            **_events(setting),
-        }
-        with log.open("w") as out:
-            self._producer = subprocess.Popen(
-                (sys.executable, "-m", "testbed.nexmark", "produce", *_words(options)),
-                env=environment,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-            )
-
-    def check(self) -> None:
-        """Check that events are sent.
-
-        Raises
-        ------
-        ClusterError
-            Where they are not.
-        """
-        ended = None if self._producer is None else self._producer.poll()
-        if ended is not None:
-            message = f"who sends the events has ended with code {ended}; see producer.log"
-            raise ClusterError(message)
-
-    def stop(self) -> None:
-        """End who sends the events."""
-        if self._producer is not None:
-            self._producer.kill()
-            self._producer.wait(_STOP_S)
-
-
 @contextmanager
-def event_topic(setting: ChaosSetting, topology: Topology, folder: Path) -> Iterator[EventTopic]:
+def event_topic(setting: ChaosSetting, topology: Topology, folder: Path) -> Iterator[EventFeed]:
     """Have a broker on the driver's node, and events that come to its topic, for as long as the context lasts.
 
     Raises
@@ -103,25 +46,12 @@ def event_topic(setting: ChaosSetting, topology: Topology, folder: Path) -> Iter
     GesscaleError
         Where the broker does not start, or nobody makes the topic.
     """
-    node = topology.driver
-    with running_broker(
-        folder / "broker",
-        host=node.address,
-        port=_PORT,
-        partitions=PARTITIONS,
-        way_in=inside(topology.name, node.name, ()),
-        environment=_marked(topology, Role.BROKER, node.name),
-    ) as broker:
-        topic = EventTopic(broker=broker)
-        topic.send(setting, _marked(topology, Role.PRODUCER), folder / "producer.log")
-        try:
-            _await_topic(topic)
-            yield topic
-        finally:
-            topic.stop()
+    with event_feed(topology, TopicInput(partitions=PARTITIONS), folder) as feed:
+        feed.send(_events(setting))
+        yield feed
 
 
-def driver_of(setting: ChaosSetting, folder: Path, topic: EventTopic | None) -> Driver:
+def driver_of(setting: ChaosSetting, folder: Path, topic: EventFeed | None) -> Driver:
     """Return the driver program of a setting, for both clusters; its rides are written where it replays them.
 
     Parameters
@@ -156,14 +86,14 @@ def driver_of(setting: ChaosSetting, folder: Path, topic: EventTopic | None) -> 
         **obeys,
     }
     if topic is not None:
-        options |= {"kafka": topic.broker.bootstrap, "topic": TOPIC, "cap-rows": scenario.cap_rows}
+        options |= {**topic.options, "cap-rows": scenario.cap_rows}
     else:
         options |= {
             "start-at": time.time() + _START_S,
             "service-ms-per-row": NEXMARK_MS_PER_ROW,
             "cap-rows-per-replica": scenario.cap_rows,
         }
-    program = ("-m", "testbed.nexmark", "stream", setting.query, *_words(options), "--linger")
+    program = ("-m", "testbed.nexmark", "stream", setting.query, *option_words(options), "--linger")
     return Driver(program=program, checkpoint=folder / "checkpoint", rows=_rows(setting, folder))
 
 
@@ -186,26 +116,3 @@ def _events(setting: ChaosSetting) -> dict[str, object]:
         "step-s": setting.part_s,
         "rates": setting.rows_per_s,
     }
-
-
-def _words(options: dict[str, object]) -> tuple[str, ...]:
-    return tuple(word for name, value in options.items() for word in (f"--{name}", str(value)))
-
-
-def _await_topic(topic: EventTopic) -> None:
-    from confluent_kafka.admin import AdminClient
-
-    admin = AdminClient({"bootstrap.servers": topic.broker.bootstrap, "log_level": 0})
-    deadline_s = time.monotonic() + _TOPIC_S
-    while TOPIC not in admin.list_topics(timeout=_TOPIC_S).topics:
-        topic.check()
-        if time.monotonic() > deadline_s:
-            message = f"nobody has made the topic {TOPIC} within {_TOPIC_S:g} s; see producer.log"
-            raise ClusterError(message)
-        time.sleep(0.5)
-
-
-def _marked(topology: Topology, role: Role, node: str = "") -> dict[str, str]:
-    """Return an environment by which `testbed down` finds the process, should this one be killed."""
-    mark = Mark(cluster=str(state_directory(topology.name)), role=role, node=node)
-    return {**processes.base_environment(), **mark.environment()}

@@ -14,13 +14,14 @@ from testbed.chaos.faults import strike
 from testbed.chaos.plan import PlannedChange
 from testbed.chaos.proxy import FaultyPage
 from testbed.chaos.setting import STEPS, write_wanted
-from testbed.chaos.sources import Driver, EventTopic
+from testbed.chaos.sources import Driver
 from testbed.cluster import processes
 from testbed.cluster.private import STATE_ROOT
 from testbed.cluster.processes import Mark, Process, Role
 from testbed.cluster.spark import LocalSpark
 from testbed.cluster.state import state_directory
 from testbed.demo.query import DRIVER_S
+from testbed.nexmark.feed import EventFeed
 from testbed.pipeline.sink import SinkCount
 
 LOST_TASK, FETCH_FAILURE = "Lost task", "FetchFailed("
@@ -51,7 +52,7 @@ class ChaosStream:
     spark: LocalSpark
     page: FaultyPage
     driver: Driver
-    topic: EventTopic | None
+    topic: EventFeed | None
     folder: Path
     network_timeout_s: int
     failed_batches: int = 0

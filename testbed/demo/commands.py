@@ -61,6 +61,7 @@ def nexmark(
     topology: Annotated[str, typer.Option(help="A topology file, or a bundled one's name.")] = "edge8",
     seconds: Annotated[float, typer.Option(min=60, help="Seconds that the day lasts.")] = 240.0,
     most_rows_per_s: Annotated[float, typer.Option(min=30, help="Events per second at noon.")] = 150.0,
+    kafka: Annotated[bool, typer.Option("--kafka", help="The events come through a topic of Kafka.")] = False,
     reports: Annotated[Path, typer.Option(help="Where the report folder goes.")] = Path("reports"),
 ) -> None:
     """Scale a query of Nexmark, with state, through a day, and compare its result with a batch, row for row.
@@ -74,6 +75,7 @@ def nexmark(
     from testbed.demo.show import make_folder
     from testbed.nexmark.queries import query_named
     from testbed.nexmark.show import NexmarkDay, play
+    from testbed.pipeline.kafka_jars import require_kafka
 
     day = NexmarkDay(
         query=query_named(query),
@@ -81,7 +83,10 @@ def nexmark(
         topology=topology,
         day_s=seconds,
         most_rows_per_s=most_rows_per_s,
+        kafka=kafka,
     )
+    if kafka:
+        require_kafka()
     privilege.enter()
     end_as_ctrl_c_does()
     if not play(day, make_folder(reports), console):

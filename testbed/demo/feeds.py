@@ -1,26 +1,17 @@
 """Where the rows of a day come from: rides that the driver replays, or a producer and a broker on the driver's node."""
 
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from gesscale.errors import ClusterError
-from testbed.cluster import processes
-from testbed.cluster.namespaces import inside
-from testbed.cluster.processes import Mark, Role
-from testbed.cluster.state import state_directory
 from testbed.cluster.topology import Topology
-from testbed.demo.query import stream_program
+from testbed.demo.broker import Producer, broker_on_driver, start_producer
+from testbed.demo.query import option_words, stream_program
 from testbed.demo.scenario import Scenario, TaxiOperator, TopicInput
-from testbed.pipeline.kafka_broker import running_broker
 from testbed.pipeline.kafka_topic import create_topics, verify_topic
 from testbed.pipeline.sink import SinkCount
-
-_PRODUCER_STOP_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +67,7 @@ class KafkaFeed:
     topology: Topology
     rides: Path
     folder: Path
-    _producer: "subprocess.Popen[bytes] | None" = None
+    _producer: Producer | None = None
 
     @property
     def bootstrap(self) -> str:
@@ -101,33 +92,17 @@ class KafkaFeed:
             "speed": self.scenario.speed,
             "broken-share": self.kafka.broken_share,
         }
-        words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-        with (self.folder / "producer.log").open("w") as log:
-            self._producer = subprocess.Popen(
-                (sys.executable, "-m", "testbed.pipeline", "produce", *words),
-                env=_marked(self.topology, Role.PRODUCER),
-                stdout=log,
-                stderr=subprocess.STDOUT,
-            )
-            try:
-                yield time.time()
-            finally:
-                self._producer.kill()
-                self._producer.wait(_PRODUCER_STOP_S)
+        program = ("-m", "testbed.pipeline", "produce", *option_words(options))
+        self._producer = start_producer(program, self.topology, self.folder / "producer.log")
+        try:
+            yield time.time()
+        finally:
+            self._producer.stop()
 
     def check(self) -> None:
-        """Check that the producer runs, or has sent every row.
-
-        Raises
-        ------
-        ClusterError
-            When it has failed.
-        """
-        ended = None if self._producer is None else self._producer.poll()
-        if ended not in {None, 0}:
-            written = (self.folder / "producer.log").read_text().strip()[-500:]
-            message = f"the producer has ended with code {ended}: {written}"
-            raise ClusterError(message)
+        """Raise ClusterError where the producer has failed."""
+        if self._producer is not None:
+            self._producer.check()
 
     def handed_on(self, valid: int) -> Mapping[str, SinkCount]:
         """Count the rows of each topic between two operators."""
@@ -162,24 +137,10 @@ def open_feed(
     if scenario.kafka is None:
         yield ReplayFeed(scenario=scenario, rides=rides, start_at_s=time.time() + scenario.head_start_s)
         return
-    node = topology.driver
-    say(f"starting a Kafka broker on {node.name}")
-    with running_broker(
-        folder.resolve() / "broker",
-        host=node.address,
-        port=scenario.kafka.port,
-        partitions=scenario.kafka.partitions,
-        way_in=inside(topology.name, node.name, ()),
-        environment=_marked(topology, Role.BROKER, node.name),
-    ) as broker:
+    say(f"starting a Kafka broker on {topology.driver_node}")
+    with broker_on_driver(topology, scenario.kafka, folder) as broker:
         topics = [operator.reads for operator in scenario.operators]
         create_topics(broker.bootstrap, topics, partitions=scenario.kafka.partitions)
         yield KafkaFeed(
             scenario=scenario, kafka=scenario.kafka, topology=topology, rides=rides, folder=folder
         )
-
-
-def _marked(topology: Topology, role: Role, node: str = "") -> Mapping[str, str]:
-    """Return an environment by which `testbed down` finds the process, should this one be killed."""
-    mark = Mark(cluster=str(state_directory(topology.name)), role=role, node=node)
-    return {**processes.base_environment(), **mark.environment()}

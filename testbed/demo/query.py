@@ -104,8 +104,23 @@ def stream_program(options: Mapping[str, object]) -> tuple[str, ...]:
     >>> stream_program({"trigger-s": 2.0})
     ('-m', 'testbed.pipeline', 'stream', '--trigger-s', '2.0', '--linger')
     """
-    given = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-    return ("-m", "testbed.pipeline", "stream", *given, "--linger")
+    return ("-m", "testbed.pipeline", "stream", *option_words(options), "--linger")
+
+
+def option_words(options: Mapping[str, object]) -> tuple[str, ...]:
+    """Return options as words of a command line.
+
+    Parameters
+    ----------
+    options
+        By name, without dashes.
+
+    Examples
+    --------
+    >>> option_words({"trigger-s": 2.0})
+    ('--trigger-s', '2.0')
+    """
+    return tuple(word for name, value in options.items() for word in (f"--{name}", str(value)))
 
 
 def await_query(spark: LocalSpark, metrics_url: str) -> None:

@@ -63,11 +63,14 @@ class TopicInput:
         Of each topic: tasks of a batch. Six are shared out evenly by one, two and three replicas.
     port
         Where the broker listens.
+    asked
+        Whether the loop asks the broker what is offered; else the drivers tell it, by the offsets of their batches.
     """
 
     broken_share: float = 0.02
     partitions: int = 6
     port: int = 9092
+    asked: bool = True
 
     def bootstrap(self, topology: Topology) -> str:
         """Return where the broker listens."""
@@ -223,7 +226,7 @@ class Scenario:
         return rules
 
     def _operator(self, operator: TaxiOperator, topology: Topology) -> dict[str, object]:
-        described = {
+        described: dict[str, object] = {
             "driver_node": topology.driver_node,
             "upstream": list(operator.upstream),
             "metrics_url": operator.metrics_url(topology),
@@ -231,8 +234,10 @@ class Scenario:
         }
         if self.kafka is None:
             return {**described, "batch_cap_rows_per_replica": self.cap_rows}
-        topic = {"bootstrap": self.kafka.bootstrap(topology), "topic": operator.reads}
-        return {**described, "batch_cap_rows": self.cap_rows, "kafka": topic}
+        described["batch_cap_rows"] = self.cap_rows
+        if self.kafka.asked:
+            described["kafka"] = {"bootstrap": self.kafka.bootstrap(topology), "topic": operator.reads}
+        return described
 
     def stream_options(self, operator: TaxiOperator, folder: Path) -> dict[str, object]:
         """Return the options of an operator's driver program, but for where its rows come from.

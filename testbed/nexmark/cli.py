@@ -102,6 +102,10 @@ def produce(
     partitions: Annotated[int, typer.Option(min=1, help="Of the topic, which is made.")] = 4,
     step_s: Annotated[float, typer.Option(help="Length of a step of the load.")] = 1.0,
     rates: Annotated[str, typer.Option(help="Events due per second, by step; without: all at once.")] = "",
+    start_at: Annotated[
+        float | None,
+        typer.Option(help="When the first event is due, epoch; without: now.", show_default=False),
+    ] = None,
 ) -> None:
     """Send the events to a topic of Kafka when they are due."""
     from testbed.nexmark.source import NAME, NexmarkOptions
@@ -110,7 +114,7 @@ def produce(
 
     given = {
         "events": events, "events_per_s": events_per_s, "seed": seed, "step_s": step_s, "rates": rates,
-        "start_at": time.time(),
+        "start_at": time.time() if start_at is None else start_at,
     }  # fmt: skip
     options = NexmarkOptions.parse(NAME, {name: str(value) for name, value in given.items()})
     require_broker(kafka)

@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gesscale.errors import ClusterError
-from testbed.demo.scenario import DEMO, Scenario, TaxiOperator
+from testbed.demo.query import option_words
+from testbed.demo.scenario import DEMO, Scenario, TaxiOperator, TopicInput
+from testbed.nexmark.feed import EventFeed
 from testbed.nexmark.queries import Query
 from testbed.workloads.workload import Workload
 
@@ -21,13 +23,22 @@ _LAST_WINDOWS_S = 20.0
 _VERIFY_WITHIN_S = 300.0
 
 
-def scenario_of(query: Query) -> Scenario:
+def scenario_of(query: Query, *, kafka: bool = False) -> Scenario:
     """Return the scenario of a query: the demo's, with dearer rows and fewer replicas.
 
     An event takes 8 ms on a node of weight 1, so that a replica does less than 125 per second.
+
+    Parameters
+    ----------
+    query
+        Which.
+    kafka
+        Whether its events come through a topic. The cap is fixed then: what three replicas do in a trigger interval.
     """
     operator = TaxiOperator(name=query.name, service_ms_per_row=8.0)
-    return replace(DEMO, operators=(operator,), cap_rows=300, max_replicas=3, drain_s=120.0)
+    scenario = replace(DEMO, operators=(operator,), cap_rows=300, max_replicas=3, drain_s=120.0)
+    # The driver tells what is offered, as with the other source.
+    return replace(scenario, kafka=TopicInput(asked=False), cap_rows=750) if kafka else scenario
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +57,15 @@ class NexmarkJob:
         Events due per second.
     start_at_s
         When the first event is due, seconds since the epoch.
+    feed
+        Where the events come from; None: the driver makes them itself.
     """
 
     query: Query
     scenario: Scenario
     load: Workload
     start_at_s: float
+    feed: EventFeed | None = None
 
     @property
     def events(self) -> int:
@@ -77,31 +91,43 @@ class NexmarkJob:
         wholes = np.nextafter(rows // self.query.reads + 1.0, 0.0)  # before a pause of the load, not after it
         return self.start_at_s + np.array([self.load.offered_at_s(whole) for whole in wholes.tolist()])
 
-    def program(self, operator: TaxiOperator, folder: Path) -> tuple[str, ...]:
-        """Return the driver program; an event that is read twice has half of its work each time."""
-        options = {
-            "folder": folder.resolve(),
+    @property
+    def event_options(self) -> dict[str, object]:
+        """Which events there are, and when they are due, as options of ``python -m testbed.nexmark``."""
+        return {
             "events": self.events,
             "events-per-s": self.events_per_s,
             "start-at": self.start_at_s,
             "step-s": self.load.step_s,
             "rates": ",".join(f"{rate:.6g}" for rate in self.load.rows_per_s),
+        }
+
+    def program(self, operator: TaxiOperator, folder: Path) -> tuple[str, ...]:
+        """Return the driver program; an event that is read twice has half of its work each time."""
+        options = {
+            "folder": folder.resolve(),
+            **self.event_options,
             "service-ms-per-row": operator.service_ms_per_row / self.query.reads,
-            "cap-rows-per-replica": self.scenario.cap_rows,
             "trigger-s": self.scenario.trigger_s,
             "metrics-port": operator.metrics_port,
         }
-        words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-        return ("-m", "testbed.nexmark", "stream", self.query.name, *words, "--linger")
+        if self.feed is None:
+            options["cap-rows-per-replica"] = self.scenario.cap_rows
+        else:
+            options |= {**self.feed.options, "cap-rows": self.scenario.cap_rows}
+        return ("-m", "testbed.nexmark", "stream", self.query.name, *option_words(options), "--linger")
 
     @contextmanager
     def flowing(self) -> Iterator[float]:
         """Give when the first event is due; after the last one wait for the windows that it has closed."""
         yield self.start_at_s
-        time.sleep(_LAST_WINDOWS_S)  # a batch without rows writes them
+        if self.query.closes:
+            time.sleep(_LAST_WINDOWS_S)  # a batch without rows writes them
 
     def check(self) -> None:
-        """Do nothing: events come as long as the driver lives."""
+        """Raise ClusterError where events do not come any more; without a feed they do as long as the driver lives."""
+        if self.feed is not None:
+            self.feed.check()
 
     def verified(self, folder: Path, processed_rows: int) -> dict[str, int]:
         """Compare what the query wrote with a batch over the events that it has processed, row for row.

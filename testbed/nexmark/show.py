@@ -5,17 +5,20 @@ The delays are not measured first, as in the demo: whether rows are exact does n
 
 import math
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
 
-from gesscale.errors import ClusterError
-from testbed.cluster.topology import read_topology
+from gesscale.errors import ClusterError, InputError
+from testbed.cluster.topology import Topology, read_topology
 from testbed.demo.day import scale_day
 from testbed.demo.record import write_records
 from testbed.demo.scenario import Scenario, prepare_settings
 from testbed.demo.stage import Stage, edge_nodes
+from testbed.nexmark.feed import EventFeed, event_feed
 from testbed.nexmark.job import NexmarkJob, scenario_of
 from testbed.nexmark.queries import Query
 from testbed.workloads.workload import Workload
@@ -35,6 +38,13 @@ class NexmarkDay:
         Length of the day, seconds: the load rises from the least to the most and falls again.
     least_rows_per_s, most_rows_per_s
         Events due per second. One replica does less than 125.
+    kafka
+        Whether the events come through a topic of a real broker; else the source makes them.
+
+    Raises
+    ------
+    InputError
+        Where batches of the most rows, without a pause, would not carry the load.
     """
 
     query: Query
@@ -43,6 +53,18 @@ class NexmarkDay:
     day_s: float = 240.0
     least_rows_per_s: float = 15.0
     most_rows_per_s: float = 150.0
+    kafka: bool = False
+
+    def __post_init__(self) -> None:
+        scenario = self.scenario
+        rows = scenario.cap_rows * (1 if self.kafka else scenario.max_replicas)
+        most = int(rows * (self.day_s + scenario.drain_s) / scenario.trigger_s)
+        if self.load.total_rows > most:
+            message = (
+                f"nexmark: expected at most {most} events, got {int(self.load.total_rows)}: a batch reads at most "
+                f"{rows}, and one begins every {scenario.trigger_s:g} s; give a lower --most-rows-per-s"
+            )
+            raise InputError(message)
 
     @property
     def load(self) -> Workload:
@@ -60,7 +82,8 @@ class NexmarkDay:
     @property
     def scenario(self) -> Scenario:
         """The same as a scenario of the demo, for the settings of its loop."""
-        return replace(scenario_of(self.query), policy=self.policy, topology=self.topology, day_s=self.day_s)
+        scenario = scenario_of(self.query, kafka=self.kafka)
+        return replace(scenario, policy=self.policy, topology=self.topology, day_s=self.day_s)
 
 
 def play(day: NexmarkDay, folder: Path, console: Console) -> bool:
@@ -88,13 +111,16 @@ def play(day: NexmarkDay, folder: Path, console: Console) -> bool:
     stage, scenario, name = Stage(console), day.scenario, day.query.name
     topology = read_topology(day.topology)
     settings = prepare_settings(scenario, topology, folder)
-    with edge_nodes(topology, day.topology, stage):
+    with edge_nodes(topology, day.topology, stage), _feed(scenario, topology, folder, stage) as feed:
         job = NexmarkJob(
             query=day.query,
             scenario=scenario,
             load=day.load,
             start_at_s=time.time() + scenario.head_start_s,
+            feed=feed,
         )
+        if feed is not None:
+            feed.send(job.event_options)
         records = scale_day(scenario, settings, topology, job, folder, stage, rows=job.rows_total)
     write_records(records, folder)
     record = records[name]
@@ -113,3 +139,14 @@ def play(day: NexmarkDay, folder: Path, console: Console) -> bool:
         f"{found['unexpected']} unexpected; the record is in {folder}"
     )
     return found["expected"] > 0 and found["missing"] == found["unexpected"] == 0
+
+
+@contextmanager
+def _feed(scenario: Scenario, topology: Topology, folder: Path, stage: Stage) -> Iterator[EventFeed | None]:
+    """Have a broker where the events come through one."""
+    if scenario.kafka is None:
+        yield None
+        return
+    stage.say(f"starting a Kafka broker on {topology.driver_node}")
+    with event_feed(topology, scenario.kafka, folder) as feed:
+        yield feed

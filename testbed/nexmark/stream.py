@@ -175,7 +175,12 @@ def start_query(spark: Any, stream: NexmarkStream, url: str | None) -> Any:
 
 def _events(spark: Any, stream: NexmarkStream, url: str | None) -> Any:
     if stream.topic is not None:
-        return read_events(spark, stream.topic, cap_rows=stream.source.cap_rows)
+        return read_events(
+            spark,
+            stream.topic,
+            cap_rows=stream.source.cap_rows,
+            service_s_per_row=stream.source.service_s_per_row,
+        )
     given = stream.source.model_dump(exclude_none=True)
     if url is not None:
         given["replicas_url"] = f"{url}/replicas"

@@ -1,6 +1,7 @@
 """The events of Nexmark through a Kafka topic: who sends them, and the frame that reads them."""
 
 import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,11 +10,16 @@ import pyarrow as pa
 from gesscale.errors import GesscaleError
 from testbed.nexmark.events import SCHEMA, events
 from testbed.nexmark.source import NexmarkOptions, due_events
+from testbed.pipeline.capacity import node_capacity
 
 _TICK_S = 0.05
 _FLUSH_S = 120.0
 """A broker that was killed has so long to come back."""
-_MOST_AT_ONCE = 2000
+_AT_ONCE_S = 1.0
+"""Events that are sent before the broker has the earlier ones span so much of their own time at most.
+
+Less than rows may be late (`testbed.nexmark.queries.LATE`): a batch that begins meanwhile may miss some partitions.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,9 +73,9 @@ def produce_events(options: NexmarkOptions, topic: EventTopic, *, partitions: in
             failures.append(str(error))
 
     producer = Producer({"bootstrap.servers": topic.bootstrap, "enable.idempotence": True, "linger.ms": 20})
-    sent = 0
+    sent, at_once = 0, max(1, int(options.events_per_s * _AT_ONCE_S))
     while sent < options.events and not failures:
-        until = min(due_events(options, time.time()), sent + _MOST_AT_ONCE)
+        until = min(due_events(options, time.time()), sent + at_once)
         for number, value in enumerate(event_texts(options, sent, until), sent):
             producer.produce(
                 topic.name, key=str(number), value=value, partition=number % partitions, on_delivery=note
@@ -107,7 +113,9 @@ def event_texts(options: NexmarkOptions, start: int, end: int) -> list[str]:
     ]
 
 
-def read_events(spark: Any, topic: EventTopic, *, cap_rows: int | None) -> Any:
+def read_events(
+    spark: Any, topic: EventTopic, *, cap_rows: int | None, service_s_per_row: float = 0.0
+) -> Any:
     """Return the events of a topic as a streaming frame with the columns of `testbed.nexmark.events.SCHEMA`.
 
     Parameters
@@ -118,6 +126,8 @@ def read_events(spark: Any, topic: EventTopic, *, cap_rows: int | None) -> Any:
         Where they are, from its beginning.
     cap_rows
         The cap on a batch; None where there is none.
+    service_s_per_row
+        Emulated time for an event on a node of weight 1, reading it included.
     """
     from pyspark.sql import functions as f
 
@@ -130,7 +140,30 @@ def read_events(spark: Any, topic: EventTopic, *, cap_rows: int | None) -> Any:
     if cap_rows is not None:
         source = source.option("maxOffsetsPerTrigger", cap_rows)
     event = f.from_json(f.col("value").cast("string"), SCHEMA)
-    return source.load().select(event.alias("event")).select("event.*")
+    read = source.load().select(event.alias("event")).select("event.*")
+    return read.mapInArrow(take_time(service_s_per_row), SCHEMA) if service_s_per_row else read
+
+
+def take_time(
+    service_s_per_row: float,
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return the function for ``mapInArrow`` that hands rows on at the node's emulated capacity.
+
+    Parameters
+    ----------
+    service_s_per_row
+        Time for a row on a node of weight 1; waiting for it counts.
+    """
+
+    def hand_on(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        capacity = node_capacity(service_s_per_row)
+        began_s = time.perf_counter()
+        for batch in batches:
+            time.sleep(capacity.pause_s(batch.num_rows, time.perf_counter() - began_s))
+            yield batch
+            began_s = time.perf_counter()
+
+    return hand_on
 
 
 def _as_text(times: pa.ChunkedArray) -> pa.Array:

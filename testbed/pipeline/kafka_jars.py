@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import import_module
 from importlib.metadata import version as installed_version
 from importlib.resources import files
 from pathlib import Path
@@ -39,6 +40,28 @@ class Jars:
     def class_path(self) -> str:
         """For ``java -cp``."""
         return os.pathsep.join(str(path) for path in self.paths)
+
+
+def require_kafka() -> None:
+    """Check that client, broker and connector are here; the first call fetches the jars of the latter two.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        Where the client is not installed.
+    GesscaleError
+        Where the jars cannot be fetched.
+    """
+    import_module("confluent_kafka")
+    try:
+        broker_jars()
+        connector_jars()
+    except GesscaleError as error:
+        message = (
+            f"kafka: its jars are not here, and cannot be fetched ({' '.join(str(error).split())}); where Maven "
+            "Central can be reached, run once: python -m testbed.pipeline kafka-jars"
+        )
+        raise GesscaleError(message) from error
 
 
 def broker_jars() -> Jars:

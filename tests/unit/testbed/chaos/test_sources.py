@@ -7,6 +7,9 @@ import pytest
 from testbed.chaos.plan import KUBERNETES_FAULTS, LOCAL_FAULTS
 from testbed.chaos.setting import ChaosSetting
 from testbed.chaos.sources import driver_of
+from testbed.cluster.topology import read_topology
+from testbed.nexmark.feed import EventFeed
+from testbed.pipeline.kafka_broker import KafkaBroker
 
 MODULES = {"rides": "testbed.pipeline", "q1": "testbed.nexmark", "q5": "testbed.nexmark"}
 
@@ -28,3 +31,14 @@ def test_queries_count_their_rows_where_their_driver_writes_them(tmp_path: Path)
     assert driver.checkpoint == tmp_path / "checkpoint"
     assert driver.program[driver.program.index("--folder") + 1] == str(tmp_path.resolve())
     assert driver.rows.count().rows == 0
+
+
+def test_a_driver_that_reads_a_topic_has_a_fixed_cap_and_no_emulated_work(tmp_path: Path) -> None:
+    broker = KafkaBroker(bootstrap="10.77.0.1:9092", command=(), environment={}, log=tmp_path / "broker.log")
+    feed = EventFeed(
+        broker=broker, topology=read_topology("edge8"), partitions=4, log=tmp_path / "producer.log"
+    )
+    program = driver_of(ChaosSetting(seed=1, query="q5", kafka=True), tmp_path, topic=feed).program
+    given = dict(zip(program[4:-1:2], program[5:-1:2], strict=True))
+    assert (given["--kafka"], given["--topic"], given["--cap-rows"]) == ("10.77.0.1:9092", "nexmark", "600")
+    assert not given.keys() & {"--cap-rows-per-replica", "--service-ms-per-row", "--start-at"}

@@ -6,23 +6,35 @@ import numpy as np
 import pytest
 import typer.main
 
+from testbed.cluster.topology import read_topology
+from testbed.demo.scenario import prepare_settings
 from testbed.nexmark.cli import app
+from testbed.nexmark.feed import EventFeed
 from testbed.nexmark.job import NexmarkJob, scenario_of
 from testbed.nexmark.queries import query_named
 from testbed.nexmark.source import NAME, NexmarkOptions, due_events
+from testbed.pipeline.kafka_broker import KafkaBroker
 from testbed.workloads.workload import Workload
 
 LOAD = Workload.of_rates("made", 10.0, [2.0, 0.0, 5.0])
 BEGAN_S = 1000.0
+BROKER = KafkaBroker(bootstrap="10.77.0.1:9092", command=(), environment={}, log=Path("broker.log"))
+FEED = EventFeed(broker=BROKER, topology=read_topology("edge8"), partitions=6, log=Path("producer.log"))
 
 
-def job(name):
+def job(name, feed=None):
     query = query_named(name)
-    return NexmarkJob(query=query, scenario=scenario_of(query), load=LOAD, start_at_s=BEGAN_S)
+    scenario = scenario_of(query, kafka=feed is not None)
+    return NexmarkJob(query=query, scenario=scenario, load=LOAD, start_at_s=BEGAN_S, feed=feed)
 
 
-def words_of(name, folder=Path("folder")):
-    made = job(name)
+def known_to(command):
+    parameters = typer.main.get_command(app).commands[command].params  # type: ignore[attr-defined]
+    return {name for parameter in parameters for name in parameter.opts}
+
+
+def words_of(name, feed=None, folder=Path("folder")):
+    made = job(name, feed)
     (operator,) = made.scenario.operators
     module, *words = made.program(operator, folder)[1:]
     assert (module, words[:2]) == ("testbed.nexmark", ["stream", name])
@@ -30,10 +42,29 @@ def words_of(name, folder=Path("folder")):
     return dict(zip(pairs[::2], pairs[1::2], strict=True))
 
 
-def test_the_driver_is_told_options_that_it_knows():
-    stream = typer.main.get_command(app).commands["stream"]  # type: ignore[attr-defined]
-    known = {name for parameter in stream.params for name in parameter.opts}
-    assert words_of("q5").keys() <= known
+@pytest.mark.parametrize("feed", [None, FEED])
+def test_drivers_and_producers_are_told_options_that_they_know(feed):
+    assert words_of("q5", feed).keys() <= known_to("stream")
+    sent = {**FEED.options, "partitions": 6, **job("q5", FEED).event_options}
+    assert {f"--{name}" for name in sent} <= known_to("produce")
+
+
+def test_only_where_its_events_come_from_is_another_one_through_kafka():
+    plain, fed = words_of("q8"), words_of("q8", FEED)
+    assert dict(fed.items() - plain.items()) == {
+        "--kafka": "10.77.0.1:9092",
+        "--topic": "nexmark",
+        "--cap-rows": "750",
+    }
+    assert plain.keys() - fed.keys() == {"--cap-rows-per-replica"}
+
+
+def test_the_loop_knows_the_fixed_cap_and_hears_of_the_load_from_the_driver(tmp_path):
+    for feed, rows in ((None, [300, 900]), (FEED, [750, 750])):  # 300 for each replica; 3 of 125/s in 2 s
+        settings = prepare_settings(job("q5", feed).scenario, FEED.topology, tmp_path)
+        operator = settings.workflow.build().operators["q5"]
+        assert [operator.batch_rows(replicas) for replicas in (1, 3)] == rows
+        assert settings.workflow.operators["q5"].kafka is None
 
 
 def test_events_are_those_that_are_due_and_their_own_time_passes_as_the_days_does():

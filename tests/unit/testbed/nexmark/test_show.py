@@ -1,5 +1,6 @@
 import pytest
 
+from gesscale.errors import InputError
 from testbed.nexmark.queries import query_named
 from testbed.nexmark.show import NexmarkDay
 
@@ -14,3 +15,18 @@ def test_the_load_rises_and_falls_between_its_bounds():
     # half a wave of 24 steps, each at its middle: sin(pi / 48) = 0.0654, sin(23 pi / 48) = 0.9979
     assert rates[0] == pytest.approx(100 + 200 * 0.0654, abs=0.1)
     assert rates[11] == pytest.approx(100 + 200 * 0.9979, abs=0.1)
+
+
+# (240 s of the day + 120 s of draining) / 2 s: 180 batches, of 3 x 300 rows, through Kafka of 750
+@pytest.mark.parametrize(("kafka", "most", "rows"), [(False, 162_000, 900), (True, 135_000, 750)])
+def test_a_load_that_no_policy_could_carry_is_refused(kafka, most, rows):
+    def day(most_rows_per_s):
+        return NexmarkDay(
+            query=query_named("q5"), policy="static", most_rows_per_s=most_rows_per_s, kafka=kafka
+        )
+
+    with pytest.raises(
+        InputError, match=rf"expected at most {most} events, .* a batch reads at most {rows}, .*lower"
+    ):
+        day(1.6 * most / 240)
+    assert most * 0.98 < day(1.55 * most / 240).load.total_rows < most  # in the mean 2 / pi of the most
