@@ -8,7 +8,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -24,6 +23,7 @@ import yaml
 
 from gesscale.kubernetes.api import ApiError, Connection, connect
 from gesscale.kubernetes.api.resources import CONFIG_MAPS, PODS, STREAM_AUTOSCALERS, Resource
+from testbed.free_port import free_port
 from testbed.kubernetes.images import BUSYBOX
 
 ROOT = Path(__file__).parents[1]
@@ -322,9 +322,7 @@ def kubeconfig_of(cluster, namespace: str, folder: Path) -> Path:
 @contextlib.contextmanager
 def controller(world: World, name: str = "one") -> Iterator[Process]:
     """Run a controller of the world's namespace until the context ends."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     log = world.folder / f"controller-{name}.log"
     command = (
         *(str(Path(sys.executable).with_name("gesscale")), "run", "--kubernetes"),

@@ -12,6 +12,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from testbed.free_port import free_port
 from testbed.pipeline.sink import verify_sink
 
 pytestmark = pytest.mark.real
@@ -65,12 +66,6 @@ def streaming(rides, folder: Path, port: int, *options):
                 except subprocess.TimeoutExpired:
                     process.kill()
                     process.wait(10)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def page(port, name):

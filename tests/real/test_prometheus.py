@@ -2,12 +2,11 @@
 
 import queue
 import shutil
-import socket
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from gesscale.ports import Latencies
 from gesscale.spark.gauges import OperatorGauges
 from gesscale.spark.records import ExecutorSnapshot, QueryHistory, QuerySettings
 from latency_map.measure.gauges import MEASURED_TIMESTAMP_SECONDS, RTT_SECONDS
+from testbed.free_port import free_port
 
 pytestmark = pytest.mark.real
 
@@ -98,8 +98,7 @@ def server_scraping(folder: Path, *ports: int) -> Iterator[str]:
         "scrape_configs:\n"
         f"  - {{job_name: gesscale, static_configs: [{{targets: [{targets}]}}]}}\n"
     )
-    with closing(socket.create_server(("127.0.0.1", 0))) as free:
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+    address = f"127.0.0.1:{free_port()}"
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
             [

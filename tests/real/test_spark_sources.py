@@ -2,12 +2,12 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 
 import pytest
 
+from testbed.free_port import free_port
 from testbed.pipeline.kafka_broker import running_broker
 from testbed.pipeline.kafka_jars import connector_jars
 from testbed.pipeline.kafka_topic import create_topics
@@ -319,8 +319,7 @@ def test_real_time_mode_is_recognised(kafka):
 
 
 def test_a_connect_client_is_refused_and_heard_in_the_driver_that_serves_it():
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     conf = (
         "spark.plugins=org.apache.spark.sql.connect.SparkConnectPlugin",
         "spark.connect.grpc.binding.address=127.0.0.1",

@@ -15,6 +15,8 @@ from urllib.request import urlopen
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from testbed.free_port import free_port
+
 SETTLE_S = 60  # bound of a wait, not an expectation
 
 
@@ -31,8 +33,7 @@ def usual(port):
 
 @pytest.fixture
 def port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
+    return free_port()
 
 
 @contextmanager
