@@ -24,7 +24,7 @@ total = numbers.mapInPandas(lambda frames: frames, "number long").selectExpr("su
 print("total", total)
 """
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(1500)]
+pytestmark = pytest.mark.real
 
 
 def test_the_controllers_image_runs_gesscale_as_nobody():
