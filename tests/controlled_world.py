@@ -198,6 +198,9 @@ class World:
     def reason(self, name: str) -> str:
         return (self.status(name).get("lastDecision") or {}).get("reason", "")
 
+    def outcome(self, name: str) -> str:
+        return (self.status(name).get("lastDecision") or {}).get("outcome", "")
+
     def condition(self, name: str, kind: str) -> dict:
         found = [each for each in self.status(name).get("conditions") or () if each["type"] == kind]
         return found[0] if found else {}
@@ -341,7 +344,7 @@ def controller(world: World, name: str = "one") -> Iterator[Process]:
             popen.send_signal(signal.SIGCONT)
             popen.terminate()
         try:
-            popen.wait(120)
+            popen.wait(240)
         except subprocess.TimeoutExpired:
             popen.kill()
             popen.wait(60)
