@@ -62,7 +62,7 @@ def gesscale(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 
 
 _KUBERNETES = Path(__file__).parent / "real" / "kubernetes"
-_REAL_TIMEOUT_S = 1500
+_REAL_TIMEOUT_S = 2400
 """Of a real test, which on busy cores starts JVMs and waits for them. On a new machine the first one on Kubernetes
 waits until it is built, which pytest-timeout counts as its own."""
 
