@@ -94,7 +94,7 @@ def urls(topology: Topology) -> dict[str, str]:
 
 
 def gather(topology: Topology, *, fill: bool = False) -> GatheredMap:
-    return gather_agents(list(urls(topology).values()), now_s=time.time(), timeout_s=30, fill_missing=fill)
+    return gather_agents(list(urls(topology).values()), now_s=time.time(), timeout_s=10, fill_missing=fill)
 
 
 def eventually(
