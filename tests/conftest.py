@@ -62,8 +62,9 @@ def gesscale(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 
 
 _KUBERNETES = Path(__file__).parent / "real" / "kubernetes"
-_BUILD_TIMEOUT_S = 1500
-"""On a new machine the first test on Kubernetes waits until it is built; pytest-timeout counts that as its own."""
+_REAL_TIMEOUT_S = 2400
+"""Of a real test, which on busy cores starts JVMs and waits for them. On a new machine the first one on Kubernetes
+waits until it is built, which pytest-timeout counts as its own."""
 
 _FORGOTTEN_SOCKET = r"ignore:unclosed <ssl\.SSLSocket [^>]*laddr=\([^)]*\)>:ResourceWarning"
 """Python 3.11's ssl forgets the socket of a peer that resets before the handshake, as an API server that is killed
@@ -81,13 +82,13 @@ def pytest_collection():
 
 
 def pytest_collection_modifyitems(items):
-    """Put the tests on Kubernetes last: on a new machine it is being built while the others run."""
+    """Give real tests their time; those on Kubernetes come last, as on a new machine it is being built meanwhile."""
     items.sort(key=lambda item: _KUBERNETES in item.path.parents)
     for item in items:
         if _KUBERNETES in item.path.parents:
             item.add_marker(pytest.mark.filterwarnings(_FORGOTTEN_SOCKET))
-            if item.get_closest_marker("timeout") is None:
-                item.add_marker(pytest.mark.timeout(_BUILD_TIMEOUT_S))
+        if item.get_closest_marker("real") and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(_REAL_TIMEOUT_S))
 
 
 class Lanes(LoadScopeScheduling):

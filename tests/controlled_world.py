@@ -8,7 +8,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -24,6 +23,7 @@ import yaml
 
 from gesscale.kubernetes.api import ApiError, Connection, connect
 from gesscale.kubernetes.api.resources import CONFIG_MAPS, PODS, STREAM_AUTOSCALERS, Resource
+from testbed.free_port import free_port
 from testbed.kubernetes.images import BUSYBOX
 
 ROOT = Path(__file__).parents[1]
@@ -198,6 +198,9 @@ class World:
     def reason(self, name: str) -> str:
         return (self.status(name).get("lastDecision") or {}).get("reason", "")
 
+    def outcome(self, name: str) -> str:
+        return (self.status(name).get("lastDecision") or {}).get("outcome", "")
+
     def condition(self, name: str, kind: str) -> dict:
         found = [each for each in self.status(name).get("conditions") or () if each["type"] == kind]
         return found[0] if found else {}
@@ -322,9 +325,7 @@ def kubeconfig_of(cluster, namespace: str, folder: Path) -> Path:
 @contextlib.contextmanager
 def controller(world: World, name: str = "one") -> Iterator[Process]:
     """Run a controller of the world's namespace until the context ends."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     log = world.folder / f"controller-{name}.log"
     command = (
         *(str(Path(sys.executable).with_name("gesscale")), "run", "--kubernetes"),
@@ -343,7 +344,7 @@ def controller(world: World, name: str = "one") -> Iterator[Process]:
             popen.send_signal(signal.SIGCONT)
             popen.terminate()
         try:
-            popen.wait(120)
+            popen.wait(240)
         except subprocess.TimeoutExpired:
             popen.kill()
             popen.wait(60)

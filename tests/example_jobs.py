@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -12,14 +11,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-WAIT_S = 180
-
-
-def free_port() -> int:
-    """Return a port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+WAIT_S = 300  # bound of a wait, not an expectation
 
 
 @contextlib.contextmanager
@@ -37,7 +29,7 @@ def started(program: Path, log: Path, environment: Mapping[str, str]) -> "Iterat
     finally:
         process.terminate()
         try:
-            process.wait(30)
+            process.wait(120)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait(10)
@@ -55,7 +47,7 @@ def recommend(settings: Path, *options: str) -> dict[str, object]:
     """Return the only decision of ``gesscale recommend``."""
     done = subprocess.run(
         [sys.executable, "-m", "gesscale", "recommend", "-c", settings, *options, "-o", "json"],
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=WAIT_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     (decision,) = json.loads(done.stdout)["decisions"]
@@ -64,7 +56,7 @@ def recommend(settings: Path, *options: str) -> dict[str, object]:
 
 def _batches(port: int) -> list[dict[str, object]]:
     try:
-        with urlopen(f"http://127.0.0.1:{port}/batches", timeout=2) as answer:
+        with urlopen(f"http://127.0.0.1:{port}/batches", timeout=30) as answer:
             return list(json.load(answer)["batches"])
     except OSError:
         return []

@@ -52,7 +52,7 @@ class ListeningPods:
             space, name = place.split("/")
             at = ("-n", self.spaces[space])
             self.cluster.run_kubectl(
-                *at, "wait", "--for=condition=Ready", f"pod/{name}", "--timeout=120s", timeout_s=150
+                *at, "wait", "--for=condition=Ready", f"pod/{name}", "--timeout=240s", timeout_s=270
             )
             found = json.loads(self.cluster.run_kubectl(*at, "get", "pod", name, "-o", "json"))
             self.addresses[place] = found["status"]["podIP"]

@@ -23,7 +23,7 @@ _TRIAL = "ipset create trial hash:ip && iptables -A FORWARD -m set --match-set t
 """In a network namespace that goes with the command."""
 _CHAIN = "KUBE-ROUTER-FORWARD"
 """It is there once the controller runs."""
-_START_TIMEOUT_S = 60.0
+_START_TIMEOUT_S = 240.0
 _CLEAR = "iptables -F && iptables -X && ipset destroy"
 """Rules first: a set that a rule names cannot go. Only the node's own are seen, in its network namespace."""
 

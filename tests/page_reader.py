@@ -7,7 +7,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 PHONE, DESKTOP = 360, 1400
-SETTLE_S = 60  # bound of a wait, not an expectation
+SETTLE_S = 120  # bound of a wait, not an expectation
 TITLES = {
     "workflow": "Workflow",
     "operator": "op",
@@ -26,10 +26,19 @@ def look(driver: webdriver.Chrome, address: str, width: int = DESKTOP, colours: 
     until(driver, "main h1")
 
 
-def until(driver: webdriver.Chrome, selector: str, text: str = "") -> None:
-    """Wait until an element of the page, which may be drawn again meanwhile, is there and says something."""
-    found = "return [...document.querySelectorAll(arguments[0])].some(each => each.textContent.includes(arguments[1]))"
+def until(driver: webdriver.Chrome, selector: str, text: str = "", *, is_whole: bool = False) -> None:
+    """Wait until an element of the page, which may be drawn again meanwhile, is there and says something.
+
+    With `is_whole` it says nothing else.
+    """
+    fits = "each.textContent === arguments[1]" if is_whole else "each.textContent.includes(arguments[1])"
+    found = f"return [...document.querySelectorAll(arguments[0])].some(each => {fits})"
     WebDriverWait(driver, SETTLE_S).until(lambda _: driver.execute_script(found, selector, text))
+
+
+def until_step(driver: webdriver.Chrome, number: int) -> None:
+    """Wait until there are steps up to a number, from 0: the page draws the newest one before it has the others."""
+    WebDriverWait(driver, SETTLE_S).until(lambda _: last_instant(driver) >= number)
 
 
 def click(driver: webdriver.Chrome, by: str, what: str) -> None:

@@ -13,6 +13,7 @@ from kubernetes.client import Configuration
 
 from gesscale.kubernetes.api import Connection
 
+SETTLE_S = 60.0  # bound of a wait, not an expectation
 Answer = Callable[[BaseHTTPRequestHandler], None]
 
 
@@ -100,7 +101,7 @@ def stream(
     return answer
 
 
-def connection_to(url: str, timeout_s: float = 5.0) -> Connection:
+def connection_to(url: str, timeout_s: float = SETTLE_S) -> Connection:
     configuration = Configuration(host=url)
     configuration.api_key["BearerToken"] = "Bearer secret"
     return Connection(configuration, namespace="gesscale", user_agent="gesscale/test", timeout_s=timeout_s)
@@ -117,7 +118,7 @@ def scripted_api() -> Iterator[ApiServer]:
             url = urlsplit(self.path)
             length = int(self.headers.get("Content-Length", 0))
             text = self.rfile.read(length) if length else b""
-            asked = Asked(
+            self.asked = Asked(
                 self.command,
                 url.path,
                 dict(parse_qsl(url.query)),
@@ -125,7 +126,7 @@ def scripted_api() -> Iterator[ApiServer]:
                 json.loads(text) if text else None,
             )
             try:
-                script.next_answer(asked)(self)
+                script.next_answer(self.asked)(self)
             except OSError:
                 self.close_connection = True  # the other side has hung up, which is what it is to do
 
@@ -147,5 +148,5 @@ def scripted_api() -> Iterator[ApiServer]:
         yield script
         script.over.set()
         listener.shutdown()
-        thread.join(10)
+        thread.join(SETTLE_S)
         assert not thread.is_alive()

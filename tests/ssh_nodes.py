@@ -15,6 +15,7 @@ from latency_map.shell import command_line
 NODES = ("a", "b", "c")
 SUBNET = "10.93.71"
 CONTROL = 254
+SETTLE_S = 150  # bound of a wait, not an expectation
 PROJECT = Path(__file__).parents[1]
 UNPACKED = PROJECT / ".cache" / "openssh"
 """Where setup.sh unpacks the servers of a Debian that has none installed."""
@@ -59,7 +60,9 @@ def address(node: str) -> str:
 
 def execute(command: Sequence[str], *, node: str = "control") -> str:
     """Run a command in a node and return what it printed."""
-    return subprocess.check_output(("ip", "netns", "exec", namespace(node), *command), text=True, timeout=30)
+    return subprocess.check_output(
+        ("ip", "netns", "exec", namespace(node), *command), text=True, timeout=SETTLE_S
+    )
 
 
 @contextmanager
@@ -113,7 +116,7 @@ class SshNodes:
             (*inside, sys.executable, "-m", "testbed", *arguments, *known),
             capture_output=True,
             text=True,
-            timeout=180,
+            timeout=2 * SETTLE_S,
             check=False,
         )
 
@@ -176,8 +179,8 @@ def _start_sshd(folder: Path, node: str, read_only: bool) -> subprocess.Popen[by
 
 
 def _await_sshd(node: str) -> None:
-    wait = f"import socket; socket.create_connection(({address(node)!r}, 22), 1).close()"
-    deadline = time.monotonic() + 20
+    wait = f"import socket; socket.create_connection(({address(node)!r}, 22), 10).close()"
+    deadline = time.monotonic() + SETTLE_S
     while subprocess.run(
         ("ip", "netns", "exec", namespace("control"), sys.executable, "-c", wait),
         capture_output=True,

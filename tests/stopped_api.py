@@ -29,7 +29,7 @@ def stopped_api_server(cluster) -> Iterator[None]:
             environment=processes.base_environment(),
             log=cluster.files.log("kube-apiserver"),
         )
-        end_s = time.monotonic() + 120
+        end_s = time.monotonic() + 240
         while not _answers(cluster):
             assert time.monotonic() < end_s, "the API server is not ready again"
             time.sleep(0.2)

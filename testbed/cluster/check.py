@@ -18,7 +18,7 @@ from testbed.cluster.topology import EdgeNode, Topology
 TOLERANCE_MS = 2.0
 TOLERANCE_RATIO = 0.05
 _AT_ONCE = 3
-_STARTUP_S = 30.0
+_STARTUP_S = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

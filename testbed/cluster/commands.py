@@ -7,7 +7,7 @@ from pathlib import Path
 from gesscale.errors import ClusterError
 from latency_map.shell import command_line
 
-TIMEOUT_S = 20.0
+TIMEOUT_S = 60.0
 _MOST_CHARACTERS = 2000
 
 

@@ -24,7 +24,7 @@ from testbed.cluster.state import cluster_names, private_root, state_root
 
 TUN = Path("/dev/net/tun")
 _CAP_NET_ADMIN, _CAP_SYS_ADMIN = 12, 21
-_HOLDER_TIMEOUT_S = 10.0
+_HOLDER_TIMEOUT_S = 60.0
 
 
 def enter() -> None:

@@ -37,7 +37,7 @@ _INHERITED = (
     "XDG_CACHE_HOME",
 )
 
-_BECOMES_S = 2.0
+_BECOMES_S = 10.0
 _START_CODE, _ENV_START, _ENV_END = 23, 47, 48
 """Where these are in /proc/PID/stat after the program's name (fields 26, 50 and 51 of proc(5))."""
 

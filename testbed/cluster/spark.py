@@ -211,7 +211,7 @@ class LocalSpark:
             self._start_executor(node, application, number) for number, node in enumerate(targets, first_id)
         )
 
-    def await_replicas(self, started: Sequence[Process], *, timeout_s: float = 60.0) -> None:
+    def await_replicas(self, started: Sequence[Process], *, timeout_s: float = 240.0) -> None:
         """Wait until the driver has these executors.
 
         Raises

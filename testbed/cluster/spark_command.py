@@ -18,7 +18,7 @@ DRIVER_MEMORY_MB = 768
 SMALL_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 """One collector thread and the quick compiler only: many JVMs share few cores here."""
 
-_LAUNCHER_TIMEOUT_S = 60
+_LAUNCHER_TIMEOUT_S = 180
 NETWORK_TIMEOUT_S = 60
 
 

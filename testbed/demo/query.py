@@ -14,8 +14,8 @@ from testbed.cluster.spark import LocalSpark, open_spark
 from testbed.cluster.topology import Topology
 from testbed.demo.scenario import Scenario, TaxiOperator
 
-DRIVER_S = 90.0
-METRICS_S = 40.0
+DRIVER_S = 240.0
+METRICS_S = 240.0
 
 
 class Job(Protocol):

@@ -12,7 +12,7 @@ from testbed.emulation.remote import Login, run_scripts
 
 _AT_ONCE = 3
 _INTERVAL_S = 0.2
-_STARTUP_S = 30.0
+_STARTUP_S = 120.0
 
 
 def check_plan(plan: EmulationPlan, login: Login, *, count: int) -> tuple[PairCheck, ...]:

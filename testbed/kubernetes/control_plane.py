@@ -16,7 +16,7 @@ from testbed.kubernetes.network import SERVICES, PodNetwork
 
 API_PORT = 443
 API_SERVER = "kube-apiserver"
-START_TIMEOUT_S = 90.0
+START_TIMEOUT_S = 240.0
 UNREACHABLE_AFTER_S = 8
 """Silence after which a node counts as unreachable; Kubernetes has 50 s, tests should not wait as long."""
 

@@ -28,7 +28,7 @@ from testbed.kubernetes.network import NAMES_SERVICE, TUNNEL_MTU, PodNetwork
 from testbed.kubernetes.tools import Tools
 
 MEMORY_BYTES = 4 << 30
-START_TIMEOUT_S = 60.0
+START_TIMEOUT_S = 240.0
 _HIDDEN = ("/run", "/var/lib", "/var/log")
 _SOCKET_PATH_LIMIT = 107
 _SCRIPT = """\

@@ -4,7 +4,6 @@ import contextlib
 import os
 import secrets
 import shutil
-import socket
 import subprocess
 import time
 from base64 import urlsafe_b64encode
@@ -15,6 +14,7 @@ from pathlib import Path
 from gesscale.errors import GesscaleError
 from testbed.cluster.commands import run
 from testbed.cluster.spark_command import java_program
+from testbed.free_port import free_port
 from testbed.pipeline.kafka_jars import broker_jars
 
 _START_TIMEOUT_S = 180.0
@@ -111,7 +111,7 @@ def running_broker(
     jars = broker_jars()
     folder.mkdir(parents=True)
     try:
-        port, controller_port = (port, port + 1) if port else (_free_port(host), _free_port(host))
+        port, controller_port = (port, port + 1) if port else (free_port(host), free_port(host))
         properties = folder / "server.properties"
         properties.write_text(broker_properties(folder, host, port, controller_port, partitions))
         java_command = [java_program(), *_HEAP, "-cp", jars.class_path]
@@ -183,9 +183,3 @@ def _stop(process: "subprocess.Popen[bytes]") -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait(_STOP_TIMEOUT_S)
-
-
-def _free_port(host: str) -> int:
-    with socket.socket() as probe:
-        probe.bind((host, 0))
-        return int(probe.getsockname()[1])

@@ -81,7 +81,7 @@ class FileOrigin(Origin):
 class AgentsOrigin(Origin):
     def open(self) -> AgentLatencies:
         urls = tuple(self.server.url_for(f"/{node}") for node in NODES)
-        return AgentLatencies(urls=urls, timeout_s=2.0, max_age_s=MAX_AGE_S)
+        return AgentLatencies(urls=urls, timeout_s=60.0, max_age_s=MAX_AGE_S)
 
     def hold(self, *, factor: float = 1.0, at_s: float = NOW_S) -> None:
         self.server.clear()
@@ -104,7 +104,7 @@ class AgentsOrigin(Origin):
 
 class PrometheusOrigin(Origin):
     def open(self) -> PrometheusLatencies:
-        return PrometheusLatencies(url=self.server.url_for(""), timeout_s=2.0, max_age_s=MAX_AGE_S)
+        return PrometheusLatencies(url=self.server.url_for(""), timeout_s=60.0, max_age_s=MAX_AGE_S)
 
     def hold(self, *, factor: float = 1.0, at_s: float = NOW_S) -> None:
         result = [

@@ -23,7 +23,7 @@ from gesscale.ports import MetricSource
 from gesscale.spark.records import QueryHistory, QuerySettings, document
 
 NOW_S = 1_795_000_000.0
-PERIODS = {"window_s": 20.0, "stale_after_s": 30.0, "history_s": 300.0, "timeout_s": 2.0}
+PERIODS = {"window_s": 20.0, "stale_after_s": 30.0, "history_s": 300.0, "timeout_s": 60.0}
 HOSTS = {"10.77.0.2": "near"}
 
 
@@ -252,7 +252,7 @@ def hanging(httpserver: HTTPServer) -> Iterator[str]:
     over = threading.Event()
 
     def hang(_: Request) -> Response:
-        over.wait(10)
+        over.wait(60)
         return Response("")
 
     httpserver.expect_request("/api/v1/query").respond_with_handler(hang)

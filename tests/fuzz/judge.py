@@ -14,7 +14,7 @@ from fuzz.target import ROOT, TESTS
 from fuzz.verdict import Kind, Limits, Verdict
 
 CATALOGUE = "fuzz.targets"
-_WARM_UP_S = 240.0
+_WARM_UP_S, _ENDS_S = 240.0, 60.0
 _ENVIRONMENT: Mapping[str, str] = {
     # One thread, and one arena of the allocator: CPU time and memory are then those of the parser.
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "MALLOC_ARENA_MAX"), "1"),
@@ -103,7 +103,7 @@ class Judge:
         assert self._worker is not None
         assert self._said is not None
         try:
-            code: int | str = self._worker.wait(5)
+            code: int | str = self._worker.wait(_ENDS_S)
         except subprocess.TimeoutExpired:
             code = "none"
         self._said.seek(0)

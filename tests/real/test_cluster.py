@@ -197,8 +197,9 @@ def test_the_outside_reaches_every_node_without_delay(topology: Topology) -> Non
 
     lifecycle.up(topology, source="test")
     for node in topology.nodes:
-        answers = [ping_rtt_ms(node.address, timeout_s=2, sequence=number) for number in range(10)]
-        assert min(answer.rtt_ms for answer in answers if isinstance(answer, Reply)) < 2
+        # The least delay of the map is 3 ms; a busy machine adds to most echoes, not to all.
+        answers = (ping_rtt_ms(node.address, timeout_s=2, sequence=number) for number in range(200))
+        assert any(isinstance(answer, Reply) and answer.rtt_ms < 2 for answer in answers)
 
 
 def test_a_killed_relay_is_noticed_and_mended(topology: Topology) -> None:

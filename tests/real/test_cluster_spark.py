@@ -25,6 +25,7 @@ pytestmark = [
     ),
 ]
 
+SETTLE_S = 300.0  # bound of a wait, not an expectation
 PROGRAM = """
 from pyspark.sql import SparkSession
 
@@ -47,7 +48,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalCl
     )
     topology = read_topology(str(tmp_path / "topology.yaml"))
     lifecycle.up(topology, source="test")
-    yield LocalCluster(topology=topology)
+    yield LocalCluster(topology=topology, register_timeout_s=SETTLE_S, leave_timeout_s=SETTLE_S)
     lifecycle.down("realspark")
 
 
@@ -57,9 +58,14 @@ def environment_of(spark: LocalSpark, node: str) -> str:
 
 
 def until(done: Callable[[], object], what: str) -> None:
-    deadline = time.monotonic() + 120
-    while not done():
-        assert time.monotonic() < deadline, f"expected within 120 s: {what}"
+    deadline, problem = time.monotonic() + SETTLE_S, ""
+    while True:
+        try:
+            if done():
+                return
+        except ClusterError as error:  # a driver that is busy answers later
+            problem = f"; {error}"
+        assert time.monotonic() < deadline, f"expected within {SETTLE_S:g} s: {what}{problem}"
         time.sleep(0.2)
 
 
@@ -68,7 +74,7 @@ def started(cluster: LocalCluster, folder: Path) -> LocalSpark:
     (folder / "program.py").write_text(PROGRAM)
     spark = open_spark(cluster.topology, "nearest")
     spark.start_driver((str(folder / "program.py"),))
-    spark.await_driver(60)
+    spark.await_driver(SETTLE_S)
     return spark
 
 
@@ -161,4 +167,4 @@ def test_a_driver_that_ends_at_once_is_said(cluster: LocalCluster) -> None:
     spark = open_spark(cluster.topology, "broken")
     spark.start_driver(("-c", "raise SystemExit('no rides here')"))
     with pytest.raises(ClusterError, match=r"has ended.*no rides here"):
-        spark.await_driver(60)
+        spark.await_driver(SETTLE_S)

@@ -3,8 +3,9 @@
 import json
 
 import pytest
-from example_jobs import free_port
 from images import ROOT, VERSION, archived, buildah, built, in_image
+
+from testbed.free_port import free_port
 
 SETTINGS_OF_THE_BROKER = ROOT / "deploy" / "k3s" / "example" / "kafka" / "server.properties"
 READ_BACK = """
@@ -23,7 +24,7 @@ total = numbers.mapInPandas(lambda frames: frames, "number long").selectExpr("su
 print("total", total)
 """
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(1500)]
+pytestmark = pytest.mark.real
 
 
 def test_the_controllers_image_runs_gesscale_as_nobody():

@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from testbed.free_port import free_port
 from testbed.pipeline.kafka_broker import running_broker
 from testbed.pipeline.kafka_topic import verify_topic
 
@@ -40,7 +40,7 @@ def rides(tmp_path):
 
 def served(port):
     try:
-        with urlopen(f"http://127.0.0.1:{port}/batches", timeout=2) as answer:
+        with urlopen(f"http://127.0.0.1:{port}/batches", timeout=30) as answer:
             return json.load(answer)
     except OSError:
         return None
@@ -69,16 +69,18 @@ def test_each_row_goes_from_topic_to_topic(rides, tmp_path):
     assert first["cap_rows"] == CAP_ROWS
     # Kafka's sink counts what it gets, and its source what each executor read
     assert first["output_rows"] == first["rows"]
-    assert [work["rows"] for work in first["by_host"].values()] == [first["rows"]]
+    # of those of which Spark's account came in time
+    accounted = [batch for batch in document["batches"] if batch["by_host"] is not None]
+    assert accounted
+    for batch in accounted:
+        assert [work["rows"] for work in batch["by_host"].values()] == [batch["rows"]]
     assert not (tmp_path / "broker").exists()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
 
 
 def stream(bootstrap, folder, rows):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     command = [
         sys.executable, "-m", "testbed.pipeline", "stream", "--kafka", bootstrap,
         "--checkpoint", str(folder / "checkpoint"), "--cap-rows", str(CAP_ROWS), "--trigger-s", "1",
@@ -96,6 +98,6 @@ def stream(bootstrap, folder, rows):
         finally:
             if process.poll() is None:
                 process.terminate()
-                process.wait(30)
+                process.wait(120)
     assert document is not None
     return document

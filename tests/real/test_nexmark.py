@@ -35,7 +35,9 @@ for query in QUERIES.values():
     running.stop()
     failure = running.exception()
     newest = max(each.batchId for each in running.recentProgress if "addBatch" in each.durationMs)
-    done = JobWatch(SparkJobs(spark)).done_in(str(running.runId), newest)
+    watch, done = JobWatch(SparkJobs(spark)), None
+    while done is None and time.monotonic() < deadline + 60:  # Spark's account follows the end of a batch
+        done = watch.done_in(str(running.runId), newest)
     with_state = sum(tasks.with_state for tasks in done.values())
     found = asdict(compare(spark, query, source, stream.sink))
     found |= {"name": query.name, "failure": failure and str(failure)[:500], "with_state": with_state}
@@ -47,7 +49,7 @@ spark.stop()
 @pytest.fixture(scope="module")
 def results():
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=580, check=False
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=1200, check=False
     )
     lines = [line.removeprefix("RESULT ") for line in done.stdout.splitlines() if line.startswith("RESULT ")]
     assert lines, done.stderr[-3000:]

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.real
 EVENTS, CAP_ROWS, PARTITIONS = 10_000, 3000, 4
 
 
-def nexmark(*words, timeout_s=280):
+def nexmark(*words, timeout_s=600):
     command = [sys.executable, "-m", "testbed.nexmark", *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
 

@@ -19,7 +19,7 @@ import yaml
 from gesscale.extras import how_to_install
 from testbed.kubernetes.build import HELM_SOURCES, build, find_go, is_built
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(1500)]
+pytestmark = pytest.mark.real
 
 ROOT = Path(__file__).parents[2]
 MANAGED_BY = "app.kubernetes.io/managed-by"
@@ -187,7 +187,7 @@ def helm(made, tmp_path_factory):
         )
         environment = {**os.environ, "HOME": str(home)}
         return subprocess.run(
-            command, capture_output=True, text=True, timeout=60, check=False, env=environment
+            command, capture_output=True, text=True, timeout=300, check=False, env=environment
         )
 
     return template

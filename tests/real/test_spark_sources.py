@@ -2,12 +2,12 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 
 import pytest
 
+from testbed.free_port import free_port
 from testbed.pipeline.kafka_broker import running_broker
 from testbed.pipeline.kafka_jars import connector_jars
 from testbed.pipeline.kafka_topic import create_topics
@@ -15,7 +15,7 @@ from testbed.pipeline.kafka_topic import create_topics
 pytestmark = pytest.mark.real
 
 BEGIN = """
-import json, os, socket, sys, tempfile, threading, time
+import contextlib, json, os, socket, sys, tempfile, threading, time
 from urllib.request import urlopen
 from gesscale.spark import attach
 from testbed.pipeline.session import open_session
@@ -39,12 +39,16 @@ def run(name, rows, batches=4, sink="noop", mode="append", **trigger):
         if sum(1 for each in query.recentProgress if each.numInputRows) >= batches:
             break
         time.sleep(0.2)
-    time.sleep(1)
-    with urlopen(attachment.url + "/batches", timeout=5) as answer:
-        document = json.load(answer)
+    wanted = sum(1 for each in query.recentProgress if each.numInputRows)
+    while True:  # the listener hears of a batch after the query
+        with urlopen(attachment.url + "/batches", timeout=60) as answer:
+            document = json.load(answer)
+        seen = [each for each in document["batches"] if each["rows"] > 0]
+        if document["query"] == name and len(seen) >= wanted or time.monotonic() > deadline:
+            break
+        time.sleep(0.2)
     assert document["query"] == name, document["query"]
     query.stop()
-    seen = [each for each in document["batches"] if each["rows"] > 0]
     print("RESULT " + json.dumps({"name": name, "batches": seen, "errors": document["listener_errors"]}), flush=True)
 """
 
@@ -136,9 +140,10 @@ server = socket.create_server(("127.0.0.1", 0))
 
 def talk():
     connection, _ = server.accept()
-    for _ in range(40):
-        connection.send(b"row\\n" * 5)
-        time.sleep(0.1)
+    with contextlib.suppress(OSError):  # until the query has seen enough of it
+        while True:
+            connection.send(b"row\\n" * 5)
+            time.sleep(0.1)
 
 threading.Thread(target=talk, daemon=True).start()
 folder = tempfile.mkdtemp() + "/files"
@@ -200,10 +205,14 @@ done = subprocess.run(
     [sys.executable, "-c", program, f"sc://127.0.0.1:{sys.argv[1]}"],
     env=environment, capture_output=True, text=True, timeout=300, check=False,
 )
-time.sleep(1)
-with urlopen(attachment.url + "/batches", timeout=5) as answer:
-    document = json.load(answer)
-seen = [each for each in document["batches"] if each["rows"] > 0]
+deadline = time.monotonic() + 60
+while True:  # the listener hears of a batch after the client
+    with urlopen(attachment.url + "/batches", timeout=60) as answer:
+        document = json.load(answer)
+    seen = [each for each in document["batches"] if each["rows"] > 0]
+    if seen or time.monotonic() > deadline:
+        break
+    time.sleep(0.2)
 told = {"name": document["query"], "batches": seen, "client": done.stdout, "failure": done.stderr[-2000:]}
 print("RESULT " + json.dumps(told), flush=True)
 attachment.close()
@@ -220,7 +229,7 @@ def results(program, *arguments, conf=(), jars=()):
     done = subprocess.run(
         [sys.executable, "-c", program, *arguments],
         env={**os.environ, "PYSPARK_SUBMIT_ARGS": " ".join(submit), "SPARK_LOCAL_IP": "127.0.0.1"},
-        capture_output=True, text=True, timeout=540, check=False,
+        capture_output=True, text=True, timeout=1200, check=False,
     )  # fmt: skip
     lines = [line.removeprefix("RESULT ") for line in done.stdout.splitlines() if line.startswith("RESULT ")]
     assert lines, done.stderr[-3000:]
@@ -319,8 +328,7 @@ def test_real_time_mode_is_recognised(kafka):
 
 
 def test_a_connect_client_is_refused_and_heard_in_the_driver_that_serves_it():
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     conf = (
         "spark.plugins=org.apache.spark.sql.connect.SparkConnectPlugin",
         "spark.connect.grpc.binding.address=127.0.0.1",

@@ -11,7 +11,7 @@ from gesscale.spark.warm_up import DAEMON_SETTING, JAR, warm_up_settings
 from latency_map.shell import command_line
 from testbed.cluster import processes, spark_command
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(700)]
+pytestmark = pytest.mark.real
 PATIENT_S = 100  # a busy machine warms slowly
 LOOPBACK = "127.0.0.1"
 PROGRAM = """
@@ -81,7 +81,7 @@ def logs(folder: Path, settings: dict[str, str], *, submitted: bool = False) -> 
     else:
         command = (sys.executable, *program)
         environment["PYSPARK_SUBMIT_ARGS"] = command_line((*words, "pyspark-shell"))
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1200, check=False)
     assert "DONE" in done.stdout, done.stderr[-3000:]
     assert done.stdout.count("WARM True") == 2
     return [(folder / f"{number}.log").read_text().splitlines() for number in (1, 2)]

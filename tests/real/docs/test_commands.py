@@ -79,7 +79,6 @@ def run(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.timeout(LIMIT_S)
 @pytest.mark.parametrize("page", RUN_PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_command_of_a_page_works(page: Path, folder: Path) -> None:
     done = run("gesscale once -c gesscale.yaml", folder)  # so that there is a decision to explain

@@ -4,7 +4,9 @@ import socket
 import time
 
 import pytest
-from example_jobs import EXAMPLES, WAIT_S, await_batches, free_port, recommend, started
+from example_jobs import EXAMPLES, WAIT_S, await_batches, recommend, started
+
+from testbed.free_port import free_port
 
 pytestmark = pytest.mark.real
 

@@ -5,7 +5,9 @@ import subprocess
 import sys
 
 import pytest
-from example_jobs import EXAMPLES, WAIT_S, await_batches, free_port, recommend, started
+from example_jobs import EXAMPLES, WAIT_S, await_batches, recommend, started
+
+from testbed.free_port import free_port
 
 pytestmark = pytest.mark.real
 
@@ -47,7 +49,7 @@ def test_a_machine_without_java_is_told_so(tmp_path, program):
         [sys.executable, str(program)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=WAIT_S,
         check=False,
         env=environment,
     )

@@ -112,11 +112,22 @@ def test_pods_run_where_required_affinity_says_and_feel_the_maps_delays(
     assert all(pod["status"]["phase"] == "Running" for pod in pods.values())
     pairs = [(a, b) for index, a in enumerate(nodes) for b in nodes[index + 1 :]]
     for first, second in pairs:
-        measured = echo_ms(cluster, namespace, f"on-{first}", pods[second]["status"]["podIP"])
-        assert measured == pytest.approx(topology.rtt_ms(first, second), abs=TOLERANCE_MS)
+        assert_felt(
+            cluster, namespace, f"on-{first}", pods[second]["status"]["podIP"], topology.rtt_ms(first, second)
+        )
     hub = topology.driver_node  # a driver next to the control plane is as far from pods as the map says
-    measured = echo_ms(cluster, namespace, f"on-{nodes[0]}", cluster.address(hub))
-    assert measured == pytest.approx(topology.rtt_ms(nodes[0], hub), abs=TOLERANCE_MS)
+    assert_felt(cluster, namespace, f"on-{nodes[0]}", cluster.address(hub), topology.rtt_ms(nodes[0], hub))
+
+
+def assert_felt(cluster: KubernetesTestBed, namespace: str, pod: str, address: str, asked_ms: float) -> None:
+    """Echo until one is as the map says; a busy machine only adds, so none may be shorter."""
+
+    def felt() -> bool:
+        least_ms = echo_ms(cluster, namespace, pod, address)
+        assert least_ms > asked_ms - TOLERANCE_MS, (pod, address)
+        return least_ms < asked_ms + TOLERANCE_MS
+
+    until(felt, f"{asked_ms:g} ms from {pod} to {address}")
 
 
 def echo_ms(cluster: KubernetesTestBed, namespace: str, pod: str, address: str) -> float:

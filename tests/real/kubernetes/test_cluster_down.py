@@ -79,13 +79,13 @@ def test_down_ends_running_containers_and_removes_everything(topology: Topology)
 def test_down_removes_what_a_killed_starter_left(topology_file: Path, topology: Topology) -> None:
     command = (sys.executable, "-m", "testbed", "kubernetes", "up", str(topology_file))
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as starter:
-        deadline = time.monotonic() + 180
+        deadline = time.monotonic() + 400
         while not control_plane_runs(topology) and time.monotonic() < deadline:
             time.sleep(0.1)
         starter.send_signal(signal.SIGKILL)
     assert control_plane_runs(topology)
     down = (sys.executable, "-m", "testbed", "kubernetes", "down", topology.name)
-    done = subprocess.run(down, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(down, capture_output=True, text=True, timeout=400, check=False)
     assert done.returncode == 0, done.stderr
     assert_nothing_left(topology)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from images import archived, require_building
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(1500)]
+pytestmark = pytest.mark.real
 
 K3S = Path(__file__).parents[3] / "deploy" / "k3s"
 FOLDERS = (".", "overlays/raspberry-pi", "overlays/single-node", "example")
@@ -137,18 +137,23 @@ def test_agents_measure_every_pair_without_any_capability(running, cluster):
         name, source = pod["metadata"]["name"], pod["spec"]["nodeName"]
         path = f"/api/v1/namespaces/gesscale/pods/{name}:9109/proxy/metrics"
 
-        def figures(path=path):
+        def figures(path=path, source=source):
             text = running.kubectl("get", "--raw", path).stdout
             found = dict(
                 re.findall(r'gesscale_latency_rtt_seconds\{source="[^"]*",target="([^"]*)"\} (\S+)', text)
             )
-            return found if len(found) == len(nodes) - 1 else None
+            if len(found) < len(nodes) - 1:
+                return None
+            # The map's round trip, and what a busy machine adds to it now and then; never less.
+            added_s = {
+                target: float(measured) - cluster.topology.rtt_ms(source, target) / 1000
+                for target, measured in found.items()
+            }
+            for target, more_s in added_s.items():
+                assert more_s > -0.1 * cluster.topology.rtt_ms(source, target) / 1000, (source, target)
+            return found if max(added_s.values()) < TOLERANCE_S else None
 
-        rtt_s = running.until(figures, f"round trips of {source}")
-        for target, measured in rtt_s.items():
-            # The map's round trip, and what a busy machine adds to it; never less.
-            expected_s = cluster.topology.rtt_ms(source, target) / 1000
-            assert expected_s * 0.9 < float(measured) < expected_s + TOLERANCE_S, (source, target)
+        running.until(figures, f"round trips of {source} as the map says")
         status = running.kubectl("exec", "-n", "gesscale", name, "--", "cat", "/proc/1/status").stdout
         assert set(re.findall(r"^Cap\w+:\s+(\w+)$", status, re.MULTILINE)) == {"0" * 16}
         log = running.kubectl("logs", "-n", "gesscale", name).stdout

@@ -22,7 +22,7 @@ from testbed.kubernetes.images import BUSYBOX, HOST
 from testbed.kubernetes.kubectl import create_namespace, define_autoscalers
 from testbed.pipeline.sink import committed_files
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.real
 
 PROGRAM = """
 import signal, sys, threading
@@ -167,7 +167,7 @@ class Application:
             env=environment,
             capture_output=True,
             text=True,
-            timeout=180,
+            timeout=600,
             check=False,
         )
         assert done.returncode == 0, done.stderr[-3000:]
@@ -269,6 +269,11 @@ def until(what, holds, application, timeout_s=240.0):
         time.sleep(0.3)
 
 
+def until_pods(application, wanted):
+    """Wait until the pods are these: a kubelet says that one runs after its executor has worked."""
+    until(f"the pods are {wanted}", lambda: application.pods() == wanted, application)
+
+
 @pytest.fixture(scope="module")
 def nodes(cluster):
     return cluster.node_names
@@ -292,7 +297,7 @@ def application(cluster, nodes, tmp_path_factory):
 
 
 def test_the_first_executors_stand_where_the_order_of_before_the_start_says(application, nodes):
-    assert application.pods() == {"1": (nodes[0], "Running")}
+    until_pods(application, {"1": (nodes[0], "Running")})
     assert application.runs()[0][1] == "1"
 
 
@@ -302,7 +307,7 @@ def test_one_node_more_adds_an_executor_there_and_one_fewer_takes_that_very_one(
     runs, kept = application.runs(), application.executor_on(first)
     application.obey(first, second)
     added = application.executor_on(second)
-    assert application.pods() == {kept: (first, "Running"), added: (second, "Running")}
+    until_pods(application, {kept: (first, "Running"), added: (second, "Running")})
     application.obey(second, third)
     assert application.executor_on(second) == added
     assert kept not in {each["id"] for each in application.ask("replicas")["executors"]}

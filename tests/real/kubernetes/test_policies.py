@@ -13,7 +13,7 @@ from real.kubernetes.test_rights import InPod
 from gesscale.errors import ClusterError
 from testbed.kubernetes.kubectl import create_namespace
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.real
 
 
 @pytest.fixture(scope="module")
@@ -47,23 +47,28 @@ def test_controller_and_agents_reach_and_are_reached_as_deploy_k3s_says(pods, en
     outside = [("gesscale/controller", kubelet, 10250), ("gesscale/agent-near", api, 443)]
     denied = [*DENIED, *outside, *(way[:3] for way in OPTED_IN)]
     # Nothing stands in the way yet.
-    assert [way for way in (*ALLOWED, *denied) if not pods.reaches(*way)] == []
+    until_reached(pods, *ALLOWED, *denied)
     pods.apply_policies(*POLICIES, default="gesscale")
     for way in denied:
-        until(lambda way=way: not pods.reaches(*way), f"{way} is denied", 60)
-    assert [way for way in ALLOWED if not pods.reaches(*way)] == []
-    assert pods.reaches("gesscale/controller", api, 443)
+        until(lambda way=way: not pods.reaches(*way), f"{way} is denied")
+    until_reached(pods, *ALLOWED, ("gesscale/controller", api, 443))
     assert pods.runs("gesscale/controller", "nslookup", "kubernetes.default.svc.cluster.local")
     ping = ("ping", "-c", "1", "-W", "3", pods.addresses["gesscale/agent-far"])
     assert pods.runs("gesscale/agent-near", *ping)
     assert not pods.runs("gesscale/other", *ping)
     for *way, file in OPTED_IN:
         pods.apply_policies(file)
-        until(lambda way=way: pods.reaches(*way), f"{way} is allowed by {file}", 60)
+        until(lambda way=way: pods.reaches(*way), f"{way} is allowed by {file}")
     assert [way for way in DENIED if pods.reaches(*way)] == []
     # A new pod gets ready: the kubelet's probe is let through without a rule.
     pods.start("gesscale/spare", enforced.node_names[1], CONTROLLER)
     pods.wait_ready("gesscale/spare")
+
+
+def until_reached(pods, *ways):
+    """Wait until each way is open: on a busy machine an answer may come after the 3 s that an attempt waits."""
+    for way in ways:
+        until(lambda way=way: pods.reaches(*way), f"{way} is open")
 
 
 class Labelled(InPod):

@@ -39,7 +39,7 @@ SPARK_DEFAULTS = [
 GRACE_S = 150
 """How long a driver may take to stop in order; on two busy cores Spark's own stop is slow."""
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.real
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_the_controller_uses_every_right_that_it_is_granted_and_misses_none(worl
     near, mid, _ = world.nodes
     world.add("op")
     with controller_as(world.cluster, account, account, tmp_path) as controller:
-        until(lambda: "kubectl -n" in json.dumps(world.status("op")), "the commands are named", 60)
+        until(lambda: "kubectl -n" in json.dumps(world.status("op")), "the commands are named")
         grant_as_told(world, world.status("op")["lastDecision"]["message"])
         until(lambda: sorted(world.pods_of("op")) == [near, mid], "executors by the granted map")
         until(lambda: "SuccessfulRescale" in world.event_reasons("op"), "the end of scaling")

@@ -6,7 +6,7 @@ from importlib.resources import files
 import pytest
 from browser import NEEDS_CHROMIUM, contrast, pairs_of_colours
 from edge import operator, workflow
-from page_reader import DESKTOP, PHONE, TITLES, choose, click, focused, look, press, said, until
+from page_reader import DESKTOP, PHONE, TITLES, choose, click, focused, look, press, said, until, until_step
 from page_world import growing, served, step_of
 from recorded_steps import T0_S, decided
 from selenium import webdriver
@@ -18,6 +18,7 @@ from gesscale.decision import Reason, Verdict
 WIDTHS = (
     "return [...document.querySelectorAll(arguments[0])].map(each => [each.clientWidth, each.scrollWidth])"
 )
+TEXTS_OF = "return [...document.querySelectorAll(arguments[0])].map(each => each.innerText)"
 LINES = "return [...document.querySelectorAll(arguments[0])].map(each => each.getClientRects().length)"
 FOLDER = files("gesscale.service") / "page"
 TEXTS = "h1, h2, h3, p, a, b, dt, dd, th, td, caption, label, li, summary, text, span, button, select, output"
@@ -48,8 +49,14 @@ def test_a_decision_is_understood_in_three_clicks(chromium, world):
     text = said(chromium, ".aside")
     assert "347 rows/s are expected, 2 replicas do 196" in text
     assert "NDmax 200 ms, MST 700 rows/s; now 640" in text
-    bills = chromium.find_elements(By.CSS_SELECTOR, ".aside table:first-of-type tr.chosen")
-    assert bills[0].text.split() == ["3", "105", "least", "101", "0.3", "1.2"]
+    assert said(chromium, ".aside table:first-of-type tr.chosen").split() == [
+        "3",
+        "105",
+        "least",
+        "101",
+        "0.3",
+        "1.2",
+    ]
     choose(chromium, ".aside select", "edge")
     until(chromium, ".aside .why", "NoRoom")
     assert "512 MiB are free" in said(chromium, ".aside [aria-live]")
@@ -81,6 +88,7 @@ def test_replicas_that_are_not_enough_are_not_called_enough(chromium, world):
 def test_small_charts_have_two_figures_on_their_axis(chromium, recorded):
     look(chromium, f"{recorded}#/operator", PHONE)
     until(chromium, ".charts", "Backlog")
+    until_step(chromium, 2)
     figures = chromium.execute_script(
         "return [...document.querySelectorAll('.chart:not(.marks)')].map("
         "chart => [...chart.querySelectorAll('.tick[text-anchor=end]')].map(tick => tick.textContent))"
@@ -164,9 +172,8 @@ def test_a_workflow_of_a_thousand_operators_is_searched_and_shows_the_worst_firs
 
 
 def worst(driver: webdriver.Chrome) -> list[str]:
-    """Return the first two operators of the list."""
-    rows = driver.find_elements(By.CSS_SELECTOR, "[aria-label='Operators, worst first'] tbody th")
-    return [row.text for row in rows[:2]]
+    """Return the first two operators of the list, which may be drawn again at any time: in one look."""
+    return driver.execute_script(TEXTS_OF, "[aria-label='Operators, worst first'] tbody th")[:2]
 
 
 def search_by_keyboard(driver: webdriver.Chrome, name: str, width: int) -> None:
@@ -175,7 +182,7 @@ def search_by_keyboard(driver: webdriver.Chrome, name: str, width: int) -> None:
     press(driver, By.CSS_SELECTOR, ".counts .lagging", Keys.ENTER)
     until(driver, "main caption", "1 of 1,000 operators")
     press(driver, By.CSS_SELECTOR, ".counts .lagging", Keys.ENTER)
-    until(driver, "main caption", "1,000 operators")
+    until(driver, "main caption", "1,000 operators", is_whole=True)
     press(driver, By.CSS_SELECTOR, "input[type=search]", name)
     until(driver, "main caption", "1 of 1,000 operators")
     assert focused(driver, "value") == name

@@ -29,7 +29,7 @@ def tool(name):
 
 def _rendered(folder):
     done = subprocess.run(
-        [tool("kubectl"), "kustomize", folder], capture_output=True, text=True, timeout=60, check=False
+        [tool("kubectl"), "kustomize", folder], capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stderr
     return list(yaml.load_all(done.stdout, yaml.CSafeLoader))  # in C: ten times as fast

@@ -56,7 +56,7 @@ def locked(images, tmp_path):
             tmp_path / "lock",
             *names,
         )
-        return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+        return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
     return run
 
@@ -130,7 +130,7 @@ def pin(images, tmp_path):
         for file, text in zip(files, given, strict=True):
             file.write_text(text if isinstance(text, str) else json.dumps(text))
         command = (sys.executable, images / "pin.py", *files)
-        return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+        return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
     return run
 
@@ -199,7 +199,7 @@ def entry(images, tmp_path):
             env=environment,
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=300,
             check=False,
         )
         return done.returncode, done.stdout.splitlines(), done.stderr

@@ -40,7 +40,7 @@ def expressions(dashboard):
 
 
 def run(*command):
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 
 def test_the_rules_are_sound_and_fire_when_they_must(promtool, folder):

@@ -3,7 +3,9 @@
 import socket
 
 import pytest
-from example_jobs import EXAMPLES, await_batches, free_port, recommend, started
+from example_jobs import EXAMPLES, WAIT_S, await_batches, recommend, started
+
+from testbed.free_port import free_port
 
 PROGRAM, SETTINGS = EXAMPLES / "own_metrics" / "serve.py", EXAMPLES / "own_job" / "gesscale.yaml"
 
@@ -26,7 +28,7 @@ def test_a_port_in_use_is_one_line(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         with started(PROGRAM, tmp_path / "log", {"PORT": port}) as server:
-            assert server.wait(60) == 1
+            assert server.wait(WAIT_S) == 1
     assert (tmp_path / "log").read_text() == (
         f"serve: port {port} is in use; choose another one, such as PORT={int(port) + 1}\n"
     )

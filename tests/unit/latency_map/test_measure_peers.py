@@ -87,7 +87,7 @@ def by_name(httpserver):
     """Agents behind the one address of the test's server, asked as the agent of edge1."""
     said = []
     found = AgentsByName(
-        f"127.0.0.1:{httpserver.port}", default_port=1, own=("edge1", "me"), timeout_s=5, say=said.append
+        f"127.0.0.1:{httpserver.port}", default_port=1, own=("edge1", "me"), timeout_s=60, say=said.append
     )
     return found, said
 

@@ -28,7 +28,7 @@ from latency_map.serving import (
 )
 
 SETTLE_S = 60  # bound of a wait, not an expectation
-SOON_S = 0.2
+SOON_S = 1.0
 LARGE = 32 << 20  # beyond what the sockets of both ends hold
 
 
@@ -169,7 +169,7 @@ def test_a_client_that_sends_a_byte_now_and_then_is_cut():
     with serving(deadline_s=SOON_S) as server, connect(server) as client:
         client.sendall(b"GET /ok HTTP/1.1\r\nX: ")
         client.settimeout(0.02)
-        for _ in range(500):
+        for _ in range(3000):
             try:
                 client.sendall(b"a")
                 if client.recv(1) == b"":
@@ -343,8 +343,8 @@ def test_a_stream_lasts_beyond_the_deadline_of_pages():
 def test_who_does_not_read_a_stream_is_cut():
     with serving(deadline_s=SOON_S, streams={"/events": endless}) as server, connect(server) as deaf:
         deaf.sendall(b"GET /events HTTP/1.0\r\n\r\n")
-        await_until(lambda: handlers() == 1)
-        await_until(lambda: handlers() == 0)
+        assert deaf.recv(1) == b"H"  # it has begun
+        await_until(lambda: not handlers())
 
 
 def test_streams_leave_room_for_pages():

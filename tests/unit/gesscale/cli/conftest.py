@@ -67,7 +67,7 @@ class Site:
     def hang(self) -> None:
         def wait() -> Response:
             self.asked.set()
-            self.hung_up.wait(20)
+            self.hung_up.wait(60)
             return Response("")
 
         self.answer(wait)

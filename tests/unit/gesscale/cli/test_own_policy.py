@@ -57,7 +57,7 @@ def elsewhere(packages, *commands):
         text=True,
         check=False,
         env={**os.environ, "PYTHONPATH": found},
-        timeout=120,
+        timeout=300,
     )
     assert ended.returncode == 0, ended.stderr
     return json.loads(ended.stdout)

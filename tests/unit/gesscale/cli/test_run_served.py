@@ -9,16 +9,15 @@ from urllib.request import urlopen
 import pytest
 
 from gesscale.cli.logs import LogFormat, logging_to_stderr
+from testbed.free_port import free_port
 
 SETTLE_S = 60  # bound of a wait, not an expectation
 QUICK = ("--set", "monitor.period=1s")
 
 
 @pytest.fixture
-def free_port():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
+def port():
+    return free_port()
 
 
 def fetch(url):
@@ -26,9 +25,9 @@ def fetch(url):
         return answer.read().decode()
 
 
-def test_the_first_step_comes_at_once_and_all_is_served(gesscale, site, free_port):
+def test_the_first_step_comes_at_once_and_all_is_served(gesscale, site, port):
     found = {}
-    url = f"http://127.0.0.1:{free_port}"
+    url = f"http://127.0.0.1:{port}"
 
     def look():  # while the second step is being made, so that the first one is told
         found["count"] = found.get("count", 0) + 1
@@ -37,7 +36,7 @@ def test_the_first_step_comes_at_once_and_all_is_served(gesscale, site, free_por
                 found[path] = fetch(f"{url}{path}")
 
     site.serve_overload(look)
-    code, _, err = gesscale("run", "-c", site.config, "--steps", 2, "--listen", free_port, *QUICK)
+    code, _, err = gesscale("run", "-c", site.config, "--steps", 2, "--listen", port, *QUICK)
     assert code == 0
     assert f"INFO gesscale.run: page, API and metrics at {url}\n" in err
     assert "WARNING" not in err
@@ -54,18 +53,18 @@ def test_the_first_step_comes_at_once_and_all_is_served(gesscale, site, free_por
     assert found["/"].startswith("<!doctype html>")
 
 
-def test_the_page_looks_back_on_what_earlier_processes_decided(gesscale, site, free_port):
+def test_the_page_looks_back_on_what_earlier_processes_decided(gesscale, site, port):
     asked, points = [], []
 
     def look():
         asked.append(1)
         if len(asked) == 4:  # in the second step of the second process
-            answer = fetch(f"http://127.0.0.1:{free_port}/api/points?workflow=workflow")
+            answer = fetch(f"http://127.0.0.1:{port}/api/points?workflow=workflow")
             points.extend(json.loads(answer)["points"])
 
     site.serve_overload(look)
     gesscale("run", "-c", site.config, "--steps", 2, *QUICK)
-    gesscale("run", "-c", site.config, "--steps", 2, "--listen", free_port, *QUICK)
+    gesscale("run", "-c", site.config, "--steps", 2, "--listen", port, *QUICK)
     assert len(points) == 3  # two of the earlier process, one of this one
     assert [each["at_s"] for each in points] == sorted(each["at_s"] for each in points)
 

@@ -32,12 +32,12 @@ def server(talk: Talk) -> Iterator[str]:
         thread.start()
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/batches"
         over.set()
-        thread.join(10)
+        thread.join(60)
         assert not thread.is_alive()
 
 
 def hang(_peer: socket.socket, over: threading.Event) -> None:
-    over.wait(10)
+    over.wait(60)
 
 
 def drip(head: bytes) -> Talk:
@@ -94,26 +94,26 @@ def test_a_slow_answer_ends_with_the_timeout(talk: Talk) -> None:
 )
 def test_any_other_answer_is_said(answer: bytes, said: str) -> None:
     with server(say(answer)) as url, pytest.raises(MetricsUnavailableError) as raised:
-        fetch(url, timeout_s=5.0, max_bytes=1000)
+        fetch(url, timeout_s=60.0, max_bytes=1000)
     assert said in str(raised.value)
     assert url in str(raised.value)
 
 
 def test_a_body_of_just_the_allowed_size_passes() -> None:
     with server(say(b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 1000)) as url:
-        assert fetch(url, timeout_s=5.0, max_bytes=1000) == b"x" * 1000
+        assert fetch(url, timeout_s=60.0, max_bytes=1000) == b"x" * 1000
 
 
 def test_a_closed_port_is_refused() -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
         port = listener.getsockname()[1]
     with pytest.raises(MetricsUnavailableError, match="refused"):
-        fetch(f"http://127.0.0.1:{port}/", timeout_s=5.0, max_bytes=1000)
+        fetch(f"http://127.0.0.1:{port}/", timeout_s=60.0, max_bytes=1000)
 
 
 def test_a_name_that_no_resolver_can_take_is_said() -> None:
     with pytest.raises(MetricsUnavailableError, match="the connection failed"):
-        fetch(f"http://{'a' * 64}.invalid/", timeout_s=5.0, max_bytes=1000)
+        fetch(f"http://{'a' * 64}.invalid/", timeout_s=60.0, max_bytes=1000)
 
 
 HIDDEN = b"words-of-another-page"
@@ -133,7 +133,7 @@ HIDDEN = b"words-of-another-page"
 )
 def test_an_error_repeats_no_byte_of_the_answer(answer: bytes) -> None:
     with server(say(answer)) as url, pytest.raises(MetricsUnavailableError) as raised:
-        fetch(url, timeout_s=5.0, max_bytes=1000)
+        fetch(url, timeout_s=60.0, max_bytes=1000)
     assert HIDDEN.decode() not in str(raised.value)
 
 
@@ -141,7 +141,7 @@ def test_a_name_service_that_hangs_ends_with_the_timeout() -> None:
     over = threading.Event()
 
     def resolve(_host: str, _port: int) -> list[Address]:
-        over.wait(10)
+        over.wait(60)
         return []
 
     with pytest.raises(MetricsUnavailableError, match=r"within 0\.3 s"):
@@ -175,7 +175,7 @@ def test_a_server_of_tls_without_a_known_certificate_is_refused() -> None:
         server(say(b"HTTP/1.1 200 OK\r\n\r\n")) as url,
         pytest.raises(MetricsUnavailableError, match="failed"),
     ):
-        fetch(url.replace("http:", "https:"), timeout_s=5.0, max_bytes=1000)
+        fetch(url.replace("http:", "https:"), timeout_s=60.0, max_bytes=1000)
 
 
 def test_a_connection_goes_only_where_the_resolver_says() -> None:
@@ -183,13 +183,13 @@ def test_a_connection_goes_only_where_the_resolver_says() -> None:
         raise FetchError(f"{host}:{port} is not allowed")
 
     with pytest.raises(MetricsUnavailableError, match=r"127\.0\.0\.1:1 is not allowed"):
-        fetch("http://127.0.0.1:1/", timeout_s=5.0, max_bytes=1000, client=HttpClient(nowhere))
+        fetch("http://127.0.0.1:1/", timeout_s=60.0, max_bytes=1000, client=HttpClient(nowhere))
 
 
 @pytest.mark.parametrize("url", ["http://user@127.0.0.1/", "http://[fe80::1%25eth0]/", "file:///etc/passwd"])
 def test_an_address_with_more_than_host_and_port_is_not_asked(url: str) -> None:
     with pytest.raises(MetricsUnavailableError, match="expected an address such as"):
-        fetch(url, timeout_s=5.0, max_bytes=1000)
+        fetch(url, timeout_s=60.0, max_bytes=1000)
 
 
 @pytest.mark.parametrize(
@@ -211,9 +211,9 @@ def test_an_address_with_a_query_or_a_user_is_refused(url: str) -> None:
 def test_answers_that_are_held_at_the_same_time_share_a_budget() -> None:
     client = HttpClient(budget=ByteBudget(1500))
     page = b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 1000
-    with server(say(page)) as first, client.page(first, timeout_s=5.0, max_bytes=1000) as body:
+    with server(say(page)) as first, client.page(first, timeout_s=60.0, max_bytes=1000) as body:
         assert len(body) == 1000
         with server(say(page)) as url, pytest.raises(MetricsUnavailableError, match="it is not read"):
-            fetch(url, timeout_s=5.0, max_bytes=1000, client=client)
+            fetch(url, timeout_s=60.0, max_bytes=1000, client=client)
     with server(say(page)) as url:  # the first one is given back by now
-        assert len(fetch(url, timeout_s=5.0, max_bytes=1000, client=client)) == 1000
+        assert len(fetch(url, timeout_s=60.0, max_bytes=1000, client=client)) == 1000

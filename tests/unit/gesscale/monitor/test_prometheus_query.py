@@ -14,7 +14,7 @@ from gesscale.monitor.prometheus_query import Series, ask
 HIDDEN = "words-of-another-page"
 
 
-def asked(httpserver: HTTPServer, *, timeout_s: float = 5.0) -> tuple[Series, ...]:
+def asked(httpserver: HTTPServer, *, timeout_s: float = 60.0) -> tuple[Series, ...]:
     url = httpserver.url_for("/").rstrip("/")
     return ask(url, "up", "samples", now_s=1000.0, timeout_s=timeout_s, max_bytes=100_000, max_parts=60_000)
 

@@ -55,7 +55,7 @@ class Bench:
         })  # fmt: skip
 
     def ends(self):
-        self.thread.join(timeout=20)
+        self.thread.join(timeout=120)
         return not self.thread.is_alive()
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from http.client import HTTPConnection
 
 import pytest
-from scripted_api import ApiServer, as_json, connection_to, scripted_api, stream
+from scripted_api import SETTLE_S, ApiServer, as_json, connection_to, scripted_api, stream
 
 from gesscale.kubernetes.api.faults import ApiError
 from gesscale.kubernetes.api.resources import PODS
@@ -19,7 +19,7 @@ def api() -> Iterator[ApiServer]:
 
 @pytest.fixture
 def proxy(api: ApiServer) -> Iterator[FaultyApi]:
-    with faulty_api(api.url, lambda host, port: HTTPConnection(host, port, timeout=5.0)) as made:
+    with faulty_api(api.url, lambda host, port: HTTPConnection(host, port, timeout=SETTLE_S)) as made:
         yield made
 
 
@@ -66,7 +66,7 @@ def test_each_trouble_is_answered_as_an_api_server_does(
 
 def test_a_watch_that_is_open_ends_when_its_version_is_too_old(api: ApiServer, proxy: FaultyApi) -> None:
     first = {"type": "ADDED", "object": {"metadata": {"name": "a", "resourceVersion": "8"}}}
-    api.says(stream(first, then=lambda _: api.over.wait(10)), to="watch")
+    api.says(stream(first, then=lambda _: api.over.wait(SETTLE_S)), to="watch")
     lines = connection_to(proxy.url).watch(PODS, resource_version="7", lasts_s=30.0)
     each = iter(lines)
     assert b'"ADDED"' in next(each)

@@ -12,6 +12,7 @@ from gesscale.errors import ClusterError
 from testbed.cluster import processes
 from testbed.cluster.processes import Mark, Process, Role
 
+SETTLE_S = 120  # bound of a wait, not an expectation
 SLEEP = (sys.executable, "-c", "import time; time.sleep(60)")
 DEAF = (
     sys.executable,
@@ -37,7 +38,7 @@ def start(cluster: str, command: tuple[str, ...] = SLEEP, **mark: object) -> Pro
 
 
 def await_output(cluster: str, text: str) -> None:
-    log, deadline = Path(cluster) / "logs" / "process.log", time.monotonic() + 20
+    log, deadline = Path(cluster) / "logs" / "process.log", time.monotonic() + SETTLE_S
     while text not in log.read_text():
         assert time.monotonic() < deadline, log.read_text()
         time.sleep(0.01)
@@ -62,7 +63,7 @@ def test_a_process_is_found_while_it_becomes_another_program(cluster: str) -> No
 
 def test_children_are_found_but_not_taken_for_started(cluster: str) -> None:
     parent = start(cluster, (sys.executable, "-c", f"import subprocess; subprocess.run({SLEEP!r})"))
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + SETTLE_S
     while len(found := processes.find(cluster)) < 2:
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -85,7 +86,7 @@ def test_a_process_whose_marker_only_begins_alike_is_not_ours(cluster: str) -> N
 
 
 def test_a_process_that_listens_is_not_killed(cluster: str) -> None:
-    assert processes.stop([start(cluster)], grace_s=20) == ()
+    assert processes.stop([start(cluster)], grace_s=SETTLE_S) == ()
     assert processes.find(cluster) == ()
 
 
@@ -103,7 +104,7 @@ def test_the_first_signal_can_be_chosen(cluster: str) -> None:
     )
     started = start(cluster, (sys.executable, "-c", body))
     await_output(cluster, "up")
-    assert processes.stop([started], grace_s=20, first=signal.SIGPWR) == ()
+    assert processes.stop([started], grace_s=SETTLE_S, first=signal.SIGPWR) == ()
 
 
 def test_a_pid_that_another_process_has_got_is_left_alone(cluster: str) -> None:
@@ -129,7 +130,7 @@ def test_the_caller_and_its_ancestors_are_never_found(cluster: str) -> None:
 
 def test_an_ended_process_is_not_found(cluster: str) -> None:
     started = start(cluster, (sys.executable, "-c", ""))
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + SETTLE_S
     while processes.find(cluster):
         assert time.monotonic() < deadline
         time.sleep(0.01)

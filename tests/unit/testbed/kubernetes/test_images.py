@@ -110,7 +110,7 @@ def run_entry(entry: Path, *arguments: str, **environment: str) -> list[str]:
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=300,
         check=True,
     )
     return done.stdout.splitlines()

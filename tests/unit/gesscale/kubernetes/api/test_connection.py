@@ -9,7 +9,7 @@ from contextlib import closing, suppress
 
 import pytest
 from kubernetes.client import Configuration
-from scripted_api import as_json, as_text, connection_to, refusal, stream
+from scripted_api import SETTLE_S, as_json, as_text, connection_to, refusal, stream
 
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.api import ApiError, Connection
@@ -236,7 +236,7 @@ def test_a_redirect_is_not_followed_with_our_token(server, connection):
 
 
 def test_a_server_that_hangs_is_given_up(server):
-    server.says(lambda _handler: server.over.wait(10))
+    server.says(lambda _handler: server.over.wait(SETTLE_S))
     connection = connection_to(server.url, timeout_s=0.3)
     with pytest.raises(ApiError, match="cannot get nodes pi1: no answer in time") as caught:
         connection.get(NODES, "pi1")
@@ -288,10 +288,10 @@ def test_a_certificate_of_a_stranger_is_refused(tmp_path):
         thread = threading.Thread(target=shake, daemon=True)
         thread.start()
         configuration = Configuration(host=f"https://127.0.0.1:{listener.getsockname()[1]}")
-        opened = Connection(configuration, namespace="x", user_agent="gesscale/test", timeout_s=5)
+        opened = Connection(configuration, namespace="x", user_agent="gesscale/test", timeout_s=SETTLE_S)
         with pytest.raises(ApiError, match="certificate is not accepted") as caught:
             opened.get(NODES, "pi1")
-        thread.join(10)
+        thread.join(SETTLE_S)
     assert caught.value.reason == "TLS"
     opened.close()
 
@@ -334,15 +334,15 @@ def test_a_watch_whose_connection_breaks_is_a_fault(server, connection):
 
 
 def test_a_silent_watch_ends_as_a_timeout(server, connection):
-    server.says(stream(then=lambda _handler: server.over.wait(10)), to="watch")
+    server.says(stream(then=lambda _handler: server.over.wait(SETTLE_S)), to="watch")
     with pytest.raises(ApiError) as caught:
         list(connection.watch(LEASES, resource_version="7", silence_s=0.2))
     assert caught.value.reason == "Timeout"
 
 
 def test_interrupting_a_watch_wakes_who_waits_for_its_next_line(server, connection):
-    server.says(stream({"a": 1}, then=lambda _handler: server.over.wait(30)), to="watch")
-    lines = connection.watch(PODS, resource_version="7", silence_s=30)
+    server.says(stream({"a": 1}, then=lambda _handler: server.over.wait(SETTLE_S)), to="watch")
+    lines = connection.watch(PODS, resource_version="7", silence_s=SETTLE_S)
     heard = threading.Event()
     ended = threading.Event()
 
@@ -356,8 +356,8 @@ def test_interrupting_a_watch_wakes_who_waits_for_its_next_line(server, connecti
 
     thread = threading.Thread(target=read, daemon=True)
     thread.start()
-    assert heard.wait(10)
+    assert heard.wait(SETTLE_S)
     time.sleep(0.05)  # so that it waits for the second line
     lines.interrupt()
-    assert ended.wait(10)
-    thread.join(10)
+    assert ended.wait(SETTLE_S)
+    thread.join(SETTLE_S)

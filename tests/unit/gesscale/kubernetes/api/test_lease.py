@@ -4,7 +4,7 @@ import threading
 from datetime import UTC, datetime
 
 import pytest
-from scripted_api import as_json, connection_to, refusal
+from scripted_api import SETTLE_S, as_json, connection_to, refusal
 
 from gesscale.errors import InputError
 from gesscale.kubernetes.api import ApiError, ElectionTimes, Elector, LeaseLock, new_identity
@@ -308,13 +308,11 @@ def test_a_thread_leads_until_it_is_stopped_and_gives_the_lease_back(server):
     won = threading.Event()
     elector = Elector(LeaseLock(opened, "gesscale"), "me", on_change=won.set)
     elector.start()
-    assert won.wait(10)
+    assert won.wait(SETTLE_S)
     elector.stop()
     assert not elector.is_leader()
-    assert [each.body["spec"]["holderIdentity"] for each in server.asked if each.method == "PUT"] == [
-        "me",
-        "",
-    ]
+    *renewed, last = [each.body["spec"]["holderIdentity"] for each in server.asked if each.method == "PUT"]
+    assert (set(renewed), last) == ({"me"}, "")  # once, or more often where it is stopped late
     opened.close()
 
 

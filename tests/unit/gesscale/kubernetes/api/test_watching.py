@@ -4,7 +4,7 @@ import re
 import threading
 
 import pytest
-from scripted_api import as_json, as_text, refusal, stream
+from scripted_api import SETTLE_S, as_json, as_text, refusal, stream
 
 from gesscale.kubernetes.api.resources import PODS
 from gesscale.kubernetes.api.watching import Cache, Timing
@@ -233,7 +233,7 @@ def test_a_snapshot_does_not_change(server, through):
 def test_a_thread_lists_watches_and_ends_at_once_when_told(server, connection):
     server.says(listed(pod("a")))
     server.says(
-        stream(event("ADDED", pod("b", "11")), then=lambda _handler: server.over.wait(30)), to="watch"
+        stream(event("ADDED", pod("b", "11")), then=lambda _handler: server.over.wait(SETTLE_S)), to="watch"
     )
     seen_b = threading.Event()
 
@@ -243,9 +243,9 @@ def test_a_thread_lists_watches_and_ends_at_once_when_told(server, connection):
 
     cache = Cache(connection, PODS, labels_of, on_change=look)
     cache.start()
-    assert seen_b.wait(10)
+    assert seen_b.wait(SETTLE_S)
     assert cache.snapshot().fresh
-    cache.stop(timeout_s=10)
+    cache.stop(timeout_s=SETTLE_S)
     assert not any(each.name == "watch-pods" for each in threading.enumerate())
     assert set(cache.snapshot().objects) == {"streams/a", "streams/b"}
 
@@ -253,12 +253,12 @@ def test_a_thread_lists_watches_and_ends_at_once_when_told(server, connection):
 def test_a_thread_that_waits_after_a_fault_ends_at_once_too(server, connection):
     server.says(refusal(403, "Forbidden", "no"))
     failed = threading.Event()
-    timing = Timing(first_wait_s=60.0)
+    timing = Timing(first_wait_s=10 * SETTLE_S)
     cache = Cache(connection, PODS, labels_of, on_change=failed.set, timing=timing)
     cache.start()
-    assert failed.wait(10)
+    assert failed.wait(SETTLE_S)
     assert not cache.snapshot().listed
-    cache.stop(timeout_s=10)
+    cache.stop(timeout_s=SETTLE_S)
     assert not any(each.name == "watch-pods" for each in threading.enumerate())
 
 
@@ -274,7 +274,7 @@ def test_a_silent_watch_is_opened_anew_and_is_no_fault(server, connection):
             self.opened += 1
             if self.opened == 3:
                 cache._stopping.set()  # the end of this test
-            return connection.watch(resource, silence_s=0.05, **where)
+            return connection.watch(resource, silence_s=0.5, **where)
 
     server.says(listed(pod("a")))
     server.says(stream(bookmark("11"), then=lambda _handler: server.over.wait(5)), to="watch")

@@ -1,7 +1,7 @@
 """Where a workflow's latency map comes from."""
 
 import pytest
-from scripted_api import as_json, connection_to, refusal, scripted_api
+from scripted_api import SETTLE_S, as_json, connection_to, refusal, scripted_api
 
 from gesscale.kubernetes.controller.latencies import ConfigMapLatencies, bounds_of, open_latency_map
 from gesscale.kubernetes.resource.spec_groups import LatencyMapSpec
@@ -25,7 +25,7 @@ def opened(api, **spec):
         LatencyMapSpec.model_validate(spec or SPEC),
         namespace="streams",
         connection=connection_to(api.url),
-        timeout_s=1.0,
+        timeout_s=SETTLE_S,
         client=ANYWHERE,
         nodes=lambda: NODES,
     )

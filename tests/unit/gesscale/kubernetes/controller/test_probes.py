@@ -106,7 +106,7 @@ def probed():
 
 def ask(url):
     try:
-        with urlopen(url, timeout=5) as answer:
+        with urlopen(url, timeout=60) as answer:
             return answer.status, answer.read().decode()
     except HTTPError as refusal:
         with refusal:

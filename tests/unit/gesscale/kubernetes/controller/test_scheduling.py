@@ -19,6 +19,7 @@ from gesscale.service.journal import Journal
 from gesscale.service.metrics import ScalerMetrics
 from latency_map.measure.threads import in_thread
 
+SETTLE_S = 60  # bound of a wait, not an expectation
 KEY = ("streams", "op")
 
 
@@ -243,7 +244,7 @@ class Gate:
 
     def __call__(self):
         self.entered.set()
-        assert self.open.wait(10)
+        assert self.open.wait(SETTLE_S)
         return self.scene.world.look()
 
 
@@ -251,14 +252,14 @@ def test_a_slow_step_is_neither_joined_by_another_nor_followed_by_all_that_it_mi
     scene = Scene(in_thread)
     scene.look = gate = Gate(scene)
     scene.advance()
-    assert gate.entered.wait(10)
+    assert gate.entered.wait(SETTLE_S)
     gate.entered.clear()
     for _ in range(5):
         scene.advance(60.0)
     assert not gate.entered.is_set()
     gate.open.set()
     scene.scheduler.leave_all()
-    scene.scheduler.wait(10)
+    scene.scheduler.wait(SETTLE_S)
     assert scene.ordered == ["a", "b"]
 
 
@@ -266,17 +267,17 @@ def test_leadership_that_is_lost_in_mid_step_orders_and_tells_nothing_even_when_
     scene = Scene(in_thread)
     scene.look = gate = Gate(scene)
     scene.advance()
-    assert gate.entered.wait(10)
+    assert gate.entered.wait(SETTLE_S)
     scene.scheduler.leave_all()  # does not wait
     scene.term = 2
     scene.advance(1.0)
     assert scene.scheduler.statuses() == ()  # not before the old step has ended
     gate.open.set()
-    scene.scheduler.wait(10)
+    scene.scheduler.wait(SETTLE_S)
     assert scene.api.patches == []
     scene.advance(1.0)
     scene.scheduler.leave_all()
-    scene.scheduler.wait(10)
+    scene.scheduler.wait(SETTLE_S)
     assert scene.api.status()["order"]["term"] == 2
 
 
@@ -284,20 +285,20 @@ def test_waiting_for_the_last_steps_ends():
     scene = Scene(in_thread)
     scene.look = gate = Gate(scene)
     scene.advance()
-    assert gate.entered.wait(10)
+    assert gate.entered.wait(SETTLE_S)
     scene.scheduler.leave_all()
     scene.scheduler.wait(0.05)
     gate.open.set()
-    scene.scheduler.wait(10)
+    scene.scheduler.wait(SETTLE_S)
 
 
 def test_a_step_under_way_says_since_when():
     scene = Scene(in_thread)
     scene.look = gate = Gate(scene)
     scene.advance(7.0)
-    assert gate.entered.wait(10)
+    assert gate.entered.wait(SETTLE_S)
     (standing,) = scene.scheduler.statuses()
     assert (standing.running_since_s, standing.last_s) == (7.0, None)
     gate.open.set()
     scene.scheduler.leave_all()
-    scene.scheduler.wait(10)
+    scene.scheduler.wait(SETTLE_S)

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from processes import COMMAND
 
+SETTLE_S = 150  # bound of a wait, not an expectation
+
 
 def test_wrong_input_is_one_line_and_exit_code_2(gesscale):
     code, out, message = gesscale("arena", "compare", "/nowhere")
@@ -35,18 +37,17 @@ def in_a_session_of_its_own(*words):
                 os.killpg(process.pid, signal.SIGKILL)
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_interrupted_run_keeps_what_is_done_and_says_how_to_go_on(tmp_path, load, jobs):
     folder = tmp_path / "results"
     words = ("arena", "run", "--policies", "static,gesscale", "--workload", load, "--seeds", 2000)
     with in_a_session_of_its_own(*words, "--jobs", jobs, "--results", folder) as process:
         lines = folder / "results.jsonl"
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + SETTLE_S
         while time.monotonic() < deadline and not (lines.exists() and lines.read_bytes().count(b"\n") >= 3):
             time.sleep(0.2)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers, too
-        _, message = process.communicate(timeout=60)
+        _, message = process.communicate(timeout=SETTLE_S)
         assert process.returncode == 130
         done = lines.read_bytes().count(b"\n")
         assert done >= 3
@@ -55,7 +56,7 @@ def test_an_interrupted_run_keeps_what_is_done_and_says_how_to_go_on(tmp_path, l
             in message
         )
         assert "Traceback" not in message
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + SETTLE_S
         while _alive_in_session(process.pid) and time.monotonic() < deadline:
             time.sleep(0.1)
         assert not _alive_in_session(process.pid)
