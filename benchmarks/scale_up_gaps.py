@@ -24,7 +24,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from emulated_nodes import driver_document, emulated_nodes, tell
+from emulated.nodes import driver_document, emulated_nodes, tell
 
 from gesscale.spark.warm_up import DAEMON, DAEMON_SETTING, PLUGINS_SETTING
 from testbed.cluster import processes

@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from emulated_nodes import written_topology
+from emulated.nodes import written_topology
 from scale_up_gaps import ADDED, FIRST, MEASURES, batches, program, scale_up, summary
 
 from testbed.cluster.spark_command import SMALL_JVM

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
-from emulated_nodes import driver_document, emulated_nodes, tell
+from emulated.nodes import driver_document, emulated_nodes, tell
 
 ROWS_PER_S, SERVICE_S, TRIGGER_S = 80, 0.008, 2.0
 WARM_BATCHES, SHARE_BATCHES, SETTLED_BATCHES, GONE_BATCHES = 6, 8, 4, 3

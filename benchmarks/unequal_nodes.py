@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from emulated_nodes import driver_document, emulated_nodes, tell
+from emulated.nodes import driver_document, emulated_nodes, tell
 
 from testbed.pipeline.replay import ReplayOptions, ReplayReader, RideRange, RideReplay
 from testbed.pipeline.schedule import split_by_speed, split_rows
