@@ -36,6 +36,7 @@ DEFAULTS = {
     "spark.executor.decommission.forceKillTimeout": "300s",
     "spark.executor.maxNumFailures": "1000000",
     "spark.executor.failuresValidityInterval": "1h",
+    "spark.kubernetes.executor.apiPollingInterval": "10s",
 }
 """Where the user says nothing; reasons: docs/howto/spark_on_kubernetes.md."""
 FIRST_ORDER_WITHIN_S = 20.0

@@ -82,6 +82,7 @@ def test_what_the_user_has_set_is_kept(httpserver, connection, tmp_path):
     place(builder, autoscaler="taxi", connection=connection)
     assert builder["spark.executor.maxNumFailures"] == "5"
     assert builder["spark.executor.failuresValidityInterval"] == "1h"
+    assert builder["spark.kubernetes.executor.apiPollingInterval"] == "10s"
     assert template(builder)["spec"]["tolerations"] == [{"operator": "Exists"}]
     assert own.read_text() == "spec: {tolerations: [{operator: Exists}]}"
 
