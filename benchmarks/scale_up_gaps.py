@@ -30,6 +30,7 @@ from gesscale.spark.warm_up import DAEMON, DAEMON_SETTING, PLUGINS_SETTING
 from testbed.cluster import processes
 from testbed.cluster.processes import Role
 from testbed.cluster.spark import LocalSpark, open_spark
+from testbed.demo.query import option_words
 from testbed.demo.rides import prepare_rides
 from testbed.demo.scenario import DEMO
 from testbed.pipeline.rides import bundled_demand
@@ -87,11 +88,7 @@ def program(query: str, cap_kind: str, folder: Path, **more: object) -> tuple[st
             **cap(300, cap_kind),
         }  # fmt: skip
         words = ("-m", "testbed.nexmark", "stream", query)
-    return (
-        *words,
-        *(word for name, value in {**options, **more}.items() for word in (f"--{name}", str(value))),
-        "--linger",
-    )
+    return (*words, *option_words({**options, **more}), "--linger")
 
 
 def batches(address: str) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from emulated.nodes import written_topology
+from emulated.nodes import end_in_order, written_topology
 from scale_up_gaps import ADDED, FIRST, MEASURES, batches, program, scale_up, summary
 
 from testbed.cluster.spark_command import SMALL_JVM
@@ -94,9 +94,6 @@ def play(cluster: KubernetesTestBed, case: str, rounds: int, output: Path | None
                     for log in ("driver.log", "controller.log"):
                         shutil.copy(folder / log, output.with_suffix(f".{log}"))
         summary({"query": query, "measure": measure, "cap": cap_kind, "classes": archive}, found, output)
-        stage.cluster.run_kubectl(
-            "delete", "namespace", "streams", "--wait=true", "--timeout=150s", timeout_s=160
-        )
 
 
 def main() -> None:
@@ -108,6 +105,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--output", type=Path, help="where the figures are added")
     given = parser.parse_args()
+    end_in_order()
     with TemporaryDirectory() as name:
         topology = written_topology(Path(name), TOPOLOGY, DELAYS)
         with kubernetes_up(topology, source=str(Path(name) / "topology.yaml")) as cluster:

@@ -36,7 +36,7 @@ def emulated_nodes(topology: str, delays: str = NEAR_AND_FAR) -> Iterator[tuple[
     delays
         Those, as CSV.
     """
-    signal.signal(signal.SIGTERM, _end)
+    end_in_order()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         os.environ[state.STATE_ROOT] = str(folder / "state")
@@ -48,8 +48,12 @@ def emulated_nodes(topology: str, delays: str = NEAR_AND_FAR) -> Iterator[tuple[
             lifecycle.down(read.name)
 
 
+def end_in_order() -> None:
+    """Let a SIGTERM take down what the benchmark has brought up; a second one does not stop that."""
+    signal.signal(signal.SIGTERM, _end)
+
+
 def _end(*_: object) -> None:
-    """End the benchmark; a second signal does not stop what takes the nodes down."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     sys.exit(143)
 

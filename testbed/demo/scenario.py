@@ -63,14 +63,14 @@ class TopicInput:
         Of each topic: tasks of a batch. Six are shared out evenly by one, two and three replicas.
     port
         Where the broker listens.
-    asked
+    loop_reads
         Whether the loop asks the broker what is offered; else the drivers tell it, by the offsets of their batches.
     """
 
     broken_share: float = 0.02
     partitions: int = 6
     port: int = 9092
-    asked: bool = True
+    loop_reads: bool = True
 
     def bootstrap(self, topology: Topology) -> str:
         """Return where the broker listens."""
@@ -235,7 +235,7 @@ class Scenario:
         if self.kafka is None:
             return {**described, "batch_cap_rows_per_replica": self.cap_rows}
         described["batch_cap_rows"] = self.cap_rows
-        if self.kafka.asked:
+        if self.kafka.loop_reads:
             described["kafka"] = {"bootstrap": self.kafka.bootstrap(topology), "topic": operator.reads}
         return described
 

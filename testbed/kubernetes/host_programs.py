@@ -85,15 +85,10 @@ def host_programs() -> HostPrograms:
 
 
 def mounted_paths() -> tuple[Path, ...]:
-    """Return the folders and files of this machine that pods see, none inside another; the archive among them."""
+    """Return the folders and files of this machine that pods see, none inside another."""
     wanted = [Path("/usr"), *(Path("/") / name for name in _MERGED), *map(Path, _SETTINGS)]
-    wanted += [
-        *Path("/etc").glob("java*"),
-        Path(sys.base_prefix),
-        Path(sys.prefix),
-        PROJECT,
-        cache_directory(),
-    ]
+    wanted += [*Path("/etc").glob("java*"), Path(sys.base_prefix), Path(sys.prefix), PROJECT]
+    wanted.append(cache_directory())  # it holds the archive of the executors' classes
     present = [path for path in wanted if path.exists() and not path.is_symlink()]
     return tuple(path for path in dict.fromkeys(present) if not _covered(path, present))
 

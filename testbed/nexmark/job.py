@@ -38,7 +38,7 @@ def scenario_of(query: Query, *, kafka: bool = False) -> Scenario:
     operator = TaxiOperator(name=query.name, service_ms_per_row=8.0)
     scenario = replace(DEMO, operators=(operator,), cap_rows=300, max_replicas=3, drain_s=120.0)
     # The driver tells what is offered, as with the other source.
-    return replace(scenario, kafka=TopicInput(asked=False), cap_rows=750) if kafka else scenario
+    return replace(scenario, kafka=TopicInput(loop_reads=False), cap_rows=750) if kafka else scenario
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -69,9 +69,9 @@ def test_each_row_goes_from_topic_to_topic(rides, tmp_path):
     assert first["cap_rows"] == CAP_ROWS
     # Kafka's sink counts what it gets, and its source what each executor read
     assert first["output_rows"] == first["rows"]
-    # of those of which Spark's account came in time
+    # On a busy machine Spark's account of a batch comes too late now and then.
     accounted = [batch for batch in document["batches"] if batch["by_host"] is not None]
-    assert accounted
+    assert 2 * len(accounted) > len(document["batches"])
     for batch in accounted:
         assert [work["rows"] for work in batch["by_host"].values()] == [batch["rows"]]
     assert not (tmp_path / "broker").exists()

@@ -108,7 +108,7 @@ def test_each_row_reaches_the_sink_once_and_the_listener_tells(rides, tmp_path):
         assert len(batch["hosts"]) == 1  # local mode: the driver is the one executor
     # On a busy machine Spark's account of a batch comes too late now and then.
     accounted = [batch for batch in document["batches"] if batch["by_host"] is not None]
-    assert accounted
+    assert 2 * len(accounted) > len(document["batches"])
     for batch in accounted:
         assert sum(work["rows"] for work in batch["by_host"].values()) == batch["rows"]
     assert max(batch["offered_rows_total"] for batch in document["batches"]) == rows
@@ -120,9 +120,8 @@ def test_a_stopped_query_goes_on_where_it_stopped_though_metrics_are_off(rides, 
     folder, count = rides
     port = free_port()
     fast = ("--speed", 86400)
-    with streaming(
-        folder, tmp_path, port, *fast, "--cap-rows", 100
-    ) as process:  # in 26 batches, a second each
+    in_26_batches = (*fast, "--cap-rows", 100)  # a second each
+    with streaming(folder, tmp_path, port, *in_26_batches) as process:
         deadline_s = time.monotonic() + 240
         while time.monotonic() < deadline_s and b'"batch_id"' not in (page(port, "batches") or b""):
             time.sleep(0.2)

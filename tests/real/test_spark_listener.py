@@ -76,6 +76,7 @@ def test_a_query_survives_an_offset_function_that_fails():
     assert {batch["output_rows"] for batch in document["batches"]} == {10}
     # On a busy machine Spark's account of a batch comes too late now and then.
     accounted = [batch for batch in document["batches"] if batch["by_host"] is not None]
+    assert 2 * len(accounted) > len(document["batches"])
     assert {batch["by_host"]["localhost"]["rows"] for batch in accounted} == {10.0}
     for batch in accounted:  # two slots, each at most as long as the batch
         assert 0 < batch["by_host"]["localhost"]["busy_s"] <= batch["seconds"]

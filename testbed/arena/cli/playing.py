@@ -202,9 +202,8 @@ def _play(
             return
         except KeyboardInterrupt:
             pass
-    _, on_file = read_results(
-        kept.folder
-    )  # the file knows: an interrupt may come between a line and its count
+    # The file knows: an interrupt may come between a line and its count.
+    _, on_file = read_results(kept.folder)
     total = len(kept.results) + len(kept.missing)
     stderr_console.print(
         f"interrupted: {len(on_file)} of {total} runs are done and kept in {kept.folder}; {again} goes on"
