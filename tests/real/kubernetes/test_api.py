@@ -5,13 +5,14 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 import yaml
 from accounts import Right, controller_rights, controller_roles, missing_rights
+from controlled_world import define, until
 from kubernetes.client import Configuration
 from stopped_api import stopped_api_server
 
@@ -40,16 +41,8 @@ from gesscale.kubernetes.placement.room import ExecutorNeeds
 pytestmark = pytest.mark.real
 
 ROOT = Path(__file__).parents[3]
-PATIENCE_S = 180.0
 QUICK = ElectionTimes(duration_s=9.0, renew_deadline_s=6.0, renew_every_s=0.5, retry_s=0.25)
 """Long enough that a busy machine does not end a leadership."""
-
-
-def until(done: Callable[[], object], what: str) -> None:
-    end_s = time.monotonic() + PATIENCE_S
-    while not done():
-        assert time.monotonic() < end_s, f"expected within {PATIENCE_S:g} s: {what}"
-        time.sleep(0.05)
 
 
 @pytest.fixture(scope="module")
@@ -61,17 +54,7 @@ def admin(cluster) -> Iterator[Connection]:
 
 @pytest.fixture(scope="module")
 def defined(cluster, admin) -> None:
-    """Have StreamAutoscalers served."""
-    definition = ROOT / "deploy" / "k3s" / "crd" / "streamautoscalers.yaml"
-    cluster.run_kubectl("apply", "--server-side", "--force-conflicts", "-f", str(definition))
-
-    def served() -> bool:
-        try:
-            return bool(list(admin.pages(STREAM_AUTOSCALERS)))
-        except ApiError:
-            return False
-
-    until(served, "StreamAutoscalers are served")
+    define(cluster, admin)
 
 
 def config_map(name: str, value: str) -> dict:
@@ -86,10 +69,7 @@ def value_of(item) -> str | None:
 def watched(admin, namespace) -> Iterator[Cache[str]]:
     cache = Cache(admin, CONFIG_MAPS, value_of, namespace=namespace, timing=Timing(longest_wait_s=2.0))
     cache.start()
-    until_s = time.monotonic() + PATIENCE_S
-    while not cache.snapshot().listed:
-        assert time.monotonic() < until_s
-        time.sleep(0.05)
+    until(lambda: cache.snapshot().listed, "ConfigMaps are listed")
     yield cache
     cache.stop(timeout_s=60)
     assert not any(each.name == "watch-configmaps" for each in threading.enumerate())

@@ -17,8 +17,8 @@ from accounts import (
 )
 from audited_requests import requests_of
 from controlled_world import World, define, until
-from real.kubernetes.test_executors import Application
-from real.kubernetes.test_executors import until as until_seen
+from ordered_application import Application
+from ordered_application import until as until_seen
 
 from gesscale.kubernetes.api import ApiError, connect
 from gesscale.kubernetes.api.events import REFRESH_S, Events, Incident, Regarding

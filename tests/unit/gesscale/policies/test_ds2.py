@@ -3,7 +3,8 @@
 import math
 
 import pytest
-from edge import known, observe, operator, reading, workflow
+from ds2_readings import BARE, CHAIN, analyses, chain, op, seen, sizes
+from edge import known, observe, reading, workflow
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,60 +12,9 @@ from gesscale.decision import Reason, Verdict
 from gesscale.observation import MissingReading, OperatorReading
 from gesscale.order import Order
 from gesscale.policies import policy_named
-from gesscale.policies.ds2.policy import Ds2Memo
 from gesscale.policies.ds2.settings import Ds2Settings
-from gesscale.ports import ClusterState, Knowledge, Node
+from gesscale.ports import ClusterState, Node
 from gesscale.settings.analyze import AnalyzeSettings
-from gesscale.workflow import Operator, Workflow
-
-BARE = Ds2Settings(over_provision=1.0)
-
-
-def op(name: str, *upstream: str, most: int = 100, **limits: int) -> Operator:
-    return operator(name, upstream=upstream, max_replicas=most, **limits)
-
-
-def seen(
-    name: str,
-    replicas: int,
-    rows_per_s: float,
-    *,
-    busy: float = 1.0,
-    offered: float | None = None,
-    **more: object,
-) -> OperatorReading:
-    """Return an operator that processed so many rows/s in a share of its time, and was offered as many or others."""
-    placement = [f"n{index}" for index in range(replicas)]
-    return reading(
-        placement, name=name, throughput=rows_per_s, offered=offered, **{"busy_share": busy, **more}
-    )
-
-
-def analyses(flow: Workflow, *readings: OperatorReading, settings=BARE, knowledge=None, missing_readings=()):
-    policy = policy_named("ds2", flow, AnalyzeSettings(ds2=settings))
-    return policy.analyze(
-        observe(*readings, missing_readings=missing_readings), known() if knowledge is None else knowledge
-    )
-
-
-def sizes(flow: Workflow, *readings: OperatorReading, **more: object) -> dict[str, int | None]:
-    return {name: found.desired_replicas for name, found in analyses(flow, *readings, **more).items()}
-
-
-CHAIN = workflow(op("source"), op("map", "source"), op("sink", "map"))
-
-
-def chain(offered: float = 1e6, **more: object) -> tuple[OperatorReading, ...]:
-    """Return source, map and sink on 5 replicas each: half, a quarter and an eighth of the true rates below are used.
-
-    True rates of all replicas together: 500,000, 800,000 and 2,500,000 rows/s; nothing is filtered.
-    """
-    return (
-        seen("source", 5, 200e3, busy=0.4, offered=offered, output_rows_per_s=200e3, **more),
-        seen("map", 5, 200e3, busy=0.25, output_rows_per_s=200e3),
-        seen("sink", 5, 200e3, busy=0.08),
-    )
-
 
 JOIN = workflow(
     op("auctions"),
@@ -317,88 +267,6 @@ def test_whatever_is_read_a_size_is_a_number_within_the_limits(figures, horizon_
     settings = Ds2Settings(drain_horizon=horizon_s)
     found = sizes(CHAIN, *readings, settings=settings)
     assert all(size is None or 1 <= size <= 20 for size in found.values())  # at most 15 more at once
-
-
-# Pauses and windows
-
-
-def changed(at_s: float, **memos: str) -> Knowledge:
-    settled = Order(at_s=at_s, placement=("n0",), downtime_s=40.0)
-    return known(orders={"sink": (settled,)}, memos=memos)
-
-
-def test_nothing_changes_while_any_operator_cools_down():
-    found = analyses(CHAIN, *chain(), knowledge=changed(at_s=701.0))  # 299 s ago
-    assert {item.reason for item in found.values()} == {Reason.COOLING_DOWN}
-    assert found["source"].desired_replicas == 10
-    again = analyses(CHAIN, *chain(), knowledge=changed(at_s=700.0))
-    assert again["source"].verdict is Verdict.MORE
-
-
-def test_figures_of_the_warm_up_do_not_count():
-    settings = Ds2Settings(cooldown=1, warm_up=60)
-    warm = analyses(CHAIN, *chain(), settings=settings, knowledge=changed(at_s=940.0))
-    assert warm["source"].verdict is Verdict.MORE
-    cold = analyses(CHAIN, *chain(), settings=settings, knowledge=changed(at_s=941.0))
-    assert {item.desired_replicas for item in cold.values()} == {None}
-    assert cold["map"].detail == "figures of the first 60 s after a change do not count"
-
-
-THREE = Ds2Settings(over_provision=1.0, activation_windows=3)
-ALONE = workflow(op("op"))
-
-
-def window(offered: float, at_s: float, knowledge: Knowledge):
-    """Return the analysis of an operator whose replica is good for 100 rows/s."""
-    return analyses(
-        ALONE, seen("op", 1, 100.0, offered=offered, at_s=at_s), settings=THREE, knowledge=knowledge
-    )["op"]
-
-
-def memo(*sizes_found: int, at_s: float = 985.0, policy: str = "ds2") -> dict[str, str]:
-    return {"op": Ds2Memo(policy=policy, at_s=at_s, sizes=sizes_found).model_dump_json()}
-
-
-def test_several_windows_are_waited_for_and_their_median_counts():
-    kept = known()
-    wanted = []
-    for index, offered in enumerate((300.0, 900.0, 500.0, 500.0)):
-        found = window(offered, 1000.0 + 15 * index, kept)
-        wanted.append(found.desired_replicas)
-        kept = known(memos={"op": found.memo})
-    assert wanted == [None, None, 5, 5]  # of 3, 9 and 5; of 9, 5 and 5
-
-
-def test_the_same_observation_counts_once():
-    first = window(500.0, 1000.0, known(memos=memo(3, 9)))
-    again = window(500.0, 1000.0, known(memos={"op": first.memo}))
-    assert (again.desired_replicas, again.memo) == (first.desired_replicas, first.memo) == (5, first.memo)
-
-
-@pytest.mark.parametrize(
-    "memos",
-    [
-        {},
-        {"op": "nonsense"},
-        memo(3, 9, policy="dhalion"),
-        memo(3, 9, at_s=1015.0),  # of a time to come: the clock was set back
-    ],
-)
-def test_what_cannot_be_remembered_is_begun_anew_and_changes_nothing(memos):
-    found = window(500.0, 1000.0, known(memos=memos))
-    assert (found.verdict, found.desired_replicas) == (Verdict.SAME, None)
-    assert Ds2Memo.model_validate_json(found.memo).sizes == (5,)
-
-
-def test_windows_of_before_a_change_do_not_count():
-    settled = Order(at_s=985.0, placement=("n0",), downtime_s=4.0)
-    kept = Knowledge(latencies=known().latencies, orders={"op": (settled,)}, memos=memo(3, 9, at_s=985.0))
-    found = window(500.0, 1000.0, kept)
-    assert Ds2Memo.model_validate_json(found.memo).sizes == (5,)
-
-
-def test_without_windows_to_wait_for_nothing_is_remembered():
-    assert {found.memo for found in analyses(CHAIN, *chain()).values()} == {None}
 
 
 # Nodes

@@ -4,74 +4,18 @@ import math
 from dataclasses import replace
 
 import pytest
-from edge import NODES, delays, known, observe, operator, reading, workflow
+from edge import NODES, delays, known
+from gesscale2_streams import decide, stream
 
-from gesscale.decision import Analysis, Plan, Reason, Verdict
-from gesscale.observation import Batch, MissingReading, OperatorReading
+from gesscale.decision import Reason, Verdict
+from gesscale.observation import MissingReading
 from gesscale.order import Order
-from gesscale.policies import policy_named
 from gesscale.policies.gesscale2.memo import Gesscale2Memo
 from gesscale.policies.gesscale2.settings import Gesscale2Settings
 from gesscale.ports import ClusterState, Knowledge, Latencies, Node
-from gesscale.settings.analyze import AnalyzeSettings
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import experiment_of
 from testbed.arena.playing import play
-
-TRIGGER_S = 10.0
-FLOW = workflow(replace(operator(), cap=None))
-
-
-def stream(
-    load: float, placement: tuple[str, ...] = ("hub",), *, minutes: int = 3, backlog: float = 0.0
-) -> OperatorReading:
-    """Return an operator that was offered so many rows/s, and does 100 rows/s and replica: a batch every 10 s."""
-    rows = min(load, 100.0 * len(placement)) * TRIGGER_S
-    batches = tuple(
-        Batch(
-            batch_id=index,
-            ended_at_s=1000.0 + TRIGGER_S * index,
-            rows=int(rows),
-            seconds=rows / 100 / len(placement),
-            nodes=placement,
-            trigger_s=TRIGGER_S,
-            offered_rows_total=load * TRIGGER_S * index,
-            backlog_rows=backlog,
-        )
-        for index in range(6 * minutes)
-    )
-    return reading(
-        placement,
-        at_s=batches[-1].ended_at_s,
-        throughput=rows / TRIGGER_S,
-        offered=load,
-        backlog=backlog,
-        batches=batches,
-        warm_batches=batches[-6:],
-        trigger_s=TRIGGER_S,
-    )
-
-
-def decide(
-    seen: OperatorReading | MissingReading,
-    *,
-    knowledge: Knowledge | None = None,
-    cluster: ClusterState | None = None,
-    **settings: float,
-) -> tuple[Analysis, Plan]:
-    policy = policy_named("gesscale2", FLOW, AnalyzeSettings(gesscale2=Gesscale2Settings(**settings)))
-    knowledge = known() if knowledge is None else knowledge
-    missing = isinstance(seen, MissingReading)
-    observation = observe(missing_readings=[seen]) if missing else observe(seen)
-    analyses = policy.analyze(observation, knowledge)
-    assert policy.analyze(observation, knowledge) == analyses
-    placement = ("hub",) if missing else seen.placement
-    cluster = cluster or ClusterState(
-        nodes={name: Node(name=name) for name in NODES}, placements={"op": placement}
-    )
-    plans = policy.plan(analyses, cluster, knowledge)
-    assert policy.plan(analyses, cluster, knowledge) == plans
-    return analyses["op"], plans["op"]
 
 
 def test_a_burst_is_met_in_one_step_on_the_nearest_nodes() -> None:
@@ -298,86 +242,6 @@ def test_unknown_delays_of_a_batch_teach_nothing() -> None:
 # In the simulator
 
 
-# Workflows
-
-
-def both(first: OperatorReading, second: OperatorReading) -> dict[str, Plan]:
-    """Return the plans where the second operator reads what the first one writes."""
-    flow = workflow(operator("first", cap=None), operator("second", cap=None, upstream=("first",)))
-    policy = policy_named("gesscale2", flow, AnalyzeSettings())
-    seen = [replace(each, operator=name) for name, each in (("first", first), ("second", second))]
-    cluster = ClusterState(
-        nodes={name: Node(name=name) for name in NODES},
-        placements={each.operator: each.placement for each in seen},
-    )
-    plans = policy.plan(policy.analyze(observe(*seen), known()), cluster, known())
-    assert list(plans) == ["first", "second"]
-    return dict(plans)
-
-
-def test_an_operator_is_ready_for_what_the_one_before_it_will_hand_on() -> None:
-    # The first one does 100 of 350 rows/s, so the second one sees 100 and is calm. When the first does 350 and more,
-    # three times as much comes: both grow in one step.
-    plans = both(stream(350, backlog=15000), stream(100, ("hub", "near")))
-    assert len(plans["first"].placement) >= 4
-    assert plans["second"].reason is Reason.OVERLOADED
-    assert len(plans["second"].placement) >= 4
-    # Where the first one keeps up, it hands on no more than now.
-    calm = both(stream(150, ("hub", "near")), stream(150, ("hub", "near")))
-    assert [plan.change for plan in calm.values()] == [None, None]
-
-
-def test_the_operators_of_a_path_share_the_objective() -> None:
-    # 3,000 rows wait, 30 s of one replica: on time for an objective of a minute, late for half of one.
-    waiting = stream(99, backlog=3000)
-    alone = decide(waiting)[1]
-    shared = both(waiting, stream(50))["first"]
-    late = [next(bill.late_minutes for bill in plan.bills if bill.replicas == 1) for plan in (alone, shared)]
-    assert late[0] < late[1]
-
-
-def side_by_side(
-    one: float, other: float, free: tuple[str, ...], room: int
-) -> tuple[dict[str, Plan], dict[str, set[str]]]:
-    """Return the plans of two operators on a hub, and the nodes that each adds; so much room is on each free node."""
-    policy = policy_named(
-        "gesscale2", workflow(operator("one", cap=None), operator("other", cap=None)), AnalyzeSettings()
-    )
-    seen = [
-        replace(stream(load, backlog=6000), operator=name) for name, load in (("one", one), ("other", other))
-    ]
-    cluster = ClusterState(
-        nodes={name: Node(name=name) for name in ("hub", *free)},
-        placements={"one": ("hub",), "other": ("hub",)},
-        room=dict.fromkeys(free, room),
-    )
-    plans = dict(policy.plan(policy.analyze(observe(*seen), known()), cluster, known()))
-    return plans, {name: set(plan.placement) - {"hub"} for name, plan in plans.items()}
-
-
-def test_a_scarce_node_goes_where_the_bill_falls_most() -> None:
-    # Each replica does 100 rows/s. One operator is offered 350, the other 120, and two nodes can take one replica each.
-    # Alone, each would take one at least.
-    free = ("near", "mid")
-    _, alone = side_by_side(350, 120, free, room=2)
-    assert alone["one"] == {"near", "mid"}
-    assert alone["other"]
-    # Without a node, the first falls 100 rows/s further behind, the second 20: so both go to the first, whoever it is.
-    plans, added = side_by_side(350, 120, free, room=1)
-    assert added == {"one": {"near", "mid"}, "other": set()}
-    assert plans["other"].reason is Reason.NO_CANDIDATE_NODE
-    assert {(each.node, each.reason) for each in plans["other"].rejections} == {
-        ("near", Reason.NO_ROOM),
-        ("mid", Reason.NO_ROOM),
-    }
-    assert side_by_side(120, 350, free, room=1)[1] == {"one": set(), "other": {"near", "mid"}}
-    # A third node is left for the second.
-    _, added = side_by_side(350, 120, ("near", "mid", "far", "edge"), room=1)
-    assert added["other"]
-    assert len(added["one"]) >= 2
-    assert not added["one"] & added["other"]
-
-
 def test_a_load_above_the_capacity_may_wait_where_that_is_cheaper() -> None:
     # 104 of 100 rows/s: after ten minutes 24 s of rows wait, so no second replica is worth its time yet.
     _, plan = decide(stream(104, minutes=8))
@@ -410,49 +274,3 @@ def test_its_bill_is_below_that_of_every_rival(engine: str) -> None:
     # A load that jumps, on seeds that nothing was tuned on; the margin of the league is larger.
     own = bill("gesscale2", "steps", engine)
     assert own < min(bill(rival, "steps", engine) for rival in ("gesscale", "ds2", "drs"))
-
-
-def given_up(placement: tuple[str, ...], at_s: float = 500.0) -> Order:
-    return Order(placement=placement, at_s=at_s, before=1, downtime_s=20.0, settled_at_s=800.0, given_up=True)
-
-
-def on(*nodes: str) -> ClusterState:
-    return ClusterState(nodes={name: Node(name=name) for name in NODES}, placements={"op": nodes})
-
-
-def test_a_replica_that_gets_no_work_while_rows_wait_is_given_up() -> None:
-    seen = replace(stream(350, backlog=15000), saturated_share=1.0)
-    _, plan = decide(
-        seen, knowledge=known(orders={"op": (given_up(("hub", "near")),)}), cluster=on("hub", "near")
-    )
-    assert (plan.reason, plan.placement) == (Reason.IDLE_REPLICA, ("hub",))
-    assert "near had no part in any batch" in plan.detail
-
-
-def test_where_no_rows_wait_bills_decide_on_a_replica_without_work() -> None:
-    orders = {"op": (given_up(("hub", "near")),)}
-    _, plan = decide(stream(60), knowledge=known(orders=orders), cluster=on("hub", "near"))
-    assert (plan.reason, plan.placement) == (Reason.UNDERUSED, ("hub",))
-
-
-def test_an_order_that_still_may_settle_is_waited_for() -> None:
-    pending = Order(placement=("hub", "near"), at_s=1100.0)
-    seen = replace(stream(350, backlog=15000), saturated_share=1.0)
-    _, plan = decide(seen, knowledge=known(orders={"op": (pending,)}), cluster=on("hub", "near"))
-    assert plan.reason is Reason.RECONFIGURING
-
-
-@pytest.mark.parametrize(("ago_s", "reason"), [(600.0, Reason.AT_MAX_REPLICAS), (4000.0, Reason.OVERLOADED)])
-def test_a_replica_that_got_no_work_is_not_added_again_within_the_hour(ago_s: float, reason: Reason) -> None:
-    seen = stream(350, backlog=15000)
-    gone = Order(
-        placement=("hub",),
-        at_s=seen.at_s - ago_s,
-        before=2,
-        reason="IdleReplica",
-        downtime_s=10.0,
-        settled_at_s=1.0,
-    )
-    _, plan = decide(seen, knowledge=known(orders={"op": (gone,)}))
-    assert plan.reason is reason
-    assert ("of more than 1 the others got no work" in plan.detail) == (reason is Reason.AT_MAX_REPLICAS)
