@@ -15,7 +15,7 @@ from testbed.demo.report import write_report
 from testbed.demo.rides import PreparedRides, prepare_rides
 from testbed.demo.scenario import Scenario, prepare_settings
 from testbed.demo.stage import Stage, checked_pairs, edge_nodes
-from testbed.demo.verdict import check_both_directions, check_nodes, check_rows
+from testbed.demo.verdict import check_both_directions, check_nodes, check_rows, draws_nodes
 from testbed.pipeline.kafka_topic import broken_rows
 from testbed.pipeline.rides import bundled_demand
 from testbed.pipeline.sink import verify_sink
@@ -59,15 +59,11 @@ def play(scenario: Scenario, folder: Path, console: Console, config: Path | None
         pairs = checked_pairs(topology, stage)
         rides = prepare_rides(bundled_demand(), scenario.share, scenario.copies, stage.say)
         day = play_day(scenario, settings, topology, rides, folder, stage)
-    checks = [
-        check
-        for record in day.records.values()
-        if scenario.scaling_promised
-        for check in (
-            check_both_directions(record.rescales),
-            check_nodes(record.acted, topology.map, topology.driver_node),
-        )
-    ]
+    checks = []
+    for record in day.records.values() if scenario.scaling_promised else ():
+        checks.append(check_both_directions(record.rescales))
+        if not draws_nodes(record.acted):
+            checks.append(check_nodes(record.acted, topology.map, topology.driver_node))
     policy = settings.analyze.policy
     more = {
         "policy": policy,

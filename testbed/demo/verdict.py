@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gesscale.decision import Decision
+from gesscale.decision import Decision, Reason
 from latency_map import LatencyMap
 from testbed.demo.record import Day, Rescale
 
@@ -32,6 +32,15 @@ def check_both_directions(rescales: Sequence[Rescale]) -> PromiseCheck:
     up = sum(rescale.growth > 0 for rescale in rescales)
     down = sum(rescale.growth < 0 for rescale in rescales)
     return PromiseCheck("it scaled up and down", up > 0 and down > 0, f"{up} times up, {down} times down")
+
+
+def draws_nodes(decisions: Sequence[Decision]) -> bool:
+    """Say whether the policy draws nodes, as DS2 does, so that the latency map calls for none of them."""
+    return any(
+        rejection.reason is Reason.NOT_SELECTED
+        for decision in decisions
+        for rejection in decision.plan.rejections
+    )
 
 
 def check_nodes(decisions: Sequence[Decision], delays: LatencyMap, driver_node: str) -> PromiseCheck:

@@ -47,7 +47,7 @@ def play_asked(
     engine: Engine | None,
     latency_map: Path | None,
     jobs: int | None,
-    spark: str,
+    spark: str | None,
     results: Path | None,
     resume: bool,
     output: Output,
@@ -128,7 +128,10 @@ def _variants(experiment: Experiment, wanted: Sequence[str]) -> set[str]:
     return set(wanted)
 
 
-def _runner(jobs: int | None, spark: str) -> Runner:
+def _runner(jobs: int | None, spark: str | None) -> Runner:
+    if spark == "":
+        message = "--spark: expected a master such as spark://host:7077 or local[4], got nothing"
+        raise InputError(message)
     if spark and jobs is not None:
         message = f"expected --jobs or --spark, got both (--jobs {jobs}, --spark {spark}); Spark counts its own cores"
         raise InputError(message)

@@ -53,11 +53,11 @@ def run(
         int | None, typer.Option("--jobs", "-j", help="Processes. Default: one for each core.")
     ] = None,
     spark: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--spark", metavar="MASTER", help="Play on this Spark cluster, such as spark://host:7077."
         ),
-    ] = "",
+    ] = None,
     results: Annotated[
         Path | None,
         typer.Option("--results", metavar="FOLDER", help="Keep the results here. Default: nowhere."),

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 from edge import delays, reading
 
-from gesscale.decision import Analysis, Decision, Outcome, OutcomeStatus, Plan, Reason, Verdict
+from gesscale.decision import Analysis, Decision, Outcome, OutcomeStatus, Plan, Reason, Rejection, Verdict
 from gesscale.monitor.record_files import read_recording
 from gesscale.observation import Batch
 from testbed.demo.record import Day, Record, Rescale, rescale_of, write_records
-from testbed.demo.verdict import check_both_directions, check_nodes, check_rows
+from testbed.demo.verdict import check_both_directions, check_nodes, check_rows, draws_nodes
 from testbed.pipeline.sink import SinkCount
 
 
@@ -103,6 +103,14 @@ def test_a_node_that_the_map_does_not_call_for_breaks_the_promise(placement, add
 
 def test_no_choice_keeps_no_promise():
     assert not check_nodes([], delays(), "hub").kept
+
+
+@pytest.mark.parametrize(("reason", "drawn"), [(Reason.NOT_SELECTED, True), (Reason.FARTHER, False)])
+def test_a_policy_that_draws_nodes_is_told_by_its_reasons(reason, drawn):
+    decision = change(1000.0, ("hub",), add=("mid",))
+    lost = replace(decision.plan, rejections=(Rejection(node="near", reason=reason),))
+    assert draws_nodes([decision, replace(decision, plan=lost)]) is drawn
+    assert not draws_nodes([decision])
 
 
 def test_both_directions_are_needed():

@@ -151,6 +151,7 @@ def test_variants_are_played_by_name_or_all(tmp_path, load, arena, run_json):
         (("--map", "nowhere.json"), r"nowhere\.json"),
         (("--results", "/proc/results"), "name a folder that can be written"),
         (("--results", "/proc/version"), "this is a file"),
+        (("--spark", ""), r"--spark: expected a master such as spark://host:7077 or local\[4\], got nothing"),
         (("--jobs", "2", "--spark", "local[2]"), "--jobs or --spark, got both"),
         (("--policies", ","), "policies"),
     ],
