@@ -251,17 +251,13 @@ def kubelet_nodes(topology: Topology) -> tuple[str, ...]:
 
 
 @contextlib.contextmanager
-def kubernetes_up(
-    topology: Topology, *, source: str = "", delays: DelayBackend = DelayBackend.AUTO
-) -> Iterator[KubernetesTestBed]:
+def kubernetes_up(topology: Topology, *, source: str = "") -> Iterator[KubernetesTestBed]:
     """Bring a Kubernetes up for as long as the context lasts; what is left of an earlier one goes first.
 
     Parameters
     ----------
     source
         The topology as the user named it, for messages.
-    delays
-        What is to make the delays.
 
     Raises
     ------
@@ -269,7 +265,7 @@ def kubernetes_up(
         Where it cannot be built; nothing of it stays behind.
     """
     down(topology.name)
-    cluster = up(topology, source=source or topology.name, delays=delays)
+    cluster = up(topology, source=source or topology.name)
     try:
         yield cluster
     finally:
