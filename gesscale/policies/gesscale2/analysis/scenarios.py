@@ -14,8 +14,8 @@ Array = NDArray[np.float64]
 WALKS = 16
 REVERSION = 0.8
 """What remains after a bucket of how far a walk is from the forecast."""
-GROWTH_FADE = 0.7
-"""What remains of the growth from bucket to bucket."""
+GROWTH_FADE, GROWTH_SHARE = 0.7, 0.8
+"""What remains of the growth from bucket to bucket after the next, and how much of it is still to come in all."""
 
 REPETITIONS = 24
 LEAST_BUCKETS = 8
@@ -25,8 +25,8 @@ LEVEL_WIDTH_SHARE, LEVEL_WIDTH_REPLICAS = 0.12, 0.4
 LEAST_LIKENESS = 0.05
 WALKS_WEIGHT = 1.0
 """All walks together weigh as much as so many buckets that are just like the present one."""
-PRESENT_FADE_BUCKETS = 2.0
-"""How fast a repetition forgets how far the present is from its own past."""
+PRESENT_FADE_BUCKETS = 4.0
+"""How fast a repetition forgets, after the next bucket, how far the present is from its own past."""
 
 JUMP_CHANCE = 1 / 60
 """Of a jump in the next bucket."""
@@ -87,7 +87,8 @@ def scenarios(rates: Array, ahead: Forecast, after: Array, replica_rows_per_s: f
 
 
 def _walks(ahead: Forecast, after: Array) -> Array:
-    grown: Array = ahead.growth * 0.5 * np.cumsum(GROWTH_FADE**after)
+    beyond = np.maximum(after - 1.0, 0.0)  # the next bucket's growth is in its forecast
+    grown: Array = ahead.growth * GROWTH_SHARE * (1.0 - GROWTH_FADE**beyond)
     return ahead.rate + grown + ahead.spread * _away(tuple(after.tolist()))
 
 
@@ -107,7 +108,10 @@ def _away(after: tuple[float, ...]) -> Array:
 def _repetitions(
     rates: Array, ahead: Forecast, after: Array, replica_rows_per_s: float
 ) -> tuple[Array, Array]:
-    """Return what followed past buckets of a like level and growth, shifted by how the present differs from them."""
+    """Return what followed past buckets of a like level and growth, shifted to the present level.
+
+    The next bucket of each is at most one spread from the forecast.
+    """
     known = len(rates)
     starts = np.arange(1, known - 3)
     width = max(LEVEL_WIDTH_REPLICAS * replica_rows_per_s, LEVEL_WIDTH_SHARE * rates[-1])
@@ -117,5 +121,8 @@ def _repetitions(
     best = np.argsort(-likeness, kind="stable")[:REPETITIONS]
     best = best[likeness[best] > LEAST_LIKENESS]
     followed = np.interp(starts[best][:, None] + after, np.arange(known), rates)
-    shift = ahead.rate - ahead.growth - rates[starts[best]]
-    return followed + shift[:, None] * np.exp(-after / PRESENT_FADE_BUCKETS), likeness[best]
+    following = rates[starts[best] + 1]
+    following_now = following - rates[starts[best]] + ahead.rate - ahead.growth
+    shift = np.clip(following_now, ahead.rate - ahead.spread, ahead.rate + ahead.spread) - following
+    fades = np.exp(-np.maximum(after - 1.0, 0.0) / PRESENT_FADE_BUCKETS)
+    return followed + shift[:, None] * fades, likeness[best]

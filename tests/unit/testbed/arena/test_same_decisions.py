@@ -33,15 +33,15 @@ WORLDS = {
 }
 DIGESTS = {
     "faults/gesscale": "570b8f4e3716d1d9",
-    "faults/gesscale2": "b7f2ac38b327b9d4",
+    "faults/gesscale2": "bba5a09b6005fa9d",
     "faults/ds2": "e0d7f8a7dc73fd49",
     "faults/rules": "908c906f526d9918",
     "two/gesscale": "015143ea5288ab1c",
-    "two/gesscale2": "ba6f1b1b7074619a",
+    "two/gesscale2": "6865e8c6ec283c34",
     "two/ds2": "38d999608c0f7302",
     "two/rules": "fdd6b8ca11e696f7",
     "flink/gesscale": "c9274799db154300",
-    "flink/gesscale2": "b898c9e3637325d4",
+    "flink/gesscale2": "cc472753b6142ea3",
     "flink/ds2": "c46951e5096d9ad1",
     "flink/rules": "aa22fab5ab807d78",
 }

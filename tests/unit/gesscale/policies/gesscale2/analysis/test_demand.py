@@ -9,8 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gesscale.observation import Batch
-from gesscale.policies.gesscale2.analysis.demand import BUCKETS_KEPT, LoadHistory, Point, offered_points
-from gesscale.policies.gesscale2.analysis.scenarios import JUMP_CHANCE, scenarios
+from gesscale.policies.gesscale2.analysis.demand import (
+    BUCKETS_KEPT,
+    Forecast,
+    LoadHistory,
+    Point,
+    offered_points,
+)
+from gesscale.policies.gesscale2.analysis.scenarios import JUMP_CHANCE, WALKS, scenarios
 
 
 def counted(rates: list[float], period_s: float = 60.0) -> LoadHistory:
@@ -135,3 +141,38 @@ def test_a_jump_weighs_as_much_as_its_chance() -> None:
     played = scenarios(history.rates(60.0), history.forecast(60.0), np.array([1.0]), 100.0)
     jumped = played.weights[played.rates[:, 0] > 600].sum()
     assert jumped == pytest.approx(JUMP_CHANCE / 4)
+
+
+def test_walks_go_on_from_the_forecast_with_what_is_left_of_the_growth() -> None:
+    # In the mean, as the draws cancel out. The next bucket's growth is in its forecast. Then 0.8 of 20 rows/s go on,
+    # of which 0.7 to the power of the buckets is still to come: 16 * 0.3 = 4.8, 16 * 0.51 = 8.16.
+    ahead = Forecast(rate=200.0, spread=10.0, newest=180.0, growth=20.0)
+    past = np.array([160.0, 180.0])  # too short for repetitions
+    means = scenarios(past, ahead, np.array([1.0, 2.0, 3.0]), 100.0).rates[:WALKS].mean(axis=0)
+    assert means == pytest.approx([200.0, 204.8, 208.16])
+    # Shorter steps are other places on the same curve: half a bucket later 16 * (1 - 0.7^0.5) = 2.61.
+    shorter = scenarios(past, ahead, np.array([0.5, 1.0, 1.5, 2.0]), 100.0).rates[:WALKS].mean(axis=0)
+    assert shorter == pytest.approx([200.0, 200.0, 202.61, 204.8], abs=0.01)
+
+
+def test_repetitions_begin_near_the_forecast_and_come_back_to_their_past() -> None:
+    # An even load, of which 120 rows/s are forecast: each repetition is 20 above its past in the next bucket, and
+    # of that exp(-1/4) and exp(-2/4) are left one and two buckets later: 15.58 and 12.13.
+    ahead = Forecast(rate=120.0, spread=10.0, newest=120.0, growth=0.0)
+    played = scenarios(np.full(20, 100.0), ahead, np.array([0.5, 1.0, 2.0, 3.0]), 100.0)
+    repetitions = played.rates[WALKS:-4]
+    assert (
+        len(repetitions) == 16
+    )  # of 20 buckets: before the first no growth is known, and after three too little
+    for each in repetitions:
+        assert each == pytest.approx([120.0, 120.0, 115.58, 112.13], abs=0.01)
+
+
+@pytest.mark.parametrize(("spread", "following"), [(10.0, 110.0), (1000.0, 300.0)])
+def test_a_repetition_is_at_most_one_spread_from_the_forecast(spread: float, following: float) -> None:
+    # A peak of 300 after an even load of 100; at 100 again, 100 is forecast: 300 where errors of 200 are usual.
+    past = np.array([100.0] * 10 + [300.0] + [100.0] * 10)
+    ahead = Forecast(rate=100.0, spread=spread, newest=100.0, growth=0.0)
+    repetitions = scenarios(past, ahead, np.array([1.0]), 100.0).rates[WALKS:-4, 0]
+    assert repetitions.max() == pytest.approx(following)
+    assert np.median(repetitions) == pytest.approx(100.0)
