@@ -106,7 +106,7 @@ def test_no_choice_keeps_no_promise():
 
 
 @pytest.mark.parametrize(("reason", "drawn"), [(Reason.NOT_SELECTED, True), (Reason.FARTHER, False)])
-def test_a_policy_that_draws_nodes_is_told_by_its_reasons(reason, drawn):
+def test_a_policy_that_draws_nodes_is_known_by_its_reasons(reason, drawn):
     decision = change(1000.0, ("hub",), add=("mid",))
     lost = replace(decision.plan, rejections=(Rejection(node="near", reason=reason),))
     assert draws_nodes([decision, replace(decision, plan=lost)]) is drawn

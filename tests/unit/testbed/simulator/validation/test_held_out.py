@@ -68,9 +68,8 @@ def test_a_held_out_course_of_query_5_is_one_that_the_simulator_may_take(name: s
     run, physics = read_run(RECORDS / name), read_physics("nexmark-q5")
     totals = compare_run(run, physics, act_again(run, physics, 20)).totals
     for figure in ("batch_time_s", "backlog_rows", "backlog_peak_rows", "serving_s"):
-        assert totals[figure].simulated.least < totals[figure].recorded < totals[figure].simulated.greatest, (
-            figure
-        )
+        total = totals[figure]
+        assert total.simulated.least < total.recorded < total.simulated.greatest, figure
 
 
 @pytest.mark.parametrize(

@@ -144,8 +144,8 @@ def test_a_jump_weighs_as_much_as_its_chance() -> None:
 
 
 def test_walks_go_on_from_the_forecast_with_what_is_left_of_the_growth() -> None:
-    # In the mean, as the draws cancel out. The next bucket's growth is in its forecast. Then 0.8 of 20 rows/s go on,
-    # of which 0.7 to the power of the buckets is still to come: 16 * 0.3 = 4.8, 16 * 0.51 = 8.16.
+    # In the mean, as the draws cancel out. The next bucket's growth is in its forecast. Then 0.8 of 20 rows/s, 16,
+    # are to come, and 0.7 of what is left remains after each bucket: 16 * 0.3 = 4.8, 16 * 0.51 = 8.16.
     ahead = Forecast(rate=200.0, spread=10.0, newest=180.0, growth=20.0)
     past = np.array([160.0, 180.0])  # too short for repetitions
     means = scenarios(past, ahead, np.array([1.0, 2.0, 3.0]), 100.0).rates[:WALKS].mean(axis=0)
@@ -156,14 +156,13 @@ def test_walks_go_on_from_the_forecast_with_what_is_left_of_the_growth() -> None
 
 
 def test_repetitions_begin_near_the_forecast_and_come_back_to_their_past() -> None:
-    # An even load, of which 120 rows/s are forecast: each repetition is 20 above its past in the next bucket, and
+    # An even load of 100 rows/s, and 120 are forecast: each repetition is 20 above its past in the next bucket, and
     # of that exp(-1/4) and exp(-2/4) are left one and two buckets later: 15.58 and 12.13.
     ahead = Forecast(rate=120.0, spread=10.0, newest=120.0, growth=0.0)
     played = scenarios(np.full(20, 100.0), ahead, np.array([0.5, 1.0, 2.0, 3.0]), 100.0)
     repetitions = played.rates[WALKS:-4]
-    assert (
-        len(repetitions) == 16
-    )  # of 20 buckets: before the first no growth is known, and after three too little
+    # Of 20 buckets the first has no growth, and too little follows the last three.
+    assert len(repetitions) == 16
     for each in repetitions:
         assert each == pytest.approx([120.0, 120.0, 115.58, 112.13], abs=0.01)
 
