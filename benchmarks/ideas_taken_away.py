@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gesscale.policies.gesscale2 import policy
-from gesscale.policies.gesscale2.analysis import bills
+from gesscale.policies.gesscale2.analysis.bills import bills
 from gesscale.policies.gesscale2.analysis.changes import change_cost
 from gesscale.policies.gesscale2.analysis.placements import Placements, placements
 from gesscale.policies.gesscale2.analysis.scenarios import LEAST_BUCKETS, Scenarios, scenarios
@@ -47,7 +47,7 @@ _courses, _choose, _cost, _billed, _fluid = (
     scenarios,
     placements,
     change_cost,
-    bills.bills,
+    bills,
     foresight.fluid_of,
 )
 
@@ -59,12 +59,6 @@ class Idea(NamedTuple):
     name: str
     instead: Callable[..., Any]
     of: str = "gesscale2"
-
-
-def _one_rule(total: Any, weights: Any) -> Any:
-    """Go on by the rule that is the cheapest in the mean, whatever the course."""
-    best = np.argmin(total @ weights, axis=1)
-    return np.repeat(best[:, None], total.shape[2], axis=1)
 
 
 def _no_repetitions(rates: Any, ahead: Any, after: Any, replica_rows_per_s: float) -> Scenarios:
@@ -132,7 +126,6 @@ def _charged(world: Any, operator: str) -> Fluid:
 
 IDEAS: Mapping[str, Idea | None] = {
     AS_IT_IS: None,
-    "one rule for all courses": Idea(bills, "cheapest_rules", _one_rule),
     "one replica a step": Idea(policy, "bills", _one_by_one),
     "what a replica does instead of the law": Idea(policy, "placements", _true_rate),
     "10 % headroom instead of courses": Idea(policy, "scenarios", _fixed_headroom),

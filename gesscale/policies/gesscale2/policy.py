@@ -30,7 +30,7 @@ from gesscale.policies.gesscale2.analysis.limits import (
     without_idle,
     work_limit,
 )
-from gesscale.policies.gesscale2.analysis.outlook import Candidate, Outlook
+from gesscale.policies.gesscale2.analysis.outlook import Candidate, ChangeCost, Outlook
 from gesscale.policies.gesscale2.analysis.placements import Placements, placements
 from gesscale.policies.gesscale2.analysis.rollout import Game
 from gesscale.policies.gesscale2.analysis.scenarios import scenarios
@@ -43,12 +43,13 @@ from gesscale.policies.memos import read, recalled, told
 from gesscale.ports import ClusterState, Knowledge
 from gesscale.workflow import Operator, Workflow
 
-_STEPS = 24
+_BUCKETS_AHEAD, _BUCKETS_A_STOP, _MOST_BUCKETS_AHEAD = 6, 5, 24
+"""A bill covers so many buckets after the first, and so many more for each bucket that a change stops the job."""
 _FIRST_PERIOD_S = 60.0
 _STEPS_AN_OBJECTIVE = 3.0
 """In the time that a row may wait the load is looked at so often."""
-_RESTING_CYCLES, _LATE_CYCLES = 1.2, 1.5
-"""Rows of so many batches wait at any time; and so much earlier than the objective a batch has to begin."""
+_LATE_CYCLES = 1.5
+"""So much earlier than the objective a batch has to begin."""
 _LEAST_ALLOWED_SHARE = 0.3
 
 
@@ -348,8 +349,14 @@ class Gesscale2Policy:
             self._bucket_s(memo, operator),
             trigger_of_s(reading),
         )
+        change = change_cost(
+            knowledge.orders.get(operator.name, ()),
+            trigger_s,
+            restarts=operator.restarts,
+            replica_minutes=self.sizing.change_price,
+        )
         periods = round(bucket_s / memo.period_s)
-        steps_s = np.array([*[memo.period_s] * periods, *[bucket_s] * _STEPS])
+        steps_s = np.array([*[memo.period_s] * periods, *[bucket_s] * _buckets_ahead(change, bucket_s)])
         instants_s = np.concatenate([[0.0], np.cumsum(steps_s)])
         rates, ahead = memo.load.rates(bucket_s), memo.load.forecast(bucket_s)
         after = (instants_s[1:] + instants_s[:-1]) / 2 / bucket_s + 0.5
@@ -375,14 +382,7 @@ class Gesscale2Policy:
             due=memo.load.due(offered, instants_s, allowed_s),
             weights=played.weights,
             backlog_rows=max(0.0, (reading.backlog_rows or 0.0) + came - went),
-            resting_s=_RESTING_CYCLES * trigger_s,
-            allowed_s=allowed_s,
-            change=change_cost(
-                knowledge.orders.get(operator.name, ()),
-                trigger_s,
-                restarts=operator.restarts,
-                replica_minutes=self.sizing.change_price,
-            ),
+            change=change,
             late_minute_price=self.sizing.late_minute_price,
         )
 
@@ -391,6 +391,11 @@ class Gesscale2Policy:
 
 
 _JUDGED = frozenset({Reason.OVERLOADED, Reason.UNDERUSED, Reason.WITHIN_TARGET})
+
+
+def _buckets_ahead(change: ChangeCost, bucket_s: float) -> int:
+    """Return how many buckets after the first one a bill covers: a change that stops the job has to pay for longer."""
+    return min(round(_BUCKETS_AHEAD + _BUCKETS_A_STOP * change.stop_s / bucket_s), _MOST_BUCKETS_AHEAD)
 
 
 def _worked(node: str, batches: Sequence[Batch], since_s: float) -> bool:

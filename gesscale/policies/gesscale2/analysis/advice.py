@@ -1,4 +1,4 @@
-"""How to go on where a change stops the job: dynamic programming over replicas and backlog, along all courses.
+"""How to go on after the first step: dynamic programming over replicas and backlog, along all courses.
 
 From the end back, each number of replicas with each backlog has a cost on each course: the lesser of keeping and of
 changing. Nobody knows which course the load takes. So the choice is made by the mean cost over the courses that have
@@ -17,10 +17,12 @@ from gesscale.policies.gesscale2.analysis.outlook import Array, Counts, Outlook
 Single = NDArray[np.float32]
 """In single precision the table takes less time, and costs differ by far less than by what is not known."""
 
-_BACKLOGS = 9
-_LONGEST_S = 1800.0
-"""The longest backlog that is laid out: what all replicas do in this time. Longer ones go on straight."""
-_FADE = 0.5
+_LEVELS = np.array([*np.arange(13.0) ** 2, 600.0])
+"""The backlogs of the table: squares, as short ones count most, and one far away, from which longer ones go on."""
+_SQUARES_SHARE = 0.6
+"""The last square is what all replicas do in this share of the time until the end."""
+_BACKLOGS, _WIDTHS = len(_LEVELS), np.diff(_LEVELS).astype(np.float32)
+_FADE = 0.7
 """How much of the distance of two courses is left after a step."""
 
 
@@ -29,8 +31,8 @@ class Advice(NamedTuple):
 
     Attributes
     ----------
-    longest_rows
-        The longest of the backlogs, which lie at the squares of even steps.
+    level_rows
+        The backlog at level 1 of the table.
     least
         Fewest replicas; no more than the most.
     keeping
@@ -39,7 +41,7 @@ class Advice(NamedTuple):
         Shape ``(k, g, c)``: the same for the best other number, and which that is.
     """
 
-    longest_rows: float
+    level_rows: float
     least: int
     keeping: Single
     changing: Single
@@ -56,7 +58,7 @@ class Advice(NamedTuple):
             Shape ``(candidates, c)``: replicas, and rows that wait.
         """
         _, most, _, courses = self.keeping.shape
-        below, part = _between(rows, self.longest_rows)
+        below, part = _between(rows, self.level_rows)
         at = below.astype(np.int64) * courses + np.arange(courses)
         kept = _valued(self.keeping[step], at + (np.minimum(count, most) - 1) * (_BACKLOGS * courses), part)
         changed = _valued(self.changing[step], at, part)
@@ -71,8 +73,8 @@ def advice(outlook: Outlook) -> Advice:
     Parameters
     ----------
     outlook
-        Of an operator whose changes stop the job. The replicas of a change serve when it has stopped, and are kept
-        for a step.
+        Of an operator. Where a change stops the job, its replicas serve when it has stopped, and are kept for a step.
+        Where the job goes on they serve at once: that they start later counts in the first step alone.
     """
     model = _Model(outlook)
     steps, (most, backlogs, courses) = len(outlook.steps_s), model.shape
@@ -93,21 +95,21 @@ def advice(outlook: Outlook) -> Advice:
         leaves[: least - 1] = True
         values = np.where(leaves, changed.take(chosen * cell.size + cell), keeps[step])
         keeping[step], changing[step], best[step] = kept, cheapest, chosen + least
-    return Advice(model.longest_rows, least, keeping, changing, best)
+    return Advice(model.level_rows, least, keeping, changing, best)
 
 
 def _single(values: NDArray[Any]) -> Single:
     return values.astype(np.float32, order="C")
 
 
-def _between(rows: Floats, longest_rows: float) -> tuple[Floats, Floats]:
+def _between(rows: Floats, level_rows: float) -> tuple[Floats, Floats]:
     """Return which backlog of the table is below some rows, and how far they are on the way to the next one."""
-    part = rows * ((_BACKLOGS - 1) ** 2 / longest_rows)
+    part = rows / level_rows
     below = np.sqrt(part)
     np.floor(below, out=below)
     np.minimum(below, _BACKLOGS - 2, out=below)
     part -= below * below
-    part /= 2 * below + 1
+    part /= _WIDTHS.take(below.astype(np.int64))
     return below, part
 
 
@@ -125,7 +127,7 @@ class _Model:
 
     Attributes
     ----------
-    longest_rows
+    level_rows
         As in `Advice`.
     shape
         Of most arrays.
@@ -136,8 +138,10 @@ class _Model:
     def __init__(self, outlook: Outlook) -> None:
         self._outlook = outlook
         self._rows_per_s = _single(outlook.rows_per_s[: outlook.most, None, None])
-        self.longest_rows = float(_LONGEST_S * self._rows_per_s[-1, 0, 0])
-        self._waiting = _single(self.longest_rows * np.linspace(0.0, 1.0, _BACKLOGS) ** 2)[:, None]
+        self.level_rows = float(
+            _SQUARES_SHARE * outlook.steps_s.sum() * self._rows_per_s[-1, 0, 0] / _LEVELS[-2]
+        )
+        self._waiting = _single(self.level_rows * _LEVELS)[:, None]
         self.shape = outlook.most, _BACKLOGS, len(outlook.weights)
         most, backlogs, courses = self.shape
         first = backlogs * courses * np.arange(most)[:, None, None] + np.arange(courses)
@@ -180,7 +184,7 @@ class _Model:
 
     def _with(self, rows: Single, values: Single) -> Single:
         """Return what lies between the values of a table where so many rows wait."""
-        below, part = _between(rows, self.longest_rows)
+        below, part = _between(rows, self.level_rows)
         return _valued(values, (self._first + below * self.shape[2]).astype(np.int64), part)
 
     def kept(self, step: int, after: Single) -> Single:

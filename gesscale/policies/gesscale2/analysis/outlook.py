@@ -31,6 +31,21 @@ class ChangeCost:
     settle_s: float
     replica_minutes: float
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether the replicas that stay serve during a change."""
+        return self.stop_s == 0
+
+    @property
+    def held_s(self) -> float:
+        """For how long a change holds up the replicas: all of them, or the new ones."""
+        return self.stop_s or self.start_s
+
+    @property
+    def busy_s(self) -> float:
+        """For how long no other change can be ordered, as the job stops or the last one has not settled."""
+        return max(self.settle_s, self.stop_s)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
@@ -54,8 +69,6 @@ class Outlook:
         Shape ``(c,)``: of the courses.
     backlog_rows
         Rows that wait now.
-    resting_s, allowed_s
-        Rows of so many seconds always wait; and of so many may, before one is late.
     change
         What a change costs.
     late_minute_price
@@ -72,8 +85,6 @@ class Outlook:
     due: Array
     weights: Array
     backlog_rows: float
-    resting_s: float
-    allowed_s: float
     change: ChangeCost
     late_minute_price: float
 

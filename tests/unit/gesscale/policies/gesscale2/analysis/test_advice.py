@@ -35,8 +35,6 @@ def outlook(*courses: list[float], least: int = 1, most: int = 3) -> Outlook:
         due=np.array(due),
         weights=np.full(len(rates), 1 / len(rates)),
         backlog_rows=0.0,
-        resting_s=10.0,
-        allowed_s=ALLOWED_S,
         change=ChangeCost(stop_s=STOP_S, start_s=0.0, settle_s=0.0, replica_minutes=1.0),
         late_minute_price=PRICE,
     )

@@ -31,8 +31,6 @@ def outlook(**changes: object) -> Outlook:
         due=15.0 * (instants_s - 40.0)[None, :],
         weights=np.ones(1),
         backlog_rows=0.0,
-        resting_s=10.0,
-        allowed_s=40.0,
         change=ChangeCost(stop_s=0.0, start_s=0.0, settle_s=0.0, replica_minutes=1.0),
         late_minute_price=10.0,
     )
@@ -59,20 +57,21 @@ def test_too_few_replicas_wait_and_are_late() -> None:
 def test_lateness_that_is_allowed_is_used() -> None:
     found = {bill.replicas: bill for bill in bills_of(outlook(), 1, 2, 3)}
     # Two from now on: ten minutes of two and one change, 21, or less where one is enough for a while later. One for
-    # two minutes leaves 600 rows, of 40 s, which two work off: 2 + 8 * 2 + 1 = 19, and no row is late. Three cost at
-    # least one replica-minute more than two.
+    # two minutes leaves 600 rows, of 40 s, which two work off: 2 + 8 * 2 + 1 = 19, and no row is late. What is advised
+    # may be a minute earlier, as backlogs between those of the table cost what lies between. Three cost at least one
+    # replica-minute more than two.
     assert found[2].late_minutes == found[1].late_minutes == 0
     assert found[2].total <= 21
-    assert found[1].total == pytest.approx(19)
+    assert found[1].total in (pytest.approx(19), pytest.approx(20))
     assert found[3].total > found[2].total
     # With a backlog of 40 s no minute can be waited for: 600 rows and 5 rows/s more than are served.
     waiting = {bill.replicas: bill for bill in bills_of(outlook(backlog_rows=600.0), 1, 2, 3)}
     assert waiting[1].total > waiting[2].total
 
 
-def test_each_course_goes_on_by_what_suits_it() -> None:
-    # 15 rows/s that stay, and 15 rows/s that are over after two minutes: after the first step another rule is best on
-    # each. The loop will see which of the two came, so their bill is the mean of both.
+def test_what_follows_does_not_know_which_course_comes() -> None:
+    # 15 rows/s that stay, and 15 rows/s that end after two minutes: alone, the first one wants a second replica and
+    # the other one does not. While they are alike, the same is done on both: at least what each costs alone.
     stays = outlook()
     ends = replace(
         stays, offered=np.minimum(stays.offered, 15.0 * 120), due=np.minimum(stays.due, 15.0 * 120)
@@ -83,9 +82,9 @@ def test_each_course_goes_on_by_what_suits_it() -> None:
         due=np.concatenate([stays.due, ends.due]),
         weights=np.array([0.5, 0.5]),
     )
-    alone = [bills_of(each, 1, 2, 3) for each in (stays, ends)]
-    for found, one, other in zip(bills_of(either, 1, 2, 3), *alone, strict=True):
-        assert found.total == pytest.approx((one.total + other.total) / 2)
+    alone = [bills_of(each, 1, 2) for each in (stays, ends)]
+    for found, one, other in zip(bills_of(either, 1, 2), *alone, strict=True):
+        assert (one.total + other.total) / 2 <= found.total <= max(one.total, other.total)
         assert found.total == pytest.approx(
             found.replica_minutes + 10 * found.late_minutes + 1 * found.changes
         )
