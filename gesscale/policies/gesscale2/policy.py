@@ -43,7 +43,7 @@ from gesscale.policies.memos import read, recalled, told
 from gesscale.ports import ClusterState, Knowledge
 from gesscale.workflow import Operator, Workflow
 
-_BUCKETS_AHEAD, _BUCKETS_A_STOP, _MOST_BUCKETS_AHEAD = 6, 5, 24
+_BUCKETS_AHEAD, _BUCKETS_A_STOP, _MOST_BUCKETS_AHEAD = 6, 3, 24
 """A bill covers so many buckets after the first, and so many more for each bucket that a change stops the job."""
 _FIRST_PERIOD_S = 60.0
 _STEPS_AN_OBJECTIVE = 3.0
