@@ -26,7 +26,8 @@ def test_replicas_on_equal_nodes_stay_where_they_are() -> None:
 
 def test_a_move_to_better_nodes_comes_once() -> None:
     """karpenter#2388: "should reach a stable state" while nothing else changes."""
-    scene = under([900] * 20, delays=drawn_delays(6, 3, 300.0), initial={"op": ("n3", "n5")})
+    # Two replicas do 926 rows/s there, and more on nearer nodes.
+    scene = under([950] * 20, delays=drawn_delays(6, 3, 300.0), initial={"op": ("n3", "n5")})
     (move,) = changes(run(scene))
     assert move.plan.reason is Reason.BETTER_NODES
 
@@ -46,8 +47,8 @@ def test_each_step_that_removes_nothing_says_why() -> None:
     kept = [each for each in notes.decisions if 780 <= each.at_s < 1500]
     assert {each.plan.reason for each in kept} == {Reason.LATENCY_MAP_STALE}
     for each in kept:
-        # The bills of both, in replica-minutes for the next 24 minutes.
-        assert "1 replica: 2" in each.plan.detail
+        # The bills of both, in replica-minutes for the next seven minutes.
+        assert "1 replica: 7" in each.plan.detail
         assert "but nothing is removed: it was measured 2 h ago" in each.plan.detail
     assert [len(each.plan.placement) for each in changes(notes, 780)] == [1]
 
