@@ -95,7 +95,10 @@ def card_of(value: object, name: str, origin: str, taken: Collection[str]) -> Po
     if callable(value):
         summary = (inspect.getdoc(value) or "a policy of one's own").splitlines()[0]
         return PolicyCard(name=name, summary=summary, source=origin, build=value)
-    message = f"{origin}: expected a PolicyCard, or a callable of workflow and settings, got a {type(value).__name__}"
+    kind = type(value).__name__
+    message = (
+        f"{origin}: expected a PolicyCard, or a callable of workflow and settings, got a value of type {kind}"
+    )
     raise SettingsError(message)
 
 
