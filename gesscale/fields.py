@@ -7,7 +7,8 @@ import re
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, ClassVar, Self, get_args
+from types import UnionType
+from typing import Annotated, Any, ClassVar, Self, Union, get_args, get_origin
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -16,7 +17,9 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    ValidationInfo,
     WithJsonSchema,
+    field_validator,
     model_validator,
 )
 
@@ -183,12 +186,34 @@ class SettingsGroup(BaseModel):
     )
     CONDITIONS: ClassVar[tuple[Condition, ...]] = ()
 
+    @field_validator("*", mode="before")
+    @classmethod
+    def _take_no_truth_for_a_number(cls, value: Any, info: ValidationInfo) -> Any:
+        """Refuse YAML's yes, no, true and false where a number is wanted: pydantic takes them for 1 and 0."""
+        if isinstance(value, bool) and info.field_name is not None:
+            field = cls.model_fields[info.field_name]
+            wanted = _plain_kinds(field.annotation)
+            is_duration = any(
+                isinstance(each, BeforeValidator) for each in field.metadata
+            )  # it says so itself
+            if wanted & {int, float} and bool not in wanted and not is_duration:
+                message = "expected a number"
+                raise ValueError(message)
+        return value
+
     @model_validator(mode="after")
     def _keep_conditions(self) -> Self:
         for condition in self.CONDITIONS:
             if not condition.holds(self):
                 raise ValueError(condition.message(self))
         return self
+
+
+def _plain_kinds(annotation: object) -> set[object]:
+    """Return the kinds of value that a field may have itself; not those within a list or a mapping."""
+    if isinstance(annotation, UnionType) or get_origin(annotation) in (Union, Annotated):
+        return set().union(*(_plain_kinds(each) for each in get_args(annotation)))
+    return {annotation} if isinstance(annotation, type) else set()
 
 
 def model_within(annotation: object) -> type[BaseModel] | None:

@@ -13,6 +13,15 @@ from latency_map.errors import glimpse, shortened
 _MOST_FAULTS = 20
 _LONGEST_KEY = 120
 _LONGEST_TEXT = 200
+_KINDS = {
+    **dict.fromkeys(("float_parsing", "float_type", "decimal_parsing", "decimal_type"), "a number"),
+    **dict.fromkeys(("int_parsing", "int_parsing_size", "int_type", "int_from_float"), "a whole number"),
+    **dict.fromkeys(("bool_parsing", "bool_type"), "true or false"),
+    **dict.fromkeys(("list_type", "tuple_type", "set_type", "frozen_set_type"), "a list"),
+    **dict.fromkeys(("dict_type", "mapping_type"), "a mapping"),
+    "string_type": "text, in quotes where YAML takes it for something else",
+}
+"""What to call a kind of value that something else came in the place of, by pydantic's type of the fault."""
 _UNITS = (("days", 86400.0), ("h", 3600.0), ("min", 60.0))
 
 
@@ -81,11 +90,15 @@ def problem_of(fault: ErrorDetails, *, group: str = "a mapping") -> str:
     --------
     >>> problem_of({"type": "greater_than", "loc": (), "msg": "Input should be greater than 0", "input": -1})
     'expected greater than 0, got -1'
+    >>> problem_of({"type": "tuple_type", "loc": (), "msg": "Input should be a valid tuple", "input": "ds2"})
+    "expected a list, got 'ds2'"
     """
     if fault["type"] == "missing":
         return "it is required"
     if fault["type"] == "too_short" and not fault.get("input", True):
         return "expected at least one, got none"
+    if fault["type"] in _KINDS:
+        return f"expected {_KINDS[fault['type']]}, got {glimpse(fault['input'])}"
     text = fault["msg"].removeprefix("Value error, ")
     text = re.sub(
         r"^Input should be (a valid dictionary or (instance|object) .*|an object$)?",
@@ -95,7 +108,7 @@ def problem_of(fault: ErrorDetails, *, group: str = "a mapping") -> str:
     # A group that contradicts itself says what came; a single value does not.
     came = fault.get("input", {})
     whole = isinstance(came, Mapping | BaseModel) or fault["type"] == "json_invalid"
-    return text if whole else f"{text}, got {glimpse(came)}"
+    return text if whole or ", got " in text else f"{text}, got {glimpse(came)}"
 
 
 def error_in_words(error: BaseException) -> str:

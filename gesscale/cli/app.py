@@ -7,6 +7,7 @@ fault); 130 interrupted before it was done.
 
 import os
 import sys
+from errno import ENOSPC
 from importlib.metadata import entry_points, version
 from typing import Annotated, NoReturn
 
@@ -14,6 +15,7 @@ import typer
 from typer._click.exceptions import ClickException, NoArgsIsHelpError  # typer brings its own click
 
 from gesscale.cli.deferred import Deferred, deferred_group
+from gesscale.cli.ending import INTERRUPTED, note_ctrl_c, was_interrupted
 from gesscale.cli.output import complain, keep_quiet
 from gesscale.errors import GesscaleError, InputError
 from gesscale.extras import missing_package
@@ -114,6 +116,7 @@ def run(cli: typer.Typer) -> None:
     cli
         The command group to run.
     """
+    note_ctrl_c()
     try:
         ended = cli(standalone_mode=False)
     except ClickException as error:
@@ -126,23 +129,35 @@ def run(cli: typer.Typer) -> None:
     except GesscaleError as error:
         complain(f"error: {error}")
         sys.exit(1)
-    except ModuleNotFoundError as error:
-        if (said := missing_package(error)) is None:
-            raise
-        complain(f"error: {said}")
-        sys.exit(2)
     except KeyboardInterrupt:
         complain("interrupted")
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        complain(f"error: {place}{error.strerror or error}")
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nor is it tried again at exit
-        sys.exit(1)
+        _end_at_a_fault_of_the_system(error)
+    except Exception as error:  # noqa: BLE001 - what is not known here is raised again
+        _end_at_what_nobody_raised_on_purpose(error)
     sys.exit(ended if isinstance(ended, int) else 0)
+
+
+def _end_at_a_fault_of_the_system(error: OSError) -> NoReturn:
+    place = f"{error.filename}: " if error.filename else "standard output: " if error.errno == ENOSPC else ""
+    complain(f"error: {place}{error.strerror or error}")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nor is it tried again at exit
+    sys.exit(1)
+
+
+def _end_at_what_nobody_raised_on_purpose(error: Exception) -> NoReturn:
+    """Say which package is not installed, or that Ctrl-C came; raise again what is anything else."""
+    if was_interrupted():
+        complain("interrupted")
+        sys.exit(INTERRUPTED)
+    if isinstance(error, ModuleNotFoundError) and (said := missing_package(error)) is not None:
+        complain(f"error: {said}")
+        sys.exit(2)
+    raise error
 
 
 def _refuse_usage(error: ClickException) -> NoReturn:

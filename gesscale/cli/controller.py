@@ -85,7 +85,9 @@ def serve_controller(
             port=port,
         )
     except (OSError, OverflowError) as error:
-        message = f"--listen: expected a free address, got {host}:{port}: {error}"
+        message = (
+            f"--listen: expected an address of this machine with a free port, got {host}:{port}: {error}"
+        )
         raise InputError(message) from error
     on_stop_signals(controller.stop)
     scope = f"namespace {namespace}" if namespace else "all namespaces"

@@ -10,6 +10,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
+from gesscale.cli.ending import INTERRUPTED
+from gesscale.cli.output import complain
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deferred:
@@ -98,6 +101,14 @@ class _DeferredGroup(TyperGroup):
             return super().resolve_command(ctx, args)
         finally:
             self.commands = known
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; Ctrl-C is said, which Typer leaves to an exit status."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            complain("interrupted")
+            raise typer.Exit(INTERRUPTED) from error
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help, commands listed without importing them."""

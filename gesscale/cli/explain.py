@@ -131,6 +131,9 @@ def _knowledge_file(knowledge: Path | None, config: Path | None) -> Path:
 
     path = knowledge or load_settings(config).knowledge.file
     if not path.is_file():
+        if path.is_dir():
+            message = f"knowledge file {path}: expected the file that `gesscale run` writes, got a directory"
+            raise InputError(message)
         message = f"there is no knowledge file {path}; `gesscale run` begins one, --knowledge names another"
         raise InputError(message)
     return path

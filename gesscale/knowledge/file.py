@@ -205,7 +205,7 @@ def _begin_or_look_at(path: Path) -> None:
         os.close(os.open(real, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _OWNER_ONLY))
     except FileExistsError:
         mode = path.stat().st_mode & 0o777
-        if mode & ~_OWNER_ONLY:
+        if mode & ~_OWNER_ONLY and not path.is_dir():
             _LOG.warning("knowledge file %s: others may use it (mode %03o); run: chmod 600 on it", path, mode)
     except (OSError, ValueError):
         pass  # SQLite says why

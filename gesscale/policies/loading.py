@@ -22,6 +22,8 @@ from gesscale.words import error_in_words, first_fault, suggestion
 OWN = "FILE.py:NAME or PACKAGE.MODULE:NAME"
 """The name of a policy that is not registered."""
 
+_MODULE = "gesscale_policy_"
+
 
 def placed(name: str, folder: Path) -> str:
     """Return the name of a policy; its file, if it is in one, is looked for in a folder.
@@ -57,7 +59,7 @@ def named_object(name: str) -> object:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        message = f"policy {name!r}: cannot be imported: {error_in_words(error)}"
+        message = f"policy {name!r}: cannot be imported: {error_in_words(error)}{place_in_file(error)}"
         raise SettingsError(message) from error
     known = vars(module)
     if attribute not in known:
@@ -66,6 +68,22 @@ def named_object(name: str) -> object:
         raise SettingsError(message)
     found: object = known[attribute]
     return found
+
+
+def place_in_file(error: BaseException) -> str:
+    """Say in which line of a user's file an error came up, such as " (mine.py, line 6)"; empty for other code.
+
+    Parameters
+    ----------
+    error
+        That was raised; the innermost line of a file that `named_object` imported counts.
+    """
+    place, trace = "", error.__traceback__
+    while trace is not None:
+        if str(trace.tb_frame.f_globals.get("__name__", "")).startswith(_MODULE):
+            place = f" ({Path(trace.tb_frame.f_code.co_filename).name}, line {trace.tb_lineno})"
+        trace = trace.tb_next
+    return place
 
 
 def card_of(value: object, name: str, origin: str, taken: Collection[str]) -> PolicyCard:
@@ -95,7 +113,10 @@ def card_of(value: object, name: str, origin: str, taken: Collection[str]) -> Po
     if callable(value):
         summary = (inspect.getdoc(value) or "a policy of one's own").splitlines()[0]
         return PolicyCard(name=name, summary=summary, source=origin, build=value)
-    message = f"{origin}: expected a PolicyCard, or a callable of workflow and settings, got a {type(value).__name__}"
+    kind = type(value).__name__
+    message = (
+        f"{origin}: expected a PolicyCard, or a callable of workflow and settings, got a value of type {kind}"
+    )
     raise SettingsError(message)
 
 
@@ -140,7 +161,7 @@ def _of_file(path: Path) -> ModuleType:
     if not path.is_file():
         message = f"there is no file {path}"
         raise FileNotFoundError(message)
-    name = f"gesscale_policy_{crc32(str(path.resolve()).encode()):08x}"
+    name = f"{_MODULE}{crc32(str(path.resolve()).encode()):08x}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None  # noqa: S101 - for mypy: a name that ends in .py has a loader
     assert spec.loader is not None  # noqa: S101 - as above

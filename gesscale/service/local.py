@@ -82,7 +82,10 @@ class ServedLoop:
                 guard=Access(token=token),
             )
         except (OSError, OverflowError) as error:
-            message = f"--listen: expected a free address, got {host}:{port}: {error}; choose another port"
+            message = (
+                f"--listen: expected an address of this machine with a free port, got {host}:{port}: {error}; "
+                "choose another one"
+            )
             raise InputError(message) from error
         self.url = self._server.url
 

@@ -9,6 +9,7 @@ from gesscale.errors import GesscaleError, SettingsError
 from gesscale.fields import SettingsGroup
 from gesscale.options import PolicyOptions
 from gesscale.policies.card import PolicyCard
+from gesscale.policies.loading import place_in_file
 from gesscale.policies.registry import policy_card, policy_names, registered, unusable
 from gesscale.ports import Policy
 from gesscale.words import error_in_words
@@ -71,7 +72,7 @@ class AnalyzeSettings(PolicyOptions, _NamedPolicy):
         except GesscaleError:
             raise
         except Exception as error:
-            message = f"policy {self.policy!r}: cannot be made: {error_in_words(error)}"
+            message = f"policy {self.policy!r}: cannot be made: {error_in_words(error)}{place_in_file(error)}"
             raise SettingsError(message) from error
         if lacks := [name for name in ("name", "analyze", "plan") if not hasattr(policy, name)]:
             message = (

@@ -25,7 +25,7 @@ def duration_s(option: str, text: str) -> float:
     try:
         return parse_duration_s(text)
     except ValueError as error:
-        message = f"{option}: {error}"
+        message = f"{option}: {error}, got {text!r}"
         raise InputError(message) from None
 
 

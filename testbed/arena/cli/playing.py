@@ -17,6 +17,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from gesscale.cli.ending import INTERRUPTED, end_as_ctrl_c_does
 from gesscale.cli.output import Output, emit, stderr_console, warn
 from gesscale.errors import InputError
 from gesscale.extras import how_to_install
@@ -34,7 +35,6 @@ from testbed.arena.runs.results import ResultsFolder, open_results, read_results
 from testbed.arena.runs.running import ARENA_FAULT, run_locally
 
 ALL = "all"
-_INTERRUPTED = 130
 
 
 def play_asked(
@@ -76,6 +76,7 @@ def play_asked(
     wanted = _variants(chosen, variants or [ALL])
     runner = _runner(jobs, spark)
     warn(check_experiment(chosen))
+    end_as_ctrl_c_does()  # a batch system ends its jobs by SIGTERM
     with _folder(results) as folder, open_results(folder, chosen, fresh=not resume) as kept:
         _play(
             runner,
@@ -211,4 +212,4 @@ def _play(
     stderr_console.print(
         f"interrupted: {len(on_file)} of {total} runs are done and kept in {kept.folder}; {again} goes on"
     )
-    raise typer.Exit(_INTERRUPTED)
+    raise typer.Exit(INTERRUPTED)

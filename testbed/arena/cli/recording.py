@@ -12,6 +12,8 @@ from testbed.arena.report.names import course_title, short_names
 from testbed.arena.runs.course import check_same, write_course
 from testbed.arena.runs.results import read_results
 
+_SHOWN_SEEDS = 12
+
 
 def record_course(
     *, folder: Path, policy: str, workload: str, seed: int | None, variant: str | None, target: Path
@@ -24,8 +26,17 @@ def record_course(
         seed=experiment.seed_list[0] if seed is None else seed,
         variant=experiment.variant_names[0] if variant is None else variant,
     )
+    if case.variant not in experiment.variant_names:
+        known = suggestion(case.variant, [each or "(none)" for each in experiment.variant_names])
+        message = f"--variant: expected one of the experiment, got {case.variant!r}; {known}"
+        raise InputError(message)
     if case not in experiment.cases():
-        message = f"results {folder}: expected a run of the experiment, got seed {case.seed}, variant {case.variant!r}"
+        seeds = experiment.seed_list
+        known = f"{seeds[0]}, ..., {seeds[-1]}" if len(seeds) > _SHOWN_SEEDS else ", ".join(map(str, seeds))
+        message = f"--seed: expected one of the experiment, got {case.seed}; known here: {known}"
+        raise InputError(message)
+    if target.exists() and not target.is_dir():
+        message = f"--to: expected a folder, got the file {target}; name another place"
         raise InputError(message)
     result = write_course(experiment, case, target)
     for kept in results:

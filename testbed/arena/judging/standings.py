@@ -37,7 +37,7 @@ def lateness_metric(experiment: Experiment, objective_s: float, account: Account
     scored_s = [multiple * experiment.slo_s for multiple in OBJECTIVES]
     if objective_s not in scored_s:
         message = (
-            f"expected an objective that was scored, {', '.join(f'{each:g}s' for each in scored_s)}, "
+            f"--objective: expected one that was scored, {', '.join(f'{each:g}s' for each in scored_s)}, "
             f"got {objective_s:g}s"
         )
         raise InputError(message)

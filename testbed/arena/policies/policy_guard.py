@@ -10,6 +10,7 @@ from typing import NoReturn, TypeVar
 
 from gesscale.decision import Analysis, Plan
 from gesscale.observation import WorkflowObservation
+from gesscale.policies.loading import place_in_file
 from gesscale.ports import ClusterState, Knowledge, Policy
 from gesscale.words import error_in_words
 from gesscale.workflow import Workflow
@@ -134,7 +135,7 @@ class PolicyGuard:
                 f"thought for longer than the time limit of {self._limit_s:g} s, in {method}{self._when}"
             )
         if fault is not None:
-            self._lose(f"raised {error_in_words(fault)} in {method}{self._when}", fault)
+            self._lose(f"raised {error_in_words(fault)} in {method}{self._when}{place_in_file(fault)}", fault)
         return answer
 
     @property

@@ -62,7 +62,7 @@ def test_a_port_that_is_taken_is_named(gesscale, kubeconfig):
         place = f"127.0.0.1:{taken.getsockname()[1]}"
         code, _, said = gesscale("run", "--kubernetes", "--kubeconfig", kubeconfig, "--listen", place)
     assert code == 2
-    assert f"--listen: expected a free address, got {place}" in flat(said)
+    assert f"--listen: expected an address of this machine with a free port, got {place}" in flat(said)
 
 
 def test_a_context_that_the_kubeconfig_lacks_is_named_with_those_it_has(gesscale, kubeconfig):

@@ -34,7 +34,29 @@ def test_ctrl_c_in_a_single_step_exits_130(site):
         running.send_signal(signal.SIGINT)
         out, err = running.communicate(timeout=SETTLE_S)
     assert (running.returncode, out) == (130, "")
+    assert err.splitlines()[-1] == "interrupted"
     assert "Traceback" not in err
+
+
+OTHER_ERROR = """
+import os, signal, typer
+from gesscale.cli.app import run
+cli = typer.Typer()
+@cli.command()
+def draw():
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt:  # as code in C does that takes it for a failed conversion
+        raise ValueError("Invalid affine transformation matrix") from None
+run(cli)
+"""
+
+
+def test_ctrl_c_that_became_another_error_on_its_way_is_still_ctrl_c():
+    done = subprocess.run(
+        (sys.executable, "-c", OTHER_ERROR), capture_output=True, text=True, check=False, timeout=SETTLE_S
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
 
 
 BRINGS_UP = """
@@ -96,7 +118,7 @@ def test_a_full_disk_is_one_line():
         ended = subprocess.run(
             (*COMMAND, "config", "docs"), stdout=full, stderr=subprocess.PIPE, text=True, check=False
         )
-    assert (ended.returncode, ended.stderr) == (1, "error: No space left on device\n")
+    assert (ended.returncode, ended.stderr) == (1, "error: standard output: No space left on device\n")
 
 
 def test_without_a_stdout_nothing_is_written_and_nothing_fails():

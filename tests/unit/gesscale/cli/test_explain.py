@@ -181,6 +181,9 @@ def test_a_missing_file_is_an_error_and_stays_missing(tmp_path: Path) -> None:
     assert isinstance(result.exception, InputError)
     assert "there is no knowledge file" in str(result.exception)
     assert list(tmp_path.iterdir()) == []
+    result = run("--knowledge", tmp_path)
+    assert isinstance(result.exception, InputError)
+    assert "expected the file that `gesscale run` writes, got a directory" in str(result.exception)
 
 
 def test_a_corrupt_file_is_an_error_and_stays_as_it_is(tmp_path: Path) -> None:

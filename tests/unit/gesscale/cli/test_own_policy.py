@@ -206,7 +206,7 @@ BROKEN = {
     "the name is missing": ("CARDS = ()", "mine.py has no 'CARD'; did you mean 'CARDS'?"),
     "it is no policy": (
         "CARD = 7",
-        "expected a PolicyCard, or a callable of workflow and settings, got a int",
+        "expected a PolicyCard, or a callable of workflow and settings, got a value of type int",
     ),
     "it cannot be called so": ("def CARD(): pass", "cannot be made: TypeError: CARD() takes 0 positional"),
     "it gives no policy": ("def CARD(*given): return 7", "expected a policy, got a int without name"),

@@ -83,7 +83,7 @@ def test_a_port_that_is_taken_is_refused(gesscale, site):
         port = taken.getsockname()[1]
         code, _, err = gesscale("run", "-c", site.config, "--steps", 1, "--listen", port)
     assert code == 2
-    assert f"--listen: expected a free address, got 127.0.0.1:{port}: " in err
+    assert f"--listen: expected an address of this machine with a free port, got 127.0.0.1:{port}: " in err
 
 
 def test_a_token_needs_something_that_is_served_and_a_file_of_its_owner(gesscale, site, tmp_path):

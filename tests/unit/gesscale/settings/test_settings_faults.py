@@ -16,6 +16,19 @@ def test_a_path_that_no_system_takes_is_refused(load: Load, key: str) -> None:
     assert f"{key}: expected the path of a file, which has no character 0" in fault
 
 
+@pytest.mark.parametrize(
+    ("key", "written"),
+    [
+        ("analyze.headroom_threshold_pct", "true"),
+        ("analyze.seed", "yes"),
+        ("plan.max_changing_operators", "off"),  # a number or none
+    ],
+)
+def test_a_truth_value_is_no_number(load: Load, key: str, written: str) -> None:
+    (fault,) = faults(load, overrides=(f"{key}={written}",))
+    assert f"{key}: expected a number, got {written in ('true', 'yes')}" in fault
+
+
 def test_a_key_of_several_lines_stays_on_one(load: Load) -> None:
     (fault,) = faults(load, monitor={"per\niod": 1})
     assert "monitor.'per\\niod': there is no such setting" in fault

@@ -128,7 +128,15 @@ def test_the_command_names_the_run_and_says_where_the_page_is(tmp_path, gesscale
         "arena", "course", tmp_path / "mine", "--policy", "hpa-cpu", "--seed", 7, "--to", tmp_path / "d"
     )
     assert code == 2
-    assert "expected a run of the experiment, got seed 7" in said
+    assert "--seed: expected one of the experiment, got 7; known here: " in said
+    (tmp_path / "file").write_text("mine")
+    for wrong, expected in (
+        (("--variant", "x"), "--variant: expected one of the experiment, got 'x'"),
+        (("--to", tmp_path / "file"), "--to: expected a folder, got the file "),
+    ):
+        code, _, said = gesscale("arena", "course", tmp_path / "mine", "--policy", "hpa-cpu", *wrong)
+        assert (code, expected in said) == (2, True)
+    assert (tmp_path / "file").read_text() == "mine"
     code, _, said = gesscale("page", tmp_path / "mine")
     assert code == 2
     assert "a folder as the demo or `gesscale arena course` writes it" in said

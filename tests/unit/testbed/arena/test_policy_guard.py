@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from gesscale.decision import Analysis, Plan, Reason, Verdict
-from gesscale.errors import InputError
+from gesscale.errors import InputError, SettingsError
 from gesscale.observation import WorkflowObservation
+from gesscale.policies.loading import named_object
 from gesscale.ports import ClusterState, Knowledge, Node
 from gesscale.workflow import Operator, Workflow
 from perfmodel import Estimate
@@ -109,6 +110,17 @@ def test_an_exception_that_cannot_be_shown_is_told_by_its_type():
 def test_a_policy_that_cannot_be_made_loses():
     with pytest.raises(RunLost, match="policy mine raised KeyError: 'x' in its making"):
         PolicyGuard(raising(KeyError("x")), "mine", WORKFLOW, time_limit_s=1.0)
+
+
+def test_the_line_of_a_users_file_is_named(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text("def inner(n):\n    return 1 / n\n\n\ndef mine():\n    return inner(0)\n")
+    build = named_object(f"{file}:mine")
+    with pytest.raises(RunLost, match=r"ZeroDivisionError: .* in its making \(mine\.py, line 2\)$"):
+        PolicyGuard(build, "mine", WORKFLOW, time_limit_s=1.0)
+    file.write_text("\nraise RuntimeError('boom')\n")
+    with pytest.raises(SettingsError, match=r"RuntimeError: boom \(mine\.py, line 2\)$"):
+        named_object(f"{file}:mine")
 
 
 @pytest.mark.parametrize("name", [None, "", 7])

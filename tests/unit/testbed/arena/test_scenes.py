@@ -253,7 +253,7 @@ def test_faults_and_traits_reach_the_scene():
         ),
         (
             {"operators": {"operator": {"constants": {"partitions": 2.5}}}},
-            "operators.operator.constants: partitions: expected a valid integer",
+            "operators.operator.constants: partitions: expected a whole number",
         ),
         (
             {"operators": {"operator": {"constants": {"fixed_s": -1}}}},

@@ -138,7 +138,9 @@ def test_the_metric_of_lateness_is_that_of_the_objective_and_the_account():
     assert lateness_metric(EXPERIMENT, 60.0, Account.MINUTES) == "lag_above_slo_s"
     assert lateness_metric(EXPERIMENT, 30.0, Account.MINUTES) == "lag_above_half_slo_s"
     assert lateness_metric(EXPERIMENT, 120.0, Account.GROWING) == "lag_area_twice_slo_s"
-    with pytest.raises(InputError, match="an objective that was scored, 30s, 60s, 120s, got 90s"):
+    with pytest.raises(
+        InputError, match="--objective: expected one that was scored, 30s, 60s, 120s, got 90s"
+    ):
         lateness_metric(EXPERIMENT, 90.0, Account.MINUTES)
 
 

@@ -124,7 +124,7 @@ def test_one_replica_is_assumed_where_nobody_answers(caplog):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"speed": "5x"}, "speed: expected a valid number.*, got '5x'"),
+        ({"speed": "5x"}, "speed: expected a number, got '5x'"),
         ({"cap_rows": "0"}, "cap_rows: expected greater than 0"),
         ({"cap_rows": "5", "cap_rows_per_replica": "5"}, "not both"),
         ({"tasks_per_slot": "-1"}, "tasks_per_slot: expected greater than 0"),

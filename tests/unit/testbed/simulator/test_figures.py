@@ -42,7 +42,7 @@ def test_every_bundled_figure_has_an_origin(file: Path) -> None:
         (("about: A test.", "about: [A"), "expected YAML"),
         (
             ("  fixed_s: {", "  partitions: {value: 1.5, origin: x}\n  fixed_s: {"),
-            "partitions: expected a valid integer",
+            "partitions: expected a whole number",
         ),
         (
             ("  fixed_s: {", "  hottest_share: {value: 1.5, origin: x}\n  fixed_s: {"),

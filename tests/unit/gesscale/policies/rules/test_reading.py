@@ -70,7 +70,7 @@ def test_no_rules_are_rules_too():
         ("", r"rules: expected a mapping such as `rules: \[...\]`, got None"),
         ("- a", r"expected a mapping such as .*, got \['a'\]"),
         ("rule: []", r"rule: there is no such member; did you mean 'rules'\?"),
-        ("rules: 3", "rules: expected a valid tuple, got 3"),
+        ("rules: 3", "rules: expected a list, got 3"),
         ("rules: [3]", "rule number 1: expected its members, got 3"),
         ("rules: [{name: a}]", "rule 'a': operator: it is required; rule 'a': action: it is required"),
         (TWIN.replace("above: 300", "over: 300"), r"when\[0\].over: there is no such member; did you mean"),

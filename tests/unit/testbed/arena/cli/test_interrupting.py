@@ -37,8 +37,8 @@ def in_a_session_of_its_own(*words):
                 os.killpg(process.pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_an_interrupted_run_keeps_what_is_done_and_says_how_to_go_on(tmp_path, load, jobs):
+@pytest.mark.parametrize(("jobs", "number"), [(1, signal.SIGINT), (2, signal.SIGINT), (2, signal.SIGTERM)])
+def test_an_interrupted_run_keeps_what_is_done_and_says_how_to_go_on(tmp_path, load, jobs, number):
     folder = tmp_path / "results"
     words = ("arena", "run", "--policies", "static,gesscale", "--workload", load, "--seeds", 2000)
     with in_a_session_of_its_own(*words, "--jobs", jobs, "--results", folder) as process:
@@ -46,7 +46,10 @@ def test_an_interrupted_run_keeps_what_is_done_and_says_how_to_go_on(tmp_path, l
         deadline = time.monotonic() + SETTLE_S
         while time.monotonic() < deadline and not (lines.exists() and lines.read_bytes().count(b"\n") >= 3):
             time.sleep(0.2)
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers, too
+        if number == signal.SIGINT:
+            os.killpg(process.pid, number)  # as a terminal does: to the workers, too
+        else:
+            process.send_signal(number)
         _, message = process.communicate(timeout=SETTLE_S)
         assert process.returncode == 130
         done = lines.read_bytes().count(b"\n")

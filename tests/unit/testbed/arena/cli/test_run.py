@@ -189,7 +189,9 @@ def test_the_league_ranks_the_policies_and_names_the_winners(load, tmp_path, are
     growing = arena("league", folder, "--account", "growing", "--objective", "30s")
     assert "Over all loads: ratios to ideal, late from 30 s" in growing.stdout
     assert "lag area" in growing.stdout
-    with pytest.raises(InputError, match="objective that was scored, 30s, 60s, 120s, got 45s"):
+    with pytest.raises(
+        InputError, match="--objective: expected one that was scored, 30s, 60s, 120s, got 45s"
+    ):
         arena("league", folder, "--objective", "45s")
     with pytest.raises(InputError, match="--objective: "):
         arena("league", folder, "--objective", "soon")
