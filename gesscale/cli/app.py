@@ -136,20 +136,20 @@ def run(cli: typer.Typer) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:
-        _end_at_a_fault_of_the_system(error)
+        _end_at_os_error(error)
     except Exception as error:  # noqa: BLE001 - what is not known here is raised again
-        _end_at_what_nobody_raised_on_purpose(error)
+        _end_at_unexpected(error)
     sys.exit(ended if isinstance(ended, int) else 0)
 
 
-def _end_at_a_fault_of_the_system(error: OSError) -> NoReturn:
+def _end_at_os_error(error: OSError) -> NoReturn:
     place = f"{error.filename}: " if error.filename else "standard output: " if error.errno == ENOSPC else ""
     complain(f"error: {place}{error.strerror or error}")
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nor is it tried again at exit
     sys.exit(1)
 
 
-def _end_at_what_nobody_raised_on_purpose(error: Exception) -> NoReturn:
+def _end_at_unexpected(error: Exception) -> NoReturn:
     """Say which package is not installed, or that Ctrl-C came; raise again what is anything else."""
     if was_interrupted():
         complain("interrupted")
