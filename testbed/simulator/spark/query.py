@@ -215,7 +215,7 @@ class Query:
             physics,
             shift.executor_set,
             running.rows,
-            cold_s=shift.cold_s(),
+            cold_s=() if shift.are_warm else shift.cold_s(),
             batch_factor=next(self._batch_factors),
             task_factors=self._task_factors,
             first_slot=int(self._slot_draws.random() * len(shift.executor_set.paces))
@@ -254,7 +254,8 @@ class Query:
         self._number += 1
         if len(self.batches) == 2 * BATCHES_KEPT:
             del self.batches[:BATCHES_KEPT]
-        self._replica_pool.worked(shift)
+        if not shift.are_warm:
+            self._replica_pool.worked(shift)
         self._running = None
         due_s = self._tick_s(running.begun_s)
         self.next_s = due_s if due_s > at_s else at_s
