@@ -264,7 +264,7 @@ class Plan:
     @property
     def change(self) -> Change | None:
         """What it takes to get there; None where nothing changes."""
-        return Change.between(self.before, self.placement)
+        return None if self.before == self.placement else Change.between(self.before, self.placement)
 
 
 class OutcomeStatus(StrEnum):

@@ -45,13 +45,15 @@ class Batch(BatchFigures):
 
         A query that resumes from its checkpoint goes on numbering, but counts what is offered again.
         """
-        offered = (before.offered_rows_total, self.offered_rows_total)
-        fell = offered[0] is not None and offered[1] is not None and offered[1] < offered[0]
-        return self.batch_id <= before.batch_id or fell
+        return self.batch_id <= before.batch_id or self._offers_less_than(before)
 
     def follows(self, before: "Batch") -> bool:
         """Return whether this is the very next batch in the same run of the query."""
-        return self.batch_id == before.batch_id + 1 and not self.began_again_since(before)
+        return self.batch_id == before.batch_id + 1 and not self._offers_less_than(before)
+
+    def _offers_less_than(self, before: "Batch") -> bool:
+        now, then = self.offered_rows_total, before.offered_rows_total
+        return now is not None and then is not None and now < then
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,8 @@ import math
 from functools import lru_cache
 from statistics import NormalDist
 
-_MOST_TERMS = 1000
+_TERMS = tuple(map(float, range(1, 1000)))
+"""Numbers of terms; Python multiplies floats with floats faster than with whole numbers."""
 
 
 @lru_cache(maxsize=256)
@@ -56,13 +57,13 @@ def _continued_fraction(a: float, b: float, x: float) -> float:
     both = a + b
     upper, lower = 1.0, 1 / (1 - both * x / (a + 1))
     found = lower
-    for m in range(1, _MOST_TERMS):
-        end = a + 2 * m
-        even = m * (b - m) * x / ((end - 1) * end)
-        lower, upper = 1 / (1 + even * lower), 1 + even / upper
+    for m in _TERMS:
+        end = a + 2.0 * m
+        even = m * (b - m) * x / ((end - 1.0) * end)
+        lower, upper = 1.0 / (1.0 + even * lower), 1.0 + even / upper
         found *= upper * lower
-        odd = -(a + m) * (both + m) * x / (end * (end + 1))
-        lower, upper = 1 / (1 + odd * lower), 1 + odd / upper
+        odd = -(a + m) * (both + m) * x / (end * (end + 1.0))
+        lower, upper = 1.0 / (1.0 + odd * lower), 1.0 + odd / upper
         factor = upper * lower
         found *= factor
         if factor == 1.0:  # the neighbours of 1 are farther away than any further term counts

@@ -1,10 +1,10 @@
 """Which batch records can be believed: one pass over them, and what was wrong with the others."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import MISSING, fields, replace
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from gesscale.batch_record import BatchFigures, figures_of
 from gesscale.observation import Batch
@@ -13,7 +13,6 @@ CLOCK_TOLERANCE_S = 5.0
 """A batch may end this long after "now": the answer that names it arrives after the step has begun."""
 
 _LEAST_S = 0.001
-_FORGET_BEYOND = 64
 _FIGURES = tuple(each.name for each in fields(BatchFigures) if each.default is MISSING)
 _told = attrgetter(*_FIGURES)
 _OPTIONAL = {name: figure for name, figure in figures_of(BatchFigures).items() if name not in _FIGURES}
@@ -22,10 +21,9 @@ _told_above_zero = attrgetter(*[name for name, figure in _OPTIONAL.items() if no
 
 
 class Screen:
-    """Screens the record of an operator step after step; what a batch says of itself is checked once."""
+    """Screens the record of an operator step after step; where nothing was wrong, only new batches are checked."""
 
     def __init__(self) -> None:
-        self._checked: dict[int, _Checked] = {}  # by identity, for as long as the batch is held here
         self._faultless: tuple[Batch, ...] = ()  # the newest record in which nothing was wrong
 
     def __call__(self, batches: Iterable[Batch], now_s: float) -> tuple[tuple[Batch, ...], tuple[str, ...]]:
@@ -36,18 +34,14 @@ class Screen:
         kept = list(listed[:known])
         before = kept[-1] if kept else None
         for batch in listed[known:]:
-            checked = self._check(batch)
-            if fault := checked.fault or _misplaced(batch, before, now_s):
+            if fault := _fault(batch) or _misplaced(batch, before, now_s):
                 faults.append(f"batch {batch.batch_id} is dropped: {fault}")
                 continue
-            faults += checked.notes
+            believed = batch if _can_be_believed(batch) else _repaired(batch, faults)
             if before is not None and (missing := batch.batch_id - before.batch_id - 1) > 0:
                 faults.append(f"{missing} batches before batch {batch.batch_id} were not seen")
-            before = checked.repaired
-            kept.append(before)
-        if len(self._checked) > 2 * len(listed) + _FORGET_BEYOND:
-            held = {id(batch) for batch in listed}
-            self._checked = {key: each for key, each in self._checked.items() if key in held}
+            before = believed
+            kept.append(believed)
         if faults:
             self._faultless = ()
             return tuple(kept), tuple(faults)
@@ -62,23 +56,6 @@ class Screen:
         first = next((index for index, batch in enumerate(former) if batch is listed[0]), len(former))
         count = len(former) - first
         return count if former[first:] == listed[:count] else 0
-
-    def _check(self, batch: Batch) -> "_Checked":
-        checked = self._checked.get(id(batch))
-        if checked is None:
-            fault = _fault(batch)
-            checked = _Checked(batch, fault, batch, ()) if fault else _Checked(batch, "", *_sanitized(batch))
-            self._checked[id(batch)] = checked
-        return checked
-
-
-class _Checked(NamedTuple):
-    """What a batch says of itself: why it is dropped, or what is kept of it and what was doubted."""
-
-    batch: Batch
-    fault: str
-    repaired: Batch
-    notes: Sequence[str]
 
 
 def screen(batches: Iterable[Batch], now_s: float) -> tuple[tuple[Batch, ...], tuple[str, ...]]:
@@ -139,16 +116,16 @@ def _can_be_believed(batch: Batch) -> bool:
     return True
 
 
-def _sanitized(batch: Batch) -> tuple[Batch, Sequence[str]]:
-    if _can_be_believed(batch):
-        return batch, ()
+def _repaired(batch: Batch, faults: list[str]) -> Batch:
+    """Return a batch without the figures that cannot be believed, and add these to the faults."""
     doubted = [
         name
         for name, figure in _OPTIONAL.items()
         if (value := getattr(batch, name)) is not None
         and not (0 < value < math.inf or (figure.zero_tells and value == 0))
     ]
-    unknown: dict[str, Any] = dict.fromkeys(doubted)
-    return replace(batch, **unknown), [
+    faults += [
         f"batch {batch.batch_id}: {name} is {getattr(batch, name)} and counts as unknown" for name in doubted
     ]
+    unknown: dict[str, Any] = dict.fromkeys(doubted)
+    return replace(batch, **unknown)

@@ -13,7 +13,7 @@ from testbed.scoring.backlog import Backlog, BacklogMeter
 from testbed.scoring.frontier import Frontier, frontier
 from testbed.scoring.recorder import SeriesRecorder
 from testbed.scoring.replica_count import ReplicaCount, ReplicaCounter
-from testbed.scoring.sample import Completion, Sample, Scores
+from testbed.scoring.sample import Sample, Scores
 from testbed.scoring.scorer import Scorer, combine
 from testbed.simulator.demand import BestPlacements
 from testbed.simulator.scene import Scene
@@ -39,6 +39,11 @@ class Judge:
         Whether the course is kept; of several operators, that of the first.
     decided
         Told the decisions of each step, for who keeps them.
+
+    Attributes
+    ----------
+    completed
+        Takes rows that reached a sink.
     """
 
     def __init__(
@@ -56,8 +61,8 @@ class Judge:
             name: Scorer(scene.duration_s, slo_s, restart_is_supply=restart_is_supply) for name in operators
         }
         # Completions are rows at any sink of the workflow; one scorer takes them all.
-        self._at_sinks = next(
-            scorer for name, scorer in self._scorers.items() if not scene.workflow.downstream(name)
+        self.completed = next(
+            scorer.completed for name, scorer in self._scorers.items() if not scene.workflow.downstream(name)
         )
         self._headcount = ReplicaCounter(scene.duration_s)
         self._backlog = BacklogMeter(scene.duration_s)
@@ -71,10 +76,6 @@ class Judge:
         self._backlog.sampled(operator, sample)
         if self._recorder is not None and operator == self._shown:
             self._recorder.sampled(sample)
-
-    def completed(self, completion: Completion) -> None:
-        """Score rows that reached a sink."""
-        self._at_sinks.completed(completion)
 
     def scores(self, ended_at_s: float) -> Mapping[str, Scores]:
         """Return the scores of each operator of a run that ended."""

@@ -39,7 +39,7 @@ class BacklogMeter:
     def sampled(self, operator: str, sample: Sample) -> None:
         """Take an operator's sample, in the order of its time."""
         queue = self._queues.get(operator) or self._queues.setdefault(operator, _Queue())
-        queue.hold_until(min(sample.t_s, self._measured_s))
+        queue.hold_until(sample.t_s if sample.t_s < self._measured_s else self._measured_s)
         queue.net_rows_per_s = sample.input_rows_per_s - sample.processed_rows_per_s
 
     def backlog(self) -> Backlog:
@@ -67,6 +67,10 @@ class _Queue:
         seconds = until_s - self.at_s
         if seconds <= 0:
             return
-        after = max(0.0, self.rows + self.net_rows_per_s * seconds)
+        after = self.rows + self.net_rows_per_s * seconds
+        if after <= 0:
+            after = 0.0
+        elif after > self.most_rows:
+            self.most_rows = after
         self.row_s += (self.rows + after) / 2 * seconds
-        self.at_s, self.rows, self.most_rows = until_s, after, max(self.most_rows, after)
+        self.at_s, self.rows = until_s, after

@@ -49,6 +49,7 @@ class ReplicaCounter:
         "_ordered",
         "_replica_s",
         "_supply",
+        "_total",
     )
 
     def __init__(self, measured_s: float) -> None:
@@ -56,14 +57,18 @@ class ReplicaCounter:
         self._at_s = self._replica_s = self._last_action_s = 0.0
         self._supply: dict[str, int] = {}
         self._ordered = False
-        self._most = self._final = self._actions = 0
+        self._total = self._most = self._final = self._actions = 0
 
     def sampled(self, operator: str, sample: Sample) -> None:
         """Take an operator's sample; samples come in the order of time, those of an instant in any order."""
         if sample.t_s > self._at_s:
             self._hold_until(sample.t_s)
-        self._supply[operator] = sample.supply_replicas
-        self._ordered |= sample.reconfigurations > 0
+        supply = sample.supply_replicas
+        if supply != self._supply.get(operator):
+            self._supply[operator] = supply
+            self._total = sum(self._supply.values())
+        if sample.reconfigurations:
+            self._ordered = True
 
     def replica_count(self) -> ReplicaCount:
         """Return the figures; the newest samples hold until the end of the measurement."""
@@ -78,10 +83,11 @@ class ReplicaCounter:
 
     def _hold_until(self, until_s: float) -> None:
         """Close the current instant: only now all its samples are there."""
-        if self._at_s < self._measured_s:
-            supply = sum(self._supply.values())
-            self._replica_s += supply * (min(until_s, self._measured_s) - self._at_s)
-            self._most, self._final = max(self._most, supply), supply
+        measured_s = self._measured_s
+        if self._at_s < measured_s:
+            supply = self._final = self._total
+            self._replica_s += supply * ((until_s if until_s < measured_s else measured_s) - self._at_s)
+            self._most = max(self._most, supply)
             if self._ordered:
                 self._actions += 1
                 self._last_action_s = self._at_s

@@ -120,8 +120,9 @@ class SimulatedClock:
         return fresh
 
     def _tally(self) -> None:
-        self._tallies = {name: self.plant.tally(name) for name in self._shares}
-        for name, tally in self._tallies.items():
+        self._tallies = {}
+        for name in self._shares:
+            self._tallies[name] = tally = self.plant.tally(name)
             self.metrics.note(name, self._now_s, tally)
 
     def _is_over(self) -> bool:

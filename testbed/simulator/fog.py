@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from gesscale.decision import Reason
 from gesscale.errors import InputError
-from gesscale.ports import Node
+from gesscale.ports import ClusterState, Node
 from latency_map import LatencyMap
 from testbed.simulator.scene import LinkSlowdown, NodeFailure, SimulatedNode
 
@@ -44,7 +44,7 @@ class Fog:
         for fault in faults:
             _check_fault(fault, self.nodes)
         self._changes_s = sorted({instant for fault in faults for instant in (fault.from_s, fault.until_s)})
-        self._reported: Mapping[str, Node] = {}
+        self._state = ClusterState()  # the last one: what was derived from it holds while nothing changes
         self._reported_from_s = self._reported_until_s = 0.0
 
     @property
@@ -75,12 +75,15 @@ class Fog:
         index = bisect_right(self._changes_s, after_s)
         return self._changes_s[index] if index < len(self._changes_s) else math.inf
 
-    def cluster_nodes(self, at_s: float) -> Mapping[str, Node]:
-        """Return the nodes as the cluster reports them at an instant, with the reported weights."""
-        if not self._reported or not self._reported_from_s <= at_s < self._reported_until_s:
-            self._reported = {name: self._cluster_node(node, at_s) for name, node in self.nodes.items()}
+    def cluster_state(self, at_s: float, placements: Mapping[str, tuple[str, ...]]) -> ClusterState:
+        """Return the nodes as the cluster reports them at an instant, with the reported weights, and the replicas."""
+        nodes = self._state.nodes
+        if not self._reported_from_s <= at_s < self._reported_until_s:
+            nodes = {name: self._cluster_node(node, at_s) for name, node in self.nodes.items()}
             self._reported_from_s, self._reported_until_s = at_s, self.next_change_s(at_s)
-        return self._reported
+        if nodes is not self._state.nodes or placements != self._state.placements:
+            self._state = ClusterState(nodes=nodes, placements=placements)
+        return self._state
 
     def _cluster_node(self, node: SimulatedNode, at_s: float) -> Node:
         weight = node.weight if node.reported_weight is None else node.reported_weight

@@ -23,10 +23,14 @@ class SourceStream:
 
     def __init__(self, workload: Workload) -> None:
         self.workload = workload
+        self._asked_s, self._answer = -math.inf, 0.0  # a trigger and a sample often come at one instant
 
     def offered_rows(self, at_s: float) -> float:
         """Return the whole rows offered until an instant, cumulative."""
-        return float(math.floor(self.workload.offered_rows(at_s) + _ROUNDING))
+        if at_s != self._asked_s:
+            self._asked_s = at_s
+            self._answer = float(math.floor(self.workload.offered_rows(at_s) + _ROUNDING))
+        return self._answer
 
     def event_span(self, from_row: float, until_row: float) -> tuple[float, float]:
         """Return when the first and the last of these rows were offered, seconds."""

@@ -154,9 +154,8 @@ class Alarm:
         self._thought: Callable[[], float] | None = None
         self._seconds = 0.0
 
-    @contextmanager
-    def ringing_after(self, seconds: float, thought: Callable[[], float]) -> Iterator[None]:
-        """Raise `OutOfTime` in what takes longer than this, again and again until it gives in.
+    def ringing_after(self, seconds: float, thought: Callable[[], float]) -> "Alarm":
+        """Return a context: what takes longer in it gets `OutOfTime` raised, again and again until it gives in.
 
         Parameters
         ----------
@@ -166,10 +165,14 @@ class Alarm:
             Tells how many of them have passed.
         """
         self._seconds, self._thought = seconds, thought
-        try:
-            yield
-        finally:
-            self._thought = None
+        return self
+
+    def __enter__(self) -> None:
+        """Do nothing: it is set already."""
+
+    def __exit__(self, *raised: object) -> None:
+        """Ring no more."""
+        self._thought = None
 
     def look(self, signum: int, frame: FrameType | None) -> None:
         """Ring if it is time."""

@@ -246,10 +246,8 @@ class FlinkPlant:
 
     def state(self) -> ClusterState:
         """Return the nodes, and where replicas are kept; during a restart, where they will be."""
-        return ClusterState(
-            nodes=self._fog.cluster_nodes(self._now_s),
-            placements={name: task.placement for name, task in self._tasks.items() if task.placement},
-        )
+        placements = {name: task.placement for name, task in self._tasks.items() if task.placement}
+        return self._fog.cluster_state(self._now_s, placements)
 
     def batches(self, operator: str) -> Sequence[Batch]:
         """Return the recent ticks of an operator, oldest first; none are reported while it is down."""

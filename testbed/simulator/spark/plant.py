@@ -120,10 +120,8 @@ class SparkPlant:
 
     def state(self) -> ClusterState:
         """Return the nodes, and where replicas are kept; an operator whose driver is down is not among them."""
-        return ClusterState(
-            nodes=self._fog.cluster_nodes(self._now_s),
-            placements={name: query.placement for name, query in self._queries.items() if query.driver_is_up},
-        )
+        placements = {name: query.placement for name, query in self._queries.items() if query.driver_is_up}
+        return self._fog.cluster_state(self._now_s, placements)
 
     def batches(self, operator: str) -> Sequence[Batch]:
         """Return the recent batches of an operator, oldest first, some hundreds; to be read only."""

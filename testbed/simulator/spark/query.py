@@ -186,7 +186,7 @@ class Query:
         if running is None:
             self._trigger(at_s)
         elif running.timeline is None or running.shift is None:
-            self._work(running, at_s)
+            self._work(running, self._replica_pool.shift_at(at_s), at_s)
         else:
             self._finish(running, running.shift, running.timeline, at_s)
 
@@ -199,13 +199,13 @@ class Query:
             self._idles.note(at_s)
             self.next_s = self._tick_s(at_s)
             return
-        cap_rows = self.operator.batch_rows(max(1, len(self._replica_pool.shift_at(at_s).members)))
-        rows = waiting_rows if cap_rows is None else min(waiting_rows, cap_rows)
-        self._running = _Running(at_s, rows, offered_rows, cap_rows)
-        self._work(self._running, at_s)
-
-    def _work(self, running: _Running, at_s: float) -> None:
         shift = self._replica_pool.shift_at(at_s)
+        cap_rows = self.operator.batch_rows(len(shift.members) or 1)
+        rows = waiting_rows if cap_rows is None or waiting_rows < cap_rows else cap_rows
+        running = self._running = _Running(at_s, rows, offered_rows, cap_rows)
+        self._work(running, shift, at_s)
+
+    def _work(self, running: _Running, shift: MembershipPeriod, at_s: float) -> None:
         if not shift.members:
             running.shift = running.timeline = None
             self.next_s = shift.until_s
@@ -215,7 +215,7 @@ class Query:
             physics,
             shift.executor_set,
             running.rows,
-            cold_s=shift.cold_s(),
+            cold_s=() if shift.are_warm else shift.cold_s(),
             batch_factor=next(self._batch_factors),
             task_factors=self._task_factors,
             first_slot=int(self._slot_draws.random() * len(shift.executor_set.paces))
@@ -254,7 +254,8 @@ class Query:
         self._number += 1
         if len(self.batches) == 2 * BATCHES_KEPT:
             del self.batches[:BATCHES_KEPT]
-        self._replica_pool.worked(shift)
+        if not shift.are_warm:
+            self._replica_pool.worked(shift)
         self._running = None
         due_s = self._tick_s(running.begun_s)
         self.next_s = due_s if due_s > at_s else at_s
@@ -266,7 +267,7 @@ class Query:
         able = [index for index, replica in enumerate(shift.members) if replica in self._replica_pool]
         if not able:
             self._account.cut(at_s)
-            self._work(running, at_s)
+            self._work(running, self._replica_pool.shift_at(at_s), at_s)
             return
         after = timeline_after_loss(
             timeline,

@@ -65,8 +65,6 @@ class MembershipPeriod:
 
     def cold_s(self) -> Sequence[float]:
         """Return what the first task of each takes longer; nothing where all are warm."""
-        if self.are_warm:
-            return ()
         cold_s = [replica.cold_s for replica in self.members]
         self.are_warm = not any(cold_s)
         return () if self.are_warm else cold_s
@@ -160,8 +158,6 @@ class ReplicaPool:
 
     def worked(self, shift: MembershipPeriod) -> None:
         """Note that executors have done their part of a batch."""
-        if shift.are_warm:
-            return
         for replica in shift.members:
             if replica.cold_s:
                 physics = self._physics

@@ -29,11 +29,21 @@ def test_slowdowns_of_one_link_that_overlap_add_up() -> None:
 def test_a_node_that_failed_is_down_and_the_cluster_says_so() -> None:
     fog = Fog(nodes(2), equal_delays(2, 1), failures=[NodeFailure(node="n1", from_s=10, until_s=20)])
     assert [fog.is_up("n1", at_s) for at_s in (9.9, 10, 19.9, 20)] == [True, False, False, True]
-    assert not fog.cluster_nodes(5)["n1"].problem
-    down = fog.cluster_nodes(10)["n1"]
+    assert not fog.cluster_state(5, {}).nodes["n1"].problem
+    down = fog.cluster_state(10, {}).nodes["n1"]
     assert (down.reason, down.problem) == (Reason.NOT_READY, "the node is down")
-    assert not fog.cluster_nodes(20)["n1"].problem
-    assert not fog.cluster_nodes(5)["n1"].problem  # an earlier instant is right, too
+    assert not fog.cluster_state(20, {}).nodes["n1"].problem
+    assert not fog.cluster_state(5, {}).nodes["n1"].problem  # an earlier instant is right, too
+
+
+def test_the_cluster_is_one_value_until_replicas_or_nodes_change() -> None:
+    fog = Fog(nodes(3), equal_delays(3, 1), failures=[NodeFailure(node="n1", from_s=10, until_s=20)])
+    before = fog.cluster_state(1, {"op": ("n1",)})
+    assert fog.cluster_state(9, {"op": ("n1",)}) is before
+    moved = fog.cluster_state(9, {"op": ("n2",)})
+    assert moved.placements == {"op": ("n2",)}
+    assert moved.usable == before.usable
+    assert "n1" not in fog.cluster_state(10, {"op": ("n2",)}).usable
 
 
 def test_the_cluster_tells_the_weight_that_the_scaler_is_to_believe() -> None:
@@ -41,7 +51,7 @@ def test_the_cluster_tells_the_weight_that_the_scaler_is_to_believe() -> None:
         "a": SimulatedNode(name="a", weight=0.5),
         "b": SimulatedNode(name="b", weight=0.5, reported_weight=2.0),
     }
-    reported = Fog(odd, LatencyMap(names=("a", "b"), rtt_ms=np.zeros((2, 2)))).cluster_nodes(0)
+    reported = Fog(odd, LatencyMap(names=("a", "b"), rtt_ms=np.zeros((2, 2)))).cluster_state(0, {}).nodes
     assert (reported["a"].weight, reported["b"].weight) == (0.5, 2.0)
 
 
