@@ -98,7 +98,8 @@ def problem_of(fault: ErrorDetails, *, group: str = "a mapping") -> str:
     if fault["type"] == "too_short" and not fault.get("input", True):
         return "expected at least one, got none"
     if fault["type"] in _KINDS:
-        return f"expected {_KINDS[fault['type']]}, got {glimpse(fault['input'])}"
+        text = f"expected {_KINDS[fault['type']]}"
+        return f"{text}, got {glimpse(fault['input'])}" if "input" in fault else text
     text = fault["msg"].removeprefix("Value error, ")
     text = re.sub(
         r"^Input should be (a valid dictionary or (instance|object) .*|an object$)?",
