@@ -33,7 +33,12 @@ from testbed.arena.playing import play
 STEPS = 6
 FIRST_SEED = 100
 """The league's seeds are below."""
-CASES = (("standard", ("nyc:any", "spikes", "kanis-random")), ("league", ("steps",)))
+CASES = (
+    ("standard", "", ("nyc:any", "spikes", "kanis-random")),
+    ("league", "default", ("steps",)),
+    ("league", "plant=flink", ("steps", "kanis-random")),
+)
+"""Experiment, variant and loads: in the last one a change stops the job."""
 
 
 class Digest:
@@ -135,12 +140,9 @@ def fleet(policy: str, operators: int, nodes: int) -> dict[str, object]:
     return found.told()
 
 
-def arena(policy: str, experiment: Experiment, workload: str, seed: int) -> dict[str, object]:
+def arena(experiment: Experiment, case: Case) -> dict[str, object]:
     """Return the digest of a policy's decisions in one case of the arena, and its scores."""
-    found, case = (
-        Digest(),
-        Case(workload=workload, seed=seed, policy=policy, variant=experiment.variant_names[0]),
-    )
+    found = Digest()
     result = play(experiment, case, decided=found.take)
     scores = hashlib.sha256(repr(replace(result)).encode()).hexdigest()[:16]
     return {**found.told(), "scores": scores}
@@ -158,11 +160,12 @@ def main() -> None:
     result: dict[str, dict[str, object]] = {}
     for policy in asked.policies:
         told = result[policy] = {"fleet": fleet(policy, asked.operators, asked.nodes)}
-        for name, workloads in CASES:
+        for name, variant, workloads in CASES:
             experiment = read_experiment(name).changed({"seeds": 1}, "this benchmark")
             for workload in workloads:
                 for seed in range(FIRST_SEED, FIRST_SEED + asked.seeds):
-                    told[f"{name} {workload} {seed}"] = arena(policy, experiment, workload, seed)
+                    case = Case(workload=workload, seed=seed, policy=policy, variant=variant)
+                    told[f"{name} {variant} {workload} {seed}"] = arena(experiment, case)
     print(json.dumps(result, indent=1))
 
 
