@@ -40,6 +40,7 @@ def test_ctrl_c_in_a_single_step_exits_130(site):
 
 OTHER_ERROR = """
 import os, signal, typer
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background begins with it ignored
 from gesscale.cli.app import run
 cli = typer.Typer()
 @cli.command()

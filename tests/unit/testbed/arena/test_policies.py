@@ -72,7 +72,7 @@ def test_ones_own_policy_is_built_by_module():
         ("gesscale.policies.static:Mine", "gesscale.policies.static has no 'Mine'; known here: "),
         (
             "gesscale.policies.static:__doc__",
-            "expected a PolicyCard, or a callable of workflow and settings, got a str",
+            "expected a PolicyCard, or a callable of workflow and settings, got a value of type str",
         ),
         (":Mine", "expected FILE.py:NAME"),
         ("mine.py:", "expected FILE.py:NAME"),
