@@ -22,6 +22,7 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+from pydantic.fields import FieldInfo
 
 from gesscale.conditions import Condition
 
@@ -190,15 +191,9 @@ class SettingsGroup(BaseModel):
     @classmethod
     def _take_no_truth_for_a_number(cls, value: Any, info: ValidationInfo) -> Any:
         """Refuse YAML's yes, no, true and false where a number is wanted: pydantic takes them for 1 and 0."""
-        if isinstance(value, bool) and info.field_name is not None:
-            field = cls.model_fields[info.field_name]
-            wanted = _plain_kinds(field.annotation)
-            is_duration = any(
-                isinstance(each, BeforeValidator) for each in field.metadata
-            )  # it says so itself
-            if wanted & {int, float} and bool not in wanted and not is_duration:
-                message = "expected a number"
-                raise ValueError(message)
+        if isinstance(value, bool) and info.field_name and _wants_number(cls.model_fields[info.field_name]):
+            message = "expected a number"
+            raise ValueError(message)
         return value
 
     @model_validator(mode="after")
@@ -207,6 +202,13 @@ class SettingsGroup(BaseModel):
             if not condition.holds(self):
                 raise ValueError(condition.message(self))
         return self
+
+
+def _wants_number(field: FieldInfo) -> bool:
+    """Return whether a field is a number; not one that is read from text, such as a duration, and says so itself."""
+    kinds = _plain_kinds(field.annotation)
+    from_text = any(isinstance(each, BeforeValidator) for each in field.metadata)
+    return bool(kinds & {int, float}) and bool not in kinds and not from_text
 
 
 def _plain_kinds(annotation: object) -> set[object]:

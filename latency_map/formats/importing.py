@@ -171,18 +171,21 @@ def _meaning(
     source: str, raw: RawDelays, unit: DelayUnit | None, kind: DelayKind | None
 ) -> tuple[DelayUnit, DelayKind]:
     """Bring together what the file and the caller say of its delays."""
-    for option, said, stated in (("--unit", unit, raw.unit), ("--kind", kind, raw.kind)):
+    for name, said, stated in (("unit", unit, raw.unit), ("kind", kind, raw.kind)):
         if said is not None and stated is not None and said != stated:
-            problem = f"expected {stated.value!r} for {option}, got {said.value!r}; leave it out, or correct the file"
+            problem = (
+                f"expected {stated.value!r} for {name}, got {said.value!r}; leave it out, or correct the file"
+            )
             raise error_at(source, raw.stated_at, problem)
     unit, kind = unit or raw.unit, kind or raw.kind
     if unit is not None and kind is not None:
         return unit, kind
-    asked = {"unit": (unit, "--unit us, ms or s"), "kind": (kind, "--kind rtt or one-way")}
+    asked = {"unit": (unit, "unit (us, ms or s)"), "kind": (kind, "kind (rtt or one-way)")}
     lacking = [name for name, (value, _) in asked.items() if value is None]
     message = (
         f"{source}: expected {' and '.join(lacking)} of its delays to be stated, the file does not say;"
-        f" say {' and '.join(asked[name][1] for name in lacking)}"
+        f" say {' and '.join(asked[name][1] for name in lacking)};"
+        f" `gesscale latency-map` takes this as {' and '.join(f'--{name}' for name in lacking)}"
     )
     raise LatencyMapError(message)
 

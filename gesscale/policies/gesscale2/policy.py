@@ -18,7 +18,7 @@ from gesscale.plan.rejecting import rejected
 from gesscale.plan.staying import present_placement, stay, unknown_delays
 from gesscale.policies.gesscale2.analysis.bills import bills
 from gesscale.policies.gesscale2.analysis.capacity import predicted_mst, warm_samples
-from gesscale.policies.gesscale2.analysis.changes import change_cost
+from gesscale.policies.gesscale2.analysis.changes import buckets_ahead, change_cost
 from gesscale.policies.gesscale2.analysis.demand import offered_points
 from gesscale.policies.gesscale2.analysis.limits import (
     blocking_reason,
@@ -30,7 +30,7 @@ from gesscale.policies.gesscale2.analysis.limits import (
     without_idle,
     work_limit,
 )
-from gesscale.policies.gesscale2.analysis.outlook import Candidate, ChangeCost, Outlook
+from gesscale.policies.gesscale2.analysis.outlook import Candidate, Outlook
 from gesscale.policies.gesscale2.analysis.placements import Placements, placements
 from gesscale.policies.gesscale2.analysis.rollout import Game
 from gesscale.policies.gesscale2.analysis.scenarios import scenarios
@@ -43,8 +43,6 @@ from gesscale.policies.memos import read, recalled, told
 from gesscale.ports import ClusterState, Knowledge
 from gesscale.workflow import Operator, Workflow
 
-_BUCKETS_AHEAD, _BUCKETS_A_STOP, _MOST_BUCKETS_AHEAD = 6, 3, 24
-"""A bill covers so many buckets after the first, and so many more for each bucket that a change stops the job."""
 _FIRST_PERIOD_S = 60.0
 _STEPS_AN_OBJECTIVE = 3.0
 """In the time that a row may wait the load is looked at so often."""
@@ -356,7 +354,7 @@ class Gesscale2Policy:
             replica_minutes=self.sizing.change_price,
         )
         periods = round(bucket_s / memo.period_s)
-        steps_s = np.array([*[memo.period_s] * periods, *[bucket_s] * _buckets_ahead(change, bucket_s)])
+        steps_s = np.array([*[memo.period_s] * periods, *[bucket_s] * buckets_ahead(change, bucket_s)])
         instants_s = np.concatenate([[0.0], np.cumsum(steps_s)])
         rates, ahead = memo.load.rates(bucket_s), memo.load.forecast(bucket_s)
         after = (instants_s[1:] + instants_s[:-1]) / 2 / bucket_s + 0.5
@@ -391,11 +389,6 @@ class Gesscale2Policy:
 
 
 _JUDGED = frozenset({Reason.OVERLOADED, Reason.UNDERUSED, Reason.WITHIN_TARGET})
-
-
-def _buckets_ahead(change: ChangeCost, bucket_s: float) -> int:
-    """Return how many buckets after the first one a bill covers: a change that stops the job has to pay for longer."""
-    return min(round(_BUCKETS_AHEAD + _BUCKETS_A_STOP * change.stop_s / bucket_s), _MOST_BUCKETS_AHEAD)
 
 
 def _worked(node: str, batches: Sequence[Batch], since_s: float) -> bool:

@@ -80,16 +80,8 @@ def _found(section: NodesSection, seed: int) -> tuple[LatencyMap, Mapping[str, f
         generated = section.generated or GeneratedMap()
         return _drawn(generated, section.count or 1, seed if generated.per_seed else None), {}, ""
     except LatencyMapError as error:
-        message = f"nodes: {_in_an_experiment(str(error))}"
+        message = f"nodes: {error}"
         raise InputError(message) from error
-
-
-def _in_an_experiment(problem: str) -> str:
-    """Name the settings of an experiment in place of the options that `gesscale latency-map` has."""
-    if "--unit" not in problem and "--kind" not in problem:
-        return problem
-    named = problem.replace("--unit", "nodes.unit").replace("--kind", "nodes.kind")
-    return f"{named} in an experiment's file, or give a map that `gesscale latency-map import` wrote"
 
 
 @lru_cache(maxsize=8)

@@ -54,7 +54,7 @@ def test_what_a_heading_does_not_state_is_asked_for_in_one_message(corner, lacki
     with pytest.raises(LatencyMapError, match=f"^map.csv: expected {lacking} of its delays") as caught:
         parse_survey(MATRIX.format(corner), source="map.csv")
     said = str(caught.value)
-    assert ("--unit us, ms or s" in said, "--kind rtt or one-way" in said) == (
+    assert ("unit (us, ms or s)" in said, "kind (rtt or one-way)" in said) == (
         "unit" in lacking,
         "kind" in lacking,
     )
@@ -72,11 +72,11 @@ def test_what_is_lacking_may_be_said_alone():
             MATRIX.format("rtt_ms"),
             S,
             None,
-            "line 1, column 1: the heading says 'rtt_ms': expected 'ms' for --unit",
+            "line 1, column 1: the heading says 'rtt_ms': expected 'ms' for unit",
         ),
-        (MATRIX.format("rtt"), S, ONE_WAY, "line 1, column 1: .* expected 'rtt' for --kind, got 'one-way'"),
-        ("from,to,rtt_ms\na,b,1\n", None, ONE_WAY, "line 1, column 3: .*: expected 'rtt' for --kind"),
-        (PING, S, None, "ping writes round trips in milliseconds: expected 'ms' for --unit, got 's'"),
+        (MATRIX.format("rtt"), S, ONE_WAY, "line 1, column 1: .* expected 'rtt' for kind, got 'one-way'"),
+        ("from,to,rtt_ms\na,b,1\n", None, ONE_WAY, "line 1, column 3: .*: expected 'rtt' for kind"),
+        (PING, S, None, "ping writes round trips in milliseconds: expected 'ms' for unit, got 's'"),
         (
             '[{"from": "a", "to": "b", "delay": "5 ms"}]',
             US,

@@ -76,9 +76,9 @@ def test_other_commands_read_every_form_too():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((SEATTLE,), "say --unit us, ms or s and --kind rtt or one-way"),
+        ((SEATTLE,), "say unit (us, ms or s) and kind (rtt or one-way)"),
         ((SEATTLE, "--unit", "s"), "expected kind of its delays"),
-        ((SAMPLES / "edges.csv", "--unit", "s"), "expected 'ms' for --unit, got 's'"),
+        ((SAMPLES / "edges.csv", "--unit", "s"), "expected 'ms' for unit, got 's'"),
         ((SEATTLE, "--format", "excel"), "--format: expected one of auto, document, matrix, "),
         ((SEATTLE, "--format", "gml"), "expected a graph in GML"),
         ((SAMPLES / "ping_macos.txt",), "import with --source"),

@@ -1,4 +1,4 @@
-"""What a change costs, by the last ones."""
+"""What a change costs, by the last ones, and within which time it has to pay."""
 
 from collections.abc import Sequence
 from statistics import median
@@ -13,6 +13,9 @@ _START_S, _RESTART_S = 8.0, 120.0
 """What takes a new replica until it serves, and a restart of the query where none has been measured."""
 _SETTLE_CYCLES = 2.0
 """So many triggers after a change its replicas have run a warm batch, and the next change may follow."""
+
+_BUCKETS_AHEAD, _BUCKETS_A_STOP, _MOST_BUCKETS_AHEAD = 6, 3, 24
+"""A bill covers so many buckets after the first, and so many more for each bucket that a change stops the job."""
 
 
 def change_cost(
@@ -48,6 +51,25 @@ def change_cost(
         settle_s=median(settled_s) if settled_s else max(took_s, start_s) + _SETTLE_CYCLES * trigger_s,
         replica_minutes=replica_minutes,
     )
+
+
+def buckets_ahead(change: ChangeCost, bucket_s: float) -> int:
+    """Return how many buckets after the first one a bill covers: a change that stops the job has to pay for longer.
+
+    Parameters
+    ----------
+    change
+        What a change costs.
+    bucket_s
+        Over how long the load is averaged.
+
+    Examples
+    --------
+    >>> change = ChangeCost(stop_s=120.0, start_s=8.0, settle_s=150.0, replica_minutes=2.0)
+    >>> buckets_ahead(change, 60.0)
+    12
+    """
+    return min(round(_BUCKETS_AHEAD + _BUCKETS_A_STOP * change.stop_s / bucket_s), _MOST_BUCKETS_AHEAD)
 
 
 def _grows(order: Order) -> bool:

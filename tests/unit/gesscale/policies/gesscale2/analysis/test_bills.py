@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gesscale.decision import CandidateBill
 from gesscale.order import Order
 from gesscale.policies.gesscale2.analysis.bills import bills
-from gesscale.policies.gesscale2.analysis.changes import change_cost
+from gesscale.policies.gesscale2.analysis.changes import buckets_ahead, change_cost
 from gesscale.policies.gesscale2.analysis.outlook import Candidate, ChangeCost, Outlook
 from gesscale.policies.gesscale2.analysis.rollout import Game
 
@@ -109,7 +109,7 @@ def test_a_stop_costs_late_minutes_so_that_it_may_not_be_worth_it() -> None:
 
 
 def test_where_the_load_is_beyond_all_replicas_more_of_them_are_still_better() -> None:
-    # 40 rows/s, of which one replica leaves 30 waiting and three 10: the backlog at the end has to be worked off.
+    # 40 rows/s: one replica leaves 30 of them waiting and three 10. The backlog at the end has to be worked off.
     instants_s = np.arange(11) * 60.0
     beyond = outlook(offered=40 * instants_s[None, :], due=40 * (instants_s - 40.0)[None, :])
     one, two, three = bills_of(beyond, 1, 2, 3)
@@ -156,6 +156,24 @@ def test_the_last_changes_tell_what_one_costs() -> None:
     assert (found.stop_s, found.start_s, found.settle_s) == (0.0, 6.0, 45.0)
     # Nothing was measured yet, but a change is known to restart the query: the paper's two minutes.
     assert change_cost((), 10.0, restarts=True, replica_minutes=1.0).stop_s == 120.0
+
+
+@pytest.mark.parametrize(
+    ("stop_s", "bucket_s", "buckets"),
+    [
+        (0.0, 60.0, 6),
+        (8.0, 20.0, 7),  # 6 + 3 * 0.4
+        (120.0, 60.0, 12),  # 6 + 3 * 2
+        (120.0, 5.0, 24),  # 6 + 3 * 24 would be 78 steps: no more than 24
+    ],
+)
+def test_a_change_that_stops_the_job_has_to_pay_for_longer(
+    stop_s: float, bucket_s: float, buckets: int
+) -> None:
+    assert (
+        buckets_ahead(ChangeCost(stop_s=stop_s, start_s=8.0, settle_s=0.0, replica_minutes=1.0), bucket_s)
+        == buckets
+    )
 
 
 def test_until_a_change_has_settled_no_other_is_made() -> None:
