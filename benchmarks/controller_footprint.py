@@ -1,9 +1,10 @@
 """What the controller costs: memory, CPU and API requests while it steers many operators, against one that steers one.
 
-Run ``python benchmarks/controller_footprint.py [MINUTES [WORLD...]]``. A real API server on loopback (the program of
-`testbed.kubernetes.build`) holds worlds in turn: a small one (1 operator, 3 nodes), ``pi`` (20 operators, 20 nodes)
-and a large one (50 operators on 100 nodes, 3,000 pods that take room). ``fleet`` has 1,000 operators on 1,000 nodes, of
-which 700 are in the latency map, as a ConfigMap holds no larger one; it is played when asked for. Nodes and pods are
+Run ``python benchmarks/controller_footprint.py [MINUTES [WORLD...]] [--root FOLDER]``. A real API server on loopback
+(the program of `testbed.kubernetes.build`) holds worlds in turn: a small one (1 operator, 3 nodes), ``pi`` (20
+operators, 20 nodes) and a large one (50 operators on 100 nodes, 3,000 pods that take room). ``fleet`` has 1,000
+operators on 1,000 nodes, of which 700 are in the latency map, as a ConfigMap holds no larger one; it is played when
+asked for. Nodes and pods are
 objects only; no kubelet runs them. Each operator has a driver outside the cluster, whose batches a local server tells;
 its load moves by a tenth up and down, so that statuses are written as on a real stream. In each world the controller
 runs as the Deployment of deploy/k3s starts it, with its environment and the default period of 60 s. After two minutes
@@ -12,8 +13,14 @@ minute, requests to the API server per minute by verb and kind (watches count on
 ratios of the last world to the first. It also prints what reading by polling would have asked for at least: nodes,
 pods and resources listed once per period by each operator. At the end the load of every tenth operator becomes half
 as much again as it can carry, and it prints how long after that their orders were decided, seconds.
+
+With ``--root`` the controller runs in the folder that has the files of its image, as ``buildah mount`` gives it. Where
+the image is for another processor, qemu's user mode runs it (``qemu-user-static`` and ``binfmt-support``): its memory
+is told without what qemu takes for itself, and its CPU seconds and waits are those of qemu. Needs root.
 """
 
+import argparse
+import base64
 import json
 import os
 import re
@@ -35,6 +42,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import yaml
+from footprint.resident import resident_mib
 from footprint.served_batches import Batches
 
 from gesscale.kubernetes.api import Connection, connect
@@ -62,6 +70,7 @@ WARM_UP_S = 120.0
 PERIOD_S = 60.0
 API_PORT, STORE_PORT, PEER_PORT, PROBES_PORT = 26443, 22379, 22380, 28080
 ROOT = Path(__file__).parents[1]
+IN_AN_IMAGE = ("/opt/gesscale/bin/gesscale",)
 
 
 @contextmanager
@@ -93,10 +102,7 @@ def api_server(folder: Path) -> Iterator[Path]:
         for command, log in zip(commands, logs, strict=True)
     ]
     kubeconfig = folder / "kubeconfig"
-    cluster = {
-        "server": f"https://127.0.0.1:{API_PORT}",
-        "certificate-authority": str(folder / "certs/apiserver.crt"),
-    }
+    cluster = {"server": f"https://127.0.0.1:{API_PORT}", "certificate-authority-data": _certificate(folder)}
     kubeconfig.write_text(
         yaml.safe_dump(
             {
@@ -115,6 +121,16 @@ def api_server(folder: Path) -> Iterator[Path]:
         for process in reversed(running):
             process.terminate()
             process.wait(30)
+
+
+def _certificate(folder: Path, tries: int = 240) -> str:
+    """Return the certificate that the API server has made for itself, in base 64."""
+    file = folder / "certs/apiserver.crt"
+    for _ in range(tries):
+        if file.exists() and (content := file.read_bytes()):
+            return base64.b64encode(content).decode()
+        time.sleep(0.5)
+    raise SystemExit(f"the API server made no certificate: {file}")
 
 
 def patiently(connect_: Path, tries: int = 120) -> Connection:
@@ -231,12 +247,10 @@ def cpu_s(pid: int) -> float:
 
 
 def memory_mib(pid: int) -> dict[str, float]:
-    """Return the resident memory of a process now and at its most."""
+    """Return the resident memory of a process now and at its most; the latter with qemu's own where that runs it."""
     status = Path(f"/proc/{pid}/status").read_text()
-    found = {
-        key: int(kib) / 1024 for key, kib in re.findall(r"^(VmRSS|VmHWM):\s+(\d+) kB", status, re.MULTILINE)
-    }
-    return {"now": round(found["VmRSS"], 1), "most": round(found["VmHWM"], 1)}
+    (most_kib,) = re.findall(r"^VmHWM:\s+(\d+) kB", status, re.MULTILINE)
+    return {"now": resident_mib(pid), "most": round(int(most_kib) / 1024, 1)}
 
 
 def orders_after_change(connection: Connection, world: str, operators: int) -> dict[str, object]:
@@ -278,17 +292,14 @@ def deployed_environment() -> dict[str, str]:
 
 
 def measure(
-    connection: Connection, kubeconfig: Path, world: str, folder: Path, minutes: float
+    connection: Connection, kubeconfig: Path, world: str, minutes: float, root: Path | None
 ) -> dict[str, object]:
     """Run the controller over one world and return its figures."""
+    folder, program = kubeconfig.parent, (str(Path(sys.executable).with_name("gesscale")),)
+    if root is not None:
+        kubeconfig, program = Path("/") / kubeconfig.relative_to(root), ("chroot", str(root), *IN_AN_IMAGE)
     command = (
-        *(
-            str(Path(sys.executable).with_name("gesscale")),
-            "run",
-            "--kubernetes",
-            "--kubeconfig",
-            str(kubeconfig),
-        ),
+        *(*program, "run", "--kubernetes", "--kubeconfig", str(kubeconfig)),
         *("--namespace", world, "--listen", f"127.0.0.1:{PROBES_PORT}"),
         *("--allow-target", "127.0.0.1"),
     )
@@ -318,12 +329,21 @@ def measure(
 
 
 def main() -> None:
-    minutes = float(sys.argv[1]) if len(sys.argv) > 1 else 5.0
-    worlds = sys.argv[2:] or list(DEFAULT_WORLDS)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("minutes", type=float, nargs="?", default=5.0)
+    parser.add_argument("worlds", nargs="*", default=list(DEFAULT_WORLDS), help=", ".join(WORLDS))
+    parser.add_argument("--root", type=Path, help="a folder with the files of the controller's image")
+    asked = parser.parse_args()
+    minutes, worlds = asked.minutes, asked.worlds
+    if unknown := set(worlds) - set(WORLDS):
+        parser.error(f"expected worlds of {', '.join(WORLDS)}, got {', '.join(sorted(unknown))}")
+    root = asked.root.resolve() if asked.root else None
     server = ThreadingHTTPServer(("127.0.0.1", 0), Batches)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    with tempfile.TemporaryDirectory() as name, api_server(Path(name)) as kubeconfig:
-        folder = Path(name)
+    with (
+        tempfile.TemporaryDirectory(dir=root and root / "tmp") as name,
+        api_server(Path(name)) as kubeconfig,
+    ):
         connection = patiently(kubeconfig)
         definition = yaml.safe_load((ROOT / "deploy/k3s/crd/streamautoscalers.yaml").read_text())
         connection.create(CRDS, definition)
@@ -331,7 +351,7 @@ def main() -> None:
         results = {}
         for world in worlds:
             fill(connection, world, server.server_port)
-            results[world] = measure(connection, kubeconfig, world, folder, minutes)
+            results[world] = measure(connection, kubeconfig, world, minutes, root)
             print(world, json.dumps(results[world]), file=sys.stderr)
     small, large = results[worlds[0]], results[worlds[-1]]
     ratios = {

@@ -1,26 +1,33 @@
 """What a small node must hold: resident memory of the agent and of a controller, against a bare interpreter.
 
-Run ``python benchmarks/resident_memory.py [--runs 3]``. Each case is a process of its own that imports what the program
-imports, does what is said, and tells its VmRSS. It prints JSON: per case MiB (median, least, greatest) and the ratio to
-``python -c pass`` in the same run. The controllers take two steps over 20 operators of `fleet_step` on 20 nodes, by
-which time models are fitted and bills made; watches and connections are left out: `controller_footprint` measures these
-on a real API server.
+Run ``python benchmarks/resident_memory.py [--runs 3] [--root FOLDER]``. Each case is a process of its own that imports
+what the program imports and does what is said; then its resident memory is looked at. It prints JSON: per case MiB
+(median, least, greatest) and the ratio to ``python -c pass`` in the same run. The controllers take two steps over 20
+operators of `fleet_step` on 20 nodes, by which time models are fitted and bills made; watches and connections are left
+out: `controller_footprint` measures these on a real API server.
+
+With ``--root`` they run in the folder that has the files of the controller's image, also of another processor: see
+`controller_footprint`.
 """
 
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
 from pathlib import Path
 
-SAID = "print(open('/proc/self/status').read().split('VmRSS:')[1].split()[0])"
+from footprint.resident import resident_mib
+
+READY = "import sys; print(); sys.stdout.flush(); sys.stdin.read()"
+IN_AN_IMAGE = "/opt/gesscale/bin/python"
 STEPS = """
-import sys; sys.path.insert(0, {folder!r})
+import sys; sys.path.insert(0, "FOLDER")
 import gesscale.kubernetes.controller.controller
 import fleet_step
-fleet_step.steps_s(fleet_step.Fleet(20, 20, 0.33), {policy!r}, 1)
+fleet_step.steps_s(fleet_step.Fleet(20, 20, 0.33), "POLICY", 1)
 """
 FOLDER = Path(__file__).parent
 CASES = {
@@ -28,25 +35,37 @@ CASES = {
     "agent": "import latency_map.measure.agent",
     "controller, imported": "import gesscale.kubernetes.controller.controller",
     **{
-        f"controller, 20 operators, {policy}": STEPS.format(folder=str(FOLDER), policy=policy)
+        f"controller, 20 operators, {policy}": STEPS.replace("POLICY", policy)
         for policy in ("ds2", "gesscale", "gesscale2")
     },
 }
 
 
-def resident_mib(code: str) -> float:
-    """Return the resident memory of a process that has run some code."""
+def resident_after(code: str, root: Path | None) -> float:
+    """Return the resident memory of a process that has run some code, MiB."""
     environment = os.environ | {"PYTHONPATH": str(FOLDER.parent)}
-    command = (sys.executable, "-c", f"{code}\n{SAID}")
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-    return int(done.stdout) / 1024
+    python, folder = (sys.executable,), FOLDER
+    if root is not None:
+        shutil.copy(FOLDER / "fleet_step.py", root / "tmp")
+        environment, python, folder = os.environ, ("chroot", str(root), IN_AN_IMAGE), Path("/tmp")  # noqa: S108 - of the image
+    command = (*python, "-c", f"{code.replace('FOLDER', str(folder))}\n{READY}")
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as process:
+        assert process.stdout is not None
+        if not process.stdout.readline():
+            raise SystemExit(f"it ended early: {code}")
+        found = resident_mib(process.pid)
+        process.communicate()
+    return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=3)
-    runs = parser.parse_args().runs
-    found = {case: [resident_mib(code) for _ in range(runs)] for case, code in CASES.items()}
+    parser.add_argument("--root", type=Path, help="a folder with the files of the controller's image")
+    asked = parser.parse_args()
+    found = {
+        case: [resident_after(code, asked.root) for _ in range(asked.runs)] for case, code in CASES.items()
+    }
     base = statistics.median(found["nothing"])
     result = {
         case: {

@@ -4,7 +4,7 @@
     python deploy/images/offline.py fetch inputs --platform arm64           # Debian's and Python's packages, no image
     python deploy/images/offline.py build inputs images --platform arm64    # the same inputs make the same bytes
 
-Needs root, Debian's buildah and mmdebstrap, and Python 3.11 with pip; for the platform of another processor also
+Needs root, Debian's buildah, mmdebstrap and Python 3.11 with pip; for another processor also arch-test and
 qemu-user-static, registered with the kernel (binfmt-support does it).
 """
 
