@@ -129,10 +129,11 @@ def check_environment(settings: Settings) -> KeptLatencies:
     ------
     InputError
         When a file of the latency map cannot be read or lacks a named node, the policy cannot be made of its
-        settings, or no such cluster adapter is installed.
+        settings, no such cluster adapter is installed, or there can be no such knowledge file.
     """
     latencies = open_latencies(settings)
     _cluster_entry(settings)
+    _check_knowledge_file(settings.knowledge.file)
     settings.analyze.build(settings.workflow.build())
     return latencies
 
@@ -218,6 +219,15 @@ def _cluster_entry(settings: Settings) -> EntryPoint | None:
         message = f"execute.cluster: expected none or one of {', '.join(sorted(known))}, got {name!r}"
         raise SettingsError(message)
     return known[name]
+
+
+def _check_knowledge_file(file: Path) -> None:
+    if file.is_dir():
+        message = f"knowledge.file: expected a file, got the directory {file}; name a file in it"
+        raise SettingsError(message)
+    if not file.parent.is_dir():
+        message = f"knowledge.file: expected {file} in a directory that exists, got none; make {file.parent}"
+        raise SettingsError(message)
 
 
 def _check_named_nodes(settings: Settings, delays: LatencyMap) -> None:

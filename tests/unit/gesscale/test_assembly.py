@@ -139,6 +139,21 @@ def test_an_unknown_cluster_is_refused_with_those_there_are(settings):
             refused()
 
 
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        (".", r"^knowledge\.file: expected a file, got the directory .*; name a file in it$"),
+        (
+            "no/k.sqlite",
+            r"^knowledge\.file: expected .*k\.sqlite in a directory that exists, got none; make .*no$",
+        ),
+    ],
+)
+def test_a_knowledge_file_that_cannot_be_made_is_refused(settings, tmp_path, file, said):
+    with pytest.raises(SettingsError, match=said):
+        check_environment(settings(knowledge={"file": tmp_path / file}))
+
+
 def test_settings_that_fit_their_surroundings_pass_and_leave_nothing_behind(settings, tmp_path):
     check_environment(settings())
     assert [path.name for path in tmp_path.iterdir()] == ["map.csv"]
