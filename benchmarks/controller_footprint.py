@@ -3,20 +3,20 @@
 Run ``python benchmarks/controller_footprint.py [MINUTES [WORLD...]] [--root FOLDER]``. A real API server on loopback
 (the program of `testbed.kubernetes.build`) holds worlds in turn: a small one (1 operator, 3 nodes), ``pi`` (20
 operators, 20 nodes) and a large one (50 operators on 100 nodes, 3,000 pods that take room). ``fleet`` has 1,000
-operators on 1,000 nodes, of which 700 are in the latency map, as a ConfigMap holds no larger one; it is played when
-asked for. Nodes and pods are
-objects only; no kubelet runs them. Each operator has a driver outside the cluster, whose batches a local server tells;
-its load moves by a tenth up and down, so that statuses are written as on a real stream. In each world the controller
-runs as the Deployment of deploy/k3s starts it, with its environment and the default period of 60 s. After two minutes
-of warming up it prints per world, for the minutes that follow: resident memory (VmRSS at the end), CPU seconds per
+operators on 1,000 nodes. Only 700 of the nodes are in the latency map, as a ConfigMap holds no larger one; it is
+played when asked for. Nodes and pods are objects only; no kubelet runs them. Each operator has a driver outside the
+cluster, whose batches a local server tells; its load moves by a tenth up and down, so that statuses are written as on
+a real stream. In each world the controller runs as the Deployment of deploy/k3s starts it, with its environment and
+the default period of 60 s. After two minutes of warming up it prints per world, for the minutes that follow: resident
+memory (at the end), CPU seconds per
 minute, requests to the API server per minute by verb and kind (watches count once each time they are opened), and the
 ratios of the last world to the first. It also prints what reading by polling would have asked for at least: nodes,
 pods and resources listed once per period by each operator. At the end the load of every tenth operator becomes half
 as much again as it can carry, and it prints how long after that their orders were decided, seconds.
 
 With ``--root`` the controller runs in the folder that has the files of its image, as ``buildah mount`` gives it. Where
-the image is for another processor, qemu's user mode runs it (``qemu-user-static`` and ``binfmt-support``): its memory
-is told without what qemu takes for itself, and its CPU seconds and waits are those of qemu. Needs root.
+the image is for another processor, qemu's user mode runs it (``qemu-user-static`` and ``binfmt-support``). The memory
+printed is then without what qemu takes for itself, and the CPU seconds and waits are those of qemu. Needs root.
 """
 
 import argparse
@@ -42,6 +42,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import yaml
+from footprint.image import program
 from footprint.resident import resident_mib
 from footprint.served_batches import Batches
 
@@ -70,7 +71,6 @@ WARM_UP_S = 120.0
 PERIOD_S = 60.0
 API_PORT, STORE_PORT, PEER_PORT, PROBES_PORT = 26443, 22379, 22380, 28080
 ROOT = Path(__file__).parents[1]
-IN_AN_IMAGE = ("/opt/gesscale/bin/gesscale",)
 
 
 @contextmanager
@@ -295,15 +295,13 @@ def measure(
     connection: Connection, kubeconfig: Path, world: str, minutes: float, root: Path | None
 ) -> dict[str, object]:
     """Run the controller over one world and return its figures."""
-    folder, program = kubeconfig.parent, (str(Path(sys.executable).with_name("gesscale")),)
-    if root is not None:
-        kubeconfig, program = Path("/") / kubeconfig.relative_to(root), ("chroot", str(root), *IN_AN_IMAGE)
+    seen_there = kubeconfig if root is None else "/" / kubeconfig.relative_to(root)
     command = (
-        *(*program, "run", "--kubernetes", "--kubeconfig", str(kubeconfig)),
+        *(*program("gesscale", root), "run", "--kubernetes", "--kubeconfig", str(seen_there)),
         *("--namespace", world, "--listen", f"127.0.0.1:{PROBES_PORT}"),
         *("--allow-target", "127.0.0.1"),
     )
-    with (folder / f"{world}.log").open("w") as log:
+    with (kubeconfig.parent / f"{world}.log").open("w") as log:
         environment = os.environ | deployed_environment()
         process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
     try:

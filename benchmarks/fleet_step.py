@@ -13,12 +13,13 @@ these were of the longest backlogs. Processor time is not lengthened much by oth
 
 import argparse
 import json
+import os
 import statistics
 import time
 import zlib
-from pathlib import Path
 
 import numpy as np
+from footprint.resident import resident_mib
 
 from gesscale.decision import Outcome, OutcomeStatus
 from gesscale.knowledge.memory import MemoryKnowledge
@@ -186,11 +187,6 @@ def steps_s(
     return took_s[0], took_s[1:], changes
 
 
-def resident_mib() -> float:
-    """Return the resident memory of this process."""
-    return int(Path("/proc/self/status").read_text().split("VmRSS:")[1].split()[0]) / 1024
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--operators", type=int, default=100)
@@ -205,7 +201,7 @@ def main() -> None:
     result: dict[str, object] = dict(vars(asked))
     base_s = 0.0
     for policy in asked.policies:
-        before_mib = resident_mib()
+        before_mib = resident_mib(os.getpid())
         first_s, next_s, changes = steps_s(fleet, policy, asked.runs, asked.budget)
         median_s = statistics.median(next_s)
         base_s = base_s or median_s
@@ -213,7 +209,7 @@ def main() -> None:
             "first_s": round(first_s, 3),
             "next_s": [round(figure, 3) for figure in (median_s, min(next_s), max(next_s))],
             f"ratio_to_{asked.policies[0]}": round(median_s / base_s, 2),
-            "grown_mib": round(resident_mib() - before_mib, 1),
+            "grown_mib": round(resident_mib(os.getpid()) - before_mib, 1),
             "operators_to_change": changes,
         }
         if asked.budget is not None:

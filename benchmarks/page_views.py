@@ -8,6 +8,7 @@ one step, against the same when it keeps all that it ever keeps and twenty pages
 
 import contextlib
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from urllib.request import urlopen
 
 from browser import open_chromium, see
 from edge import operator, workflow
+from footprint.resident import resident_mib
 from page_world import ServedJournal, growing, served, step_of
 from recorded_steps import T0_S, decided
 from selenium import webdriver
@@ -102,11 +104,6 @@ def pages() -> dict[str, object]:
     return found
 
 
-def resident_mib() -> float:
-    status = Path("/proc/self/status").read_text()
-    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
-
-
 def watch(url: str) -> None:
     """Follow a scaler as twenty pages do, until it ends or this process is ended."""
 
@@ -129,14 +126,14 @@ def memory() -> None:
     with served() as world:
         world.add(step_of())
         urlopen(f"{world.url}/api/run", timeout=30).read()
-        before = resident_mib()
+        before = resident_mib(os.getpid())
         words = [sys.executable, __file__, "watch", world.url]
         with subprocess.Popen(words, stdout=subprocess.PIPE) as watching:
             assert watching.stdout is not None
             watching.stdout.readline()
             for number in range(STEPS):
                 world.add(step_of({"op": growing(T0_S + 6 * number)}))
-            after = resident_mib()
+            after = resident_mib(os.getpid())
             watching.kill()
     print(json.dumps({"one step": before, "full, twenty pages": after, "more": after - before}))
 

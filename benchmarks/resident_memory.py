@@ -16,18 +16,17 @@ import os
 import shutil
 import statistics
 import subprocess
-import sys
 from pathlib import Path
 
+from footprint.image import program
 from footprint.resident import resident_mib
 
-READY = "import sys; print(); sys.stdout.flush(); sys.stdin.read()"
-IN_AN_IMAGE = "/opt/gesscale/bin/python"
+READY = "import sys; print(flush=True); sys.stdin.read()"
 STEPS = """
-import sys; sys.path.insert(0, "FOLDER")
+import sys; sys.path.insert(0, {folder!r})
 import gesscale.kubernetes.controller.controller
 import fleet_step
-fleet_step.steps_s(fleet_step.Fleet(20, 20, 0.33), "POLICY", 1)
+fleet_step.steps_s(fleet_step.Fleet(20, 20, 0.33), {policy!r}, 1)
 """
 FOLDER = Path(__file__).parent
 CASES = {
@@ -35,7 +34,7 @@ CASES = {
     "agent": "import latency_map.measure.agent",
     "controller, imported": "import gesscale.kubernetes.controller.controller",
     **{
-        f"controller, 20 operators, {policy}": STEPS.replace("POLICY", policy)
+        f"controller, 20 operators, {policy}": STEPS.replace("{policy!r}", repr(policy))
         for policy in ("ds2", "gesscale", "gesscale2")
     },
 }
@@ -43,14 +42,14 @@ CASES = {
 
 def resident_after(code: str, root: Path | None) -> float:
     """Return the resident memory of a process that has run some code, MiB."""
-    environment = os.environ | {"PYTHONPATH": str(FOLDER.parent)}
-    python, folder = (sys.executable,), FOLDER
+    folder, environment = FOLDER, os.environ | {"PYTHONPATH": str(FOLDER.parent)}
     if root is not None:
+        folder, environment = Path("/tmp"), dict(os.environ)  # noqa: S108 - a folder of the image
         shutil.copy(FOLDER / "fleet_step.py", root / "tmp")
-        environment, python, folder = os.environ, ("chroot", str(root), IN_AN_IMAGE), Path("/tmp")  # noqa: S108 - of the image
-    command = (*python, "-c", f"{code.replace('FOLDER', str(folder))}\n{READY}")
+        shutil.copytree(FOLDER / "footprint", root / "tmp/footprint", dirs_exist_ok=True)
+    command = (*program("python", root), "-c", f"{code.format(folder=str(folder))}\n{READY}")
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as process:
-        assert process.stdout is not None
+        assert process.stdout is not None  # it is a pipe
         if not process.stdout.readline():
             raise SystemExit(f"it ended early: {code}")
         found = resident_mib(process.pid)
