@@ -14,8 +14,8 @@ _HOST_FROM = 0x7000_0000_0000
 def resident_mib(pid: int) -> float:
     """Return the resident memory of a process, MiB.
 
-    Of a process that qemu's user mode runs, what qemu takes for itself is left out: its program, its heap, and what it
-    has mapped beside the memory of the program that it runs, such as translated code.
+    Where qemu's user mode runs the process, the memory of qemu itself does not count: its program, its heap, and what
+    it maps for itself, such as translated code.
     """
     mappings = [match.groupdict() for match in _MAPPING.finditer(Path(f"/proc/{pid}/smaps").read_text())]
     if any("/qemu-" in each["name"] for each in mappings):
