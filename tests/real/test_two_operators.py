@@ -29,11 +29,13 @@ pytestmark = [
     ),
 ]
 
-# One replica of `nearest` works 8 ms on a row, at most 125 rows/s. 202 valid rows/s for 8 s overload it: 620 rows wait
-# at last, which take 5 s; and a backlog of more than 2 s is to be no reason to wait. `clean` works 1 ms on a row.
-ROWS_PER_S, LOAD_S = 225, 8
+# One replica of `nearest` works 12 ms on a row, at most 83 rows/s. 135 valid rows/s for 30 s overload it: 1,560 rows
+# wait at last, which take 19 s; and a backlog of more than 2 s is to be no reason to wait. So ten decisions and more
+# see the overload, however slow the host is to begin. `clean` works 1 ms on a row, and a batch a second of at most 200
+# rows lets it catch up by 50 rows/s with what waited for its first batch.
+ROWS_PER_S, LOAD_S = 150, 30
 ROWS = ROWS_PER_S * LOAD_S
-DAY_S = 30.0
+DAY_S = 60.0
 
 
 @pytest.fixture
@@ -47,7 +49,7 @@ def scenario(tmp_path: Path) -> Scenario:
         WORKFLOW,
         policy="gesscale",  # it grows where rows wait; the default would let them wait in so short a day
         topology=str(tmp_path / "topology.yaml"),
-        operators=(replace(CLEAN, service_ms_per_row=1.0), replace(NEAREST, service_ms_per_row=8.0)),
+        operators=(replace(CLEAN, service_ms_per_row=1.0), replace(NEAREST, service_ms_per_row=12.0)),
         day_s=DAY_S,
         kafka=TopicInput(broken_share=0.1, partitions=4),
         cap_rows=200,
