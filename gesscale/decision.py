@@ -241,7 +241,7 @@ class Plan:
     mst
         Predicted MST of that placement, rows/s; None without a model.
     nd_max_ms
-        NDmax of that placement with the driver's node, round trip.
+        NDmax of that placement with the driver's node, round trip; None where it is not known.
     rejections
         The candidates that lost, the nearest of each reason.
     bills

@@ -23,17 +23,18 @@ def stay(analysis: Analysis, cluster: ClusterState, reason: Reason | None = None
     Returns
     -------
     Plan
-        Without a change.
+        Without a change. It has no MST and no NDmax while the driver's figures are still of other replicas.
     """
     present = present_placement(analysis, cluster)
+    seen = analysis.reading is None or {*analysis.reading.placement} == {*present}
     return Plan(
         operator=analysis.operator,
         reason=reason or analysis.reason,
         detail=detail or analysis.detail,
         before=present,
         placement=present,
-        mst=analysis.mst,
-        nd_max_ms=analysis.nd_max_ms,
+        mst=analysis.mst if seen else None,
+        nd_max_ms=analysis.nd_max_ms if seen else None,
     )
 
 

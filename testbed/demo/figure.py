@@ -110,9 +110,9 @@ def _draw_nodes(record: Record, ax: "Axes") -> None:
 
 def _draw_nd_max(record: Record, ax: "Axes") -> None:
     known = [
-        (record.since_start_s(d.at_s), d.plan.nd_max_ms)
+        (record.since_start_s(d.at_s), d.analysis.nd_max_ms)
         for d in record.decisions
-        if d.plan.nd_max_ms is not None
+        if d.analysis.nd_max_ms is not None
     ]
     ax.step([time for time, _ in known], [nd for _, nd in known], where="post", color="tab:brown")
     ax.set_ylabel("NDmax, ms\n(round trip)")
