@@ -215,13 +215,14 @@ class Gesscale2Policy:
     def _flow(self, analysis: Analysis, plan: Plan, growth: float) -> Flow:
         """Return what an operator hands on now and by its plan: no more than reaches it or waits, nor than it can."""
         reading = analysis.reading
-        if reading is None or analysis.memo is None or analysis.mst is None or plan.mst is None:
+        if reading is None or analysis.memo is None or analysis.mst is None:
             return Flow(0.0, 0.0)
+        planned = plan.mst or analysis.mst
         memo = read(Gesscale2Memo, analysis.memo)
         bucket_s = self._bucket_s(memo, self.workflow.operators[analysis.operator])
         load = memo.load.forecast(bucket_s).rate * growth
         wanted = load + (reading.backlog_rows or 0.0) / self._slo_s(analysis.operator)
-        return Flow(min(wanted / growth, analysis.mst.mid), min(wanted, plan.mst.mid))
+        return Flow(min(wanted / growth, analysis.mst.mid), min(wanted, planned.mid))
 
     def _slo_s(self, operator: str) -> float:
         """Return an operator's share of the objective: all operators that a row passes have the same."""
