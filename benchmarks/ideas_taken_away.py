@@ -37,6 +37,7 @@ from testbed.arena.policies import foresight
 from testbed.arena.policies.fluid_plan import Fluid
 from testbed.arena.policies.oracle_names import FORESIGHT, IDEAL
 
+EXPERIMENT = "league"
 FIRST_SEED = 100
 LOADS = "nyc:any,kanis-cosine,kanis-spikes,daedalus-traffic,seep-random-peaks,steps"
 ENGINES = {"default": "spark", "plant=flink": "flink"}
@@ -159,9 +160,9 @@ def player(name: str) -> str:
     return IDEAL if name == IDEAL else "gesscale2" if idea is None else idea.of
 
 
-def paid(case: Case) -> tuple[float, float, float]:
+def paid(case: Case, experiment: str = EXPERIMENT) -> tuple[float, float, float]:
     """Play a case, and return its replica-minutes, late minutes and changes."""
-    result = play(read_experiment("league"), case)
+    result = play(read_experiment(experiment), case)
     if result.lost:
         raise RuntimeError(f"{case}: {result.lost}")
     paid_s, late_s, changes = (
@@ -179,11 +180,15 @@ def table(results: Mapping[str, Sequence[float]]) -> dict[str, Any]:
         for idea in IDEAS:
             worlds = [key[2:] for key in runs if key[:2] == (idea, variant) and (IDEAL, *key[1:]) in runs]
             if worlds:
-                found[engine][idea] = _summary(runs, idea, variant, worlds)
+                found[engine][idea] = summary(runs, idea, variant, worlds)
     return found
 
 
-def _summary(runs: Mapping[Any, Sequence[float]], idea: str, variant: str, worlds: Sequence[Any]) -> Any:
+def summary(runs: Mapping[Any, Sequence[float]], idea: str, variant: str, worlds: Sequence[Any]) -> Any:
+    """Return what an idea's runs cost in some worlds, each a load and a seed; bills are ratios to `ideal`.
+
+    The runs are by idea, variant, load and seed: replica-minutes, late minutes and changes of each.
+    """
     loads = sorted({load for load, _ in worlds})
 
     def bill(policy: str, load: str, price: float) -> float:
