@@ -16,6 +16,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import pairwise
 from multiprocessing import get_context
 from typing import Any
 
@@ -38,6 +39,8 @@ BUCKET_S = 60.0
 FAR_BUCKETS = 24
 MINUTES_AHEAD = (1, 3, 6, 12, 24)
 OUTSIDE = (0.05, 0.95)
+_LEAST_S = 1e-6
+"""The load has no rate at its very end."""
 
 KNOWS = "knows the load"
 FAR = "looks far"
@@ -74,13 +77,14 @@ class Onlooker:
 
     def to_come(self, buckets: int) -> Array:
         """Return the mean rate of each bucket from now on, rows/s; 0 after the end."""
-        begins_s = self.now_s + BUCKET_S * np.arange(buckets)
-        return np.array(
-            [
-                inflow_rows_per_s(self.inflow, at_s, BUCKET_S) if at_s + BUCKET_S < self.until_s else 0.0
-                for at_s in begins_s.tolist()
-            ]
-        )
+        instants_s = np.minimum(self.now_s + BUCKET_S * np.arange(buckets + 1), self.until_s - _LEAST_S)
+        rows = [
+            inflow_rows_per_s(self.inflow, begin_s, end_s - begin_s) * (end_s - begin_s)
+            if end_s > begin_s
+            else 0.0
+            for begin_s, end_s in pairwise(instants_s.tolist())
+        ]
+        return np.array(rows) / BUCKET_S
 
     def known(self, _rates: Array, _ahead: Forecast, after: Array, _replica_rows_per_s: float) -> Scenarios:
         """Return the load to come as the only course."""
