@@ -82,6 +82,15 @@ def test_the_first_known_batch_is_cold() -> None:
     assert warm(placed("a", "a", "a")) == [False, True, True]
 
 
+def test_the_first_batch_with_rows_is_cold_after_empty_ones_and_no_other() -> None:
+    # Rows 0, 0, 24, 312, 0, 138: the third is the first that works; after the empty fifth the replicas are still warm.
+    empty_at_first = [
+        replace(batch, rows=rows)
+        for batch, rows in zip(placed(*"aaaaaa"), [0, 0, 24, 312, 0, 138], strict=True)
+    ]
+    assert warm(empty_at_first) == [False, False, False, True, True, True]
+
+
 def test_two_batches_are_cold_after_a_replica_joins_and_after_one_leaves() -> None:
     joined_and_left = placed("a", "a", "ab", "ab", "ab", "a", "a", "a")
     assert warm(joined_and_left) == [False, True, False, False, True, False, False, True]
