@@ -40,7 +40,7 @@ def check(tmp_path):
 def test_all_pass_and_only_the_tests_are_shown(check):
     done = check()
     first, *rest = done.stdout.splitlines()
-    workers = 2 * len(os.sched_getaffinity(0))
+    workers = len(os.sched_getaffinity(0)) + 1
     assert first.startswith(f"python -m pytest -n {workers} --dist worksteal tests/unit ")
     assert rest == ["check: format, lint, types, contracts and tests passed"]
     assert (done.returncode, done.stderr) == (0, "")
