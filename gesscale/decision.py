@@ -178,6 +178,17 @@ class Change:
         return None if old == new else cls(add=tuple(sorted(new - old)), remove=tuple(sorted(old - new)))
 
 
+def replicas_in_words(count: int) -> str:
+    """Return a number of replicas, for people.
+
+    Examples
+    --------
+    >>> replicas_in_words(1), replicas_in_words(2)
+    ('1 replica', '2 replicas')
+    """
+    return "1 replica" if count == 1 else f"{count} replicas"
+
+
 @quick_init
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateBill:
@@ -221,8 +232,7 @@ class CandidateBill:
             f"{self.late_minutes:.1f} late min x {late_minute_price:g}",
             f"{self.changes:.1f} changes x {change_price:g}",
         )
-        replicas = "1 replica" if self.replicas == 1 else f"{self.replicas} replicas"
-        return f"{replicas}{moved}: {' + '.join(parts)} = {self.total:.0f}"
+        return f"{replicas_in_words(self.replicas)}{moved}: {' + '.join(parts)} = {self.total:.0f}"
 
 
 @quick_init

@@ -145,7 +145,7 @@ def _explanation(decision: Mapping[str, Any]) -> Table:
 
 
 def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    from gesscale.decision import MapStatus
+    from gesscale.decision import MapStatus, replicas_in_words
 
     analysis, plan, outcome = decision["analysis"], decision["plan"], decision["outcome"]
     reading = analysis["reading"] or {}
@@ -170,9 +170,8 @@ def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     yield "outcome", joined(outcome["status"], outcome["detail"])
     yield "took", with_unit(outcome["seconds"] or None, "s")
     for bill in plan.get("bills", ()):
-        replicas = "1 replica" if bill["replicas"] == 1 else f"{bill['replicas']} replicas"
         moved = f", {bill['moved']} moved" if bill.get("moved") else ""
-        yield f"bill of {replicas}{moved}", _bill(bill)
+        yield f"bill of {replicas_in_words(bill['replicas'])}{moved}", _bill(bill)
     for lost in plan["rejections"]:
         yield f"not {lost['node']}", joined(lost["reason"], lost["detail"])
         if lost.get("others"):

@@ -154,8 +154,10 @@ def _reading(
     busy_s = sum(
         [batch.ended_at_s - max(at_s, span.begin_s) for batch, at_s in zip(inside, began, strict=True)]
     )
-    back = min(span.first, 2)  # so many batches before it decide whether one is saturated or warm
-    judged = kept[span.first - back :]
+    # The two batches before one, and the last that had rows, decide whether it is saturated or warm.
+    worked = next((index for index in reversed(range(span.first)) if kept[index].rows > 0), 0)
+    since = max(0, min(span.first - 2, worked))
+    judged, back = kept[since:], span.first - since
     at_limit, is_warm = saturated(judged)[back:], warm(judged)[back:]
     return OperatorReading(
         operator=operator,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from gesscale.analyze.screening import screen
-from gesscale.decision import Analysis, CandidateBill, Plan, Reason, Verdict
+from gesscale.decision import Analysis, CandidateBill, Plan, Reason, Verdict, replicas_in_words
 from gesscale.observation import Batch, OperatorReading, WorkflowObservation
 from gesscale.options import PolicyOptions
 from gesscale.plan.placement import nd_max_ms, nearest_first, usable
@@ -130,7 +130,7 @@ class Gesscale2Policy:
         )
         load = memo.load.forecast(self._bucket_s(memo, operator)).rate
         present = sized.present_rows_per_s
-        doing = "1 replica does" if reading.replicas == 1 else f"{reading.replicas} replicas do"
+        doing = f"{replicas_in_words(reading.replicas)} {'does' if reading.replicas == 1 else 'do'}"
         detail = f"{load:.0f} rows/s are expected, {doing} {present:.0f}"
         if load > present:
             return replace(same, verdict=Verdict.MORE, reason=Reason.OVERLOADED, detail=detail)

@@ -127,3 +127,20 @@ def test_the_overloaded_operators_of_a_fleet_are_those_to_change():
     # Two of four are saturated: batches of 12 s, triggered every 10 s. The others do 3,000 rows in 10 s, and the model
     # promises at least 373 rows/s, so less than the 30 % of headroom are free at which a replica is given up.
     assert changes == 2
+
+
+def test_who_knows_the_load_knows_its_last_rows_and_that_none_come_after(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    of = runpy.run_path(str(BENCHMARKS / "known_load.py"))
+    case = of["Case"](workload="steps", seed=100, policy="gesscale2", variant="default")
+    scene = of["world_of"](of["read_experiment"]("league"), case).scene
+    inflow = of["inflow_of"](scene, next(iter(scene.workflow.operators)))
+    until_s = scene.duration_s
+    *known_rows_per_s, after = of["Onlooker"](inflow, until_s, now_s=until_s - 120.0).to_come(3)
+    rows = sum(
+        share * (load.offered_rows(until_s - 1e-6) - load.offered_rows(until_s - 120.0))
+        for load, share in inflow
+    )
+    assert sum(known_rows_per_s) * 60.0 == pytest.approx(rows)
+    assert min(known_rows_per_s) > 0
+    assert after == 0

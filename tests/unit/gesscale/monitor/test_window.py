@@ -70,6 +70,17 @@ def test_a_batch_that_straddles_the_window_counts_in_the_rates_but_is_no_evidenc
     assert [batch.batch_id for batch in seen.warm_batches] == [6, 7, 8, 9]
 
 
+def test_replicas_that_worked_before_empty_batches_are_warm_after_them() -> None:
+    # Ten batches, of which the seventh to ninth are empty; the window of 3 s has the last two, both warm. Where no
+    # batch before had rows, the last is the first that works.
+    worked = [replace(batch, rows=0) if 6 <= index < 9 else batch for index, batch in enumerate(steady())]
+    began = [replace(batch, rows=100 * (index == 9)) for index, batch in enumerate(steady())]
+    warm_ids = [
+        [batch.batch_id for batch in reading(each, window_s=3.0).warm_batches] for each in (worked, began)
+    ]
+    assert warm_ids == [[8, 9], []]
+
+
 def test_the_time_since_the_newest_batch_does_not_dilute_the_rates() -> None:
     # Newest end 997: ends 991 .. 997 are inside, base 989: four batches in 8 s, though 3 s have passed since.
     seen = reading(steady(last_end_s=997.0))

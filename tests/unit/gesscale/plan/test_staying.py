@@ -1,4 +1,4 @@
-"""Plans that change nothing: of which replicas their figures are."""
+"""Plans that change nothing: their figures are those of the replicas that run."""
 
 import pytest
 from edge import reading
