@@ -8,7 +8,7 @@ does not score. Who knows the load expects one course, the load to come, exactly
 It prints JSON. ``bills``: for each engine and player the bill at 1, 10 and 100 as a ratio to that of ``ideal`` in the
 same worlds (geometric mean over the loads), late minutes and changes of a run. ``courses``: for each engine and player
 that does not know the load, by minutes ahead: how often the load was below the least 5 % or above the greatest 5 % of
-the courses, and how far their mean and the last bucket were from it, in replicas.
+the courses, how far their mean and the last bucket were from it, in replicas, and in how many steps.
 """
 
 import argparse
@@ -52,7 +52,7 @@ _screen = policy.screen
 
 @dataclass(slots=True)
 class Onlooker:
-    """Who stands between the policy and its courses, and knows the load.
+    """Who knows the load, and takes the place of functions that the policy calls.
 
     Attributes
     ----------
@@ -149,23 +149,22 @@ def _means(onlookers: Sequence[Onlooker]) -> Mapping[int, Mapping[str, float]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--experiment", default=EXPERIMENT)
-    parser.add_argument("--engines", default=",".join(ENGINES.values()))
-    parser.add_argument("--loads", help="all of the experiment, unless said")
-    parser.add_argument("--players", default=",".join(PLAYERS[1:]))
+    engines, players = tuple(ENGINES.values()), PLAYERS[1:]
+    parser.add_argument("--engines", nargs="+", choices=engines, default=engines)
+    parser.add_argument("--loads", nargs="+", help="all of the experiment, unless said")
+    parser.add_argument("--players", nargs="+", choices=players, default=players, help="beside ideal")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1)
     asked = parser.parse_args()
-    loads = (
-        asked.loads.split(",") if asked.loads else [*map(str, read_experiment(asked.experiment).workloads)]
-    )
+    loads = asked.loads or [*map(str, read_experiment(asked.experiment).workloads)]
     bills: dict[str, Any] = {}
     courses: dict[str, Any] = {}
     worlds = [(load, seed) for load in loads for seed in range(FIRST_SEED, FIRST_SEED + asked.seeds)]
     for variant, engine in ENGINES.items():
-        if engine not in asked.engines.split(","):
+        if engine not in asked.engines:
             continue
         bills[engine], courses[engine], runs = {}, {}, {}
-        for player in (IDEAL, *[name for name in PLAYERS[1:] if name in asked.players.split(",")]):
+        for player in (IDEAL, *asked.players):
             plays = player if player in {IDEAL, FORESIGHT} else "gesscale2"
             cases = [
                 (asked.experiment, player, Case(workload=load, seed=seed, policy=plays, variant=variant))
