@@ -21,8 +21,8 @@ from itertools import repeat
 
 import numpy as np
 
-from gesscale.decision import Analysis, Decision, Plan
-from gesscale.observation import OperatorReading, WorkflowObservation
+from gesscale.model.decision import Analysis, Decision, Plan
+from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.policies.daedalus.memo import DaedalusMemo
 from gesscale.ports import ClusterState, Knowledge, Policy
 from testbed.arena.case import Case

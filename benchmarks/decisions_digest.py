@@ -17,11 +17,11 @@ from dataclasses import replace
 import numpy as np
 from fleet_step import BEGAN_S, PERIOD_S, Fleet
 
-from gesscale.decision import Decision
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
+from gesscale.model.decision import Decision
+from gesscale.model.observation import Batch, OperatorReading, WorkflowObservation
 from gesscale.monitor import summarise
-from gesscale.observation import Batch, OperatorReading, WorkflowObservation
 from gesscale.options import PolicyOptions
 from gesscale.policies.registry import policy_named
 from gesscale.ports import ClusterState, Knowledge, Node

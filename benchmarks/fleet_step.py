@@ -21,16 +21,16 @@ import zlib
 import numpy as np
 from footprint.resident import resident_mib
 
-from gesscale.decision import Outcome, OutcomeStatus
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
+from gesscale.model.decision import Outcome, OutcomeStatus
+from gesscale.model.observation import Batch, OperatorReading, WorkflowObservation
+from gesscale.model.workflow import BatchCap, Operator, Workflow
 from gesscale.monitor import summarise
-from gesscale.observation import Batch, OperatorReading, WorkflowObservation
 from gesscale.options import PolicyOptions
 from gesscale.plan.change_budget import ChangeBudget
 from gesscale.policies.registry import policy_named
 from gesscale.ports import ClusterState, Knowledge, Latencies, Node
-from gesscale.workflow import BatchCap, Operator, Workflow
 from latency_map import DelayKind, DelayUnit, LatencyMap
 from perfmodel import Reading
 

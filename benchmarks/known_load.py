@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from ideas_taken_away import AS_IT_IS, ENGINES, EXPERIMENT, FIRST_SEED, Idea, paid, summary, without
 
-from gesscale.observation import WorkflowObservation
+from gesscale.model.observation import WorkflowObservation
 from gesscale.policies.gesscale2 import policy
 from gesscale.policies.gesscale2.analysis.changes import ChangeCost, buckets_ahead
 from gesscale.policies.gesscale2.analysis.demand import Forecast

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gesscale.decision import Outcome
 from gesscale.errors import ClusterError
+from gesscale.model.decision import Outcome
 from gesscale.ports import ClusterState, Node
 
 

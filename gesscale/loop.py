@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
-from gesscale.decision import FIXED_SLOTS, Analysis, Decision, MapStatus, Outcome, OutcomeStatus, Plan
 from gesscale.errors import ClusterError
-from gesscale.observation import WorkflowObservation
+from gesscale.model.decision import FIXED_SLOTS, Analysis, Decision, MapStatus, Outcome, OutcomeStatus, Plan
+from gesscale.model.observation import WorkflowObservation
 from gesscale.plan.change_budget import REPAIRS, ChangeBudget, changing_now, held_back, most_urgent_first
 from gesscale.plan.directives import Directive, apply_directives
 from gesscale.plan.first_placement import place_first

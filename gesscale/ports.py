@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
 
-from gesscale.decision import Analysis, Decision, MapStatus, Outcome, Plan, Reason
 from gesscale.errors import ClusterError
-from gesscale.observation import WorkflowObservation
-from gesscale.order import Order
+from gesscale.model.decision import Analysis, Decision, MapStatus, Outcome, Plan, Reason
+from gesscale.model.observation import WorkflowObservation
+from gesscale.model.order import Order
 from gesscale.quick_init import quick_init
 from latency_map import LatencyMap
 from perfmodel import Reading
@@ -157,7 +157,7 @@ class Knowledge:
     latencies
         The latency map of this step.
     memos
-        By operator, the last memo of the policy (`gesscale.decision.Analysis.memo`).
+        By operator, the last memo of the policy (`gesscale.model.decision.Analysis.memo`).
     order_unknown
         Operators whose newest order is dated later than now, as the clock was set back: `orders` has only older ones,
         which are no longer in force.

@@ -70,7 +70,7 @@ def settings_with_new_names(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def decision_with_new_names(document: Any) -> Any:
-    """Return the document of a decision as `gesscale.document.decision_document` would write it today.
+    """Return the document of a decision as `gesscale.model.document.decision_document` would write it today.
 
     Parameters
     ----------

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from gesscale.decision import Decision
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
+from gesscale.model.decision import Decision
+from gesscale.model.order import Order
 from gesscale.monitor.record_lines import LiveDecision
 from gesscale.monitor.replay import RecordedWorld
-from gesscale.order import Order
 from gesscale.ports import Policy
 
 

@@ -8,8 +8,7 @@ import grimp
 import networkx as nx
 
 PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "architecture.svg"
-_VALUES = {f"gesscale.{name}" for name in ("ports", "order", "decision", "observation", "workflow")}
-_ALONE = {"gesscale.loop", "gesscale.assembly"}
+_ALONE = {"gesscale.loop", "gesscale.assembly", "gesscale.ports"}
 _ACROSS, _DOWN, _BOX = 150, 62, 28
 _HEAD = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" \
@@ -45,9 +44,7 @@ def _room(module: str, packages: set[str]) -> str:
     if not more:
         return ""
     room = f"gesscale.{more[0]}"
-    if room in packages or room in _ALONE:
-        return room
-    return "ports, order, decision, observation, workflow" if room in _VALUES else ""
+    return room if room in packages or room in _ALONE else ""
 
 
 def picture() -> str:

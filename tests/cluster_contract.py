@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from gesscale.decision import OutcomeStatus
 from gesscale.errors import ClusterError
+from gesscale.model.decision import OutcomeStatus
 from gesscale.ports import Cluster
 
 BEGUN = {OutcomeStatus.ORDERED, OutcomeStatus.APPLIED}

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from spark_scenes import QUIET, Notes, equal_delays, one_operator, physics_of
 
-from gesscale.decision import Decision, Reason
 from gesscale.loop import ControlLoop
+from gesscale.model.decision import Decision, Reason
 from gesscale.options import PolicyOptions
 from gesscale.policies import policy_named
 from testbed.simulator.faults import (

@@ -2,11 +2,11 @@
 
 from edge import known, observe, operator, reading, workflow
 
-from gesscale.observation import OperatorReading
+from gesscale.model.observation import OperatorReading
+from gesscale.model.workflow import Operator, Workflow
 from gesscale.policies import policy_named
 from gesscale.policies.ds2.settings import Ds2Settings
 from gesscale.settings.analyze import AnalyzeSettings
-from gesscale.workflow import Operator, Workflow
 
 BARE = Ds2Settings(over_provision=1.0)
 

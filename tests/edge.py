@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gesscale.decision import Change, MapStatus, Outcome, OutcomeStatus
 from gesscale.errors import ClusterError
-from gesscale.observation import Batch, MissingReading, OperatorReading, WorkflowObservation
+from gesscale.model.decision import Change, MapStatus, Outcome, OutcomeStatus
+from gesscale.model.observation import Batch, MissingReading, OperatorReading, WorkflowObservation
+from gesscale.model.workflow import BatchCap, Operator, Workflow
 from gesscale.ports import ClusterState, Knowledge, Latencies, Node
-from gesscale.workflow import BatchCap, Operator, Workflow
 from latency_map import DelayKind, DelayUnit, LatencyMap
 
 ACTING = ("--set", "execute.mode=act", "--set", "execute.cluster=fake")

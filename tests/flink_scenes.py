@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from gesscale.model.observation import OperatorReading
+from gesscale.model.workflow import Operator, Workflow
 from gesscale.monitor.window import summarise
-from gesscale.observation import OperatorReading
-from gesscale.workflow import Operator, Workflow
 from latency_map import LatencyMap
 from testbed.simulator.flink.physics import FlinkPhysics
 from testbed.simulator.flink.plant import FlinkPlant

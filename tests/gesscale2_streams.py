@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from edge import NODES, known, observe, operator, reading, workflow
 
-from gesscale.decision import Analysis, Plan
-from gesscale.observation import Batch, MissingReading, OperatorReading
+from gesscale.model.decision import Analysis, Plan
+from gesscale.model.observation import Batch, MissingReading, OperatorReading
 from gesscale.policies import policy_named
 from gesscale.policies.gesscale2.settings import Gesscale2Settings
 from gesscale.ports import ClusterState, Knowledge, Node

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from edge import known, observe, operator, reading
 
-from gesscale.observation import Batch
+from gesscale.model.observation import Batch
 from gesscale.policies import policy_named
 from gesscale.policies.hpa.policy import Recommendations
 from gesscale.policies.hpa.settings import HpaCpuSettings, HpaVargaSettings

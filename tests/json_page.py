@@ -13,7 +13,7 @@ from recorded_steps import T0_S
 from typing_extensions import is_typeddict
 
 from gesscale.batch_record import BatchRecord, HostWork, figures_of
-from gesscale.decision import Analysis, Decision, MapStatus, Outcome, Plan
+from gesscale.model.decision import Analysis, Decision, MapStatus, Outcome, Plan
 from gesscale.monitor.records import BatchesDocument, ServedRecord
 from gesscale.ports import Node
 from gesscale.service import schema
@@ -68,7 +68,7 @@ def schemas() -> dict[str, dict[str, Any]]:
 
 
 def _decision() -> dict[str, Any]:
-    """Return that of what `gesscale.document.decision_document` writes, from the values that it writes."""
+    """Return that of what `gesscale.model.document.decision_document` writes, from the values that it writes."""
     hints = get_type_hints(Analysis)
     plain = {
         each.name: (hints[each.name], ...)

@@ -8,14 +8,14 @@ from dataclasses import replace
 from edge import NODES, known, latencies, operator, workflow
 from recorded_steps import T0_S, decided
 
-from gesscale.decision import CandidateBill, Decision, OutcomeStatus, Reason, Rejection, Verdict
-from gesscale.order import Order
+from gesscale.model.decision import CandidateBill, Decision, OutcomeStatus, Reason, Rejection, Verdict
+from gesscale.model.order import Order
+from gesscale.model.workflow import Workflow
 from gesscale.ports import ClusterState, Node
 from gesscale.service.access import HEADERS, Access
 from gesscale.service.api import pages_of, streams_of
 from gesscale.service.assets import page_html
 from gesscale.service.journal import Journal, SeenStep
-from gesscale.workflow import Workflow
 from latency_map.serving import PageServer
 
 EVIL = "<img src=x onerror=alert(1)>\"'&"

@@ -11,7 +11,7 @@ from prometheus_client.metrics_core import Metric
 from recorded_steps import decided
 
 from gesscale.batch_record import BatchRecord, HostWork
-from gesscale.decision import MapStatus
+from gesscale.model.decision import MapStatus
 from gesscale.service.figures import OperatorFigures
 from gesscale.service.metrics import ApiFigures, ScalerMetrics, StepFigures
 from gesscale.spark.gauges import OperatorGauges

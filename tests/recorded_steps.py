@@ -2,7 +2,11 @@
 
 from edge import known, reading
 
-from gesscale.decision import (
+from gesscale.kubernetes.reporting import ObservedStep, report_step
+from gesscale.kubernetes.resource.order import OrderStatus
+from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
+from gesscale.kubernetes.resource.status import DriverStatus
+from gesscale.model.decision import (
     Analysis,
     Change,
     Decision,
@@ -13,10 +17,6 @@ from gesscale.decision import (
     Reason,
     Verdict,
 )
-from gesscale.kubernetes.reporting import ObservedStep, report_step
-from gesscale.kubernetes.resource.order import OrderStatus
-from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
-from gesscale.kubernetes.resource.status import DriverStatus
 from perfmodel import Estimate, Reading
 
 T0_S = 1_800_000_000.0  # 2027-01-15T08:00:00Z

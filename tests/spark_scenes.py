@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from gesscale.decision import Decision
+from gesscale.model.decision import Decision
+from gesscale.model.workflow import BatchCap, Operator, Workflow
 from gesscale.options import PolicyOptions
 from gesscale.policies import policy_named
-from gesscale.workflow import BatchCap, Operator, Workflow
 from latency_map import LatencyMap
 from testbed.scoring.sample import Completion, Sample
 from testbed.simulator.scene import Scene, SimulatedNode

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 from edge import known, observe, operator, reading, workflow
 
-from gesscale.decision import Verdict
-from gesscale.observation import Batch
-from gesscale.order import Order
+from gesscale.model.decision import Verdict
+from gesscale.model.observation import Batch
+from gesscale.model.order import Order
 from gesscale.policies import policy_named
 from gesscale.policies.autrascale.memo import AutrascaleMemo
 from gesscale.policies.autrascale.settings import AutrascaleSettings

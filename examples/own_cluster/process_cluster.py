@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from gesscale.decision import Outcome, OutcomeStatus
 from gesscale.errors import ClusterError, InputError
+from gesscale.model.decision import Outcome, OutcomeStatus
 from gesscale.ports import ClusterState, Node
 
 OPTIONS = ("folder", "nodes", "start")

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gesscale.analyze.screening import screen
-from gesscale.decision import Analysis, Plan, Reason, Verdict
-from gesscale.observation import WorkflowObservation
+from gesscale.model.decision import Analysis, Plan, Reason, Verdict
+from gesscale.model.observation import WorkflowObservation
 from gesscale.policies.choosing import ChoosingPolicy, PlanningContext
 from gesscale.ports import Knowledge
 

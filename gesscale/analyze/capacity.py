@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from gesscale.observation import OperatorReading
-from gesscale.workflow import Operator
+from gesscale.model.observation import OperatorReading
+from gesscale.model.workflow import Operator
 from perfmodel import Conditions, Estimate, Estimates, Estimator, Model, ModelError, Points, Reading
 
 

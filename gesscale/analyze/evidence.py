@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from gesscale.observation import Batch
+from gesscale.model.observation import Batch
 
 
 def saturated(batches: Sequence[Batch]) -> list[bool]:

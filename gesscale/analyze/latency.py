@@ -8,8 +8,8 @@ import math
 from collections.abc import Mapping
 from statistics import fmean
 
-from gesscale.observation import OperatorReading
-from gesscale.workflow import Workflow
+from gesscale.model.observation import OperatorReading
+from gesscale.model.workflow import Workflow
 
 
 def batch_s(reading: OperatorReading) -> float:

@@ -1,6 +1,6 @@
 """Load against capacity: draining, backlog, headroom (specification sections 3 and 4)."""
 
-from gesscale.observation import OperatorReading
+from gesscale.model.observation import OperatorReading
 
 
 def drain_time_s(reading: OperatorReading) -> float | None:

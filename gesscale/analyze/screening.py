@@ -1,7 +1,7 @@
 """The cases in which no policy may judge an operator."""
 
-from gesscale.decision import Analysis, Reason, Verdict
-from gesscale.observation import OperatorReading, WorkflowObservation
+from gesscale.model.decision import Analysis, Reason, Verdict
+from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.ports import Knowledge
 
 

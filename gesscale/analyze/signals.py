@@ -9,8 +9,8 @@ from contextlib import suppress
 from itertools import pairwise
 from statistics import StatisticsError, linear_regression
 
-from gesscale.observation import Batch, OperatorReading
-from gesscale.workflow import Workflow
+from gesscale.model.observation import Batch, OperatorReading
+from gesscale.model.workflow import Workflow
 
 
 def lag_slope_rows_per_s(reading: OperatorReading, window_s: float) -> float | None:

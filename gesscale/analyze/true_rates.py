@@ -8,8 +8,8 @@ import math
 from collections.abc import Mapping
 
 from gesscale.analyze.load import has_backlog
-from gesscale.observation import OperatorReading
-from gesscale.workflow import Workflow
+from gesscale.model.observation import OperatorReading
+from gesscale.model.workflow import Workflow
 
 
 def true_rate_per_replica(reading: OperatorReading) -> float | None:

@@ -145,7 +145,7 @@ def _explanation(decision: Mapping[str, Any]) -> Table:
 
 
 def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    from gesscale.decision import MapStatus, replicas_in_words
+    from gesscale.model.decision import MapStatus, replicas_in_words
 
     analysis, plan, outcome = decision["analysis"], decision["plan"], decision["outcome"]
     reading = analysis["reading"] or {}
@@ -187,7 +187,7 @@ def _rows(decision: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
 
 
 def _state(by_node: Mapping[str, Mapping[str, Any]]) -> str:
-    from gesscale.observation import HOLDS_NONE_YET, SEVERAL_PARTITIONS
+    from gesscale.model.observation import HOLDS_NONE_YET, SEVERAL_PARTITIONS
 
     held = {node: each.get("state_partitions") for node, each in sorted(by_node.items())}
     none_yet = (

@@ -48,7 +48,7 @@ def emit(document: object, output: Output, tables: Sequence[Table] = ()) -> None
     tables
         What the table form writes instead.
     """
-    from gesscale.document import as_document
+    from gesscale.model.document import as_document
 
     if output is Output.JSON:
         typer.echo(json.dumps(as_document(document), indent=2))
@@ -67,7 +67,7 @@ def room() -> int:
 
 def emit_each(document: object, output: Output) -> None:
     """Write one of many results to stdout, at once: a line of JSON, or a document of YAML; nothing as a table."""
-    from gesscale.document import as_document
+    from gesscale.model.document import as_document
 
     if output is Output.JSON:
         typer.echo(json.dumps(as_document(document)))

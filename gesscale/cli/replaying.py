@@ -10,9 +10,9 @@ from rich.table import Table
 from gesscale.api_version import API_VERSION
 from gesscale.assembly import open_latencies, recall_knowledge
 from gesscale.cli.output import Output, emit, stderr_console, table
-from gesscale.decision import Change
-from gesscale.document import decision_document
 from gesscale.errors import InputError, SettingsError
+from gesscale.model.decision import Change
+from gesscale.model.document import decision_document
 from gesscale.monitor.record_files import SETTINGS, Recording, read_recording, settings_file
 from gesscale.monitor.replay import RecordedWorld
 from gesscale.policies.guarded import GuardedPolicy

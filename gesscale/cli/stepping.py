@@ -14,10 +14,10 @@ from gesscale.assembly import build_loop
 from gesscale.cli.controller import host_and_port
 from gesscale.cli.output import Output, emit, emit_each, stderr_console, table, warn
 from gesscale.clock import SystemClock
-from gesscale.decision import Decision, OutcomeStatus, Reason, Verdict
-from gesscale.document import decision_document
 from gesscale.knowledge.history import SqliteHistory
 from gesscale.loop import ControlLoop
+from gesscale.model.decision import Decision, OutcomeStatus, Reason, Verdict
+from gesscale.model.document import decision_document
 from gesscale.policies.registry import any_card
 from gesscale.service.access import is_loopback
 from gesscale.settings import Settings, load_settings

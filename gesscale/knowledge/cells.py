@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Json, ValidationError
 
 from gesscale.fields import LARGEST_EXACT, MOST_REPLICAS, EpochSeconds
-from gesscale.order import Order
+from gesscale.model.order import Order
 from gesscale.renamed import decision_with_new_names
 from gesscale.words import first_fault
 from perfmodel import ModelError, Reading

@@ -88,7 +88,7 @@ class KnowledgeFile:
         Returns
         -------
         tuple of dict
-            Documents of `gesscale.document.decision_document`.
+            Documents of `gesscale.model.document.decision_document`.
         """
         return tuple(document for _, document in self._newest(DecisionRow, operator, limit))
 
@@ -105,7 +105,7 @@ class KnowledgeFile:
         Returns
         -------
         tuple of dict
-            Documents of `gesscale.document.model_document`, with ``at_s`` and ``operator``.
+            Documents of `gesscale.model.document.model_document`, with ``at_s`` and ``operator``.
         """
         return tuple(
             {"at_s": row["at_s"], "operator": row["operator"], **document}

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from gesscale.decision import Decision
 from gesscale.errors import InputError, KnowledgeError
-from gesscale.order import Order
+from gesscale.model.decision import Decision
+from gesscale.model.order import Order
 from gesscale.ports import Knowledge
 
 PARAMETER_TOLERANCE = 0.01
@@ -58,7 +58,7 @@ def is_new_version(previous: Mapping[str, Any] | None, model: Mapping[str, Any])
     Parameters
     ----------
     previous, model
-        Documents of `gesscale.document.model_document`; None where there is no previous one.
+        Documents of `gesscale.model.document.model_document`; None where there is no previous one.
 
     Returns
     -------

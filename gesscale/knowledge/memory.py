@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping
 from itertools import count, islice
 from typing import Any, TypeVar
 
-from gesscale.decision import Decision
-from gesscale.document import decision_document, model_document
 from gesscale.knowledge.keeping import (
     KnowledgeLimits,
     is_new_version,
@@ -15,7 +13,9 @@ from gesscale.knowledge.keeping import (
     order_of,
     unknown_order,
 )
-from gesscale.order import Order
+from gesscale.model.decision import Decision
+from gesscale.model.document import decision_document, model_document
+from gesscale.model.order import Order
 from gesscale.ports import Knowledge
 from perfmodel import Model, Reading
 

@@ -18,7 +18,7 @@ CREATE TABLE reading (
     weight REAL
 ) STRICT;
 
--- A model each time it changed noticeably; document as gesscale.document.model_document.
+-- A model each time it changed noticeably; document as gesscale.model.document.model_document.
 CREATE TABLE model (
     id INTEGER PRIMARY KEY,
     operator TEXT NOT NULL,
@@ -27,7 +27,7 @@ CREATE TABLE model (
     document TEXT NOT NULL
 ) STRICT;
 
--- Every decision; document as gesscale.document.decision_document.
+-- Every decision; document as gesscale.model.document.decision_document.
 CREATE TABLE decision (
     id INTEGER PRIMARY KEY,
     operator TEXT NOT NULL,
@@ -38,7 +38,7 @@ CREATE TABLE decision (
     document TEXT NOT NULL
 ) STRICT;
 
--- Orders, columns as gesscale.order.Order; placement is a JSON array, downtime_s is NULL until the order has settled.
+-- Orders, columns as gesscale.model.order.Order; placement is a JSON array, downtime_s is NULL until the order has settled.
 CREATE TABLE placement_order (
     id INTEGER PRIMARY KEY,
     operator TEXT NOT NULL,

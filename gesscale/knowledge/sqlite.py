@@ -9,8 +9,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import astuple, fields, replace
 from pathlib import Path
 
-from gesscale.decision import Decision
-from gesscale.document import decision_document, model_document
 from gesscale.errors import KnowledgeError
 from gesscale.knowledge.cells import ModelRow, OrderRow, ReadingRow
 from gesscale.knowledge.file import CorruptFileError, begin_again, faults_in_words, open_for_writing
@@ -23,7 +21,9 @@ from gesscale.knowledge.keeping import (
     unknown_order,
 )
 from gesscale.knowledge.memory import MemoryKnowledge
-from gesscale.order import Order
+from gesscale.model.decision import Decision
+from gesscale.model.document import decision_document, model_document
+from gesscale.model.order import Order
 from gesscale.ports import Knowledge
 from perfmodel import Reading
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gesscale.batch_record import HostWork
-from gesscale.observation import Batch, NodeReading
+from gesscale.model.observation import Batch, NodeReading
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from threading import Lock
 
+from gesscale.model.observation import MissingReading, OperatorReading, WorkflowObservation
 from gesscale.monitor.by_node import WorkByNode
 from gesscale.monitor.fetch import check_url, metrics_page
 from gesscale.monitor.records import parse_document, to_batches
 from gesscale.monitor.source import WindowedReader
-from gesscale.observation import MissingReading, OperatorReading, WorkflowObservation
 from latency_map.measure.fetch import ANYWHERE, HttpClient
 
 _LOG = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from typing import Any
 
 from gesscale.errors import InputError, MetricsUnavailableError
 from gesscale.extras import how_to_install
-from gesscale.observation import OperatorReading, WorkflowObservation
+from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.ports import MetricSource
 from latency_map import LatencyMapError
 from latency_map.measure.fetch import FetchError, Resolve, resolve_host, resolve_in_time

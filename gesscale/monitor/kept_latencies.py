@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from gesscale.decision import MapStatus
 from gesscale.errors import GesscaleError
+from gesscale.model.decision import MapStatus
 from gesscale.ports import Latencies
 from gesscale.words import in_words
 from latency_map import Asymmetry, DelayKind, DelayUnit, LatencyMap, LatencyMapError, MapLimits, Survey

@@ -6,11 +6,11 @@ from itertools import groupby
 from math import isfinite
 
 from gesscale.batch_record import PREFIX, BatchFigures, BatchRecord, HostWork, figures_of
+from gesscale.model.observation import MissingReading, OperatorReading, WorkflowObservation
 from gesscale.monitor.by_node import WorkByNode
 from gesscale.monitor.prometheus_query import Series, ask, check_server
 from gesscale.monitor.records import to_batches
 from gesscale.monitor.source import WindowedReader
-from gesscale.observation import MissingReading, OperatorReading, WorkflowObservation
 from latency_map.measure.fetch import ANYWHERE, HttpClient
 
 FIELD_OF_GAUGE = {figure.gauge: name for name, figure in figures_of(BatchFigures).items()}

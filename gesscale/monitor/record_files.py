@@ -15,8 +15,8 @@ from pydantic_core import from_json
 
 from gesscale.errors import InputError
 from gesscale.fields import format_duration
+from gesscale.model.observation import Batch
 from gesscale.monitor.record_lines import LONGEST_RUN_S, LiveDecision, batch_of, decision_of
-from gesscale.observation import Batch
 from gesscale.words import first_fault
 
 BATCHES, DECISIONS, SETTINGS = "batches.jsonl", "decisions.jsonl", "gesscale.yaml"

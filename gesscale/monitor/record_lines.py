@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, FiniteFloat, create_model
 
-from gesscale.decision import Change, MapStatus
 from gesscale.fields import SHORTEST_S, EpochSeconds
+from gesscale.model.decision import Change, MapStatus
+from gesscale.model.observation import Batch, MissingReading, NodeReading, OperatorReading
 from gesscale.monitor.records import READ_AS, Part, figures_read_as
-from gesscale.observation import Batch, MissingReading, NodeReading, OperatorReading
 from gesscale.renamed import decision_with_new_names
 
 LONGEST_RUN_S = 31 * 86400.0

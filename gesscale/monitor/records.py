@@ -21,8 +21,8 @@ from pydantic import (
 
 from gesscale.batch_record import BatchFigures, HostWork, figures_of
 from gesscale.errors import MetricsUnavailableError
+from gesscale.model.observation import Batch
 from gesscale.monitor.source import nodes_of
-from gesscale.observation import Batch
 from gesscale.words import problem_of
 
 

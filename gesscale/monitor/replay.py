@@ -5,13 +5,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
-from gesscale.decision import Outcome, Reason
 from gesscale.errors import ClusterError
+from gesscale.model.decision import Outcome, Reason
+from gesscale.model.observation import Batch, MissingReading, OperatorReading, WorkflowObservation
 from gesscale.monitor.record_files import Recording
 from gesscale.monitor.record_lines import LiveDecision
 from gesscale.monitor.screen import CLOCK_TOLERANCE_S
 from gesscale.monitor.window import summarise
-from gesscale.observation import Batch, MissingReading, OperatorReading, WorkflowObservation
 from gesscale.ports import NODE_PROBLEMS, ClusterState, Latencies, Node
 from latency_map import LatencyMap
 

@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any
 
 from gesscale.batch_record import BatchFigures, figures_of
-from gesscale.observation import Batch
+from gesscale.model.observation import Batch
 
 CLOCK_TOLERANCE_S = 5.0
 """A batch may end this long after "now": the answer that names it arrives after the step has begun."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from gesscale.analyze.evidence import saturated, warm
+from gesscale.model.observation import Batch, MissingReading, NodeReading, OperatorReading
 from gesscale.monitor.screen import Screen
-from gesscale.observation import Batch, MissingReading, NodeReading, OperatorReading
 
 _UNKNOWN_TRIGGER_S = 1.0
 _LEAST_S = 0.001  # Spark counts milliseconds

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from gesscale.decision import Analysis, Plan, Reason, Verdict
+from gesscale.model.decision import Analysis, Plan, Reason, Verdict
 from gesscale.ports import Knowledge
 
 REPAIRS = frozenset({Reason.REPLICA_LOST, Reason.FIRST_PLACEMENT, Reason.OVERRIDDEN})

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from gesscale.decision import Plan, Reason
 from gesscale.errors import InputError
+from gesscale.model.decision import Plan, Reason
+from gesscale.model.workflow import Operator
 from gesscale.plan.placement import additions, shrinking, usable
 from gesscale.ports import ClusterState, Knowledge, Latencies
 from gesscale.words import in_words
-from gesscale.workflow import Operator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

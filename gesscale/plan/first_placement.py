@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from gesscale.decision import Plan, Reason
+from gesscale.model.decision import Plan, Reason
 from gesscale.plan.directives import Directive
 from gesscale.plan.placement import nd_max_ms, usable
 from gesscale.ports import ClusterState, Knowledge

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gesscale.decision import Reason, Rejection
+from gesscale.model.decision import Reason, Rejection
 from gesscale.plan.rejecting import rejected
 from gesscale.ports import ClusterState
 from latency_map import LatencyMap, MissingDelayError, by_distance

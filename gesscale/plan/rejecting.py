@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from gesscale.decision import Reason, Rejection
+from gesscale.model.decision import Reason, Rejection
 
 MOST_LISTED = 10
 """So many candidates of each reason are listed with their own figures."""

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
-from gesscale.decision import Analysis, Plan, Reason
-from gesscale.observation import Batch, OperatorReading
-from gesscale.order import Order
+from gesscale.model.decision import Analysis, Plan, Reason
+from gesscale.model.observation import Batch, OperatorReading
+from gesscale.model.order import Order
 from gesscale.plan.placement import additions, usable
 from gesscale.ports import ClusterState, Knowledge
 

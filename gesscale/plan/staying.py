@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from gesscale.decision import Analysis, Plan, Reason
+from gesscale.model.decision import Analysis, Plan, Reason
 from gesscale.plan.placement import nd_max_ms
 from gesscale.ports import ClusterState, Latencies
 

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gesscale.workflow import Operator
+from gesscale.model.workflow import Operator
 
 ROUNDING = 1e-9
 """How far a figure may lie from a whole number and still count as one: 5 x 0.14 / 0.7 is 1, not a little more."""

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from gesscale.analyze.signals import is_source, lag_increase_rows_per_s, lag_slope_rows_per_s
-from gesscale.observation import OperatorReading
+from gesscale.model.observation import OperatorReading
+from gesscale.model.workflow import Workflow
 from gesscale.options.lag import LagSettings
-from gesscale.workflow import Workflow
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from pydantic import ValidationError
 from gesscale.errors import SettingsError
 from gesscale.extras import how_to_install
 from gesscale.fields import SettingsGroup
+from gesscale.model.workflow import Workflow
 from gesscale.options import PolicyOptions
 from gesscale.ports import Policy
 from gesscale.words import first_fault
-from gesscale.workflow import Workflow
 
 _S_contra = TypeVar("_S_contra", bound=SettingsGroup, contravariant=True)
 

@@ -4,14 +4,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gesscale.decision import Analysis, Plan, Reason, Rejection, Verdict
-from gesscale.observation import OperatorReading
+from gesscale.model.decision import Analysis, Plan, Reason, Rejection, Verdict
+from gesscale.model.observation import OperatorReading
+from gesscale.model.workflow import Operator, Workflow
 from gesscale.options import PolicyOptions
 from gesscale.plan.placement import NodeRanking, additions, in_random_order, nd_max_ms, shrinking, usable
 from gesscale.plan.rejecting import rejected
 from gesscale.plan.staying import present_placement, stay, unknown_delays
 from gesscale.ports import ClusterState, Knowledge, Latencies
-from gesscale.workflow import Operator, Workflow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

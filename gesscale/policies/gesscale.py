@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from gesscale.analyze.capacity import evidence_of, fit, predict, predict_all, weight_of
 from gesscale.analyze.load import drain_time_s, has_backlog, headroom_pct
-from gesscale.decision import Analysis, Plan, Reason, Rejection, Verdict
-from gesscale.observation import OperatorReading, WorkflowObservation
+from gesscale.model.decision import Analysis, Plan, Reason, Rejection, Verdict
+from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.plan.placement import nd_max_ms, nd_max_with_each_ms
 from gesscale.plan.rejecting import rejected
 from gesscale.plan.sizing import SizedPlacement

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from gesscale.decision import Analysis, Plan, Reason, Verdict
-from gesscale.observation import WorkflowObservation
+from gesscale.model.decision import Analysis, Plan, Reason, Verdict
+from gesscale.model.observation import WorkflowObservation
 from gesscale.plan.staying import stay
 from gesscale.ports import ClusterState, Knowledge, Policy
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gesscale.analyze.screening import screen
-from gesscale.decision import Analysis
-from gesscale.observation import OperatorReading, WorkflowObservation
+from gesscale.model.decision import Analysis
+from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.policies.choosing import ChoosingPolicy
 from gesscale.ports import Knowledge
 

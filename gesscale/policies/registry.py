@@ -8,12 +8,12 @@ from types import MappingProxyType
 
 from gesscale.built_in_policies import BUILT_IN, ENTRY_POINTS
 from gesscale.errors import SettingsError
+from gesscale.model.workflow import Workflow
 from gesscale.options import PolicyOptions
 from gesscale.policies.card import PolicyCard
 from gesscale.policies.loading import OWN, card_of, named_object
 from gesscale.ports import Policy
 from gesscale.words import error_in_words, suggestion
-from gesscale.workflow import Workflow
 
 
 def registered() -> Mapping[str, PolicyCard]:

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from gesscale.analyze.screening import screen
-from gesscale.decision import Analysis, Plan, Reason, Verdict
-from gesscale.observation import OperatorReading, WorkflowObservation
+from gesscale.model.decision import Analysis, Plan, Reason, Verdict
+from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.options.sizing import SizingSettings
 from gesscale.plan.placement import nd_max_ms
 from gesscale.plan.staying import stay
@@ -28,7 +28,7 @@ class SizeProposal:
     reason
         Why it stays where nothing is proposed or nothing changes.
     memo
-        What the policy gets back for this operator next time, see `gesscale.decision.Analysis`.
+        What the policy gets back for this operator next time, see `gesscale.model.decision.Analysis`.
     """
 
     replicas: int | None

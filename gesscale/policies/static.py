@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gesscale.analyze.screening import screen
-from gesscale.decision import Analysis, Plan, Reason, Verdict
-from gesscale.observation import OperatorReading, WorkflowObservation
+from gesscale.model.decision import Analysis, Plan, Reason, Verdict
+from gesscale.model.observation import OperatorReading, WorkflowObservation
+from gesscale.model.workflow import Workflow
 from gesscale.options import PolicyOptions
 from gesscale.plan.staying import stay
 from gesscale.policies.card import PolicyCard
 from gesscale.ports import ClusterState, Knowledge
-from gesscale.workflow import Workflow
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ of time in batches replaces it. Then waiting for the network counts as busy; the
 from dataclasses import dataclass, replace
 from functools import partial
 
-from gesscale.decision import Analysis, Plan, Reason, Verdict
-from gesscale.observation import OperatorReading, WorkflowObservation
+from gesscale.model.decision import Analysis, Plan, Reason, Verdict
+from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.plan.placement import nd_max_ms
 from gesscale.plan.staying import stay
 from gesscale.policies.card import PolicyCard

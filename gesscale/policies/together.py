@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from gesscale.decision import Reason
-from gesscale.observation import OperatorReading, WorkflowObservation
+from gesscale.model.decision import Reason
+from gesscale.model.observation import OperatorReading, WorkflowObservation
+from gesscale.model.workflow import Workflow
 from gesscale.policies.sizing import SizeProposal
-from gesscale.workflow import Workflow
 
 TOGETHER = "all operators are sized together"
 """Why one operator keeps the others from a change."""

@@ -5,12 +5,12 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from gesscale.document import as_document
-from gesscale.observation import Batch
-from gesscale.order import Order
+from gesscale.model.document import as_document
+from gesscale.model.observation import Batch
+from gesscale.model.order import Order
+from gesscale.model.workflow import Workflow
 from gesscale.ports import ClusterState, Latencies, Node
 from gesscale.service.schema import Capacity, Nodes, OrderCost, Point, Unfit, WorkflowDocument
-from gesscale.workflow import Workflow
 
 ONLY_WORKFLOW = "workflow"
 """What a workflow is called that comes from settings: these describe one, which has no name."""
@@ -35,7 +35,7 @@ def point_of(
     Parameters
     ----------
     document
-        The decision, as `gesscale.document.decision_document` writes it; one of an old record may lack parts.
+        The decision, as `gesscale.model.document.decision_document` writes it; one of an old record may lack parts.
     cost
         What the operator's newest order cost, as `cost_of` tells it; None where nothing was ordered.
     metrics_age_s

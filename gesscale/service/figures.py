@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from gesscale.decision import Decision
+from gesscale.model.decision import Decision
+from gesscale.model.workflow import Operator
 from gesscale.ports import Knowledge
-from gesscale.workflow import Operator
 from perfmodel import Estimate, ModelError, fit_errors
 
 _READINGS_COMPARED = 20

@@ -13,12 +13,12 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from gesscale.decision import Decision
-from gesscale.document import decision_document
+from gesscale.model.decision import Decision
+from gesscale.model.document import decision_document
+from gesscale.model.workflow import Workflow
 from gesscale.ports import ClusterState, Knowledge, Latencies
 from gesscale.service.documents import cost_of, nodes_document, point_of, workflow_document
 from gesscale.service.schema import Nodes, Point, RunningWorkflow
-from gesscale.workflow import Workflow
 
 MOST_BYTES = 4 << 20
 """Of decisions that are kept: 2,500, four hours of one operator every 6 s, 40 hours every minute."""
@@ -105,7 +105,7 @@ class Journal:
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
     def begin_with(self, workflow: str, documents: Iterable[Mapping[str, Any]]) -> None:
-        """Keep decisions of an earlier process, oldest first; see `gesscale.document.decision_document`."""
+        """Keep decisions of an earlier process, oldest first; see `gesscale.model.document.decision_document`."""
         with self._changed:
             for document in documents:
                 self._keep(workflow, document, point_of(document))

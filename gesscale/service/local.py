@@ -6,9 +6,9 @@ from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
-from gesscale.decision import Decision
 from gesscale.errors import InputError
 from gesscale.loop import ControlLoop
+from gesscale.model.decision import Decision
 from gesscale.ports import ClusterState, Latencies
 from gesscale.service.access import HEADERS, PROBES, SCRAPED, Access
 from gesscale.service.api import pages_of, streams_of

@@ -17,7 +17,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from gesscale.decision import Decision, MapStatus
+from gesscale.model.decision import Decision, MapStatus
 from gesscale.service.figures import OperatorFigures
 
 PREFIX = "gesscale_"

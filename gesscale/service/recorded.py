@@ -10,9 +10,9 @@ from typing import Any
 
 from gesscale.assembly import open_latencies
 from gesscale.errors import InputError, SettingsError
+from gesscale.model.order import Order
 from gesscale.monitor.record_files import Recording, read_recording, settings_file
 from gesscale.monitor.record_lines import LiveDecision
-from gesscale.order import Order
 from gesscale.ports import ClusterState, Latencies
 from gesscale.renamed import decision_with_new_names
 from gesscale.service.assets import page_html, page_script, page_style

@@ -7,13 +7,13 @@ from pydantic import Field, create_model, field_validator
 
 from gesscale.errors import GesscaleError, SettingsError
 from gesscale.fields import SettingsGroup
+from gesscale.model.workflow import Workflow
 from gesscale.options import PolicyOptions
 from gesscale.policies.card import PolicyCard
 from gesscale.policies.loading import place_in_file
 from gesscale.policies.registry import policy_card, policy_names, registered, unusable
 from gesscale.ports import Policy
 from gesscale.words import error_in_words
-from gesscale.workflow import Workflow
 
 _G = TypeVar("_G", bound=SettingsGroup)
 

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from gesscale.errors import InputError
 from gesscale.fields import LARGEST_EXACT, MOST_REPLICAS, SettingsGroup, WebAddress
-from gesscale.workflow import BatchCap, Operator, Workflow
+from gesscale.model.workflow import BatchCap, Operator, Workflow
 
 
 class KafkaSettings(SettingsGroup):

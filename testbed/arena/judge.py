@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import lru_cache
 
-from gesscale.decision import Decision
+from gesscale.model.decision import Decision
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.policies.oracle import Inflow, inflow_of, inflow_rows_per_s
 from testbed.arena.worlds.scenes import World

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from gesscale.decision import Decision
 from gesscale.errors import InputError
+from gesscale.model.decision import Decision
 from gesscale.policies.registry import own_card
 from gesscale.words import place_of
 from testbed.arena.case import Case, CaseResult

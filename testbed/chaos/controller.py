@@ -9,8 +9,8 @@ from pathlib import Path
 
 from gesscale.assembly import build_loop
 from gesscale.clock import SystemClock
-from gesscale.decision import Decision
 from gesscale.errors import GesscaleError
+from gesscale.model.decision import Decision
 from gesscale.policies.guarded import GuardedPolicy
 from gesscale.settings import load_settings
 from testbed.chaos.ordered import OrderedPlacement

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gesscale.decision import Analysis, Plan, Reason, Verdict
-from gesscale.observation import WorkflowObservation
+from gesscale.model.decision import Analysis, Plan, Reason, Verdict
+from gesscale.model.observation import WorkflowObservation
 from gesscale.plan.placement import nd_max_ms
 from gesscale.plan.staying import stay
 from gesscale.ports import ClusterState, Knowledge

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from gesscale.decision import Outcome, OutcomeStatus
 from gesscale.errors import ClusterError, InputError
+from gesscale.model.decision import Outcome, OutcomeStatus
 from gesscale.ports import ClusterState, Node
 from testbed.cluster import lifecycle, privilege, processes, state
 from testbed.cluster.processes import Process, Role

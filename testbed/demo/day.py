@@ -6,7 +6,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 from gesscale.assembly import build_loop
-from gesscale.decision import Decision
+from gesscale.model.decision import Decision
 from gesscale.service.local import ServedLoop
 from gesscale.settings import Settings
 from testbed.cluster import privilege

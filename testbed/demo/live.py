@@ -12,7 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from gesscale.decision import Decision
+from gesscale.model.decision import Decision
 
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from gesscale.decision import Decision
-from gesscale.document import as_document, decision_document
-from gesscale.observation import Batch
+from gesscale.model.decision import Decision
+from gesscale.model.document import as_document, decision_document
+from gesscale.model.observation import Batch
 from testbed.pipeline.sink import SinkCount
 
 

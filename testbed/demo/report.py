@@ -10,7 +10,7 @@ from rich.table import Table
 
 from gesscale.api_version import API_VERSION
 from gesscale.cli.output import table
-from gesscale.document import as_document
+from gesscale.model.document import as_document
 from testbed.demo.figure import draw
 from testbed.demo.model_errors import law_errors
 from testbed.demo.record import Day, Record, Rescale, write_records

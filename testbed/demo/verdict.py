@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gesscale.decision import Decision, Reason
+from gesscale.model.decision import Decision, Reason
 from latency_map import LatencyMap
 from testbed.demo.record import Day, Rescale
 

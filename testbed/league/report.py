@@ -10,7 +10,7 @@ from typing import Self
 from rich.table import Table
 
 from gesscale.api_version import API_VERSION
-from gesscale.document import as_document
+from gesscale.model.document import as_document
 from testbed.arena.case import CaseResult
 from testbed.arena.cli.tables import TextColumn, fitted, on_one_line, short_name
 from testbed.arena.experiments.experiment import Experiment

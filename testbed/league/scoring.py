@@ -9,9 +9,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gesscale.decision import Reason
 from gesscale.errors import ClusterError
-from gesscale.observation import Batch
+from gesscale.model.decision import Reason
+from gesscale.model.observation import Batch
 from testbed.arena.case import Case, CaseResult
 from testbed.arena.judge import Judge, result_of
 from testbed.arena.worlds.scenes import World

@@ -3,8 +3,8 @@
 from collections import Counter
 from dataclasses import replace
 
-from gesscale.decision import Outcome, OutcomeStatus, Reason
 from gesscale.errors import ClusterError
+from gesscale.model.decision import Outcome, OutcomeStatus, Reason
 from gesscale.ports import ClusterState, Node
 from testbed.simulator.plant import Plant
 

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate, combinations
 
-from gesscale.workflow import Operator
+from gesscale.model.workflow import Operator
 from testbed.simulator.plant import Plant
 from testbed.simulator.scene import Scene
 

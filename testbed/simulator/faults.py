@@ -7,9 +7,9 @@ from enum import StrEnum
 
 import numpy as np
 
-from gesscale.decision import MapStatus, Outcome
 from gesscale.errors import ClusterError
-from gesscale.observation import Batch, MissingReading, WorkflowObservation
+from gesscale.model.decision import MapStatus, Outcome
+from gesscale.model.observation import Batch, MissingReading, WorkflowObservation
 from gesscale.ports import Clock, Cluster, ClusterState, Latencies, LatencySource, MetricSource
 from testbed.simulator.plant import Efforts, Reports
 

@@ -4,8 +4,8 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 
-from gesscale.decision import Reason
 from gesscale.errors import InputError
+from gesscale.model.decision import Reason
 from gesscale.ports import ClusterState, Node
 from latency_map import LatencyMap
 from testbed.simulator.scene import LinkSlowdown, NodeFailure, SimulatedNode

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
-from gesscale.decision import Decision
 from gesscale.knowledge.keeping import KnowledgeLimits
 from gesscale.knowledge.sqlite import SqliteKnowledge
 from gesscale.loop import ControlLoop
+from gesscale.model.decision import Decision
+from gesscale.model.workflow import BatchCap, Operator, Workflow
 from gesscale.options import PolicyOptions
 from gesscale.plan.change_budget import ChangeBudget, changing_now
 from gesscale.policies.guarded import GuardedPolicy
 from gesscale.policies.registry import policy_named
-from gesscale.workflow import BatchCap, Operator, Workflow
 from latency_map import LatencyMap
 from testbed.scoring.sample import Completion, Sample
 from testbed.simulator.clock import SimulatedClock

@@ -6,9 +6,15 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from gesscale.model.observation import (
+    Batch,
+    MissingReading,
+    NodeReading,
+    OperatorReading,
+    WorkflowObservation,
+)
 from gesscale.monitor.screen import Screen
 from gesscale.monitor.window import summarise
-from gesscale.observation import Batch, MissingReading, NodeReading, OperatorReading, WorkflowObservation
 from gesscale.ports import Latencies
 from latency_map import LatencyMap
 from testbed.simulator.plant import NO_EFFORT, Effort, Efforts, Reports, Tally

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from gesscale.decision import Decision
+from gesscale.model.decision import Decision
 from testbed.scoring.sample import Completion, Sample
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from gesscale.decision import Outcome
-from gesscale.observation import Batch
+from gesscale.model.decision import Outcome
+from gesscale.model.observation import Batch
 from gesscale.ports import ClusterState
 from testbed.scoring.sample import Completion
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 from pydantic.dataclasses import dataclass as validated_dataclass
 
 from gesscale.errors import InputError
-from gesscale.workflow import Workflow
+from gesscale.model.workflow import Workflow
 from latency_map import LatencyMap
 from testbed.simulator.figures import Positive
 from testbed.workloads.workload import Workload

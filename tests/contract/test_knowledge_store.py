@@ -6,7 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from gesscale.decision import (
+from gesscale.errors import KnowledgeError
+from gesscale.knowledge.keeping import KnowledgeLimits
+from gesscale.knowledge.memory import MemoryKnowledge
+from gesscale.knowledge.sqlite import SqliteKnowledge
+from gesscale.model.decision import (
     Analysis,
     Decision,
     Outcome,
@@ -16,12 +20,8 @@ from gesscale.decision import (
     Rejection,
     Verdict,
 )
-from gesscale.document import decision_document
-from gesscale.errors import KnowledgeError
-from gesscale.knowledge.keeping import KnowledgeLimits
-from gesscale.knowledge.memory import MemoryKnowledge
-from gesscale.knowledge.sqlite import SqliteKnowledge
-from gesscale.order import Order
+from gesscale.model.document import decision_document
+from gesscale.model.order import Order
 from gesscale.ports import Knowledge, KnowledgeStore
 from perfmodel import Conditions, Estimate, Reading
 

@@ -16,9 +16,9 @@ from werkzeug import Request, Response
 
 from gesscale.batch_record import BatchRecord, HostWork
 from gesscale.errors import InputError
+from gesscale.model.observation import Batch, MissingReading, NodeReading, OperatorReading
 from gesscale.monitor import DriverMetrics, PrometheusMetrics
 from gesscale.monitor.prometheus import FIELD_OF_GAUGE, PREFIX
-from gesscale.observation import Batch, MissingReading, NodeReading, OperatorReading
 from gesscale.ports import MetricSource
 from gesscale.spark.records import QueryHistory, QuerySettings, document
 

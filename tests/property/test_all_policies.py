@@ -12,10 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from thoroughness import examples
 
-from gesscale.decision import Change, Verdict
-from gesscale.observation import Batch, MissingReading, NodeReading, OperatorReading, WorkflowObservation
+from gesscale.model.decision import Change, Verdict
+from gesscale.model.observation import (
+    Batch,
+    MissingReading,
+    NodeReading,
+    OperatorReading,
+    WorkflowObservation,
+)
+from gesscale.model.order import Order
 from gesscale.options import PolicyOptions
-from gesscale.order import Order
 from gesscale.policies import policy_names
 from gesscale.policies.registry import any_card
 from gesscale.ports import ClusterState, Knowledge, Node

@@ -10,7 +10,7 @@ from edge import observe, operator, reading, workflow
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gesscale.decision import Reason
+from gesscale.model.decision import Reason
 from gesscale.options import PolicyOptions
 from gesscale.plan.placement import nd_max_ms, nd_max_with_each_ms
 from gesscale.policies import policy_named

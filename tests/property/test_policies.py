@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from thoroughness import examples
 
-from gesscale.decision import Reason
+from gesscale.model.decision import Reason
 from gesscale.options import PolicyOptions
 from gesscale.policies import policy_named, policy_names
 from gesscale.ports import ClusterState, Knowledge, Latencies, Node

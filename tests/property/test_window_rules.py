@@ -5,8 +5,8 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gesscale.model.observation import Batch, OperatorReading
 from gesscale.monitor.window import summarise
-from gesscale.observation import Batch, OperatorReading
 
 NOW_S = 1_795_000_000.0
 

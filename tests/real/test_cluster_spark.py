@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from cluster_contract import ClusterContract, Site
 
-from gesscale.decision import Outcome, OutcomeStatus
 from gesscale.errors import ClusterError
+from gesscale.model.decision import Outcome, OutcomeStatus
 from testbed.cluster import lifecycle, privilege, spark_rest, state
 from testbed.cluster.adapter import LocalCluster
 from testbed.cluster.processes import Role

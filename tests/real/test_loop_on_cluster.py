@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from gesscale.assembly import build_loop
-from gesscale.decision import Decision, OutcomeStatus, Reason
 from gesscale.loop import ControlLoop
+from gesscale.model.decision import Decision, OutcomeStatus, Reason
 from testbed.cluster import lifecycle, privilege, state
 from testbed.cluster.processes import Role
 from testbed.cluster.spark import LocalSpark

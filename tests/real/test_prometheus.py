@@ -15,10 +15,10 @@ from prometheus_client import CollectorRegistry, Gauge, Metric, start_http_serve
 from prometheus_client.registry import Collector
 
 from gesscale.batch_record import BatchRecord
+from gesscale.model.observation import Batch, OperatorReading
 from gesscale.monitor import PrometheusMetrics
 from gesscale.monitor.latencies import PrometheusLatencies
 from gesscale.monitor.prometheus import FIELD_OF_GAUGE
-from gesscale.observation import Batch, OperatorReading
 from gesscale.ports import Latencies
 from gesscale.spark.gauges import OperatorGauges
 from gesscale.spark.records import ExecutorSnapshot, QueryHistory, QuerySettings

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
-from gesscale.decision import Reason
+from gesscale.model.decision import Reason
 from testbed.cluster import lifecycle, privilege, state
 from testbed.cluster.topology import Topology, read_topology
 from testbed.demo.rides import PreparedRides

@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 from edge import NODES, FakeCluster, FakeLatencies, delays, operator
 
-from gesscale.decision import Reason, Verdict
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
+from gesscale.model.decision import Reason, Verdict
+from gesscale.model.observation import Batch, OperatorReading, WorkflowObservation
+from gesscale.model.workflow import BatchCap, Workflow
 from gesscale.monitor.latencies import FileLatencies
 from gesscale.monitor.window import summarise
-from gesscale.observation import Batch, OperatorReading, WorkflowObservation
 from gesscale.options import PolicyOptions
 from gesscale.plan.placement import nd_max_ms
 from gesscale.policies import policy_named
 from gesscale.ports import Latencies, LatencySource
-from gesscale.workflow import BatchCap, Workflow
 from latency_map import Survey, write_survey
 
 DAY_S, PERIOD_S, TRIGGER_S, CAP = 600.0, 10.0, 2.0, 1200

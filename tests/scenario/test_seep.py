@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from gesscale.decision import Decision
+from gesscale.model.decision import Decision
 from testbed.arena.case import Case
 from testbed.arena.experiments.experiment import Experiment, read_experiment
 from testbed.arena.policies.catalogue import build_policy

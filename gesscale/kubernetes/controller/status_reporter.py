@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gesscale.decision import Decision
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.api import Events
 from gesscale.kubernetes.api.events import Regarding
@@ -15,6 +14,7 @@ from gesscale.kubernetes.reporting import ObservedStep, StepReport, node_pool_of
 from gesscale.kubernetes.resource.groups import group_of
 from gesscale.kubernetes.resource.status import DriverStatus
 from gesscale.kubernetes.resource.translate import Key, ManagedWorkflow, ResourceFault
+from gesscale.model.decision import Decision
 from gesscale.service.figures import figures_of
 from gesscale.service.metrics import ScalerMetrics, StepFigures
 

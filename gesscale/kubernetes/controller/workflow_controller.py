@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gesscale.assembly import open_monitor
-from gesscale.decision import Decision
 from gesscale.knowledge.keeping import KnowledgeLimits
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.kubernetes.controller.latencies import LatencyMaps, SharedLatencies
@@ -22,13 +21,14 @@ from gesscale.kubernetes.placement.watches import ClusterView
 from gesscale.kubernetes.resource.order import OrderStatus
 from gesscale.kubernetes.resource.translate import ManagedWorkflow
 from gesscale.loop import ControlLoop
+from gesscale.model.decision import Decision
+from gesscale.model.workflow import Workflow
 from gesscale.plan.change_budget import ChangeBudget
 from gesscale.plan.directives import Directive, Pause
 from gesscale.policies.guarded import GuardedPolicy
 from gesscale.ports import ClusterState, Knowledge, Latencies, MetricSource
 from gesscale.service.journal import Journal, SeenStep
 from gesscale.settings.operators import KafkaSettings
-from gesscale.workflow import Workflow
 
 _LIMITS = KnowledgeLimits(decisions_per_operator=1, models_per_operator=1, orders_per_operator=1)
 """The statuses keep what matters; no one asks a controller for past decisions or models."""

@@ -7,9 +7,9 @@ lost, or another controller was a moment faster.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from gesscale.decision import Decision
 from gesscale.kubernetes.resource.order import OrderStatus
-from gesscale.order import Order
+from gesscale.model.decision import Decision
+from gesscale.model.order import Order
 from gesscale.ports import Knowledge, KnowledgeStore
 
 

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from gesscale.decision import Outcome, OutcomeStatus, Reason
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.orders.ordering import OrderWriter
 from gesscale.kubernetes.placement.applications import Application, find_application
@@ -16,6 +15,7 @@ from gesscale.kubernetes.placement.watches import ClusterView
 from gesscale.kubernetes.resource.autoscaler import StreamAutoscaler
 from gesscale.kubernetes.resource.order import OrderStatus
 from gesscale.kubernetes.resource.translate import Key, ManagedWorkflow
+from gesscale.model.decision import Outcome, OutcomeStatus, Reason
 from gesscale.ports import ClusterState, Node
 
 _SEVERAL = 2

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from gesscale.decision import Reason
 from gesscale.kubernetes.placement.nodes import NodeRecord, Taint
 from gesscale.kubernetes.placement.pods import PodRecord, Toleration
 from gesscale.kubernetes.placement.quantity import ONE_POD, Room
 from gesscale.kubernetes.resource.selector import LabelSelector, Requirement
+from gesscale.model.decision import Reason
 from gesscale.ports import Node
 from latency_map.choose.candidates import Unfit, first_problem, runs_on
 

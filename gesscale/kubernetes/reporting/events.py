@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gesscale.decision import Decision, OutcomeStatus, Reason, Verdict
 from gesscale.kubernetes.api.events import EventType, Incident
 from gesscale.kubernetes.reporting.writing import moved
 from gesscale.kubernetes.resource.groups import group_of
 from gesscale.kubernetes.resource.order import OrderStatus
 from gesscale.kubernetes.resource.translate import ResourceFault
+from gesscale.model.decision import Decision, OutcomeStatus, Reason, Verdict
 from gesscale.words import in_words
 
 _VETOES = {

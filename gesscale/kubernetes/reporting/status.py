@@ -7,7 +7,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gesscale.decision import Decision, MapStatus, OutcomeStatus, Verdict
 from gesscale.kubernetes.resource.conditions import (
     ConditionFinding,
     conditions_of,
@@ -33,7 +32,8 @@ from gesscale.kubernetes.resource.status import (
     shortened,
 )
 from gesscale.kubernetes.resource.translate import ResourceFault
-from gesscale.order import Order
+from gesscale.model.decision import Decision, MapStatus, OutcomeStatus, Verdict
+from gesscale.model.order import Order
 from gesscale.plan.placement import usable
 from gesscale.ports import ClusterState, Knowledge
 from gesscale.service.figures import desired_placement

@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gesscale.decision import FIXED_SLOTS, Decision, OutcomeStatus, Reason, Verdict
 from gesscale.kubernetes.resource.spans import format_instant
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
 from gesscale.kubernetes.resource.status import Condition
 from gesscale.kubernetes.resource.translate import ResourceFault
-from gesscale.observation import HOLDS_NONE_YET
+from gesscale.model.decision import FIXED_SLOTS, Decision, OutcomeStatus, Reason, Verdict
+from gesscale.model.observation import HOLDS_NONE_YET
 
 _METRICS_LACKING = {Reason.METRICS_MISSING, Reason.METRICS_STALE}
 _CANNOT_CHANGE = {

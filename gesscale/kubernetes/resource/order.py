@@ -13,7 +13,7 @@ from gesscale.errors import InputError
 from gesscale.fields import LARGEST_EXACT, LONGEST_S
 from gesscale.kubernetes.resource.groups import entries_of, group_of
 from gesscale.kubernetes.resource.parts import NODES_AT_MOST, ExactMoment, NodeName, Reported
-from gesscale.order import Order
+from gesscale.model.order import Order
 from gesscale.words import place_of, problem_of
 
 HISTORY_AT_MOST = 10

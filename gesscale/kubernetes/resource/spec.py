@@ -18,9 +18,9 @@ from gesscale.kubernetes.resource.parts import (
 )
 from gesscale.kubernetes.resource.selector import LabelSelector
 from gesscale.kubernetes.resource.spec_groups import LatencyMapSpec, MonitorSpec, PolicySpec
+from gesscale.model.workflow import REPLICA_LIMITS
 from gesscale.settings.groups import PlanSettings, Settings
 from gesscale.settings.operators import KafkaSettings, OperatorSettings
-from gesscale.workflow import REPLICA_LIMITS
 
 METRICS_PORT = 9108
 """Where gesscale.spark publishes batches in the driver pod."""

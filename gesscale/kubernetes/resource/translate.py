@@ -18,11 +18,11 @@ from gesscale.kubernetes.resource.groups import group_of, text_of
 from gesscale.kubernetes.resource.order import Strategy
 from gesscale.kubernetes.resource.selector import LabelSelector
 from gesscale.kubernetes.resource.spec_groups import LatencyMapSpec
+from gesscale.model.workflow import BatchCap, Operator, Workflow
 from gesscale.plan.directives import Directive, Override, Pause
 from gesscale.settings.analyze import AnalyzeSettings
 from gesscale.settings.groups import MonitorSettings
 from gesscale.words import place_of
-from gesscale.workflow import BatchCap, Operator, Workflow
 
 Key = tuple[str, str]
 """Namespace and name, of a resource or of a workflow."""

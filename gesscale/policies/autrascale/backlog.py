@@ -1,6 +1,6 @@
 """The backlog step ELO: more replicas until a backlog has drained, then back (IV-E)."""
 
-from gesscale.decision import Reason
+from gesscale.model.decision import Reason
 from gesscale.policies.autrascale.analysis.backlog import target_throughput
 from gesscale.policies.autrascale.judging import judged, ordering, shown, staying
 from gesscale.policies.autrascale.memo import AutrascaleMemo

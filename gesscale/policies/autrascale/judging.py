@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from statistics import fmean, linear_regression, median
 
-from gesscale.decision import Reason
+from gesscale.model.decision import Reason
 from gesscale.policies.autrascale.analysis.space import Replicas
 from gesscale.policies.autrascale.memo import AutrascaleMemo, Phase, RateCheck
 from gesscale.policies.autrascale.situation import AutrascaleContext

@@ -1,6 +1,6 @@
 """The latency step PLO: a configuration of good latency and few replicas, by Bayesian optimisation (IV-C, IV-D)."""
 
-from gesscale.decision import Reason
+from gesscale.model.decision import Reason
 from gesscale.policies.autrascale.judging import Assessment, judged, ordering, shown, stabilising, staying
 from gesscale.policies.autrascale.memo import AutrascaleMemo, LatencySample
 from gesscale.policies.autrascale.proposals import is_good, proposed, score

@@ -4,7 +4,7 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict
 
-from gesscale.decision import Reason
+from gesscale.model.decision import Reason
 from gesscale.policies.autrascale.analysis.space import Replicas
 from gesscale.policies.memos import Memo
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import median
 
-from gesscale.decision import Reason
-from gesscale.observation import OperatorReading, WorkflowObservation
+from gesscale.model.decision import Reason
+from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.policies.autrascale import backlog, latency, throughput
 from gesscale.policies.autrascale.judging import is_other, shown, staying
 from gesscale.policies.autrascale.memo import MOST_CHECKS, MOST_RATES, AutrascaleMemo, RateModel

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from gesscale.analyze.latency import batch_s, in_time_s, longest_path_s, processing_latency_s, waiting_s
 from gesscale.analyze.true_rates import demand_of, required_rates, source_rates, true_rate_per_replica
-from gesscale.observation import OperatorReading
+from gesscale.model.observation import OperatorReading
+from gesscale.model.workflow import Workflow
 from gesscale.plan.targets import ceiling
 from gesscale.policies.autrascale.analysis.space import Replicas
 from gesscale.policies.autrascale.memo import RateCheck
 from gesscale.policies.autrascale.settings import AutrascaleSettings
-from gesscale.workflow import Workflow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from gesscale.observation import OperatorReading
-from gesscale.order import Order
+from gesscale.model.observation import OperatorReading
+from gesscale.model.order import Order
 from gesscale.policies.daedalus.analysis.capacities import Capacities
 from gesscale.policies.daedalus.analysis.forecast import Forecaster, ForecastRules
 from gesscale.policies.daedalus.analysis.recovery import Downtimes, Normality, Recovery, watched

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gesscale.analyze.signals import cpu_share
-from gesscale.decision import Reason
-from gesscale.observation import OperatorReading, WorkflowObservation
+from gesscale.model.decision import Reason
+from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.policies.daedalus.analysis.algorithm1 import ScaleOutContext, ScaleOutRules, choose
 from gesscale.policies.daedalus.analysis.recovery import Recovery
 from gesscale.policies.daedalus.analysis.workload import History

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gesscale.analyze.signals import input_fill, is_source
-from gesscale.decision import Reason
-from gesscale.observation import OperatorReading, WorkflowObservation
+from gesscale.model.decision import Reason
+from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.plan.targets import ceiling, floor
 from gesscale.policies.bottlenecks import Bottlenecks, is_blocked, lag_grows, lag_growth
 from gesscale.policies.dhalion.settings import DhalionSettings

@@ -14,8 +14,8 @@ from pydantic import Field, FiniteFloat, PositiveFloat
 from gesscale.analyze.latency import batch_s, in_time_s, processing_latency_s
 from gesscale.analyze.load import has_backlog
 from gesscale.analyze.true_rates import demand_of, required_rates, source_rates, true_rate_per_replica
-from gesscale.decision import Reason
-from gesscale.observation import OperatorReading, WorkflowObservation
+from gesscale.model.decision import Reason
+from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.policies.drs.queueing import Station, fewest_replicas, total_sojourn_s
 from gesscale.policies.drs.settings import DrsSettings
 from gesscale.policies.memos import Memo, recalled

@@ -14,8 +14,8 @@ from statistics import median_high
 from gesscale.analyze.load import has_backlog
 from gesscale.analyze.signals import cpu_share, is_source
 from gesscale.analyze.true_rates import demand_of, required_rates, selectivity, true_rate_per_replica
-from gesscale.decision import Reason
-from gesscale.observation import OperatorReading, WorkflowObservation
+from gesscale.model.decision import Reason
+from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.plan.targets import ceiling
 from gesscale.policies.ds2.settings import Ds2Settings
 from gesscale.policies.memos import Memo, recalled

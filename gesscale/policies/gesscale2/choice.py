@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from gesscale.decision import Analysis
-from gesscale.observation import OperatorReading
+from gesscale.model.decision import Analysis
+from gesscale.model.observation import OperatorReading
 from gesscale.plan.placement import NodeRanking
 from gesscale.policies.gesscale2.analysis.rollout import Game
 from gesscale.policies.gesscale2.memo import Gesscale2Memo

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from gesscale.analyze.screening import screen
-from gesscale.decision import Analysis, CandidateBill, Plan, Reason, Verdict, replicas_in_words
-from gesscale.observation import Batch, OperatorReading, WorkflowObservation
+from gesscale.model.decision import Analysis, CandidateBill, Plan, Reason, Verdict, replicas_in_words
+from gesscale.model.observation import Batch, OperatorReading, WorkflowObservation
+from gesscale.model.workflow import Operator, Workflow
 from gesscale.options import PolicyOptions
 from gesscale.plan.placement import nd_max_ms, nearest_first, usable
 from gesscale.plan.rejecting import rejected
@@ -41,7 +42,6 @@ from gesscale.policies.gesscale2.settings import Gesscale2Settings
 from gesscale.policies.gesscale2.sharing import shared_out
 from gesscale.policies.memos import read, recalled, told
 from gesscale.ports import ClusterState, Knowledge
-from gesscale.workflow import Operator, Workflow
 
 _FIRST_PERIOD_S = 60.0
 _STEPS_AN_OBJECTIVE = 3.0

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from gesscale.decision import Plan, Reason
+from gesscale.model.decision import Plan, Reason
 from gesscale.ports import ClusterState
 
 

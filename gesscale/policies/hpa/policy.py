@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pydantic import Field
 
 from gesscale.analyze.signals import cpu_share, is_source
-from gesscale.decision import Reason
-from gesscale.observation import OperatorReading, WorkflowObservation
+from gesscale.model.decision import Reason
+from gesscale.model.observation import OperatorReading, WorkflowObservation
 from gesscale.plan.targets import ceiling
 from gesscale.policies.bottlenecks import Bottlenecks, is_blocked, lag_grows, lag_growth
 from gesscale.policies.hpa.settings import HpaCpuSettings, HpaSettings, HpaVargaSettings

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import reduce
 
-from gesscale.decision import Reason
+from gesscale.model.decision import Reason
+from gesscale.model.workflow import Operator
 from gesscale.plan.targets import ceiling, floor
 from gesscale.policies.rules.model import Guard, Metric, Rule, ScalingAction, Trigger
 from gesscale.policies.rules.samples import MetricSample, MetricSamples
 from gesscale.policies.rules.semantics import Semantics
 from gesscale.words import in_words
-from gesscale.workflow import Operator
 
 _TOLERANCE = 0.1
 """Share of a time that may lack at its beginning, in whole seconds."""

@@ -11,12 +11,13 @@ from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, field_serializer
 
-from gesscale.decision import Reason
 from gesscale.fields import MOST_REPLICAS, SHORTEST_S
-from gesscale.observation import OperatorReading, WorkflowObservation
+from gesscale.model.decision import Reason
+from gesscale.model.observation import OperatorReading, WorkflowObservation
+from gesscale.model.order import Order
+from gesscale.model.workflow import Workflow
 from gesscale.options import PolicyOptions
 from gesscale.options.sizing import SizingSettings
-from gesscale.order import Order
 from gesscale.policies.memos import Memo, recalled
 from gesscale.policies.rules.defaults import DEFAULT_RULES
 from gesscale.policies.rules.evaluation import (
@@ -39,7 +40,6 @@ from gesscale.policies.rules.settings import RulesSettings
 from gesscale.policies.sizing import SizeProposal, SizingPolicy
 from gesscale.ports import Knowledge
 from gesscale.words import suggestion
-from gesscale.workflow import Workflow
 
 _SAMPLES_AT_MOST = 512
 """Samples of an operator in its memo, of all metrics together: some 25 KiB."""

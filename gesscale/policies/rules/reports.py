@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gesscale.analyze.signals import cpu_share
-from gesscale.observation import Batch, OperatorReading
+from gesscale.model.observation import Batch, OperatorReading
 from gesscale.policies.rules.model import Metric
 from gesscale.policies.rules.samples import MetricReport
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gesscale.api_version import API_VERSION
-from gesscale.document import as_document
+from gesscale.model.document import as_document
 from testbed.arena.case import CaseResult
 from testbed.arena.experiments.experiment import Experiment
 from testbed.arena.judging.statistics import Interval, mean_interval

@@ -3,10 +3,10 @@
 import math
 from collections.abc import Mapping
 
-from gesscale.decision import Analysis, Plan, Reason, Rejection, Verdict
-from gesscale.observation import OperatorReading
+from gesscale.model.decision import Analysis, Plan, Reason, Rejection, Verdict
+from gesscale.model.observation import OperatorReading
+from gesscale.model.workflow import Operator, Workflow
 from gesscale.ports import ClusterState
-from gesscale.workflow import Operator, Workflow
 from perfmodel import Estimate, Reading
 
 _SHOWN = 60

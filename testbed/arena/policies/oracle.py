@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from gesscale.decision import Analysis, Plan, Reason, Verdict
-from gesscale.observation import WorkflowObservation
+from gesscale.model.decision import Analysis, Plan, Reason, Verdict
+from gesscale.model.observation import WorkflowObservation
 from gesscale.ports import ClusterState, Knowledge
 from testbed.simulator.demand import BestPlacements
 from testbed.simulator.scene import Scene

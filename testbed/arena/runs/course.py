@@ -4,8 +4,8 @@ from pathlib import Path
 
 import yaml
 
-from gesscale.decision import Decision
 from gesscale.errors import InputError
+from gesscale.model.decision import Decision
 from gesscale.monitor.record_files import SETTINGS
 from gesscale.policies import policy_names
 from latency_map import write_csv

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from gesscale.errors import InputError
-from gesscale.workflow import BatchCap, Operator, Workflow
+from gesscale.model.workflow import BatchCap, Operator, Workflow
 from latency_map import LatencyMap
 from testbed.arena.case import Case
 from testbed.arena.engine import Engine

@@ -30,7 +30,7 @@ def read_decisions(url: str) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        As `gesscale.document.decision_document` writes them, oldest first.
+        As `gesscale.model.document.decision_document` writes them, oldest first.
 
     Raises
     ------

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from gesscale.observation import Batch
+from gesscale.model.observation import Batch
 from testbed.simulator.flink.throughput import Capacity
 from testbed.simulator.plant import NO_EFFORT, Effort
 

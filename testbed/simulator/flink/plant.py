@@ -4,9 +4,9 @@ import math
 from collections.abc import Mapping, Sequence
 from graphlib import TopologicalSorter
 
-from gesscale.decision import Change, Outcome, OutcomeStatus
 from gesscale.errors import ClusterError, InputError
-from gesscale.observation import Batch
+from gesscale.model.decision import Change, Outcome, OutcomeStatus
+from gesscale.model.observation import Batch
 from gesscale.ports import ClusterState
 from testbed.scoring.sample import Completion
 from testbed.simulator.flink.physics import FlinkPhysics

@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from gesscale.observation import Batch
-from gesscale.workflow import Operator
+from gesscale.model.observation import Batch
+from gesscale.model.workflow import Operator
 from testbed.simulator.flink.efforts import Tick, efforts
 from testbed.simulator.flink.noise import Noise
 from testbed.simulator.flink.physics import FlinkPhysics

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from gesscale.decision import Change, Outcome, OutcomeStatus
 from gesscale.errors import ClusterError, InputError
-from gesscale.observation import Batch
+from gesscale.model.decision import Change, Outcome, OutcomeStatus
+from gesscale.model.observation import Batch
 from gesscale.ports import ClusterState
 from testbed.scoring.sample import Completion
 from testbed.simulator.fog import Fog

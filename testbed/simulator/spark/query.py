@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from gesscale.observation import Batch
-from gesscale.workflow import Operator
+from gesscale.model.observation import Batch
+from gesscale.model.workflow import Operator
 from testbed.simulator.fog import Fog
 from testbed.simulator.plant import Efforts, Tally
 from testbed.simulator.spark.account import Account

@@ -8,7 +8,7 @@ from itertools import combinations, pairwise
 import numpy as np
 
 from gesscale.errors import InputError
-from gesscale.observation import Batch
+from gesscale.model.observation import Batch
 from testbed.simulator.spark.constants import SparkPhysics
 from testbed.simulator.validation.batch_times import BatchErrors, batch_errors
 from testbed.simulator.validation.measured_batch import MeasuredBatch, of_run

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gesscale.csv_table import read_csv
 from gesscale.fields import LARGEST_EXACT, MOST_REPLICAS
-from gesscale.observation import Batch
+from gesscale.model.observation import Batch
 from latency_map import LatencyMap
 from testbed.simulator.fog import Fog
 from testbed.simulator.scene import SimulatedNode

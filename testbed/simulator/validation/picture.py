@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gesscale.observation import Batch
+from gesscale.model.observation import Batch
 from latency_map.pictures import canvas
 from testbed.simulator.validation.recorded_run import RecordedRun
 from testbed.simulator.validation.timelines import Series, backlog_rows, batch_time_s, replicas, rows_per_s

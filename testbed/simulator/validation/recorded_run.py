@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from gesscale.analyze.evidence import warm
-from gesscale.decision import Change
 from gesscale.errors import InputError
+from gesscale.model.decision import Change
+from gesscale.model.observation import Batch
+from gesscale.model.workflow import Operator
 from gesscale.monitor.record_files import read_recording, settings_file
 from gesscale.monitor.record_lines import LONGEST_RUN_S, LiveDecision
 from gesscale.monitor.screen import screen
-from gesscale.observation import Batch
 from gesscale.settings import load_settings
-from gesscale.workflow import Operator
 from latency_map import LatencyMap, LatencyMapError, read_map
 from testbed.workloads.workload import Workload
 

@@ -5,8 +5,8 @@ from itertools import chain
 
 import numpy as np
 
-from gesscale.observation import Batch
-from gesscale.workflow import Workflow
+from gesscale.model.observation import Batch
+from gesscale.model.workflow import Workflow
 from testbed.simulator.scene import Scene, SimulatedNode
 from testbed.simulator.spark.constants import SparkPhysics
 from testbed.simulator.spark.plant import SparkPlant

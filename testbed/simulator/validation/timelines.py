@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gesscale.observation import Batch
-from gesscale.workflow import Operator
+from gesscale.model.observation import Batch
+from gesscale.model.workflow import Operator
 from testbed.simulator.validation.recorded_run import RecordedOrder, starts
 from testbed.simulator.validation.refit import CALM_S
 

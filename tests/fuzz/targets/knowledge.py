@@ -13,7 +13,7 @@ from gesscale.cli.explain import explain
 from gesscale.cli.output import Output
 from gesscale.knowledge.sqlite import SqliteKnowledge
 from gesscale.loop import ControlLoop
-from gesscale.observation import WorkflowObservation
+from gesscale.model.observation import WorkflowObservation
 from gesscale.policies import policy_named
 from gesscale.policies.autrascale.memo import AutrascaleMemo
 from gesscale.policies.daedalus.memo import DaedalusMemo

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from fuzz.target import OF_THE_LOOP, Form, RefusedError, Target, files
 from fuzz.targets.maps import NOW_S, use_survey
+from gesscale.model.observation import MissingReading
 from gesscale.monitor.latencies import AgentLatencies, PrometheusLatencies
 from gesscale.monitor.prometheus import PrometheusMetrics
 from gesscale.monitor.records import parse_document, to_batches
 from gesscale.monitor.screen import screen
 from gesscale.monitor.window import summarise
-from gesscale.observation import MissingReading
 from latency_map.measure.peers import AgentsByName
 
 _TIMEOUT_S = 20.0

@@ -11,7 +11,7 @@ from page_world import ServedJournal, growing, served, step_of
 from recorded_steps import T0_S, decided
 from selenium import webdriver
 
-from gesscale.decision import Reason, Rejection
+from gesscale.model.decision import Reason, Rejection
 from gesscale.ports import Node
 from gesscale.service.recorded import write_page
 

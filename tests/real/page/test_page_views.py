@@ -13,7 +13,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from gesscale.decision import Reason, Verdict
+from gesscale.model.decision import Reason, Verdict
 
 WIDTHS = (
     "return [...document.querySelectorAll(arguments[0])].map(each => [each.clientWidth, each.scrollWidth])"

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 import pytest
 from complaint_world import changes, lasting, reasons, replicas_at, run, under
 
-from gesscale.decision import Reason
 from gesscale.loop import ControlLoop
+from gesscale.model.decision import Reason
+from gesscale.model.observation import MissingReading, OperatorReading, WorkflowObservation
+from gesscale.model.workflow import BatchCap, Operator, Workflow
 from gesscale.monitor.window import summarise
-from gesscale.observation import MissingReading, OperatorReading, WorkflowObservation
 from gesscale.ports import MetricSource
-from gesscale.workflow import BatchCap, Operator, Workflow
 from testbed.simulator.faults import Fault
 from testbed.simulator.scene import NodeFailure
 

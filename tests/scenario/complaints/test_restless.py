@@ -7,7 +7,7 @@ from complaint_world import changes, lasting, run, under
 from spark_scenes import QUIET, drawn_delays
 from staircase import climb
 
-from gesscale.decision import Reason
+from gesscale.model.decision import Reason
 from testbed.simulator.faults import Fault
 
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 from complaint_world import changes, reasons, replicas_at, run, under
 from spark_scenes import QUIET
 
-from gesscale.decision import Outcome, OutcomeStatus, Reason
 from gesscale.loop import ControlLoop
+from gesscale.model.decision import Outcome, OutcomeStatus, Reason
+from gesscale.model.workflow import BatchCap, Operator, Workflow
 from gesscale.plan.change_budget import ChangeBudget
 from gesscale.ports import Cluster, ClusterState
-from gesscale.workflow import BatchCap, Operator, Workflow
 
 JUMP_S = 600.0
 

@@ -8,8 +8,8 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
-from gesscale.decision import MapStatus
 from gesscale.loop import PHASES
+from gesscale.model.decision import MapStatus
 from gesscale.service.figures import OperatorFigures
 from gesscale.service.metrics import ApiFigures, ScalerMetrics, StepFigures
 from perfmodel import Estimate

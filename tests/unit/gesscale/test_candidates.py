@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from edge import FakeCluster, FakeLatencies, FakeMetrics, delays, observe, reading, workflow
 
-from gesscale.decision import Change, Reason
 from gesscale.errors import ClusterError
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
+from gesscale.model.decision import Change, Reason
 from gesscale.options import PolicyOptions
 from gesscale.plan.placement import additions, unfit, usable
 from gesscale.policies import policy_named

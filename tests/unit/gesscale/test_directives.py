@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 from edge import FakeCluster, FakeLatencies, FakeMetrics, known, observe, operator, reading, workflow
 
-from gesscale.decision import Change, OutcomeStatus, Plan, Reason
 from gesscale.errors import InputError
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
+from gesscale.model.decision import Change, OutcomeStatus, Plan, Reason
+from gesscale.model.order import Order
 from gesscale.options import PolicyOptions
-from gesscale.order import Order
 from gesscale.plan.directives import Directive, Override, Pause, apply_directives
 from gesscale.policies import policy_named
 from gesscale.ports import ClusterState, Knowledge, Node

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import yaml
 
-from gesscale.decision import (
+from gesscale.model.decision import (
     Analysis,
     Decision,
     Outcome,
@@ -15,8 +15,8 @@ from gesscale.decision import (
     Rejection,
     Verdict,
 )
-from gesscale.document import as_document, decision_document
-from gesscale.observation import Batch, OperatorReading
+from gesscale.model.document import as_document, decision_document
+from gesscale.model.observation import Batch, OperatorReading
 
 
 @dataclass(frozen=True, slots=True)

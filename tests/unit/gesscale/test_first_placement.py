@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from edge import NODES, FakeCluster, FakeLatencies, FakeMetrics, known, operator, workflow
 
-from gesscale.decision import Change, OutcomeStatus, Plan, Reason
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
-from gesscale.observation import WorkflowObservation
+from gesscale.model.decision import Change, OutcomeStatus, Plan, Reason
+from gesscale.model.observation import WorkflowObservation
 from gesscale.options import PolicyOptions
 from gesscale.plan.directives import Directive, Pause
 from gesscale.plan.first_placement import place_first

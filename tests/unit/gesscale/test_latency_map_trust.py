@@ -3,9 +3,9 @@
 import pytest
 from edge import NODES, FakeCluster, FakeLatencies, FakeMetrics, known, latencies, observe, reading, workflow
 
-from gesscale.decision import Change, MapStatus, Reason
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
+from gesscale.model.decision import Change, MapStatus, Reason
 from gesscale.options import PolicyOptions
 from gesscale.policies import policy_named
 from gesscale.ports import ClusterState, Knowledge, Latencies, Node

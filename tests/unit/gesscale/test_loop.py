@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from edge import FakeCluster, FakeLatencies, FakeMetrics, observe, reading, workflow
 
-from gesscale.decision import Analysis, Change, OutcomeStatus, Plan, Reason, Rejection, Verdict
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop, next_step_in_s
-from gesscale.observation import MissingReading
+from gesscale.model.decision import Analysis, Change, OutcomeStatus, Plan, Reason, Rejection, Verdict
+from gesscale.model.observation import MissingReading
 from gesscale.options import PolicyOptions
 from gesscale.policies import policy_named
 from gesscale.ports import Node

@@ -2,7 +2,7 @@
 
 from edge import NODES, known, observe, operator, reading, workflow
 
-from gesscale.decision import Reason
+from gesscale.model.decision import Reason
 from gesscale.options import PolicyOptions
 from gesscale.policies import policy_named
 from gesscale.ports import ClusterState, Node

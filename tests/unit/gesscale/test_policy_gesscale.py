@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from edge import batches, known, observe, operator, reading, workflow
 
-from gesscale.decision import Change, Reason, Verdict
-from gesscale.observation import MissingReading
+from gesscale.model.decision import Change, Reason, Verdict
+from gesscale.model.observation import MissingReading
+from gesscale.model.order import Order
 from gesscale.options import PolicyOptions
-from gesscale.order import Order
 from gesscale.policies import policy_named
 from gesscale.ports import ClusterState, Node
 from perfmodel import Reading

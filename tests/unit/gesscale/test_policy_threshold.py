@@ -3,7 +3,7 @@
 import pytest
 from edge import known, observe, operator, reading, workflow
 
-from gesscale.decision import Change, Reason
+from gesscale.model.decision import Change, Reason
 from gesscale.options import PolicyOptions
 from gesscale.policies import policy_named
 from gesscale.ports import ClusterState, Node

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from gesscale.decision import Analysis, Reason
 from gesscale.errors import InputError, SettingsError
 from gesscale.fields import model_within
 from gesscale.knowledge.cells import CellError, DecisionRow, checked
 from gesscale.kubernetes.resource.autoscaler import read_autoscaler
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
+from gesscale.model.decision import Analysis, Reason
 from gesscale.monitor.record_lines import decision_of
 from gesscale.renamed import SETTINGS, VALUES, decision_with_new_names, settings_with_new_names
 from gesscale.settings import load_settings

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gesscale.decision import Change, Reason
 from gesscale.knowledge.memory import MemoryKnowledge
+from gesscale.model.decision import Change, Reason
 from gesscale.monitor.record_files import Recording, read_recording
 from gesscale.monitor.replay import RecordedWorld
 from gesscale.policies import policy_named, policy_names

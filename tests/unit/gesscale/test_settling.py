@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from edge import batches, known, reading
 
-from gesscale.decision import Analysis, Plan, Reason, Verdict
-from gesscale.order import Order
+from gesscale.model.decision import Analysis, Plan, Reason, Verdict
+from gesscale.model.order import Order
 from gesscale.plan.settling import restore_lost, settled
 from gesscale.ports import ClusterState, Node
 

@@ -15,7 +15,7 @@ from gesscale.analyze.signals import (
     lag_increase_rows_per_s,
     lag_slope_rows_per_s,
 )
-from gesscale.observation import Batch
+from gesscale.model.observation import Batch
 
 NAN = math.nan
 

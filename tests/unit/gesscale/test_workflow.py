@@ -2,7 +2,7 @@ import pytest
 from edge import operator
 
 from gesscale.errors import InputError
-from gesscale.workflow import BatchCap, Operator, Workflow
+from gesscale.model.workflow import BatchCap, Operator, Workflow
 
 
 def test_neighbours_follow_the_streams():

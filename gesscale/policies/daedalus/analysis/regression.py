@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gesscale.analyze.signals import cpu_share
-from gesscale.observation import NodeReading, OperatorReading
+from gesscale.model.observation import NodeReading, OperatorReading
 
 _LEAST_VARIANCE = 1e-3
 """Of the CPU, as shares: below it a line through the samples says nothing of 100 %."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gesscale.observation import Batch
+from gesscale.model.observation import Batch
 
 _ROUNDING = 1e-6
 

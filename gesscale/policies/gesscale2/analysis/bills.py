@@ -6,7 +6,7 @@ advice follows what the load does on a course, and does not know what it will do
 
 from collections.abc import Sequence
 
-from gesscale.decision import CandidateBill
+from gesscale.model.decision import CandidateBill
 from gesscale.policies.gesscale2.analysis.rollout import Game, Paid, play
 
 

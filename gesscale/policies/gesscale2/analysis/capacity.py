@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 
 from gesscale.analyze.evidence import warm
-from gesscale.observation import Batch
+from gesscale.model.observation import Batch
+from gesscale.model.workflow import Operator
 from gesscale.policies.gesscale2.analysis.law import BatchSample, LawEvidence
 from gesscale.policies.gesscale2.analysis.placements import longest_trips_s
-from gesscale.workflow import Operator
 from latency_map import LatencyMap
 from perfmodel import Estimate
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from statistics import median
 
-from gesscale.order import Order
+from gesscale.model.order import Order
 from gesscale.policies.gesscale2.analysis.outlook import ChangeCost
 
 _CHANGES_COUNTED = 9

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from gesscale.observation import Batch, OperatorReading
+from gesscale.model.observation import Batch, OperatorReading
 
 Array = NDArray[np.float64]
 

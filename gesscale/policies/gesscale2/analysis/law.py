@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from gesscale.decision import LearnedParameter
+from gesscale.model.decision import LearnedParameter
 
 Vector = NDArray[np.float64]
 

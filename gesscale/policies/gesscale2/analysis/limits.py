@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from gesscale.decision import Plan, Reason
-from gesscale.observation import OperatorReading
-from gesscale.order import Order
+from gesscale.model.decision import Plan, Reason
+from gesscale.model.observation import OperatorReading
+from gesscale.model.order import Order
+from gesscale.model.workflow import Operator
 from gesscale.plan.staying import unknown_delays
 from gesscale.ports import ClusterState, Knowledge
-from gesscale.workflow import Operator
 
 _LIMIT_KEPT_S = 3600.0
 """For so long no replica is added beyond those that get work."""

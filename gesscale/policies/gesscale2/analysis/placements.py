@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from gesscale.model.workflow import Operator
 from gesscale.policies.gesscale2.analysis.law import BatchTimeLaw
-from gesscale.workflow import Operator
 from latency_map import LatencyMap
 
 Array = NDArray[np.float64]

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
-from gesscale.observation import NodeReading
+from gesscale.model.observation import NodeReading
 
 GAIN = 0.3
 """What the figures of a whole bucket count against all earlier ones."""

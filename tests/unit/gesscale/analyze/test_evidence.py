@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from gesscale.analyze.evidence import saturated, warm
-from gesscale.observation import Batch
+from gesscale.model.observation import Batch
 
 CAP = 100
 

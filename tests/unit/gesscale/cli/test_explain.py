@@ -8,7 +8,9 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from gesscale.cli.explain import explain
-from gesscale.decision import (
+from gesscale.errors import InputError, KnowledgeError
+from gesscale.knowledge.sqlite import SqliteKnowledge
+from gesscale.model.decision import (
     Analysis,
     Decision,
     LearnedParameter,
@@ -19,9 +21,7 @@ from gesscale.decision import (
     Rejection,
     Verdict,
 )
-from gesscale.errors import InputError, KnowledgeError
-from gesscale.knowledge.sqlite import SqliteKnowledge
-from gesscale.observation import NodeReading, OperatorReading
+from gesscale.model.observation import NodeReading, OperatorReading
 from perfmodel import Estimate, GesscaleLaw, Reading
 
 MODEL = GesscaleLaw().fit([Reading(replicas=1, nd_max_ms=0, rows_per_s=1900)])

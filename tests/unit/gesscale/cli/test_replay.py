@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gesscale.decision import Analysis, Decision, Outcome, OutcomeStatus, Plan, Reason, Verdict
 from gesscale.knowledge.sqlite import SqliteKnowledge
+from gesscale.model.decision import Analysis, Decision, Outcome, OutcomeStatus, Plan, Reason, Verdict
 from perfmodel import Reading
 
 DAY = Path(__file__).parents[3] / "data" / "records" / "day_of_gesscale"

@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from gesscale.decision import (
+from gesscale.errors import KnowledgeError
+from gesscale.knowledge.history import SqliteHistory
+from gesscale.knowledge.sqlite import SqliteKnowledge
+from gesscale.model.decision import (
     Analysis,
     Decision,
     MapStatus,
@@ -22,11 +25,8 @@ from gesscale.decision import (
     Rejection,
     Verdict,
 )
-from gesscale.errors import KnowledgeError
-from gesscale.knowledge.history import SqliteHistory
-from gesscale.knowledge.sqlite import SqliteKnowledge
-from gesscale.observation import OperatorReading
-from gesscale.order import Order
+from gesscale.model.observation import OperatorReading
+from gesscale.model.order import Order
 from gesscale.ports import Knowledge
 from perfmodel import Estimate, GesscaleLaw, Reading
 

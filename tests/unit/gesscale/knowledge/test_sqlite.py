@@ -12,11 +12,11 @@ from threading import Thread
 
 import pytest
 
-from gesscale.decision import Analysis, Decision, Outcome, OutcomeStatus, Plan, Reason, Verdict
 from gesscale.errors import InputError, KnowledgeError
 from gesscale.knowledge.history import SqliteHistory
 from gesscale.knowledge.keeping import KnowledgeLimits
 from gesscale.knowledge.sqlite import SqliteKnowledge
+from gesscale.model.decision import Analysis, Decision, Outcome, OutcomeStatus, Plan, Reason, Verdict
 from perfmodel import Reading
 
 NOW_S = 1_000_000_000.0  # 2001-09-09 01:46:40 UTC

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from gesscale.document import as_document
 from gesscale.errors import InputError
+from gesscale.model.document import as_document
+from gesscale.model.observation import MissingReading, NodeReading, OperatorReading
 from gesscale.monitor.record_files import read_recording
-from gesscale.observation import MissingReading, NodeReading, OperatorReading
 
 DAY = Path(__file__).parents[3] / "data" / "records" / "day_of_gesscale"
 BATCH = {

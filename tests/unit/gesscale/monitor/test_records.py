@@ -6,8 +6,8 @@ import pytest
 
 from gesscale.batch_record import HostWork
 from gesscale.errors import MetricsUnavailableError
+from gesscale.model.observation import Batch
 from gesscale.monitor.records import parse_document, to_batches
-from gesscale.observation import Batch
 
 RECORD = {
     "batch_id": 4,

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 from edge import batches, delays
 
-from gesscale.decision import MapStatus, Reason
 from gesscale.errors import ClusterError
+from gesscale.model.decision import MapStatus, Reason
+from gesscale.model.observation import MissingReading, OperatorReading
 from gesscale.monitor.record_files import Recording
 from gesscale.monitor.record_lines import LiveDecision
 from gesscale.monitor.replay import RecordedWorld
-from gesscale.observation import MissingReading, OperatorReading
 
 # Batches of 2 s that end at 92, 94, 96, 98 and 100 s.
 RUN = batches(("hub",), at_s=100.0, rows=50, seconds=2.0, count=5)

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from gesscale.model.observation import Batch
 from gesscale.monitor.screen import Screen, screen
-from gesscale.observation import Batch
 
 NOW_S = 1000.0
 

@@ -8,8 +8,8 @@ import weakref
 import pytest
 
 from gesscale.errors import MetricsUnavailableError, SettingsError
+from gesscale.model.observation import Batch, MissingReading, OperatorReading
 from gesscale.monitor.source import WindowedReader
-from gesscale.observation import Batch, MissingReading, OperatorReading
 
 PERIODS = {"window_s": 10.0, "stale_after_s": 30.0, "history_s": 60.0, "timeout_s": 60.0}
 BATCH = Batch(batch_id=1, ended_at_s=999.0, rows=10, seconds=1.0, nodes=("a",))

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from gesscale.model.observation import Batch, MissingReading, OperatorReading
 from gesscale.monitor.window import summarise
-from gesscale.observation import Batch, MissingReading, OperatorReading
 
 NOW_S = 1000.0
 

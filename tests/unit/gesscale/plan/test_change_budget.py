@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 from edge import FakeCluster, FakeLatencies, FakeMetrics, known, observe, operator, reading, workflow
 
-from gesscale.decision import Analysis, CandidateBill, Plan, Reason, Verdict
 from gesscale.errors import ClusterError
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
-from gesscale.observation import MissingReading
+from gesscale.model.decision import Analysis, CandidateBill, Plan, Reason, Verdict
+from gesscale.model.observation import MissingReading
+from gesscale.model.order import Order
 from gesscale.options import PolicyOptions
-from gesscale.order import Order
 from gesscale.plan.change_budget import ChangeBudget, changing_now, most_urgent_first
 from gesscale.policies import policy_named
 

@@ -9,8 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from trials import CHAIN, World, alone, op, policy, seen, word_count
 
-from gesscale.decision import Reason, Verdict
-from gesscale.observation import MissingReading
+from gesscale.model.decision import Reason, Verdict
+from gesscale.model.observation import MissingReading
 from gesscale.policies.autrascale.memo import AutrascaleMemo, LatencySample, RateCheck, RateModel
 
 NAN = math.nan

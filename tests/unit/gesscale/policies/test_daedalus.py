@@ -9,10 +9,10 @@ import pytest
 from edge import known, observe, operator, reading, workflow
 from pydantic import ValidationError
 
-from gesscale.decision import Reason, Verdict
 from gesscale.errors import SettingsError
-from gesscale.observation import Batch, NodeReading
-from gesscale.order import Order
+from gesscale.model.decision import Reason, Verdict
+from gesscale.model.observation import Batch, NodeReading
+from gesscale.model.order import Order
 from gesscale.policies import card, policy_named
 from gesscale.policies.daedalus.analysis.capacities import Capacities, ObservedRate
 from gesscale.policies.daedalus.analysis.recovery import Downtimes

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from gesscale.decision import Reason, Verdict
-from gesscale.observation import Batch, MissingReading
-from gesscale.order import Order
+from gesscale.model.decision import Reason, Verdict
+from gesscale.model.observation import Batch, MissingReading
+from gesscale.model.order import Order
 from gesscale.policies import policy_named
 from gesscale.policies.dhalion.policy import scale_up_factor
 from gesscale.policies.dhalion.settings import DhalionSettings

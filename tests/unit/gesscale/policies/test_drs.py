@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 from edge import batches, known, observe, operator, reading, workflow
 
-from gesscale.decision import Reason, Verdict
-from gesscale.observation import MissingReading, OperatorReading
-from gesscale.order import Order
+from gesscale.model.decision import Reason, Verdict
+from gesscale.model.observation import MissingReading, OperatorReading
+from gesscale.model.order import Order
+from gesscale.model.workflow import Operator, Workflow
 from gesscale.policies import policy_named
 from gesscale.policies.drs.policy import DrsMemo
 from gesscale.policies.drs.settings import DrsSettings
 from gesscale.settings.analyze import AnalyzeSettings
-from gesscale.workflow import Operator, Workflow
 
 
 def op(name: str, *upstream: str, most: int = 100, **limits: int) -> Operator:

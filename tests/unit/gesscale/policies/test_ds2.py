@@ -8,9 +8,9 @@ from edge import known, observe, reading, workflow
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gesscale.decision import Reason, Verdict
-from gesscale.observation import MissingReading, OperatorReading
-from gesscale.order import Order
+from gesscale.model.decision import Reason, Verdict
+from gesscale.model.observation import MissingReading, OperatorReading
+from gesscale.model.order import Order
 from gesscale.policies import policy_named
 from gesscale.policies.ds2.settings import Ds2Settings
 from gesscale.ports import ClusterState, Node

@@ -4,8 +4,8 @@ import pytest
 from ds2_readings import CHAIN, analyses, chain, op, seen
 from edge import known, workflow
 
-from gesscale.decision import Reason, Verdict
-from gesscale.order import Order
+from gesscale.model.decision import Reason, Verdict
+from gesscale.model.order import Order
 from gesscale.policies.ds2.policy import Ds2Memo
 from gesscale.policies.ds2.settings import Ds2Settings
 from gesscale.ports import Knowledge

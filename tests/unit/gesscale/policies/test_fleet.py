@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from edge import FakeMetrics, observe, reading
 
-from gesscale.decision import MapStatus, Reason
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
-from gesscale.observation import MissingReading
+from gesscale.model.decision import MapStatus, Reason
+from gesscale.model.observation import MissingReading
+from gesscale.model.workflow import BatchCap, Operator, Workflow
 from gesscale.options import PolicyOptions
 from gesscale.plan.placement import nd_max_ms, nearest_first
 from gesscale.policies.registry import policy_named
 from gesscale.ports import ClusterState, Latencies, Node
-from gesscale.workflow import BatchCap, Operator, Workflow
 from latency_map import LatencyMap
 from latency_map.matrix import MOST_FOUND
 

@@ -2,9 +2,9 @@
 
 from edge import FakeCluster, FakeLatencies, FakeMetrics, known, observe, reading, workflow
 
-from gesscale.decision import OutcomeStatus, Reason
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import ControlLoop
+from gesscale.model.decision import OutcomeStatus, Reason
 from gesscale.options import PolicyOptions
 from gesscale.policies import GuardedPolicy, policy_named
 from gesscale.ports import ClusterState

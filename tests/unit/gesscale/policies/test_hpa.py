@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from gesscale.decision import Reason, Verdict
-from gesscale.observation import MissingReading
-from gesscale.order import Order
+from gesscale.model.decision import Reason, Verdict
+from gesscale.model.observation import MissingReading
+from gesscale.model.order import Order
 from gesscale.policies import policy_named
 from gesscale.policies.hpa.settings import HpaCpuSettings, HpaVargaSettings
 from gesscale.settings.analyze import AnalyzeSettings

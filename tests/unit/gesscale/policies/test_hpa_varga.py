@@ -6,7 +6,7 @@ import pytest
 from edge import workflow
 from hpa_readings import analyses, lagging, op
 
-from gesscale.observation import MissingReading
+from gesscale.model.observation import MissingReading
 from gesscale.policies.hpa.policy import Recommendations
 
 

@@ -8,9 +8,10 @@ import pytest
 from edge import known, observe, operator, reading, workflow
 from pydantic import ValidationError
 
-from gesscale.decision import Analysis, Reason, Verdict
-from gesscale.observation import Batch, OperatorReading
-from gesscale.order import Order
+from gesscale.model.decision import Analysis, Reason, Verdict
+from gesscale.model.observation import Batch, OperatorReading
+from gesscale.model.order import Order
+from gesscale.model.workflow import Workflow
 from gesscale.policies import policy_named
 from gesscale.policies.rules import PolicyError
 from gesscale.policies.rules.model import Metric, ScalingAction
@@ -18,7 +19,6 @@ from gesscale.policies.rules.policy import RulesMemo, RulesPolicy
 from gesscale.policies.rules.settings import RulesSettings
 from gesscale.ports import ClusterState, Knowledge, Node
 from gesscale.settings.analyze import AnalyzeSettings
-from gesscale.workflow import Workflow
 
 OUT = {
     "name": "backlog",

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 import pytest
 from edge import NODES, known, observe, operator, reading, workflow
 
-from gesscale.decision import Change, Reason, Verdict
-from gesscale.observation import MissingReading
+from gesscale.model.decision import Change, Reason, Verdict
+from gesscale.model.observation import MissingReading
+from gesscale.model.order import Order
 from gesscale.options import PolicyOptions
 from gesscale.options.sizing import SizingSettings
-from gesscale.order import Order
 from gesscale.policies.sizing import SizeProposal, SizingPolicy
 from gesscale.ports import ClusterState, Knowledge, Node
 

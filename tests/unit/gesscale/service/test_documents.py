@@ -7,9 +7,9 @@ from edge import NODES, batches, latencies
 from page_world import growing
 from recorded_steps import T0_S, decided
 
-from gesscale.decision import Reason, Verdict
-from gesscale.document import decision_document
-from gesscale.order import Order
+from gesscale.model.decision import Reason, Verdict
+from gesscale.model.document import decision_document
+from gesscale.model.order import Order
 from gesscale.ports import ClusterState, Latencies, Node
 from gesscale.service.documents import MOST_NODES, cost_of, nodes_document, point_of, state_of
 from latency_map import DelayKind, DelayUnit, LatencyMap

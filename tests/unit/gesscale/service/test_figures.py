@@ -6,7 +6,7 @@ import pytest
 from edge import known, operator
 from recorded_steps import LIVE, T0_S, decided, ordered
 
-from gesscale.decision import Reason, Verdict
+from gesscale.model.decision import Reason, Verdict
 from gesscale.service.figures import figures_of
 from perfmodel import Reading, law_named
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from page_world import growing, step_of
 from recorded_steps import T0_S, decided
 
-from gesscale.document import decision_document
-from gesscale.order import Order
+from gesscale.model.document import decision_document
+from gesscale.model.order import Order
 from gesscale.service.journal import Journal
 
 

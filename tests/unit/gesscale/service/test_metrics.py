@@ -4,9 +4,18 @@ import pytest
 from edge import FakeCluster, FakeLatencies, FakeMetrics, observe, reading, workflow
 from prometheus_client.parser import text_string_to_metric_families
 
-from gesscale.decision import Analysis, Decision, MapStatus, Outcome, OutcomeStatus, Plan, Reason, Verdict
 from gesscale.knowledge.memory import MemoryKnowledge
 from gesscale.loop import PHASES, ControlLoop
+from gesscale.model.decision import (
+    Analysis,
+    Decision,
+    MapStatus,
+    Outcome,
+    OutcomeStatus,
+    Plan,
+    Reason,
+    Verdict,
+)
 from gesscale.options import PolicyOptions
 from gesscale.policies import policy_named
 from gesscale.service.figures import OperatorFigures

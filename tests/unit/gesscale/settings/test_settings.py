@@ -12,10 +12,10 @@ from settings_files import Load, faults, operators
 from gesscale.errors import SettingsError
 from gesscale.fields import SettingsGroup, model_within, parse_duration_s
 from gesscale.knowledge.keeping import KnowledgeLimits
+from gesscale.model.workflow import BatchCap, Operator
 from gesscale.options import PolicyOptions
 from gesscale.settings import Settings, load_settings, settings_page
 from gesscale.settings.doubts import doubts
-from gesscale.workflow import BatchCap, Operator
 from latency_map.errors import glimpse
 
 

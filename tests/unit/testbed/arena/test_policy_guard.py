@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from gesscale.decision import Analysis, Plan, Reason, Verdict
 from gesscale.errors import InputError, SettingsError
-from gesscale.observation import WorkflowObservation
+from gesscale.model.decision import Analysis, Plan, Reason, Verdict
+from gesscale.model.observation import WorkflowObservation
+from gesscale.model.workflow import Operator, Workflow
 from gesscale.policies.loading import named_object
 from gesscale.ports import ClusterState, Knowledge, Node
-from gesscale.workflow import Operator, Workflow
 from perfmodel import Estimate
 from testbed.arena.policies.policy_guard import OutOfTime, PolicyGuard, RunLost, alarm_set, ringing_after
 

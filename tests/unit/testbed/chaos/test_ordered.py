@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from gesscale.decision import MapStatus, Reason
-from gesscale.observation import MissingReading, OperatorReading, WorkflowObservation
-from gesscale.order import Order
+from gesscale.model.decision import MapStatus, Reason
+from gesscale.model.observation import MissingReading, OperatorReading, WorkflowObservation
+from gesscale.model.order import Order
 from gesscale.plan.settling import restore_lost
 from gesscale.ports import ClusterState, Knowledge, Latencies, Node
 from testbed.chaos.ordered import OrderedPlacement

@@ -6,9 +6,9 @@ import pytest
 from page_world import growing, served, step_of
 from recorded_steps import T0_S, decided
 
-from gesscale.document import as_document
 from gesscale.errors import ClusterError
-from gesscale.observation import Batch
+from gesscale.model.document import as_document
+from gesscale.model.observation import Batch
 from gesscale.service.recorded import read_record
 from latency_map import write_csv
 from testbed.cluster.topology import read_topology

@@ -6,7 +6,7 @@ from dataclasses import replace
 from edge import reading
 from rich.console import Console
 
-from gesscale.decision import Analysis, Decision, Outcome, OutcomeStatus, Plan, Reason, Verdict
+from gesscale.model.decision import Analysis, Decision, Outcome, OutcomeStatus, Plan, Reason, Verdict
 from testbed.demo.live import LiveView
 
 

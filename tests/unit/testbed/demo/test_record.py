@@ -6,9 +6,18 @@ from dataclasses import replace
 import pytest
 from edge import delays, reading
 
-from gesscale.decision import Analysis, Decision, Outcome, OutcomeStatus, Plan, Reason, Rejection, Verdict
+from gesscale.model.decision import (
+    Analysis,
+    Decision,
+    Outcome,
+    OutcomeStatus,
+    Plan,
+    Reason,
+    Rejection,
+    Verdict,
+)
+from gesscale.model.observation import Batch
 from gesscale.monitor.record_files import read_recording
-from gesscale.observation import Batch
 from testbed.demo.record import Day, Record, Rescale, rescale_of, write_records
 from testbed.demo.verdict import check_both_directions, check_nodes, check_rows, draws_nodes
 from testbed.pipeline.sink import SinkCount

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from gesscale.observation import Batch
+from gesscale.model.observation import Batch
 from testbed.demo.record import Day, Record
 from testbed.demo.report import operator_figures, write_report
 from testbed.demo.verdict import check_rows

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from edge import reading
 
-from gesscale.decision import Analysis, Decision, Outcome, OutcomeStatus, Plan, Reason, Verdict
 from gesscale.errors import ClusterError
-from gesscale.observation import Batch
+from gesscale.model.decision import Analysis, Decision, Outcome, OutcomeStatus, Plan, Reason, Verdict
+from gesscale.model.observation import Batch
 from testbed.arena.case import METRICS, Case
 from testbed.arena.worlds.scenes import world_of
 from testbed.demo.record import Record

@@ -3,7 +3,7 @@ from collections.abc import Sequence
 import pytest
 from spark_scenes import QUIET, chain, drawn_delays, equal_delays, physics_of, steady
 
-from gesscale.workflow import Operator
+from gesscale.model.workflow import Operator
 from testbed.simulator.demand import BestPlacements, best_placements
 from testbed.simulator.spark.plant import SparkPlant
 

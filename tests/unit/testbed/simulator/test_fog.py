@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from spark_scenes import equal_delays, nodes
 
-from gesscale.decision import Reason
 from gesscale.errors import InputError
+from gesscale.model.decision import Reason
 from latency_map import LatencyMap
 from testbed.simulator.fog import Fog
 from testbed.simulator.scene import LinkSlowdown, NodeFailure, SimulatedNode

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from gesscale.decision import Reason
+from gesscale.model.decision import Reason
 from testbed.simulator.faults import Fault, Faults, FaultWindow
 from testbed.simulator.long_run import long_run, long_run_scene
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from spark_scenes import QUIET, Notes, equal_delays, one_operator, physics_of, play, steady
 
-from gesscale.observation import NodeReading, OperatorReading
+from gesscale.model.observation import NodeReading, OperatorReading
 from gesscale.options import PolicyOptions
 from testbed.simulator.faults import Fault, Faults, FaultWindow, LyingReports
 from testbed.simulator.monitor import CpuTrail, FixedLatencies, SimulatedMetrics

@@ -5,7 +5,7 @@ from pydantic import ValidationError
 from spark_scenes import chain, equal_delays, one_operator, steady
 
 from gesscale.errors import InputError
-from gesscale.workflow import Operator, Workflow
+from gesscale.model.workflow import Operator, Workflow
 from testbed.simulator.scene import Scene, SimulatedNode
 
 

@@ -15,7 +15,7 @@ from spark_scenes import (
     wave,
 )
 
-from gesscale.decision import Change, OutcomeStatus, Reason
+from gesscale.model.decision import Change, OutcomeStatus, Reason
 from gesscale.options import PolicyOptions
 from gesscale.policies import policy_named
 from testbed.simulator.demand import best_placements

@@ -5,10 +5,10 @@ import pytest
 from simulated_orders import order
 from spark_scenes import QUIET, chain, equal_delays, one_operator, physics_of, steady
 
-from gesscale.decision import OutcomeStatus, Reason
 from gesscale.errors import ClusterError, InputError
-from gesscale.observation import Batch
-from gesscale.workflow import Operator, Workflow
+from gesscale.model.decision import OutcomeStatus, Reason
+from gesscale.model.observation import Batch
+from gesscale.model.workflow import Operator, Workflow
 from testbed.simulator.scene import LinkSlowdown, NodeFailure, Scene
 from testbed.simulator.spark.constants import SparkPhysics
 from testbed.simulator.spark.plant import SparkPlant

@@ -5,12 +5,12 @@ from contextlib import nullcontext
 import pytest
 from kube import EPOCH_S, MIB, FakeApi, FakeCluster, by_hand, desk_of, driver, no_maps, node, pod
 
-from gesscale.decision import OutcomeStatus
 from gesscale.kubernetes.controller.targets import Targets
 from gesscale.kubernetes.controller.workflow_controller import ControllerContext, WorkflowController
 from gesscale.kubernetes.placement.quantity import Room
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.resource.translate import gather
+from gesscale.model.decision import OutcomeStatus
 from gesscale.service.journal import Journal
 
 NAMES = tuple(f"op-{number:02d}" for number in range(20))

@@ -5,11 +5,11 @@ from contextlib import nullcontext
 import pytest
 from kube import EPOCH_S, FakeApi, FakeCluster, by_hand, desk_of, no_maps, order, pod
 
-from gesscale.decision import OutcomeStatus, Reason
 from gesscale.kubernetes.controller.targets import Targets
 from gesscale.kubernetes.controller.workflow_controller import ControllerContext, WorkflowController
 from gesscale.kubernetes.placement.reservations import Reservations
 from gesscale.kubernetes.resource.memory import MemoryStatus
+from gesscale.model.decision import OutcomeStatus, Reason
 from gesscale.plan.change_budget import ChangeBudget
 from gesscale.service.journal import Journal
 

@@ -3,12 +3,12 @@
 import pytest
 from kube import EPOCH_S, MIB, SPACE, FakeApi, FakeCluster, desk_of, driver, node, order, pod, refused
 
-from gesscale.decision import OutcomeStatus, Reason
 from gesscale.errors import ClusterError
 from gesscale.kubernetes.placement.cluster import KubernetesCluster
 from gesscale.kubernetes.placement.node_backoff import NodeBackoff
 from gesscale.kubernetes.placement.quantity import Room
 from gesscale.kubernetes.placement.reservations import Reservations
+from gesscale.model.decision import OutcomeStatus, Reason
 
 
 class Scene:

@@ -5,13 +5,13 @@ from types import MappingProxyType
 
 import pytest
 
-from gesscale.decision import Reason
 from gesscale.kubernetes.placement.cluster_index import ClusterIndex
 from gesscale.kubernetes.placement.nodes import NodeRecord, Taint
 from gesscale.kubernetes.placement.pods import PodRecord, Toleration
 from gesscale.kubernetes.placement.quantity import Room
 from gesscale.kubernetes.placement.room import ExecutorNeeds, selects, tolerated
 from gesscale.kubernetes.resource.selector import LabelSelector
+from gesscale.model.decision import Reason
 from gesscale.ports import Node
 
 MIB = 1 << 20

@@ -18,12 +18,12 @@ from recorded_steps import (
     standing,
 )
 
-from gesscale.decision import OutcomeStatus, Reason, Verdict
 from gesscale.kubernetes.reporting import node_pool_of, report_fault
 from gesscale.kubernetes.resource.conditions import TYPES
 from gesscale.kubernetes.resource.memory import READINGS_AT_MOST
 from gesscale.kubernetes.resource.status import HISTORY_AT_MOST, StreamAutoscalerStatus
 from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault
+from gesscale.model.decision import OutcomeStatus, Reason, Verdict
 from gesscale.ports import ClusterState, Node
 from perfmodel import Estimate, law_named
 

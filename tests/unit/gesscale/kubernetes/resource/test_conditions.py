@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 import pytest
 from edge import reading
 
-from gesscale.decision import Analysis, Decision, Outcome, OutcomeStatus, Plan, Reason, Verdict
 from gesscale.kubernetes.resource.conditions import TYPES, conditions_of, findings_of, findings_of_fault
 from gesscale.kubernetes.resource.spec import StreamAutoscalerSpec
 from gesscale.kubernetes.resource.translate import FaultReason, ResourceFault
-from gesscale.observation import NodeReading
+from gesscale.model.decision import Analysis, Decision, Outcome, OutcomeStatus, Plan, Reason, Verdict
+from gesscale.model.observation import NodeReading
 
 NOW = 1_800_000_000.0  # 2027-01-15T08:00:00Z
 

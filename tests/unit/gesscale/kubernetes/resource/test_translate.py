@@ -10,8 +10,8 @@ from gesscale.kubernetes.resource.translate import (
     gather,
     outside_driver,
 )
+from gesscale.model.workflow import BatchCap
 from gesscale.plan.directives import Override, Pause
-from gesscale.workflow import BatchCap
 
 
 def resource(name, namespace="taxi", **spec):

@@ -8,7 +8,7 @@ from edge import reading
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gesscale.observation import NodeReading
+from gesscale.model.observation import NodeReading
 from gesscale.policies.daedalus.analysis.regression import CpuRegression, job_capacity, with_window, workers
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gesscale.observation import Batch
+from gesscale.model.observation import Batch
 from gesscale.policies.daedalus.analysis.workload import History, extended, flows, idled
 
 STEP_S = 30.0

@@ -6,8 +6,8 @@ import pytest
 from edge import NODES, known
 from gesscale2_streams import decide, stream
 
-from gesscale.decision import Reason
-from gesscale.order import Order
+from gesscale.model.decision import Reason
+from gesscale.model.order import Order
 from gesscale.ports import ClusterState, Node
 
 

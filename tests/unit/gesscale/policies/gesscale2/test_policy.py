@@ -7,9 +7,9 @@ import pytest
 from edge import NODES, delays, known
 from gesscale2_streams import decide, stream
 
-from gesscale.decision import Reason, Verdict
-from gesscale.observation import MissingReading
-from gesscale.order import Order
+from gesscale.model.decision import Reason, Verdict
+from gesscale.model.observation import MissingReading
+from gesscale.model.order import Order
 from gesscale.policies.gesscale2.memo import Gesscale2Memo
 from gesscale.policies.gesscale2.settings import Gesscale2Settings
 from gesscale.ports import ClusterState, Knowledge, Latencies, Node

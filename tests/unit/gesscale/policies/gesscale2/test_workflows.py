@@ -5,8 +5,8 @@ from dataclasses import replace
 from edge import NODES, known, observe, operator, workflow
 from gesscale2_streams import decide, stream
 
-from gesscale.decision import Plan, Reason
-from gesscale.observation import OperatorReading
+from gesscale.model.decision import Plan, Reason
+from gesscale.model.observation import OperatorReading
 from gesscale.policies import policy_named
 from gesscale.ports import ClusterState, Node
 from gesscale.settings.analyze import AnalyzeSettings

@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from gesscale.model.workflow import Operator
 from gesscale.policies.rules.evaluation import RuleContext, condition, judge, ranked
 from gesscale.policies.rules.model import Metric, Rule, ScalingAction, distinct
 from gesscale.policies.rules.samples import MetricReport, MetricSamples, appended, pruned
 from gesscale.policies.rules.semantics import Semantics
-from gesscale.workflow import Operator
 
 PERIOD_S = 5.0
 

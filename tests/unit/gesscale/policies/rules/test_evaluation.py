@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gesscale.decision import Reason
+from gesscale.model.decision import Reason
+from gesscale.model.workflow import Operator
 from gesscale.policies.rules.evaluation import (
     Phase,
     RuleCondition,
@@ -20,7 +21,6 @@ from gesscale.policies.rules.evaluation import (
 from gesscale.policies.rules.model import Metric, Rule, ScalingAction, Trigger, distinct
 from gesscale.policies.rules.samples import MetricSample, MetricSamples
 from gesscale.policies.rules.semantics import Semantics
-from gesscale.workflow import Operator
 
 ABOVE_300_FOR_30_S = Trigger.model_validate({"metric": "queue-length", "above": 300, "for": "30s"})
 HOLDS = RuleCondition(state=State.FIRED, words="it holds")

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from edge import reading
 
-from gesscale.observation import Batch, OperatorReading
+from gesscale.model.observation import Batch, OperatorReading
 from gesscale.policies.rules.model import Metric
 from gesscale.policies.rules.reports import BATCH_METRICS, is_reported, label, reports
 

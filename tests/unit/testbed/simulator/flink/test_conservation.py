@@ -12,7 +12,7 @@ from simulated_orders import order
 from thoroughness import examples
 
 from gesscale.errors import ClusterError
-from gesscale.workflow import Operator, Workflow
+from gesscale.model.workflow import Operator, Workflow
 from testbed.simulator.flink.sharing import fair_share
 from testbed.simulator.scene import NodeFailure
 

@@ -7,9 +7,9 @@ import pytest
 from flink_scenes import PLAIN, alone, chain, plant, seen
 from simulated_orders import order
 
-from gesscale.decision import OutcomeStatus
 from gesscale.errors import ClusterError, InputError
-from gesscale.order import Order
+from gesscale.model.decision import OutcomeStatus
+from gesscale.model.order import Order
 from gesscale.plan.settling import settled
 from testbed.simulator.flink.physics import read_physics
 from testbed.simulator.flink.plant import FlinkPlant

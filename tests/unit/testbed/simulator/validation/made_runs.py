@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from gesscale.decision import Change
-from gesscale.observation import Batch
-from gesscale.workflow import BatchCap, Operator
+from gesscale.model.decision import Change
+from gesscale.model.observation import Batch
+from gesscale.model.workflow import BatchCap, Operator
 from latency_map import LatencyMap
 from testbed.simulator.spark.constants import SparkPhysics
 from testbed.simulator.validation.recorded_run import RecordedOrder, RecordedRun

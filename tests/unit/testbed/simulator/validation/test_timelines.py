@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from made_runs import OPERATOR, batch, run_of
 
-from gesscale.decision import Change
-from gesscale.observation import Batch
+from gesscale.model.decision import Change
+from gesscale.model.observation import Batch
 from testbed.simulator.validation.comparison import FigureSpread, between_runs
 from testbed.simulator.validation.recorded_run import RecordedOrder, starts
 from testbed.simulator.validation.timelines import replicas, timeline_errors, timeline_of

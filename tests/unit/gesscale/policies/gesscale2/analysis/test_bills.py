@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gesscale.decision import CandidateBill
-from gesscale.order import Order
+from gesscale.model.decision import CandidateBill
+from gesscale.model.order import Order
 from gesscale.policies.gesscale2.analysis.bills import bills
 from gesscale.policies.gesscale2.analysis.changes import buckets_ahead, change_cost
 from gesscale.policies.gesscale2.analysis.outlook import Candidate, ChangeCost, Outlook

@@ -8,7 +8,7 @@ from edge import reading
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gesscale.observation import Batch
+from gesscale.model.observation import Batch
 from gesscale.policies.gesscale2.analysis.demand import (
     BUCKETS_KEPT,
     Forecast,

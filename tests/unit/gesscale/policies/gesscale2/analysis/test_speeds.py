@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from gesscale.observation import NodeReading
+from gesscale.model.observation import NodeReading
 from gesscale.policies.gesscale2.analysis.speeds import MOST_NODES, NodeSpeeds
 
 

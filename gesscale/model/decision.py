@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gesscale.errors import InputError
-from gesscale.observation import OperatorReading
+from gesscale.model.observation import OperatorReading
 from gesscale.quick_init import quick_init
 from gesscale.words import in_words
 from perfmodel import Estimate, Model, Reading

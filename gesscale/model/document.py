@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any
 
-from gesscale.decision import Analysis, Decision, Plan, Rejection
-from gesscale.observation import OperatorReading
+from gesscale.model.decision import Analysis, Decision, Plan, Rejection
+from gesscale.model.observation import OperatorReading
 from perfmodel import Model
 
 _OF_OTHERS = frozenset({"others", "other_nodes"})

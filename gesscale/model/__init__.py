@@ -1,0 +1,1 @@
+"""What the loop sees, concludes and orders: every value declared once."""
