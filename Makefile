@@ -3,7 +3,7 @@ SECONDS := 60
 SEED := 0
 DIST := dist
 
-.PHONY: demo check test docs fuzz release lock
+.PHONY: demo check test test-all docs fuzz release lock
 demo:
 	@./setup.sh demo
 	@.venv/bin/python -m testbed.demo
@@ -13,12 +13,20 @@ check:
 	@./setup.sh check
 	@./check.sh
 
-# The same with more examples of every property, then what runs real Spark, Kafka, Prometheus, networks and Kubernetes.
-test: export HYPOTHESIS_PROFILE ?= thorough
+# The same, then what runs real Spark, Kafka, Prometheus, networks and Kubernetes. Continuous integration runs this.
+REAL = PATH="$(CURDIR)/.cache:$$PATH" .venv/bin/pytest -n 2 --dist loadscope $(if $(DURATIONS),--durations=$(DURATIONS)) tests/real
 test:
 	@./setup.sh test
 	@./check.sh
-	@PATH="$(CURDIR)/.cache:$$PATH" .venv/bin/pytest -n 2 --dist loadscope tests/real
+	@$(REAL) -m "not long"
+
+# The same with more examples of every property, and with tests that need long or rare things: images, network policies,
+# the Spark operator, every command of the docs, 60 changes under chaos. One to two hours.
+test-all: export HYPOTHESIS_PROFILE ?= thorough
+test-all:
+	@./setup.sh test-all
+	@./check.sh
+	@$(REAL)
 
 # Builds the docs as a site, with search and for reading without a network; a warning is an error.
 docs:

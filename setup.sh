@@ -3,9 +3,12 @@
 #   setup.sh check   virtual environment with the locked packages
 #   setup.sh demo    the same, a Java 17+ runtime, iproute2, a C compiler if to be had
 #   setup.sh test    the same, and what the tests of real adapters run: Kafka, Prometheus, sshd, Chromium, Kubernetes
+#   setup.sh test-all  the same, and what the tests marked "long" run: network policies and Helm
 set -euo pipefail
 cd "$(dirname "$0")"
 purpose=${1:-demo}
+long=no
+[ "$purpose" != test-all ] || { purpose=test; long=yes; }
 venv=.venv
 cache=.cache
 
@@ -88,7 +91,7 @@ fetch_programs() { # what tests of real adapters run; system packages, one after
     { [ "$(id -u)" = 0 ] && (apt_install "Chromium and its driver, for the tests of the page and of the arena's report" chromium-driver); } ||
       say "no Chromium: the tests of the page and of the arena's report in a browser will say so and be skipped"
   fi
-  if ! { command -v iptables && command -v ipset; } >/dev/null; then
+  if [ $long = yes ] && ! { command -v iptables && command -v ipset; } >/dev/null; then
     { [ "$(id -u)" = 0 ] && (apt_install "iptables, for the tests of network policies" iptables &&
                              apt_install "ipset, for the tests of network policies" ipset); } ||
       say "no iptables or no ipset: the tests that have network policies enforced will say so and be skipped"
@@ -108,7 +111,9 @@ if [ "$purpose" = test ] && [ "$(id -u)" = 0 ]; then
     # Takes many minutes on a new machine and needs no package of Python's, so it begins before all else and goes on
     # beside the first tests; those that need it wait.
     mkdir -p $cache/kubernetes
-    nice -n 10 "$python" -c 'from testbed.kubernetes.build import HELM_SOURCES, POLICY_SOURCES, build; build(); build(POLICY_SOURCES); build(HELM_SOURCES)' \
+    programs='from testbed.kubernetes.build import HELM_SOURCES, POLICY_SOURCES, build; build()'
+    [ $long = no ] || programs="$programs; build(POLICY_SOURCES); build(HELM_SOURCES)"
+    nice -n 10 "$python" -c "$programs" \
       > $cache/kubernetes/build.log 2>&1 < /dev/null &
   else
     say "no Go: the tests on Kubernetes will say so and be skipped"

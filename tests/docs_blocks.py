@@ -1,7 +1,7 @@
 """The shell commands and the YAML of the pages that a newcomer follows, and what is said before each.
 
-A block of commands is run as it stands (tests/real/docs/test_commands.py), and YAML is read as what it is
-(tests/unit/test_docs_blocks.py), unless an HTML comment directly before it says otherwise::
+A block of commands is run as it stands (tests/real/docs/test_commands.py), unless an HTML comment directly before
+it says otherwise::
 
     <!-- not run: needs a k3s cluster -->
     <!-- run by: tests/real/test_release.py -->

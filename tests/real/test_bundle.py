@@ -12,7 +12,7 @@ import tarfile
 import pytest
 from images import FOLDER, ROOT, VERSION, buildah, make_storage, require_building
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.real, pytest.mark.long, pytest.mark.timeout(3600)]
 
 INPUTS = FOLDER / "inputs"
 

@@ -24,7 +24,7 @@ total = numbers.mapInPandas(lambda frames: frames, "number long").selectExpr("su
 print("total", total)
 """
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.long]
 
 
 def test_the_controllers_image_runs_gesscale_as_nobody():

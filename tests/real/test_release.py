@@ -200,6 +200,7 @@ def by_name(text, managed_by):
     return {(each["kind"], each["metadata"]["name"]): each for each in objects}
 
 
+@pytest.mark.long
 def test_helm_renders_the_chart_as_kustomize_renders_the_base(helm, tmp_path):
     done = helm()
     assert done.returncode == 0, done.stderr
@@ -217,6 +218,7 @@ def test_helm_renders_the_chart_as_kustomize_renders_the_base(helm, tmp_path):
         assert rendered[key] == each
 
 
+@pytest.mark.long
 def test_values_arrive_and_wrong_ones_are_refused(helm):
     done = helm("--set", "controller.replicas=1,monitoring.enabled=false,agent.image=r.example/agent:7")
     objects = by_name(done.stdout, "Helm")

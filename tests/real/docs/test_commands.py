@@ -17,7 +17,7 @@ from docs_blocks import PAGES, ROOT, blocks_of
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.long]
 
 RECORD = ROOT / "tests" / "data" / "records" / "day_of_gesscale"
 RECORDS = ("2026-11-21-164800", "2026-11-23-170000")

@@ -13,7 +13,7 @@ from real.kubernetes.test_rights import InPod
 from gesscale.errors import ClusterError
 from testbed.kubernetes.kubectl import create_namespace
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")

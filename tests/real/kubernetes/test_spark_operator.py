@@ -32,6 +32,7 @@ CONTAINERS = {"driver": "spark-kubernetes-driver", "executor": "spark-kubernetes
 
 pytestmark = [
     pytest.mark.real,
+    pytest.mark.long,
     pytest.mark.skipif(
         BINARY not in os.environ,
         reason=f"Kubeflow's Spark operator is not here: {BINARY} names its binary; this file says how to build it",
